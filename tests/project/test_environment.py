@@ -1,0 +1,56 @@
+"""environment.yml (conda) and pyproject.toml (pip) list the same packages with the same bounds."""
+
+import re
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+EXTRAS = ["lab", "dev", "gpu"]
+
+# Where conda's names differ from PyPI's. conda's own `graphviz` is the program, not the package.
+CONDA_NAMES = {"python-graphviz": "graphviz"}
+CONDA_ONLY = {"python", "pip", "graphviz"}
+
+
+def package(requirement):
+    """Split 'name >=1; marker' into its name and the rest without spaces, in one kind of quotes."""
+    name, rest = re.fullmatch(r"([A-Za-z0-9_.-]+)(.*)", requirement.strip()).groups()
+    return name, rest.replace(" ", "").replace('"', "'")
+
+
+def pyproject():
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def environment():
+    """The two lists in environment.yml, conda's and pip's, told apart by their indentation."""
+    text = (ROOT / "environment.yml").read_text(encoding="utf-8").split("dependencies:\n")[1]
+    lines = [re.sub(r"(^|\s)#.*", "", line).rstrip() for line in text.splitlines()]
+    conda = [line[4:] for line in lines if line.startswith("  - ") and line != "  - pip:"]
+    pip = [line[8:] for line in lines if line.startswith("      - ")]
+    assert len(conda) + len(pip) + 1 == sum(map(bool, lines)), "a line of another kind"
+    return conda, pip
+
+
+def test_every_package_is_in_both_with_the_same_bound():
+    project = pyproject()
+    listed = project["dependencies"] + [
+        requirement for extra in EXTRAS for requirement in project["optional-dependencies"][extra]
+    ]
+    conda, pip = environment()
+    packages = [package(line) for line in conda if package(line)[0] not in CONDA_ONLY]
+    packages = [(CONDA_NAMES.get(name, name), rest) for name, rest in packages]
+    packages += [package(line) for line in pip if line != "-e ."]
+    assert sorted(packages) == sorted(map(package, listed))
+
+
+def test_python_is_the_same_and_minigrad_itself_is_installed():
+    conda, pip = environment()
+    assert ("python", pyproject()["requires-python"]) in map(package, conda)
+    assert "graphviz" in conda, "the program dot"
+    assert pip[-1] == "-e ."
+
+
+def test_cupy_is_left_out_on_macos():
+    (cupy,) = pyproject()["optional-dependencies"]["gpu"]
+    assert package(cupy)[1].endswith(";sys_platform!='darwin'")

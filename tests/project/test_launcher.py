@@ -1,0 +1,376 @@
+"""The launcher, without network: what would run pip or uv is replaced by a recorder."""
+
+import ast
+import importlib.machinery
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+COURSE = Path(__file__).resolve().parents[2] / "course"
+
+
+@pytest.fixture
+def course(monkeypatch):
+    """The launcher as a module of its own for each test."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    loader = importlib.machinery.SourceFileLoader("course_launcher", str(COURSE))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    loader.exec_module(module)
+    return module
+
+
+class Installer:
+    """Stands in for `watch`: records each command, and makes the files that the real one would."""
+
+    def __init__(self, env):
+        self.env = env
+        self.commands = []
+        self.failing = None
+
+    def __call__(self, title, command, log, cwd):
+        self.commands.append(command)
+        if self.failing is not None and self.failing in command:
+            raise OSError("the step failed")
+        if "venv" in command:
+            self.env.python.parent.mkdir(parents=True)
+            self.env.python.write_text("")
+
+    def steps(self):
+        """What ran since the last call: "make" for a new environment, "fill" for an install."""
+        commands, self.commands = self.commands, []
+        return ["make" if "venv" in command else "fill" for command in commands]
+
+
+@pytest.fixture
+def checkout(course, tmp_path, monkeypatch):
+    """An environment of an empty checkout whose installer only pretends, with no uv."""
+    (tmp_path / "pyproject.toml").write_text("[project]")
+    env = course.Environment(tmp_path)
+    env.installer = Installer(env)
+    monkeypatch.setattr(course, "watch", env.installer)
+    monkeypatch.setattr(course.shutil, "which", lambda name: None)
+    monkeypatch.setattr(env, "works", lambda stamp: env.python.exists())
+    return env
+
+
+# ---- starting -----------------------------------------------------------------------------------
+
+
+def test_help_is_printed_by_a_real_start():
+    for arguments in (["--help"], []):
+        command = [sys.executable, str(COURSE), *arguments]
+        result = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert "lab " in result.stdout and "test [--quick]" in result.stdout
+
+
+def test_an_unknown_command_is_named(course, capsys):
+    assert course.main(["tset"]) == course.FAILED
+    assert "no command 'tset'" in capsys.readouterr().err
+
+
+def test_the_launcher_is_executable_and_readable_by_python_3_6():
+    assert os.name == "nt" or os.access(COURSE, os.X_OK)
+    ast.parse(COURSE.read_text(encoding="utf-8"), feature_version=(3, 6))
+
+
+def test_what_it_imports_at_the_top_exists_in_old_pythons():
+    tree = ast.parse(COURSE.read_text(encoding="utf-8"))
+    imports = [node for node in tree.body if isinstance(node, ast.Import)]
+    names = {alias.name for node in imports for alias in node.names}
+    names |= {node.module for node in tree.body if isinstance(node, ast.ImportFrom)}
+    assert names == {
+        "contextlib", "hashlib", "importlib.util", "json", "os", "pathlib", "re", "shutil",
+        "subprocess", "sys", "sysconfig", "time",
+    }
+
+
+@pytest.mark.parametrize(
+    ("found", "advice"),
+    [("python3.12", "Run:\n    python3.12 course"), (None, "https://www.python.org/downloads/")],
+)
+def test_an_old_python_is_told_what_to_do(course, capsys, monkeypatch, found, advice):
+    monkeypatch.setattr(course.sys, "version_info", (3, 10, 4, "final", 0))
+    monkeypatch.setattr(course.sys, "version", "3.10.4 (main)")
+    monkeypatch.setattr(course.shutil, "which", lambda name: name if name == found else None)
+    assert course.main(["test"]) == course.FAILED
+    message = capsys.readouterr().err
+    assert "minigrad needs Python 3.11 or newer, this is 3.10.4" in message
+    assert advice in message
+
+
+# ---- making the environment ---------------------------------------------------------------------
+
+
+def test_it_is_made_once(checkout):
+    checkout.prepare(["lab"])
+    assert checkout.installer.steps() == ["make", "fill"]
+    checkout.prepare(["lab"])
+    assert checkout.installer.steps() == []
+
+
+def test_pip_installs_the_checkout_editable_with_its_extras(checkout):
+    checkout.prepare(["lab", "dev"])
+    make, fill = checkout.installer.commands
+    assert make[1:] == ["-m", "venv", str(checkout.folder)]
+    assert fill[:4] == [str(checkout.python), "-m", "pip", "install"]
+    assert fill[-2:] == ["--editable", ".[dev,lab]"]
+
+
+def test_uv_is_preferred(checkout, course, monkeypatch):
+    monkeypatch.setattr(course.shutil, "which", lambda name: "/there/" + name)
+    checkout.prepare(["lab"])
+    make, fill = checkout.installer.commands
+    assert make[:2] == ["/there/uv", "venv"]
+    assert fill[:5] == ["/there/uv", "pip", "install", "--python", str(checkout.python)]
+    assert fill[-2:] == ["--editable", ".[lab]"]
+
+
+def test_another_extra_is_added_to_the_ones_that_are_there(checkout):
+    checkout.prepare(["lab"])
+    checkout.installer.steps()
+    checkout.prepare(["dev"])
+    assert checkout.installer.commands[-1][-1] == ".[dev,lab]"
+    assert checkout.installer.steps() == ["fill"]
+    checkout.prepare(["lab"])
+    assert checkout.installer.steps() == []
+
+
+def test_a_changed_pyproject_is_installed_again(checkout):
+    checkout.prepare(["lab"])
+    checkout.installer.steps()
+    (checkout.root / "pyproject.toml").write_text("[project] # changed")
+    checkout.prepare(["lab"])
+    assert checkout.installer.steps() == ["fill"]
+    checkout.prepare(["lab"])
+    assert checkout.installer.steps() == []
+
+
+@pytest.mark.parametrize("key", ["python", "root"])
+def test_another_python_or_place_makes_it_anew(checkout, key):
+    checkout.prepare(["lab"])
+    checkout.installer.steps()
+    stamp = json.loads(checkout.stamp.read_text())
+    checkout.stamp.write_text(json.dumps({**stamp, key: "another"}))
+    left_over = checkout.folder / "left over"
+    left_over.touch()
+    checkout.prepare(["lab"])
+    assert checkout.installer.steps() == ["make", "fill"]
+    assert not left_over.exists()
+
+
+@pytest.mark.parametrize("damage", ["no python", "no stamp", "torn stamp", "odd stamp"])
+def test_a_broken_one_is_made_anew(checkout, damage):
+    checkout.prepare(["lab"])
+    checkout.installer.steps()
+    if damage == "no python":
+        checkout.python.unlink()
+    elif damage == "no stamp":
+        checkout.stamp.unlink()
+    else:
+        checkout.stamp.write_text({"torn stamp": '{"python": "3.', "odd stamp": "[1]"}[damage])
+    checkout.prepare(["lab"])
+    assert checkout.installer.steps() == ["make", "fill"]
+
+
+def test_an_installation_that_failed_leaves_no_stamp(checkout):
+    checkout.prepare(["lab"])
+    (checkout.root / "pyproject.toml").write_text("[project] # changed")
+    checkout.installer.failing = "--editable"
+    with pytest.raises(OSError, match="the step failed"):
+        checkout.prepare(["lab"])
+    assert not checkout.stamp.exists()
+    checkout.installer.failing = None
+    checkout.installer.steps()
+    checkout.prepare(["lab"])
+    assert checkout.installer.steps() == ["make", "fill"]
+
+
+def test_health_is_asked_of_the_environment_itself(course, tmp_path, monkeypatch):
+    env = course.Environment(tmp_path)
+    assert not env.works({})  # it has no Python
+    env.python = Path(sys.executable)
+    monkeypatch.setattr(course, "WITNESSES", {"lab": "pytest", "dev": "no_such_module"})
+    assert env.works({"extras": ["lab", "gpu"]})
+    assert not env.works({"extras": ["lab", "dev"]})
+
+
+@pytest.mark.parametrize("missing", ["venv", "ensurepip"])
+def test_without_venv_it_says_what_to_install(checkout, course, monkeypatch, missing):
+    found = course.importlib.util.find_spec
+    monkeypatch.setattr(
+        course.importlib.util, "find_spec", lambda name: None if name == missing else found(name)
+    )
+    with pytest.raises(course.Problem, match="sudo apt install python3-venv"):
+        checkout.prepare(["lab"])
+    assert checkout.installer.steps() == []
+    monkeypatch.setattr(course.shutil, "which", lambda name: "/there/" + name)
+    checkout.prepare(["lab"])  # uv does without
+    assert checkout.installer.steps() == ["make", "fill"]
+
+
+def test_a_second_launcher_waits_for_the_first(course, tmp_path, capsys, monkeypatch):
+    order = []
+    waiting = threading.Event()
+    monkeypatch.setattr(course.time, "sleep", lambda seconds: waiting.set())
+
+    def second():
+        with course.locked(tmp_path / "lock"):
+            order.append("second")
+
+    with course.locked(tmp_path / "lock"):
+        thread = threading.Thread(target=second, daemon=True)
+        thread.start()
+        assert waiting.wait(60)  # it has found the lock taken
+        order.append("first")
+    thread.join(60)
+    assert order == ["first", "second"]
+    assert "waiting" in capsys.readouterr().out
+
+
+# ---- failing kindly -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ("ERROR: Could not install packages: [Errno 28] No space left on device", "disk is full"),
+        ("error: failed to copy: There is not enough space on the disk.", "disk is full"),
+        ("[Errno 30] Read-only file system: '/x/.course'", "Copy the folder"),
+        ("PermissionError: [WinError 5] Access is denied: 'python.exe'", "close JupyterLab"),
+        ("NewConnectionError: [Errno -3] Temporary failure in name resolution", "pypi.org"),
+        ("  Caused by: dns error", "pypi.org"),
+        ("SSLError(SSLCertVerificationError(1, 'CERTIFICATE_VERIFY_FAILED'))", "pypi.org"),
+        ("The virtual environment was not created: ensurepip is not available", "python3-venv"),
+    ],
+)
+def test_the_cause_of_a_failure_is_recognised(course, text, advice):
+    assert advice in course.cause(text)
+
+
+def test_an_unknown_failure_has_no_cause(course):
+    assert course.cause("ERROR: Failed building wheel for x") is None
+
+
+def run_step(course, tmp_path, code):
+    log = tmp_path / "install.log"
+    course.watch("Trying", [sys.executable, "-c", code], log, tmp_path)
+    return log
+
+
+def test_a_step_that_fails_shows_its_end_and_names_the_log(course, tmp_path):
+    code = "print('early'); print('\\n' * 20); print('the reason is bad luck'); raise SystemExit(7)"
+    with pytest.raises(course.Problem) as problem:
+        run_step(course, tmp_path, code)
+    message = str(problem.value)
+    assert "the reason is bad luck" in message and "early" not in message
+    assert "course clean" in message  # an unknown cause
+    assert str(tmp_path / "install.log") in message
+
+
+def test_a_step_that_works_keeps_its_output_in_the_log(course, tmp_path, capsys):
+    log = run_step(course, tmp_path, "print('one'); print('two'); print()")
+    assert "one" in log.read_text()
+    assert course.last_line(log) == "two"
+    printed = capsys.readouterr().out
+    assert "Trying: done in" in printed and "two" not in printed
+
+
+def test_a_folder_that_cannot_be_written_is_explained(course, capsys, monkeypatch):
+    def refuse(self, **options):
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(course.Path, "mkdir", refuse)
+    assert course.main(["lab"]) == course.FAILED
+    message = capsys.readouterr().err
+    assert ".course" in message and "Copy the folder" in message
+
+
+def test_ctrl_c_ends_without_a_traceback(course, capsys, monkeypatch):
+    def interrupted(self, extras):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(course.Environment, "prepare", interrupted)
+    assert course.main(["lab"]) == 130
+    assert "Stopped" in capsys.readouterr().err
+
+
+# ---- the commands -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def commands(course, monkeypatch):
+    """Run the launcher with commands that only pretend; their exit codes can be set by name."""
+
+    class Commands:
+        pass
+
+    def pretend(command, cwd):
+        Commands.ran.append(command[2:] if command[1] == "-m" else command[1:])
+        return next((code for name, code in Commands.codes.items() if name in command), 0)
+
+    Commands.ran, Commands.codes = [], {}
+    monkeypatch.setattr(course.Environment, "prepare", lambda self, extras: None)
+    monkeypatch.setattr(course, "hand_over", pretend)
+    monkeypatch.setattr(course.subprocess, "call", pretend)
+    return Commands
+
+
+def test_test_runs_linters_and_pytest_on_all_cores(course, commands):
+    assert course.main(["test"]) == 0
+    assert commands.ran == [["ruff", "check", "."], ["mypy"], ["pytest", "-n", "auto"]]
+
+
+def test_quick_leaves_out_mypy_and_what_is_slow(course, commands):
+    assert course.main(["test", "--quick", "tests/ops", "-k", "tanh"]) == 0
+    pytest_command = ["pytest", "-n", "auto", "-m", "not slow", "tests/ops", "-k", "tanh"]
+    assert commands.ran == [["ruff", "check", "."], pytest_command]
+
+
+@pytest.mark.parametrize(
+    ("codes", "expected"),
+    [({"pytest": 5}, 5), ({"ruff": 1}, 1), ({"mypy": 2}, 2), ({"ruff": 1, "pytest": 2}, 2)],
+)
+def test_the_exit_code_is_that_of_pytest_unless_only_a_linter_failed(
+    course, commands, codes, expected
+):
+    commands.codes = codes
+    assert course.main(["test"]) == expected
+    assert commands.ran[-1][0] == "pytest"
+
+
+def test_lab_opens_the_notebooks(course, commands):
+    assert course.main(["lab", "--no-browser"]) == 0
+    notebooks = COURSE.parent / "notebooks"
+    assert commands.ran == [["jupyterlab", f"--ServerApp.root_dir={notebooks}", "--no-browser"]]
+
+
+def test_python_gets_its_arguments_untouched(course, commands):
+    assert course.main(["python", "-c", "1", "--help"]) == 0
+    assert commands.ran == [["-c", "1", "--help"]]
+
+
+def test_an_unknown_benchmark_or_extra_is_refused(course, commands, capsys):
+    assert course.main(["bench", "nothing"]) == course.FAILED
+    assert "Which benchmark?" in capsys.readouterr().err
+    assert course.main(["add", "nothing"]) == course.FAILED
+    assert "There is: lab, dev, gpu, dist, onnx" in capsys.readouterr().err
+    assert commands.ran == []
+
+
+def test_clean_removes_the_environment(checkout, course):
+    course.clean(checkout, [])  # there is nothing yet
+    checkout.prepare(["lab"])
+    course.clean(checkout, [])
+    assert not checkout.folder.exists()
+    checkout.prepare(["lab"])
+    assert checkout.installer.steps() == ["make", "fill", "make", "fill"]
+
+
+def test_what_is_handed_over_returns_its_exit_code(course, tmp_path):
+    assert course.hand_over([sys.executable, "-c", "raise SystemExit(4)"], tmp_path) == 4
