@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -231,6 +232,32 @@ def test_a_second_launcher_waits_for_the_first(course, tmp_path, capsys, monkeyp
     thread.join(60)
     assert order == ["first", "second"]
     assert "waiting" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows ties the lock to the process")
+def test_an_installer_that_outlives_the_launcher_keeps_the_lock(course, tmp_path):
+    lock, end = tmp_path / "lock", tmp_path / "end"
+    installer = f"""
+import os, time
+while not os.path.exists({str(end)!r}):
+    time.sleep(0.05)
+"""
+    launcher = f"""
+import importlib.machinery, os, sys
+course = importlib.machinery.SourceFileLoader("course", {str(COURSE)!r}).load_module()
+with course.locked({str(lock)!r}):
+    course.show = lambda text: os._exit(9)  # when the installer has started
+    course.watch("", [sys.executable, "-c", {installer!r}], {str(tmp_path / "log")!r}, "/")
+"""
+    killed = subprocess.run([sys.executable, "-B", "-W", "ignore", "-c", launcher])
+    assert killed.returncode == 9
+    with open(lock, "w") as file:
+        assert not course.take(file)
+        end.touch()
+        deadline = time.monotonic() + 60
+        while not course.take(file):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
 
 
 # ---- failing kindly -----------------------------------------------------------------------------
