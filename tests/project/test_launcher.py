@@ -361,7 +361,7 @@ def test_quick_leaves_out_mypy_and_what_is_slow(course, commands):
 
 @pytest.mark.parametrize(
     ("codes", "expected"),
-    [({"pytest": 5}, 5), ({"ruff": 1}, 1), ({"mypy": 2}, 2), ({"ruff": 1, "pytest": 2}, 2)],
+    [({"pytest": 5}, 5), ({"ruff": 1}, 1), ({"mypy": 2}, 2), ({"mypy": 2, "pytest": 1}, 1)],
 )
 def test_the_exit_code_is_that_of_pytest_unless_only_a_linter_failed(
     course, commands, codes, expected
