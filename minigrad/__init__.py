@@ -1,0 +1,20 @@
+"""minigrad: see how machine-learning frameworks work, in a library that does.
+
+>>> import minigrad as mg
+>>> x = mg.asarray([1.0, 2.0], requires_grad=True)
+>>> (x * x).sum().backward()
+>>> x.grad
+Tensor([2., 4.], shape=(2,), dtype=float32, device=cpu)
+"""
+from .core.mode import no_grad, enable_grad, record, is_grad_enabled, scope
+from .core.dtypes import *
+from .core.tensor import Tensor
+from .core.errors import *
+from .devices import *
+from .ops.elementwise import *
+from .ops.view import *
+from .ops.reduce import *
+from .ops.creation import *
+from .ops.index import *
+from . import autodiff
+from .autodiff.reverse import gradients

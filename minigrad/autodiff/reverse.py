@@ -1,0 +1,336 @@
+"""Reverse mode: one walk back through the recipes, which `backward()` exhausts and a debugger steps.
+
+Fix one output ℓ and compute ∂ℓ/∂y for each value y that it was made from, last made first: when the walk comes to a
+node, everything that used its value has been passed, so its gradient is complete.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from typing import Any, Callable, Generator, Iterable, NamedTuple, Sequence
+
+from ..core.clock import CLOCK, written_since
+from ..core.emit import emit
+from ..core.errors import GradError, MutationError
+from ..core.mode import current_mode, switch
+from ..core.node import FREED, Leaf, Node, topological_order
+from ..core.primitive import INDEX, NODE, OUT, REST, P
+from ..core.source import show
+from ..core.tensor import NUMBERS, Tensor, method, new_tensor
+from ..ops.creation import ones_like
+from ..ops.view import unbroadcast
+
+
+class Contribution(NamedTuple):
+    """One step of the walk: what `node` passes back to its input number `index`.
+
+    `cotangent` is the finished gradient of the node's result, `value` the contribution, and `so_far` what has come to
+    that input from elsewhere before, or None.
+    """
+
+    node: Node
+    index: int
+    cotangent: Tensor
+    value: Tensor
+    so_far: Tensor | None
+
+
+_contribution = tuple.__new__  # half the price of calling the class
+Walk = Generator[Contribution, "Tensor | None", dict[Node, Tensor]]
+HOOKS: weakref.WeakKeyDictionary[Node, list[Callable[[Tensor], Tensor | None]]] = weakref.WeakKeyDictionary()
+
+
+def walk(
+    roots: Sequence[Node],
+    cotangents: Sequence[Tensor],
+    wanted: Iterable[Node] | None = None,
+    retain: bool = False,
+) -> Walk:
+    """Go back from the roots, yielding each contribution; return the gradients of the leaves (or of `wanted`).
+
+    Sending a tensor in answer to a contribution puts it in its place.  Only contributions on a path to a wanted node
+    are computed.  `retain` keeps what the nodes saved, for another walk.
+
+    >>> x = mg.asarray(3.0, requires_grad=True)
+    >>> y = x * x
+    >>> for step in mg.autodiff.walk([y.node], [mg.ones(())]):
+    ...     print(step.node.name, step.index, step.value.item())
+    multiply 0 3.0
+    multiply 1 3.0
+    """
+    pending: dict[Node, Any] = {}
+    lent: set[int] = set()  # ids of gradients that more than one node may hold
+    for node, cotangent in zip(roots, cotangents):
+        pending[node] = cotangent if node not in pending else pending[node] + cotangent
+        lent.add(id(cotangent))
+    order = topological_order(pending)
+    targets = None if wanted is None else set(wanted)
+    useful = None if targets is None else _leading_to(targets, order)
+    found: dict[Node, Tensor] = {}
+    mode = current_mode()
+    recording = mode.grad
+    for node in reversed(order):
+        g = pending.pop(node, None)
+        if g is None:
+            continue
+        if HOOKS and node in HOOKS:
+            g = _after_hooks(node, g)
+        if (node.op is None) if targets is None else (node in targets):
+            found[node] = g.copy() if id(g) in lent or (g.alias is not None and g.alias.base is not None) else g
+        if node.op is P.project:
+            _gather_results(node, g, pending)
+            continue
+        saved = node.saved
+        if saved is not None:
+            if saved is FREED:
+                raise _freed(node)
+            if saved.__class__ is not list:  # a checkpoint: the values are computed again
+                saved.restore()
+                saved = node.saved
+            if node.time != CLOCK.now:
+                check_unchanged(node)
+        inputs = node.inputs
+        for index, function, reads, only in node.plan.rules:
+            source = inputs[index]
+            if useful is not None and source not in useful:
+                continue
+            if recording:
+                with switch(mode, origin=node):
+                    value = function(g, *[read(node, slot, True, index) for slot in reads])
+            elif not reads:
+                value = function(g)
+            elif only is not None:
+                value = function(g, read(node, only, False))
+            else:
+                value = function(g, *[read(node, slot, False, index) for slot in reads])
+            if value is None:
+                continue
+            if value is g:
+                lent.add(id(g))
+            data = value.data
+            if data.shape != source.shape:
+                value = unbroadcast(value, source.shape)
+            if data.dtype is not source.dtype:
+                value = emit(P.astype, value, dtype=source.dtype)
+            so_far = pending.get(source)
+            replaced = yield _contribution(Contribution, (node, index, g, value, so_far))
+            if replaced is not None:
+                value = replaced
+            pending[source] = value if so_far is None else so_far + value
+        if saved is not None and not retain:
+            node.saved = FREED
+    return found
+
+
+def read(node: Node, slot: int, recording: bool, index: int = 0) -> Any:
+    """What a rule named: an input or the result as a tensor (with its history, if the gradient is recorded too)."""
+    if slot == NODE:
+        return node
+    if slot == INDEX:
+        return index
+    if slot == REST:
+        first = len(node.op.inputs) - 1  # type: ignore[union-attr]
+        return tuple([read(node, i, recording) for i in range(first, len(node.inputs))])
+    source = node if slot == OUT else node.inputs[slot]
+    if source.__class__ in NUMBERS:
+        return source
+    tensor = new_tensor(Tensor)
+    tensor.data, tensor.device, tensor.alias, tensor._grad = node.saved[slot], node.device, None, None  # type: ignore[index]
+    if recording:
+        tensor.node = source
+        tensor.tracked = 1 if source.plan.rules or source.__class__ is Leaf else 0
+    else:
+        tensor.node, tensor.tracked = None, 0
+    return tensor
+
+
+def _gather_results(node: Node, g: Tensor, pending: dict[Node, Any]) -> None:
+    """The gradient of one of several results: the node that has them all is given a dict of them."""
+    parts = pending.setdefault(node.inputs[0], {})
+    index = node.attrs["index"]
+    parts[index] = g if index not in parts else parts[index] + g
+
+
+def _leading_to(targets: set[Node], order: list[Node]) -> set[Any]:
+    """The nodes on a path from a target to a root."""
+    useful: set[Any] = set(targets)
+    for node in order:
+        if node not in useful and any(node.inputs[rule.index] in useful for rule in node.plan.rules):
+            useful.add(node)
+    return useful
+
+
+def check_unchanged(node: Node) -> None:
+    """Something was overwritten since this node was recorded; raise if it was something that its gradient needs."""
+    values = node.saved or ()
+    for i, value in enumerate(values):
+        if value.__class__ is not node.device.ndarray:
+            continue
+        changed = written_since(value, node.time)
+        if changed is not None:
+            op = node.op
+            is_result = i == len(values) - 1
+            maker = node if is_result else node.inputs[i]
+            what = f"the result of {op.name}" if is_result else f"input {op.name_of(i)} of {op.name}"  # type: ignore[union-attr]
+            raise MutationError(
+                f"{what}, a tensor of shape {value.shape} that its gradient needs, was changed in place\n"
+                f"  made:    {show(maker.where)}\n"
+                f"  used:    {show(node.where)}\n"
+                f"  changed: {show(changed)}",
+                hint="x = x + 1 instead of x += 1, or x.copy() before the change",
+            )
+
+
+def _freed(node: Node) -> GradError:
+    return GradError(
+        f"backward a second time through {node.name}, made at {show(node.where)}: what it had saved was let go",
+        hint="backward(retain_graph=True) the first time, or compute the loss again",
+    )
+
+
+def _after_hooks(node: Node, g: Tensor) -> Tensor:
+    for hook in HOOKS[node]:
+        answer = hook(g)
+        if answer is not None:
+            g = answer
+    return g
+
+
+def exhaust(steps: Walk) -> dict[Node, Tensor]:
+    """Run a walk to its end and return what it found."""
+    found: dict[Node, Tensor] = {}
+
+    def keep_result() -> Any:
+        nonlocal found
+        found = yield from steps
+
+    deque(keep_result(), maxlen=0)
+    return found
+
+
+def seeds(outputs: Sequence[Tensor], cotangents: Sequence[Tensor | None], name: str) -> list[Tensor]:
+    """The gradients that a walk starts with: 1 for a number, and what the caller says for anything else."""
+    seeded = []
+    for output, given in zip(outputs, cotangents):
+        if not output.tracked:
+            raise GradError(
+                f"{name}: this tensor has no history to go back through, shape {output.shape}, dtype {output.dtype}",
+                hint="requires_grad=True on the tensors that you want gradients for, and no no_grad() or detach() "
+                "on the way",
+            )
+        if given is None:
+            if output.data.shape and output.size != 1:
+                raise GradError(
+                    f"{name}: a gradient is of one number, and this output has shape {output.shape}",
+                    hint="reduce it first (.sum() or .mean()), or say with what weights: backward(gradient)",
+                )
+            given = ones_like(output)
+        elif given.shape != output.shape:
+            raise GradError(f"{name}: the gradient of an output has its shape, {output.shape}", actual=f"{given.shape}")
+        seeded.append(given)
+    return seeded
+
+
+@method
+def backward(tensor: Tensor, gradient: Tensor | None = None, retain_graph: bool = False) -> None:
+    """Compute the gradient of this tensor with respect to every leaf it was made from, and add it to their `.grad`.
+
+    >>> w = mg.asarray([1.0, 2.0], requires_grad=True)
+    >>> (w * w).sum().backward()
+    >>> w.grad.tolist()
+    [2.0, 4.0]
+    """
+    with switch(grad=False):
+        start = seeds([tensor], [gradient], "backward")
+        found = exhaust(walk([tensor.node], start, retain=retain_graph))
+        for node, g in found.items():
+            leaf = node.tensor()  # type: ignore[attr-defined]
+            if leaf is not None:
+                leaf._grad = g if leaf._grad is None else leaf._grad + g
+
+
+def gradients(
+    outputs: Tensor | Sequence[Tensor],
+    inputs: Tensor | Sequence[Tensor],
+    cotangents: Any = None,
+    create_graph: bool = False,
+    retain_graph: bool | None = None,
+    allow_unused: bool = False,
+) -> Any:
+    """The gradients of outputs with respect to inputs, leaving every `.grad` alone.
+
+    With `create_graph` the gradients have a history themselves, so that they can be differentiated again.
+
+    >>> x = mg.asarray(3.0, requires_grad=True)
+    >>> dx = mg.gradients(x**3, x, create_graph=True)
+    >>> dx.item(), mg.gradients(dx, x).item()
+    (27.0, 18.0)
+    """
+    one_output, one_input = isinstance(outputs, Tensor), isinstance(inputs, Tensor)
+    outs = [outputs] if isinstance(outputs, Tensor) else list(outputs)
+    ins = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    given = [cotangents] if one_output or cotangents is None else list(cotangents)
+    given = given * len(outs) if cotangents is None else given
+    for i, tensor in enumerate(ins):
+        if not tensor.tracked:
+            raise GradError(f"gradients: input {i} does not require a gradient", hint="x.requires_grad = True before it is used")
+    with switch(grad=create_graph):
+        start = seeds(outs, given, "gradients")
+        retain = create_graph if retain_graph is None else retain_graph
+        found = exhaust(walk([o.node for o in outs], start, [t.node for t in ins], retain))
+    result = [found.get(t.node) for t in ins]
+    for i, g in enumerate(result):
+        if g is None and not allow_unused:
+            raise GradError(
+                f"gradients: the outputs do not depend on input {i}, of shape {ins[i].shape}",
+                hint="allow_unused=True gives None for it",
+            )
+    return result[0] if one_input else result
+
+
+@method
+def register_hook(tensor: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Callable[[], None]:
+    """Call `hook(gradient)` when this tensor's gradient is complete; what it returns takes the gradient's place.
+
+    The answer is a function that removes the hook.
+
+    >>> w = mg.asarray([1.0], requires_grad=True)
+    >>> remove = w.register_hook(lambda g: g * 10)
+    >>> (w * 2).sum().backward()
+    >>> w.grad.tolist()
+    [20.0]
+    """
+    if not tensor.tracked:
+        raise GradError("register_hook: no gradient flows through this tensor", hint="x.requires_grad = True")
+    hooks = HOOKS.setdefault(tensor.node, [])
+    hooks.append(hook)
+
+    def remove() -> None:
+        if hook in hooks:
+            hooks.remove(hook)
+
+    return remove
+
+
+@method
+def retain_grad(tensor: Tensor) -> None:
+    """Let `backward` fill the `.grad` of this tensor too, although an operation made it.
+
+    >>> w = mg.asarray([1.0], requires_grad=True)
+    >>> h = w * 2
+    >>> h.retain_grad()
+    >>> (h * h).sum().backward()
+    >>> h.grad.tolist()
+    [4.0]
+    """
+    if tensor.is_leaf and tensor.tracked:
+        return
+    handle = weakref.ref(tensor)
+
+    def keep(g: Tensor) -> None:
+        held = handle()
+        if held is not None:
+            held._grad = g.detach().copy() if held._grad is None else held._grad + g
+
+    register_hook(tensor, keep)

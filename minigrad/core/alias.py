@@ -1,0 +1,227 @@
+"""Views and writes: which tensors look at the same storage, and what a write does to them and to their histories.
+
+Two kinds of write:
+
+* Nobody has a history (untracked tensors, or a parameter under `no_grad`): the buffer itself changes, views see it as in
+  NumPy, and the clock notes it, so that whoever saved the old value gets an error when its gradient is computed.
+* Gradients are on and the tensor or the value has a history: the tensor gets a *new* array and one `put` node, and its
+  live views are derived from it again.  What was saved stays as it was, so every gradient stays right.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from .clock import buffer_of, mark_written
+from .emit import common_device, described, emit, emit2
+from .errors import DtypeError, MinigradError, MutationError, ShapeError
+from .mode import current_mode
+from .primitive import P, Primitive
+from .source import show
+from .tensor import NUMBERS, Tensor, as_tensor, contiguous_base, method, wrap
+
+Step = tuple[Primitive, dict[str, Any]]  # one view operation and its attributes
+
+
+class Alias:
+    """Which storage a tensor looks at: through `chain`, at the tensor `base` (None: it is the base itself).
+
+    `linked` is False behind a `detach()`: such a view shares the memory but not the history.
+    """
+
+    __slots__ = ("base", "chain", "linked", "views")
+
+    def __init__(self, base: Tensor | None, chain: tuple[Step, ...], linked: bool, views: list[Any]) -> None:
+        self.base, self.chain, self.linked, self.views = base, chain, linked, views
+
+
+def alias_of(tensor: Tensor) -> Alias:
+    """The alias record of a tensor, made when it is first viewed or written."""
+    alias = tensor.alias
+    if alias is None:
+        contiguous_base(tensor)
+        alias = tensor.alias = Alias(None, (), True, [])
+    return alias
+
+
+def linked_view(out: Tensor, source: Tensor, step: Step | None) -> Tensor:
+    """Note that `out` looks at the memory of `source` through one more step (None: detached)."""
+    seen = source.alias or alias_of(source)
+    base = source if seen.base is None else seen.base
+    chain = seen.chain if step is None else (*seen.chain, step)
+    views = seen.views
+    out.alias = Alias(base, chain, step is not None and seen.linked, views)
+    count = len(views)
+    if count >= 8 and count & (count - 1) == 0:  # now and then, forget those that are gone
+        views[:] = [r for r in views if r() is not None]
+    views.append(weakref.ref(out))
+    return out
+
+
+@method
+def detach(tensor: Tensor) -> Tensor:
+    """The same values in the same memory, without the history.
+
+    >>> import minigrad as mg
+    >>> mg.asarray([1.0], requires_grad=True).detach()
+    Tensor([1.], shape=(1,), dtype=float32, device=cpu)
+    """
+    alias_of(tensor)
+    return linked_view(wrap(tensor.data, tensor.device), tensor, None)
+
+
+def assign(tensor: Tensor, value: Any, chain: tuple[Step, ...] = (), indices: tuple[Any, ...] = (), raw: Any = None) -> None:
+    """`tensor[index] = value`, the index being a chain of views and then integer arrays for the leading dimensions.
+
+    `raw` is the same index as NumPy takes it, for the case that the buffer itself can be written.
+    """
+    history = writable(tensor, value)
+    if history is None:
+        try:
+            tensor.data[raw] = value.data if value.__class__ is Tensor else value
+        except (ValueError, TypeError, OverflowError) as error:
+            raise _write_error(tensor, value, error) from error
+        mark_written(tensor.data)
+        return
+    alias = alias_of(tensor)
+    base = tensor if alias.base is None else alias.base
+    _replace(base, P.put, (base, value, *indices), {"chain": (*alias.chain, *chain)})
+
+
+def update(tensor: Tensor, op: Primitive, operand: Any) -> Tensor:
+    """`tensor = op(tensor, operand)` in place: `tensor += operand`."""
+    if operand.__class__ is not Tensor and operand.__class__ not in NUMBERS:
+        operand = as_tensor(operand, tensor.device)
+    if writable(tensor, operand) is None:
+        common_device(op, (tensor, operand), {})
+        _check_fit(op, tensor, operand)
+        value = operand.data if operand.__class__ is Tensor else operand
+        data = tensor.data
+        try:
+            if value.__class__ is tensor.device.ndarray and value.dtype is not data.dtype:
+                value = value.astype(data.dtype)
+            tensor.device.kernels[op.name](data, value, out=data)
+        except (ValueError, TypeError, OverflowError) as error:
+            raise _write_error(tensor, operand, error) from error
+        mark_written(data)
+        return tensor
+    value = emit2(op, tensor, operand)
+    _check_fit(op, tensor, operand, value)
+    alias = alias_of(tensor)
+    if alias.chain:
+        base = tensor if alias.base is None else alias.base
+        _replace(base, P.put, (base, value), {"chain": alias.chain})
+    else:
+        _adopt(tensor if alias.base is None else alias.base, value)
+    return tensor
+
+
+def writable(tensor: Tensor, value: Any) -> Tensor | None:
+    """None where the buffer itself may be written, the tensor to give a new history where not, or the refusal."""
+    mode = current_mode()
+    alias = tensor.alias
+    base = tensor if alias is None or alias.base is None else alias.base
+    linked = alias is None or alias.linked
+    tracked_value = getattr(value, "tracked", 0)
+    if base.tracked:
+        if base.node.op is None:
+            if mode.grad and linked:
+                raise MutationError(
+                    f"in-place change of a leaf that requires a gradient, made at {show(base.node.where)}",
+                    hint="`with mg.no_grad():` for an update of a parameter; x = x.copy() to change a copy",
+                )
+        elif not mode.grad or not linked:
+            how = "under no_grad" if linked else "through detach()"
+            raise MutationError(
+                f"the tensor made at {show(base.node.where)} has a history, which a write {how} would contradict",
+                hint="write with gradients on, or write into x.copy()",
+            )
+    if not linked and tracked_value and mode.grad:
+        raise MutationError(
+            "a value with a history cannot be assigned through detach(), which has none",
+            hint="assign to the tensor itself, or assign value.detach()",
+        )
+    if tensor.data.__class__ is not tensor.device.ndarray:
+        return base  # only recorded or batched: there is no buffer yet
+    if not mode.grad or not linked or not (base.tracked or tracked_value):
+        if not tensor.data.flags.writeable:
+            raise MutationError(
+                "this tensor is a broadcast view: several of its elements are the same memory",
+                hint="write into x.copy()",
+            )
+        return None
+    return base
+
+
+def _check_fit(op: Primitive, tensor: Tensor, operand: Any, value: Tensor | None = None) -> None:
+    """An in-place operation keeps shape and dtype, or is refused before anything has changed."""
+
+    if value is not None:
+        shape, dtype = value.shape, value.dtype
+    else:
+        if operand.__class__ is float and tensor.data.dtype.kind == "f":
+            return
+        shape, dtype = op.infer(tensor, operand)
+        dtype = op.common_dtype((tensor, operand))
+    if dtype != tensor.dtype:
+        raise DtypeError(
+            f"in-place {op.name}: the result is {dtype}, which does not fit into a tensor of {tensor.dtype}",
+            actual=described(op, (tensor, operand)),
+            hint=f"x = mg.{op.name}(x, y) makes a new tensor",
+        )
+    if shape != tensor.shape:
+        raise ShapeError(
+            f"in-place {op.name}: the result has shape {shape}, which does not fit into a tensor of shape {tensor.shape}",
+            actual=described(op, (tensor, operand)),
+            hint=f"x = mg.{op.name}(x, y) makes a new tensor",
+        )
+
+
+def _write_error(tensor: Tensor, value: Any, error: Exception) -> Exception:
+    if isinstance(error, MinigradError):
+        return error
+    if isinstance(error, ValueError):
+        shape = getattr(value, "shape", ())
+        return ShapeError(f"a value of shape {shape} does not fit where it is assigned: {error}",
+                          expect=f"a shape that broadcasts to that part of {tensor.shape}")  # fmt: skip
+    return DtypeError(f"the value does not fit a tensor of {tensor.dtype}: {error}")
+
+
+def _replace(base: Tensor, op: Primitive, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> None:
+    """Give the base a new value, made by `op` from a handle on its old one."""
+
+    _adopt(base, emit(op, _before(base), *inputs[1:], **attrs))
+
+
+def _before(base: Tensor) -> Tensor:
+    """A handle on a tensor as it is now, for the node that makes its next value."""
+
+    old = wrap(base.data, base.device)
+    old.node, old.tracked = base.node, base.tracked
+    return old
+
+
+def _adopt(base: Tensor, value: Tensor) -> None:
+    """Let the base be `value` from now on, and derive its live views from it again, data and history."""
+
+    base.data, base.node, base.tracked = value.data, value.node, value.tracked
+    for reference in base.alias.views:
+        view = reference()
+        if view is None:
+            continue
+        now = base
+        for op, attrs in view.alias.chain:
+            now = emit(op, now, **attrs)
+        view.data = now.data
+        if view.alias.linked:
+            view.node, view.tracked = now.node, now.tracked
+
+
+def emit_view(op: Primitive, source: Tensor, **attrs: Any) -> Tensor:
+    """Apply a view primitive: the result looks at the memory of `source`, and is noted as doing so."""
+    source.alias or alias_of(source)
+    out: Tensor = emit(op, source, **attrs)
+    if op is P.reshape and out.data.__class__ is out.device.ndarray and buffer_of(out.data) is not buffer_of(source.data):
+        return out  # NumPy had to copy: the elements are not evenly spaced
+    return linked_view(out, source, (op, attrs))

@@ -1,0 +1,175 @@
+"""The element types, and how two of them meet.
+
+A dtype *is* a NumPy dtype, so that `t.dtype == np.float32` holds, but promotion is ours: NumPy would make
+`int32 + float32` a float64, and `sqrt(int8)` a float16.  Here an integer beside a float takes the float's type, a float
+function of an integer gives the default float, and a Python number is weak: it takes the type of the tensor beside it.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from .errors import DtypeError
+
+bool = np.dtype("bool")  # noqa: A001 - the array API's name
+int8, int16, int32, int64 = (np.dtype(f"int{bits}") for bits in (8, 16, 32, 64))
+uint8 = np.dtype("uint8")
+float16, float32, float64 = (np.dtype(f"float{bits}") for bits in (16, 32, 64))
+
+DType = np.dtype[Any]
+
+ALL: dict[str, DType] = {
+    d.name: d for d in (bool, int8, int16, int32, int64, uint8, float16, float32, float64)
+}
+SIGNED = (int8, int16, int32, int64)
+INTEGERS = (*SIGNED, uint8)
+FLOATS = (float16, float32, float64)
+KINDS: dict[str, tuple[DType, ...]] = {
+    "bool": (bool,),
+    "signed integer": SIGNED,
+    "unsigned integer": (uint8,),
+    "integral": INTEGERS,
+    "real floating": FLOATS,
+    "complex floating": (),
+    "numeric": (*INTEGERS, *FLOATS),
+}
+default_int, default_float = int64, float32
+
+
+def as_dtype(dtype: Any) -> DType:
+    """The dtype meant by a dtype, its name, a Python type or a NumPy scalar type.
+
+    >>> as_dtype("float32"), as_dtype(int), as_dtype(np.float16)
+    (dtype('float32'), dtype('int64'), dtype('float16'))
+    """
+    if dtype is float:
+        return default_float
+    if dtype is int:
+        return default_int
+    try:
+        found = ALL.get(np.dtype(dtype).name)
+    except TypeError:
+        found = None
+    if found is None:
+        raise DtypeError(
+            f"{dtype!r} is not a dtype that minigrad has", expect="one of " + ", ".join(ALL)
+        )
+    return found
+
+
+def is_float(dtype: DType) -> Any:
+    """Whether gradients can flow through values of this dtype."""
+    return dtype.kind == "f"
+
+
+def isdtype(dtype: Any, kind: Any) -> Any:
+    """Whether a dtype is of a kind: a dtype, a kind's name, or a tuple of these.
+
+    >>> isdtype(float32, "real floating"), isdtype(int8, ("bool", int8))
+    (True, True)
+    """
+    if isinstance(kind, tuple):
+        return any(isdtype(dtype, k) for k in kind)
+    if isinstance(kind, str) and kind not in ALL:
+        if kind not in KINDS:
+            raise DtypeError(f"{kind!r} is not a kind of dtype", expect=", ".join(KINDS))
+        return dtype in KINDS[kind]
+    return dtype == as_dtype(kind)
+
+
+@cache
+def promote_types(a: DType, b: DType) -> DType:
+    """The smallest type that both fit in, by the array API; an integer beside a float takes the float's type.
+
+    >>> promote_types(int32, float32), promote_types(uint8, int8)
+    (dtype('float32'), dtype('int16'))
+    """
+    if a.kind == b.kind:
+        return a if a.itemsize >= b.itemsize else b
+    if a.kind == "f" or b.kind == "b":
+        return a
+    if b.kind == "f" or a.kind == "b":
+        return b
+    return ALL[np.promote_types(a, b).name]  # uint8 beside a signed integer
+
+
+def weak_type(scalar: Any, dtype: DType) -> DType:
+    """What a tensor of `dtype` becomes beside a Python number: numbers are weak, but 2.5 does not fit an integer."""
+    if scalar.__class__ is float and dtype.kind != "f":
+        return default_float
+    if scalar.__class__ is int and dtype.kind == "b":
+        return default_int
+    return dtype
+
+
+def scalar_type(scalar: Any) -> DType:
+    """The dtype of a Python number on its own."""
+    return bool if scalar is True or scalar is False else as_dtype(type(scalar))
+
+
+def result_type(*items: Any) -> DType:
+    """The dtype that an operation on these tensors, dtypes and Python numbers computes in.
+
+    >>> result_type(int32, float32), result_type(int64, 2.5), result_type(float16, 1)
+    (dtype('float32'), dtype('float32'), dtype('float16'))
+    """
+    numbers = [i for i in items if isinstance(i, (int, float))]
+    strong = [i.dtype if hasattr(i, "shape") else as_dtype(i) for i in items if not isinstance(i, (int, float))]
+    if not strong:
+        strong = [scalar_type(n) for n in numbers]
+    if not strong:
+        raise DtypeError("result_type needs at least one dtype, tensor or number")
+    dtype = strong[0]
+    for other in strong[1:]:
+        dtype = promote_types(dtype, other)
+    for number in numbers:
+        dtype = weak_type(number, dtype)
+    return dtype
+
+
+def can_cast(from_: Any, to: Any) -> Any:
+    """Whether every value of one type (or of a tensor's) keeps its kind and range in the other.
+
+    >>> can_cast(int8, int16), can_cast(float32, int32)
+    (True, False)
+    """
+    source = from_.dtype if hasattr(from_, "shape") else as_dtype(from_)
+    target = as_dtype(to)
+    order = "bif"
+    kinds = order.index(source.kind.replace("u", "i")), order.index(target.kind.replace("u", "i"))
+    return promote_types(source, target) == target if kinds[0] == kinds[1] else kinds[0] < kinds[1]
+
+
+class finfo:
+    """The limits of a float dtype: `bits eps max min smallest_normal dtype`, as Python numbers.
+
+    >>> finfo(float32).bits, finfo(float32).eps
+    (32, 1.1920928955078125e-07)
+    """
+
+    def __init__(self, dtype: Any) -> None:
+        self.dtype = dtype.dtype if hasattr(dtype, "shape") else as_dtype(dtype)
+        if self.dtype.kind != "f":
+            raise DtypeError(f"finfo is for floats, not {self.dtype}", expect="a float dtype; iinfo is for integers")
+        info = np.finfo(self.dtype)
+        self.bits: int = info.bits
+        self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
+        self.smallest_normal = float(info.smallest_normal)
+
+
+class iinfo:
+    """The limits of an integer dtype: `bits max min dtype`.
+
+    >>> iinfo(int8).max
+    127
+    """
+
+    def __init__(self, dtype: Any) -> None:
+        self.dtype = dtype.dtype if hasattr(dtype, "shape") else as_dtype(dtype)
+        if self.dtype.kind not in "iu":
+            raise DtypeError(f"iinfo is for integers, not {self.dtype}", expect="an integer dtype; finfo is for floats")
+        info = np.iinfo(self.dtype)
+        self.bits, self.max, self.min = int(info.bits), int(info.max), int(info.min)

@@ -1,0 +1,295 @@
+"""The one door that every operation goes through.
+
+`emit` asks the current mode's interpreter to *manifest* the node.  Eager mode computes its value at once; others record
+it for later, carry a batch dimension through, or carry a derivative along.  That is the whole difference between them.
+`emit1` and `emit2` are the same door for the commonest case, float32 operands in eager mode, without the loops.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Sequence
+
+from .clock import CLOCK
+from .dtypes import float32
+from .errors import ConversionError, DeviceError, DtypeError, MinigradError
+from .mode import Mode, current_mode
+from .node import Constant, Node, next_serial
+from .primitive import P, Plan, Primitive
+from .source import LIBRARY, in_library
+from .tensor import NUMBERS, Tensor, as_tensor, default_device, new_tensor, wrap
+
+LARGE = 1 << 15  # elements from which a device may find memory for the result itself
+_getframe = sys._getframe
+_new_node = Node.__new__
+
+
+def emit(op: Primitive, *inputs: Any, **attrs: Any) -> Any:
+    """Apply a primitive to tensors and Python numbers, in the current mode."""
+    return (current_mode().interpreter or EAGER).manifest(op, inputs, attrs)
+
+
+class Interpreter:
+    """Who manifests nodes.  A mode differs from eager in `lift` and `compute`, hardly ever in the rest."""
+
+    def manifest(self, op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        """The result of `op` as a tensor, recorded where gradients may be asked for."""
+        device = common_device(op, inputs, attrs)
+        inputs = [
+            x if x.__class__ in NUMBERS else self.lift(x if x.__class__ is Tensor else as_tensor(x, device)) for x in inputs
+        ]
+        inputs = promoted(op, inputs, attrs, device)
+        values = [x.data if x.__class__ is Tensor else x for x in inputs]
+        try:
+            data = self.compute(op, values, attrs, device)
+        except MinigradError:
+            raise
+        except Exception as error:
+            raise explained(op, inputs, attrs, error) from error
+        mode = current_mode()
+        mask = 0
+        for i, x in enumerate(inputs):
+            if x.__class__ is Tensor and x.tracked:
+                mask |= 1 << i
+        if data.__class__ is tuple:
+            return several(op, inputs, attrs, mask, values, data, mode, device)
+        out = wrap(data, device)
+        if (mask and mode.grad) or mode.keep:
+            out.node = record_any(op, inputs, attrs, mask, values, data, mode, device)
+            out.tracked = 1 if out.node.plan.rules else 0
+        return out
+
+    def lift(self, tensor: Tensor) -> Tensor:
+        """What this interpreter works on in place of a tensor from outside."""
+        return tensor
+
+    def compute(self, op: Primitive, values: list[Any], attrs: dict[str, Any], device: Any) -> Any:
+        """The data of the result: an array, or what stands for one."""
+        raise NotImplementedError
+
+
+class Eager(Interpreter):
+    """Compute the value now, with the device's kernel."""
+
+    def compute(self, op: Primitive, values: list[Any], attrs: dict[str, Any], device: Any) -> Any:
+        kernel = device.kernels[op.name]
+        if op.kind == "elementwise" and any(getattr(v, "size", 0) >= LARGE for v in values):
+            return device.elementwise(kernel, op, values, attrs)
+        data = kernel(*values, **attrs)
+        if data.__class__ is not device.ndarray and data.__class__ is not tuple:
+            data = device.asarray(data)  # NumPy makes scalars of 0-d results, which can be neither viewed nor written
+        return data
+
+
+EAGER = Eager()
+
+
+def emit1(op: Primitive, a: Any) -> Any:
+    """`emit(op, a)`, quickly."""
+    mode = current_mode()
+    if mode.interpreter is not None or a.__class__ is not Tensor:
+        return emit(op, a)
+    x, device = a.data, a.device
+    if x.dtype is not float32 or x.size >= LARGE:
+        return emit(op, a)
+    data = device.kernels[op.name](x)
+    if data.__class__ is not device.ndarray:
+        data = device.asarray(data)
+    out = new_tensor(Tensor)
+    out.data, out.device, out._grad, out.alias = data, device, None, None
+    if a.tracked and mode.grad:
+        plan = op.plans.get(0b11) or op.plan(1, 1)
+        keep = plan.keep
+        saved = None if keep is None else [x if keep[0] else None, data if keep[1] else None]
+        out.node = record(op, (a.node,), NO_ATTRS, plan, saved, data, mode, device)
+        out.tracked = 1 if plan.rules else 0
+    else:
+        out.node, out.tracked = None, 0
+    return out
+
+
+def emit2(op: Primitive, a: Any, b: Any) -> Any:
+    """`emit(op, a, b)`, quickly."""
+    mode = current_mode()
+    if mode.interpreter is not None:
+        return emit(op, a, b)
+    if a.__class__ is Tensor:
+        x, device, mask = a.data, a.device, a.tracked
+        if x.dtype is not float32 or x.size >= LARGE:
+            return emit(op, a, b)
+        if b.__class__ is Tensor:
+            y = b.data
+            if y.dtype is not float32 or b.device is not device or y.size >= LARGE:
+                return emit(op, a, b)
+            if b.tracked:
+                mask += 2
+        elif b.__class__ in NUMBERS:
+            y = device.weak.get(b)
+            if y is None:
+                y = device.weak_number(b)
+        else:
+            return emit(op, a, b)
+    elif b.__class__ is Tensor and a.__class__ in NUMBERS:
+        y, device, mask = b.data, b.device, b.tracked * 2
+        if y.dtype is not float32 or y.size >= LARGE:
+            return emit(op, a, b)
+        x = device.weak.get(a)
+        if x is None:
+            x = device.weak_number(a)
+    else:
+        return emit(op, a, b)
+    try:
+        data = device.kernels[op.name](x, y)
+    except Exception as error:
+        raise explained(op, (a, b), NO_ATTRS, error) from error
+    if data.__class__ is not device.ndarray:
+        data = device.asarray(data)
+    out = new_tensor(Tensor)
+    out.data, out.device, out._grad, out.alias = data, device, None, None
+    if mask and mode.grad:
+        plan = op.plans.get(mask | 0b100) or op.plan(mask, 2)
+        keep = plan.keep
+        saved = None
+        if keep is not None:
+            saved = [x if keep[0] else None, y if keep[1] else None, data if keep[2] else None]
+        nodes = (
+            (a.node or constant(a)) if a.__class__ is Tensor else a,
+            (b.node or constant(b)) if b.__class__ is Tensor else b,
+        )
+        out.node = record(op, nodes, NO_ATTRS, plan, saved, data, mode, device)
+        out.tracked = 1 if plan.rules else 0
+    else:
+        out.node, out.tracked = None, 0
+    return out
+
+
+NO_ATTRS: dict[str, Any] = {}
+
+
+def record(
+    op: Primitive,
+    inputs: tuple[Any, ...],
+    attrs: dict[str, Any],
+    plan: Plan,
+    saved: list[Any] | None,
+    data: Any,
+    mode: Mode,
+    device: Any,
+) -> Node:
+    """The node for a result: its recipe, and of the values what the gradient rules declared that they need."""
+    node = _new_node(Node)
+    node.op, node.inputs, node.attrs, node.plan, node.saved = op, inputs, attrs, plan, saved
+    node.shape, node.dtype, node.device, node.mode = data.shape, data.dtype, device, mode
+    node.time, node.serial = CLOCK.now, next_serial()
+    frame = _getframe(3)  # past the door and the operation: mostly the caller's own code already
+    code = frame.f_code
+    while LIBRARY.get(code.co_filename, True) and in_library(code.co_filename) and frame.f_back is not None:
+        frame = frame.f_back
+        code = frame.f_code
+    node.code, node.offset = code, frame.f_lasti
+    return node
+
+
+def record_any(
+    op: Primitive,
+    inputs: Sequence[Any],
+    attrs: dict[str, Any],
+    mask: int,
+    values: Sequence[Any],
+    data: Any,
+    mode: Mode,
+    device: Any,
+) -> Node:
+    """`record` for any number of inputs: bit i of `mask` says that gradients flow to input i."""
+    plan = op.plan(mask, len(inputs))
+    saved = plan.keep and [v if k else None for v, k in zip((*values, data), plan.keep)]
+    nodes = tuple([x.node or constant(x) if x.__class__ is Tensor else x for x in inputs])
+    return record(op, nodes, attrs, plan, saved, data, mode, device)
+
+
+def constant(tensor: Tensor) -> Node:
+    """The node of an untracked input, made when it is first needed."""
+    node = tensor.node = Constant(tensor)
+    return node
+
+
+class _Tuple(tuple[Any, ...]):
+    """The data of an operation with several results, as a node sees it: it has no one shape."""
+
+    shape, dtype = (), float32
+
+
+def several(
+    op: Primitive,
+    inputs: Sequence[Any],
+    attrs: dict[str, Any],
+    mask: int,
+    values: Sequence[Any],
+    data: tuple[Any, ...],
+    mode: Mode,
+    device: Any,
+) -> tuple[Tensor, ...]:
+    """The results of an operation that has several: a tuple node, and a projection of it for each."""
+    outs = tuple(wrap(d, device) for d in data)
+    if (mask and mode.grad) or mode.keep:
+        whole = record_any(op, inputs, attrs, mask, values, _Tuple(data), mode, device)
+        for i, out in enumerate(outs):
+            out.tracked = 1 if whole.plan.rules and out.dtype.kind == "f" else 0
+            plan = P.project.plan(out.tracked, 1)
+            out.node = record(P.project, (whole,), {"index": i}, plan, None, out.data, mode, device)
+    return outs
+
+
+def common_device(op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
+    """The device that all the inputs are on; where there are none, the one that the attributes say."""
+    device = None
+    for x in inputs:
+        if x.__class__ is Tensor:
+            if device is None:
+                device = x.device
+            elif x.device is not device:
+                raise DeviceError(
+                    f"{op.name}: its inputs are on different devices, {device} and {x.device}",
+                    expect="all inputs on one device: nothing is copied between devices behind your back",
+                    actual=described(op, inputs),
+                    hint=f'x.to("{device}") or x.to("{x.device}")',
+                )
+    return device or attrs.get("device") or default_device()
+
+
+def promoted(op: Primitive, inputs: list[Any], attrs: dict[str, Any], device: Any) -> list[Any]:
+    """The inputs cast to their common dtype, by nodes like any other: a kernel never sees mixed types."""
+    dtype = op.common_dtype(tuple(inputs))
+    if dtype is None:
+        return inputs
+    typed = False
+    for i, x in enumerate(inputs):
+        if x.__class__ is Tensor and op.is_promoted(i):
+            typed = True
+            if x.dtype is not dtype:
+                inputs[i] = emit(P.astype, x, dtype=dtype)
+    if not typed:  # nothing but numbers: somebody has to have a type
+        first = next(i for i in range(len(inputs)) if op.is_promoted(i))
+        inputs[first] = emit(P.astype, as_tensor(inputs[first], device), dtype=dtype)
+    return inputs
+
+
+def described(op: Primitive, inputs: Sequence[Any]) -> str:
+    """`x (2, 3) float32 on cpu, y 2.0`: the inputs, for a message."""
+    words = []
+    for i, x in enumerate(inputs):
+        if isinstance(x, (Tensor, Node)):
+            words.append(f"{op.name_of(i)} {x.shape} {x.dtype} on {x.device}")
+        else:
+            words.append(f"{op.name_of(i)} {x!r}")
+    return ", ".join(words)
+
+
+def explained(op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any], error: Exception) -> Exception:
+    """The array library's error in our words: what `infer` has to say, which is what graph mode says too."""
+    try:
+        op.infer(*inputs, **attrs)
+    except MinigradError as ours:
+        return ours
+    kind = DtypeError if isinstance(error, (TypeError, OverflowError)) else ConversionError
+    return kind(f"{op.name}: {error}", actual=described(op, inputs))

@@ -1,0 +1,160 @@
+"""Every error that minigrad raises on purpose: one class per kind of fault.
+
+The docstrings are the error catalogue: what it means, an example that provokes it, the way out.  A message says what
+happened; `expect` and `actual` say what was asked for and what came; `hint` says the way out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class MinigradError(Exception):
+    """The base of all of minigrad's errors: catch this to catch any of them."""
+
+    def __init__(self, message: str, *, expect: Any = None, actual: Any = None, hint: str | None = None) -> None:
+        lines = [message]
+        for label, text in (("Expect", expect), ("Actual", actual), ("Way out", hint)):
+            if text is not None:
+                lines.append(f"  {label}: {text}")
+        super().__init__("\n".join(lines))
+
+
+class ShapeError(MinigradError, ValueError):
+    """The shapes of an operation's inputs do not go together.
+
+    Sizes must be equal, or one of them 1, in each dimension counted from the last; a matrix product needs as many
+    columns on the left as there are rows on the right.
+
+    >>> import minigrad as mg
+    >>> mg.ones((2, 3)) + mg.ones((2, 4))
+    Traceback (most recent call last):
+    minigrad.core.errors.ShapeError: add: shapes (2, 3) and (2, 4) do not broadcast: 3 against 4 in dimension 1
+    ...
+
+    Way out: `expand_dims`, `reshape` or `x.T` bring the dimensions into line.
+    """
+
+
+class DtypeError(MinigradError, TypeError):
+    """An operation was given a type of element that it has no meaning for.
+
+    >>> import minigrad as mg
+    >>> mg.asarray([1, 2], requires_grad=True)
+    Traceback (most recent call last):
+    minigrad.core.errors.DtypeError: only floats can require a gradient, and this tensor is int64
+    ...
+
+    Way out: `x.astype(mg.float32)`.
+    """
+
+
+class DeviceError(MinigradError, RuntimeError):
+    """Inputs live on different devices, or a device is not there.
+
+    Nothing is copied between devices behind your back, because copies are what makes a program slow.
+
+    >>> import minigrad as mg
+    >>> mg.ones(2) + mg.ones(2, device="cpu:1")
+    Traceback (most recent call last):
+    minigrad.core.errors.DeviceError: add: its inputs are on different devices, cpu and cpu:1
+    ...
+
+    Way out: move one of them, `x.to(y.device)`.
+    """
+
+
+class IndexingError(MinigradError, IndexError):
+    """An index is out of range, or is not something that can index a tensor.
+
+    >>> import minigrad as mg
+    >>> mg.arange(3)[5]
+    Traceback (most recent call last):
+    minigrad.core.errors.IndexingError: index 5 is out of range for dimension 0 of size 3
+    ...
+
+    Way out: indices run from `-size` to `size - 1`.
+    """
+
+
+class AxisError(MinigradError, IndexError, ValueError):
+    """An axis does not exist in a tensor of this many dimensions, or is named twice.
+
+    >>> import minigrad as mg
+    >>> mg.ones((2, 3)).sum(axis=2)
+    Traceback (most recent call last):
+    minigrad.core.errors.AxisError: sum: axis 2 does not exist in a tensor of 2 dimensions
+    ...
+
+    Way out: axes run from `-ndim` to `ndim - 1`.
+    """
+
+
+class GradError(MinigradError, RuntimeError):
+    """A gradient was asked for where there is none, or not any more.
+
+    >>> import minigrad as mg
+    >>> mg.ones(2).sum().backward()
+    Traceback (most recent call last):
+    minigrad.core.errors.GradError: backward: this tensor has no history to go back through
+    ...
+
+    Way out: `requires_grad=True` on the tensors that you want gradients for; `retain_graph=True` to go back twice;
+    `x.detach()` where no gradient is meant to flow.
+    """
+
+
+class MutationError(MinigradError, RuntimeError):
+    """A tensor was changed in place where that would make a gradient wrong.
+
+    >>> import minigrad as mg
+    >>> w = mg.asarray([1.0, 2.0], requires_grad=True)
+    >>> w += 1
+    Traceback (most recent call last):
+    minigrad.core.errors.MutationError: in-place change of a leaf that requires a gradient...
+    ...
+
+    Way out: `with mg.no_grad():` for an update, `x = x + 1` or `x.copy()` for a new value.
+    """
+
+
+class TraceError(MinigradError, RuntimeError):
+    """A value was asked for that does not exist yet, because the operation is only being recorded or batched.
+
+    >>> import minigrad as mg
+    >>> mg.vmap(lambda x: float(x.sum()))(mg.ones((2, 3)))
+    Traceback (most recent call last):
+    minigrad.core.errors.TraceError: float() needs the value of a tensor inside vmap, which stands for 2 values at once
+    ...
+
+    Way out: keep the computation in tensor operations (`mg.where` instead of `if`).
+    """
+
+
+class NanError(MinigradError, FloatingPointError):
+    """Under `mg.debug_nans()`, the first operation that made a nan from inputs that held none.
+
+    >>> import minigrad as mg
+    >>> with mg.debug_nans():
+    ...     mg.log(mg.asarray([-1.0]))
+    Traceback (most recent call last):
+    minigrad.core.errors.NanError: log made a nan out of inputs that held none...
+    ...
+    """
+
+
+class ConversionError(MinigradError, TypeError, ValueError):
+    """A tensor can't become what was asked for: a number from many elements, a bool from many, a NumPy array with history.
+
+    >>> import minigrad as mg
+    >>> bool(mg.asarray([1.0, 2.0]) > 0)
+    Traceback (most recent call last):
+    minigrad.core.errors.ConversionError: the truth of a tensor of 2 elements is ambiguous
+    ...
+
+    Way out: `.any()` or `.all()`, `x[i]`, `x.detach().numpy()`.
+    """
+
+
+class CheckError(MinigradError, AssertionError):
+    """`gradcheck` found a gradient that differs from the numerical one; the message says where and by how much."""

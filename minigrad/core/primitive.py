@@ -1,0 +1,170 @@
+"""A primitive: one operation, and everything about it, in one record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple
+
+from . import dtypes
+from .errors import DtypeError
+
+if TYPE_CHECKING:
+    from .dtypes import DType
+
+Infer = Callable[..., tuple[tuple[int, ...], "DType"]]
+
+# What a gradient rule may name as a parameter, besides the inputs, and the slot it is fetched from.
+OUT, NODE, REST, INDEX = -1, -2, -3, -4
+SPECIAL = {"out": OUT, "node": NODE, "index": INDEX}
+
+
+class Rule(NamedTuple):
+    """The gradient rule of one input: `function(g, *reads)`.  `only` is the slot read, where it is a single value."""
+
+    index: int
+    function: Callable[..., Any]
+    reads: tuple[int, ...]
+    only: int | None
+
+
+class Plan(NamedTuple):
+    """For one choice of tracked inputs: the rules to run, and which of (inputs..., out) they need kept."""
+
+    rules: tuple[Rule, ...]
+    keep: tuple[bool, ...] | None
+
+
+NO_RULES = Plan((), None)
+
+
+@dataclass(frozen=True, eq=False)
+class Primitive:
+    """One operation.  Kernels are not here: each device has its own table of them.
+
+    A gradient rule is a function whose *parameters declare what it needs*: `lambda g, y: g * y` keeps `y` alive until
+    the backward pass and nothing else.  Besides `g`, the gradient of the result, a rule may name any input, `out` (the
+    result), and `node` (shapes, dtypes and attributes, which cost nothing to keep).  Rules are written in public
+    operations, so a gradient is a computation like any other, and has gradients itself.
+    """
+
+    name: str
+    kind: str  # elementwise, reduce, view, index, contract, random, creation or structural
+    inputs: tuple[str, ...]  # "*xs" for any number
+    infer: Infer  # (inputs, **attrs) -> (shape, dtype), or the error in our words
+    rules: dict[str, Callable[..., Any]] = field(default_factory=dict)  # input name -> gradient rule
+    promotes: tuple[str, ...] | None = None  # inputs that are cast to a common dtype; None: all of them
+    domain: str = "any"  # what they are cast to at least: any or float
+    linear: tuple[str, ...] = ()  # inputs in which it is linear: the derivative along one is the operation itself
+    expr: str | None = None  # elementwise: the scalar expression that kernels are generated from
+    cost: float = 0.25  # elementwise: what computing one element costs, in bytes of memory traffic
+    formula: str = ""  # LaTeX of the result
+    local: dict[str, str] = field(default_factory=dict)  # LaTeX of the derivative by each input
+    batch: Callable[..., Any] | None = None  # how vmap moves a leading dimension through; None: by kind
+    jvp: Callable[..., Any] | None = None  # a forward-mode rule, where deriving one would waste work
+    effect: str | None = None  # what it does besides computing its result; such a node is never dead
+    plans: dict[int, Plan] = field(default_factory=dict, repr=False)
+    casts: dict[tuple[Any, ...], Any] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        unknown = set(self.rules) - {name.lstrip("*") for name in self.inputs}
+        if unknown:
+            raise ValueError(f"{self.name} has no input {', '.join(sorted(unknown))}")
+
+    def __repr__(self) -> str:
+        return f"<primitive {self.name}>"
+
+    def __reduce__(self) -> Any:
+        return _find, (self.name,)
+
+    def name_of(self, index: int) -> str:
+        """The name of input `index`: `x`, or `xs[2]` where any number may be given."""
+        last = self.inputs[-1]
+        if index < len(self.inputs) - 1 or not last.startswith("*"):
+            return self.inputs[index]
+        return f"{last[1:]}[{index - len(self.inputs) + 1}]"
+
+    def plan(self, mask: int, count: int) -> Plan:
+        """What to save and which rules to run when the inputs in `mask` (bit i: input i) of `count` are tracked."""
+        key = mask | 1 << count
+        plan = self.plans.get(key)
+        if plan is None:
+            plan = self.plans[key] = self._make_plan(mask, count)
+        return plan
+
+    def _make_plan(self, mask: int, count: int) -> Plan:
+        rules = []
+        for index in range(count):
+            function = self.rules.get(self.name_of(index).split("[")[0]) if mask >> index & 1 else None
+            if function is not None:
+                reads = self._reads(function)
+                single = len(reads) == 1 and (reads[0] >= 0 or reads[0] == OUT)
+                rules.append(Rule(index, function, reads, reads[0] if single else None))
+        needed = {slot for rule in rules for slot in rule.reads}
+        if REST in needed:
+            needed |= set(range(len(self.inputs) - 1, count))
+        keep = (*(i in needed for i in range(count)), OUT in needed)
+        return Plan(tuple(rules), keep if any(keep) else None)
+
+    def _reads(self, function: Callable[..., Any]) -> tuple[int, ...]:
+        code = function.__code__
+        slots = {name: i for i, name in enumerate(self.inputs)}
+        slots |= SPECIAL | {name[1:]: REST for name in self.inputs if name.startswith("*")}
+        return tuple(slots[name] for name in code.co_varnames[1 : code.co_argcount])
+
+    def common_dtype(self, inputs: tuple[Any, ...]) -> DType | None:
+        """The dtype that the promoted inputs have to be cast to; None where there is nothing to cast."""
+        key = tuple([getattr(x, "dtype", x.__class__) for x in inputs])
+        try:
+            return self.casts[key]
+        except KeyError:
+            self.casts[key] = found = self._find_common(inputs)
+            return found
+
+    def _find_common(self, inputs: tuple[Any, ...]) -> DType | None:
+        if not any(self.is_promoted(i) for i in range(len(inputs))):
+            return None
+        common = dtypes.result_type(*[x for i, x in enumerate(inputs) if self.is_promoted(i)])
+        if self.domain == "float" and common.kind != "f":
+            common = dtypes.default_float
+        return common
+
+    def is_promoted(self, index: int) -> bool:
+        """Whether input `index` is among those that are cast to a common dtype."""
+        return self.promotes is None or self.name_of(index).split("[")[0] in self.promotes
+
+
+class Table:
+    """The primitives by name: `P.add`.  The operations fill it as they are declared, so that core imports none."""
+
+    def __init__(self) -> None:
+        self._all: dict[str, Primitive] = {}
+
+    def __getattr__(self, name: str) -> Primitive:
+        raise AttributeError(f"there is no primitive named {name!r}")
+
+    def declare(self, op: Primitive) -> Primitive:
+        """Add a primitive to the table."""
+        if op.name in self._all:
+            raise ValueError(f"there is a primitive named {op.name!r} already")
+        self._all[op.name] = op
+        setattr(self, op.name, op)
+        return op
+
+    def __iter__(self) -> Any:
+        return iter(self._all.values())
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __getitem__(self, name: str) -> Primitive:
+        try:
+            return self._all[name]
+        except KeyError:
+            raise DtypeError(f"there is no primitive named {name!r}", expect=", ".join(sorted(self._all))) from None
+
+
+P = Table()
+
+
+def _find(name: str) -> Primitive:
+    return P[name]

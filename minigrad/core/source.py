@@ -1,0 +1,56 @@
+"""Which line of *your* code made a node.
+
+A frame is never kept (it would keep every variable in it alive): a node keeps the code object and the offset of the
+instruction, and the line is only worked out when somebody wants to see it.
+"""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+from types import CodeType
+
+HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+Where = tuple[CodeType, int]
+
+
+LIBRARY: dict[str, bool] = {}  # whether a file belongs to minigrad, by its name
+
+
+def in_library(filename: str) -> bool:
+    """Whether a file belongs to minigrad; the hot paths look into `LIBRARY` themselves first."""
+    inside = LIBRARY[filename] = filename.startswith(HOME)
+    return inside
+
+
+def caller(depth: int = 1) -> Where:
+    """The nearest caller outside of minigrad, `depth` frames up or further.
+
+    >>> code, offset = caller()
+    >>> code.co_name
+    '<module>'
+    """
+    frame = sys._getframe(depth)
+    while in_library(frame.f_code.co_filename) and frame.f_back is not None:
+        frame = frame.f_back
+    return frame.f_code, frame.f_lasti
+
+
+def line_of(where: Where | None) -> tuple[str, int]:
+    """The file and the line number of an instruction."""
+    if where is None:
+        return "unknown file", 0
+    code, offset = where
+    lines = [line for start, stop, line in code.co_lines() if start <= offset < stop]
+    return code.co_filename, (lines[0] if lines else None) or code.co_firstlineno
+
+
+def show(where: Where | None) -> str:
+    """`file:line` and the text of the line, for messages."""
+    if where is None:
+        return "an unknown line"
+    filename, line = line_of(where)
+    text = linecache.getline(filename, line).strip()
+    return f"{filename}:{line}" + (f"  {text}" if text else "")

@@ -1,0 +1,285 @@
+"""What people hold: a thin, mutable handle on a node and its data.
+
+The methods that compute (`x.sum()`, `x + y`, `x[1:]`) are not here: each is a function of `ops`, which puts it on the
+class as it is declared (`@method`).  `tensor.pyi` lists them all for readers and type checkers.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, TypeVar
+
+import numpy as np
+
+from . import dtypes
+from .errors import ConversionError, DtypeError, GradError, TraceError
+from .mode import current_mode
+from .node import Leaf
+from .source import show
+
+F = TypeVar("F", bound=Callable[..., Any])
+NUMBERS = frozenset((int, float, bool))
+
+
+class Tensor:
+    """An array on a device, and the recipe that made it.  Make one with `mg.asarray`.
+
+    `data`     the raw array: NumPy's, CuPy's, or a stand-in while a computation is only recorded or batched
+    `device`   where it is
+    `node`     the recipe, or None for a result that nobody tracks
+    `tracked`  whether gradients flow through it
+    `alias`    which storage it looks at, once it has been viewed or written; else None
+    """
+
+    __slots__ = ("__weakref__", "_grad", "alias", "data", "device", "node", "tracked")
+    __array_priority__ = 1000
+    __hash__ = object.__hash__
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise TypeError("make a tensor with mg.asarray(data, dtype=, device=, requires_grad=)")
+
+    def __init_subclass__(cls) -> None:
+        raise TypeError("Tensor is final: hold tensors in an object of your own, or in an nn.Module")
+
+    # what it is -----------------------------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.data.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.data.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.data.shape)
+
+    @property
+    def size(self) -> int:
+        size = 1
+        for extent in self.data.shape:
+            size *= extent
+        return size
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes that its elements take."""
+        return self.size * self.data.dtype.itemsize
+
+    def __len__(self) -> int:
+        if not self.data.shape:
+            raise ConversionError("len() of a tensor without dimensions", hint="x.ndim is 0; x.size is 1")
+        return self.data.shape[0]
+
+    def __iter__(self) -> Any:
+        if not self.data.shape:
+            raise ConversionError("iteration over a tensor without dimensions", hint="x.item() gives its number")
+        return (self[i] for i in range(self.data.shape[0]))
+
+    # gradients ------------------------------------------------------------------------------------------------------
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients flow through it.  Setting it makes the tensor a leaf, whose `.grad` backward fills."""
+        return bool(self.tracked)
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        if bool(value) == bool(self.tracked):
+            return
+        if self.tracked and not self.is_leaf:
+            raise GradError(
+                "requires_grad can be switched off on leaves only, and an operation made this tensor",
+                hint="y = x.detach() is the same values without the history",
+            )
+        if value and self.data.dtype.kind != "f":
+            raise DtypeError(
+                f"only floats can require a gradient, and this tensor is {self.data.dtype}",
+                hint="x.astype(mg.float32)",
+            )
+        self.node = Leaf(self) if value else None
+        self.tracked = int(value)
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether no recorded operation made it."""
+        return not self.tracked or self.node.op is None
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient that `backward` left here; None where there has been none."""
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None and value.shape != self.shape:
+            raise GradError(f"a gradient has the shape of its tensor, {self.shape}", actual=f"{value.shape}")
+        self._grad = value
+
+    # its values -----------------------------------------------------------------------------------------------------
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """A read-only NumPy array over the same memory: it sees later writes.
+
+        >>> import minigrad as mg
+        >>> mg.asarray([1.0, 2.0]).numpy()
+        array([1., 2.], dtype=float32)
+        """
+        if self.tracked:
+            raise ConversionError(
+                "numpy() on a tensor that requires a gradient would lose the history in silence",
+                hint="x.detach().numpy()",
+            )
+        contiguous_base(self)
+        array = host_array(self, "numpy()").view()
+        array.flags.writeable = False
+        return array
+
+    def numpy_copy(self) -> np.ndarray[Any, Any]:
+        """The values as a NumPy array of your own, from any device, tracked or not."""
+        return np.array(self.device.to_numpy(host_value(self, "numpy_copy()")))
+
+    def item(self) -> Any:
+        """The one element, as a Python number."""
+        if self.size != 1:
+            raise ConversionError(
+                f"item() needs a tensor of one element, and this one has {self.size}, shape {self.shape}",
+                hint="x.tolist(), or x[i].item()",
+            )
+        return host_value(self, "item()").item()
+
+    def tolist(self) -> Any:
+        """The values as nested Python lists."""
+        return host_value(self, "tolist()").tolist()
+
+    def __bool__(self) -> bool:
+        if self.size != 1:
+            raise ConversionError(
+                f"the truth of a tensor of {self.size} elements is ambiguous", hint="x.any() or x.all()"
+            )
+        return bool(host_value(self, "bool()"))
+
+    def __int__(self) -> int:
+        return int(_one(self, "int()"))
+
+    def __float__(self) -> float:
+        return float(_one(self, "float()"))
+
+    def __complex__(self) -> complex:
+        return complex(_one(self, "complex()"))
+
+    def __index__(self) -> int:
+        if self.data.dtype.kind not in "iu" or self.data.shape:
+            raise ConversionError(
+                f"only an integer tensor without dimensions can be an index, not {self.dtype} {self.shape}"
+            )
+        return int(host_value(self, "an index"))
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if spec else str(self)
+
+    def __str__(self) -> str:
+        return text_of_values(self)
+
+    def __repr__(self) -> str:
+        return describe(self)
+
+
+def method(function: F) -> F:
+    """Put a public operation on `Tensor` as a method of the same name: one definition serves both spellings."""
+    setattr(Tensor, function.__name__, function)
+    return function
+
+
+new_tensor = Tensor.__new__
+
+
+def wrap(data: Any, device: Any) -> Tensor:
+    """A fresh handle on raw data, without history."""
+    tensor = new_tensor(Tensor)
+    tensor.data, tensor.device = data, device
+    tensor.node = tensor.alias = tensor._grad = None
+    tensor.tracked = 0
+    return tensor
+
+
+def contiguous_base(tensor: Tensor) -> None:
+    """Results count as C-contiguous, so that what aliases what does not depend on the layout NumPy chose."""
+    data = tensor.data
+    if tensor.alias is None and data.__class__ is tensor.device.ndarray and not data.flags.c_contiguous:
+        tensor.data = data.copy(order="C")
+
+
+def host_value(tensor: Tensor, what: str) -> Any:
+    """The raw array, where there is one; else the error that says why not."""
+    if tensor.data.__class__ is tensor.device.ndarray:
+        return tensor.data
+    reason = tensor.data.no_value if hasattr(tensor.data, "no_value") else "no array"
+    made = f", made at {show(tensor.node.where)}" if tensor.node is not None and tensor.node.where else ""
+    raise TraceError(
+        f"{what} needs the value of a tensor {reason}{made}",
+        hint="stay in tensor operations (mg.where instead of `if`), or do this outside",
+    )
+
+
+def host_array(tensor: Tensor, what: str) -> np.ndarray[Any, Any]:
+    """The raw array of a tensor on a CPU device, for NumPy to look at."""
+    value = host_value(tensor, what)
+    if not isinstance(value, np.ndarray):
+        raise ConversionError(f"{what} needs memory that the CPU can read, and this tensor is on {tensor.device}",
+                              hint='x.to("cpu").numpy()')  # fmt: skip
+    return value
+
+
+def _one(tensor: Tensor, what: str) -> Any:
+    if tensor.size != 1:
+        raise ConversionError(f"{what} needs a tensor of one element, and this one has {tensor.size}, shape {tensor.shape}")
+    return host_value(tensor, what).reshape(())
+
+
+def text_of_values(tensor: Tensor) -> str:
+    """The values as NumPy prints them, or why there are none."""
+    if tensor.data.__class__ is not tensor.device.ndarray:
+        return f"<{getattr(tensor.data, 'no_value', 'not computed yet')}>"
+    return np.array2string(tensor.device.to_numpy(tensor.data), separator=", ", threshold=200, edgeitems=3)
+
+
+def describe(tensor: Tensor) -> str:
+    """The repr: values, shape, dtype, device, and what it has to do with gradients.
+
+    >>> import minigrad as mg
+    >>> mg.asarray([1.0, 2.0])
+    Tensor([1., 2.], shape=(2,), dtype=float32, device=cpu)
+    """
+    text = text_of_values(tensor).replace("\n", "\n       ")
+    facts = [text, f"shape={tensor.shape}", f"dtype={tensor.dtype}", f"device={tensor.device}"]
+    if tensor.tracked:
+        facts.append("requires_grad=True" if tensor.node.op is None else f"made_by={tensor.node.op.name}")
+    if tensor._grad is not None:
+        facts.append("grad=" + text_of_values(tensor._grad).replace("\n", "\n       "))
+    return f"Tensor({', '.join(facts)})"
+
+
+def as_tensor(value: Any, device: Any = None) -> Tensor:
+    """A tensor as it is; anything else copied into one on `device` (the current device if None)."""
+    if value.__class__ is Tensor:
+        return value
+    device = device or default_device()
+    if isinstance(value, (np.ndarray, np.generic)):
+        return wrap(device.from_numpy(np.array(value, dtype=dtypes.as_dtype(value.dtype))), device)
+    if isinstance(value, (int, float)):
+        return wrap(device.from_numpy(np.array(value, dtype=dtypes.scalar_type(value))), device)
+    raise ConversionError(
+        f"{type(value).__name__} is not a tensor, a number or a NumPy array", hint="mg.asarray(...) makes a tensor"
+    )
+
+
+class DEFAULT:
+    """Where tensors are made if nobody says where: the first CPU device, which `devices` puts here."""
+
+    device: Any = None
+
+
+def default_device() -> Any:
+    """Where a tensor is made just now if nobody says where."""
+    return current_mode().device or DEFAULT.device

@@ -1,0 +1,89 @@
+"""Containers of tensors: nested tuples, lists, dicts and registered classes, taken apart and put together again."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from .tensor import Tensor
+
+Rebuild = Callable[[list[Any]], Any]
+REGISTRY: dict[type, tuple[Callable[[Any], list[Any]], Callable[[Any, list[Any]], Any]]] = {}
+
+
+def register_container(
+    cls: type, parts: Callable[[Any], list[Any]], rebuild: Callable[[Any, list[Any]], Any]
+) -> None:
+    """Let transformations look into a class (and its subclasses): its parts, and an object like it with other parts.
+
+    >>> class Pair:
+    ...     def __init__(self, a, b): self.a, self.b = a, b
+    >>> register_container(Pair, lambda p: [p.a, p.b], lambda p, parts: Pair(*parts))
+    >>> leaves(Pair(mg.ones(1), [mg.zeros(1)]))[1].tolist()
+    [0.0]
+    """
+    REGISTRY[cls] = parts, rebuild
+
+
+def _registered(tree: Any) -> Any:
+    for cls in type(tree).__mro__:
+        if cls in REGISTRY:
+            return REGISTRY[cls]
+    return None
+
+
+def flatten(tree: Any) -> tuple[list[Tensor], Rebuild]:
+    """The tensors in a container, and a function that puts others in their places.
+
+    >>> tensors, rebuild = flatten({"a": mg.ones(1), "b": (2, mg.zeros(1))})
+    >>> rebuild([1, 2])
+    {'a': 1, 'b': (2, 2)}
+    """
+    if tree.__class__ is Tensor:
+        return [tree], lambda new: new[0]
+    if isinstance(tree, (tuple, list)):
+        parts, make = list(tree), _sequence_maker(tree)
+    elif isinstance(tree, dict):
+        keys = list(tree)
+        parts, make = list(tree.values()), lambda new: dict(zip(keys, new))
+    elif (registered := _registered(tree)) is not None:
+        parts = registered[0](tree)
+        rebuild_with = registered[1]
+
+        def make(new: list[Any]) -> Any:
+            return rebuild_with(tree, new)
+    else:
+        return [], lambda new: tree
+    flat = [flatten(part) for part in parts]
+    counts = [len(tensors) for tensors, _ in flat]
+
+    def rebuild(new: list[Any]) -> Any:
+        rest = iter(new)
+        return make([back([next(rest) for _ in range(n)]) for (_, back), n in zip(flat, counts)])
+
+    return [t for tensors, _ in flat for t in tensors], rebuild
+
+
+def _sequence_maker(tree: Any) -> Callable[[list[Any]], Any]:
+    cls = type(tree)
+    if hasattr(cls, "_make"):
+        return cls._make  # type: ignore[no-any-return]
+    return cls
+
+
+def leaves(tree: Any) -> list[Tensor]:
+    """The tensors in a container, in order.
+
+    >>> len(leaves([mg.ones(1), {"a": mg.ones(2)}, "text"]))
+    2
+    """
+    return flatten(tree)[0]
+
+
+def tree_map(function: Callable[..., Any], tree: Any, *others: Any) -> Any:
+    """The same container with `function` applied to its tensors (and to those in the same places of others).
+
+    >>> tree_map(lambda t: t.shape, {"a": mg.ones(2)})
+    {'a': (2,)}
+    """
+    tensors, rebuild = flatten(tree)
+    return rebuild([function(*row) for row in zip(tensors, *map(leaves, others))])

@@ -1,0 +1,150 @@
+"""The kernels: for each primitive, what runs, written once for every array library that speaks NumPy's language."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+Kernel = Callable[..., Any]
+
+# Primitives that are one function of the array library under another name or the same.
+SAME = {
+    "power": "power", "round": "rint", "abs": "absolute", "divide": "true_divide", "atan2": "arctan2",
+    "bitwise_invert": "invert", "bitwise_left_shift": "left_shift", "bitwise_right_shift": "right_shift",
+} | {
+    name: name
+    for name in (
+        "add", "subtract", "multiply", "negative", "floor_divide", "remainder", "maximum", "minimum", "exp", "expm1",
+        "log", "log1p", "sqrt", "sin", "cos", "tanh", "floor", "less", "less_equal", "equal", "bitwise_and",
+        "bitwise_or", "bitwise_xor", "matmul",
+    )
+}  # fmt: skip
+
+
+def kernel_table(xp: Any) -> dict[str, Kernel]:
+    """Every primitive's kernel, made of `xp`: numpy or cupy."""
+    table: dict[str, Kernel] = {name: getattr(xp, theirs) for name, theirs in SAME.items()}
+
+    def kernel(function: Kernel) -> Kernel:
+        table[function.__name__.strip("_")] = function
+        return function
+
+    @kernel
+    def astype(x: Any, dtype: Any, out: Any = None) -> Any:
+        if out is None:
+            return x.astype(dtype)
+        xp.copyto(out, x, casting="unsafe")
+        return out
+
+    @kernel
+    def where(condition: Any, x: Any, y: Any, out: Any = None) -> Any:
+        if out is None:
+            return xp.where(condition, x, y)
+        xp.copyto(out, y)
+        xp.copyto(out, x, where=condition)
+        return out
+
+    # reductions
+
+    @kernel
+    def sum(x: Any, axis: Any, keepdims: bool, dtype: Any) -> Any:
+        return xp.add.reduce(x, axis, dtype, None, keepdims)
+
+    @kernel
+    def prod(x: Any, axis: Any, keepdims: bool, dtype: Any) -> Any:
+        return xp.multiply.reduce(x, axis, dtype, None, keepdims)
+
+    @kernel
+    def max(x: Any, axis: Any, keepdims: bool) -> Any:
+        return xp.maximum.reduce(x, axis, None, None, keepdims)
+
+    @kernel
+    def min(x: Any, axis: Any, keepdims: bool) -> Any:
+        return xp.minimum.reduce(x, axis, None, None, keepdims)
+
+    @kernel
+    def argmax(x: Any, axis: int) -> Any:
+        return xp.argmax(x, axis)
+
+    @kernel
+    def argmin(x: Any, axis: int) -> Any:
+        return xp.argmin(x, axis)
+
+    @kernel
+    def cumulative_sum(x: Any, axis: int, dtype: Any) -> Any:
+        return xp.cumsum(x, axis, dtype)
+
+    @kernel
+    def cumulative_prod(x: Any, axis: int, dtype: Any) -> Any:
+        return xp.cumprod(x, axis, dtype)
+
+    # views
+
+    @kernel
+    def reshape(x: Any, shape: tuple[int, ...]) -> Any:
+        return x.reshape(shape)
+
+    @kernel
+    def permute_dims(x: Any, axes: tuple[int, ...]) -> Any:
+        return x.transpose(axes)
+
+    @kernel
+    def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
+        return xp.broadcast_to(x, shape)
+
+    @kernel
+    def slice(x: Any, index: tuple[Any, ...]) -> Any:
+        return x[index]
+
+    # index
+
+    @kernel
+    def gather(x: Any, *indices: Any) -> Any:
+        return x[indices]
+
+    @kernel
+    def scatter_add(base: Any, value: Any, *indices: Any) -> Any:
+        out = base.copy()
+        xp.add.at(out, indices, value)
+        return out
+
+    @kernel
+    def put(base: Any, value: Any, *indices: Any, chain: Any) -> Any:
+        out = base.copy(order="C")
+        target = out
+        for op, attrs in chain:
+            target = table[op.name](target, **attrs)
+        target[indices or ...] = value
+        return out
+
+    @kernel
+    def place(x: Any, shape: tuple[int, ...], index: tuple[Any, ...]) -> Any:
+        out = xp.zeros(shape, x.dtype)
+        out[index] = x
+        return out
+
+    @kernel
+    def concat(*xs: Any, axis: int) -> Any:
+        return xp.concatenate(xs, axis)
+
+    @kernel
+    def argsort(x: Any, axis: int, descending: bool) -> Any:
+        if not descending:
+            return xp.argsort(x, axis, kind="stable")
+        backwards = xp.argsort(xp.flip(x, axis), axis, kind="stable")  # reversed twice, so that ties keep their order
+        return x.shape[axis] - 1 - xp.flip(backwards, axis)
+
+    @kernel
+    def nonzero(x: Any) -> Any:
+        return xp.nonzero(x)
+
+    # creation and structure
+
+    @kernel
+    def full(shape: tuple[int, ...], value: Any, dtype: Any, device: Any) -> Any:
+        return xp.full(shape, value, dtype)
+
+    @kernel
+    def arange(start: Any, step: Any, count: int, dtype: Any, device: Any) -> Any:
+        return (start + xp.arange(count) * step).astype(dtype)
+
+    return table

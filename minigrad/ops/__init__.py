@@ -1,0 +1,1 @@
+"""The primitives, a file per family, and what is composed from them."""

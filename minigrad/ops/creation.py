@@ -1,0 +1,280 @@
+"""Making tensors: from data, filled, counted; and the primitives `full` and `arange`, so that graphs can hold them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Sequence
+
+import numpy as np
+
+from ..core import dtypes
+from ..core.emit import emit
+from ..core.errors import ConversionError, DtypeError, ShapeError
+from ..core.primitive import P, Primitive
+from ..core.tensor import Tensor, wrap
+from ..devices import as_device
+from .elementwise import less_equal, where
+from .view import reshape
+
+P.declare(
+    Primitive("full", "creation", (), lambda shape, value, dtype, device: (shape, dtype), formula=r"\mathrm{full}")
+)
+P.declare(
+    Primitive(
+        "arange", "creation", (), lambda start, step, count, dtype, device: ((count,), dtype),
+        formula=r"\mathrm{start} + i \cdot \mathrm{step}",
+    )
+)  # fmt: skip
+
+
+def asarray(
+    data: Any, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
+) -> Tensor:
+    """A tensor of numbers, nested lists, a NumPy array, another tensor, or anything that speaks DLPack.
+
+    What minigrad does not own is copied, so that nobody else can change it; `copy=False` shares the memory of a NumPy
+    array at your own risk.  Python floats become float32; NumPy arrays keep their type.
+
+    >>> mg.asarray([[1, 2], [3, 4]], dtype=mg.float32).shape
+    (2, 2)
+    >>> mg.asarray(2.5, requires_grad=True)
+    Tensor(2.5, shape=(), dtype=float32, device=cpu, requires_grad=True)
+    """
+    tensor = _from_anything(data, dtype, device, copy)
+    if requires_grad:
+        tensor.requires_grad = True
+    return tensor
+
+
+def _from_anything(data: Any, dtype: Any, device: Any, copy: bool | None) -> Tensor:
+    where_to = None if device is None else as_device(device)
+    wanted = None if dtype is None else dtypes.as_dtype(dtype)
+    if data.__class__ is Tensor:
+        if where_to is not None and data.device is not where_to:
+            data, copied = data.to(where_to), True
+        else:
+            copied = False
+        if wanted is not None and wanted is not data.dtype:
+            if copy is False:
+                raise ConversionError(f"asarray(copy=False): {data.dtype} can't become {wanted} without a copy")
+            return data.astype(wanted)
+        return data.copy() if copy and not copied else data
+    where_to = where_to or as_device(None)
+    if not isinstance(data, (np.ndarray, np.generic, list, tuple, int, float)) and hasattr(data, "__dlpack__"):
+        from .interop import from_dlpack
+
+        return _from_anything(from_dlpack(data), dtype, device, copy)
+    array = _numpy_array(data, wanted)
+    if copy is False:
+        if array is not data or where_to.kind != "cpu":
+            raise ConversionError("asarray(copy=False) needs a NumPy array of the dtype wanted, for a CPU device")
+        return wrap(array, where_to)
+    if array is data or array.base is not None or not array.flags.c_contiguous or not array.flags.writeable:
+        array = np.array(array, order="C")
+    return wrap(where_to.from_numpy(array), where_to)
+
+
+def _numpy_array(data: Any, wanted: Any) -> Any:
+    if isinstance(data, np.ndarray):
+        array = data
+    elif isinstance(data, (list, tuple)) and _has_tensor(data):
+        from .index import stack
+
+        array = stack([asarray(d) for d in data]).numpy_copy()
+    else:
+        try:
+            array = np.asarray(data)
+        except (ValueError, TypeError) as error:
+            raise ShapeError(f"asarray: nested lists of one shape are needed: {error}") from error
+        if not isinstance(data, np.generic) and array.dtype == np.float64:
+            wanted = wanted or dtypes.default_float
+        elif isinstance(data, (list, tuple)) and array.size == 0:
+            wanted = wanted or dtypes.default_float
+    if array.dtype.name not in dtypes.ALL and (wanted is None or array.dtype.kind not in "biuf"):
+        raise DtypeError(
+            f"asarray: {array.dtype} is not a dtype that minigrad has", expect="one of " + ", ".join(dtypes.ALL)
+        )
+    return array if wanted is None or array.dtype == wanted else array.astype(wanted)
+
+
+def _has_tensor(data: Any) -> bool:
+    return any(isinstance(d, Tensor) or (isinstance(d, (list, tuple)) and _has_tensor(d)) for d in data)
+
+
+def _shape(shape: Any) -> tuple[int, ...]:
+    sizes = (shape,) if hasattr(shape, "__index__") else tuple(shape)
+    sizes = tuple([s.__index__() for s in sizes])
+    if sizes and min(sizes) < 0:
+        raise ShapeError(f"a shape has no negative sizes: {sizes}")
+    return sizes
+
+
+def _made(tensor: Tensor, requires_grad: bool) -> Tensor:
+    if requires_grad:
+        tensor.requires_grad = True
+    return tensor
+
+
+def full(
+    shape: int | Sequence[int], value: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """A tensor filled with one number.
+
+    >>> mg.full((2,), 7).tolist()
+    [7, 7]
+    """
+    if isinstance(value, Tensor):
+        value = value.item()
+    made = dtypes.scalar_type(value) if dtype is None else dtypes.as_dtype(dtype)
+    return _made(emit(P.full, shape=_shape(shape), value=value, dtype=made, device=as_device(device)), requires_grad)
+
+
+def zeros(shape: int | Sequence[int], dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A tensor of zeros, float32 unless said.
+
+    >>> mg.zeros((2, 2)).tolist()
+    [[0.0, 0.0], [0.0, 0.0]]
+    """
+    return full(shape, 0, dtypes.default_float if dtype is None else dtype, device, requires_grad)
+
+
+def ones(shape: int | Sequence[int], dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A tensor of ones, float32 unless said.
+
+    >>> mg.ones(3).tolist()
+    [1.0, 1.0, 1.0]
+    """
+    return full(shape, 1, dtypes.default_float if dtype is None else dtype, device, requires_grad)
+
+
+def empty(shape: int | Sequence[int], dtype: Any = None, device: Any = None) -> Tensor:
+    """A tensor to be filled later.  It holds zeros: what is not written reads the same everywhere.
+
+    >>> mg.empty((2, 3)).shape
+    (2, 3)
+    """
+    return zeros(shape, dtype, device)
+
+
+def full_like(x: Tensor, value: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """A tensor filled with one number, of the shape, dtype and device of another.
+
+    >>> mg.full_like(mg.ones(2), 3).tolist()
+    [3.0, 3.0]
+    """
+    return full(x.shape, value, x.dtype if dtype is None else dtype, x.device if device is None else device)
+
+
+def zeros_like(x: Tensor, dtype: Any = None, device: Any = None) -> Tensor:
+    """Zeros in the shape, dtype and device of another tensor.
+
+    >>> mg.zeros_like(mg.ones(2)).tolist()
+    [0.0, 0.0]
+    """
+    return full_like(x, 0, dtype, device)
+
+
+def ones_like(x: Tensor, dtype: Any = None, device: Any = None) -> Tensor:
+    """Ones in the shape, dtype and device of another tensor.
+
+    >>> mg.ones_like(mg.zeros(2)).tolist()
+    [1.0, 1.0]
+    """
+    return full_like(x, 1, dtype, device)
+
+
+def empty_like(x: Tensor, dtype: Any = None, device: Any = None) -> Tensor:
+    """A tensor to be filled later, of the shape, dtype and device of another.
+
+    >>> mg.empty_like(mg.ones((2, 3))).shape
+    (2, 3)
+    """
+    return zeros_like(x, dtype, device)
+
+
+def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, device: Any = None) -> Tensor:
+    """The numbers from `start` up to, not including, `stop`.
+
+    >>> mg.arange(3).tolist(), mg.arange(1.0, 2.0, 0.5).tolist()
+    ([0, 1, 2], [1.0, 1.5])
+    """
+    if stop is None:
+        start, stop = 0, start
+    if step == 0:
+        raise ConversionError("arange: the step must not be 0")
+    made = dtypes.result_type(start, stop, step) if dtype is None else dtypes.as_dtype(dtype)
+    count = max(0, math.ceil((stop - start) / step))
+    return emit(P.arange, start=start, step=step, count=count, dtype=made, device=as_device(device))
+
+
+def linspace(
+    start: float, stop: float, count: int, dtype: Any = None, device: Any = None, endpoint: bool = True
+) -> Tensor:
+    """`count` numbers from `start` to `stop`, evenly spaced.
+
+    >>> mg.linspace(0.0, 1.0, 5).tolist()
+    [0.0, 0.25, 0.5, 0.75, 1.0]
+    """
+    made = dtypes.default_float if dtype is None else dtypes.as_dtype(dtype)
+    return asarray(np.linspace(start, stop, count, endpoint=endpoint).astype(made), device=device)
+
+
+def eye(rows: int, columns: int | None = None, k: int = 0, dtype: Any = None, device: Any = None) -> Tensor:
+    """A matrix with ones on its `k`-th diagonal and zeros elsewhere.
+
+    >>> mg.eye(2).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    made = dtypes.default_float if dtype is None else dtypes.as_dtype(dtype)
+    here = as_device(device)
+    row = reshape(arange(rows, device=here), (rows, 1))
+    return (row + k == arange(rows if columns is None else columns, device=here)).astype(made)
+
+
+def _corner(x: Tensor, k: int, lower: bool) -> Tensor:
+    if x.ndim < 2:
+        raise ShapeError(f"tril and triu are for matrices, and this tensor has shape {x.shape}")
+    rows, columns = x.shape[-2:]
+    row, column = reshape(arange(rows, device=x.device), (rows, 1)), arange(columns, device=x.device)
+    keep = less_equal(column, row + k) if lower else less_equal(row + k, column)
+    return where(keep, x, False if x.dtype.kind == "b" else 0)
+
+
+def tril(x: Tensor, k: int = 0) -> Tensor:
+    """The lower triangle, up to the `k`-th diagonal, zeros above it.
+
+    >>> mg.tril(mg.ones((2, 2))).tolist()
+    [[1.0, 0.0], [1.0, 1.0]]
+    """
+    return _corner(x, k, lower=True)
+
+
+def triu(x: Tensor, k: int = 0) -> Tensor:
+    """The upper triangle, from the `k`-th diagonal, zeros below it.
+
+    >>> mg.triu(mg.ones((2, 2))).tolist()
+    [[1.0, 1.0], [0.0, 1.0]]
+    """
+    return _corner(x, k, lower=False)
+
+
+def meshgrid(*tensors: Tensor, indexing: str = "xy") -> list[Tensor]:
+    """Coordinates of a grid from coordinates along its axes.
+
+    >>> [t.tolist() for t in mg.meshgrid(mg.arange(2), mg.arange(2), indexing="ij")]
+    [[[0, 0], [1, 1]], [[0, 1], [0, 1]]]
+    """
+    from .view import broadcast_arrays, swapaxes
+
+    if indexing not in ("xy", "ij"):
+        raise ConversionError(f"meshgrid: indexing is 'xy' or 'ij', not {indexing!r}")
+    count = len(tensors)
+    lined = [reshape(t, (*[1] * i, t.size, *[1] * (count - i - 1))) for i, t in enumerate(tensors)]
+    grid = broadcast_arrays(*lined) if count > 1 else lined
+    swap = indexing == "xy" and count > 1
+    return [(swapaxes(t, 0, 1) if swap else t).copy() for t in grid]
+
+
+
+
+P.declare(Primitive("project", "structural", ("x",), lambda x, index: ((), x.dtype)))

@@ -1,0 +1,140 @@
+"""How the families of primitives are declared: a decorator each, on a function that is all signature and docstring."""
+
+from __future__ import annotations
+
+import builtins
+from functools import wraps
+from typing import Any, Callable, Sequence, TypeVar
+
+from ..core import dtypes
+from ..core.emit import emit, emit1, emit2
+from ..core.errors import AxisError, DtypeError, ShapeError
+from ..core.primitive import P, Primitive
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+KIND_NAMES = {"b": "bool", "i": "integers", "u": "unsigned integers", "f": "floats"}
+
+
+def elementwise(
+    *,
+    expr: str | None = None,
+    accepts: str = "biuf",
+    domain: str = "any",
+    result: Any = None,
+    cost: float = 0.25,
+    formula: str = "",
+    local: dict[str, str] | None = None,
+    promotes: tuple[str, ...] | None = None,
+    linear: tuple[str, ...] = (),
+    **rules: Callable[..., Any],
+) -> Callable[[F], F]:
+    """Declare a primitive that works element by element, and make the function that applies it.
+
+    The function's parameters name the inputs, and so do the gradient rules: `x=lambda g, y: g * y` is the rule of input
+    x.  `result` is the dtype of the result where it is not that of the inputs.
+    """
+
+    def declare(function: F) -> F:
+        name = function.__name__
+        inputs = function.__code__.co_varnames[: function.__code__.co_argcount]
+        op = P.declare(
+            Primitive(
+                name, "elementwise", inputs, _elementwise_infer(name, inputs, accepts, promotes, domain, result),
+                rules=rules, promotes=promotes, domain=domain, linear=linear,
+                expr=expr, cost=cost, formula=formula, local=local or {},
+            )
+        )  # fmt: skip
+        if len(inputs) == 1:
+
+            def apply(x: Any) -> Any:
+                return emit1(op, x)
+
+        elif len(inputs) == 2:
+
+            def apply(x: Any, y: Any) -> Any:  # type: ignore[misc]
+                return emit2(op, x, y)
+
+        else:
+
+            def apply(*inputs: Any) -> Any:  # type: ignore[misc]
+                return emit(op, *inputs)
+
+        return wraps(function)(apply)  # type: ignore[return-value]
+
+    return declare
+
+
+def _elementwise_infer(
+    name: str, inputs: tuple[str, ...], accepts: str, promotes: tuple[str, ...] | None, domain: str, result: Any
+) -> Any:
+    def infer(*operands: Any) -> tuple[tuple[int, ...], Any]:
+        typed = [x for n, x in zip(inputs, operands) if promotes is None or n in promotes]
+        dtype = dtypes.result_type(*[x if isinstance(x, (int, float)) else x.dtype for x in typed])
+        if dtype.kind not in accepts:
+            raise DtypeError(
+                f"{name} has no meaning for {dtype}",
+                expect=", ".join(KIND_NAMES[k] for k in accepts),
+                actual=", ".join(f"{n} {getattr(x, 'dtype', x)}" for n, x in zip(inputs, operands)),
+            )
+        if domain == "float" and dtype.kind != "f":
+            dtype = dtypes.default_float
+        shapes = [x.shape for x in operands if hasattr(x, "shape")]
+        return broadcast_shapes(name, shapes), result or dtype
+
+    return infer
+
+
+def broadcast_shapes(name: str, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """The shape that these shapes broadcast to, or the error that says which sizes do not go together.
+
+    >>> broadcast_shapes("add", [(2, 1), (3,)])
+    (2, 3)
+    """
+    ndim = builtins.max(map(len, shapes), default=0)
+    result = []
+    for back in range(ndim, 0, -1):
+        sizes = [s[-back] for s in shapes if len(s) >= back and s[-back] != 1]
+        if sizes and builtins.any(size != sizes[0] for size in sizes):
+            other = next(size for size in sizes if size != sizes[0])
+            raise ShapeError(
+                f"{name}: shapes {' and '.join(map(str, shapes))} do not broadcast: "
+                f"{sizes[0]} against {other} in dimension {ndim - back}",
+                expect="equal sizes, or a 1, in each dimension counted from the last",
+                hint="expand_dims, reshape or .T bring dimensions into line",
+            )
+        result.append(sizes[0] if sizes else 1)
+    return tuple(result)
+
+
+def normal_axis(name: str, axis: Any, ndim: int) -> int:
+    """An axis counted from the front.
+
+    >>> normal_axis("sum", -1, 3)
+    2
+    """
+    number = axis.__index__() if hasattr(axis, "__index__") else None
+    if number is None or not -ndim <= number < ndim:
+        raise AxisError(
+            f"{name}: axis {axis!r} does not exist in a tensor of {ndim} dimensions",
+            expect=f"an integer from {-ndim} to {ndim - 1}" if ndim else "no axis: this tensor has no dimensions",
+        )
+    return int(number) % ndim
+
+
+def normal_axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
+    """Axes counted from the front, in order of their naming; None means all of them.
+
+    >>> normal_axes("sum", (0, -1), 3)
+    (0, 2)
+    """
+    if axis is None:
+        return tuple(range(ndim))
+    if axis.__class__ is int:
+        return (normal_axis(name, axis, ndim),)
+    if not isinstance(axis, (tuple, list)):
+        return (normal_axis(name, axis, ndim),)
+    axes = tuple(normal_axis(name, a, ndim) for a in axis)
+    if len(set(axes)) != len(axes):
+        raise AxisError(f"{name}: axis {axis} names a dimension twice")
+    return axes

@@ -1,0 +1,514 @@
+"""The elementwise primitives: an operation is one declaration.
+
+The parameters of a gradient rule say what it needs kept from the forward pass; `g` is the gradient of the result.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..core import dtypes
+from ..core.alias import update
+from ..core.emit import emit
+from ..core.primitive import P, Primitive
+from ..core.tensor import NUMBERS, Tensor, as_tensor, method
+from .declare import elementwise
+
+# Arithmetic ---------------------------------------------------------------------------------------------------------
+
+
+@elementwise(expr="x + y", formula=r"x + y", local={"x": "1", "y": "1"}, x=lambda g: g, y=lambda g: g)
+def add(x: Any, y: Any) -> Tensor:
+    """The sum of two tensors.
+
+    >>> mg.add(mg.asarray([1.0, 2.0]), 1)
+    Tensor([2., 3.], shape=(2,), dtype=float32, device=cpu)
+    """
+
+
+@elementwise(expr="x - y", accepts="iuf", formula=r"x - y", local={"x": "1", "y": "-1"},
+             x=lambda g: g, y=lambda g: negative(g))  # fmt: skip
+def subtract(x: Any, y: Any) -> Tensor:
+    """The difference of two tensors.
+
+    >>> mg.subtract(mg.asarray([1.0, 2.0]), 1).tolist()
+    [0.0, 1.0]
+    """
+
+
+@elementwise(expr="x * y", formula=r"x\,y", local={"x": "y", "y": "x"}, linear=("x", "y"),
+             x=lambda g, y: multiply(g, y), y=lambda g, x: multiply(g, x))  # fmt: skip
+def multiply(x: Any, y: Any) -> Tensor:
+    """The product of two tensors, element by element.
+
+    >>> mg.multiply(mg.asarray([1.0, 2.0]), mg.asarray([3.0, 4.0])).tolist()
+    [3.0, 8.0]
+    """
+
+
+@elementwise(expr="x / y", domain="float", cost=2, formula=r"\frac{x}{y}",
+             local={"x": r"\frac{1}{y}", "y": r"-\frac{x}{y^2}"}, linear=("x",),
+             x=lambda g, y: g / y, y=lambda g, out, y: -g * out / y)  # fmt: skip
+def divide(x: Any, y: Any) -> Tensor:
+    """The quotient of two tensors; integers give floats.
+
+    >>> mg.divide(mg.asarray([1, 2]), 2).tolist()
+    [0.5, 1.0]
+    """
+
+
+@method
+@elementwise(expr="-x", accepts="iuf", formula=r"-x", local={"x": "-1"}, linear=("x",), x=lambda g: negative(g))
+def negative(x: Any) -> Tensor:
+    """The tensor with its sign turned.
+
+    >>> mg.negative(mg.asarray([1.0, -2.0])).tolist()
+    [-1.0, 2.0]
+    """
+
+
+def _power_by_base(g: Any, x: Any, y: Any) -> Any:
+    if y.__class__ in NUMBERS:
+        return g * (y * power(x, y - 1)) if y else g * 0.0
+    return g * where(y == 0, 0.0, y * power(where(y == 0, 1.0, x), y - 1))
+
+
+def _power_by_exponent(g: Any, out: Any, x: Any) -> Any:
+    if x.__class__ in NUMBERS:
+        return g * (out * (math.log(x) if x > 0 else 0.0 if x == 0 else math.nan))
+    return g * where(x == 0, 0.0, out * log(where(x == 0, 1.0, x)))
+
+
+@elementwise(expr="pow(x, y)", accepts="iuf", cost=20, formula=r"x^y", local={"x": r"y\,x^{y-1}", "y": r"x^y \ln x"},
+             x=_power_by_base, y=_power_by_exponent)  # fmt: skip
+def power(x: Any, y: Any) -> Tensor:
+    """x to the power of y."""
+
+
+@method
+def pow(x: Any, y: Any) -> Tensor:  # noqa: A001 - the array API's name
+    """x to the power of y; the powers that everybody uses take a shorter way.
+
+    >>> mg.pow(mg.asarray([2.0, 3.0]), 2).tolist()
+    [4.0, 9.0]
+    """
+    if y.__class__ in NUMBERS and x.__class__ is Tensor and x.data.dtype.kind == "f":
+        if y == 2:
+            return multiply(x, x)
+        if y == 0.5:
+            return sqrt(x)
+        if y == -1:
+            return divide(1.0, x)
+    return power(x, y)
+
+
+@elementwise(expr="floor(x / y)", accepts="iuf", cost=2, formula=r"\lfloor x / y \rfloor")
+def floor_divide(x: Any, y: Any) -> Tensor:
+    """The quotient rounded down.
+
+    >>> mg.floor_divide(mg.asarray([7, -7]), 2).tolist()
+    [3, -4]
+    """
+
+
+@elementwise(expr="remainder(x, y)", accepts="iuf", cost=4, formula=r"x - y\lfloor x / y \rfloor",
+             local={"x": "1", "y": r"-\lfloor x / y \rfloor"},
+             x=lambda g: g, y=lambda g, x, y: -g * floor_divide(x, y))  # fmt: skip
+def remainder(x: Any, y: Any) -> Tensor:
+    """What is left after dividing with `floor_divide`; it has the sign of y.
+
+    >>> mg.remainder(mg.asarray([7, -7]), 3).tolist()
+    [1, 2]
+    """
+
+
+@method
+@elementwise(expr="abs(x)", accepts="iuf", formula=r"|x|", local={"x": r"\operatorname{sign} x"},
+             x=lambda g, x: g * sign(x))  # fmt: skip
+def abs(x: Any) -> Tensor:  # noqa: A001 - the array API's name
+    """The absolute value.
+
+    >>> mg.abs(mg.asarray([1.0, -2.0])).tolist()
+    [1.0, 2.0]
+    """
+
+
+def _share_of_maximum(g: Any, x: Any, y: Any) -> Any:
+    return g * (astype(less(y, x), g.dtype) + astype(equal(x, y), g.dtype) * 0.5)
+
+
+def _share_of_minimum(g: Any, x: Any, y: Any) -> Any:
+    return g * (astype(less(x, y), g.dtype) + astype(equal(x, y), g.dtype) * 0.5)
+
+
+@elementwise(expr="max(x, y)", formula=r"\max(x, y)", local={"x": "[x > y]", "y": "[y > x]"},
+             x=_share_of_maximum, y=lambda g, x, y: _share_of_maximum(g, y, x))  # fmt: skip
+def maximum(x: Any, y: Any) -> Tensor:
+    """The larger of two, element by element; a nan stays a nan, and a tie shares the gradient.
+
+    >>> mg.maximum(mg.asarray([1.0, -2.0]), 0.0).tolist()
+    [1.0, 0.0]
+    """
+
+
+@elementwise(expr="min(x, y)", formula=r"\min(x, y)", local={"x": "[x < y]", "y": "[y < x]"},
+             x=_share_of_minimum, y=lambda g, x, y: _share_of_minimum(g, y, x))  # fmt: skip
+def minimum(x: Any, y: Any) -> Tensor:
+    """The smaller of two, element by element.
+
+    >>> mg.minimum(mg.asarray([1.0, -2.0]), 0.0).tolist()
+    [0.0, -2.0]
+    """
+
+
+# Functions ----------------------------------------------------------------------------------------------------------
+
+
+@method
+@elementwise(expr="exp(x)", domain="float", cost=8, formula=r"e^x", local={"x": "e^x"}, x=lambda g, out: g * out)
+def exp(x: Any) -> Tensor:
+    """e to the power of x.
+
+    >>> mg.exp(mg.asarray([0.0, 1.0]))
+    Tensor([1.       , 2.7182817], shape=(2,), dtype=float32, device=cpu)
+    """
+
+
+@elementwise(expr="expm1(x)", domain="float", cost=10, formula=r"e^x - 1", local={"x": "e^x"},
+             x=lambda g, out: g * (out + 1.0))  # fmt: skip
+def expm1(x: Any) -> Tensor:
+    """exp(x) - 1, exact for small x.
+
+    >>> mg.expm1(mg.asarray([0.0])).tolist()
+    [0.0]
+    """
+
+
+@method
+@elementwise(expr="log(x)", domain="float", cost=10, formula=r"\ln x", local={"x": r"\frac{1}{x}"}, x=lambda g, x: g / x)
+def log(x: Any) -> Tensor:
+    """The natural logarithm.
+
+    >>> mg.log(mg.asarray([1.0])).tolist()
+    [0.0]
+    """
+
+
+@elementwise(expr="log1p(x)", domain="float", cost=12, formula=r"\ln(1 + x)", local={"x": r"\frac{1}{1 + x}"},
+             x=lambda g, x: g / (x + 1.0))  # fmt: skip
+def log1p(x: Any) -> Tensor:
+    """log(1 + x), exact for small x.
+
+    >>> mg.log1p(mg.asarray([0.0])).tolist()
+    [0.0]
+    """
+
+
+@method
+@elementwise(expr="sqrt(x)", domain="float", cost=2, formula=r"\sqrt{x}", local={"x": r"\frac{1}{2\sqrt{x}}"},
+             x=lambda g, out: g * 0.5 / out)  # fmt: skip
+def sqrt(x: Any) -> Tensor:
+    """The square root.
+
+    >>> mg.sqrt(mg.asarray([4.0, 9.0])).tolist()
+    [2.0, 3.0]
+    """
+
+
+@method
+@elementwise(expr="sin(x)", domain="float", cost=10, formula=r"\sin x", local={"x": r"\cos x"}, x=lambda g, x: g * cos(x))
+def sin(x: Any) -> Tensor:
+    """The sine.
+
+    >>> mg.sin(mg.asarray([0.0])).tolist()
+    [0.0]
+    """
+
+
+@method
+@elementwise(expr="cos(x)", domain="float", cost=10, formula=r"\cos x", local={"x": r"-\sin x"},
+             x=lambda g, x: -g * sin(x))  # fmt: skip
+def cos(x: Any) -> Tensor:
+    """The cosine.
+
+    >>> mg.cos(mg.asarray([0.0])).tolist()
+    [1.0]
+    """
+
+
+@method
+@elementwise(expr="tanh(x)", domain="float", cost=12, formula=r"\tanh x", local={"x": r"1 - \tanh^2 x"},
+             x=lambda g, out: multiply(g, subtract(1.0, multiply(out, out))))  # fmt: skip
+def tanh(x: Any) -> Tensor:
+    """The hyperbolic tangent.
+
+    >>> mg.tanh(mg.asarray([0.0])).tolist()
+    [0.0]
+    """
+
+
+@elementwise(expr="erf(x)", domain="float", cost=12, formula=r"\operatorname{erf} x",
+             local={"x": r"\frac{2}{\sqrt\pi} e^{-x^2}"},
+             x=lambda g, x: g * (exp(-(x * x)) * (2 / math.sqrt(math.pi))))  # fmt: skip
+def erf(x: Any) -> Tensor:
+    """The error function.
+
+    >>> mg.erf(mg.asarray([0.0])).tolist()
+    [0.0]
+    """
+
+
+@elementwise(expr="atan2(x, y)", domain="float", cost=20, formula=r"\operatorname{atan2}(x, y)",
+             local={"x": r"\frac{y}{x^2 + y^2}", "y": r"-\frac{x}{x^2 + y^2}"},
+             x=lambda g, x, y: g * y / (x * x + y * y),
+             y=lambda g, x, y: -g * x / (x * x + y * y))  # fmt: skip
+def atan2(x: Any, y: Any) -> Tensor:
+    """The angle of the point with height x and width y.
+
+    >>> mg.atan2(mg.asarray([0.0]), mg.asarray([1.0])).tolist()
+    [0.0]
+    """
+
+
+@elementwise(expr="floor(x)", accepts="iuf", formula=r"\lfloor x \rfloor")
+def floor(x: Any) -> Tensor:
+    """The next integer below, in the same dtype.  No gradient flows through it.
+
+    >>> mg.floor(mg.asarray([1.5, -1.5])).tolist()
+    [1.0, -2.0]
+    """
+
+
+@method
+@elementwise(expr="rint(x)", accepts="iuf", formula=r"\operatorname{round} x")
+def round(x: Any) -> Tensor:  # noqa: A001 - the array API's name
+    """The nearest integer, halves to the even one.  No gradient flows through it.
+
+    >>> mg.round(mg.asarray([0.5, 1.5])).tolist()
+    [0.0, 2.0]
+    """
+
+
+# Comparisons and bits -----------------------------------------------------------------------------------------------
+
+
+@elementwise(expr="x < y", result=dtypes.bool, formula=r"x < y")
+def less(x: Any, y: Any) -> Tensor:
+    """Where x is smaller than y.
+
+    >>> mg.less(mg.asarray([1, 2]), 2).tolist()
+    [True, False]
+    """
+
+
+@elementwise(expr="x <= y", result=dtypes.bool, formula=r"x \le y")
+def less_equal(x: Any, y: Any) -> Tensor:
+    """Where x is smaller than y or equal to it.
+
+    >>> mg.less_equal(mg.asarray([1, 2, 3]), 2).tolist()
+    [True, True, False]
+    """
+
+
+@elementwise(expr="x == y", result=dtypes.bool, formula=r"x = y")
+def equal(x: Any, y: Any) -> Tensor:
+    """Where x and y are equal.
+
+    >>> mg.equal(mg.asarray([1, 2]), 2).tolist()
+    [False, True]
+    """
+
+
+@elementwise(expr="x & y", accepts="biu", formula=r"x \wedge y")
+def bitwise_and(x: Any, y: Any) -> Tensor:
+    """The bits that are set in both.
+
+    >>> mg.bitwise_and(mg.asarray([6]), 3).tolist()
+    [2]
+    """
+
+
+@elementwise(expr="x | y", accepts="biu", formula=r"x \vee y")
+def bitwise_or(x: Any, y: Any) -> Tensor:
+    """The bits that are set in either.
+
+    >>> mg.bitwise_or(mg.asarray([6]), 3).tolist()
+    [7]
+    """
+
+
+@elementwise(expr="x ^ y", accepts="biu", formula=r"x \oplus y")
+def bitwise_xor(x: Any, y: Any) -> Tensor:
+    """The bits that are set in one of them only.
+
+    >>> mg.bitwise_xor(mg.asarray([6]), 3).tolist()
+    [5]
+    """
+
+
+@elementwise(expr="~x", accepts="biu", formula=r"\neg x")
+def bitwise_invert(x: Any) -> Tensor:
+    """Every bit turned.
+
+    >>> mg.bitwise_invert(mg.asarray([True, False])).tolist()
+    [False, True]
+    """
+
+
+@elementwise(expr="x << y", accepts="iu", formula=r"x \ll y")
+def bitwise_left_shift(x: Any, y: Any) -> Tensor:
+    """The bits moved up by y.
+
+    >>> mg.bitwise_left_shift(mg.asarray([3]), 2).tolist()
+    [12]
+    """
+
+
+@elementwise(expr="x >> y", accepts="iu", formula=r"x \gg y")
+def bitwise_right_shift(x: Any, y: Any) -> Tensor:
+    """The bits moved down by y; the sign stays.
+
+    >>> mg.bitwise_right_shift(mg.asarray([12]), 2).tolist()
+    [3]
+    """
+
+
+# Choice and type ----------------------------------------------------------------------------------------------------
+
+
+@elementwise(expr="condition ? x : y", promotes=("x", "y"), formula=r"x \text{ if } c \text{ else } y",
+             local={"x": "[c]", "y": r"[\neg c]"}, linear=("x", "y"),
+             x=lambda g, condition: where(condition, g, 0.0),
+             y=lambda g, condition: where(condition, 0.0, g))  # fmt: skip
+def where(condition: Any, x: Any, y: Any) -> Tensor:
+    """x where the condition holds, y elsewhere.
+
+    >>> mg.where(mg.asarray([True, False]), mg.asarray([1.0, 2.0]), 0.0).tolist()
+    [1.0, 0.0]
+    """
+
+
+
+P.declare(
+    Primitive(
+        "astype", "elementwise", ("x",), lambda x, dtype: (x.shape, dtype), promotes=(), linear=("x",),
+        rules={"x": lambda g, node: emit(P.astype, g, dtype=node.inputs[0].dtype)},
+        expr="(dtype)x", formula="x", local={"x": "1"},
+    )
+)  # fmt: skip
+
+
+@method
+def astype(x: Tensor, dtype: Any, copy: bool = True) -> Tensor:
+    """The values in another dtype: a copy, unless the dtype is the same and `copy` is False.
+
+    >>> mg.astype(mg.asarray([1.5, -1.5]), mg.int32).tolist()
+    [1, -1]
+    """
+    dtype = dtypes.as_dtype(dtype)
+    x = as_tensor(x)
+    if not copy and x.dtype is dtype:
+        return x
+    return emit(P.astype, x, dtype=dtype)
+
+
+@method
+def copy(x: Tensor) -> Tensor:
+    """The same values in memory of their own; gradients flow through.
+
+    >>> x = mg.asarray([1.0])
+    >>> y = mg.copy(x)
+    >>> y[0] = 5.0
+    >>> x.tolist()
+    [1.0]
+    """
+    return emit(P.astype, x, dtype=x.dtype)
+
+
+# Composed from these ------------------------------------------------------------------------------------------------
+
+
+def greater(x: Any, y: Any) -> Tensor:
+    """Where x is larger than y.
+
+    >>> mg.greater(mg.asarray([1, 3]), 2).tolist()
+    [False, True]
+    """
+    return less(y, x)
+
+
+def greater_equal(x: Any, y: Any) -> Tensor:
+    """Where x is larger than y or equal to it.
+
+    >>> mg.greater_equal(mg.asarray([1, 2]), 2).tolist()
+    [False, True]
+    """
+    return less_equal(y, x)
+
+
+def not_equal(x: Any, y: Any) -> Tensor:
+    """Where x and y differ; a nan differs from everything.
+
+    >>> mg.not_equal(mg.asarray([1, 2]), 2).tolist()
+    [True, False]
+    """
+    return bitwise_invert(equal(x, y))
+
+
+def sign(x: Any) -> Tensor:
+    """-1, 0 or 1 by the sign of x; a nan stays one.
+
+    >>> mg.sign(mg.asarray([-2.0, 0.0, 3.0])).tolist()
+    [-1.0, 0.0, 1.0]
+    """
+    x = as_tensor(x)
+    return where(greater(x, 0), 1, where(less(x, 0), -1, x * 0))
+
+
+# Operators ----------------------------------------------------------------------------------------------------------
+
+
+def _reflected(function: Any) -> Any:
+    def apply(self: Tensor, other: Any) -> Any:
+        return function(other, self)
+
+    return apply
+
+
+def _in_place(op: Primitive) -> Any:
+    def apply(self: Tensor, other: Any) -> Tensor:
+        return update(self, op, other)
+
+    return apply
+
+
+def _or_unequal(function: Any) -> Any:
+    def compare(self: Tensor, other: Any) -> Any:
+        return NotImplemented if other is None or isinstance(other, str) else function(self, other)
+
+    return compare
+
+
+for _name, _function, _op in (
+    ("add", add, P.add),
+    ("sub", subtract, P.subtract),
+    ("mul", multiply, P.multiply),
+    ("truediv", divide, P.divide),
+    ("pow", pow, P.power),
+    ("floordiv", floor_divide, P.floor_divide),
+    ("mod", remainder, P.remainder),
+    ("and", bitwise_and, P.bitwise_and),
+    ("or", bitwise_or, P.bitwise_or),
+    ("xor", bitwise_xor, P.bitwise_xor),
+    ("lshift", bitwise_left_shift, P.bitwise_left_shift),
+    ("rshift", bitwise_right_shift, P.bitwise_right_shift),
+):
+    setattr(Tensor, f"__{_name}__", _function)
+    setattr(Tensor, f"__r{_name}__", _reflected(_function))
+    setattr(Tensor, f"__i{_name}__", _in_place(_op))
+for _name, _function in (
+    ("neg", negative), ("abs", abs), ("invert", bitwise_invert), ("lt", less), ("le", less_equal),
+    ("gt", greater), ("ge", greater_equal), ("eq", _or_unequal(equal)), ("ne", _or_unequal(not_equal)),
+):  # fmt: skip
+    setattr(Tensor, f"__{_name}__", _function)

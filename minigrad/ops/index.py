@@ -1,0 +1,490 @@
+"""Picking, placing and ordering elements: the index primitives and what is composed from them.
+
+NumPy's indexing has many forms and these primitives have few: `slice` (a view) takes integers, slices, `...` and None;
+`gather` and `put` take integer arrays for the *leading* dimensions.  `x[i, :, j]` is a slice, a permutation that brings
+the indexed dimensions to the front, and one gather.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple, Sequence
+
+import numpy as np
+
+from ..core import dtypes
+from ..core.alias import assign, emit_view
+from ..core.emit import emit
+from ..core.errors import ConversionError, IndexingError, ShapeError
+from ..core.primitive import P, Primitive
+from ..core.tensor import Tensor, as_tensor, host_value, method, wrap
+from .creation import arange, zeros
+from .declare import broadcast_shapes, normal_axes, normal_axis
+from .elementwise import equal, where
+from .view import broadcast_to, dummy, expand_dims, inverse, moveaxis, permute_dims, reshape
+
+BASIC = (int, slice, type(None), type(Ellipsis))
+Index = Any
+
+# The primitives -----------------------------------------------------------------------------------------------------
+
+
+def _gathered_shape(name: str, shape: tuple[int, ...], indices: Sequence[Any]) -> tuple[int, ...]:
+    if len(indices) > len(shape):
+        raise IndexingError(f"{name}: {len(indices)} indices for a tensor of {len(shape)} dimensions, shape {shape}")
+    for i in indices:
+        if i.dtype.kind not in "iu":
+            raise IndexingError(f"{name}: an index is of integers or bools, not {i.dtype}")
+    for axis, i in enumerate(indices):
+        value = getattr(i, "data", None)
+        if isinstance(value, np.ndarray) and value.size and not (-shape[axis] <= value.min() and value.max() < shape[axis]):
+            bad = value[(value < -shape[axis]) | (value >= shape[axis])].flat[0]
+            raise IndexingError(
+                f"index {bad} is out of range for dimension {axis} of size {shape[axis]}",
+                expect=f"integers from {-shape[axis]} to {shape[axis] - 1}",
+            )
+    return broadcast_shapes(name, [i.shape for i in indices]) + shape[len(indices) :]
+
+
+def _infer_gather(x: Any, *indices: Any) -> Any:
+    return _gathered_shape("gather", x.shape, indices), x.dtype
+
+
+def _infer_scatter_add(base: Any, value: Any, *indices: Any) -> Any:
+    target = _gathered_shape("scatter_add", base.shape, indices)
+    _check_fits("scatter_add", value, target)
+    return base.shape, base.dtype
+
+
+def _infer_put(base: Any, value: Any, *indices: Any, chain: Any) -> Any:
+    target = base
+    for op, attrs in chain:
+        target = dummy(op.infer(target, **attrs)[0], base.dtype)
+    _check_fits("assignment", value, _gathered_shape("assignment", target.shape, indices))
+    return base.shape, base.dtype
+
+
+def _check_fits(name: str, value: Any, target: tuple[int, ...]) -> None:
+    shape = getattr(value, "shape", ())
+    if broadcast_shapes(name, [shape, target]) != target:
+        raise ShapeError(f"{name}: a value of shape {shape} does not fit into a place of shape {target}")
+
+
+def _infer_concat(*xs: Any, axis: int) -> Any:
+    first = xs[0].shape
+    for x in xs[1:]:
+        if len(x.shape) != len(first) or any(a != b for d, (a, b) in enumerate(zip(x.shape, first)) if d != axis):
+            raise ShapeError(
+                f"concat: shapes {' and '.join(str(t.shape) for t in xs)} differ in more than dimension {axis}",
+                hint="mg.stack puts tensors of one shape along a new dimension",
+            )
+    return (*first[:axis], sum(x.shape[axis] for x in xs), *first[axis + 1 :]), dtypes.result_type(*[x.dtype for x in xs])
+
+
+def _part_of_concat(g: Any, node: Any, index: int) -> Any:
+    axis = node.attrs["axis"]
+    start = sum(i.shape[axis] for i in node.inputs[:index])
+    stop = start + node.inputs[index].shape[axis]
+    return emit_view(P.slice, g, index=(slice(None),) * axis + (slice(start, stop), ...))
+
+
+def _values_of_put(g: Any, indices: Any, node: Any) -> Any:
+    """What became of the value: of equal indices the last one won, and only it has a gradient."""
+    for op, attrs in node.attrs["chain"]:
+        g = emit_view(op, g, **attrs)
+    if not indices:
+        return g
+    place = broadcast_shapes("assignment", [i.shape for i in indices])
+    order = reshape(arange(math.prod(place), device=g.device), place)
+    winner = emit(P.put, zeros(g.shape[: len(indices)], dtypes.int64, g.device), order, *indices, chain=())
+    won = equal(emit(P.gather, winner, *indices), order)
+    part = emit(P.gather, g, *indices)
+    return where(reshape(won, place + (1,) * (part.ndim - len(place))), part, 0.0)
+
+
+for _op in (
+    Primitive(
+        "gather", "index", ("x", "*indices"), _infer_gather, promotes=(), linear=("x",), formula=r"x[i]",
+        rules={"x": lambda g, indices, node: emit(
+            P.scatter_add, zeros(node.inputs[0].shape, g.dtype, g.device), g, *indices)},
+    ),
+    Primitive(
+        "scatter_add", "index", ("base", "value", "*indices"), _infer_scatter_add, promotes=("base", "value"),
+        formula=r"b[i] \mathrel{+}= v",
+        rules={"base": lambda g: g, "value": lambda g, indices: emit(P.gather, g, *indices)},
+    ),
+    Primitive(
+        "put", "index", ("base", "value", "*indices"), _infer_put, promotes=(), formula=r"b[i] = v",
+        rules={"base": lambda g, indices, node: emit(P.put, g, 0.0, *indices, chain=node.attrs["chain"]),
+               "value": _values_of_put},
+    ),
+    Primitive(
+        "place", "index", ("x",), lambda x, shape, index: (shape, x.dtype), promotes=(), linear=("x",),
+        formula=r"0[i] = x",
+        rules={"x": lambda g, node: emit_view(P.slice, g, index=node.attrs["index"])},
+    ),
+    Primitive("concat", "index", ("*xs",), _infer_concat, rules={"xs": _part_of_concat}, linear=("xs",),
+              formula=r"[x_1, x_2, \dots]"),
+    Primitive("argsort", "index", ("x",), lambda x, axis, descending: (x.shape, dtypes.int64), promotes=(),
+              formula=r"\operatorname{argsort} x"),
+):  # fmt: skip
+    P.declare(_op)
+
+
+# x[...] -------------------------------------------------------------------------------------------------------------
+
+
+class _Plan(NamedTuple):
+    """An index in normal form: a slice, a permutation, arrays for the leading dimensions, and the way back."""
+
+    chain: tuple[Any, ...]  # view steps that bring the indexed dimensions to the front
+    arrays: tuple[Tensor, ...]
+    back: tuple[int, ...] | None  # the permutation that puts the result's dimensions where NumPy has them
+
+
+@method
+def __getitem__(x: Tensor, index: Index) -> Tensor:
+    cls = index.__class__
+    if cls is int or cls is slice:
+        return emit_view(P.slice, x, index=(index, ...))
+    if _is_basic(index):
+        return emit_view(P.slice, x, index=_open_ended(index))
+    plan = _normalised(x, index)
+    picked = x
+    for op, attrs in plan.chain:
+        picked = emit_view(op, picked, **attrs)
+    out: Tensor = emit(P.gather, picked, *plan.arrays)
+    return out if plan.back is None else permute_dims(out, plan.back)
+
+
+@method
+def __setitem__(x: Tensor, index: Index, value: Any) -> None:
+    if isinstance(value, (np.ndarray, np.generic, list, tuple)):
+        value = as_tensor(np.asarray(value), x.device)
+    elif value.__class__ is Tensor and value.device is not x.device:
+        _refuse_other_device(x, value)
+    if _is_basic(index):
+        index = _open_ended(index)
+        assign(x, value, ((P.slice, {"index": index}),), (), raw=index)
+        return
+    plan = _normalised(x, index)
+    moved = value
+    if plan.back is not None and value.__class__ is Tensor and value.ndim:
+        moved = permute_dims(broadcast_to(value, _shape_of(x, plan)), inverse(plan.back))
+    assign(x, moved, plan.chain, plan.arrays)
+
+
+def _refuse_other_device(x: Tensor, value: Tensor) -> None:
+    emit(P.put, x, value, chain=())
+
+
+def _shape_of(x: Tensor, plan: _Plan) -> tuple[int, ...]:
+    target: Any = dummy(x.shape, x.dtype)
+    for op, attrs in plan.chain:
+        target = dummy(op.infer(target, **attrs)[0], x.dtype)
+    front = _gathered_shape("assignment", target.shape, plan.arrays)
+    return front if plan.back is None else tuple([front[a] for a in plan.back])
+
+
+def _is_basic(index: Any) -> bool:
+    if index.__class__ is tuple:
+        return all(isinstance(i, BASIC) and i is not True and i is not False for i in index)
+    return isinstance(index, BASIC) and index is not True and index is not False
+
+
+def _open_ended(index: Any) -> tuple[Any, ...]:
+    """With an Ellipsis, so that NumPy gives an array and never a scalar."""
+    index = index if index.__class__ is tuple else (index,)
+    return index if any(i is Ellipsis for i in index) else (*index, ...)
+
+
+def _normalised(x: Tensor, index: Any) -> _Plan:
+    items = [_as_item(x, i) for i in (index if isinstance(index, tuple) else (index,))]
+    items = [part for item in items for part in (nonzero(item) if _is_mask(item) else (item,))]
+    used = sum(1 for i in items if i is not None and i is not Ellipsis)
+    if used > x.ndim:
+        raise IndexingError(f"{used} indices for a tensor of {x.ndim} dimensions, shape {x.shape}")
+    dots = [k for k, i in enumerate(items) if i is Ellipsis]
+    if len(dots) > 1:
+        raise IndexingError("an index can hold one Ellipsis only")
+    at = dots[0] if dots else len(items)
+    items[at : at + 1] = [slice(None)] * (x.ndim - used)
+    places = [k for k, i in enumerate(items) if isinstance(i, (Tensor, int))]  # beside arrays, an integer is one too
+    basic = tuple([slice(None) if k in places else i for k, i in enumerate(items)])
+    arrays = tuple([i if isinstance(i, Tensor) else wrap(x.device.from_numpy(np.array(i)), x.device)
+                    for i in (items[k] for k in places)])  # fmt: skip
+    chain: tuple[Any, ...] = ()
+    if any(i != slice(None) for i in basic):
+        chain += ((P.slice, {"index": (*basic, ...)}),)
+    rest = [k for k in range(len(items)) if k not in places]
+    if places != list(range(len(places))):
+        chain += ((P.permute_dims, {"axes": (*places, *rest)}),)
+    width = len(broadcast_shapes("index", [a.shape for a in arrays]))
+    adjacent = places[-1] - places[0] == len(places) - 1
+    back = None
+    if adjacent and places[0] > 0 and width:
+        first = places[0]
+        order = [*range(width, width + first), *range(width), *range(width + first, width + len(rest))]
+        back = tuple(order)
+    return _Plan(chain, arrays, back)
+
+
+def _as_item(x: Tensor, item: Any) -> Any:
+    if item is None or item is Ellipsis or isinstance(item, slice):
+        return item
+    if isinstance(item, (bool, np.bool_)):
+        return as_tensor(np.array(item), x.device)
+    if isinstance(item, (list, np.ndarray)):
+        array = np.asarray(item)
+        return as_tensor(array.astype(np.int64) if array.size == 0 else array, x.device)
+    if isinstance(item, Tensor):
+        if item.dtype.kind not in "biu":
+            raise IndexingError(f"an index is of integers or bools, not {item.dtype}", hint="i.astype(mg.int64)")
+        return item
+    if hasattr(item, "__index__"):
+        return item.__index__()
+    raise IndexingError(f"{type(item).__name__} cannot index a tensor", expect="integers, slices, ..., None, tensors")
+
+
+def _is_mask(item: Any) -> bool:
+    return isinstance(item, Tensor) and item.dtype.kind == "b"
+
+
+@method
+def nonzero(x: Tensor) -> tuple[Tensor, ...]:
+    """The indices of the elements that are not zero, a tensor for each dimension.
+
+    >>> [i.tolist() for i in mg.nonzero(mg.asarray([0, 3, 0, 5]))]
+    [[1, 3]]
+    """
+    value = host_value(x, "nonzero (or a boolean mask), whose result's shape depends on values,")
+    return tuple([wrap(i, x.device) for i in x.device.kernels["nonzero"](value)])
+
+
+# Picking ------------------------------------------------------------------------------------------------------------
+
+
+@method
+def take(x: Tensor, indices: Tensor, axis: int | None = None) -> Tensor:
+    """The elements at `indices` along `axis`.
+
+    >>> mg.take(mg.asarray([10, 20, 30]), mg.asarray([2, 0])).tolist()
+    [30, 10]
+    """
+    indices = as_tensor(np.asarray(indices), x.device) if isinstance(indices, list) else as_tensor(indices, x.device)
+    if axis is None:
+        if x.ndim != 1:
+            raise ConversionError(f"take: say along which axis, of the {x.ndim} that shape {x.shape} has")
+        axis = 0
+    place = normal_axis("take", axis, x.ndim)
+    if place == 0:
+        return emit(P.gather, x, indices)
+    out = emit(P.gather, moveaxis(x, place, 0), indices)
+    return moveaxis(out, tuple(range(indices.ndim)), tuple(range(place, place + indices.ndim)))
+
+
+@method
+def take_along_axis(x: Tensor, indices: Tensor, axis: int = -1) -> Tensor:
+    """For each position, the element that `indices` names along `axis`: what argsort's answer is for.
+
+    >>> mg.take_along_axis(mg.asarray([[3, 1], [5, 7]]), mg.asarray([[1], [0]]), axis=1).tolist()
+    [[1], [5]]
+    """
+    place = normal_axis("take_along_axis", axis, x.ndim)
+    if indices.ndim != x.ndim:
+        raise ShapeError(f"take_along_axis: the indices have as many dimensions as the tensor, {x.ndim}, not {indices.ndim}")
+    full = broadcast_shapes("take_along_axis", [
+        tuple([1 if d == place else s for d, s in enumerate(t.shape)]) for t in (x, indices)])  # fmt: skip
+    x = broadcast_to(x, tuple([x.shape[d] if d == place else s for d, s in enumerate(full)]))
+    grid = [
+        indices if d == place else reshape(arange(s, device=x.device), (-1, *[1] * (x.ndim - d - 1)))
+        for d, s in enumerate(full)
+    ]
+    return emit(P.gather, x, *grid)
+
+
+def scatter_add(base: Tensor, indices: Any, value: Any) -> Tensor:
+    """A copy of `base` with `value` added at `indices`; equal indices add up.
+
+    >>> mg.scatter_add(mg.zeros(3), mg.asarray([0, 2, 0]), mg.asarray([1.0, 2.0, 3.0])).tolist()
+    [4.0, 0.0, 2.0]
+    """
+    listed = indices if isinstance(indices, tuple) else (indices,)
+    return emit(P.scatter_add, base, value, *[as_tensor(np.asarray(i) if isinstance(i, list) else i) for i in listed])
+
+
+# Joining and cutting ------------------------------------------------------------------------------------------------
+
+
+def concat(tensors: Sequence[Tensor], axis: int | None = 0) -> Tensor:
+    """The tensors one after the other along `axis` (flattened first if None).
+
+    >>> mg.concat([mg.ones(1), mg.zeros(2)]).tolist()
+    [1.0, 0.0, 0.0]
+    """
+    if not tensors:
+        raise ConversionError("concat needs at least one tensor")
+    parts = [as_tensor(t) for t in tensors]
+    if axis is None:
+        parts, axis = [reshape(t, (-1,)) for t in parts], 0
+    if any(t.ndim == 0 for t in parts):
+        raise ShapeError("concat: tensors without dimensions have nothing to join along", hint="mg.stack")
+    return emit(P.concat, *parts, axis=normal_axis("concat", axis, parts[0].ndim))
+
+
+def stack(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
+    """The tensors along a new dimension.
+
+    >>> mg.stack([mg.ones(2), mg.zeros(2)]).tolist()
+    [[1.0, 1.0], [0.0, 0.0]]
+    """
+    if not tensors:
+        raise ConversionError("stack needs at least one tensor")
+    parts = [as_tensor(t) for t in tensors]
+    if any(t.shape != parts[0].shape for t in parts):
+        raise ShapeError(f"stack: the tensors need one shape, not {' and '.join(str(t.shape) for t in parts)}")
+    place = normal_axis("stack", axis, parts[0].ndim + 1)
+    return concat([expand_dims(t, place) for t in parts], axis=place)
+
+
+@method
+def split(x: Tensor, sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
+    """The tensor cut along `axis`: into so many equal parts, or at these positions.
+
+    >>> [t.tolist() for t in mg.split(mg.arange(6), 3)]
+    [[0, 1], [2, 3], [4, 5]]
+    """
+    place = normal_axis("split", axis, x.ndim)
+    size = x.shape[place]
+    if isinstance(sections, int):
+        if sections <= 0 or size % sections:
+            raise ShapeError(f"split: dimension {place} of size {size} can't be cut into {sections} equal parts")
+        cuts = [size // sections * k for k in range(1, sections)]
+    else:
+        cuts = list(sections)
+    edges = [0, *cuts, size]
+    front = (slice(None),) * place
+    return [emit_view(P.slice, x, index=(*front, slice(a, b), ...)) for a, b in zip(edges, edges[1:])]
+
+
+def pad(x: Tensor, widths: Any, value: float = 0.0) -> Tensor:
+    """The tensor with `value` around it: `widths` is a number, a pair, or a pair for each dimension.
+
+    >>> mg.pad(mg.ones(2), (1, 2)).tolist()
+    [0.0, 1.0, 1.0, 0.0, 0.0]
+    """
+    pairs = _pairs(widths, x.ndim)
+    if any(w < 0 for pair in pairs for w in pair):
+        raise ShapeError(f"pad: widths are not negative: {widths}", hint="slicing cuts off")
+    shape = tuple([before + s + after for s, (before, after) in zip(x.shape, pairs)])
+    index = (*[slice(before, before + s) for s, (before, _) in zip(x.shape, pairs)], ...)
+    out = emit(P.place, x, shape=shape, index=index)
+    if value == 0:
+        return out
+    inside = emit(P.place, broadcast_to(wrap(x.device.from_numpy(np.array(True)), x.device), x.shape), shape=shape, index=index)
+    return where(inside, out, value)
+
+
+def _pairs(widths: Any, ndim: int) -> list[tuple[int, int]]:
+    if isinstance(widths, int):
+        return [(widths, widths)] * ndim
+    if len(widths) == 2 and all(isinstance(w, int) for w in widths):
+        return [tuple(widths)] * ndim  # type: ignore[list-item]
+    if len(widths) != ndim:
+        raise ShapeError(f"pad: a pair of widths for each of {ndim} dimensions, not {widths}")
+    return [(w, w) if isinstance(w, int) else tuple(w) for w in widths]  # type: ignore[misc]
+
+
+def roll(x: Tensor, shift: Any, axis: Any = None) -> Tensor:
+    """The elements moved along by `shift`; what falls off one end comes in at the other.
+
+    >>> mg.roll(mg.arange(4), 1).tolist()
+    [3, 0, 1, 2]
+    """
+    if axis is None:
+        return reshape(roll(reshape(x, (-1,)), shift, 0), x.shape)
+    axes = normal_axes("roll", axis, x.ndim) if not isinstance(axis, tuple) else tuple(
+        normal_axis("roll", a, x.ndim) for a in axis)  # fmt: skip
+    shifts = shift if isinstance(shift, tuple) else (shift,) * len(axes)
+    for amount, place in zip(shifts, axes):
+        size = x.shape[place]
+        cut = -amount % size if size else 0
+        if cut:
+            head, tail = split(x, [cut], place)
+            x = concat([tail, head], place)
+    return x.copy() if not axes else x
+
+
+def tile(x: Tensor, repetitions: Any) -> Tensor:
+    """The tensor repeated as a whole, so many times along each dimension.
+
+    >>> mg.tile(mg.asarray([1, 2]), (2,)).tolist()
+    [1, 2, 1, 2]
+    """
+    counts = (repetitions,) if isinstance(repetitions, int) else tuple(repetitions)
+    ndim = max(len(counts), x.ndim)
+    counts = (1,) * (ndim - len(counts)) + counts
+    shape = (1,) * (ndim - x.ndim) + x.shape
+    spaced = reshape(x, tuple([s for size in shape for s in (1, size)]))
+    spread = broadcast_to(spaced, tuple([s for count, size in zip(counts, shape) for s in (count, size)]))
+    return reshape(spread, tuple([c * s for c, s in zip(counts, shape)])).copy()
+
+
+def repeat(x: Tensor, repeats: Any, axis: int | None = None) -> Tensor:
+    """Each element repeated: so many times, or each its own number of times.
+
+    >>> mg.repeat(mg.asarray([1, 2]), 2).tolist()
+    [1, 1, 2, 2]
+    """
+    if axis is None:
+        x, axis = reshape(x, (-1,)), 0
+    place = normal_axis("repeat", axis, x.ndim)
+    size = x.shape[place]
+    if not isinstance(repeats, int):
+        counts = repeats.numpy_copy() if isinstance(repeats, Tensor) else np.asarray(repeats)
+        if counts.ndim and counts.shape[0] not in (1, size):
+            raise ShapeError(f"repeat: {counts.shape[0]} counts for {size} elements along dimension {place}")
+        chosen = np.repeat(np.arange(size), counts)
+        return take(x, as_tensor(chosen, x.device), axis=place)
+    spaced = expand_dims(x, place + 1)
+    shape = (*x.shape[: place + 1], repeats, *x.shape[place + 1 :])
+    return reshape(broadcast_to(spaced, shape), (*x.shape[:place], size * repeats, *x.shape[place + 1 :])).copy()
+
+
+# Ordering -----------------------------------------------------------------------------------------------------------
+
+
+@method
+def argsort(x: Tensor, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
+    """The positions that put the elements in order along `axis`; equal ones keep theirs.
+
+    >>> mg.argsort(mg.asarray([3.0, 1.0, 2.0])).tolist()
+    [1, 2, 0]
+    """
+    if not x.ndim:
+        raise ShapeError("argsort: a tensor without dimensions has no order")
+    return emit(P.argsort, x, axis=normal_axis("argsort", axis, x.ndim), descending=descending)
+
+
+def sort(x: Tensor, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
+    """The elements in order along `axis`.
+
+    >>> mg.sort(mg.asarray([3.0, 1.0, 2.0]), descending=True).tolist()
+    [3.0, 2.0, 1.0]
+    """
+    return take_along_axis(x, argsort(x, axis, descending), axis)
+
+
+def topk(x: Tensor, k: int, axis: int = -1, largest: bool = True) -> tuple[Tensor, Tensor]:
+    """The k largest (or smallest) elements along `axis`, in order, and where they are.
+
+    >>> values, places = mg.topk(mg.asarray([3.0, 1.0, 2.0]), 2)
+    >>> values.tolist(), places.tolist()
+    ([3.0, 2.0], [0, 2])
+    """
+    place = normal_axis("topk", axis, x.ndim)
+    if not 0 <= k <= x.shape[place]:
+        raise IndexingError(f"topk: k is {k}, and dimension {place} has size {x.shape[place]}")
+    order = argsort(x, place, descending=largest)
+    order = order[(slice(None),) * place + (slice(0, k),)]
+    return take_along_axis(x, order, place), order

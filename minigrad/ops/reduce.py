@@ -1,0 +1,347 @@
+"""The reductions, and what is composed from them."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from typing import Any
+
+from ..core import dtypes
+from ..core.emit import emit
+from ..core.errors import ConversionError, DtypeError
+from ..core.primitive import P, Primitive
+from ..core.tensor import NUMBERS, Tensor, as_tensor, method
+from .declare import normal_axes, normal_axis
+from .elementwise import astype, equal, greater, maximum, minimum, multiply, not_equal, sqrt, where
+from .view import broadcast_to, reshape
+
+Axis = int | tuple[int, ...] | None
+
+
+def reduced_shape(shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> tuple[int, ...]:
+    """The shape that is left after reducing over `axes`.
+
+    >>> reduced_shape((2, 3, 4), (1,), True)
+    (2, 1, 4)
+    """
+    if keepdims:
+        return tuple([1 if i in axes else s for i, s in enumerate(shape)])
+    return tuple([s for i, s in enumerate(shape) if i not in axes])
+
+
+def _infer_total(x: Any, axis: tuple[int, ...], keepdims: bool, dtype: Any = None) -> Any:
+    return reduced_shape(x.shape, axis, keepdims), dtype or x.dtype
+
+
+def _infer_extreme(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+    if builtins.any(x.shape[a] == 0 for a in axis):
+        raise ConversionError(f"max and min of no elements do not exist: shape {x.shape}, axis {axis}")
+    return reduced_shape(x.shape, axis, keepdims), x.dtype
+
+
+def _infer_position(x: Any, axis: int) -> Any:
+    if x.shape[axis] == 0:
+        raise ConversionError(f"argmax and argmin of no elements do not exist: shape {x.shape}, axis {axis}")
+    return x.shape[:axis] + x.shape[axis + 1 :], dtypes.default_int
+
+
+def spread(g: Tensor, node: Any) -> Tensor:
+    """The result of a reduction, or its gradient, broadcast back over the axes that were reduced."""
+    shape = node.inputs[0].shape
+    axes = node.attrs["axis"]
+    if not node.attrs["keepdims"] and len(axes) < len(shape):
+        g = reshape(g, reduced_shape(shape, axes, True))
+    return broadcast_to(g, shape)
+
+
+def _of_extreme(g: Any, out: Any, x: Any, node: Any) -> Any:
+    """The gradient goes to the extreme element; equal ones share it."""
+    hit = astype(equal(x, spread(out, node)), g.dtype)
+    count = emit(P.sum, hit, axis=node.attrs["axis"], keepdims=node.attrs["keepdims"], dtype=None)
+    return hit * spread(g / count, node)
+
+
+def _of_prod(g: Any, x: Any, node: Any) -> Any:
+    """Each element's derivative is the product of the others, which zeros do not disturb."""
+    axes = node.attrs["axis"]
+    shape = x.shape
+    rest = [i for i in range(len(shape)) if i not in axes]
+    moved = x.permute_dims((*rest, *axes))
+    lined = reshape(moved, (*[shape[i] for i in rest], math.prod([shape[i] for i in axes])))
+    others = product_of_others(lined)
+    order = sorted(range(len(shape)), key=[*rest, *axes].__getitem__)
+    others = reshape(others, tuple([shape[i] for i in (*rest, *axes)])).permute_dims(order)
+    return spread(g, node) * others
+
+
+def product_of_others(x: Tensor) -> Tensor:
+    """For each element along the last axis, the product of all the others, by products from both sides.
+
+    >>> product_of_others(mg.asarray([2.0, 0.0, 5.0])).tolist()
+    [0.0, 10.0, 0.0]
+    """
+    from .index import concat
+    from .view import flip
+
+    one = broadcast_to(as_tensor(1.0, x.device).astype(x.dtype), (*x.shape[:-1], 1))
+    last = x.ndim - 1
+    ahead = emit(P.cumulative_prod, concat([one, x[..., :-1]], axis=-1), axis=last, dtype=None)
+    behind = emit(P.cumulative_prod, concat([one, flip(x[..., 1:], axis=-1)], axis=-1), axis=last, dtype=None)
+    return ahead * flip(behind, axis=-1)
+
+
+def _of_cumulative_sum(g: Any, node: Any) -> Any:
+    from .view import flip
+
+    axis = node.attrs["axis"]
+    return flip(emit(P.cumulative_sum, flip(g, axis=axis), axis=axis, dtype=None), axis=axis)
+
+
+def _of_cumulative_prod(g: Any, x: Any, node: Any) -> Any:
+    """Right where x holds zeros too: element j's derivative of result i is the product of x[0..i] without x[j]."""
+    axis = node.attrs["axis"]
+    order = [i for i in range(x.ndim) if i != axis] + [axis]
+    lined, lined_g = x.permute_dims(order), g.permute_dims(order)
+    n = lined.shape[-1]
+    if n == 0:
+        return g
+    from .creation import eye, tril
+
+    own = eye(n, dtype=dtypes.bool, device=x.device)
+    without = where(own, 1.0, reshape(lined, (*lined.shape[:-1], 1, n)))  # row j: x without element j
+    partial = emit(P.cumulative_prod, without, axis=without.ndim - 1, dtype=None)  # [j, i]
+    from_j = tril(broadcast_to(as_tensor(1.0, x.device).astype(x.dtype), (n, n))).T  # result i reads x[j] if j <= i
+    total = sum(partial * from_j * reshape(lined_g, (*lined.shape[:-1], 1, n)), axis=-1)
+    return total.permute_dims(sorted(range(x.ndim), key=order.__getitem__))
+
+
+for _op in (
+    Primitive("sum", "reduce", ("x",), _infer_total, {"x": lambda g, node: spread(g, node)}, promotes=(), linear=("x",),
+              formula=r"\sum x", local={"x": "1"}),
+    Primitive("prod", "reduce", ("x",), _infer_total, {"x": _of_prod}, promotes=(), formula=r"\prod x",
+              local={"x": r"\prod_{k \ne i} x_k"}),
+    Primitive("max", "reduce", ("x",), _infer_extreme, {"x": _of_extreme}, promotes=(), formula=r"\max x",
+              local={"x": r"[x_i = \max x]"}),
+    Primitive("min", "reduce", ("x",), _infer_extreme, {"x": _of_extreme}, promotes=(), formula=r"\min x",
+              local={"x": r"[x_i = \min x]"}),
+    Primitive("argmax", "reduce", ("x",), _infer_position, promotes=(), formula=r"\operatorname{argmax} x"),
+    Primitive("argmin", "reduce", ("x",), _infer_position, promotes=(), formula=r"\operatorname{argmin} x"),
+    Primitive("cumulative_sum", "reduce", ("x",), lambda x, axis, dtype=None: (x.shape, dtype or x.dtype),
+              {"x": _of_cumulative_sum}, promotes=(), linear=("x",), formula=r"\sum_{k \le i} x_k",
+              local={"x": r"[k \le i]"}),
+    Primitive("cumulative_prod", "reduce", ("x",), lambda x, axis, dtype=None: (x.shape, dtype or x.dtype),
+              {"x": _of_cumulative_prod}, promotes=(), formula=r"\prod_{k \le i} x_k",
+              local={"x": r"\prod_{k \le i, k \ne j} x_k"}),
+):  # fmt: skip
+    P.declare(_op)
+
+
+def _total_dtype(x: Tensor, dtype: Any) -> Any:
+    """What sums and products are computed in: integers in int64, so that they do not overflow."""
+    if dtype is not None:
+        return dtypes.as_dtype(dtype)
+    kind = x.data.dtype.kind
+    return None if kind == "f" else dtypes.default_int
+
+
+@method
+def sum(x: Tensor, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:  # noqa: A001
+    """The sum over `axis` (over everything if None).  Integers are summed in int64.
+
+    >>> mg.sum(mg.asarray([[1.0, 2.0], [3.0, 4.0]]), axis=0).tolist()
+    [4.0, 6.0]
+    """
+    x = as_tensor(x)
+    return emit(P.sum, x, axis=normal_axes("sum", axis, x.ndim), keepdims=keepdims, dtype=_total_dtype(x, dtype))
+
+
+@method
+def prod(x: Tensor, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+    """The product over `axis` (over everything if None).
+
+    >>> mg.prod(mg.asarray([2.0, 3.0, 4.0])).item()
+    24.0
+    """
+    x = as_tensor(x)
+    return emit(P.prod, x, axis=normal_axes("prod", axis, x.ndim), keepdims=keepdims, dtype=_total_dtype(x, dtype))
+
+
+@method
+def max(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:  # noqa: A001
+    """The largest element along `axis` (of everything if None).
+
+    >>> mg.max(mg.asarray([[1.0, 5.0], [7.0, 2.0]]), axis=1).tolist()
+    [5.0, 7.0]
+    """
+    x = as_tensor(x)
+    return emit(P.max, x, axis=normal_axes("max", axis, x.ndim), keepdims=keepdims)
+
+
+@method
+def min(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:  # noqa: A001
+    """The smallest element along `axis` (of everything if None).
+
+    >>> mg.min(mg.asarray([3.0, 1.0, 2.0])).item()
+    1.0
+    """
+    x = as_tensor(x)
+    return emit(P.min, x, axis=normal_axes("min", axis, x.ndim), keepdims=keepdims)
+
+
+@method
+def mean(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """The mean over `axis` (over everything if None).
+
+    >>> mg.mean(mg.asarray([1.0, 2.0, 6.0])).item()
+    3.0
+    """
+    x = _as_float("mean", x)
+    axes = normal_axes("mean", axis, x.ndim)
+    total = emit(P.sum, x, axis=axes, keepdims=keepdims, dtype=None)
+    return total / math.prod([x.shape[a] for a in axes])
+
+
+@method
+def var(x: Tensor, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
+    """The variance over `axis`: squares summed and divided by n - `correction`.
+
+    >>> mg.var(mg.asarray([1.0, 3.0])).item()
+    1.0
+    """
+    x = _as_float("var", x)
+    axes = normal_axes("var", axis, x.ndim)
+    off = x - mean(x, axes, keepdims=True)
+    total = emit(P.sum, multiply(off, off), axis=axes, keepdims=keepdims, dtype=None)
+    count = math.prod([x.shape[a] for a in axes]) - correction
+    return total / count if count > 0 else total * math.nan
+
+
+@method
+def std(x: Tensor, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
+    """The standard deviation over `axis`: the root of the variance.
+
+    >>> mg.std(mg.asarray([1.0, 3.0])).item()
+    1.0
+    """
+    return sqrt(var(x, axis, correction, keepdims))
+
+
+def _as_float(name: str, x: Any) -> Tensor:
+    x = as_tensor(x)
+    if x.data.dtype.kind != "f":
+        raise DtypeError(f"{name} is for floats, and this tensor is {x.dtype}", hint="x.astype(mg.float32)")
+    return x
+
+
+@method
+def argmax(x: Tensor, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """The position of the largest element along `axis` (in the flattened tensor if None); the first of equal ones.
+
+    >>> mg.argmax(mg.asarray([1.0, 5.0, 2.0])).item()
+    1
+    """
+    return _position(P.argmax, x, axis, keepdims)
+
+
+@method
+def argmin(x: Tensor, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """The position of the smallest element along `axis` (in the flattened tensor if None).
+
+    >>> mg.argmin(mg.asarray([1.0, 5.0, -2.0])).item()
+    2
+    """
+    return _position(P.argmin, x, axis, keepdims)
+
+
+def _position(op: Primitive, x: Any, axis: int | None, keepdims: bool) -> Tensor:
+    x = as_tensor(x)
+    if axis is None:
+        out = emit(op, reshape(x, (-1,)), axis=0)
+        return reshape(out, (1,) * x.ndim) if keepdims else out
+    place = normal_axis(op.name, axis, x.ndim)
+    out = emit(op, x, axis=place)
+    return reshape(out, reduced_shape(x.shape, (place,), True)) if keepdims else out
+
+
+@method
+def all(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:  # noqa: A001
+    """Whether every element along `axis` is true (not zero).
+
+    >>> mg.all(mg.asarray([True, False])).item()
+    False
+    """
+    return equal(count_nonzero(equal(x, 0), axis, keepdims), 0)
+
+
+@method
+def any(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:  # noqa: A001
+    """Whether any element along `axis` is true (not zero).
+
+    >>> mg.any(mg.asarray([True, False])).item()
+    True
+    """
+    return greater(count_nonzero(x, axis, keepdims), 0)
+
+
+def count_nonzero(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """How many elements along `axis` are not zero.
+
+    >>> mg.count_nonzero(mg.asarray([1, 0, 3])).item()
+    2
+    """
+    x = as_tensor(x)
+    hit = x if x.dtype is dtypes.bool else not_equal(x, 0)
+    return emit(P.sum, hit, axis=normal_axes("count_nonzero", axis, x.ndim), keepdims=keepdims, dtype=dtypes.default_int)
+
+
+@method
+def cumulative_sum(x: Tensor, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Tensor:
+    """The running sum along `axis`; `include_initial` puts a 0 in front.
+
+    >>> mg.cumulative_sum(mg.asarray([1.0, 2.0, 3.0])).tolist()
+    [1.0, 3.0, 6.0]
+    """
+    return _running(P.cumulative_sum, x, axis, dtype, include_initial, 0)
+
+
+def cumulative_prod(x: Tensor, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Tensor:
+    """The running product along `axis`; `include_initial` puts a 1 in front.
+
+    >>> mg.cumulative_prod(mg.asarray([1.0, 2.0, 3.0])).tolist()
+    [1.0, 2.0, 6.0]
+    """
+    return _running(P.cumulative_prod, x, axis, dtype, include_initial, 1)
+
+
+def _running(op: Primitive, x: Any, axis: int | None, dtype: Any, include_initial: bool, first: int) -> Tensor:
+    from .index import concat
+
+    x = as_tensor(x)
+    if axis is None:
+        if x.ndim != 1:
+            raise ConversionError(f"{op.name}: say along which axis, of the {x.ndim} that shape {x.shape} has")
+        axis = 0
+    place = normal_axis(op.name, axis, x.ndim)
+    out = emit(op, x, axis=place, dtype=_total_dtype(x, dtype))
+    if include_initial:
+        shape = tuple([1 if i == place else s for i, s in enumerate(x.shape)])
+        out = concat([broadcast_to(as_tensor(first, x.device).astype(out.dtype), shape), out], axis=place)
+    return out
+
+
+@method
+def clip(x: Tensor, min: Any = None, max: Any = None) -> Tensor:  # noqa: A002
+    """The values kept between `min` and `max`; either may be missing.
+
+    >>> mg.clip(mg.asarray([-1.0, 0.5, 3.0]), 0.0, 1.0).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    x = as_tensor(x)
+    out = x if min is None else maximum(x, _bound(min, x))
+    out = out if max is None else minimum(out, _bound(max, x))
+    return out.copy() if out is x else out
+
+
+def _bound(bound: Any, x: Tensor) -> Any:
+    return bound if bound.__class__ in NUMBERS else astype(as_tensor(bound, x.device), x.dtype, copy=False)
+

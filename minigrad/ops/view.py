@@ -1,0 +1,274 @@
+"""The view primitives, which look at the same memory in another order, and what is composed from them.
+
+There are four: `reshape`, `permute_dims`, `broadcast_to` and `slice`.  Everything else that rearranges without copying
+(`expand_dims`, `flip`, `.T`, `unstack` …) is one of these with the right arguments.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Sequence
+
+import numpy as np
+
+from ..core.alias import emit_view
+from ..core.emit import emit
+from ..core.errors import AxisError, IndexingError, ShapeError
+from ..core.primitive import P, Primitive
+from ..core.tensor import Tensor, method
+from .declare import broadcast_shapes, normal_axes, normal_axis
+
+
+def dummy(shape: tuple[int, ...], dtype: Any) -> Any:
+    """An array of this shape that takes one element of memory: NumPy's own indexing then says what comes out."""
+    return np.broadcast_to(np.empty((), dtype), shape)
+
+
+def _infer_slice(x: Any, index: tuple[Any, ...]) -> Any:
+    try:
+        return dummy(x.shape, x.dtype)[index].shape, x.dtype
+    except IndexError as error:
+        given = [i for i in index if i is not None and i is not Ellipsis]
+        if len(given) > len(x.shape):
+            raise IndexingError(
+                f"{len(given)} indices for a tensor of {len(x.shape)} dimensions, shape {x.shape}"
+            ) from error
+        index = tuple(i for i in index if i is not None)
+        front = next(k for k, i in enumerate(index) if i is Ellipsis)
+        places = [*range(front), *range(len(x.shape) - (len(index) - front - 1), len(x.shape))]
+        for place, i in zip(places, [i for i in index if i is not Ellipsis and i is not None]):
+            if isinstance(i, int) and not -x.shape[place] <= i < x.shape[place]:
+                raise IndexingError(
+                    f"index {i} is out of range for dimension {place} of size {x.shape[place]}",
+                    expect=f"an integer from {-x.shape[place]} to {x.shape[place] - 1}",
+                ) from error
+        raise IndexingError(f"{index} cannot index shape {x.shape}: {error}") from error
+
+
+P.declare(
+    Primitive(
+        "reshape", "view", ("x",), lambda x, shape: (shape, x.dtype), linear=("x",), formula=r"\operatorname{reshape} x",
+        rules={"x": lambda g, node: reshape(g, node.inputs[0].shape)},
+    )
+)  # fmt: skip
+P.declare(
+    Primitive(
+        "permute_dims", "view", ("x",), lambda x, axes: (tuple(x.shape[a] for a in axes), x.dtype), linear=("x",),
+        formula=r"x^{\mathsf T}", rules={"x": lambda g, node: permute_dims(g, inverse(node.attrs["axes"]))},
+    )
+)  # fmt: skip
+P.declare(
+    Primitive(
+        "broadcast_to", "view", ("x",), lambda x, shape: (shape, x.dtype), linear=("x",),
+        formula=r"\operatorname{broadcast} x", rules={"x": lambda g, node: unbroadcast(g, node.inputs[0].shape)},
+    )
+)  # fmt: skip
+P.declare(
+    Primitive(
+        "slice", "view", ("x",), _infer_slice, linear=("x",),
+        formula=r"x[\dots]",
+        rules={"x": lambda g, node: emit(P.place, g, shape=node.inputs[0].shape, index=node.attrs["index"])},
+    )
+)  # fmt: skip
+
+
+def unbroadcast(g: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Sum a gradient over the dimensions along which its tensor was repeated.
+
+    >>> unbroadcast(mg.ones((2, 3)), (3,)).tolist()
+    [2.0, 2.0, 2.0]
+    """
+    extra = len(g.shape) - len(shape)
+    stretched = tuple(i + extra for i, size in enumerate(shape) if size == 1 and g.shape[i + extra] != 1)
+    axes = tuple(range(extra)) + stretched
+    if not axes:
+        return g
+    total = emit(P.sum, g, axis=axes, keepdims=False, dtype=None)
+    return reshape(total, shape) if stretched else total
+
+
+def inverse(axes: Sequence[int]) -> tuple[int, ...]:
+    """The permutation that undoes this one.
+
+    >>> inverse((1, 2, 0))
+    (2, 0, 1)
+    """
+    return tuple(sorted(range(len(axes)), key=axes.__getitem__))
+
+
+@method
+def reshape(x: Tensor, *shape: Any) -> Tensor:
+    """The same elements, row by row, in another shape; one size may be -1, and is worked out.
+
+    A view where the elements are evenly spaced in memory, a copy where they are not.
+
+    >>> mg.reshape(mg.arange(6), (2, -1)).tolist()
+    [[0, 1, 2], [3, 4, 5]]
+    """
+    sizes = shape[0] if len(shape) == 1 and not hasattr(shape[0], "__index__") else shape
+    target = tuple([s.__index__() for s in sizes])
+    total = x.size
+    if -1 in target:
+        known = math.prod([s for s in target if s != -1])
+        if target.count(-1) > 1 or known == 0 or total % known:
+            raise _misfit(x.shape, target)
+        target = tuple([total // known if s == -1 else s for s in target])
+    if math.prod(target) != total or (target and min(target) < 0):
+        raise _misfit(x.shape, target)
+    return emit_view(P.reshape, x, shape=target)
+
+
+def _misfit(shape: tuple[int, ...], target: tuple[int, ...]) -> ShapeError:
+    return ShapeError(
+        f"reshape: {math.prod(shape)} elements of shape {shape} do not fit into shape {target}",
+        expect=f"sizes whose product is {math.prod(shape)}; one of them may be -1",
+    )
+
+
+@method
+def permute_dims(x: Tensor, axes: Sequence[int] | None = None) -> Tensor:
+    """The dimensions in another order; without `axes`, in reverse.
+
+    >>> mg.permute_dims(mg.ones((2, 3, 4)), (2, 0, 1)).shape
+    (4, 2, 3)
+    """
+    ndim = x.ndim
+    order = tuple(range(ndim))[::-1] if axes is None else normal_axes("permute_dims", tuple(axes), ndim)
+    if len(order) != ndim:
+        raise AxisError(f"permute_dims: {ndim} dimensions need {ndim} axes", actual=str(axes))
+    return emit_view(P.permute_dims, x, axes=order)
+
+
+@method
+def broadcast_to(x: Tensor, shape: Sequence[int]) -> Tensor:
+    """The tensor repeated, without copying, along new dimensions and those of size 1.
+
+    >>> mg.broadcast_to(mg.asarray([1, 2]), (3, 2)).tolist()
+    [[1, 2], [1, 2], [1, 2]]
+    """
+    target = tuple([s.__index__() for s in shape])
+    if broadcast_shapes("broadcast_to", (x.shape, target)) != target:
+        raise ShapeError(f"broadcast_to: shape {x.shape} does not broadcast to {target}")
+    return x if target == x.shape else emit_view(P.broadcast_to, x, shape=target)
+
+
+def broadcast_arrays(*tensors: Tensor) -> list[Tensor]:
+    """The tensors broadcast against each other.
+
+    >>> [t.shape for t in mg.broadcast_arrays(mg.ones((2, 1)), mg.ones(3))]
+    [(2, 3), (2, 3)]
+    """
+    shape = broadcast_shapes("broadcast_arrays", [t.shape for t in tensors])
+    return [broadcast_to(t, shape) for t in tensors]
+
+
+@method
+def expand_dims(x: Tensor, axis: Any = 0) -> Tensor:
+    """With a dimension of size 1 put in at `axis` (or at each of several).
+
+    >>> mg.expand_dims(mg.ones((2, 3)), axis=-1).shape
+    (2, 3, 1)
+    """
+    count = len(axis) if isinstance(axis, tuple) else 1
+    axes = normal_axes("expand_dims", axis, x.ndim + count)
+    rest = iter(x.shape)
+    return emit_view(P.reshape, x, shape=tuple([1 if i in axes else next(rest) for i in range(x.ndim + count)]))
+
+
+@method
+def squeeze(x: Tensor, axis: Any = None) -> Tensor:
+    """Without the dimensions of size 1 at `axis` (or without any of them).
+
+    >>> mg.squeeze(mg.ones((2, 1, 3)), axis=1).shape
+    (2, 3)
+    """
+    shape = x.shape
+    axes = [i for i, s in enumerate(shape) if s == 1] if axis is None else normal_axes("squeeze", axis, x.ndim)
+    for a in axes:
+        if shape[a] != 1:
+            raise ShapeError(f"squeeze: dimension {a} of shape {shape} has size {shape[a]}", expect="size 1")
+    return emit_view(P.reshape, x, shape=tuple([s for i, s in enumerate(shape) if i not in axes]))
+
+
+@method
+def flatten(x: Tensor, start: int = 0, stop: int = -1) -> Tensor:
+    """The dimensions from `start` to `stop` made one.
+
+    >>> mg.flatten(mg.ones((2, 3, 4)), start=1).shape
+    (2, 12)
+    """
+    if not x.ndim:
+        return reshape(x, (1,))
+    first, last = normal_axis("flatten", start, x.ndim), normal_axis("flatten", stop, x.ndim)
+    return reshape(x, (*x.shape[:first], math.prod(x.shape[first : last + 1]), *x.shape[last + 1 :]))
+
+
+def flip(x: Tensor, axis: Any = None) -> Tensor:
+    """The elements in reverse order along `axis` (along all of them if None).
+
+    >>> mg.flip(mg.asarray([1, 2, 3])).tolist()
+    [3, 2, 1]
+    """
+    axes = normal_axes("flip", axis, x.ndim)
+    turned, whole = slice(None, None, -1), slice(None)
+    return emit_view(P.slice, x, index=(*[turned if i in axes else whole for i in range(x.ndim)], ...))
+
+
+def moveaxis(x: Tensor, source: Any, destination: Any) -> Tensor:
+    """With the dimensions `source` moved to the places `destination`.
+
+    >>> mg.moveaxis(mg.ones((2, 3, 4)), 0, -1).shape
+    (3, 4, 2)
+    """
+    origin, target = normal_axes("moveaxis", source, x.ndim), normal_axes("moveaxis", destination, x.ndim)
+    if len(origin) != len(target):
+        raise AxisError("moveaxis: as many destinations as sources", actual=f"{source} and {destination}")
+    order = [i for i in range(x.ndim) if i not in origin]
+    for place, axis in sorted(zip(target, origin)):
+        order.insert(place, axis)
+    return permute_dims(x, order)
+
+
+def swapaxes(x: Tensor, first: int, second: int) -> Tensor:
+    """With two dimensions exchanged.
+
+    >>> mg.swapaxes(mg.ones((2, 3, 4)), 0, 2).shape
+    (4, 3, 2)
+    """
+    order = list(range(x.ndim))
+    a, b = normal_axis("swapaxes", first, x.ndim), normal_axis("swapaxes", second, x.ndim)
+    order[a], order[b] = order[b], order[a]
+    return permute_dims(x, order)
+
+
+def matrix_transpose(x: Tensor) -> Tensor:
+    """Each matrix of a stack, transposed: the last two dimensions exchanged.
+
+    >>> mg.matrix_transpose(mg.ones((5, 2, 3))).shape
+    (5, 3, 2)
+    """
+    if x.ndim < 2:
+        raise AxisError(f"matrix_transpose: a matrix has two dimensions, and this tensor has shape {x.shape}")
+    return swapaxes(x, -1, -2)
+
+
+def unstack(x: Tensor, axis: int = 0) -> tuple[Tensor, ...]:
+    """The tensor cut into as many as it is long along `axis`, without that dimension.
+
+    >>> [t.tolist() for t in mg.unstack(mg.asarray([[1, 2], [3, 4]]))]
+    [[1, 2], [3, 4]]
+    """
+    front = (slice(None),) * normal_axis("unstack", axis, x.ndim)
+    return tuple(emit_view(P.slice, x, index=(*front, i, ...)) for i in range(x.shape[len(front)]))
+
+
+def _transposed(x: Tensor) -> Tensor:
+    if x.ndim != 2:
+        raise AxisError(
+            f".T is for matrices, and this tensor has shape {x.shape}", hint=".mT or mg.permute_dims(x, axes)"
+        )
+    return emit_view(P.permute_dims, x, axes=(1, 0))
+
+
+Tensor.T = property(_transposed, doc="The matrix transposed.")  # type: ignore[attr-defined]
+Tensor.mT = property(matrix_transpose, doc="Each matrix of a stack, transposed.")  # type: ignore[attr-defined]
