@@ -10,11 +10,13 @@ from .core.mode import no_grad, enable_grad, record, is_grad_enabled, scope
 from .core.dtypes import *
 from .core.tensor import Tensor
 from .core.errors import *
+from .core.debug import debug_nans, live_graphs
+from .core.replay import Gone, replay
 from .devices import *
 from .ops.elementwise import *
 from .ops.view import *
 from .ops.reduce import *
 from .ops.creation import *
 from .ops.index import *
-from . import autodiff
-from .autodiff.reverse import gradients
+from . import autodiff, random
+from .autodiff import grad, gradients, hessian, hvp, jacobian, jvp, value_and_grad, vjp, vmap

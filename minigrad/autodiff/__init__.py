@@ -1,5 +1,10 @@
 """Derivatives: the walk backwards, forward mode, and the transformations made of them."""
 
+from .batching import vmap
+from .forward import jvp
 from .reverse import Contribution, gradients, walk
+from .transforms import grad, hessian, hvp, jacobian, value_and_grad, vjp
 
-__all__ = ["Contribution", "gradients", "walk"]
+__all__ = [
+    "Contribution", "grad", "gradients", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp", "vmap", "walk",
+]  # fmt: skip

@@ -68,7 +68,10 @@ def detach(tensor: Tensor) -> Tensor:
     Tensor([1.], shape=(1,), dtype=float32, device=cpu)
     """
     alias_of(tensor)
-    return linked_view(wrap(tensor.data, tensor.device), tensor, None)
+    data = tensor.data
+    if data.__class__ is not tensor.device.ndarray:
+        data = data.detached()  # a stand-in carries histories and tangents of its own
+    return linked_view(wrap(data, tensor.device), tensor, None)
 
 
 def assign(tensor: Tensor, value: Any, chain: tuple[Step, ...] = (), indices: tuple[Any, ...] = (), raw: Any = None) -> None:

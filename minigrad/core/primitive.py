@@ -54,7 +54,7 @@ class Primitive:
     rules: dict[str, Callable[..., Any]] = field(default_factory=dict)  # input name -> gradient rule
     promotes: tuple[str, ...] | None = None  # inputs that are cast to a common dtype; None: all of them
     domain: str = "any"  # what they are cast to at least: any or float
-    linear: tuple[str, ...] = ()  # inputs in which it is linear: the derivative along one is the operation itself
+    linear: tuple[str, ...] = ()  # inputs in which it is linear, taken together: the operation is its own derivative
     expr: str | None = None  # elementwise: the scalar expression that kernels are generated from
     cost: float = 0.25  # elementwise: what computing one element costs, in bytes of memory traffic
     formula: str = ""  # LaTeX of the result
@@ -127,6 +127,10 @@ class Primitive:
         if self.domain == "float" and common.kind != "f":
             common = dtypes.default_float
         return common
+
+    def is_linear(self, index: int) -> bool:
+        """Whether it is linear in input `index`, taken together with the others in `linear`."""
+        return self.name_of(index).split("[")[0] in self.linear
 
     def is_promoted(self, index: int) -> bool:
         """Whether input `index` is among those that are cast to a common dtype."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
+from .philox import random_kernel
+
 Kernel = Callable[..., Any]
 
 # Primitives that are one function of the array library under another name or the same.
@@ -147,4 +149,5 @@ def kernel_table(xp: Any) -> dict[str, Kernel]:
     def arange(start: Any, step: Any, count: int, dtype: Any, device: Any) -> Any:
         return (start + xp.arange(count) * step).astype(dtype)
 
+    table["random"] = random_kernel(xp)
     return table

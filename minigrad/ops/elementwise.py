@@ -37,7 +37,7 @@ def subtract(x: Any, y: Any) -> Tensor:
     """
 
 
-@elementwise(expr="x * y", formula=r"x\,y", local={"x": "y", "y": "x"}, linear=("x", "y"),
+@elementwise(expr="x * y", formula=r"x\,y", local={"x": "y", "y": "x"},
              x=lambda g, y: multiply(g, y), y=lambda g, x: multiply(g, x))  # fmt: skip
 def multiply(x: Any, y: Any) -> Tensor:
     """The product of two tensors, element by element.
@@ -48,7 +48,7 @@ def multiply(x: Any, y: Any) -> Tensor:
 
 
 @elementwise(expr="x / y", domain="float", cost=2, formula=r"\frac{x}{y}",
-             local={"x": r"\frac{1}{y}", "y": r"-\frac{x}{y^2}"}, linear=("x",),
+             local={"x": r"\frac{1}{y}", "y": r"-\frac{x}{y^2}"},
              x=lambda g, y: g / y, y=lambda g, out, y: -g * out / y)  # fmt: skip
 def divide(x: Any, y: Any) -> Tensor:
     """The quotient of two tensors; integers give floats.

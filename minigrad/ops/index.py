@@ -110,11 +110,13 @@ for _op in (
     ),
     Primitive(
         "scatter_add", "index", ("base", "value", "*indices"), _infer_scatter_add, promotes=("base", "value"),
+        linear=("base", "value"),
         formula=r"b[i] \mathrel{+}= v",
         rules={"base": lambda g: g, "value": lambda g, indices: emit(P.gather, g, *indices)},
     ),
     Primitive(
-        "put", "index", ("base", "value", "*indices"), _infer_put, promotes=(), formula=r"b[i] = v",
+        "put", "index", ("base", "value", "*indices"), _infer_put, promotes=(),
+        linear=("base", "value"), formula=r"b[i] = v",
         rules={"base": lambda g, indices, node: emit(P.put, g, 0.0, *indices, chain=node.attrs["chain"]),
                "value": _values_of_put},
     ),

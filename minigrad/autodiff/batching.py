@@ -1,0 +1,244 @@
+"""`vmap`: an interpreter that carries a batch dimension through, so that a function of one example works on many.
+
+A tensor inside `vmap` has the shape of one example, and stands for all of them: its data is a tensor outside with one
+more dimension in front.  Each primitive says (by its kind, mostly) how it works with that dimension there, so a batch
+of 1,000 takes as many operations as a batch of one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Sequence
+
+from ..core.emit import Interpreter, emit
+from ..core.errors import ConversionError, ShapeError, TraceError
+from ..core.mode import current_mode, switch
+from ..core.primitive import P, Primitive
+from ..core.tensor import NUMBERS, Tensor, wrap
+from ..core.tree import flatten
+from ..ops.creation import arange
+from ..ops.declare import normal_axis
+from ..ops.view import broadcast_to, moveaxis, reshape
+
+
+class Batched:
+    """The data of a tensor inside `vmap`: a tensor outside, whose first dimension counts the examples.
+
+    `value` is the same for all of them where `many` is False.
+    """
+
+    __slots__ = ("__weakref__", "dtype", "many", "owner", "shape", "value")
+
+    def __init__(self, owner: Vectorised, value: Tensor, many: bool) -> None:
+        self.owner, self.value, self.many = owner, value, many
+        self.shape = value.shape[1:] if many else value.shape
+        self.dtype = value.dtype
+
+    @property
+    def no_value(self) -> str:
+        return f"inside vmap, which stands for {self.owner.size} values at once"
+
+    def detached(self) -> Batched:
+        return Batched(self.owner, self.value.detach(), self.many)
+
+
+class Vectorised(Interpreter):
+    """Applies each operation, in the mode outside, to all examples at once."""
+
+    def __init__(self, size: int) -> None:
+        self.size, self.outer = size, current_mode()
+
+    def lift(self, tensor: Tensor) -> Tensor:
+        if isinstance(tensor.data, Batched) and tensor.data.owner is self:
+            return tensor
+        if isinstance(tensor.data, Batched) and not self._surrounds(tensor.data.owner):
+            raise TraceError(
+                "a tensor from inside a vmap is used after it has ended", hint="return it from the function instead"
+            )
+        return wrap(Batched(self, tensor, False), tensor.device)
+
+    def _surrounds(self, other: Vectorised) -> bool:
+        interpreter: Any = self.outer.interpreter
+        while interpreter is not None:
+            if interpreter is other:
+                return True
+            interpreter = interpreter.outer.interpreter if hasattr(interpreter, "outer") else None
+        return False
+
+    def compute(self, op: Primitive, values: list[Any], attrs: dict[str, Any], device: Any) -> Any:
+        inputs = [v.value if isinstance(v, Batched) else v for v in values]
+        many = [isinstance(v, Batched) and v.many for v in values]
+        with switch(self.outer):
+            if not any(many):
+                out, batched = emit(op, *inputs, **attrs), False
+            else:
+                rule = op.batch or RULES.get(op.name) or BY_KIND[op.kind]
+                out, batched = rule(op, inputs, many, self.size, attrs), True
+        if isinstance(out, tuple):
+            return tuple(Batched(self, o, batched) for o in out)
+        return Batched(self, out, batched)
+
+
+# How each kind of primitive works with one more dimension in front --------------------------------------------------
+
+
+def aligned(inputs: Sequence[Any], many: Sequence[bool], least: int = 0) -> list[Any]:
+    """The inputs with ones between the batch dimension and the rest, so that they broadcast as single examples do."""
+    ndims = [x.ndim - m if isinstance(x, Tensor) else 0 for x, m in zip(inputs, many)]
+    widest = max([*ndims, least])
+    return [
+        reshape(x, (x.shape[0], *[1] * (widest - n), *x.shape[1:])) if m and n < widest else x
+        for x, m, n in zip(inputs, many, ndims)
+    ]
+
+
+def _broadcasting(op: Primitive, inputs: Any, many: Any, size: int, attrs: Any) -> Tensor:
+    out: Tensor = emit(op, *aligned(inputs, many), **attrs)
+    return out
+
+
+def _one_input(op: Primitive, inputs: Any, many: Any, size: int, attrs: Any) -> Tensor:
+    out: Tensor = emit(op, aligned_view(op, inputs[0], attrs), **shifted(op, size, attrs))
+    return out
+
+
+def aligned_view(op: Primitive, x: Tensor, attrs: dict[str, Any]) -> Tensor:
+    """The input of a view: `broadcast_to` needs its new dimensions behind the batch dimension."""
+    if op is P.broadcast_to:
+        extra = len(attrs["shape"]) - (x.ndim - 1)
+        return reshape(x, (x.shape[0], *[1] * extra, *x.shape[1:])) if extra else x
+    return x
+
+
+def shifted(op: Primitive, size: int, attrs: dict[str, Any]) -> dict[str, Any]:
+    """The attributes of an operation on one example, for all of them."""
+    new = dict(attrs)
+    axis = attrs.get("axis")
+    if axis is not None:
+        new["axis"] = axis + 1 if axis.__class__ is int else tuple([a + 1 for a in axis])
+    if "shape" in attrs:
+        new["shape"] = (size, *attrs["shape"])
+    if "axes" in attrs:
+        new["axes"] = (0, *[a + 1 for a in attrs["axes"]])
+    if "index" in attrs and op is not P.project:
+        new["index"] = (slice(None), *attrs["index"])
+    if "chain" in attrs:
+        new["chain"] = tuple([(step, shifted(step, size, theirs)) for step, theirs in attrs["chain"]])
+    return new
+
+
+def repeated(x: Any, many: bool, size: int) -> Any:
+    """A tensor that is the same for all examples, as one that could differ."""
+    return x if many or x.__class__ in NUMBERS else broadcast_to(x, (size, *x.shape))
+
+
+def _concat(op: Primitive, inputs: Any, many: Any, size: int, attrs: Any) -> Tensor:
+    parts = [repeated(x, m, size) for x, m in zip(inputs, many)]
+    out: Tensor = emit(op, *parts, **shifted(op, size, attrs))
+    return out
+
+
+def example_numbers(indices: Sequence[Tensor], many: Sequence[bool], size: int) -> list[Tensor]:
+    """Indices into examples, with the number of the example in front of them."""
+    listed = aligned(indices, many)
+    width = max([i.ndim - m for i, m in zip(indices, many)], default=0)
+    device = indices[0].device if indices else None
+    return [reshape(arange(size, device=device), (size, *[1] * width)), *listed]
+
+
+def _gather(op: Primitive, inputs: Any, many: Any, size: int, attrs: Any) -> Tensor:
+    x, *indices = inputs
+    if not many[0]:
+        out: Tensor = emit(op, x, *aligned(indices, many[1:]))
+        return out
+    return emit(op, x, *example_numbers(indices, many[1:], size))  # type: ignore[no-any-return]
+
+
+def _assign(op: Primitive, inputs: Any, many: Any, size: int, attrs: Any) -> Tensor:
+    """`put` and `scatter_add`: the base is repeated, because its copies become different."""
+    base, value, *indices = inputs
+    base = repeated(base, many[0], size)
+    if isinstance(value, Tensor) and many[1]:
+        width = _place_ndim(op, base, indices, many[2:], attrs)
+        value = reshape(value, (size, *[1] * (width - (value.ndim - 1)), *value.shape[1:]))
+    numbered = example_numbers(indices, many[2:], size) if indices else []
+    return emit(op, base, value, *numbered, **shifted(op, size, attrs))  # type: ignore[no-any-return]
+
+
+def _place_ndim(op: Primitive, base: Tensor, indices: Any, many: Any, attrs: dict[str, Any]) -> int:
+    """How many dimensions the place of one example has that is assigned to."""
+    target: Any = base
+    for step, theirs in shifted(op, base.shape[0], attrs).get("chain", ()):
+        target = type("Shaped", (), {"shape": step.infer(target, **theirs)[0], "dtype": base.dtype})
+    width = max([i.ndim - m for i, m in zip(indices, many)], default=0)
+    return len(target.shape) - 1 - len(indices) + width
+
+
+def _matmul(op: Primitive, inputs: Any, many: Any, size: int, attrs: Any) -> Tensor:
+    out: Tensor = emit(op, *aligned(inputs, many, least=2), **attrs)
+    return out
+
+
+Rule = Callable[[Primitive, Any, Any, int, dict[str, Any]], Any]
+BY_KIND: dict[str, Rule] = {
+    "elementwise": _broadcasting,
+    "reduce": _one_input,
+    "view": _one_input,
+    "index": _one_input,
+    "structural": _one_input,
+    "contract": _matmul,
+}
+RULES: dict[str, Rule] = {
+    "concat": _concat,
+    "gather": _gather,
+    "scatter_add": _assign,
+    "put": _assign,
+}
+
+
+def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: int = 0) -> Callable[..., Any]:
+    """A function of one example, made to work on a batch of them at once, without a loop.
+
+    `in_axes` says which dimension of each argument counts the examples: one number for all, or one for each, None for
+    an argument that all examples share.  Random numbers drawn inside are the same for every example.
+
+    >>> dot = lambda x, y: (x * y).sum()
+    >>> mg.vmap(dot, in_axes=(0, None))(mg.asarray([[1.0, 2.0], [3.0, 4.0]]), mg.asarray([1.0, 10.0])).tolist()
+    [21.0, 43.0]
+    """
+
+    def vectorised(*args: Any) -> Any:
+        axes = tuple(in_axes) if isinstance(in_axes, (tuple, list)) else (in_axes,) * len(args)
+        if len(axes) != len(args):
+            raise ConversionError(f"vmap: {len(args)} arguments and {len(axes)} in_axes", expect="one for each argument")
+        tensors, rebuild = flatten(args)
+        places = [axis for arg, axis in zip(args, axes) for _ in flatten(arg)[0]]
+        size = _batch_size(tensors, places)
+        vectorise = Vectorised(size)
+        moved = [
+            t if axis is None else moveaxis(t, normal_axis("vmap", axis, t.ndim), 0) for t, axis in zip(tensors, places)
+        ]
+        with switch(interpreter=vectorise):
+            inside = [
+                wrap(Batched(vectorise, t, axis is not None), t.device) for t, axis in zip(moved, places)
+            ]
+            outputs, rebuild_output = flatten(function(*rebuild(inside)))
+            results = [vectorise.lift(o).data for o in outputs]
+        return rebuild_output([_out(r, size, out_axes) for r in results])
+
+    return vectorised
+
+
+def _batch_size(tensors: list[Tensor], places: list[Any]) -> int:
+    sizes = {t.shape[normal_axis("vmap", a, t.ndim)] for t, a in zip(tensors, places) if a is not None}
+    if len(sizes) != 1:
+        raise ShapeError(
+            "vmap: the arguments count different numbers of examples" if sizes else "vmap: no argument counts the examples",
+            expect="one size along in_axes",
+            actual=", ".join(f"{t.shape} along {a}" for t, a in zip(tensors, places)),
+        )
+    return sizes.pop()
+
+
+def _out(result: Batched, size: int, axis: int) -> Tensor:
+    value = repeated(result.value, result.many, size)
+    return value if axis == 0 else moveaxis(value, 0, normal_axis("vmap", axis, value.ndim))

@@ -1,0 +1,206 @@
+"""Transformations of functions: `grad`, `vjp`, `jacobian`, `hessian`, `hvp`, made of the walk, `jvp` and `vmap`.
+
+They take functions of tensors, nested containers of tensors and modules, leave every `.grad` alone, and nest.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Callable
+
+from ..core.alias import emit_view
+from ..core.errors import GradError
+from ..core.mode import current_mode, switch
+from ..core.node import Leaf, Node, topological_order
+from ..core.primitive import P
+from ..core.tensor import Tensor, wrap
+from ..core.tree import flatten
+from ..ops.creation import eye, zeros_like
+from ..ops.view import reshape
+from .batching import vmap
+from .forward import jvp
+from .reverse import exhaust, seeds, walk
+
+
+def value_and_grad(
+    function: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False, allow_unused: bool = False
+) -> Callable[..., Any]:
+    """A function that returns the value of `function` and its gradient by the arguments `argnums`.
+
+    A gradient has the structure of its argument; it is None for integers.  With `has_aux` the function returns a pair,
+    the number to differentiate and anything else, and so does the value.
+
+    >>> value, gradient = mg.value_and_grad(lambda p: (p["w"] ** 2).sum())({"w": mg.asarray([1.0, 3.0])})
+    >>> value.item(), gradient["w"].tolist()
+    (10.0, [2.0, 6.0])
+    """
+    several = isinstance(argnums, tuple)
+    chosen = argnums if isinstance(argnums, tuple) else (argnums,)
+
+    def evaluated(*args: Any, **kwargs: Any) -> Any:
+        parts, rebuild = flatten(tuple(_argument(args, i) for i in chosen))
+        with switch(grad=True):
+            inputs = [_as_input(t) for t in parts]
+            replaced = dict(zip(chosen, rebuild(inputs)))
+            result = function(*[replaced.get(i, a) for i, a in enumerate(args)], **kwargs)
+        output, aux = result if has_aux else (result, None)
+        found = _pull_back([output], [None], inputs, "grad", allow_unused)
+        gradient = rebuild(found)
+        value = _unlinked(output, inputs)
+        return (value, aux) if has_aux else value, gradient if several else gradient[0]
+
+    return evaluated
+
+
+def grad(
+    function: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False, allow_unused: bool = False
+) -> Callable[..., Any]:
+    """A function that computes the gradient of `function`, which returns one number, by the arguments `argnums`.
+
+    >>> cube = lambda x: x**3
+    >>> mg.grad(cube)(mg.asarray(2.0)).item(), mg.grad(mg.grad(cube))(mg.asarray(2.0)).item()
+    (12.0, 12.0)
+    """
+    both = value_and_grad(function, argnums, has_aux, allow_unused)
+
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        value, found = both(*args, **kwargs)
+        return (found, value[1]) if has_aux else found
+
+    return gradient
+
+
+def vjp(function: Callable[..., Any], *args: Any) -> tuple[Any, Callable[..., Any]]:
+    """The value of a function, and a function that takes gradients of its outputs back to gradients of its inputs.
+
+    >>> value, back = mg.vjp(lambda x: x * 2, mg.asarray([1.0, 2.0]))
+    >>> back(mg.asarray([1.0, 10.0]))[0].tolist()
+    [2.0, 20.0]
+    """
+    parts, rebuild = flatten(args)
+    with switch(grad=True):
+        inputs = [_as_input(t) for t in parts]
+        outputs, rebuild_output = flatten(function(*rebuild(inputs)))
+
+    def back(cotangents: Any) -> Any:
+        given = flatten(cotangents)[0]
+        pairs = [(o, g) for o, g in zip(outputs, given) if o.tracked]
+        found = _pull_back([o for o, _ in pairs], [g for _, g in pairs], inputs, "vjp", True, retain=True)
+        return rebuild(found)
+
+    return rebuild_output([_unlinked(o, inputs) for o in outputs]), back
+
+
+def _argument(args: tuple[Any, ...], index: int) -> Any:
+    if index >= len(args):
+        raise GradError(f"grad: argnums asks for argument {index}, and {len(args)} were given")
+    return args[index]
+
+
+def _as_input(tensor: Tensor) -> Tensor:
+    """A handle on an argument at which the walk can stop: a leaf, or where somebody outside differentiates too, a view."""
+    interpreter = current_mode().interpreter
+    tensor = tensor if interpreter is None else interpreter.lift(tensor)
+    if tensor.dtype.kind != "f":
+        return tensor
+    if tensor.tracked:
+        return emit_view(P.reshape, tensor, shape=tensor.shape)
+    leaf = wrap(tensor.data, tensor.device)
+    leaf.requires_grad = True
+    return leaf
+
+
+def _pull_back(
+    outputs: list[Any], cotangents: list[Any], inputs: list[Tensor], name: str, allow_unused: bool, retain: bool = False
+) -> list[Tensor | None]:
+    for output in outputs:
+        if not isinstance(output, Tensor):
+            raise GradError(f"{name}: the function has to return a tensor, not {type(output).__name__}",
+                            hint="has_aux=True where it returns more than the number to differentiate")  # fmt: skip
+    wanted = [t.node for t in inputs if t.tracked]
+    record = current_mode().grad and _somebody_else_differentiates(outputs, wanted)
+    if allow_unused and not any(o.tracked for o in outputs):
+        return [None] * len(inputs)
+    with switch(grad=record):
+        start = seeds(outputs, cotangents, name)
+        found = exhaust(walk([o.node for o in outputs], start, wanted, retain=record or retain))
+    gradients = [found.get(t.node) if t.tracked else None for t in inputs]
+    for i, (t, g) in enumerate(zip(inputs, gradients)):
+        if g is None and t.tracked and not allow_unused:
+            raise GradError(
+                f"{name}: the output does not depend on input {i}, of shape {t.shape}",
+                hint="allow_unused=True gives None for it",
+            )
+    return gradients
+
+
+def _somebody_else_differentiates(outputs: list[Tensor], ours: list[Node]) -> bool:
+    """Whether the outputs were made from leaves that are not our inputs: then the gradient needs a history as well."""
+    mine = set(ours)
+    return any(
+        isinstance(node, Leaf) and node not in mine for node in topological_order([o.node for o in outputs if o.tracked])
+    )
+
+
+def _unlinked(output: Tensor, inputs: list[Tensor]) -> Tensor:
+    """The value without the history that was made for this gradient, but with everybody else's."""
+    if not output.tracked:
+        return output
+    wanted = [t.node for t in inputs if t.tracked]
+    return output if _somebody_else_differentiates([output], wanted) else output.detach()
+
+
+def _rows(shape: tuple[int, ...], like: Tensor) -> Tensor:
+    """Every unit vector of a space, as a batch."""
+    return reshape(eye(math.prod(shape), dtype=like.dtype, device=like.device), (-1, *shape))
+
+
+def jacobian(function: Callable[..., Any], argnums: int = 0, mode: str = "reverse") -> Callable[..., Tensor]:
+    """A function that computes the matrix of all derivatives: shape of the output, then shape of the input.
+
+    All rows in one batch: `mode="reverse"` takes a row for each output, `"forward"` a column for each input.
+
+    >>> mg.jacobian(lambda x: x * x)(mg.asarray([1.0, 2.0])).tolist()
+    [[2.0, 0.0], [0.0, 4.0]]
+    """
+    if mode not in ("reverse", "forward"):
+        raise GradError(f"jacobian: mode is 'reverse' or 'forward', not {mode!r}")
+
+    def of(*args: Any) -> Tensor:
+        x: Tensor = _argument(args, argnums)
+
+        def of_x(new: Tensor) -> Any:
+            return function(*[new if i == argnums else a for i, a in enumerate(args)])
+
+        if mode == "forward":
+            columns = vmap(lambda v: jvp(of_x, (x,), (v,))[1])(_rows(x.shape, x))
+            return reshape(columns.permute_dims((*range(1, columns.ndim), 0)), (*columns.shape[1:], *x.shape))
+        value, back = vjp(of_x, x)
+        rows = vmap(lambda g: _or_zeros(back(g)[0], x))(_rows(value.shape, value))
+        return reshape(rows, (*value.shape, *x.shape))
+
+    return of
+
+
+def _or_zeros(g: Tensor | None, like: Tensor) -> Tensor:
+    return zeros_like(like) if g is None else g
+
+
+def hessian(function: Callable[..., Any], argnums: int = 0) -> Callable[..., Tensor]:
+    """A function that computes the matrix of second derivatives of a number: shape of the input, twice.
+
+    >>> mg.hessian(lambda x: (x**3).sum())(mg.asarray([1.0, 2.0])).tolist()
+    [[6.0, 0.0], [0.0, 12.0]]
+    """
+    return jacobian(grad(function, argnums), argnums, mode="forward")
+
+
+def hvp(function: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
+    """The Hessian of a number times a vector, forward over reverse: at the cost of a few gradients, without the matrix.
+
+    >>> mg.hvp(lambda x: (x**3).sum(), (mg.asarray([1.0, 2.0]),), (mg.asarray([1.0, 1.0]),)).tolist()
+    [6.0, 12.0]
+    """
+    argnums = tuple(range(len(primals)))
+    result = jvp(grad(function, argnums), primals, tangents)[1]
+    return result[0] if len(primals) == 1 else result

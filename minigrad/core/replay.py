@@ -1,0 +1,68 @@
+"""Computing a value again from its recipe: for displays, and for checkpoints."""
+
+from __future__ import annotations
+
+from typing import Any, Iterable
+
+from .clock import written_since
+from .emit import EAGER
+from .node import Constant, Leaf, Node, topological_order
+from .source import Where, show
+from .tensor import Tensor, wrap
+
+
+class Gone(Exception):
+    """A value that can't be had any more, and why: never a wrong one in its place."""
+
+
+def recompute(nodes: Iterable[Node], values: dict[Node, Any]) -> dict[Node, Any]:
+    """Run recipes in order; `values` holds what they start from, and gets what they compute."""
+    for node in nodes:
+        if node not in values and node.op is not None:
+            inputs = [values[i] if isinstance(i, Node) else i for i in node.inputs]
+            values[node] = EAGER.compute(node.op, inputs, node.attrs, node.device)
+    return values
+
+
+def replay(made: Tensor | Node) -> Tensor:
+    """The value of a node (or of a tensor's node) as it was, computed again from the leaves.
+
+    Raises `Gone`, with the line, where something that it was made from has been overwritten or let go since.
+
+    >>> w = mg.asarray([1.0, 2.0], requires_grad=True)
+    >>> node = (w * 2 + 1).node
+    >>> mg.replay(node).tolist()
+    [3.0, 5.0]
+    >>> with mg.no_grad():
+    ...     w -= 1
+    >>> mg.replay(node)
+    Traceback (most recent call last):
+    minigrad.core.replay.Gone: leaf (2,) was changed since, at ...
+    """
+    node: Node = made.node if isinstance(made, Tensor) else made
+    if node is None:
+        raise Gone("nothing was recorded for this tensor; `with mg.record():` keeps recipes")
+    order = topological_order([node])
+    values = {n: _source_value(n) for n in order if n.op is None}
+    for user in order:
+        for source in user.inputs:
+            if source in values:
+                changed = _changed(values[source], user.time)
+                if changed is not None:
+                    raise Gone(f"{source.name} {source.shape} was changed since, at {show(changed)}")
+    return wrap(recompute(order, values)[node], node.device)
+
+
+def _source_value(node: Node) -> Any:
+    if isinstance(node, Leaf):
+        tensor = node.tensor()
+        value = None if tensor is None else tensor.data
+    elif isinstance(node, Constant):
+        value = node.array()
+    if value is None:
+        raise Gone(f"a {node.name} {node.shape} that it was made from was let go")
+    return value
+
+
+def _changed(value: Any, time: int) -> Where | None:
+    return written_since(value, time) if hasattr(value, "base") else None

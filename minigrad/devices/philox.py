@@ -1,0 +1,182 @@
+"""Random bits by counting: Philox4x64, a block of 256 bits for each pair of a key and a counter.
+
+There is no hidden state: block 7 of key 5 is the same 256 bits on every device, in whatever order blocks are asked for.
+NumPy's `random_raw` fixes which bits these are: block b is what it gives with the counter b + 1, and its eight 32-bit
+words come low half first.  A float32 is the upper 24 bits of one word, a float64 the upper 53 bits of two.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from typing import Any
+
+import numpy as np
+
+from ..core import dtypes
+
+BLOCK_BYTES = 32
+LARGE = 1 << 15  # elements from which memory comes out of the device's pool
+WORD = (1 << 64) - 1
+MULTIPLIERS = 0xD2E7470EE14C6C93, 0xCA5A826395121157
+KEY_STEPS = 0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B
+ROUNDS = 10
+
+
+def blocks_for(shape: tuple[int, ...], dtype: Any) -> int:
+    """How many blocks a draw takes: 8 elements of 4 bytes fit into one, or 4 of 8 bytes.
+
+    >>> blocks_for((3, 3), dtypes.float32), blocks_for((3, 3), dtypes.float64)
+    (2, 3)
+    """
+    return -(-math.prod(shape) * dtype.itemsize // BLOCK_BYTES)
+
+
+class Stream(threading.local):
+    """One NumPy Philox for each thread, which a draw sets to its block: making a new one takes ten times as long."""
+
+    def __init__(self) -> None:
+        self.bits = np.random.Philox(key=0)
+        self.numbers = np.random.Generator(self.bits)
+        self.state: Any = self.bits.state
+        self.state["buffer_pos"] = 4  # nothing is left over from the block before
+        self.key, self.words, self.counter = 0, self.state["state"]["key"], self.state["state"]["counter"]
+
+    def seek(self, key: int, block: int) -> None:
+        """Let the next number be the first one of a block."""
+        if key != self.key:
+            self.words[:] = key & WORD, key >> 64
+            self.key = key
+        self.counter[0] = block
+        self.bits.state = self.state
+
+
+STREAM = Stream()
+
+
+def draw(shape: tuple[int, ...], dtype: Any, key: int, block: int, device: Any) -> Any:
+    """The kernel of `random` on a CPU device.
+
+    >>> draw((2,), dtypes.float32, 5, 0, None).dtype
+    dtype('float32')
+    """
+    STREAM.seek(key, block)
+    if dtype.kind == "f":
+        count = math.prod(shape)
+        if count < LARGE:
+            return STREAM.numbers.random(shape, dtype)
+        return STREAM.numbers.random(dtype=dtype, out=device.pool.take(shape, dtype))
+    count = math.prod(shape)
+    words = STREAM.bits.random_raw(-(-count * dtype.itemsize // 8))
+    return words.view(dtype)[:count].reshape(shape)
+
+
+# The same, written out -----------------------------------------------------------------------------------------------
+
+
+def _product(xp: Any, multiplier: int, x: Any) -> tuple[Any, Any]:
+    """The upper and the lower 64 bits of a product of 64-bit words, from products of their halves."""
+    half, low_half = xp.uint64(32), xp.uint64(0xFFFFFFFF)
+    m_high, m_low = xp.uint64(multiplier >> 32), xp.uint64(multiplier & 0xFFFFFFFF)
+    high, low = x >> half, x & low_half
+    middle = high * m_low + (low * m_low >> half)
+    other = low * m_high + (middle & low_half)
+    return high * m_high + (middle >> half) + (other >> half), x * xp.uint64(multiplier)
+
+
+def philox_words(xp: Any, key: int, block: int, count: int) -> Any:
+    """`count` blocks from number `block` on, as rows of four 64-bit words, in array operations.
+
+    >>> np.array_equal(philox_words(np, 5, 0, 2).ravel(), np.random.Philox(key=5).random_raw(8))
+    True
+    """
+    zero = xp.zeros(count, xp.uint64)
+    a, b, c, d = xp.arange(count, dtype=xp.uint64) + xp.uint64(block + 1), zero, zero, zero
+    keys = [key & WORD, key >> 64]
+    for _ in range(ROUNDS):
+        a_high, a_low = _product(xp, MULTIPLIERS[0], a)
+        c_high, c_low = _product(xp, MULTIPLIERS[1], c)
+        a, b, c, d = c_high ^ b ^ xp.uint64(keys[0]), c_low, a_high ^ d ^ xp.uint64(keys[1]), a_low
+        keys = [(k + step) & WORD for k, step in zip(keys, KEY_STEPS)]
+    return xp.stack([a, b, c, d], axis=1)
+
+
+def draw_in_array_operations(xp: Any, shape: tuple[int, ...], dtype: Any, key: int, block: int) -> Any:
+    """What `draw` does, for any array library: the reference, and for where there is no faster kernel.
+
+    >>> same = draw_in_array_operations(np, (5,), dtypes.float32, 5, 0)
+    >>> np.array_equal(same, draw((5,), dtypes.float32, 5, 0, None))
+    True
+    """
+    words = philox_words(xp, key, block, blocks_for(shape, dtype)).reshape(-1)
+    count = math.prod(shape)
+    if dtype is dtypes.float32:
+        values = (words.view(xp.uint32) >> xp.uint32(8)).astype(dtype) * xp.float32(2.0**-24)
+    elif dtype is dtypes.float64:
+        values = (words >> xp.uint64(11)).astype(dtype) * 2.0**-53
+    else:
+        values = words.view(dtype)
+    return values[:count].reshape(shape)
+
+
+# On a CUDA device ----------------------------------------------------------------------------------------------------
+
+CUDA_SOURCE = """
+typedef unsigned long long word;
+
+__device__ void philox_block(word counter, word key_0, word key_1, word *out) {
+    word a = counter, b = 0, c = 0, d = 0;
+    for (int round = 0; round < 10; ++round) {
+        word a_high = __umul64hi(a, 0xD2E7470EE14C6C93ULL), a_low = a * 0xD2E7470EE14C6C93ULL;
+        word c_high = __umul64hi(c, 0xCA5A826395121157ULL), c_low = c * 0xCA5A826395121157ULL;
+        a = c_high ^ b ^ key_0;
+        b = c_low;
+        c = a_high ^ d ^ key_1;
+        d = a_low;
+        key_0 += 0x9E3779B97F4A7C15ULL;
+        key_1 += 0xBB67AE8584CAA73BULL;
+    }
+    out[0] = a; out[1] = b; out[2] = c; out[3] = d;
+}
+
+#define RANDOM(NAME, TYPE, PER_BLOCK, VALUE)                                                       \\
+    extern "C" __global__ void NAME(TYPE *out, long long count, word key_0, word key_1, word block) { \\
+        long long group = blockIdx.x * (long long)blockDim.x + threadIdx.x;                        \\
+        if (group * PER_BLOCK >= count) return;                                                    \\
+        word words[4];                                                                             \\
+        philox_block(block + 1 + group, key_0, key_1, words);                                      \\
+        for (int i = 0; i < PER_BLOCK && group * PER_BLOCK + i < count; ++i)                       \\
+            out[group * PER_BLOCK + i] = VALUE;                                                    \\
+    }
+
+#define HALF_WORD ((unsigned int)(words[i / 2] >> (32 * (i % 2))))
+
+RANDOM(random_float32, float, 8, (HALF_WORD >> 8) * 5.9604644775390625e-08f)
+RANDOM(random_float64, double, 4, (words[i] >> 11) * 1.1102230246251565e-16)
+RANDOM(random_int32, int, 8, (int)HALF_WORD)
+RANDOM(random_int64, long long, 4, (long long)words[i])
+"""
+
+
+def random_kernel(xp: Any) -> Any:
+    """The kernel of `random` for an array library: NumPy's own generator, a CUDA kernel, or array operations."""
+    if xp is np:
+        return draw
+    if not hasattr(xp, "RawModule"):
+
+        def random(shape: tuple[int, ...], dtype: Any, key: int, block: int, device: Any) -> Any:
+            return draw_in_array_operations(xp, shape, dtype, key, block)
+
+        return random
+    module = xp.RawModule(code=CUDA_SOURCE)  # compiled when it is first called
+
+    def random_on_cuda(shape: tuple[int, ...], dtype: Any, key: int, block: int, device: Any) -> Any:
+        out = xp.empty(shape, dtype)
+        groups = blocks_for(shape, dtype)
+        if groups:
+            words = [xp.uint64(word) for word in (key & WORD, key >> 64, block)]
+            launch = module.get_function(f"random_{dtype.name}")
+            launch((-(-groups // 128),), (128,), (out, xp.int64(out.size), *words))
+        return out
+
+    return random_on_cuda

@@ -1,0 +1,286 @@
+"""Random numbers: the primitive `random`, and the distributions that are composed from it.
+
+The state of a generator is a key and the number of the next block.  A draw takes as many blocks as it needs, and its
+node carries both, so that a recipe gives the same numbers when it is replayed, on every device and in every mode.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+from typing import Any, Sequence
+
+from ..core import dtypes
+from ..core.emit import emit
+from ..core.errors import ConversionError, DtypeError
+from ..core.primitive import P, Primitive
+from ..core.tensor import NUMBERS, Tensor, as_tensor
+from ..devices import as_device
+from ..devices.philox import blocks_for
+from .creation import _made, _shape
+from .declare import normal_axis
+from .elementwise import astype, cos, floor, less, log, maximum, minimum, remainder, sin, sqrt
+from .index import argsort, concat, take
+from .reduce import argmax
+from .view import reshape
+
+P.declare(
+    Primitive(
+        "random", "random", (), lambda shape, dtype, key, block, device: (shape, dtype),
+        formula=r"\operatorname{Philox}(\mathrm{key}, \mathrm{block})",
+    )
+)  # fmt: skip
+
+Shape = int | Sequence[int]
+KEYS = 1 << 128
+BLOCKS = 1 << 63
+
+
+class Generator:
+    """A source of random numbers of its own: the same seed gives the same numbers, on every device.
+
+    >>> one, other = mg.random.Generator(7), mg.random.Generator(7)
+    >>> one.uniform(3).tolist() == other.uniform(3).tolist()
+    True
+    """
+
+    def __init__(self, seed: int | None = None) -> None:
+        self._lock = threading.Lock()
+        self.seed(seed)
+
+    # its state ------------------------------------------------------------------------------------------------------
+
+    def seed(self, seed: int | None = None) -> None:
+        """Start again from a number; without one, from the system's own randomness.
+
+        >>> mg.random.seed(0)
+        >>> first = mg.random.uniform(2).tolist()
+        >>> mg.random.seed(0)
+        >>> mg.random.uniform(2).tolist() == first
+        True
+        """
+        key = int.from_bytes(os.urandom(8), "little") if seed is None else seed
+        self.set_state({"key": key, "block": 0})
+
+    def get_state(self) -> dict[str, int]:
+        """The key and the next block: two numbers, to be kept in a checkpoint.
+
+        >>> generator = mg.random.Generator(7)
+        >>> _ = generator.uniform(100)
+        >>> generator.get_state()
+        {'key': 7, 'block': 13}
+        """
+        with self._lock:
+            return {"key": self._key, "block": self._block}
+
+    def set_state(self, state: dict[str, int]) -> None:
+        """Go on from where `get_state` was asked.
+
+        >>> generator = mg.random.Generator(7)
+        >>> state = generator.get_state()
+        >>> first = generator.uniform(2).tolist()
+        >>> generator.set_state(state)
+        >>> generator.uniform(2).tolist() == first
+        True
+        """
+        if not isinstance(state, dict) or set(state) != {"key", "block"}:
+            raise ConversionError(f"a state is what get_state() gives, {{'key': ..., 'block': ...}}, not {state!r}")
+        key, block = _whole("the seed", state["key"], 0, KEYS - 1), _whole("the block", state["block"], 0, BLOCKS)
+        with self._lock:
+            self._key, self._block = key, block
+
+    def take_blocks(self, count: int) -> tuple[int, int]:
+        """The key and the first of `count` blocks that nobody else will get.
+
+        >>> generator = mg.random.Generator(7)
+        >>> generator.take_blocks(3), generator.take_blocks(1)
+        ((7, 0), (7, 3))
+        """
+        with self._lock:
+            block = self._block
+            self._block = block + count
+            return self._key, block
+
+    def __getstate__(self) -> dict[str, int]:
+        return self.get_state()
+
+    def __setstate__(self, state: dict[str, int]) -> None:
+        self._lock = threading.Lock()
+        self.set_state(state)
+
+    def __repr__(self) -> str:
+        return f"Generator(key={self._key}, block={self._block})"
+
+    def bits(self, shape: Shape = (), dtype: Any = dtypes.int64, device: Any = None) -> Tensor:
+        """Random bits as int32 or int64; as float32 or float64, uniform numbers from 0 up to 1 of 24 or 53 bits.
+
+        >>> mg.random.Generator(7).bits(2).tolist() == np.random.Philox(key=7).random_raw(2).view(np.int64).tolist()
+        True
+        """
+        sizes, made = _shape(shape), dtypes.as_dtype(dtype)
+        if made not in SOURCES:
+            raise DtypeError(f"bits are int32, int64, float32 or float64, not {made}", hint="bits(...).astype(dtype)")
+        key, block = self.take_blocks(blocks_for(sizes, made))
+        return emit(P.random, shape=sizes, dtype=made, key=key, block=block, device=as_device(device))
+
+    # distributions --------------------------------------------------------------------------------------------------
+
+    def uniform(
+        self, shape: Shape = (), low: float = 0.0, high: float = 1.0, dtype: Any = None, device: Any = None,
+        requires_grad: bool = False,
+    ) -> Tensor:  # fmt: skip
+        """Numbers from `low` up to, not including, `high`, all equally likely.
+
+        >>> mg.random.seed(0)
+        >>> x = mg.random.uniform((2, 3), low=-1, high=1)
+        >>> x.shape, bool((x >= -1).all()), bool((x < 1).all())
+        ((2, 3), True, True)
+        """
+        made = _float_dtype("uniform", dtype)
+        low, high = _finite("uniform: low", low), _finite("uniform: high", high)
+        if low > high:
+            raise ConversionError(f"uniform: low is {low}, and high is {high}", expect="low <= high")
+        out = self.bits(shape, _source(made), device)
+        if made is dtypes.float16:
+            out = astype(floor(out * 2048.0) * (1 / 2048), made)  # its 11 bits, not rounded up to 1
+        if low != 0.0 or high != 1.0:
+            last = made.type(high) if low == high else _before(high, made)
+            out = minimum(out * (high - low) + low, float(last))  # rounding may reach `high`
+        return _made(out, requires_grad)
+
+    def normal(
+        self, shape: Shape = (), mean: Any = 0.0, std: Any = 1.0, dtype: Any = None, device: Any = None,
+        requires_grad: bool = False,
+    ) -> Tensor:  # fmt: skip
+        """Numbers of the bell curve around `mean` with standard deviation `std`, which may be tensors.
+
+        Two uniform numbers are the angle and the radius of a point whose two coordinates are normal (Box and Muller).
+        It takes the same operations for every element, so that devices agree to the last places, and numbers go out
+        to 5.7 standard deviations in float32, 8.5 in float64.
+
+        >>> mg.random.seed(0)
+        >>> x = mg.random.normal(10_000, mean=3.0)
+        >>> 2.9 < x.mean().item() < 3.1, 0.9 < x.std().item() < 1.1
+        (True, True)
+        """
+        made = _float_dtype("normal", dtype)
+        if std.__class__ in NUMBERS and not std >= 0:
+            raise ConversionError(f"normal: a standard deviation is not negative: {std}")
+        sizes = _shape(shape)
+        count = math.prod(sizes)
+        half = (count + 1) // 2
+        pairs = self.bits((2, half), _source(made), device)
+        radius, angle = sqrt(log(1.0 - pairs[0]) * -2.0), pairs[1] * (2 * math.pi)
+        points = concat([radius * cos(angle), radius * sin(angle)])
+        out = reshape(points[:count], sizes) * std
+        if mean.__class__ is Tensor or mean != 0:
+            out = out + mean
+        return _made(astype(out, made, copy=False), requires_grad)
+
+    def integers(
+        self, low: int, high: int, shape: Shape = (), dtype: Any = dtypes.default_int, device: Any = None
+    ) -> Tensor:
+        """Integers from `low` up to, not including, `high`, all equally likely.
+
+        64 random bits modulo the width: of a width w the likeliest is more likely than the least by w / 2**64.
+
+        >>> mg.random.seed(0)
+        >>> x = mg.random.integers(1, 7, shape=1000)
+        >>> x.min().item(), x.max().item(), x.dtype
+        (1, 6, dtype('int64'))
+        """
+        made = dtypes.as_dtype(dtype)
+        limits = dtypes.iinfo(made)
+        first = _whole("integers: low", low, limits.min, limits.max)
+        last = _whole("integers: high", high, limits.min, limits.max + 1) - 1
+        if not 0 <= last - first < 1 << 62:
+            raise ConversionError(f"integers: low is {first}, and high is {last + 1}", expect="low < high, by less than 2**62")
+        out = remainder(self.bits(shape, dtypes.int64, device), last - first + 1) + first
+        return astype(out, made, copy=False)
+
+    def bernoulli(self, p: Any = 0.5, shape: Shape | None = None, device: Any = None) -> Tensor:
+        """True with probability `p`, which may be a tensor of probabilities; a bool tensor.
+
+        >>> mg.random.seed(0)
+        >>> mg.random.bernoulli(0.5, shape=4).dtype, mg.random.bernoulli(mg.asarray([0.0, 1.0])).tolist()
+        (dtype('bool'), [False, True])
+        """
+        if p.__class__ in NUMBERS:
+            if not 0 <= p <= 1:
+                raise ConversionError(f"bernoulli: a probability is between 0 and 1: {p}")
+            return less(self.bits(() if shape is None else shape, dtypes.float32, device), float(p))
+        chances = as_tensor(p, None if device is None else as_device(device))
+        source = dtypes.float64 if chances.dtype is dtypes.float64 else dtypes.float32
+        return less(self.bits(chances.shape if shape is None else shape, source, chances.device), chances)
+
+    def permutation(self, x: Any, axis: int = 0, device: Any = None) -> Tensor:
+        """The numbers below `x` in random order; of a tensor, its slices along `axis` in random order.
+
+        >>> mg.random.seed(0)
+        >>> sorted(mg.random.permutation(5).tolist())
+        [0, 1, 2, 3, 4]
+        """
+        if x.__class__ is Tensor:
+            place = normal_axis("permutation", axis, x.ndim)
+            return take(x, self.permutation(x.shape[place], device=x.device), axis=place)
+        count = _whole("permutation: the count", x, 0, BLOCKS)
+        return argsort(self.bits(count, dtypes.int64, device))
+
+    def categorical(self, logits: Tensor, shape: Shape = (), axis: int = -1) -> Tensor:
+        """Positions along `axis`, each with a probability proportional to the exponential of its logit.
+
+        `shape` asks for that many samples of each, along new dimensions in front.  The position of the largest sum of
+        a logit and a Gumbel number is distributed like that, and a logit of -inf is never chosen.
+
+        >>> mg.random.seed(0)
+        >>> mg.random.categorical(mg.log(mg.asarray([0.0, 1.0, 0.0])), shape=4).tolist()
+        [1, 1, 1, 1]
+        """
+        logits = as_tensor(logits)
+        place = normal_axis("categorical", axis, logits.ndim)
+        if logits.shape[place] == 0:
+            raise ConversionError(f"categorical: there is nothing to choose from, shape {logits.shape}, axis {axis}")
+        if logits.dtype.kind != "f":
+            raise DtypeError(f"categorical: logits are floats, and these are {logits.dtype}", hint="x.astype(mg.float32)")
+        samples = _shape(shape)
+        uniform = self.bits((*samples, *logits.shape), _source(logits.dtype), logits.device)
+        gumbel = -log(-log(maximum(uniform, 2.0**-25)))
+        return argmax(logits.detach() + gumbel, axis=place + len(samples))
+
+
+SOURCES = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)
+
+
+def _source(dtype: Any) -> Any:
+    """The dtype that random numbers are made in: halves are made from singles."""
+    return dtypes.float64 if dtype is dtypes.float64 else dtypes.float32
+
+
+def _float_dtype(name: str, dtype: Any) -> Any:
+    made = dtypes.default_float if dtype is None else dtypes.as_dtype(dtype)
+    if made.kind != "f":
+        raise DtypeError(f"{name} makes floats, not {made}", hint="mg.random.integers(low, high, shape, dtype)")
+    return made
+
+
+def _finite(what: str, number: Any) -> float:
+    if number.__class__ not in NUMBERS or not math.isfinite(number):
+        raise ConversionError(f"{what} is a finite number, not {number!r}")
+    return float(number)
+
+
+def _whole(what: str, number: Any, least: int, most: int) -> int:
+    if not hasattr(number, "__index__") or not least <= number.__index__() <= most:
+        raise ConversionError(f"{what} is an integer from {least} to {most}, not {number!r}")
+    return int(number.__index__())
+
+
+def _before(number: float, dtype: Any) -> float:
+    """The largest number of a dtype below this one."""
+    import numpy as np
+
+    return float(np.nextafter(dtype.type(number), dtype.type(-math.inf)))
+
+
+DEFAULT_GENERATOR = Generator()

@@ -1,0 +1,25 @@
+"""Random numbers from one generator that everybody shares, or from `Generator(seed)` of your own.
+
+>>> import minigrad as mg
+>>> mg.random.seed(0)
+>>> mg.random.uniform(2)
+Tensor([0.01..., 0.9...], shape=(2,), dtype=float32, device=cpu)
+"""
+
+from .ops.random import DEFAULT_GENERATOR, Generator
+
+seed = DEFAULT_GENERATOR.seed
+get_state = DEFAULT_GENERATOR.get_state
+set_state = DEFAULT_GENERATOR.set_state
+uniform = DEFAULT_GENERATOR.uniform
+normal = DEFAULT_GENERATOR.normal
+integers = DEFAULT_GENERATOR.integers
+bernoulli = DEFAULT_GENERATOR.bernoulli
+permutation = DEFAULT_GENERATOR.permutation
+categorical = DEFAULT_GENERATOR.categorical
+bits = DEFAULT_GENERATOR.bits
+
+__all__ = [
+    "Generator", "seed", "get_state", "set_state",
+    "uniform", "normal", "integers", "bernoulli", "permutation", "categorical", "bits",
+]  # fmt: skip
