@@ -19,4 +19,6 @@ from .ops.reduce import *
 from .ops.creation import *
 from .ops.index import *
 from . import autodiff, random
-from .autodiff import grad, gradients, hessian, hvp, jacobian, jvp, value_and_grad, vjp, vmap
+from .autodiff import (
+    checkpoint, custom_vjp, grad, gradcheck, gradients, hessian, hvp, jacobian, jvp, value_and_grad, vjp, vmap,
+)  # fmt: skip

@@ -1,10 +1,14 @@
 """Derivatives: the walk backwards, forward mode, and the transformations made of them."""
 
 from .batching import vmap
+from .checkpoint import checkpoint
+from .custom import custom_vjp
 from .forward import jvp
+from .gradcheck import gradcheck
 from .reverse import Contribution, gradients, walk
 from .transforms import grad, hessian, hvp, jacobian, value_and_grad, vjp
 
 __all__ = [
-    "Contribution", "grad", "gradients", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp", "vmap", "walk",
+    "Contribution", "checkpoint", "custom_vjp", "grad", "gradcheck", "gradients", "hessian", "hvp", "jacobian", "jvp",
+    "value_and_grad", "vjp", "vmap", "walk",
 ]  # fmt: skip

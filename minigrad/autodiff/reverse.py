@@ -18,7 +18,7 @@ from ..core.node import FREED, Leaf, Node, topological_order
 from ..core.primitive import INDEX, NODE, OUT, REST, P
 from ..core.source import show
 from ..core.tensor import NUMBERS, Tensor, method, new_tensor
-from ..ops.creation import ones_like
+from ..ops.creation import ones_like, zeros
 from ..ops.view import unbroadcast
 
 
@@ -146,10 +146,12 @@ def read(node: Node, slot: int, recording: bool, index: int = 0) -> Any:
 
 
 def _gather_results(node: Node, g: Tensor, pending: dict[Node, Any]) -> None:
-    """The gradient of one of several results: the node that has them all is given a dict of them."""
-    parts = pending.setdefault(node.inputs[0], {})
-    index = node.attrs["index"]
-    parts[index] = g if index not in parts else parts[index] + g
+    """The gradient of one of several results: the node that has them all is given a list, zeros where nothing came."""
+    whole, index = node.inputs[0], node.attrs["index"]
+    parts = pending.get(whole)
+    if parts is None:
+        parts = pending[whole] = [zeros(s, d, node.device) for s, d in zip(whole.shape, whole.dtype)]
+    parts[index] = parts[index] + g
 
 
 def _leading_to(targets: set[Node], order: list[Node]) -> set[Any]:

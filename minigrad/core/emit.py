@@ -92,7 +92,10 @@ def emit1(op: Primitive, a: Any) -> Any:
     x, device = a.data, a.device
     if x.dtype is not float32 or x.size >= LARGE:
         return emit(op, a)
-    data = device.kernels[op.name](x)
+    try:
+        data = device.kernels[op.name](x)
+    except Exception as error:
+        raise explained(op, (a,), NO_ATTRS, error) from error
     if data.__class__ is not device.ndarray:
         data = device.asarray(data)
     out = new_tensor(Tensor)
@@ -213,10 +216,16 @@ def constant(tensor: Tensor) -> Node:
     return node
 
 
-class _Tuple(tuple[Any, ...]):
-    """The data of an operation with several results, as a node sees it: it has no one shape."""
+class Results(tuple[Any, ...]):
+    """The data of an operation with several results: the shape of its node is a tuple of shapes."""
 
-    shape, dtype = (), float32
+    @property
+    def shape(self) -> Any:
+        return tuple([d.shape for d in self])
+
+    @property
+    def dtype(self) -> Any:
+        return tuple([d.dtype for d in self])
 
 
 def several(
@@ -232,7 +241,7 @@ def several(
     """The results of an operation that has several: a tuple node, and a projection of it for each."""
     outs = tuple(wrap(d, device) for d in data)
     if (mask and mode.grad) or mode.keep:
-        whole = record_any(op, inputs, attrs, mask, values, _Tuple(data), mode, device)
+        whole = record_any(op, inputs, attrs, mask, values, Results(data), mode, device)
         for i, out in enumerate(outs):
             out.tracked = 1 if whole.plan.rules and out.dtype.kind == "f" else 0
             plan = P.project.plan(out.tracked, 1)

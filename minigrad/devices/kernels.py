@@ -115,7 +115,10 @@ def kernel_table(xp: Any) -> dict[str, Kernel]:
         target = out
         for op, attrs in chain:
             target = table[op.name](target, **attrs)
-        target[indices or ...] = value
+        if indices:  # all in row-major order: NumPy follows the strides, and of equal indices the last has to win
+            target[tuple([xp.ascontiguousarray(i).reshape(i.shape) for i in indices])] = xp.array(value, order="C")
+        else:
+            target[...] = value
         return out
 
     @kernel
@@ -150,4 +153,12 @@ def kernel_table(xp: Any) -> dict[str, Kernel]:
         return (start + xp.arange(count) * step).astype(dtype)
 
     table["random"] = random_kernel(xp)
+    @kernel
+    def project(x: tuple[Any, ...], index: int) -> Any:
+        return x[index]
+
+    @kernel
+    def call(*values: Any, application: Any) -> Any:
+        return application.compute(*values)
+
     return table

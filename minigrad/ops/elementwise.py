@@ -170,8 +170,8 @@ def minimum(x: Any, y: Any) -> Tensor:
 def exp(x: Any) -> Tensor:
     """e to the power of x.
 
-    >>> mg.exp(mg.asarray([0.0, 1.0]))
-    Tensor([1.       , 2.7182817], shape=(2,), dtype=float32, device=cpu)
+    >>> mg.exp(mg.asarray([0.0])).tolist()
+    [1.0]
     """
 
 

@@ -1,0 +1,84 @@
+"""Checkpoints: let go of what a part of the forward pass saved, and compute it again when the backward pass gets there.
+
+A node is a recipe, so nothing but the recipes has to be kept: the same nodes are computed again from what came in, with
+the same random numbers, because a random node holds the key and the block that it was drawn with.
+"""
+
+from __future__ import annotations
+
+from functools import wraps
+from typing import Any, Callable, Sequence
+
+from ..core.clock import written_since
+from ..core.emit import Eager
+from ..core.errors import MutationError
+from ..core.mode import current_mode, switch
+from ..core.node import Node
+from ..core.primitive import P, Primitive
+from ..core.replay import recompute
+from ..core.source import show
+from ..core.tensor import Tensor
+
+
+class Segment(Eager):
+    """Eager mode that keeps recipes, and of the values only those that came in from outside."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self.inside: set[Node] = set()
+        self.incoming: dict[Node, Any] = {}
+
+    def manifest(self, op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        out = super().manifest(op, inputs, attrs)
+        made = out if isinstance(out, tuple) else (out,)
+        for tensor in made:
+            self._keep_recipe(tensor.node)
+        for x in inputs:
+            if isinstance(x, Tensor) and x.node is not None and x.node not in self.inside:
+                self.incoming.setdefault(x.node, x.data)
+        return out
+
+    def _keep_recipe(self, node: Node) -> None:
+        whole = node.inputs[:1] if node.op is P.project else ()
+        for part in (*whole, node):
+            if part not in self.inside:
+                self.inside.add(part)
+                self.nodes.append(part)
+                if part.saved is not None:
+                    part.saved = self  # type: ignore[assignment]
+
+    def restore(self) -> None:
+        """Compute the values again and give the nodes what they had saved."""
+        for node, value in self.incoming.items():
+            changed = written_since(value, self.nodes[0].time) if hasattr(value, "base") else None
+            if changed is not None:
+                raise MutationError(
+                    f"checkpoint: {node.name} {node.shape}, from which a part is computed again, was changed in place\n"
+                    f"  changed: {show(changed)}",
+                    hint="x = x + 1 instead of x += 1, or x.copy() before the checkpoint",
+                )
+        values = recompute(self.nodes, dict(self.incoming))
+        for node in self.nodes:
+            if node.saved is self and node.plan.keep is not None:
+                held = [*[values[i] if isinstance(i, Node) else i for i in node.inputs], values[node]]
+                node.saved = [v if k else None for v, k in zip(held, node.plan.keep)]
+
+
+def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function, which saves nothing for the backward pass but what comes in, and computes the rest again.
+
+    >>> w = mg.asarray([1.0, 2.0], requires_grad=True)
+    >>> mg.checkpoint(lambda x: x.tanh().exp())(w).sum().backward()
+    >>> [round(g, 4) for g in w.grad.tolist()]
+    [0.8995, 0.1853]
+    """
+
+    @wraps(function)
+    def checkpointed(*args: Any, **kwargs: Any) -> Any:
+        mode = current_mode()
+        if mode.interpreter is not None or not mode.grad:
+            return function(*args, **kwargs)
+        with switch(interpreter=Segment(), keep=True):
+            return function(*args, **kwargs)
+
+    return checkpointed

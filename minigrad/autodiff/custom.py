@@ -1,0 +1,118 @@
+"""Gradient rules of your own."""
+
+from __future__ import annotations
+
+from functools import update_wrapper
+from typing import Any, Callable
+
+from ..core.emit import common_device, emit
+from ..core.errors import GradError
+from ..core.mode import current_mode, switch
+from ..core.primitive import P, Primitive
+from ..core.tensor import Tensor, as_tensor, wrap
+from .batching import vmap
+
+
+class custom_vjp:
+    """A function whose gradient you write yourself.
+
+    `forward(*args)` returns the result and whatever `backward(kept, g)` wants to see of it; `backward` returns a
+    gradient for each argument, None where there is none.
+
+    >>> @mg.custom_vjp
+    ... def clipped(x):
+    ...     return x
+    >>> @clipped.defines
+    ... def _(x):
+    ...     return x * 1.0, None
+    >>> @clipped.gradient
+    ... def _(kept, g):
+    ...     return (mg.clip(g, -1.0, 1.0),)
+    >>> w = mg.asarray([1.0, 2.0], requires_grad=True)
+    >>> (clipped(w) * mg.asarray([0.5, 50.0])).sum().backward()
+    >>> w.grad.tolist()
+    [0.5, 1.0]
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        update_wrapper(self, function)
+        self.function = function
+        self.forward: Callable[..., Any] = lambda *args: (function(*args), args)
+        self.backward: Callable[..., Any] | None = None
+
+    def defines(self, forward: Callable[..., Any]) -> Callable[..., Any]:
+        """Set `forward(*args) -> (result, kept)`; without it, the arguments themselves are kept."""
+        self.forward = forward
+        return forward
+
+    def gradient(self, backward: Callable[..., Any]) -> Callable[..., Any]:
+        """Set `backward(kept, g) -> a gradient for each argument`."""
+        self.backward = backward
+        return backward
+
+    def __call__(self, *args: Any) -> Any:
+        if self.backward is None:
+            raise GradError(f"{self.function.__name__} has no gradient yet", hint="@f.gradient def backward(kept, g): ...")
+        inputs = [as_tensor(a) for a in args]
+        return _call(inputs, self.forward, self.backward)
+
+
+NOT_RUN: Any = object()
+
+
+class _Application:
+    """What one call keeps for its gradient, and the gradient while the walk asks for it input by input."""
+
+    __slots__ = ("backward", "cotangent", "device", "forward", "found", "kept")
+
+    def __init__(self, forward: Any, backward: Any, device: Any) -> None:
+        self.forward, self.backward, self.device = forward, backward, device
+        self.kept = NOT_RUN
+        self.cotangent = self.found = None
+
+    def compute(self, *values: Any) -> Any:
+        """The raw result, from raw arguments: the kernel of `call`."""
+        with switch(grad=False):
+            result, self.kept = self.forward(*[wrap(v, self.device) for v in values])
+        return tuple([r.data for r in result]) if isinstance(result, tuple) else result.data
+
+    def gradients(self, g: Any, inputs: tuple[Tensor, ...]) -> tuple[Any, ...]:
+        """Run the backward function once for all inputs; on values with a history, where the gradient has one too."""
+        if self.cotangent is not g:
+            again = current_mode().grad or self.kept is NOT_RUN  # inside vmap another application ran in its place
+            kept = self.forward(*inputs)[1] if again else self.kept
+            found = self.backward(kept, tuple(g) if isinstance(g, list) else g)
+            self.cotangent, self.found = g, found if isinstance(found, tuple) else (found,)
+        return self.found  # type: ignore[return-value]
+
+
+def _call(inputs: list[Tensor], forward: Any, backward: Any) -> Any:
+    application = _Application(forward, backward, common_device(P.call, inputs, {}))
+    return emit(P.call, *inputs, application=application)
+
+
+def _gradient_of_call(g: Any, inputs: tuple[Tensor, ...], node: Any, index: int) -> Tensor | None:
+    application = node.attrs["application"]
+    found = application.gradients(g, inputs)
+    if len(found) != len(inputs):
+        raise GradError(f"a custom gradient returned {len(found)} gradients for {len(inputs)} arguments")
+    part = found[index]
+    return part.copy() if part is not None else None  # it may be a tensor that the user holds
+
+
+def _infer_call(*inputs: Any, application: Any) -> Any:
+    raise GradError("the shape of a custom function's result is known only when it has been run")
+
+
+def _batch_call(op: Primitive, inputs: Any, many: Any, size: int, attrs: Any) -> Any:
+    application = attrs["application"]
+    axes = tuple([0 if m else None for m in many])
+    return _call(inputs, vmap(application.forward, in_axes=axes), vmap(application.backward))
+
+
+P.declare(
+    Primitive(
+        "call", "structural", ("*inputs",), _infer_call, {"inputs": _gradient_of_call}, promotes=(), batch=_batch_call,
+        formula="f(x)",
+    )
+)  # fmt: skip
