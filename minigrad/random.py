@@ -3,7 +3,7 @@
 >>> import minigrad as mg
 >>> mg.random.seed(0)
 >>> mg.random.uniform(2)
-Tensor([0.01..., 0.9...], shape=(2,), dtype=float32, device=cpu)
+Tensor([0.03474188, 0.01154673], shape=(2,), dtype=float32, device=cpu)
 """
 
 from .ops.random import DEFAULT_GENERATOR, Generator

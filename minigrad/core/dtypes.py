@@ -36,7 +36,9 @@ KINDS: dict[str, tuple[DType, ...]] = {
     "complex floating": (),
     "numeric": (*INTEGERS, *FLOATS),
 }
+KIND_NAMES = {"b": "bool", "i": "integers", "u": "unsigned integers", "f": "floats"}
 default_int, default_float = int64, float32
+SPELLINGS: dict[Any, DType] = {d: d for d in ALL.values()} | ALL | {float: default_float, int: default_int}
 
 
 def as_dtype(dtype: Any) -> DType:
@@ -45,12 +47,8 @@ def as_dtype(dtype: Any) -> DType:
     >>> as_dtype("float32"), as_dtype(int), as_dtype(np.float16)
     (dtype('float32'), dtype('int64'), dtype('float16'))
     """
-    if dtype is float:
-        return default_float
-    if dtype is int:
-        return default_int
     try:
-        found = ALL.get(np.dtype(dtype).name)
+        found = SPELLINGS.get(dtype) or ALL.get(np.dtype(dtype).name)
     except TypeError:
         found = None
     if found is None:
@@ -58,6 +56,16 @@ def as_dtype(dtype: Any) -> DType:
             f"{dtype!r} is not a dtype that minigrad has", expect="one of " + ", ".join(ALL)
         )
     return found
+
+
+def dtype_of(item: Any) -> DType:
+    """The dtype of a tensor or an array, or the one meant by what `as_dtype` takes.
+
+    >>> dtype_of(np.ones(1)), dtype_of("int8"), dtype_of(int8)
+    (dtype('float64'), dtype('int8'), dtype('int8'))
+    """
+    found = getattr(item, "dtype", None)
+    return found if isinstance(found, np.dtype) else as_dtype(item)  # NumPy's scalar classes have one that is none
 
 
 def is_float(dtype: DType) -> Any:
@@ -117,7 +125,7 @@ def result_type(*items: Any) -> DType:
     (dtype('float32'), dtype('float32'), dtype('float16'))
     """
     numbers = [i for i in items if isinstance(i, (int, float))]
-    strong = [i.dtype if hasattr(i, "shape") else as_dtype(i) for i in items if not isinstance(i, (int, float))]
+    strong = [dtype_of(i) for i in items if not isinstance(i, (int, float))]
     if not strong:
         strong = [scalar_type(n) for n in numbers]
     if not strong:
@@ -136,7 +144,7 @@ def can_cast(from_: Any, to: Any) -> Any:
     >>> can_cast(int8, int16), can_cast(float32, int32)
     (True, False)
     """
-    source = from_.dtype if hasattr(from_, "shape") else as_dtype(from_)
+    source = dtype_of(from_)
     target = as_dtype(to)
     order = "bif"
     kinds = order.index(source.kind.replace("u", "i")), order.index(target.kind.replace("u", "i"))
@@ -151,7 +159,7 @@ class finfo:
     """
 
     def __init__(self, dtype: Any) -> None:
-        self.dtype = dtype.dtype if hasattr(dtype, "shape") else as_dtype(dtype)
+        self.dtype = dtype_of(dtype)
         if self.dtype.kind != "f":
             raise DtypeError(f"finfo is for floats, not {self.dtype}", expect="a float dtype; iinfo is for integers")
         info = np.finfo(self.dtype)
@@ -168,7 +176,7 @@ class iinfo:
     """
 
     def __init__(self, dtype: Any) -> None:
-        self.dtype = dtype.dtype if hasattr(dtype, "shape") else as_dtype(dtype)
+        self.dtype = dtype_of(dtype)
         if self.dtype.kind not in "iu":
             raise DtypeError(f"iinfo is for integers, not {self.dtype}", expect="an integer dtype; finfo is for floats")
         info = np.iinfo(self.dtype)

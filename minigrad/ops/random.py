@@ -9,7 +9,10 @@ from __future__ import annotations
 import math
 import os
 import threading
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from ..core import dtypes
 from ..core.emit import emit
@@ -115,6 +118,7 @@ class Generator:
     def bits(self, shape: Shape = (), dtype: Any = dtypes.int64, device: Any = None) -> Tensor:
         """Random bits as int32 or int64; as float32 or float64, uniform numbers from 0 up to 1 of 24 or 53 bits.
 
+        >>> import numpy as np
         >>> mg.random.Generator(7).bits(2).tolist() == np.random.Philox(key=7).random_raw(2).view(np.int64).tolist()
         True
         """
@@ -138,15 +142,11 @@ class Generator:
         ((2, 3), True, True)
         """
         made = _float_dtype("uniform", dtype)
-        low, high = _finite("uniform: low", low), _finite("uniform: high", high)
-        if low > high:
-            raise ConversionError(f"uniform: low is {low}, and high is {high}", expect="low <= high")
         out = self.bits(shape, _source(made), device)
         if made is dtypes.float16:
             out = astype(floor(out * 2048.0) * (1 / 2048), made)  # its 11 bits, not rounded up to 1
-        if low != 0.0 or high != 1.0:
-            last = made.type(high) if low == high else _before(high, made)
-            out = minimum(out * (high - low) + low, float(last))  # rounding may reach `high`
+        if low != 0 or high != 1:
+            out = _stretched(out, _finite("uniform: low", low), _finite("uniform: high", high))
         return _made(out, requires_grad)
 
     def normal(
@@ -195,7 +195,9 @@ class Generator:
         first = _whole("integers: low", low, limits.min, limits.max)
         last = _whole("integers: high", high, limits.min, limits.max + 1) - 1
         if not 0 <= last - first < 1 << 62:
-            raise ConversionError(f"integers: low is {first}, and high is {last + 1}", expect="low < high, by less than 2**62")
+            raise ConversionError(
+                f"integers: low is {first}, and high is {last + 1}", expect="low < high, by less than 2**62"
+            )
         out = remainder(self.bits(shape, dtypes.int64, device), last - first + 1) + first
         return astype(out, made, copy=False)
 
@@ -242,7 +244,7 @@ class Generator:
         if logits.shape[place] == 0:
             raise ConversionError(f"categorical: there is nothing to choose from, shape {logits.shape}, axis {axis}")
         if logits.dtype.kind != "f":
-            raise DtypeError(f"categorical: logits are floats, and these are {logits.dtype}", hint="x.astype(mg.float32)")
+            raise DtypeError(f"categorical: logits are floats, not {logits.dtype}", hint="x.astype(mg.float32)")
         samples = _shape(shape)
         uniform = self.bits((*samples, *logits.shape), _source(logits.dtype), logits.device)
         gumbel = -log(-log(maximum(uniform, 2.0**-25)))
@@ -276,11 +278,13 @@ def _whole(what: str, number: Any, least: int, most: int) -> int:
     return int(number.__index__())
 
 
-def _before(number: float, dtype: Any) -> float:
-    """The largest number of a dtype below this one."""
-    import numpy as np
-
-    return float(np.nextafter(dtype.type(number), dtype.type(-math.inf)))
+def _stretched(unit: Tensor, low: float, high: float) -> Tensor:
+    """Numbers between 0 and 1 brought between `low` and `high`, which rounding must not reach."""
+    if low > high:
+        raise ConversionError(f"uniform: low is {low}, and high is {high}", expect="low <= high")
+    number = unit.dtype.type
+    last = number(high) if low == high else np.nextafter(number(high), number(low))
+    return minimum(unit * (high - low) + low, float(last))
 
 
 DEFAULT_GENERATOR = Generator()
