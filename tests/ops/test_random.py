@@ -173,12 +173,17 @@ def test_threads_never_get_the_same_blocks():
 
 def test_two_threads_seek_in_streams_of_their_own():
     expected = mg.random.Generator(9).uniform(4).tolist()
-    streams = []
-    thread = threading.Thread(target=lambda: streams.append((philox.STREAM.bits, mg.random.Generator(9).uniform(4).tolist())))
+    found = []
+
+    def work():
+        found.extend([philox.STREAM.bits, mg.random.Generator(9).uniform(4).tolist()])
+
+    thread = threading.Thread(target=work)
     thread.start()
     thread.join()
-    assert streams[0][0] is not philox.STREAM.bits
-    assert streams[0][1] == expected
+    stream, drawn = found
+    assert stream is not philox.STREAM.bits
+    assert drawn == expected
 
 
 # how they are distributed ---------------------------------------------------------------------------------------------
