@@ -1,0 +1,91 @@
+"""What NumPy makes of every primitive, in float64 and int64: the registry's tests compare with these.
+
+Nothing here calls minigrad, except that the steps of a `put` are named by minigrad's view primitives.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Callable
+
+import numpy as np
+
+REFERENCES: dict[str, Callable[..., Any]] = {
+    "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": np.divide, "negative": np.negative,
+    "power": np.power, "floor_divide": np.floor_divide, "remainder": np.mod, "abs": np.abs, "maximum": np.maximum,
+    "minimum": np.minimum, "exp": np.exp, "expm1": np.expm1, "log": np.log, "log1p": np.log1p, "sqrt": np.sqrt,
+    "sin": np.sin, "cos": np.cos, "tanh": np.tanh, "erf": np.vectorize(math.erf, otypes=[np.float64]),
+    "atan2": np.arctan2, "floor": np.floor, "round": np.round, "less": np.less, "less_equal": np.less_equal,
+    "equal": np.equal, "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor,
+    "bitwise_invert": np.invert, "bitwise_left_shift": np.left_shift, "bitwise_right_shift": np.right_shift,
+    "where": np.where,
+    "reshape": lambda x, shape: np.reshape(x, shape),
+    "permute_dims": lambda x, axes: np.transpose(x, axes),
+    "broadcast_to": lambda x, shape: np.broadcast_to(x, shape),
+    "slice": lambda x, index: x[index],
+    "sum": lambda x, axis, keepdims, dtype: np.sum(x, axis=axis, keepdims=keepdims),
+    "prod": lambda x, axis, keepdims, dtype: np.prod(x, axis=axis, keepdims=keepdims),
+    "max": lambda x, axis, keepdims: np.max(x, axis=axis, keepdims=keepdims),
+    "min": lambda x, axis, keepdims: np.min(x, axis=axis, keepdims=keepdims),
+    "argmax": lambda x, axis: np.argmax(x, axis=axis),
+    "argmin": lambda x, axis: np.argmin(x, axis=axis),
+    "cumulative_sum": lambda x, axis, dtype: np.cumsum(x, axis=axis),
+    "cumulative_prod": lambda x, axis, dtype: np.cumprod(x, axis=axis),
+    "gather": lambda x, *indices: x[indices],
+    "concat": lambda *xs, axis: np.concatenate(xs, axis=axis),
+    "full": lambda shape, value, dtype, device: np.full(shape, value),
+    "arange": lambda start, step, count, dtype, device: np.array([start + i * step for i in range(count)]),
+}  # fmt: skip
+
+VIEWS = ("reshape", "permute_dims", "broadcast_to", "slice")
+
+
+def reference(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add a reference of several lines, under its own name."""
+    REFERENCES[function.__name__] = function
+    return function
+
+
+@reference
+def astype(x: Any, dtype: Any) -> Any:
+    return x.astype(dtype)
+
+
+@reference
+def scatter_add(base: Any, value: Any, *indices: Any) -> Any:
+    out = base.copy()
+    spread = np.broadcast_to(value, out[indices].shape)
+    places = np.broadcast_arrays(*indices)
+    for at in np.ndindex(places[0].shape):
+        out[tuple(int(p[at]) for p in places)] += spread[at]
+    return out
+
+
+@reference
+def put(base: Any, value: Any, *indices: Any, chain: Any) -> Any:
+    out = base.copy()
+    seen = out
+    for op, attrs in chain:
+        seen = REFERENCES[op.name](seen, **attrs)
+    if indices:
+        seen[indices] = value
+    else:
+        seen[...] = value
+    return out
+
+
+@reference
+def place(x: Any, shape: Any, index: Any) -> Any:
+    out = np.zeros(shape, x.dtype)
+    out[index] = x
+    return out
+
+
+@reference
+def argsort(x: Any, axis: int, descending: bool) -> Any:
+    """By Python's stable sort; a nan counts as larger than any number, as in NumPy."""
+
+    def order(row: Any) -> Any:
+        return np.array(sorted(range(len(row)), key=lambda i: (np.isnan(row[i]), row[i]), reverse=descending), np.int64)
+
+    return np.apply_along_axis(order, axis, x) if x.size else np.zeros(x.shape, np.int64)

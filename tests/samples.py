@@ -1,0 +1,299 @@
+"""Sample calls for every primitive and every composed function: the registry's tests run all of them.
+
+A new primitive is tested by being declared here: `sample("name", inputs..., attribute=...)`, and a line in
+`references.py` that says what NumPy makes of the same.  The awkward cases are here on purpose: nothing at all, no
+dimensions, sizes of 1, zeros in products, ties, infinities, nans, integers and bools, half precision.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from minigrad.core.primitive import P
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One call of a primitive: NumPy arrays and Python numbers, and the attributes."""
+
+    op: str
+    inputs: tuple[Any, ...]
+    attrs: dict[str, Any] = field(default_factory=dict)
+    smooth: bool = True  # whether central differences say the gradient here: not at kinks, ties and infinities
+
+    def __str__(self) -> str:
+        words = [f"{x.dtype}{list(x.shape)}" if isinstance(x, np.ndarray) else repr(x) for x in self.inputs]
+        return f"{self.op}({', '.join([*words, *(f'{k}={v}' for k, v in self.attrs.items())])})".replace("::", ":")
+
+
+SAMPLES: dict[str, list[Sample]] = {}
+_random = np.random.default_rng(20)
+_offset = 0.0
+
+
+def sample(op: str, *inputs: Any, smooth: bool = True, **attrs: Any) -> None:
+    """Add a sample call of a primitive."""
+    SAMPLES.setdefault(op, []).append(Sample(op, inputs, attrs, smooth))
+
+
+def values(*shape: int, low: float = -2.0, high: float = 2.0, dtype: Any = np.float64) -> Any:
+    """Random numbers, none of them near an integer or equal to another one, so that no kink is near."""
+    size = int(np.prod(shape))
+    global _offset
+    _offset = (_offset + 0.0007) % 0.01
+    grid = np.arange(low, high, 0.01) + _offset
+    away = grid[(np.abs(grid - np.round(grid)) > 0.05)]
+    step = max(1, len(away) // max(size, 1) - 1)
+    chosen = _random.permutation(away[::step])[:size]
+    assert len(chosen) == size, "too many values for this range"
+    return chosen.reshape(shape).astype(dtype)
+
+
+def integers(*shape: int, low: int = -5, high: int = 6, dtype: Any = np.int64) -> Any:
+    """Random integers, the upper limit excluded."""
+    return _random.integers(low, high, shape).astype(dtype)
+
+
+def bools(*shape: int) -> Any:
+    """Random bools."""
+    return _random.random(shape) < 0.5
+
+
+INF, NAN = np.inf, np.nan
+SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, 0.5, -2.5, INF, -INF, NAN])
+
+# Elementwise: of one input --------------------------------------------------------------------------------------------
+
+RANGES = {"log": (0.1, 3.0), "log1p": (-0.8, 3.0), "sqrt": (0.1, 3.0)}
+for _name in ("negative", "abs", "exp", "expm1", "log", "log1p", "sqrt", "sin", "cos", "tanh", "erf", "floor", "round"):
+    _low, _high = RANGES.get(_name, (-2.0, 2.0))
+    sample(_name, values(2, 3, low=_low, high=_high))
+    sample(_name, values(low=_low, high=_high))
+    sample(_name, values(0, 3))
+    sample(_name, values(1, 4, low=_low, high=_high, dtype=np.float32))
+    sample(_name, values(5, low=_low, high=_high, dtype=np.float16))
+    sample(_name, SPECIAL, smooth=False)
+    sample(_name, SPECIAL.astype(np.float32), smooth=False)
+    sample(_name, integers(2, 3, low=1), smooth=False)
+    sample(_name, integers(4, low=1, dtype=np.int8), smooth=False)
+    sample(_name, integers(4, low=0, dtype=np.uint8), smooth=False)
+for _name in ("exp", "log", "sqrt", "tanh"):
+    sample(_name, bools(3), smooth=False)
+
+# Elementwise: of two inputs -------------------------------------------------------------------------------------------
+
+ARITHMETIC = ("add", "subtract", "multiply", "divide", "floor_divide", "remainder", "maximum", "minimum", "atan2",
+              "less", "less_equal", "equal")  # fmt: skip
+for _name in ARITHMETIC:
+    sample(_name, values(2, 3), values(2, 3))
+    sample(_name, values(3, 1), values(1, 4))
+    sample(_name, values(2, 1, 3), values(3))
+    sample(_name, values(2, 3), 1.75)
+    sample(_name, 1.75, values(2, 3))
+    sample(_name, values(), values(3))
+    sample(_name, values(), values())
+    sample(_name, values(0, 3), values(3))
+    sample(_name, values(3, 4, dtype=np.float32), values(4, dtype=np.float32))
+    sample(_name, values(3, dtype=np.float16), values(2, 3, dtype=np.float16), smooth=False)
+    sample(_name, values(3, dtype=np.float32), 2, smooth=False)
+    sample(_name, values(3, dtype=np.float32), integers(3, low=1), smooth=False)
+    sample(_name, SPECIAL[:, None], SPECIAL, smooth=False)
+    sample(_name, SPECIAL[:, None].astype(np.float32), SPECIAL.astype(np.float32), smooth=False)
+    sample(_name, integers(2, 3, low=1), integers(2, 3, low=1), smooth=False)
+    sample(_name, integers(2, 3), 3, smooth=False)
+    sample(_name, integers(4, low=1, dtype=np.int8), integers(4, low=1, dtype=np.uint8), smooth=False)
+for _name in ("add", "multiply", "maximum", "minimum", "less", "less_equal", "equal"):
+    sample(_name, bools(2, 3), bools(3), smooth=False)
+sample("power", values(2, 3, low=0.1), values(2, 3))
+sample("power", values(3, 1, low=0.1), values(4))
+sample("power", values(2, 3), 3.0)
+sample("power", values(2, 3), -2.0)
+sample("power", values(2, 3, low=0.1), 0.5)
+sample("power", values(2, 3), 0.0)
+sample("power", values(2, 3), 1.0)
+sample("power", 2.5, values(2, 3))
+sample("power", values(0), 2.0)
+sample("power", values(3, dtype=np.float32), 3)
+sample("power", values(3, low=0.1, dtype=np.float16), values(3, dtype=np.float16))
+sample("power", np.array([0.0, 0.0, 0.0, 2.0]), np.array([3.0, 1.0, 2.0, 0.0]), smooth=False)
+sample("power", SPECIAL[:, None], SPECIAL, smooth=False)
+sample("power", 0.0, values(3, low=0.1))
+sample("power", integers(2, 3), integers(3, low=0), smooth=False)
+sample("power", integers(2, 3), 2, smooth=False)
+
+for _name in ("bitwise_and", "bitwise_or", "bitwise_xor"):
+    sample(_name, integers(2, 3), integers(3))
+    sample(_name, bools(2, 3), bools(3))
+    sample(_name, integers(3, low=0, dtype=np.uint8), 5)
+    sample(_name, integers(2, dtype=np.int8), integers(2, dtype=np.int32))
+    sample(_name, bools(0), bools(0))
+sample("bitwise_invert", integers(2, 3))
+sample("bitwise_invert", bools(3))
+sample("bitwise_invert", integers(low=0, dtype=np.uint8))
+for _name in ("bitwise_left_shift", "bitwise_right_shift"):
+    sample(_name, integers(2, 3), integers(3, low=0))
+    sample(_name, integers(4, dtype=np.int32), 2)
+    sample(_name, integers(low=0, dtype=np.uint8), 1)
+
+sample("where", bools(2, 3), values(2, 3), values(2, 3))
+sample("where", bools(3), values(2, 1), values(3))
+sample("where", bools(2, 3), values(2, 3), 0.5)
+sample("where", bools(2, 3), 0.5, values(2, 3))
+sample("where", bools(), values(), values(2))
+sample("where", bools(3), np.array([NAN, 1.0, INF]), values(3), smooth=False)
+sample("where", bools(3), values(3, dtype=np.float32), integers(3), smooth=False)
+sample("where", bools(3), integers(3, dtype=np.int8), 3, smooth=False)
+sample("where", bools(0, 3), values(3), values(0, 1))
+
+sample("astype", values(2, 3), dtype=np.dtype("float64"))
+sample("astype", values(2, 3), dtype=np.dtype("float32"), smooth=False)
+sample("astype", values(2, 3), dtype=np.dtype("int32"))
+sample("astype", values(), dtype=np.dtype("float16"), smooth=False)
+sample("astype", np.array([0.0, -0.0, 2.0, NAN]), dtype=np.dtype("bool"))
+sample("astype", bools(3), dtype=np.dtype("float32"))
+sample("astype", integers(2, 0), dtype=np.dtype("float64"))
+
+# Views ----------------------------------------------------------------------------------------------------------------
+
+sample("reshape", values(2, 6), shape=(3, 4))
+sample("reshape", values(2, 3), shape=(6,))
+sample("reshape", values(1), shape=())
+sample("reshape", values(), shape=(1, 1))
+sample("reshape", values(0, 3), shape=(3, 0))
+sample("reshape", integers(2, 3), shape=(3, 1, 2))
+sample("permute_dims", values(2, 3, 4), axes=(2, 0, 1))
+sample("permute_dims", values(2, 3), axes=(0, 1))
+sample("permute_dims", values(), axes=())
+sample("permute_dims", values(0, 3), axes=(1, 0))
+sample("permute_dims", bools(2, 3), axes=(1, 0))
+sample("broadcast_to", values(3), shape=(2, 3))
+sample("broadcast_to", values(2, 1, 3), shape=(4, 2, 5, 3))
+sample("broadcast_to", values(), shape=(2, 2))
+sample("broadcast_to", values(1), shape=(0,))
+sample("broadcast_to", values(1, 1), shape=(1, 1))
+sample("broadcast_to", integers(1), shape=(3,))
+_all = slice(None)
+sample("slice", values(4, 5), index=(slice(1, 3), ...))
+sample("slice", values(4, 5), index=(_all, slice(None, None, -2), ...))
+sample("slice", values(4, 5), index=(-1, ...))
+sample("slice", values(4, 5), index=(..., 2))
+sample("slice", values(4, 5), index=(1, 2, ...))
+sample("slice", values(4, 5), index=(None, ..., None, slice(3, None)))
+sample("slice", values(4), index=(slice(3, 1), ...))
+sample("slice", values(), index=(...,))
+sample("slice", integers(2, 3, 4), index=(slice(None, None, -1), ..., 0))
+
+# Reductions -----------------------------------------------------------------------------------------------------------
+
+for _name in ("sum", "prod", "max", "min"):
+    _dtype = {"dtype": None} if _name in ("sum", "prod") else {}
+    sample(_name, values(2, 3), axis=(1,), keepdims=False, **_dtype)
+    sample(_name, values(2, 3), axis=(0, 1), keepdims=False, **_dtype)
+    sample(_name, values(2, 3), axis=(0,), keepdims=True, **_dtype)
+    sample(_name, values(2, 3, 2), axis=(2, 0), keepdims=False, **_dtype)
+    sample(_name, values(2, 3), axis=(), keepdims=False, **_dtype)
+    sample(_name, values(), axis=(), keepdims=True, **_dtype)
+    sample(_name, values(2, 1, 3), axis=(1,), keepdims=False, **_dtype)
+    sample(_name, values(0, 3), axis=(1,), keepdims=False, **_dtype)
+    sample(_name, values(3, 4, dtype=np.float32), axis=(0,), keepdims=False, **_dtype)
+    sample(_name, values(4, dtype=np.float16), axis=(0,), keepdims=True, **_dtype)
+    sample(_name, SPECIAL, axis=(0,), keepdims=False, smooth=False, **_dtype)
+    sample(_name, SPECIAL[:6].reshape(2, 3), axis=(1,), keepdims=False, smooth=False, **_dtype)
+    sample(_name, integers(2, 3), axis=(1,), keepdims=False, smooth=False, **_dtype)
+for _name in ("sum", "prod"):
+    sample(_name, values(0, 3), axis=(0,), keepdims=True, dtype=None)
+    sample(_name, values(0), axis=(0,), keepdims=False, dtype=None)
+    sample(_name, integers(2, 3, dtype=np.int8), axis=(0,), keepdims=False, dtype=np.dtype("int64"), smooth=False)
+    sample(_name, bools(2, 3), axis=(0, 1), keepdims=False, dtype=np.dtype("int64"), smooth=False)
+    sample(_name, values(5, dtype=np.float32), axis=(0,), keepdims=False, dtype=np.dtype("float64"), smooth=False)
+sample("prod", np.array([2.0, 0.0, 3.0]), axis=(0,), keepdims=False, dtype=None)
+sample("prod", np.array([[2.0, 0.0, 0.0], [1.0, 5.0, 0.0]]), axis=(1,), keepdims=False, dtype=None)
+sample("prod", np.array([[2.0, 0.0], [0.0, 5.0]]), axis=(1, 0), keepdims=True, dtype=None)
+sample("max", np.array([[1.0, 3.0, 3.0], [2.0, 2.0, 2.0]]), axis=(1,), keepdims=False, smooth=False)
+sample("min", bools(2, 3), axis=(0,), keepdims=False, smooth=False)
+for _name in ("argmax", "argmin"):
+    sample(_name, values(2, 3), axis=1)
+    sample(_name, values(2, 3), axis=0)
+    sample(_name, values(3, 1, 2), axis=1)
+    sample(_name, np.array([2, 5, 5, 2]), axis=0)
+    sample(_name, np.array([1.0, NAN, 3.0]), axis=0)
+    sample(_name, bools(4), axis=0)
+    sample(_name, values(0, 3), axis=1)
+for _name in ("cumulative_sum", "cumulative_prod"):
+    sample(_name, values(2, 3), axis=1, dtype=None)
+    sample(_name, values(2, 3), axis=0, dtype=None)
+    sample(_name, values(2, 3, 2), axis=1, dtype=None)
+    sample(_name, values(0, 3), axis=0, dtype=None)
+    sample(_name, values(2, 1), axis=1, dtype=None)
+    sample(_name, np.array([2.0, 0.0, 3.0, 0.0, 5.0]), axis=0, dtype=None)
+    sample(_name, values(4, dtype=np.float32), axis=0, dtype=None)
+    sample(_name, integers(4, dtype=np.int8), axis=0, dtype=np.dtype("int64"), smooth=False)
+    sample(_name, np.array([1.0, INF, 2.0, NAN]), axis=0, dtype=None, smooth=False)
+
+# Index ----------------------------------------------------------------------------------------------------------------
+
+sample("gather", values(4, 3), np.array([2, 0, 2]))
+sample("gather", values(4, 3), np.array([[-1, 0], [1, 1]]))
+sample("gather", values(4, 3), np.array([1, 2]), np.array([0, -1]))
+sample("gather", values(4, 3), np.array([[1], [2]]), np.array([0, 2]))
+sample("gather", values(4, 3), np.array(1))
+sample("gather", values(4), np.array([], np.int64))
+sample("gather", values(0, 3), np.array([], np.int64))
+sample("gather", integers(4, 3), np.array([1, 1], np.int8))
+sample("scatter_add", values(4, 3), values(2, 3), np.array([0, 2]))
+sample("scatter_add", values(4, 3), values(3, 3), np.array([1, 1, -3]))
+sample("scatter_add", values(4), values(), np.array([1, 1]))
+sample("scatter_add", values(4, 3), values(2), np.array([0, 0]), np.array([1, 1]))
+sample("scatter_add", values(4, 3), values(0, 3), np.array([], np.int64))
+sample("scatter_add", integers(4), integers(3), np.array([0, 0, 3]))
+_rows = (P.slice, {"index": (slice(1, None), ...)})
+_back = (P.slice, {"index": (..., slice(None, None, -1))})
+_turn = (P.permute_dims, {"axes": (1, 0)})
+sample("put", values(4, 3), values(3, 3), chain=(_rows,))
+sample("put", values(4, 3), values(4, 3), chain=())
+sample("put", values(4, 3), 2.0, chain=(_rows, _back))
+sample("put", values(4, 3), values(3, 1), chain=(_turn,))
+sample("put", values(4, 3), values(3), chain=(_turn, (P.slice, {"index": (..., 0)})))
+sample("put", values(4, 3), values(2, 3), np.array([0, 2]), chain=())
+sample("put", values(4, 3), values(3, 3), np.array([1, 1, -3]), chain=())
+sample("put", values(4, 3), values(2), np.array([0, 0]), np.array([1, 1]), chain=(_back,))
+sample("put", values(4, 3), values(2, 4), np.array([2, 0]), chain=(_turn,))
+sample("put", values(4), values(), np.array([[0, 1], [1, 3]]), chain=())
+sample("put", integers(4), integers(2), np.array([0, 3]), chain=())
+sample("put", values(0, 3), values(3), chain=())
+sample("place", values(2, 3), shape=(4, 3), index=(slice(1, 3), ...))
+sample("place", values(2), shape=(4, 3), index=(slice(None, None, -2), 1, ...))
+sample("place", values(), shape=(2,), index=(1, ...))
+sample("place", values(0, 3), shape=(2, 3), index=(slice(2, None), ...))
+sample("place", bools(2), shape=(4,), index=(slice(0, 2), ...))
+sample("concat", values(2, 3), values(1, 3), axis=0)
+sample("concat", values(2, 3), values(2, 0), values(2, 2), axis=1)
+sample("concat", values(2), axis=0)
+sample("concat", values(2, dtype=np.float32), integers(2), axis=0, smooth=False)
+sample("concat", bools(2), bools(1), axis=0)
+for _down in (False, True):
+    sample("argsort", values(3, 4), axis=1, descending=_down)
+    sample("argsort", np.array([2, 1, 2, 1, 3]), axis=0, descending=_down)
+    sample("argsort", np.array([[1.0, NAN, -INF, 0.0]]), axis=1, descending=_down)
+    sample("argsort", values(0, 2), axis=0, descending=_down)
+    sample("argsort", bools(4), axis=0, descending=_down)
+
+# Creation -------------------------------------------------------------------------------------------------------------
+
+sample("full", shape=(2, 3), value=2.5, dtype=np.dtype("float32"), device=None)
+sample("full", shape=(), value=True, dtype=np.dtype("bool"), device=None)
+sample("full", shape=(0, 2), value=-3, dtype=np.dtype("int16"), device=None)
+sample("arange", start=2, step=3, count=4, dtype=np.dtype("int64"), device=None)
+sample("arange", start=1.5, step=-0.25, count=3, dtype=np.dtype("float32"), device=None)
+sample("arange", start=0, step=1, count=0, dtype=np.dtype("float64"), device=None)
+
+# Primitives whose tests are elsewhere.
+ELSEWHERE = {
+    "to_device": "tests/devices: its result is on another device",
+    "call": "tests/autodiff/test_custom.py: its gradient rule is the caller's",
+    "random": "tests/test_random.py: its values are not NumPy's",
+    "project": "tests/autodiff/test_reverse.py, with an operation of several results",
+}
