@@ -7,17 +7,17 @@ node, everything that used its value has been passed, so its gradient is complet
 from __future__ import annotations
 
 import weakref
-from collections import deque
 from typing import Any, Callable, Generator, Iterable, NamedTuple, Sequence
 
 from ..core.clock import CLOCK, written_since
-from ..core.emit import emit
+from ..core.emit import emit1
 from ..core.errors import GradError, MutationError
 from ..core.mode import current_mode, switch
 from ..core.node import FREED, Leaf, Node, topological_order
 from ..core.primitive import INDEX, NODE, OUT, REST, P
 from ..core.source import show
-from ..core.tensor import NUMBERS, Tensor, method, new_tensor
+from ..core.tensor import NUMBERS, Tensor, method, new_tensor, wrap
+from ..ops.elementwise import add
 from ..ops.creation import ones_like, zeros
 from ..ops.view import unbroadcast
 
@@ -46,11 +46,13 @@ def walk(
     cotangents: Sequence[Tensor],
     wanted: Iterable[Node] | None = None,
     retain: bool = False,
+    announced: bool = True,
 ) -> Walk:
     """Go back from the roots, yielding each contribution; return the gradients of the leaves (or of `wanted`).
 
     Sending a tensor in answer to a contribution puts it in its place.  Only contributions on a path to a wanted node
-    are computed.  `retain` keeps what the nodes saved, for another walk.
+    are computed.  `retain` keeps what the nodes saved, for another walk; nothing is yielded where nobody would look
+    (`announced=False`).
 
     >>> x = mg.asarray(3.0, requires_grad=True)
     >>> y = x * x
@@ -69,16 +71,16 @@ def walk(
     useful = None if targets is None else _leading_to(targets, order)
     found: dict[Node, Tensor] = {}
     mode = current_mode()
-    recording = mode.grad
+    recording, project = mode.grad, P.project
     for node in reversed(order):
         g = pending.pop(node, None)
         if g is None:
             continue
-        if HOOKS and node in HOOKS:
+        if HOOKS.data and node in HOOKS:
             g = _after_hooks(node, g)
         if (node.op is None) if targets is None else (node in targets):
             found[node] = g.copy() if id(g) in lent or (g.alias is not None and g.alias.base is not None) else g
-        if node.op is P.project:
+        if node.op is project:
             _gather_results(node, g, pending)
             continue
         saved = node.saved
@@ -100,10 +102,15 @@ def walk(
                     value = function(g, *[read(node, slot, True, index) for slot in reads])
             elif not reads:
                 value = function(g)
-            elif only is not None:
-                value = function(g, read(node, only, False))
-            else:
+            elif only is None:
                 value = function(g, *[read(node, slot, False, index) for slot in reads])
+            elif (inputs[only] if only >= 0 else node).__class__ in NUMBERS:
+                value = function(g, inputs[only])
+            else:  # a handle on what was saved, without history: `read`, without the call
+                tensor = new_tensor(Tensor)
+                tensor.data, tensor.device, tensor.alias, tensor._grad = saved[only], node.device, None, None
+                tensor.node, tensor.tracked = None, 0
+                value = function(g, tensor)
             if value is None:
                 continue
             if value is g:
@@ -112,12 +119,13 @@ def walk(
             if data.shape != source.shape:
                 value = unbroadcast(value, source.shape)
             if data.dtype is not source.dtype:
-                value = emit(P.astype, value, dtype=source.dtype)
+                value = emit1(P.astype, value, {"dtype": source.dtype})
             so_far = pending.get(source)
-            replaced = yield _contribution(Contribution, (node, index, g, value, so_far))
-            if replaced is not None:
-                value = replaced
-            pending[source] = value if so_far is None else so_far + value
+            if announced:
+                replaced = yield _contribution(Contribution, (node, index, g, value, so_far))
+                if replaced is not None:
+                    value = replaced
+            pending[source] = value if so_far is None else add(so_far, value)
         if saved is not None and not retain:
             node.saved = FREED
     return found
@@ -135,13 +143,10 @@ def read(node: Node, slot: int, recording: bool, index: int = 0) -> Any:
     source = node if slot == OUT else node.inputs[slot]
     if source.__class__ in NUMBERS:
         return source
-    tensor = new_tensor(Tensor)
-    tensor.data, tensor.device, tensor.alias, tensor._grad = node.saved[slot], node.device, None, None  # type: ignore[index]
+    tensor = wrap(node.saved[slot], node.device)  # type: ignore[index]
     if recording:
         tensor.node = source
         tensor.tracked = 1 if source.plan.rules or source.__class__ is Leaf else 0
-    else:
-        tensor.node, tensor.tracked = None, 0
     return tensor
 
 
@@ -177,8 +182,8 @@ def check_unchanged(node: Node) -> None:
             what = f"the result of {op.name}" if is_result else f"input {op.name_of(i)} of {op.name}"  # type: ignore[union-attr]
             raise MutationError(
                 f"{what}, a tensor of shape {value.shape} that its gradient needs, was changed in place\n"
-                f"  made:    {show(maker.where)}\n"
-                f"  used:    {show(node.where)}\n"
+                + (f"  made:    {show(maker.where)}\n" if maker.where else "")
+                + f"  used:    {show(node.where)}\n"
                 f"  changed: {show(changed)}",
                 hint="x = x + 1 instead of x += 1, or x.copy() before the change",
             )
@@ -201,14 +206,11 @@ def _after_hooks(node: Node, g: Tensor) -> Tensor:
 
 def exhaust(steps: Walk) -> dict[Node, Tensor]:
     """Run a walk to its end and return what it found."""
-    found: dict[Node, Tensor] = {}
-
-    def keep_result() -> Any:
-        nonlocal found
-        found = yield from steps
-
-    deque(keep_result(), maxlen=0)
-    return found
+    try:
+        while True:
+            next(steps)
+    except StopIteration as end:
+        return end.value  # type: ignore[no-any-return]
 
 
 def seeds(outputs: Sequence[Tensor], cotangents: Sequence[Tensor | None], name: str) -> list[Tensor]:
@@ -245,7 +247,7 @@ def backward(tensor: Tensor, gradient: Tensor | None = None, retain_graph: bool 
     """
     with switch(grad=False):
         start = seeds([tensor], [gradient], "backward")
-        found = exhaust(walk([tensor.node], start, retain=retain_graph))
+        found = exhaust(walk([tensor.node], start, retain=retain_graph, announced=False))
         for node, g in found.items():
             leaf = node.tensor()  # type: ignore[attr-defined]
             if leaf is not None:
@@ -280,7 +282,7 @@ def gradients(
     with switch(grad=create_graph):
         start = seeds(outs, given, "gradients")
         retain = create_graph if retain_graph is None else retain_graph
-        found = exhaust(walk([o.node for o in outs], start, [t.node for t in ins], retain))
+        found = exhaust(walk([o.node for o in outs], start, [t.node for t in ins], retain, announced=False))
     result = [found.get(t.node) for t in ins]
     for i, g in enumerate(result):
         if g is None and not allow_unused:

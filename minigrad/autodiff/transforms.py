@@ -123,7 +123,7 @@ def _pull_back(
         return [None] * len(inputs)
     with switch(grad=record):
         start = seeds(outputs, cotangents, name)
-        found = exhaust(walk([o.node for o in outputs], start, wanted, retain=record or retain))
+        found = exhaust(walk([o.node for o in outputs], start, wanted, record or retain, announced=False))
     gradients = [found.get(t.node) if t.tracked else None for t in inputs]
     for i, (t, g) in enumerate(zip(inputs, gradients)):
         if g is None and t.tracked and not allow_unused:

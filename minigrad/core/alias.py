@@ -14,7 +14,7 @@ import weakref
 from typing import Any
 
 from .clock import buffer_of, mark_written
-from .emit import common_device, described, emit, emit2
+from .emit import common_device, described, emit, emit1
 from .errors import DtypeError, MinigradError, MutationError, ShapeError
 from .mode import current_mode
 from .primitive import P, Primitive
@@ -109,7 +109,7 @@ def update(tensor: Tensor, op: Primitive, operand: Any) -> Tensor:
             raise _write_error(tensor, operand, error) from error
         mark_written(data)
         return tensor
-    value = emit2(op, tensor, operand)
+    value = emit(op, tensor, operand)
     _check_fit(op, tensor, operand, value)
     alias = alias_of(tensor)
     if alias.chain:
@@ -224,7 +224,7 @@ def _adopt(base: Tensor, value: Tensor) -> None:
 def emit_view(op: Primitive, source: Tensor, **attrs: Any) -> Tensor:
     """Apply a view primitive: the result looks at the memory of `source`, and is noted as doing so."""
     source.alias or alias_of(source)
-    out: Tensor = emit(op, source, **attrs)
+    out: Tensor = emit1(op, source, attrs)
     if op is P.reshape and out.data.__class__ is out.device.ndarray and buffer_of(out.data) is not buffer_of(source.data):
         return out  # NumPy had to copy: the elements are not evenly spaced
     return linked_view(out, source, (op, attrs))

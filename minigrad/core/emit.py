@@ -2,13 +2,13 @@
 
 `emit` asks the current mode's interpreter to *manifest* the node.  Eager mode computes its value at once; others record
 it for later, carry a batch dimension through, or carry a derivative along.  That is the whole difference between them.
-`emit1` and `emit2` are the same door for the commonest case, float32 operands in eager mode, without the loops.
+`emit1` and `binary` are the same door for the commonest cases in eager mode, without the loops.
 """
 
 from __future__ import annotations
 
 import sys
-from typing import Any, Sequence
+from typing import Any, Callable, Sequence
 
 from .clock import CLOCK
 from .dtypes import float32
@@ -16,12 +16,13 @@ from .errors import ConversionError, DeviceError, DtypeError, MinigradError
 from .mode import Mode, current_mode
 from .node import Constant, Node, next_serial
 from .primitive import P, Plan, Primitive
-from .source import LIBRARY, in_library
+from .source import LIBRARY, caller, in_library, show
 from .tensor import NUMBERS, Tensor, as_tensor, default_device, new_tensor, wrap
 
 LARGE = 1 << 15  # elements from which a device may find memory for the result itself
 _getframe = sys._getframe
 _new_node = Node.__new__
+NO_ATTRS: dict[str, Any] = {}
 
 
 def emit(op: Primitive, *inputs: Any, **attrs: Any) -> Any:
@@ -38,7 +39,8 @@ class Interpreter:
         inputs = [
             x if x.__class__ in NUMBERS else self.lift(x if x.__class__ is Tensor else as_tensor(x, device)) for x in inputs
         ]
-        inputs = promoted(op, inputs, attrs, device)
+        if op.casting:
+            inputs = promoted(op, inputs, attrs, device)
         values = [x.data if x.__class__ is Tensor else x for x in inputs]
         try:
             data = self.compute(op, values, attrs, device)
@@ -84,18 +86,18 @@ class Eager(Interpreter):
 EAGER = Eager()
 
 
-def emit1(op: Primitive, a: Any) -> Any:
-    """`emit(op, a)`, quickly."""
+def emit1(op: Primitive, a: Any, attrs: dict[str, Any] = NO_ATTRS) -> Any:
+    """`emit(op, a, **attrs)`, quickly."""
     mode = current_mode()
     if mode.interpreter is not None or a.__class__ is not Tensor:
-        return emit(op, a)
+        return emit(op, a, **attrs)
     x, device = a.data, a.device
-    if x.dtype is not float32 or x.size >= LARGE:
-        return emit(op, a)
+    if op.casting and x.dtype is not float32 or x.size >= LARGE and op.kind == "elementwise":
+        return emit(op, a, **attrs)
     try:
-        data = device.kernels[op.name](x)
+        data = device.kernels[op.name](x, **attrs)
     except Exception as error:
-        raise explained(op, (a,), NO_ATTRS, error) from error
+        raise explained(op, (a,), attrs, error) from error
     if data.__class__ is not device.ndarray:
         data = device.asarray(data)
     out = new_tensor(Tensor)
@@ -104,69 +106,77 @@ def emit1(op: Primitive, a: Any) -> Any:
         plan = op.plans.get(0b11) or op.plan(1, 1)
         keep = plan.keep
         saved = None if keep is None else [x if keep[0] else None, data if keep[1] else None]
-        out.node = record(op, (a.node,), NO_ATTRS, plan, saved, data, mode, device)
+        out.node = record(op, (a.node,), attrs, plan, saved, data, mode, device)
         out.tracked = 1 if plan.rules else 0
+    elif mode.keep:
+        return emit(op, a, **attrs)
     else:
         out.node, out.tracked = None, 0
     return out
 
 
-def emit2(op: Primitive, a: Any, b: Any) -> Any:
-    """`emit(op, a, b)`, quickly."""
-    mode = current_mode()
-    if mode.interpreter is not None:
-        return emit(op, a, b)
-    if a.__class__ is Tensor:
-        x, device, mask = a.data, a.device, a.tracked
-        if x.dtype is not float32 or x.size >= LARGE:
-            return emit(op, a, b)
-        if b.__class__ is Tensor:
-            y = b.data
-            if y.dtype is not float32 or b.device is not device or y.size >= LARGE:
-                return emit(op, a, b)
-            if b.tracked:
-                mask += 2
-        elif b.__class__ in NUMBERS:
-            y = device.weak.get(b)
-            if y is None:
-                y = device.weak_number(b)
+def binary(op: Primitive) -> Callable[[Any, Any], Any]:
+    """`emit(op, a, b)`, quickly: the door made for one operation of two operands."""
+    name = op.name
+
+    def apply(x: Any, y: Any) -> Any:
+        mode = current_mode()
+        if mode.interpreter is not None:
+            return emit(op, x, y)
+        if x.__class__ is Tensor:
+            a, device, mask = x.data, x.device, x.tracked
+            if a.dtype is not float32 or a.size >= LARGE:
+                return emit(op, x, y)
+            kind = a.__class__
+            if y.__class__ is Tensor:
+                b = y.data
+                if b.dtype is not float32 or y.device is not device:
+                    return emit(op, x, y)
+                if y.tracked:
+                    mask += 2
+            elif y.__class__ in NUMBERS:
+                b = device.weak.get(y)
+                if b is None:
+                    b = device.weak_number(y)
+            else:
+                return emit(op, x, y)
+        elif y.__class__ is Tensor and x.__class__ in NUMBERS:
+            b, device, mask = y.data, y.device, y.tracked * 2
+            if b.dtype is not float32 or b.size >= LARGE:
+                return emit(op, x, y)
+            kind = b.__class__
+            a = device.weak.get(x)
+            if a is None:
+                a = device.weak_number(x)
         else:
-            return emit(op, a, b)
-    elif b.__class__ is Tensor and a.__class__ in NUMBERS:
-        y, device, mask = b.data, b.device, b.tracked * 2
-        if y.dtype is not float32 or y.size >= LARGE:
-            return emit(op, a, b)
-        x = device.weak.get(a)
-        if x is None:
-            x = device.weak_number(a)
-    else:
-        return emit(op, a, b)
-    try:
-        data = device.kernels[op.name](x, y)
-    except Exception as error:
-        raise explained(op, (a, b), NO_ATTRS, error) from error
-    if data.__class__ is not device.ndarray:
-        data = device.asarray(data)
-    out = new_tensor(Tensor)
-    out.data, out.device, out._grad, out.alias = data, device, None, None
-    if mask and mode.grad:
-        plan = op.plans.get(mask | 0b100) or op.plan(mask, 2)
-        keep = plan.keep
-        saved = None
-        if keep is not None:
-            saved = [x if keep[0] else None, y if keep[1] else None, data if keep[2] else None]
-        nodes = (
-            (a.node or constant(a)) if a.__class__ is Tensor else a,
-            (b.node or constant(b)) if b.__class__ is Tensor else b,
-        )
-        out.node = record(op, nodes, NO_ATTRS, plan, saved, data, mode, device)
-        out.tracked = 1 if plan.rules else 0
-    else:
-        out.node, out.tracked = None, 0
-    return out
+            return emit(op, x, y)
+        try:
+            data = device.kernels[name](a, b)
+        except Exception as error:
+            raise explained(op, (x, y), NO_ATTRS, error) from error
+        if data.__class__ is not kind:
+            data = device.asarray(data)
+        out = new_tensor(Tensor)
+        out.data, out.device, out._grad, out.alias = data, device, None, None
+        if mask and mode.grad:
+            plan = op.plans.get(mask | 0b100) or op.plan(mask, 2)
+            keep = plan.keep
+            saved = None
+            if keep is not None:
+                saved = [a if keep[0] else None, b if keep[1] else None, data if keep[2] else None]
+            nodes = (
+                (x.node or constant(x)) if x.__class__ is Tensor else x,
+                (y.node or constant(y)) if y.__class__ is Tensor else y,
+            )
+            out.node = record(op, nodes, NO_ATTRS, plan, saved, data, mode, device)
+            out.tracked = 1 if plan.rules else 0
+        elif mode.keep:
+            return emit(op, x, y)
+        else:
+            out.node, out.tracked = None, 0
+        return out
 
-
-NO_ATTRS: dict[str, Any] = {}
+    return apply
 
 
 def record(
@@ -184,7 +194,7 @@ def record(
     node.op, node.inputs, node.attrs, node.plan, node.saved = op, inputs, attrs, plan, saved
     node.shape, node.dtype, node.device, node.mode = data.shape, data.dtype, device, mode
     node.time, node.serial = CLOCK.now, next_serial()
-    frame = _getframe(3)  # past the door and the operation: mostly the caller's own code already
+    frame = _getframe(2)  # past the door: mostly the caller's own code already
     code = frame.f_code
     while LIBRARY.get(code.co_filename, True) and in_library(code.co_filename) and frame.f_back is not None:
         frame = frame.f_back
@@ -204,7 +214,7 @@ def record_any(
     device: Any,
 ) -> Node:
     """`record` for any number of inputs: bit i of `mask` says that gradients flow to input i."""
-    plan = op.plan(mask, len(inputs))
+    plan = op.plan(mask if data.__class__ is Results or data.dtype.kind == "f" else 0, len(inputs))  # no gradient flows through integers
     saved = plan.keep and [v if k else None for v, k in zip((*values, data), plan.keep)]
     nodes = tuple([x.node or constant(x) if x.__class__ is Tensor else x for x in inputs])
     return record(op, nodes, attrs, plan, saved, data, mode, device)
@@ -250,7 +260,7 @@ def several(
 
 
 def common_device(op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
-    """The device that all the inputs are on; where there are none, the one that the attributes say."""
+    """Where the result will be: on the device that the attributes say, else on the one that all the inputs are on."""
     device = None
     for x in inputs:
         if x.__class__ is Tensor:
@@ -262,8 +272,9 @@ def common_device(op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any]) -
                     expect="all inputs on one device: nothing is copied between devices behind your back",
                     actual=described(op, inputs),
                     hint=f'x.to("{device}") or x.to("{x.device}")',
+                    line=show(caller()),
                 )
-    return device or attrs.get("device") or default_device()
+    return attrs.get("device") or device or default_device()
 
 
 def promoted(op: Primitive, inputs: list[Any], attrs: dict[str, Any], device: Any) -> list[Any]:

@@ -54,6 +54,7 @@ class Primitive:
     rules: dict[str, Callable[..., Any]] = field(default_factory=dict)  # input name -> gradient rule
     promotes: tuple[str, ...] | None = None  # inputs that are cast to a common dtype; None: all of them
     domain: str = "any"  # what they are cast to at least: any or float
+    accepts: str = "biuf"  # the kinds of dtype that it has a meaning for
     linear: tuple[str, ...] = ()  # inputs in which it is linear, taken together: the operation is its own derivative
     expr: str | None = None  # elementwise: the scalar expression that kernels are generated from
     cost: float = 0.25  # elementwise: what computing one element costs, in bytes of memory traffic
@@ -62,10 +63,12 @@ class Primitive:
     batch: Callable[..., Any] | None = None  # how vmap moves a leading dimension through; None: by kind
     jvp: Callable[..., Any] | None = None  # a forward-mode rule, where deriving one would waste work
     effect: str | None = None  # what it does besides computing its result; such a node is never dead
+    casting: bool = field(init=False, default=True)  # whether any input may have to be cast
     plans: dict[int, Plan] = field(default_factory=dict, repr=False)
     casts: dict[tuple[Any, ...], Any] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "casting", self.promotes != ())
         unknown = set(self.rules) - {name.lstrip("*") for name in self.inputs}
         if unknown:
             raise ValueError(f"{self.name} has no input {', '.join(sorted(unknown))}")
@@ -124,6 +127,12 @@ class Primitive:
         if not any(self.is_promoted(i) for i in range(len(inputs))):
             return None
         common = dtypes.result_type(*[x for i, x in enumerate(inputs) if self.is_promoted(i)])
+        if common.kind not in self.accepts:
+            raise DtypeError(
+                f"{self.name} has no meaning for {common}",
+                expect=", ".join(dtypes.KIND_NAMES[kind] for kind in self.accepts),
+                actual=", ".join(f"{self.name_of(i)} {getattr(x, 'dtype', x)}" for i, x in enumerate(inputs)),
+            )
         if self.domain == "float" and common.kind != "f":
             common = dtypes.default_float
         return common

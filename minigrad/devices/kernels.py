@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
+import numpy as np
+
 from .philox import random_kernel
+from .special import erf_kernel
 
 Kernel = Callable[..., Any]
 
 # Primitives that are one function of the array library under another name or the same.
 SAME = {
-    "power": "power", "round": "rint", "abs": "absolute", "divide": "true_divide", "atan2": "arctan2",
+    "power": "power", "abs": "absolute", "divide": "true_divide", "atan2": "arctan2",
     "bitwise_invert": "invert", "bitwise_left_shift": "left_shift", "bitwise_right_shift": "right_shift",
 } | {
     name: name
     for name in (
         "add", "subtract", "multiply", "negative", "floor_divide", "remainder", "maximum", "minimum", "exp", "expm1",
-        "log", "log1p", "sqrt", "sin", "cos", "tanh", "floor", "less", "less_equal", "equal", "bitwise_and",
+        "log", "log1p", "sqrt", "sin", "cos", "tanh", "less", "less_equal", "equal", "bitwise_and",
         "bitwise_or", "bitwise_xor", "matmul",
     )
 }  # fmt: skip
@@ -36,6 +39,14 @@ def kernel_table(xp: Any) -> dict[str, Kernel]:
             return x.astype(dtype)
         xp.copyto(out, x, casting="unsafe")
         return out
+
+    def rounding(function: Kernel) -> Kernel:
+        def apply(x: Any, out: Any = None) -> Any:
+            return function(x, out) if x.dtype.kind == "f" else astype(x, x.dtype, out)  # NumPy may make them floats
+
+        return apply
+
+    table["floor"], table["round"] = rounding(xp.floor), rounding(xp.rint)
 
     @kernel
     def where(condition: Any, x: Any, y: Any, out: Any = None) -> Any:
@@ -91,7 +102,11 @@ def kernel_table(xp: Any) -> dict[str, Kernel]:
 
     @kernel
     def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
-        return xp.broadcast_to(x, shape)
+        if x.ndim or xp is not np:
+            return xp.broadcast_to(x, shape)
+        out = np.ndarray(shape, x.dtype, x, 0, (0,) * len(shape))  # a third of the price, for the seed of a sum
+        out.flags.writeable = False
+        return out
 
     @kernel
     def slice(x: Any, index: tuple[Any, ...]) -> Any:
@@ -146,13 +161,20 @@ def kernel_table(xp: Any) -> dict[str, Kernel]:
 
     @kernel
     def full(shape: tuple[int, ...], value: Any, dtype: Any, device: Any) -> Any:
-        return xp.full(shape, value, dtype)
+        out = xp.empty(shape, dtype)
+        out.fill(value)
+        return out
 
     @kernel
     def arange(start: Any, step: Any, count: int, dtype: Any, device: Any) -> Any:
         return (start + xp.arange(count) * step).astype(dtype)
 
     table["random"] = random_kernel(xp)
+    table["erf"] = erf_kernel(xp)
+    @kernel
+    def to_device(x: Any, source: Any, device: Any) -> Any:
+        return device.receive(x, source)
+
     @kernel
     def project(x: tuple[Any, ...], index: int) -> Any:
         return x[index]

@@ -162,7 +162,8 @@ def full_like(x: Tensor, value: Any, dtype: Any = None, device: Any = None) -> T
     >>> mg.full_like(mg.ones(2), 3).tolist()
     [3.0, 3.0]
     """
-    return full(x.shape, value, x.dtype if dtype is None else dtype, x.device if device is None else device)
+    made = x.dtype if dtype is None else dtypes.as_dtype(dtype)
+    return emit(P.full, shape=x.shape, value=value, dtype=made, device=x.device if device is None else as_device(device))
 
 
 def zeros_like(x: Tensor, dtype: Any = None, device: Any = None) -> Tensor:

@@ -6,14 +6,11 @@ import builtins
 from functools import wraps
 from typing import Any, Callable, Sequence, TypeVar
 
-from ..core import dtypes
-from ..core.emit import emit, emit1, emit2
-from ..core.errors import AxisError, DtypeError, ShapeError
+from ..core.emit import binary, emit, emit1
+from ..core.errors import AxisError, ShapeError
 from ..core.primitive import P, Primitive
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-KIND_NAMES = {"b": "bool", "i": "integers", "u": "unsigned integers", "f": "floats"}
 
 
 def elementwise(
@@ -40,20 +37,17 @@ def elementwise(
         inputs = function.__code__.co_varnames[: function.__code__.co_argcount]
         op = P.declare(
             Primitive(
-                name, "elementwise", inputs, _elementwise_infer(name, inputs, accepts, promotes, domain, result),
-                rules=rules, promotes=promotes, domain=domain, linear=linear,
+                name, "elementwise", inputs, _elementwise_infer(name, result),
+                rules=rules, promotes=promotes, domain=domain, accepts=accepts, linear=linear,
                 expr=expr, cost=cost, formula=formula, local=local or {},
             )
         )  # fmt: skip
-        if len(inputs) == 1:
+        if len(inputs) == 2:
+            apply = binary(op)
+        elif len(inputs) == 1:
 
             def apply(x: Any) -> Any:
                 return emit1(op, x)
-
-        elif len(inputs) == 2:
-
-            def apply(x: Any, y: Any) -> Any:  # type: ignore[misc]
-                return emit2(op, x, y)
 
         else:
 
@@ -65,22 +59,10 @@ def elementwise(
     return declare
 
 
-def _elementwise_infer(
-    name: str, inputs: tuple[str, ...], accepts: str, promotes: tuple[str, ...] | None, domain: str, result: Any
-) -> Any:
+def _elementwise_infer(name: str, result: Any) -> Any:
     def infer(*operands: Any) -> tuple[tuple[int, ...], Any]:
-        typed = [x for n, x in zip(inputs, operands) if promotes is None or n in promotes]
-        dtype = dtypes.result_type(*[x if isinstance(x, (int, float)) else x.dtype for x in typed])
-        if dtype.kind not in accepts:
-            raise DtypeError(
-                f"{name} has no meaning for {dtype}",
-                expect=", ".join(KIND_NAMES[k] for k in accepts),
-                actual=", ".join(f"{n} {getattr(x, 'dtype', x)}" for n, x in zip(inputs, operands)),
-            )
-        if domain == "float" and dtype.kind != "f":
-            dtype = dtypes.default_float
-        shapes = [x.shape for x in operands if hasattr(x, "shape")]
-        return broadcast_shapes(name, shapes), result or dtype
+        dtype = P[name].common_dtype(operands)
+        return broadcast_shapes(name, [x.shape for x in operands if hasattr(x, "shape")]), result or dtype
 
     return infer
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..core import dtypes
 from ..core.alias import update
-from ..core.emit import emit
+from ..core.emit import emit1
 from ..core.primitive import P, Primitive
 from ..core.tensor import NUMBERS, Tensor, as_tensor, method
 from .declare import elementwise
@@ -393,7 +393,7 @@ def where(condition: Any, x: Any, y: Any) -> Tensor:
 P.declare(
     Primitive(
         "astype", "elementwise", ("x",), lambda x, dtype: (x.shape, dtype), promotes=(), linear=("x",),
-        rules={"x": lambda g, node: emit(P.astype, g, dtype=node.inputs[0].dtype)},
+        rules={"x": lambda g, node: emit1(P.astype, g, {"dtype": node.inputs[0].dtype})},
         expr="(dtype)x", formula="x", local={"x": "1"},
     )
 )  # fmt: skip
@@ -410,7 +410,9 @@ def astype(x: Tensor, dtype: Any, copy: bool = True) -> Tensor:
     x = as_tensor(x)
     if not copy and x.dtype is dtype:
         return x
-    return emit(P.astype, x, dtype=dtype)
+    if dtype.kind != "f":
+        return emit(P.astype, x, dtype=dtype)  # through which no gradient flows, which emit1 takes no time to find out
+    return emit1(P.astype, x, {"dtype": dtype})
 
 
 @method
@@ -423,7 +425,7 @@ def copy(x: Tensor) -> Tensor:
     >>> x.tolist()
     [1.0]
     """
-    return emit(P.astype, x, dtype=x.dtype)
+    return emit1(P.astype, x, {"dtype": x.dtype})
 
 
 # Composed from these ------------------------------------------------------------------------------------------------

@@ -7,7 +7,8 @@ import math
 from typing import Any
 
 from ..core import dtypes
-from ..core.emit import emit
+from ..core.alias import emit_view
+from ..core.emit import emit1
 from ..core.errors import ConversionError, DtypeError
 from ..core.primitive import P, Primitive
 from ..core.tensor import NUMBERS, Tensor, as_tensor, method
@@ -51,13 +52,13 @@ def spread(g: Tensor, node: Any) -> Tensor:
     axes = node.attrs["axis"]
     if not node.attrs["keepdims"] and len(axes) < len(shape):
         g = reshape(g, reduced_shape(shape, axes, True))
-    return broadcast_to(g, shape)
+    return emit_view(P.broadcast_to, g, shape=shape)
 
 
 def _of_extreme(g: Any, out: Any, x: Any, node: Any) -> Any:
     """The gradient goes to the extreme element; equal ones share it."""
     hit = astype(equal(x, spread(out, node)), g.dtype)
-    count = emit(P.sum, hit, axis=node.attrs["axis"], keepdims=node.attrs["keepdims"], dtype=None)
+    count = emit1(P.sum, hit, {**node.attrs, "dtype": None})
     return hit * spread(g / count, node)
 
 
@@ -83,10 +84,12 @@ def product_of_others(x: Tensor) -> Tensor:
     from .index import concat
     from .view import flip
 
+    if not x.shape[-1]:
+        return x
     one = broadcast_to(as_tensor(1.0, x.device).astype(x.dtype), (*x.shape[:-1], 1))
     last = x.ndim - 1
-    ahead = emit(P.cumulative_prod, concat([one, x[..., :-1]], axis=-1), axis=last, dtype=None)
-    behind = emit(P.cumulative_prod, concat([one, flip(x[..., 1:], axis=-1)], axis=-1), axis=last, dtype=None)
+    ahead = emit1(P.cumulative_prod, concat([one, x[..., :-1]], axis=-1), {"axis": last, "dtype": None})
+    behind = emit1(P.cumulative_prod, concat([one, flip(x[..., 1:], axis=-1)], axis=-1), {"axis": last, "dtype": None})
     return ahead * flip(behind, axis=-1)
 
 
@@ -94,7 +97,7 @@ def _of_cumulative_sum(g: Any, node: Any) -> Any:
     from .view import flip
 
     axis = node.attrs["axis"]
-    return flip(emit(P.cumulative_sum, flip(g, axis=axis), axis=axis, dtype=None), axis=axis)
+    return flip(emit1(P.cumulative_sum, flip(g, axis=axis), {"axis": axis, "dtype": None}), axis=axis)
 
 
 def _of_cumulative_prod(g: Any, x: Any, node: Any) -> Any:
@@ -109,7 +112,7 @@ def _of_cumulative_prod(g: Any, x: Any, node: Any) -> Any:
 
     own = eye(n, dtype=dtypes.bool, device=x.device)
     without = where(own, 1.0, reshape(lined, (*lined.shape[:-1], 1, n)))  # row j: x without element j
-    partial = emit(P.cumulative_prod, without, axis=without.ndim - 1, dtype=None)  # [j, i]
+    partial = emit1(P.cumulative_prod, without, {"axis": without.ndim - 1, "dtype": None})  # [j, i]
     from_j = tril(broadcast_to(as_tensor(1.0, x.device).astype(x.dtype), (n, n))).T  # result i reads x[j] if j <= i
     total = sum(partial * from_j * reshape(lined_g, (*lined.shape[:-1], 1, n)), axis=-1)
     return total.permute_dims(sorted(range(x.ndim), key=order.__getitem__))
@@ -152,7 +155,7 @@ def sum(x: Tensor, axis: Axis = None, dtype: Any = None, keepdims: bool = False)
     [4.0, 6.0]
     """
     x = as_tensor(x)
-    return emit(P.sum, x, axis=normal_axes("sum", axis, x.ndim), keepdims=keepdims, dtype=_total_dtype(x, dtype))
+    return emit1(P.sum, x, {"axis": normal_axes("sum", axis, x.ndim), "keepdims": keepdims, "dtype": _total_dtype(x, dtype)})
 
 
 @method
@@ -163,7 +166,7 @@ def prod(x: Tensor, axis: Axis = None, dtype: Any = None, keepdims: bool = False
     24.0
     """
     x = as_tensor(x)
-    return emit(P.prod, x, axis=normal_axes("prod", axis, x.ndim), keepdims=keepdims, dtype=_total_dtype(x, dtype))
+    return emit1(P.prod, x, {"axis": normal_axes("prod", axis, x.ndim), "keepdims": keepdims, "dtype": _total_dtype(x, dtype)})
 
 
 @method
@@ -174,7 +177,7 @@ def max(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:  # noqa
     [5.0, 7.0]
     """
     x = as_tensor(x)
-    return emit(P.max, x, axis=normal_axes("max", axis, x.ndim), keepdims=keepdims)
+    return emit1(P.max, x, {"axis": normal_axes("max", axis, x.ndim), "keepdims": keepdims})
 
 
 @method
@@ -185,7 +188,7 @@ def min(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:  # noqa
     1.0
     """
     x = as_tensor(x)
-    return emit(P.min, x, axis=normal_axes("min", axis, x.ndim), keepdims=keepdims)
+    return emit1(P.min, x, {"axis": normal_axes("min", axis, x.ndim), "keepdims": keepdims})
 
 
 @method
@@ -197,7 +200,7 @@ def mean(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """
     x = _as_float("mean", x)
     axes = normal_axes("mean", axis, x.ndim)
-    total = emit(P.sum, x, axis=axes, keepdims=keepdims, dtype=None)
+    total = emit1(P.sum, x, {"axis": axes, "keepdims": keepdims, "dtype": None})
     return total / math.prod([x.shape[a] for a in axes])
 
 
@@ -211,7 +214,7 @@ def var(x: Tensor, axis: Axis = None, correction: float = 0.0, keepdims: bool = 
     x = _as_float("var", x)
     axes = normal_axes("var", axis, x.ndim)
     off = x - mean(x, axes, keepdims=True)
-    total = emit(P.sum, multiply(off, off), axis=axes, keepdims=keepdims, dtype=None)
+    total = emit1(P.sum, multiply(off, off), {"axis": axes, "keepdims": keepdims, "dtype": None})
     count = math.prod([x.shape[a] for a in axes]) - correction
     return total / count if count > 0 else total * math.nan
 
@@ -256,10 +259,10 @@ def argmin(x: Tensor, axis: int | None = None, keepdims: bool = False) -> Tensor
 def _position(op: Primitive, x: Any, axis: int | None, keepdims: bool) -> Tensor:
     x = as_tensor(x)
     if axis is None:
-        out = emit(op, reshape(x, (-1,)), axis=0)
+        out = emit1(op, reshape(x, (-1,)), {"axis": 0})
         return reshape(out, (1,) * x.ndim) if keepdims else out
     place = normal_axis(op.name, axis, x.ndim)
-    out = emit(op, x, axis=place)
+    out = emit1(op, x, {"axis": place})
     return reshape(out, reduced_shape(x.shape, (place,), True)) if keepdims else out
 
 
@@ -291,7 +294,7 @@ def count_nonzero(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tenso
     """
     x = as_tensor(x)
     hit = x if x.dtype is dtypes.bool else not_equal(x, 0)
-    return emit(P.sum, hit, axis=normal_axes("count_nonzero", axis, x.ndim), keepdims=keepdims, dtype=dtypes.default_int)
+    return emit1(P.sum, hit, {"axis": normal_axes("count_nonzero", axis, x.ndim), "keepdims": keepdims, "dtype": dtypes.default_int})
 
 
 @method
@@ -322,7 +325,7 @@ def _running(op: Primitive, x: Any, axis: int | None, dtype: Any, include_initia
             raise ConversionError(f"{op.name}: say along which axis, of the {x.ndim} that shape {x.shape} has")
         axis = 0
     place = normal_axis(op.name, axis, x.ndim)
-    out = emit(op, x, axis=place, dtype=_total_dtype(x, dtype))
+    out = emit1(op, x, {"axis": place, "dtype": _total_dtype(x, dtype)})
     if include_initial:
         shape = tuple([1 if i == place else s for i, s in enumerate(x.shape)])
         out = concat([broadcast_to(as_tensor(first, x.device).astype(out.dtype), shape), out], axis=place)

@@ -12,7 +12,7 @@ from typing import Any, Sequence
 import numpy as np
 
 from ..core.alias import emit_view
-from ..core.emit import emit
+from ..core.emit import emit, emit1
 from ..core.errors import AxisError, IndexingError, ShapeError
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, method
@@ -47,25 +47,26 @@ def _infer_slice(x: Any, index: tuple[Any, ...]) -> Any:
 
 P.declare(
     Primitive(
-        "reshape", "view", ("x",), lambda x, shape: (shape, x.dtype), linear=("x",), formula=r"\operatorname{reshape} x",
+        "reshape", "view", ("x",), lambda x, shape: (shape, x.dtype), promotes=(), linear=("x",),
+        formula=r"\operatorname{reshape} x",
         rules={"x": lambda g, node: reshape(g, node.inputs[0].shape)},
     )
 )  # fmt: skip
 P.declare(
     Primitive(
-        "permute_dims", "view", ("x",), lambda x, axes: (tuple(x.shape[a] for a in axes), x.dtype), linear=("x",),
+        "permute_dims", "view", ("x",), lambda x, axes: (tuple(x.shape[a] for a in axes), x.dtype), promotes=(), linear=("x",),
         formula=r"x^{\mathsf T}", rules={"x": lambda g, node: permute_dims(g, inverse(node.attrs["axes"]))},
     )
 )  # fmt: skip
 P.declare(
     Primitive(
-        "broadcast_to", "view", ("x",), lambda x, shape: (shape, x.dtype), linear=("x",),
+        "broadcast_to", "view", ("x",), lambda x, shape: (shape, x.dtype), promotes=(), linear=("x",),
         formula=r"\operatorname{broadcast} x", rules={"x": lambda g, node: unbroadcast(g, node.inputs[0].shape)},
     )
 )  # fmt: skip
 P.declare(
     Primitive(
-        "slice", "view", ("x",), _infer_slice, linear=("x",),
+        "slice", "view", ("x",), _infer_slice, promotes=(), linear=("x",),
         formula=r"x[\dots]",
         rules={"x": lambda g, node: emit(P.place, g, shape=node.inputs[0].shape, index=node.attrs["index"])},
     )
@@ -83,7 +84,7 @@ def unbroadcast(g: Tensor, shape: tuple[int, ...]) -> Tensor:
     axes = tuple(range(extra)) + stretched
     if not axes:
         return g
-    total = emit(P.sum, g, axis=axes, keepdims=False, dtype=None)
+    total = emit1(P.sum, g, {"axis": axes, "keepdims": False, "dtype": None})
     return reshape(total, shape) if stretched else total
 
 
