@@ -77,12 +77,17 @@ def detach(tensor: Tensor) -> Tensor:
 def assign(tensor: Tensor, value: Any, chain: tuple[Step, ...] = (), indices: tuple[Any, ...] = (), raw: Any = None) -> None:
     """`tensor[index] = value`, the index being a chain of views and then integer arrays for the leading dimensions.
 
-    `raw` is the same index as NumPy takes it, for the case that the buffer itself can be written.
+    `raw` is the same index as NumPy takes it, if it does: a shorter way where the buffer itself can be written.
     """
     history = writable(tensor, value)
     if history is None:
         try:
-            tensor.data[raw] = value.data if value.__class__ is Tensor else value
+            new = value.data if value.__class__ is Tensor else value
+            if raw is None:
+                data = tensor.data
+                tensor.device.kernels["put"](data, new, *[i.data for i in indices], chain=chain, out=data)
+            else:
+                tensor.data[raw] = new
         except (ValueError, TypeError, OverflowError) as error:
             raise _write_error(tensor, value, error) from error
         mark_written(tensor.data)

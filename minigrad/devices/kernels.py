@@ -125,8 +125,9 @@ def kernel_table(xp: Any) -> dict[str, Kernel]:
         return out
 
     @kernel
-    def put(base: Any, value: Any, *indices: Any, chain: Any) -> Any:
-        out = base.copy(order="C")
+    def put(base: Any, value: Any, *indices: Any, chain: Any, out: Any = None) -> Any:
+        if out is None:
+            out = base.copy(order="C")
         target = out
         for op, attrs in chain:
             target = table[op.name](target, **attrs)

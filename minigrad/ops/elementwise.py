@@ -10,7 +10,7 @@ from typing import Any
 
 from ..core import dtypes
 from ..core.alias import update
-from ..core.emit import emit1
+from ..core.emit import emit, emit1
 from ..core.primitive import P, Primitive
 from ..core.tensor import NUMBERS, Tensor, as_tensor, method
 from .declare import elementwise
