@@ -13,20 +13,20 @@ from ..core.emit import Interpreter, emit
 from ..core.errors import ConversionError, ShapeError, TraceError
 from ..core.mode import current_mode, switch
 from ..core.primitive import P, Primitive
-from ..core.tensor import NUMBERS, Tensor, wrap
+from ..core.tensor import NUMBERS, StandIn, Tensor, wrap
 from ..core.tree import flatten
 from ..ops.creation import arange
 from ..ops.declare import normal_axis
 from ..ops.view import broadcast_to, moveaxis, reshape
 
 
-class Batched:
+class Batched(StandIn):
     """The data of a tensor inside `vmap`: a tensor outside, whose first dimension counts the examples.
 
     `value` is the same for all of them where `many` is False.
     """
 
-    __slots__ = ("__weakref__", "dtype", "many", "owner", "shape", "value")
+    __slots__ = ("dtype", "many", "owner", "shape", "value")
 
     def __init__(self, owner: Vectorised, value: Tensor, many: bool) -> None:
         self.owner, self.value, self.many = owner, value, many
@@ -34,7 +34,7 @@ class Batched:
         self.dtype = value.dtype
 
     @property
-    def no_value(self) -> str:
+    def no_value(self) -> str:  # type: ignore[override]
         return f"inside vmap, which stands for {self.owner.size} values at once"
 
     def detached(self) -> Batched:

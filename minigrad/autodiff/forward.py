@@ -14,17 +14,17 @@ from ..core.emit import Interpreter, emit
 from ..core.errors import ConversionError
 from ..core.mode import current_mode, switch
 from ..core.primitive import INDEX, NODE, OUT, REST, Primitive, Rule
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import StandIn, Tensor, wrap
 from ..core.tree import flatten
 from ..ops.creation import zeros, zeros_like
 from ..ops.view import broadcast_to
 from .reverse import gradients
 
 
-class Dual:
+class Dual(StandIn):
     """The data of a tensor inside `jvp`: a value and its tangent (None: it does not change)."""
 
-    __slots__ = ("__weakref__", "dtype", "owner", "primal", "shape", "tangent")
+    __slots__ = ("dtype", "owner", "primal", "shape", "tangent")
     no_value = "inside jvp, which stands for a value and its tangent"
 
     def __init__(self, owner: Forward, primal: Tensor, tangent: Tensor | None) -> None:

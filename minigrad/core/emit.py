@@ -12,12 +12,12 @@ from typing import Any, Callable, Sequence
 
 from .clock import CLOCK
 from .dtypes import float32
-from .errors import ConversionError, DeviceError, DtypeError, MinigradError
+from .errors import ConversionError, DeviceError, DtypeError, MinigradError, TraceError
 from .mode import Mode, current_mode
 from .node import Constant, Node, next_serial
 from .primitive import P, Plan, Primitive
 from .source import LIBRARY, caller, in_library, show
-from .tensor import NUMBERS, Tensor, as_tensor, default_device, new_tensor, wrap
+from .tensor import NUMBERS, StandIn, Tensor, as_tensor, default_device, new_tensor, wrap
 
 LARGE = 1 << 15  # elements from which a device may find memory for the result itself
 _getframe = sys._getframe
@@ -307,6 +307,12 @@ def described(op: Primitive, inputs: Sequence[Any]) -> str:
 
 def explained(op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any], error: Exception) -> Exception:
     """The array library's error in our words: what `infer` has to say, which is what graph mode says too."""
+    for x in inputs:
+        if x.__class__ is Tensor and isinstance(x.data, StandIn):
+            return TraceError(
+                f"{op.name}: a tensor from {x.data.no_value} is used after that has ended",
+                hint="return it from the function instead of storing it",
+            )
     try:
         op.infer(*inputs, **attrs)
     except MinigradError as ours:

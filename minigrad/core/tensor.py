@@ -203,6 +203,22 @@ def wrap(data: Any, device: Any) -> Tensor:
     return tensor
 
 
+class StandIn:
+    """The data of a tensor that has no array of its own: only recorded, batched, or moving along a tangent."""
+
+    __slots__ = ("__weakref__",)
+    __array_ufunc__ = None
+    size = 1 << 62  # large enough that no quick path takes it for an array
+    no_value = "not computed yet"
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise TraceError(f"a NumPy function was called on a tensor {self.no_value}", hint="mg's function of that name")
+
+    def detached(self) -> StandIn:
+        """The same without the histories and tangents that it carries."""
+        raise NotImplementedError
+
+
 def contiguous_base(tensor: Tensor) -> None:
     """Results count as C-contiguous, so that what aliases what does not depend on the layout NumPy chose."""
     data = tensor.data
@@ -214,7 +230,7 @@ def host_value(tensor: Tensor, what: str) -> Any:
     """The raw array, where there is one; else the error that says why not."""
     if tensor.data.__class__ is tensor.device.ndarray:
         return tensor.data
-    reason = tensor.data.no_value if hasattr(tensor.data, "no_value") else "no array"
+    reason = getattr(tensor.data, "no_value", "without an array")
     made = f", made at {show(tensor.node.where)}" if tensor.node is not None and tensor.node.where else ""
     raise TraceError(
         f"{what} needs the value of a tensor {reason}{made}",

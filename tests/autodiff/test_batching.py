@@ -1,0 +1,177 @@
+"""vmap: every primitive with a batch dimension through it, against a loop; and as many nodes for many as for one."""
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.core.emit import EAGER, Eager, emit
+from minigrad.core.mode import switch
+from minigrad.core.primitive import P
+from tests.samples import SAMPLES
+
+COUNT = 3
+CASES = [s for samples in SAMPLES.values() for s in samples if P[s.op].kind not in ("creation", "random")]
+
+
+def apply(sample, tensors):
+    return emit(P[sample.op], *tensors, **sample.attrs)
+
+
+def moved(array, k):
+    """The k-th example made of a sample's input: other values, the same order and kinks."""
+    if not isinstance(array, np.ndarray) or array.dtype.kind != "f":
+        return array
+    return (array * (1 + 0.125 * k)).astype(array.dtype)
+
+
+def test_every_primitive_has_samples_to_batch():
+    assert {s.op for s in CASES} >= {op.name for op in P if op.kind in ("elementwise", "reduce", "view", "contract")}
+
+
+@pytest.mark.parametrize("sample", CASES, ids=str)
+def test_a_batch_is_what_a_loop_gives(sample):
+    arrays = [i for i, x in enumerate(sample.inputs) if isinstance(x, np.ndarray)]
+    if not arrays:
+        pytest.skip("no tensor to batch")
+    for batched in [arrays] if len(arrays) == 1 else [arrays, arrays[:1], arrays[-1:]]:
+        examples = [
+            [moved(x, k) if i in batched else x for i, x in enumerate(sample.inputs)] for k in range(COUNT)
+        ]
+        singles = [apply(sample, [mg.asarray(x) if isinstance(x, np.ndarray) else x for x in e]) for e in examples]
+        stacked = [
+            mg.asarray(np.stack([e[i] for e in examples])) if i in batched
+            else mg.asarray(x) if i in arrays else x
+            for i, x in enumerate(sample.inputs)
+        ]  # fmt: skip
+        tensors = [stacked[i] for i in arrays]
+
+        def one(*given):
+            inputs = list(stacked)
+            for i, x in zip(arrays, given):
+                inputs[i] = x
+            return apply(sample, inputs)
+
+        out = mg.vmap(one, in_axes=tuple(0 if i in batched else None for i in arrays))(*tensors)
+        expected = np.stack([s.numpy_copy() for s in singles])
+        assert out.shape == expected.shape
+        assert out.dtype == expected.dtype
+        loose = 1e-2 if out.dtype == mg.float16 else 1e-5
+        np.testing.assert_allclose(out.numpy_copy(), expected, rtol=loose, atol=loose, equal_nan=True)
+
+
+class Counting(Eager):
+    """Eager mode that counts the kernels it runs."""
+
+    def __init__(self):
+        self.count = 0
+
+    def compute(self, op, values, attrs, device):
+        self.count += 1
+        return super().compute(op, values, attrs, device)
+
+
+def kernels_run(function, *args):
+    counting = Counting()
+    with switch(interpreter=counting):
+        function(*args)
+    return counting.count
+
+
+def model(x, w):
+    h = mg.tanh((x * w).sum(axis=-1)) if x.ndim == 2 else mg.tanh((w * x).sum(axis=1))
+    h[0] = 2.0 * h[1]
+    return mg.sort(h)[..., ::2].sum() + mg.concat([h, h]).max()
+
+
+def test_a_thousand_examples_take_as_many_kernels_as_one():
+    w = mg.asarray(np.random.default_rng(0).standard_normal((4, 3)))
+    for function in (model, mg.grad(model)):
+        counts = {
+            n: kernels_run(mg.vmap(function, in_axes=(0, None)), mg.ones((n, 3), dtype=mg.float64), w)
+            for n in (1, 1000)
+        }  # fmt: skip
+        assert counts[1] == counts[1000] > 5
+
+
+def test_eager_is_not_changed_by_counting():
+    assert kernels_run(lambda x: x + 1, mg.ones(2)) == 1
+    assert EAGER.__class__ is Eager
+
+
+def test_axes_in_and_out():
+    x = mg.asarray(np.arange(24.0).reshape(2, 3, 4))
+    out = mg.vmap(lambda a: a.sum(axis=0), in_axes=1, out_axes=1)(x)
+    np.testing.assert_array_equal(out.numpy(), x.numpy().sum(axis=0).T)
+    out = mg.vmap(lambda a, b: a * b, in_axes=(-1, None))(x, mg.asarray(2.0))
+    np.testing.assert_array_equal(out.numpy(), np.moveaxis(x.numpy(), -1, 0) * 2)
+
+
+def test_containers_and_captured_tensors():
+    shared = mg.asarray([1.0, 10.0])
+    out = mg.vmap(lambda d: {"y": d["x"] * shared, "n": (d["i"], 5)})({"x": mg.ones((3, 2)), "i": mg.arange(3)})
+    assert out["y"].tolist() == [[1.0, 10.0]] * 3
+    assert out["n"][0].tolist() == [0, 1, 2]
+    assert out["n"][1] == 5
+
+
+def test_a_result_that_no_example_changes_is_repeated():
+    assert mg.vmap(lambda x: mg.ones(2) * 3)(mg.zeros(4)).tolist() == [[3.0, 3.0]] * 4
+
+
+def test_nested():
+    a, b = mg.asarray([1.0, 2.0, 3.0]), mg.asarray([10.0, 20.0])
+    table = mg.vmap(lambda x: mg.vmap(lambda y: x * y + a.sum())(b))(a)
+    np.testing.assert_array_equal(table.numpy(), a.numpy()[:, None] * b.numpy() + 6)
+
+
+def test_per_example_gradients():
+    rng = np.random.default_rng(1)
+    w, xs = mg.asarray(rng.standard_normal(3)), mg.asarray(rng.standard_normal((5, 3)))
+
+    def loss(w, x):
+        return mg.tanh((w * x).sum()) ** 2
+
+    rows = mg.vmap(mg.grad(loss), in_axes=(None, 0))(w, xs)
+    for row, x in zip(rows, xs):
+        np.testing.assert_allclose(row.numpy(), mg.grad(loss)(w, x).numpy(), rtol=1e-12)
+
+
+def test_gradients_flow_out_of_vmap_into_captured_tensors():
+    w = mg.asarray([1.0, 2.0], requires_grad=True)
+    mg.vmap(lambda x: (w * x).sum() ** 2)(mg.ones((3, 2))).sum().backward()
+    assert w.grad.tolist() == [18.0, 18.0]
+
+
+def test_assignment_inside():
+    def step(x, i):
+        y = x * 1
+        y[i] = 0.0
+        y[mg.asarray([0, 1])] += 1.0
+        view = y[1:]
+        view *= 10.0
+        return y
+
+    x, i = np.arange(6.0).reshape(2, 3), np.array([2, 0])
+    out = mg.vmap(step)(mg.asarray(x), mg.asarray(i))
+    for row, a, j in zip(out.numpy(), x, i):
+        expected = a.copy()
+        expected[j] = 0
+        expected[[0, 1]] += 1
+        expected[1:] *= 10
+        np.testing.assert_array_equal(row, expected)
+
+
+def test_errors():
+    x = mg.ones((3, 2))
+    with pytest.raises(mg.TraceError, match=r"bool\(\) needs the value of a tensor inside vmap, which stands for 3"):
+        mg.vmap(lambda a: a if a.sum() > 0 else -a)(x)
+    with pytest.raises(mg.ShapeError, match="different numbers of examples"):
+        mg.vmap(lambda a, b: a)(x, mg.ones(2))
+    with pytest.raises(mg.ConversionError, match="2 arguments and 1 in_axes"):
+        mg.vmap(lambda a, b: a, in_axes=(0,))(x, x)
+    leaked = []
+    mg.vmap(lambda a: leaked.append(a) or a)(x)
+    with pytest.raises(mg.TraceError, match="inside vmap"):
+        leaked[0].tolist()
+    with pytest.raises(mg.TraceError, match="after that has ended"):
+        leaked[0] + 1
