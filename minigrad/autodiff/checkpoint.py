@@ -57,11 +57,9 @@ class Segment(Eager):
                     f"  changed: {show(changed)}",
                     hint="x = x + 1 instead of x += 1, or x.copy() before the checkpoint",
                 )
-        values = recompute(self.nodes, dict(self.incoming))
-        for node in self.nodes:
+        for node, inputs, value in recompute(self.nodes, dict(self.incoming)):
             if node.saved is self and node.plan.keep is not None:
-                held = [*[values[i] if isinstance(i, Node) else i for i in node.inputs], values[node]]
-                node.saved = [v if k else None for v, k in zip(held, node.plan.keep)]
+                node.saved = [v if k else None for v, k in zip((*inputs, value), node.plan.keep)]
 
 
 def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -232,7 +232,7 @@ def seeds(outputs: Sequence[Tensor], cotangents: Sequence[Tensor | None], name: 
             given = ones_like(output)
         elif given.shape != output.shape:
             raise GradError(f"{name}: the gradient of an output has its shape, {output.shape}", actual=f"{given.shape}")
-        seeded.append(given)
+        seeded.append(given if given.dtype is output.dtype else given.astype(output.dtype))
     return seeded
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterable
+from collections import Counter
+from typing import Any, Iterator, Sequence
 
 from .clock import written_since
 from .emit import EAGER
@@ -15,13 +16,25 @@ class Gone(Exception):
     """A value that can't be had any more, and why: never a wrong one in its place."""
 
 
-def recompute(nodes: Iterable[Node], values: dict[Node, Any]) -> dict[Node, Any]:
-    """Run recipes in order; `values` holds what they start from, and gets what they compute."""
+def recompute(nodes: Sequence[Node], values: dict[Node, Any]) -> Iterator[tuple[Node, list[Any], Any]]:
+    """Run recipes in order from the values given, yielding each node with the values of its inputs and its own.
+
+    A value is let go after its last use, so that no more is alive than in the forward pass.
+    """
+    uses = Counter(i for node in nodes for i in node.inputs if isinstance(i, Node))
     for node in nodes:
-        if node not in values and node.op is not None:
-            inputs = [values[i] if isinstance(i, Node) else i for i in node.inputs]
-            values[node] = EAGER.compute(node.op, inputs, node.attrs, node.device)
-    return values
+        if node.op is None:
+            continue
+        inputs = [values[i] if isinstance(i, Node) else i for i in node.inputs]
+        value = EAGER.compute(node.op, inputs, node.attrs, node.device)
+        yield node, inputs, value
+        if uses[node]:
+            values[node] = value
+        for i in node.inputs:
+            if isinstance(i, Node):
+                uses[i] -= 1
+                if not uses[i]:
+                    values.pop(i, None)
 
 
 def replay(made: Tensor | Node) -> Tensor:
@@ -50,7 +63,10 @@ def replay(made: Tensor | Node) -> Tensor:
                 changed = _changed(values[source], user.time)
                 if changed is not None:
                     raise Gone(f"{source.name} {source.shape} was changed since, at {show(changed)}")
-    return wrap(recompute(order, values)[node], node.device)
+    value = values.get(node)
+    for _, _, value in recompute(order, values):
+        pass
+    return wrap(value, node.device)
 
 
 def _source_value(node: Node) -> Any:

@@ -278,4 +278,7 @@ def meshgrid(*tensors: Tensor, indexing: str = "xy") -> list[Tensor]:
 
 
 
-P.declare(Primitive("project", "structural", ("x",), lambda x, index: ((), x.dtype)))
+P.declare(  # one of several results; the walk gathers the gradients of all of them for the node that has them
+    Primitive("project", "structural", ("x",), lambda x, index: (x.shape[index], x.dtype[index]), {"x": lambda g: g},
+              promotes=(), linear=("x",), formula="x_i")
+)  # fmt: skip

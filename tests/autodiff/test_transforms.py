@@ -1,0 +1,152 @@
+"""grad, vjp, jacobian, hessian, hvp: against central differences and each other, nested, on containers."""
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from tests.numerical import check_gradients
+
+
+def tensor(*shape, seed=0):
+    return mg.asarray(np.random.default_rng(seed).standard_normal(shape))
+
+
+def f(x):
+    return (mg.tanh(x) * x[::-1] ** 2).sum() + mg.exp(x[0])
+
+
+def test_grad_is_the_gradient():
+    check_gradients(f, tensor(4).numpy_copy())
+    x = mg.asarray(tensor(4).numpy_copy(), requires_grad=True)
+    f(x).backward()
+    np.testing.assert_allclose(mg.grad(f)(x.detach()).numpy(), x.grad.numpy(), rtol=1e-12)
+
+
+def test_grad_leaves_everything_alone():
+    x = mg.asarray([1.0, 2.0], requires_grad=True)
+    plain = mg.asarray([3.0, 4.0])
+    gx = mg.grad(lambda a: (a * plain).sum())(x)
+    assert x.grad is None
+    assert plain.requires_grad is False
+    assert gx.tolist() == [3.0, 4.0]
+
+
+def test_value_and_grad_of_several_arguments_with_aux():
+    def loss(p, n, q):
+        return (p["w"] * q[0]).sum() * n, {"note": "kept", "h": p["w"] + 1}
+
+    p, q = {"w": mg.asarray([1.0, 2.0]), "name": "p"}, (mg.asarray([3.0, 4.0]), mg.asarray([1, 2]))
+    (value, aux), (dp, dq) = mg.value_and_grad(loss, argnums=(0, 2), has_aux=True, allow_unused=True)(p, 2, q)
+    assert value.item() == 22.0
+    assert aux["note"] == "kept"
+    assert dp["w"].tolist() == [6.0, 8.0]
+    assert dp["name"] == "p"
+    assert dq[0].tolist() == [2.0, 4.0]
+    assert dq[1] is None, "integers have no gradient"
+
+
+def test_gradients_of_any_order():
+    def power(x):
+        return x**5
+
+    derivatives = [power]
+    for _ in range(5):
+        derivatives.append(mg.grad(derivatives[-1]))
+    x = mg.asarray(2.0, dtype=mg.float64)
+    assert [d(x).item() for d in derivatives] == [32.0, 80.0, 160.0, 240.0, 240.0, 120.0]
+
+
+def test_grad_inside_a_recorded_computation():
+    w = mg.asarray(3.0, dtype=mg.float64, requires_grad=True)
+    inner = mg.grad(lambda x: w * x**2)(mg.asarray(2.0, dtype=mg.float64))
+    (inner * w).backward()
+    assert w.grad.item() == 24.0, "d/dw of 4 w^2"
+
+
+def test_grad_under_no_grad_still_differentiates():
+    with mg.no_grad():
+        g = mg.grad(lambda x: x * x)(mg.asarray(3.0))
+    assert g.item() == 6.0
+    assert not g.requires_grad
+
+
+def test_vjp_and_its_second_use():
+    x, y = tensor(3, seed=1), tensor(3, seed=2)
+    value, back = mg.vjp(lambda x, y: {"a": x * y, "b": mg.sin(x)}, x, y)
+    for scale in (1.0, 2.0):
+        gx, gy = back({"a": mg.ones_like(x) * scale, "b": mg.ones_like(x)})
+        np.testing.assert_allclose(gx.numpy(), scale * y.numpy() + np.cos(x.numpy()))
+        np.testing.assert_allclose(gy.numpy(), scale * x.numpy())
+    assert set(value) == {"a", "b"}
+
+
+@pytest.mark.parametrize("mode", ["reverse", "forward"])
+def test_jacobian(mode):
+    def g(x):
+        return mg.stack([x[0] * x[1], mg.sin(x[2]), x.sum() ** 2])
+
+    x = tensor(3, seed=4)
+    a, b, c = x.tolist()
+    s = 2 * (a + b + c)
+    expected = [[b, a, 0], [0, 0, np.cos(c)], [s, s, s]]
+    np.testing.assert_allclose(mg.jacobian(g, mode=mode)(x).numpy(), expected)
+    shaped = mg.jacobian(lambda x: x.reshape(2, 2) * 2, mode=mode)(tensor(4))
+    assert shaped.shape == (2, 2, 4)
+    np.testing.assert_array_equal(shaped.numpy().reshape(4, 4), 2 * np.eye(4))
+
+
+def test_hessian_and_hvp():
+    x, v = tensor(4, seed=5), tensor(4, seed=6)
+    h = mg.hessian(f)(x).numpy()
+    np.testing.assert_allclose(h, h.T, atol=1e-12)
+    slopes = mg.grad(f)
+    e = 1e-6
+    numerical = np.stack([(slopes(x + e * u).numpy() - slopes(x - e * u).numpy()) / (2 * e) for u in mg.eye(4, dtype=mg.float64)])
+    np.testing.assert_allclose(h, numerical, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(mg.hvp(f, (x,), (v,)).numpy(), h @ v.numpy(), rtol=1e-10)
+    np.testing.assert_allclose(mg.jacobian(mg.jacobian(f))(x).numpy(), h, rtol=1e-10)
+
+
+def test_the_hessian_takes_no_loop():
+    from tests.autodiff.test_batching import kernels_run
+
+    counts = {n: kernels_run(mg.hessian(lambda x: (x**3).sum()), tensor(n)) for n in (2, 50)}
+    assert counts[2] == counts[50]
+
+
+@pytest.mark.parametrize("first", [mg.grad, lambda f: mg.jacobian(f, mode="forward")], ids=["reverse", "forward"])
+@pytest.mark.parametrize("second", [mg.grad, lambda f: mg.jacobian(f, mode="forward")], ids=["reverse", "forward"])
+def test_modes_nest_in_any_order(first, second):
+    def g(x):
+        return mg.sin(x) * x**2
+
+    x = 0.7
+    expected = 2 * np.sin(x) + 4 * x * np.cos(x) - x**2 * np.sin(x)
+    np.testing.assert_allclose(second(first(g))(mg.asarray(x, dtype=mg.float64)).item(), expected)
+
+
+def test_vmap_of_grad_of_vmap():
+    xs = tensor(3, 4)
+
+    def inner(w, x):
+        return mg.vmap(lambda a: mg.sin(a * w))(x).sum()
+
+    out = mg.vmap(mg.grad(inner), in_axes=(None, 0))(mg.asarray(0.5, dtype=mg.float64), xs)
+    np.testing.assert_allclose(out.numpy(), (np.cos(xs.numpy() * 0.5) * xs.numpy()).sum(axis=1))
+
+
+def test_errors():
+    x = mg.ones(3)
+    with pytest.raises(mg.GradError, match=r"a gradient is of one number, and this output has shape \(3,\)"):
+        mg.grad(lambda x: x * 2)(x)
+    with pytest.raises(mg.GradError, match="does not depend on input 1"):
+        mg.grad(lambda a, b: a.sum(), argnums=(0, 1))(x, x)
+    assert mg.grad(lambda a, b: a.sum(), argnums=(0, 1), allow_unused=True)(x, x)[1] is None
+    with pytest.raises(mg.GradError, match="has to return a tensor, not tuple"):
+        mg.grad(lambda a: (a.sum(), a))(x)
+    with pytest.raises(mg.GradError, match="argument 3, and 1 were given"):
+        mg.grad(lambda a: a, argnums=3)(x)
+    with pytest.raises(mg.GradError, match="no history"):
+        mg.grad(lambda a: mg.ones(()))(x)
+    with pytest.raises(mg.GradError, match="'reverse' or 'forward'"):
+        mg.jacobian(lambda a: a, mode="sideways")
