@@ -1,0 +1,404 @@
+"""The rest of the array API's elementwise functions, composed from the elementwise primitives.
+
+Each is written so that it is right at signed zeros, infinities and nans, does not overflow on the way to a result that
+is finite, and has the right gradient.  `bitcast` is the one primitive here: what looks at a sign bit, or steps to the
+next float, needs to see a float's bits.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..core import dtypes
+from ..core.emit import emit
+from ..core.errors import DtypeError
+from ..core.primitive import P, Primitive
+from ..core.tensor import NUMBERS, Tensor, as_tensor, method
+from .elementwise import (
+    abs,
+    astype,
+    atan2,
+    bitwise_and,
+    bitwise_invert,
+    bitwise_or,
+    bitwise_xor,
+    cos,
+    divide,
+    equal,
+    exp,
+    expm1,
+    floor,
+    greater,
+    less,
+    log,
+    log1p,
+    maximum,
+    multiply,
+    negative,
+    not_equal,
+    power,
+    round,
+    sign,
+    sin,
+    sqrt,
+    where,
+)  # fmt: skip
+
+__all__ = [
+    "acos", "acosh", "asin", "asinh", "atan", "atanh", "bitcast", "ceil", "copysign", "cosh", "hypot", "isfinite",
+    "isinf", "isnan", "log2", "log10", "logaddexp", "logical_and", "logical_not", "logical_or", "logical_xor",
+    "nextafter", "positive", "reciprocal", "signbit", "sinh", "square", "tan", "trunc",
+]  # fmt: skip
+
+# Bits ---------------------------------------------------------------------------------------------------------------
+
+SAME_SIZE = {dtypes.float16: dtypes.int16, dtypes.float32: dtypes.int32, dtypes.float64: dtypes.int64}
+
+
+def _infer_bitcast(x: Any, dtype: Any) -> Any:
+    if x.dtype.itemsize != dtype.itemsize or "b" in (x.dtype.kind, dtype.kind):
+        raise DtypeError(f"bitcast: the bits of {x.dtype} can't be read as {dtype}", expect="numbers of the same size")
+    return x.shape, dtype
+
+
+P.declare(
+    Primitive(
+        "bitcast", "elementwise", ("x",), _infer_bitcast, promotes=(), expr="bitcast(x)",
+        formula=r"\operatorname{bits} x",
+    )
+)  # fmt: skip
+
+
+def bitcast(x: Tensor, dtype: Any) -> Tensor:
+    """The same bits, read as another dtype of the same size.  No gradient flows through it.
+
+    >>> hex(mg.bitcast(mg.asarray(1.0), mg.int32).item())
+    '0x3f800000'
+    """
+    x, target = as_tensor(x), dtypes.as_dtype(dtype)
+    _infer_bitcast(x, target)
+    return emit(P.bitcast, x, dtype=target)
+
+
+def signbit(x: Tensor) -> Tensor:
+    """Where the sign bit is set: of negative numbers, and of -0.0.
+
+    >>> mg.signbit(mg.asarray([-1.0, -0.0, 0.0])).tolist()
+    [True, True, False]
+    """
+    x = as_tensor(x)
+    return less(bitcast(x, SAME_SIZE[x.dtype]) if x.dtype.kind == "f" else x, 0)
+
+
+def copysign(x: Any, y: Any) -> Tensor:
+    """x with the sign of y.
+
+    >>> mg.copysign(mg.asarray([1.0, -2.0]), mg.asarray([-0.0, 3.0])).tolist()
+    [-1.0, 2.0]
+    """
+    x, y = _two_floats(x, y)
+    return where(equal(signbit(x), signbit(y)), x, negative(x))
+
+
+def nextafter(x: Any, y: Any) -> Tensor:
+    """The next float after x in the direction of y.  No gradient flows through it.
+
+    >>> mg.nextafter(mg.asarray(1.0), 2.0).item() - 1
+    1.1920928955078125e-07
+    """
+    x, y = _two_floats(x, y)
+    x, y = x.detach(), y.detach()
+    bits = bitcast(x, SAME_SIZE[x.dtype])
+    outward = equal(greater(y, x), greater(x, 0.0))  # bits count away from zero on both of its sides
+    stepped = bitcast(bits + where(outward, 1, -1).astype(bits.dtype), x.dtype)
+    smallest = copysign(bitcast(bits * 0 + 1, x.dtype), y)
+    moved = where(equal(x, 0.0), smallest, stepped)
+    return where(equal(x, y), y, where(isnan(y), y, where(isnan(x), x, moved)))
+
+
+def _two_floats(x: Any, y: Any) -> tuple[Tensor, Tensor]:
+    """Two operands as tensors of one float dtype, broadcast against each other by whatever is done with them next."""
+    device = next((t.device for t in (x, y) if t.__class__ is Tensor), None)
+    dtype = dtypes.result_type(*[t if t.__class__ in NUMBERS else dtypes.dtype_of(t) for t in (x, y)])
+    dtype = dtype if dtype.kind == "f" else dtypes.default_float
+    first, second = (astype(as_tensor(t, device), dtype, copy=False) for t in (x, y))
+    return first, second
+
+
+# What kind of number --------------------------------------------------------------------------------------------------
+
+
+def isnan(x: Tensor) -> Tensor:
+    """Where x is not a number.
+
+    >>> mg.isnan(mg.asarray([1.0, mg.nan])).tolist()
+    [False, True]
+    """
+    return not_equal(x, x)
+
+
+def isinf(x: Tensor) -> Tensor:
+    """Where x is infinite.
+
+    >>> mg.isinf(mg.asarray([1.0, -mg.inf])).tolist()
+    [False, True]
+    """
+    x = as_tensor(x)
+    return equal(abs(x), math.inf) if x.dtype.kind == "f" else not_equal(x, x)
+
+
+def isfinite(x: Tensor) -> Tensor:
+    """Where x is neither infinite nor a nan.
+
+    >>> mg.isfinite(mg.asarray([1.0, mg.inf, mg.nan])).tolist()
+    [True, False, False]
+    """
+    x = as_tensor(x)
+    return less(abs(x), math.inf) if x.dtype.kind == "f" else equal(x, x)
+
+
+# Logic ----------------------------------------------------------------------------------------------------------------
+
+
+def _truth(x: Any) -> Any:
+    x = as_tensor(x)
+    return x if x.dtype is dtypes.bool else not_equal(x, 0)
+
+
+def logical_and(x: Any, y: Any) -> Tensor:
+    """Where both are true (not zero).
+
+    >>> mg.logical_and(mg.asarray([True, True]), mg.asarray([True, False])).tolist()
+    [True, False]
+    """
+    return bitwise_and(_truth(x), _truth(y))
+
+
+def logical_or(x: Any, y: Any) -> Tensor:
+    """Where either is true (not zero).
+
+    >>> mg.logical_or(mg.asarray([False, True]), mg.asarray([False, False])).tolist()
+    [False, True]
+    """
+    return bitwise_or(_truth(x), _truth(y))
+
+
+def logical_xor(x: Any, y: Any) -> Tensor:
+    """Where one of them is true (not zero), and not both.
+
+    >>> mg.logical_xor(mg.asarray([True, True]), mg.asarray([True, False])).tolist()
+    [False, True]
+    """
+    return bitwise_xor(_truth(x), _truth(y))
+
+
+def logical_not(x: Any) -> Tensor:
+    """Where x is false (zero).
+
+    >>> mg.logical_not(mg.asarray([True, False])).tolist()
+    [False, True]
+    """
+    return bitwise_invert(_truth(x))
+
+
+# Arithmetic and rounding ----------------------------------------------------------------------------------------------
+
+
+@method
+def __pos__(x: Tensor) -> Tensor:
+    return x.copy()
+
+
+def positive(x: Tensor) -> Tensor:
+    """The same numbers, in memory of their own.
+
+    >>> mg.positive(mg.asarray([1.0, -2.0])).tolist()
+    [1.0, -2.0]
+    """
+    return as_tensor(x).copy()
+
+
+@method
+def square(x: Tensor) -> Tensor:
+    """x times x.
+
+    >>> mg.square(mg.asarray([3.0])).tolist()
+    [9.0]
+    """
+    return multiply(x, x)
+
+
+def reciprocal(x: Tensor) -> Tensor:
+    """1 / x.
+
+    >>> mg.reciprocal(mg.asarray([4.0])).tolist()
+    [0.25]
+    """
+    return divide(1, x)
+
+
+def ceil(x: Tensor) -> Tensor:
+    """The next integer above, in the same dtype.  No gradient flows through it.
+
+    >>> mg.ceil(mg.asarray([1.5, -1.5])).tolist()
+    [2.0, -1.0]
+    """
+    return negative(floor(negative(x)))
+
+
+def trunc(x: Tensor) -> Tensor:
+    """The next integer towards zero, in the same dtype.  No gradient flows through it.
+
+    >>> mg.trunc(mg.asarray([1.5, -1.5])).tolist()
+    [1.0, -1.0]
+    """
+    return where(less(x, 0), ceil(x), floor(x))
+
+
+def hypot(x: Any, y: Any) -> Tensor:
+    """The length of the hypotenuse, the root of x*x + y*y, without overflow on the way.
+
+    >>> mg.hypot(mg.asarray([3.0, 3e30]), mg.asarray([4.0, 4e30])).tolist()
+    [5.0, 4.999999...e+30]
+    """
+    x, y = _two_floats(x, y)
+    larger = maximum(abs(x), abs(y)).detach()
+    scale = where(greater(larger, 0.0), larger, 1.0)
+    scale = where(isfinite(scale), scale, 1.0)  # any scale gives the same result, so that none has a gradient
+    a, b = x / scale, y / scale
+    return where(logical_or(isinf(x), isinf(y)), math.inf, scale * sqrt(a * a + b * b))
+
+
+# Logarithms -----------------------------------------------------------------------------------------------------------
+
+
+def log2(x: Tensor) -> Tensor:
+    """The logarithm to the base of 2; of powers of 2, exactly.
+
+    >>> mg.log2(mg.asarray([1.0, 8.0])).tolist()
+    [0.0, 3.0]
+    """
+    return _log_to_base(x, 2.0)
+
+
+def log10(x: Tensor) -> Tensor:
+    """The logarithm to the base of 10; of powers of 10, exactly.
+
+    >>> mg.log10(mg.asarray([1.0, 1000.0])).tolist()
+    [0.0, 3.0]
+    """
+    return _log_to_base(x, 10.0)
+
+
+def _log_to_base(x: Tensor, base: float) -> Tensor:
+    y = log(x) * (1 / math.log(base))
+    value = y.detach()
+    near = round(value)
+    exact = logical_and(equal(power(base, near), x), isfinite(value))
+    return y + where(exact, near - value, 0.0)
+
+
+def logaddexp(x: Any, y: Any) -> Tensor:
+    """log(exp(x) + exp(y)), without overflow on the way.
+
+    >>> mg.logaddexp(mg.asarray([1000.0]), mg.asarray([1000.0])).tolist()
+    [1000.693...]
+    """
+    x, y = _two_floats(x, y)
+    swapped = less(x, y)
+    high, low = where(swapped, y, x), where(swapped, x, y)
+    alike = logical_and(equal(x, y), isinf(x))  # inf - inf would be a nan
+    return high + log1p(exp(where(alike, 0.0, low - high)))
+
+
+# Trigonometric and hyperbolic functions -------------------------------------------------------------------------------
+
+
+def tan(x: Tensor) -> Tensor:
+    """The tangent.
+
+    >>> mg.tan(mg.asarray([0.0])).tolist()
+    [0.0]
+    """
+    return sin(x) / cos(x)
+
+
+def asin(x: Tensor) -> Tensor:
+    """The angle whose sine is x.
+
+    >>> mg.asin(mg.asarray([1.0])).tolist()
+    [1.570796...]
+    """
+    return atan2(x, sqrt((1.0 - x) * (1.0 + x)))
+
+
+def acos(x: Tensor) -> Tensor:
+    """The angle whose cosine is x.
+
+    >>> mg.acos(mg.asarray([1.0, -1.0])).tolist()
+    [0.0, 3.14159...]
+    """
+    return atan2(sqrt((1.0 - x) * (1.0 + x)), x)
+
+
+def atan(x: Tensor) -> Tensor:
+    """The angle whose tangent is x.
+
+    >>> mg.atan(mg.asarray([1.0])).tolist()
+    [0.785398...]
+    """
+    return atan2(x, 1.0)
+
+
+def sinh(x: Tensor) -> Tensor:
+    """The hyperbolic sine: 2 sinh(x/2) cosh(x/2), whose factors do not overflow where the product doesn't.
+
+    >>> mg.sinh(mg.asarray([0.0, -0.0])).tolist()
+    [0.0, -0.0]
+    """
+    half = x * 0.5
+    up, down = expm1(half), expm1(negative(half))
+    return (up - down) * (1.0 + (up + down) * 0.5)
+
+
+def cosh(x: Tensor) -> Tensor:
+    """The hyperbolic cosine.
+
+    >>> mg.cosh(mg.asarray([0.0])).tolist()
+    [1.0]
+    """
+    root = exp(x * 0.5)  # e to the x would overflow where half of it does not
+    return (0.5 * root) * root + (0.5 / root) / root
+
+
+def asinh(x: Tensor) -> Tensor:
+    """The number whose hyperbolic sine is x.
+
+    >>> mg.asinh(mg.asarray([0.0, mg.inf])).tolist()
+    [0.0, inf]
+    """
+    small = less(abs(x), 1.0)
+    near = where(small, x, 0.0)
+    near = 2.0 * atanh(near / (1.0 + sqrt(near * near + 1.0)))
+    far = abs(where(small, 1.0, x))
+    far = log(far) + log(1.0 + sqrt(1.0 + 1.0 / (far * far)))
+    return where(small, near, far * sign(x))
+
+
+def acosh(x: Tensor) -> Tensor:
+    """The number, not negative, whose hyperbolic cosine is x.
+
+    >>> mg.acosh(mg.asarray([1.0])).tolist()
+    [0.0]
+    """
+    return 2.0 * asinh(sqrt((x - 1.0) * 0.5))
+
+
+def atanh(x: Tensor) -> Tensor:
+    """The number whose hyperbolic tangent is x.
+
+    >>> mg.atanh(mg.asarray([0.0, 1.0])).tolist()
+    [0.0, inf]
+    """
+    return 0.5 * (log1p(x) - log1p(negative(x)))

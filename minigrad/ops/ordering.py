@@ -1,0 +1,139 @@
+"""Searching and sets: what sorting makes easy."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..core import dtypes
+from ..core.errors import ConversionError, ShapeError
+from ..core.tensor import Tensor, as_tensor
+from .creation import full, zeros
+from .declare import normal_axis
+from .elementary import logical_and
+from .elementwise import less, less_equal, minimum, not_equal, where
+from .index import argsort, concat, nonzero, scatter_add, take
+from .reduce import cumulative_sum
+from .view import reshape
+
+__all__ = ["diff", "searchsorted", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
+
+
+def searchsorted(x: Tensor, values: Tensor, *, side: str = "left", sorter: Tensor | None = None) -> Tensor:
+    """Where `values` would go into sorted `x`: before equal elements, or after them with `side="right"`.
+
+    >>> mg.searchsorted(mg.asarray([1.0, 2.0, 2.0, 3.0]), mg.asarray([2.0, 9.0])).tolist()
+    [1, 4]
+    """
+    x, values = as_tensor(x), as_tensor(values)
+    if x.ndim != 1:
+        raise ShapeError(f"searchsorted: what is searched has one dimension, not shape {x.shape}")
+    if side not in ("left", "right"):
+        raise ConversionError(f"searchsorted: side is 'left' or 'right', not {side!r}")
+    if sorter is not None:
+        x = take(x, sorter)
+    comes_before = less if side == "left" else less_equal
+    size = x.shape[0]
+    place = zeros(values.shape, dtypes.default_int, values.device)
+    step = 1 << size.bit_length()
+    while step > 1:
+        step //= 2  # each round finds a bit of all the answers
+        last = minimum(place + step, size) - 1
+        passed = logical_and(less_equal(place + step, size), comes_before(take(x, last), values))
+        place = where(passed, place + step, place)
+    return place
+
+
+def diff(
+    x: Tensor, *, axis: int = -1, n: int = 1, prepend: Tensor | None = None, append: Tensor | None = None
+) -> Tensor:
+    """Each element less the one before it along `axis`, `n` times over.
+
+    >>> mg.diff(mg.asarray([1, 4, 9])).tolist()
+    [3, 5]
+    """
+    place = normal_axis("diff", axis, x.ndim)
+    if n < 0:
+        raise ConversionError(f"diff: n is not negative: {n}")
+    x = concat([t for t in (prepend, x, append) if t is not None], axis=place)
+    front = (slice(None),) * place
+    for _ in range(n):
+        later, earlier = x[(*front, slice(1, None))], x[(*front, slice(None, -1))]
+        x = not_equal(later, earlier) if x.dtype is dtypes.bool else later - earlier
+    return x
+
+
+# Sets: the shape of the result depends on the values, so that these need them ----------------------------------------
+
+
+class Unique(NamedTuple):
+    """What there is to know about the different values of a tensor."""
+
+    values: Tensor
+    indices: Tensor
+    inverse_indices: Tensor
+    counts: Tensor
+
+
+class UniqueCounts(NamedTuple):
+    """The different values, and how often each occurs."""
+
+    values: Tensor
+    counts: Tensor
+
+
+class UniqueInverse(NamedTuple):
+    """The different values, and which of them each element is."""
+
+    values: Tensor
+    inverse_indices: Tensor
+
+
+def unique_all(x: Tensor) -> Unique:
+    """The different values in order, where each occurs first, which of them each element is, and how often each occurs.
+
+    >>> found = mg.unique_all(mg.asarray([3, 1, 3]))
+    >>> [part.tolist() for part in found]
+    [[1, 3], [1, 0], [1, 0, 1], [1, 2]]
+    """
+    flat = reshape(x, (-1,))
+    order = argsort(flat)
+    ordered = take(flat, order)
+    size = ordered.shape[0]
+    if size:
+        first = concat([full(1, True, device=x.device), not_equal(ordered[1:], ordered[:-1])])
+    else:
+        first = full(0, True, device=x.device)
+    starts = nonzero(first)[0]
+    rank = cumulative_sum(first) - 1
+    inverse = scatter_add(zeros(size, dtypes.default_int, x.device), order, rank)
+    counts = diff(starts, append=full(1, size, device=x.device))
+    return Unique(take(ordered, starts), take(order, starts), reshape(inverse, x.shape), counts)
+
+
+def unique_counts(x: Tensor) -> UniqueCounts:
+    """The different values in order, and how often each occurs.
+
+    >>> [part.tolist() for part in mg.unique_counts(mg.asarray([3, 1, 3]))]
+    [[1, 3], [1, 2]]
+    """
+    found = unique_all(x)
+    return UniqueCounts(found.values, found.counts)
+
+
+def unique_inverse(x: Tensor) -> UniqueInverse:
+    """The different values in order, and which of them each element is.
+
+    >>> [part.tolist() for part in mg.unique_inverse(mg.asarray([3, 1, 3]))]
+    [[1, 3], [1, 0, 1]]
+    """
+    found = unique_all(x)
+    return UniqueInverse(found.values, found.inverse_indices)
+
+
+def unique_values(x: Tensor) -> Tensor:
+    """The different values in order.
+
+    >>> mg.unique_values(mg.asarray([3, 1, 3])).tolist()
+    [1, 3]
+    """
+    return unique_all(x).values
