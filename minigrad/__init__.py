@@ -18,6 +18,10 @@ from .ops.view import *
 from .ops.reduce import *
 from .ops.creation import *
 from .ops.index import *
+from .ops.elementary import *
+from .ops.ordering import *
+from .ops.interop import from_dlpack
+from .ops.namespace import *
 from . import autodiff, random
 from .autodiff import (
     checkpoint, custom_vjp, grad, gradcheck, gradients, hessian, hvp, jacobian, jvp, value_and_grad, vjp, vmap,

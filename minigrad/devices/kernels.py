@@ -40,6 +40,10 @@ def kernel_table(xp: Any) -> dict[str, Kernel]:
         xp.copyto(out, x, casting="unsafe")
         return out
 
+    @kernel
+    def bitcast(x: Any, dtype: Any, out: Any = None) -> Any:
+        return astype(x.view(dtype), dtype, out)  # copied, so that the memory is not the input's
+
     def rounding(function: Kernel) -> Kernel:
         def apply(x: Any, out: Any = None) -> Any:
             return function(x, out) if x.dtype.kind == "f" else astype(x, x.dtype, out)  # NumPy may make them floats
