@@ -18,7 +18,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "atan2": np.arctan2, "floor": np.floor, "round": np.round, "less": np.less, "less_equal": np.less_equal,
     "equal": np.equal, "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor,
     "bitwise_invert": np.invert, "bitwise_left_shift": np.left_shift, "bitwise_right_shift": np.right_shift,
-    "where": np.where,
+    "where": np.where, "bitcast": lambda x, dtype: x.view(dtype),
     "reshape": lambda x, shape: np.reshape(x, shape),
     "permute_dims": lambda x, axes: np.transpose(x, axes),
     "broadcast_to": lambda x, shape: np.broadcast_to(x, shape),

@@ -156,6 +156,11 @@ sample("astype", np.array([0.0, -0.0, 2.0, NAN]), dtype=np.dtype("bool"))
 sample("astype", bools(3), dtype=np.dtype("float32"))
 sample("astype", integers(2, 0), dtype=np.dtype("float64"))
 
+sample("bitcast", SPECIAL.astype(np.float32), dtype=np.dtype("int32"))
+sample("bitcast", values(2, 3), dtype=np.dtype("int64"))
+sample("bitcast", integers(), dtype=np.dtype("float64"))
+sample("bitcast", integers(0, 3, dtype=np.int8), dtype=np.dtype("uint8"))
+
 # Views ----------------------------------------------------------------------------------------------------------------
 
 sample("reshape", values(2, 6), shape=(3, 4))

@@ -1,0 +1,491 @@
+"""The walk back: deep and wide graphs, what is computed and what is not, hooks, what is let go, whose line it was."""
+
+import gc
+import sys
+import weakref
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.autodiff.reverse import walk
+from minigrad.core.emit import emit
+from minigrad.core.errors import GradError
+from minigrad.core.node import FREED, Node
+from minigrad.core.primitive import Primitive
+from minigrad.core.source import line_of
+from minigrad.core.tensor import Tensor
+
+
+def leaf(*values, dtype="float64"):
+    return mg.asarray(np.array(values, dtype), requires_grad=True)
+
+
+@pytest.fixture
+def kernel_calls(monkeypatch):
+    """How often each of these kernels runs: `calls = kernel_calls("multiply")`, then `calls["multiply"]`."""
+
+    def counted(*names):
+        table, calls = mg.as_device("cpu").kernels, dict.fromkeys(names, 0)
+
+        def counting(name, kernel):
+            def run(*args, **kwargs):
+                calls[name] += 1
+                return kernel(*args, **kwargs)
+
+            return run
+
+        for name in names:
+            monkeypatch.setitem(table, name, counting(name, table[name]))
+        return calls
+
+    return counted
+
+
+@pytest.fixture
+def no_collector():
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def live_nodes():
+    return sum(isinstance(o, Node) for o in gc.get_objects())
+
+
+# Shapes of graphs -----------------------------------------------------------------------------------------------------
+
+
+def test_10_000_different_operations_deep():
+    w = leaf(0.5)
+    x = w
+    for number in range(10_000):
+        x = [x.sin, x.tanh, lambda x=x: x * 1.1, lambda x=x: x + 0.1][number % 4]()
+    assert sys.getrecursionlimit() < 10_000
+    [g] = mg.gradients(x.sum(), [w], create_graph=True)
+    assert np.isfinite(g.item()) and g.requires_grad
+    x.sum().backward()
+    assert w.grad.item() == g.item()
+
+
+def test_a_diamond_1_000_wide():
+    w = leaf(2.0)
+    total = sum((w * float(k) for k in range(1_000)), start=mg.asarray(0.0, dtype="float64"))
+    total.sum().backward()
+    assert w.grad.tolist() == [sum(range(1_000))]
+
+
+def test_100_doublings_have_2_to_the_100_paths_and_200_contributions():
+    w = leaf(1.0)
+    x = w
+    for _ in range(100):
+        x = x + x
+    steps = list(walk([x.node], [mg.ones_like(x)]))
+    assert len(steps) == 200
+    assert steps[-1].value.item() + steps[-1].so_far.item() == 2.0**100
+
+
+def test_the_same_tensor_as_every_input():
+    x = leaf(3.0)
+    mg.where(x > 0, x * x, x).sum().backward()
+    assert x.grad.tolist() == [6]
+    x.grad = None
+    mg.concat([x, x, x]).sum().backward()
+    assert x.grad.tolist() == [3]
+    x.grad = None
+    (x - x).sum().backward()
+    assert x.grad.tolist() == [0]
+
+
+def test_two_outputs_that_share_a_part():
+    w = leaf(1.0, 2.0)
+    h = w * w
+    a, b = h.sum(), (h * 3).sum()
+    assert mg.gradients([a, b], w).tolist() == [8, 16]
+    a, b = (w * w).sum(), (w * w * w)
+    [g] = mg.gradients([a, b], [w], [mg.asarray(2.0, dtype="float64"), mg.asarray(np.array([1.0, 10.0]))])
+    assert g.tolist() == [2 * 2 * 1 + 3 * 1, 2 * 2 * 2 + 10 * 3 * 4]
+
+
+def test_an_output_that_is_part_of_another():
+    w = leaf(2.0)
+    h = w * w
+    y = h * h
+    assert mg.gradients([h.sum(), y.sum()], w, retain_graph=True).tolist() == [4 + 32]
+    assert [g.tolist() for g in mg.gradients(y.sum(), [h, w])] == [[8], [32]]
+
+
+def test_a_gradient_by_the_output_itself_is_one():
+    w = leaf(2.0)
+    y = (w * w).sum()
+    assert mg.gradients(y, [y, w])[0].item() == 1
+    w = mg.asarray(3.0, requires_grad=True)
+    w.backward()
+    assert w.grad.item() == 1
+    w.grad += 1
+    assert w.grad.item() == 2
+
+
+# What gets a gradient -------------------------------------------------------------------------------------------------
+
+
+def test_no_gradient_is_none_and_never_zero():
+    w, unused = leaf(1.0), leaf(1.0)
+    constant = mg.asarray(np.ones(1))
+    (w * constant).sum().backward()
+    assert unused.grad is None and constant.grad is None
+    assert mg.gradients((w * w).sum(), [unused], allow_unused=True) == [None]
+    mg.floor(w * 1.0)
+    y = w + mg.floor(w) * 100.0
+    assert mg.gradients(y.sum(), w).tolist() == [1]
+
+
+def test_integer_inputs_get_none_and_cannot_require_one():
+    w, number = leaf(1.0, 2.0), mg.asarray([1, 0])
+    (w[number] * number).sum().backward()
+    assert w.grad.tolist() == [0, 1] and number.grad is None
+    assert not (w > 1).requires_grad and not w.argmax().requires_grad and not w.astype("int32").requires_grad
+
+
+def test_gradients_flow_through_casts_in_their_own_precision():
+    w = leaf(1.5, 2.5, dtype="float32")
+    y = w.astype("float64") * mg.asarray(np.array([1.0, 3.0]))
+    y.sum().backward()
+    assert w.grad.dtype == "float32" and w.grad.tolist() == [1, 3]
+    half = leaf(1.0, dtype="float16")
+    (half * w[:1]).sum().backward()
+    assert half.grad.dtype == "float16" and half.grad.tolist() == [1.5]
+
+
+def test_a_given_gradient_is_cast_to_the_output():
+    w = leaf(1.0, 2.0)
+    weights = mg.asarray([3.0, 4.0])
+    assert weights.dtype == "float32"
+    w.backward(weights)
+    assert w.grad.dtype == "float64" and w.grad.tolist() == [3, 4]
+    weights[0] = 100.0
+    assert w.grad.tolist() == [3, 4], "what was given is not shared"
+
+
+def test_ties_share_the_gradient():
+    x = leaf(1.0, 3.0, 3.0)
+    assert mg.gradients(x.max(), x).tolist() == [0, 0.5, 0.5]
+    y = leaf(1.0, 5.0, 3.0)
+    assert [g.tolist() for g in mg.gradients(mg.maximum(x, y).sum(), [x, y])] == [[0.5, 0, 0.5], [0.5, 1, 0.5]]
+    assert [g.tolist() for g in mg.gradients(mg.minimum(x, y).sum(), [x, y])] == [[0.5, 1, 0.5], [0.5, 0, 0.5]]
+    assert mg.gradients(mg.maximum(x, 3.0).sum(), x).tolist() == [0, 0.5, 0.5]
+
+
+def test_gradients_add_up_over_several_backward_calls():
+    w = leaf(1.0, 2.0)
+    for _ in range(3):
+        (w * w).sum().backward()
+    held = w.grad
+    assert held.tolist() == [6, 12]
+    (w * 1.0).sum().backward()
+    assert w.grad.tolist() == [7, 13] and held.tolist() == [6, 12], "a gradient that somebody holds does not change"
+    assert not w.grad.requires_grad
+    w.grad = None
+    (w * 1.0).sum().backward()
+    assert w.grad.tolist() == [1, 1]
+
+
+def test_a_gradient_has_the_shape_of_its_tensor():
+    w = leaf(1.0, 2.0)
+    with pytest.raises(GradError, match=r"\(2,\)"):
+        w.grad = mg.ones(3, dtype="float64")
+
+
+# Errors and retaining -------------------------------------------------------------------------------------------------
+
+
+def test_a_second_walk_through_freed_nodes_is_an_error():
+    w = leaf(1.0, 2.0)
+    h = w * w
+    (h.sum()).backward()
+    assert h.node.saved is FREED
+    with pytest.raises(GradError, match="a second time through multiply"):
+        h.sum().backward()
+
+
+def test_what_saved_nothing_can_be_walked_again():
+    w = leaf(1.0, 2.0)
+    y = (w + 1).sum()
+    y.backward()
+    y.backward()
+    assert w.grad.tolist() == [2, 2]
+
+
+def test_backward_of_more_than_one_number_needs_weights():
+    w = leaf(1.0, 2.0)
+    with pytest.raises(GradError, match=r"shape \(2,\)"):
+        (w * w).backward()
+    with pytest.raises(GradError, match=r"\(3,\)"):
+        (w * w).backward(mg.ones(3, dtype="float64"))
+    (w * w).backward(mg.asarray(np.array([1.0, 10.0])))
+    assert w.grad.tolist() == [2, 40]
+    w.grad = None
+    (w * w)[:1].backward()
+    assert w.grad.tolist() == [2, 0], "one number may have dimensions"
+
+
+def test_backward_without_a_history():
+    with pytest.raises(GradError, match="no history"):
+        mg.ones(1).sum().backward()
+    w = leaf(1.0)
+    with mg.no_grad():
+        y = (w * w).sum()
+    with pytest.raises(GradError, match="no_grad"):
+        y.backward()
+
+
+# The walk as a generator ----------------------------------------------------------------------------------------------
+
+
+def test_a_walk_yields_each_contribution_and_returns_the_gradients():
+    w, v = leaf(2.0), leaf(3.0)
+    y = w * v + w
+    steps = walk([y.node], [mg.ones_like(y)])
+    seen = []
+    try:
+        while True:
+            seen.append(next(steps))
+    except StopIteration as end:
+        found = end.value
+    assert [(s.node.name, s.index, s.cotangent.item(), s.value.item()) for s in seen] == [
+        ("add", 0, 1, 1), ("add", 1, 1, 1), ("multiply", 0, 1, 3), ("multiply", 1, 1, 2),
+    ]  # fmt: skip
+    assert seen[0].so_far is None and seen[2].so_far.item() == 1
+    assert {node: g.item() for node, g in found.items()} == {w.node: 4, v.node: 2}
+    assert w.grad is None, "a walk only answers"
+
+
+def test_a_contribution_is_replaced_by_what_is_sent():
+    w = leaf(2.0)
+    y = w.exp() * w
+    steps = walk([y.node], [mg.ones_like(y)])
+    step = next(steps)
+    found = None
+    try:
+        while True:
+            step = steps.send(mg.asarray(np.array([100.0])) if step.node.name == "exp" else None)
+    except StopIteration as end:
+        found = end.value
+    np.testing.assert_allclose(found[w.node].item(), 100.0 + np.exp(2.0))
+
+
+def test_only_contributions_on_a_path_to_something_wanted_are_computed(kernel_calls):
+    x = mg.asarray(np.ones((2, 3)))
+    first, second = leaf(1.0, 2.0, 3.0), leaf(4.0, 5.0, 6.0)
+    y = ((x * first).tanh() * second).sum()
+    steps = list(walk([y.node], [mg.ones_like(y)], [second.node], retain=True))
+    assert [(s.node.name, s.index) for s in steps] == [("sum", 0), ("multiply", 1)]
+    calls = kernel_calls("multiply", "tanh")
+    mg.gradients(y, second, retain_graph=True)
+    assert calls == {"multiply": 1, "tanh": 0}
+
+
+def test_the_gradient_of_the_data_is_never_computed(kernel_calls):
+    x = mg.asarray(np.ones((2, 3)))
+    w = leaf(1.0, 2.0, 3.0)
+    y = (x * w).sum()
+    calls = kernel_calls("multiply")
+    y.backward()
+    assert calls["multiply"] == 1, "w's gradient takes one product; the data's would take another"
+
+
+def test_an_abandoned_walk_leaves_the_mode_alone():
+    w = leaf(1.0)
+    y = (w * w * w).sum()
+    steps = walk([y.node], [mg.ones_like(y)])
+    next(steps)
+    steps.close()
+    assert mg.is_grad_enabled() and (w * 2).requires_grad
+
+
+def two_results():
+    """A primitive of two results, whose gradient rule is given a gradient for each."""
+    rule = lambda g: g[0] * 2.0 + g[1] * 3.0  # noqa: E731 - rules are read by their parameters
+    infer = lambda x: ((x.shape, x.dtype), (x.shape, x.dtype))  # noqa: E731
+    return Primitive("two_results", "structural", ("x",), infer, rules={"x": rule})
+
+
+def test_operations_of_several_results(monkeypatch):
+    monkeypatch.setitem(mg.as_device("cpu").kernels, "two_results", lambda x: (x * 2, x * 3))
+    op, w = two_results(), leaf(1.0, 10.0)
+    double, triple = emit(op, w)
+    assert (double.tolist(), triple.tolist()) == ([2, 20], [3, 30])
+    assert [t.node.name for t in (double, triple)] == ["project", "project"]
+    assert double.node.inputs == triple.node.inputs
+    assert mg.gradients((double + triple * triple).sum(), w).tolist() == [2 + 18, 2 + 180]
+    double, triple = emit(op, w)
+    assert mg.gradients(triple.sum(), w).tolist() == [3, 3], "one of them may be unused"
+    double, triple = emit(op, w)
+    first = mg.gradients((triple * triple * double).sum(), w, create_graph=True)
+    assert mg.gradients(first.sum(), w).tolist() == [18 * 6, 18 * 60], "18 w³, differentiated twice"
+    double, triple = emit(op, mg.asarray(np.ones(1)))
+    assert triple.node is None and triple.tolist() == [3]
+
+
+# Hooks ----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_hook_sees_the_whole_gradient_once_and_may_replace_it():
+    w = leaf(1.0, 2.0)
+    h = w * 3
+    seen = []
+    h.register_hook(lambda g: seen.append(g.tolist()))
+    remove = h.register_hook(lambda g: g * 10)
+    (h * h + h).sum().backward()
+    assert seen == [[7, 13]] and w.grad.tolist() == [210, 390]
+    remove()
+    remove()
+    w.grad = None
+    h = w * 3
+    (h * h).sum().backward()
+    assert w.grad.tolist() == [18, 36]
+
+
+def test_a_hook_needs_a_gradient_and_goes_with_its_tensor():
+    with pytest.raises(GradError, match="register_hook"):
+        mg.ones(1).register_hook(print)
+    w = leaf(1.0)
+    h = w * 2
+    hook = h.register_hook(lambda g: None)
+    node = weakref.ref(h.node)
+    del h, hook
+    gc.collect()
+    assert node() is None
+
+
+def test_retain_grad_fills_the_gradient_of_an_intermediate_result():
+    w = leaf(1.0, 2.0)
+    h = w * 3
+    assert h.grad is None
+    h.retain_grad()
+    y = (h * h).sum()
+    y.backward(retain_graph=True)
+    assert h.grad.tolist() == [6, 12]
+    y.backward()
+    assert h.grad.tolist() == [12, 24] and w.grad.tolist() == [36, 72]
+    w.retain_grad()
+    with pytest.raises(GradError):
+        mg.ones(1).retain_grad()
+
+
+# What is kept, and what is let go -------------------------------------------------------------------------------------
+
+
+def test_backward_frees_arrays_and_keeps_the_recipe(no_collector):
+    w = leaf(1.0, 2.0)
+    h = w * w
+    data = weakref.ref((h * 1).data)
+    y = (h * h).tanh().sum()
+    saved = weakref.ref(y.node.inputs[0].saved[-1])
+    y.backward()
+    assert saved() is None and data() is None
+    assert [n.name for n in mg.core.node.topological_order([y.node])][-2:] == ["tanh", "sum"]
+
+
+def test_a_training_loop_that_keeps_numbers_does_not_grow(no_collector):
+    w = leaf(1.0, 2.0)
+    losses, counts = [], []
+    for step in range(30):
+        loss = ((w * w).exp() * 0.01).sum()
+        loss.backward()
+        with mg.no_grad():
+            w -= w.grad * 1e-3
+        w.grad = None
+        losses.append(loss.item())
+        if step % 10 == 9:
+            counts.append(live_nodes())
+    assert counts[0] == counts[1] == counts[2]
+
+
+def test_a_loop_without_gradients_keeps_no_recipes(no_collector):
+    x = mg.asarray(np.ones(3))
+    before = live_nodes()
+    for _ in range(20):
+        x = x * 1.5 + x
+    assert x.node is None and live_nodes() == before
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_gradients_of_any_order_are_freed_without_the_collector(no_collector, order):
+    def run():
+        w = leaf(0.3)
+        y = (w.sin() * w).sum()
+        for _ in range(order):
+            y = mg.gradients(y, w, create_graph=True).sum()
+        return y.item()
+
+    run()
+    before = live_nodes(), sum(isinstance(o, Tensor) for o in gc.get_objects())
+    expected = {1: np.sin(0.3) + 0.3 * np.cos(0.3), 2: 2 * np.cos(0.3) - 0.3 * np.sin(0.3), 3: -3 * np.sin(0.3) - 0.3 * np.cos(0.3)}
+    np.testing.assert_allclose(run(), expected[order], rtol=1e-12)
+    assert (live_nodes(), sum(isinstance(o, Tensor) for o in gc.get_objects())) == before
+
+
+def test_a_failed_backward_keeps_nothing_alive(no_collector):
+    def run():
+        w = leaf(1.0, 2.0)
+        y = w * w
+        try:
+            y.backward()
+        except GradError:
+            return
+
+    run()
+    before = live_nodes()
+    run()
+    assert live_nodes() == before
+
+
+# Whose line it was ----------------------------------------------------------------------------------------------------
+
+
+def here():
+    return sys._getframe(1).f_code.co_filename, sys._getframe(1).f_lineno
+
+
+def test_nodes_name_the_line_that_called(tmp_path):
+    w = leaf(1.0, 2.0)
+    made = [w + 1, w.sum(), -w, w[0], mg.exp(w), w.T if w.ndim == 2 else w.reshape(2, 1), 2.0 * w, here()]
+    *tensors, line = made
+    for tensor in tensors:
+        assert line_of(tensor.node.where) == line, tensor.node
+
+
+def test_composed_functions_give_their_nodes_the_line_that_called_them():
+    w = leaf(1.0, 2.0)
+    composed = [w.mean(), w.var(), mg.std(w), w.clip(0, 1), mg.sort(w), mg.stack([w, w]), mg.pad(w, 1), here()]
+    *tensors, line = composed
+    for tensor in tensors:
+        for node in mg.core.node.topological_order([tensor.node]):
+            if node.op is not None:
+                assert line_of(node.where) == line, node
+
+
+def test_nodes_of_a_function_of_the_user_name_the_line_inside_it():
+    def mine(x):
+        return x * 2, here()
+
+    y, line = mine(leaf(1.0))
+    assert line_of(y.node.where) == line
+
+
+def test_nodes_of_a_gradient_know_which_node_they_belong_to():
+    w = leaf(1.0)
+    h = w * w
+    g = mg.gradients(h.sum(), w, create_graph=True)
+    origins = {n.origin.name for n in mg.core.node.topological_order([g.node]) if n.origin is not None}
+    assert origins <= {"multiply", "sum"} and "multiply" in origins
+    assert h.node.origin is None
+
+
+def test_a_scope_names_a_part_of_the_graph():
+    w = leaf(1.0)
+    with mg.scope("outer"), mg.scope("inner"):
+        y = w * 2
+    assert y.node.scope == ("outer", "inner") and (w * 2).node.scope == ()
