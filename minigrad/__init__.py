@@ -22,7 +22,9 @@ from .ops.elementary import *
 from .ops.ordering import *
 from .ops.interop import from_dlpack
 from .ops.namespace import *
-from . import autodiff, random
+from .ops.transfer import to_device
+from .ops.functional import *
+from . import autodiff, nn, optim, random
 from .autodiff import (
     checkpoint, custom_vjp, grad, gradcheck, gradients, hessian, hvp, jacobian, jvp, value_and_grad, vjp, vmap,
 )  # fmt: skip

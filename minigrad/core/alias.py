@@ -21,6 +21,7 @@ from .primitive import P, Primitive
 from .source import show
 from .tensor import NUMBERS, Tensor, as_tensor, contiguous_base, method, wrap
 
+_new_alias = object.__new__
 Step = tuple[Primitive, dict[str, Any]]  # one view operation and its attributes
 
 
@@ -32,8 +33,10 @@ class Alias:
 
     __slots__ = ("base", "chain", "linked", "views")
 
-    def __init__(self, base: Tensor | None, chain: tuple[Step, ...], linked: bool, views: list[Any]) -> None:
-        self.base, self.chain, self.linked, self.views = base, chain, linked, views
+    base: Tensor | None
+    chain: tuple[Step, ...]
+    linked: bool
+    views: list[Any]  # weak references to the live views of the base; one list for all of them
 
 
 def alias_of(tensor: Tensor) -> Alias:
@@ -41,17 +44,20 @@ def alias_of(tensor: Tensor) -> Alias:
     alias = tensor.alias
     if alias is None:
         contiguous_base(tensor)
-        alias = tensor.alias = Alias(None, (), True, [])
+        alias = tensor.alias = _new_alias(Alias)
+        alias.base, alias.chain, alias.linked, alias.views = None, (), True, []
     return alias
 
 
 def linked_view(out: Tensor, source: Tensor, step: Step | None) -> Tensor:
     """Note that `out` looks at the memory of `source` through one more step (None: detached)."""
-    seen = source.alias or alias_of(source)
-    base = source if seen.base is None else seen.base
-    chain = seen.chain if step is None else (*seen.chain, step)
+    seen = source.alias
     views = seen.views
-    out.alias = Alias(base, chain, step is not None and seen.linked, views)
+    alias = out.alias = _new_alias(Alias)
+    alias.base = source if seen.base is None else seen.base
+    alias.chain = seen.chain if step is None else (*seen.chain, step)
+    alias.linked = step is not None and seen.linked
+    alias.views = views
     count = len(views)
     if count >= 8 and count & (count - 1) == 0:  # now and then, forget those that are gone
         views[:] = [r for r in views if r() is not None]
@@ -153,7 +159,7 @@ def writable(tensor: Tensor, value: Any) -> Tensor | None:
     if tensor.data.__class__ is not tensor.device.ndarray:
         return base  # only recorded or batched: there is no buffer yet
     if not mode.grad or not linked or not (base.tracked or tracked_value):
-        if not tensor.data.flags.writeable:
+        if not tensor.device.is_writable(tensor.data):
             raise MutationError(
                 "this tensor is a broadcast view: several of its elements are the same memory",
                 hint="write into x.copy()",
@@ -228,8 +234,14 @@ def _adopt(base: Tensor, value: Tensor) -> None:
 
 def emit_view(op: Primitive, source: Tensor, **attrs: Any) -> Tensor:
     """Apply a view primitive: the result looks at the memory of `source`, and is noted as doing so."""
-    source.alias or alias_of(source)
+    if source.alias is None:
+        alias_of(source)
     out: Tensor = emit1(op, source, attrs)
-    if op is P.reshape and out.data.__class__ is out.device.ndarray and buffer_of(out.data) is not buffer_of(source.data):
+    if op is P.reshape and out.data.__class__ is out.device.ndarray and not _same_memory(out.data, source.data):
         return out  # NumPy had to copy: the elements are not evenly spaced
     return linked_view(out, source, (op, attrs))
+
+
+def _same_memory(view: Any, source: Any) -> bool:
+    base = view.base
+    return base is source or base is not None and base is source.base or buffer_of(view) is buffer_of(source)

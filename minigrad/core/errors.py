@@ -1,12 +1,15 @@
 """Every error that minigrad raises on purpose: one class per kind of fault.
 
 The docstrings are the error catalogue: what it means, an example that provokes it, the way out.  A message says what
-happened; `expect` and `actual` say what was asked for and what came; `hint` says the way out.
+happened; `expect` and `actual` say what was asked for and what came; `hint` says the way out; and the last line says
+which line of your program it was.
 """
 
 from __future__ import annotations
 
 from typing import Any
+
+from .source import caller, show
 
 
 class MinigradError(Exception):
@@ -14,10 +17,19 @@ class MinigradError(Exception):
 
     def __init__(self, message: str, *, expect: Any = None, actual: Any = None, hint: str | None = None) -> None:
         lines = [message]
-        for label, text in (("Expect", expect), ("Actual", actual), ("Way out", hint)):
+        for label, text in (("Expect", expect), ("Actual", actual), ("Way out", hint), ("Line", show(caller(2)))):
             if text is not None:
                 lines.append(f"  {label}: {text}")
         super().__init__("\n".join(lines))
+
+    def __reduce__(self) -> Any:
+        return _again, (type(self), str(self))  # in another process it is still that line
+
+
+def _again(cls: type[MinigradError], text: str) -> MinigradError:
+    error = cls.__new__(cls)
+    error.args = (text,)
+    return error
 
 
 class ShapeError(MinigradError, ValueError):
@@ -96,7 +108,7 @@ class GradError(MinigradError, RuntimeError):
     >>> import minigrad as mg
     >>> mg.ones(2).sum().backward()
     Traceback (most recent call last):
-    minigrad.core.errors.GradError: backward: this tensor has no history to go back through
+    minigrad.core.errors.GradError: backward: this tensor has no history to go back through, shape (), dtype float32
     ...
 
     Way out: `requires_grad=True` on the tensors that you want gradients for; `retain_graph=True` to go back twice;
@@ -144,7 +156,7 @@ class NanError(MinigradError, FloatingPointError):
 
 
 class ConversionError(MinigradError, TypeError, ValueError):
-    """A tensor can't become what was asked for: a number from many elements, a bool from many, a NumPy array with history.
+    """A tensor can't become what was asked for: a number or a bool from many elements, a NumPy array with history.
 
     >>> import minigrad as mg
     >>> bool(mg.asarray([1.0, 2.0]) > 0)
@@ -156,5 +168,30 @@ class ConversionError(MinigradError, TypeError, ValueError):
     """
 
 
+class MatrixError(MinigradError, ValueError):
+    """A matrix has no inverse, or no Cholesky factor.
+
+    >>> import minigrad as mg
+    >>> mg.linalg.inv(mg.ones((2, 2)))
+    Traceback (most recent call last):
+    minigrad.core.errors.MatrixError: solve: the matrix is singular: its rows are not independent, so there is...
+    ...
+
+    Way out: add a small multiple of the unit matrix, `x + 1e-6 * mg.eye(n)`, or find out why the rows depend on each
+    other.
+    """
+
+
 class CheckError(MinigradError, AssertionError):
-    """`gradcheck` found a gradient that differs from the numerical one; the message says where and by how much."""
+    """`gradcheck` found a gradient that differs from the numerical one; the message says where and by how much.
+
+    A gradient rule of your own is wrong, a `detach()` cuts a path, or the function has a kink or a jump at that place.
+
+    >>> import minigrad as mg
+    >>> mg.gradcheck(lambda x: x * x.detach(), [mg.asarray([3.0])])
+    Traceback (most recent call last):
+    minigrad.core.errors.CheckError: ...
+    ...
+
+    Way out: compare the rule with the derivative on paper; check at points away from kinks.
+    """

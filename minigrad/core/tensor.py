@@ -223,7 +223,7 @@ def contiguous_base(tensor: Tensor) -> None:
     """Results count as C-contiguous, so that what aliases what does not depend on the layout NumPy chose."""
     data = tensor.data
     if tensor.alias is None and data.__class__ is tensor.device.ndarray and not data.flags.c_contiguous:
-        tensor.data = data.copy(order="C")
+        tensor.data = tensor.device.contiguous(data)
 
 
 def host_value(tensor: Tensor, what: str) -> Any:

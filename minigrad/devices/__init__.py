@@ -1,5 +1,7 @@
 """Where tensors live: one NumPy per device, and the table of kernels, operation × device."""
 
-from .registry import CPU, Device, as_device, available_devices, device, register_device
+from .registry import CPU, Device, as_device, available_devices, device, register_device, register_kernel
+from .table import kernels
+from .threads import num_threads, set_num_threads
 
 __all__ = ["CPU", "Device", "as_device", "available_devices", "device", "register_device"]

@@ -1,14 +1,13 @@
 """Memory for large results that is used again instead of being given back.
 
-Fresh pages cost more than the arithmetic: the system clears each one when it is first touched.  The pool owns byte
-buffers and hands out arrays over them; a buffer is free again as soon as nothing but the pool refers to it, which its
-reference count says.  So no tensor, view or NumPy alias ever sees its memory used by somebody else.
+Fresh pages cost more than the arithmetic: the system clears each one when it is first touched.  The pool hands out
+arrays over memory of its own and keeps a weak reference to each: every view, NumPy alias and DLPack export of an array
+keeps that array alive, so when the reference dies, nobody can see the memory any more, and it is free again.
 """
 
 from __future__ import annotations
 
-import sys
-import threading
+import weakref
 from typing import Any
 
 import numpy as np
@@ -16,58 +15,73 @@ import numpy as np
 from ..core.dtypes import DType
 
 
-def _idle_count() -> int:
-    """The reference count of a buffer that only a list in a pool refers to, as the loop in `take` sees it."""
-    for owner in [np.empty(1, np.uint8)]:
-        return sys.getrefcount(owner)
-    raise AssertionError
+class Memory(np.ndarray[Any, Any]):
+    """Bytes that a pool owns.
+
+    It is a class of its own because NumPy lets a view of a view refer to the owner of the memory, past the array in
+    between, but stops where the class changes: so views of an array over `Memory` refer to that array.
+    """
 
 
 class Pool:
-    """Byte buffers by size.  It keeps at most `limit` bytes that nobody uses.
+    """Memory by size.  It keeps at most `limit` bytes that nobody uses.
+
+    There is no lock: an array can die at any moment, also in the middle of `take` in the same thread (the collector
+    runs when it likes).  Each step is one operation on a list or a dict, which no other thread can come between.
 
     >>> pool = Pool()
     >>> first = pool.take((1000,), np.dtype("float32"))
     >>> address = first.ctypes.data
+    >>> second = first[10:]
     >>> del first
+    >>> pool.take((1000,), np.dtype("float32")).ctypes.data == address
+    False
+    >>> del second
     >>> pool.take((1000,), np.dtype("float32")).ctypes.data == address
     True
     """
 
     def __init__(self, limit: int = 1 << 30) -> None:
         self.limit = limit
-        self.idle = _idle_count()
-        self.owners: dict[int, list[Any]] = {}
-        self.held = 0
-        self.lock = threading.Lock()
+        self.free: dict[int, list[Memory]] = {}  # by size in bytes
+        self.lent: dict[int, weakref.ref[Any]] = {}  # by id of the array
 
     def take(self, shape: tuple[int, ...], dtype: DType) -> Any:
         """An array of this shape and dtype, with whatever values were there before."""
         size = dtype.itemsize
         for extent in shape:
             size *= extent
-        with self.lock:
-            bucket = self.owners.setdefault(size, [])
-            for owner in bucket:
-                if sys.getrefcount(owner) == self.idle:
-                    return np.ndarray(shape, dtype, owner)
-            if self.held + size > self.limit:
-                self.shrink()
-            if self.held + size > self.limit:
-                return np.empty(shape, dtype)
-            owner = np.empty(size, np.uint8)
-            bucket.append(owner)
-            self.held += size
-            return np.ndarray(shape, dtype, owner)
+        if not size:
+            return np.empty(shape, dtype)
+        try:
+            memory = self.free[size].pop()
+        except (KeyError, IndexError):
+            memory = self._allocate(size)
+        array = np.ndarray(shape, dtype, memory)
+        key = id(array)
+        self.lent[key] = weakref.ref(array, lambda _: self._give_back(key, memory))
+        return array
+
+    def _allocate(self, size: int) -> Memory:
+        try:
+            return Memory(size, np.uint8)
+        except MemoryError:
+            self.shrink()
+            return Memory(size, np.uint8)
+
+    def _give_back(self, key: int, memory: Memory) -> None:
+        self.lent.pop(key, None)
+        if self.idle + memory.nbytes > self.limit:
+            self.shrink()  # what is here are sizes that nobody has asked for lately
+        if memory.nbytes <= self.limit:
+            self.free.setdefault(memory.nbytes, []).append(memory)
+
+    @property
+    def idle(self) -> int:
+        """The bytes that are kept and that nobody uses."""
+        return sum(size * len(found) for size, found in list(self.free.items()))
 
     def shrink(self) -> None:
-        """Give back every buffer that nobody uses."""
-        for size, bucket in list(self.owners.items()):
-            used = []
-            while bucket:
-                owner = bucket.pop()
-                if sys.getrefcount(owner) > self.idle - 1:  # here no list refers to it any more
-                    used.append(owner)
-            self.held -= 0
-            self.owners[size] = used
-        self.held = sum(size * len(bucket) for size, bucket in self.owners.items())
+        """Give all memory that nobody uses back to the system."""
+        self.free = {}
+

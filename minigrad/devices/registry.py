@@ -2,36 +2,58 @@
 
 from __future__ import annotations
 
+import inspect
+from functools import wraps
 from typing import Any, Callable
 
 import numpy as np
 
-from ..core.errors import DeviceError
-from ..core.mode import current_mode, switch
+from ..core.errors import DeviceError, DtypeError
+from ..core.mode import switch
 from ..core.primitive import P, Primitive
-from ..core.tensor import DEFAULT
-from .kernels import kernel_table
+from ..core.tensor import DEFAULT, default_device
+from .kernels import Kernel, kernel_table
 from .pool import Pool
+from .threads import elementwise_in_blocks
+
+WORTH_SHARING = 1 << 20  # elements × cost of the operation, from which waking other threads pays
 
 
 class Device:
-    """One copy of NumPy: an array type, and a kernel for every primitive.
+    """One copy of NumPy: an array type, and a kernel for every primitive.  `cpu` and its likes, and the base of others.
+
+    A device is equal to its name: `x.device == "cuda"` is a way to ask.
 
     >>> CPU.kernels["add"](np.ones(2), 1)
     array([2., 2.])
+    >>> CPU == "cpu", CPU.kind, CPU.index
+    (True, 'cpu', 0)
     """
 
-    ndarray: type = np.ndarray
     kind = "cpu"
+    ndarray: type = np.ndarray  # the class of its arrays
+    hosted = True  # whether from_numpy and to_numpy may share memory with the NumPy array
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.kernels: dict[str, Callable[..., Any]] = dict(kernel_table(np))
+        self.index = _parsed(name)[1]
+        self.own_kernels: dict[str, Kernel] = self.make_kernels()
+        self.kernels: dict[str, Kernel] = dict(self.own_kernels)  # with those that `register_kernel` put in between
         self.pool = Pool()
         self.weak: dict[Any, Any] = {}
 
+    def make_kernels(self) -> dict[str, Kernel]:
+        """What runs here, by name of the primitive."""
+        return kernel_table(np)
+
     def __repr__(self) -> str:
         return self.name
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, str) and self.name == _full_name(other))
+
+    def __hash__(self) -> int:
+        return hash(self.name)
 
     def __reduce__(self) -> Any:
         return as_device, (self.name,)
@@ -48,6 +70,19 @@ class Device:
         """An array on this device as a NumPy array, which may share its memory."""
         return data
 
+    def receive(self, data: Any, source: Device) -> Any:
+        """An array of another device, copied to this one: what `x.to(device)` runs."""
+        array = source.to_numpy(data)
+        return self.from_numpy(np.array(array) if self.hosted and source.hosted else array)
+
+    def contiguous(self, data: Any) -> Any:
+        """A copy whose elements are in row-major order."""
+        return data.copy(order="C")
+
+    def is_writable(self, data: Any) -> bool:
+        """Whether each element has memory of its own: not so in a broadcast view."""
+        return bool(data.flags.writeable)
+
     def weak_number(self, number: Any) -> Any:
         """A Python number for a float32 kernel: as an array, because NumPy takes 0.3 µs to look at a number."""
         if number and abs(number) < 1e38 and len(self.weak) < 4096:  # not 0.0, which as a key is -0.0 too
@@ -55,22 +90,31 @@ class Device:
             return self.weak[number]
         return number
 
-    def elementwise(self, kernel: Any, op: Primitive, values: list[Any], attrs: dict[str, Any]) -> Any:
-        """A large elementwise result, in memory that is used again."""
+    def elementwise(self, kernel: Kernel, op: Primitive, values: list[Any], attrs: dict[str, Any]) -> Any:
+        """A large elementwise result: in memory that is used again, and by several threads where that pays."""
         shape, dtype = op.infer(*values, **attrs)
-        return kernel(*values, **attrs, out=self.pool.take(shape, dtype))
+        out = self.pool.take(shape, dtype)
+        if out.size * op.cost < WORTH_SHARING:
+            return kernel(*values, **attrs, out=out)
+        elementwise_in_blocks(kernel, values, attrs, out)
+        return out
 
     def synchronize(self) -> None:
         """Wait until all that was started here is done; a CPU is done when a function returns."""
 
 
-class VirtualDevice(Device):
-    """A further CPU device, with memory of its own as far as minigrad is concerned: transfers to it really copy."""
+def _parsed(name: str) -> tuple[str, int]:
+    """`"cuda:1"` as its kind and its number; the number is -1 where this is no name of a device."""
+    kind, colon, number = name.partition(":")
+    if colon:
+        return kind, int(number) if number.isdecimal() else -1
+    return kind, 0
 
-    kind = "cpu"
 
-    def from_numpy(self, array: Any) -> Any:
-        return np.array(array)
+def _full_name(name: str) -> str:
+    """The one spelling: `cuda`, not `cuda:0`."""
+    kind, index = _parsed(name)
+    return name if index < 0 else f"{kind}:{index}" if index else kind
 
 
 CPU = Device("cpu")
@@ -82,13 +126,19 @@ DEFAULT.device = CPU
 def register_device(kind: str, make: Callable[[str], Device]) -> None:
     """Make a kind of device known: `make("npu:1")` is called the first time that its name is used.
 
+    Registering a kind again (a notebook cell that is run a second time) replaces it.
+
     >>> class Counting(Device):
     ...     kind = "counting"
     >>> register_device("counting", Counting)
     >>> as_device("counting:3")
     counting:3
     """
+    if not kind.isidentifier():
+        raise DeviceError(f"register_device: {kind!r} can't be a kind of device", expect="a name such as 'npu'")
     MAKERS[kind] = make
+    for name in [n for n, d in DEVICES.items() if _parsed(n)[0] == kind and d is not CPU]:
+        del DEVICES[name]
 
 
 def _make_cuda(name: str) -> Device:
@@ -97,34 +147,31 @@ def _make_cuda(name: str) -> Device:
     return CudaDevice(name)
 
 
-register_device("cpu", VirtualDevice)
+register_device("cpu", Device)
 register_device("cuda", _make_cuda)
 
 
 def as_device(device: Any) -> Device:
     """The device meant by a name or a device; None is the current one.
 
-    >>> as_device("cpu:1") is as_device("cpu:1")
-    True
+    >>> as_device("cpu:1") is as_device("cpu:1"), as_device("cpu:0")
+    (True, cpu)
     """
     if device is None:
-        return current_mode().device or CPU
+        return default_device()  # type: ignore[no-any-return]
     if isinstance(device, Device):
         return device
-    name = str(device)
-    kind, _, number = name.partition(":")
-    if number == "0":
-        name = kind
+    name = _full_name(str(device))
     found = DEVICES.get(name)
-    if found is not None:
-        return found
-    make = MAKERS.get(kind)
-    if make is None or (number and not number.isdecimal()):
-        raise DeviceError(
-            f"there is no device named {name!r}",
-            expect=" or ".join(f"{k!r}, {k + ':1'!r}" for k in MAKERS),
-        )
-    found = DEVICES[name] = make(name)
+    if found is None:
+        kind, index = _parsed(name)
+        if kind not in MAKERS or index < 0:
+            raise DeviceError(
+                f"there is no device named {name!r}", expect=" or ".join(f"{k!r}, '{k}:1'" for k in MAKERS)
+            )
+        made = MAKERS[kind](name)
+        install_kernels(made)
+        found = DEVICES.setdefault(name, made)  # another thread may have been first
     return found
 
 
@@ -156,13 +203,91 @@ def device(name: Any) -> switch:
     return switch(device=as_device(name))
 
 
-def kernels(*names: str) -> dict[str, dict[str, str]]:
-    """The dispatch table, operation × device: the name of the kernel that runs there.
+# Kernels that users put in ------------------------------------------------------------------------------------------
 
-    >>> kernels("cpu")["tanh"]
-    {'cpu': 'tanh'}
+
+class Registration:
+    """A kernel that runs in place of a device's own, until `undo()` or the end of a `with` block."""
+
+    def __init__(self, op: Primitive, device: str, function: Kernel) -> None:
+        self.op, self.device, self.function = op, device, function
+
+    def __repr__(self) -> str:
+        return f"<{self.op.name} on {self.device}: {getattr(self.function, '__name__', self.function)}>"
+
+    def concerns(self, device: Device) -> bool:
+        kind = self.device.removesuffix(":*")
+        return device.kind == kind if self.device.endswith(":*") else device == self.device
+
+    def undo(self) -> None:
+        """Let the kernel run that was there before; a second time is no error."""
+        if self in REGISTRATIONS:
+            REGISTRATIONS.remove(self)
+            for device in list(DEVICES.values()):
+                install_kernels(device)
+
+    def __enter__(self) -> Registration:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.undo()
+
+
+REGISTRATIONS: list[Registration] = []
+
+
+def register_kernel(op: str, device: Any, function: Kernel) -> Registration:
+    """Let `function` run for a primitive on a device (`"cpu:1"`), or on every device of a kind (`"cpu:*"`).
+
+    It takes the raw arrays (and Python numbers) of the inputs and the attributes as keywords, and returns a raw array.
+    It may take `out=`, the array to put an elementwise result in.  The last one registered runs.
+
+    >>> import minigrad as mg
+    >>> with mg.devices.register_kernel("tanh", "cpu", lambda x: x * 0 + 7):
+    ...     mg.tanh(mg.ones(2)).tolist()
+    [7.0, 7.0]
+    >>> mg.tanh(mg.zeros(2)).tolist()
+    [0.0, 0.0]
     """
-    devices = [as_device(n) for n in names] or list(DEVICES.values())
-    return {
-        op.name: {d.name: getattr(d.kernels.get(op.name), "__name__", "–") for d in devices} for op in P
-    }
+    if not callable(function):
+        raise DtypeError(f"register_kernel: a kernel is a function, not {type(function).__name__}")
+    primitive = P[op]
+    name = str(device)
+    if name.endswith(":*") and name[:-2] not in MAKERS:
+        raise DeviceError(f"register_kernel: there is no kind of device named {name[:-2]!r}", expect=", ".join(MAKERS))
+    if not name.endswith(":*"):
+        name = as_device(device).name
+    registration = Registration(primitive, name, _taking_out(primitive, function))
+    REGISTRATIONS.append(registration)
+    for made in list(DEVICES.values()):
+        install_kernels(made)
+    return registration
+
+
+def install_kernels(device: Device) -> None:
+    """The device's own kernels, and over them those that were registered, in order."""
+    device.kernels.update(device.own_kernels)
+    for registration in REGISTRATIONS:
+        if registration.concerns(device):
+            device.kernels[registration.op.name] = registration.function
+
+
+def _taking_out(op: Primitive, function: Kernel) -> Kernel:
+    """An elementwise kernel is called with `out=` where memory is used again: let one take it that does not."""
+    try:
+        parameters = inspect.signature(function).parameters
+    except ValueError:  # written in C, like NumPy's
+        return function
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    if op.kind != "elementwise" or takes_any or "out" in parameters:
+        return function
+
+    @wraps(function)
+    def kernel(*values: Any, out: Any = None, **attrs: Any) -> Any:
+        result = function(*values, **attrs)
+        if out is None:
+            return result
+        out[...] = result
+        return out
+
+    return kernel

@@ -1,0 +1,70 @@
+"""The dispatch table, operation × device, to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from html import escape
+from typing import Any
+
+from ..core.primitive import P
+from .registry import DEVICES, REGISTRATIONS, Device, as_device
+
+
+class KernelTable(Mapping[str, dict[str, str]]):
+    """What runs where: `table["tanh"]["cpu"]`.  It prints as a table, a row for each primitive."""
+
+    def __init__(self, devices: list[Device]) -> None:
+        self.devices = [device.name for device in devices]
+        self.rows = {op.name: {d.name: _label(d, op.name) for d in devices} for op in P}
+
+    def __getitem__(self, op: str) -> dict[str, str]:
+        return self.rows[P[op].name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __repr__(self) -> str:
+        lines = [["operation", *self.devices], *([op, *row.values()] for op, row in self.rows.items())]
+        widths = [max(map(len, column)) for column in zip(*lines)]
+        text = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in lines]
+        return "\n".join([text[0], "  ".join("─" * width for width in widths), *text[1:]])
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{escape(name)}</th>" for name in ("operation", *self.devices))
+        body = "".join(
+            f"<tr><th>{op}</th>" + "".join(f"<td>{escape(label)}</td>" for label in row.values()) + "</tr>"
+            for op, row in self.rows.items()
+        )
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _label(device: Device, op: str) -> str:
+    """A kernel's name and where it comes from: `numpy.tanh`, `sum` of ours, `my_tanh *` put in by the user."""
+    kernel: Any = device.kernels.get(op)
+    if kernel is None:
+        return "–"
+    name = getattr(kernel, "__name__", type(kernel).__name__)
+    if any(registration.function is kernel for registration in REGISTRATIONS):
+        return f"{name} *"
+    library = (getattr(kernel, "__module__", None) or type(kernel).__module__).partition(".")[0]
+    return name if library == "minigrad" else f"{library}.{name}"
+
+
+def kernels(*devices: Any) -> KernelTable:
+    """The dispatch table of these devices, or of all that are in use.
+
+    Names with a library are the library's functions, those without are minigrad's (`devices/kernels.py`), and a star
+    marks what `register_kernel` put in.
+
+    >>> kernels("cpu")["tanh"]
+    {'cpu': 'numpy.tanh'}
+    >>> print(kernels("cpu"))
+    operation            cpu
+    ...
+    tanh                 numpy.tanh
+    ...
+    """
+    return KernelTable([as_device(d) for d in devices] or list(DEVICES.values()))

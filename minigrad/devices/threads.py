@@ -1,0 +1,141 @@
+"""A few threads for work on large arrays.  NumPy lets go of the interpreter's lock while it computes."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextvars import copy_context
+from typing import Any, Callable
+
+from ..core.errors import ConversionError
+
+BLOCK = 1 << 16  # elements that a thread computes at a time
+MOST = 8  # by default: beyond, arithmetic on arrays waits for memory and not for cores
+
+
+def _default_count() -> int:
+    said = os.environ.get("OMP_NUM_THREADS", "")  # which NumPy's matrix product and everybody else goes by
+    if said.isdecimal() and int(said):
+        return int(said)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(cores, MOST)
+
+
+class Threads:
+    """How many threads share the work (`count`, the caller's included), and those that help."""
+
+    def __init__(self) -> None:
+        self.count = _default_count()
+        self.helpers: ThreadPoolExecutor | None = None
+
+    def submit(self, work: Callable[[], object]) -> Future[object] | None:
+        """Let a helper do it, in the caller's context (its modes, NumPy's errstate); None if there can be none."""
+        helpers = self.helpers
+        if helpers is None:
+            helpers = self.helpers = ThreadPoolExecutor(self.count - 1, thread_name_prefix="minigrad")
+        try:
+            return helpers.submit(copy_context().run, work)
+        except RuntimeError:  # the interpreter is shutting down
+            return None
+
+    def forget_helpers(self) -> None:
+        """Start new ones when they are needed: a forked process has none of its parent's."""
+        self.helpers = None
+
+
+THREADS = Threads()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=THREADS.forget_helpers)
+
+
+def num_threads() -> int:
+    """How many threads share the work on a large array.
+
+    >>> mg.devices.num_threads() >= 1
+    True
+    """
+    return THREADS.count
+
+
+def set_num_threads(count: int) -> None:
+    """Share the work on large arrays between so many threads; 1 computes everything in the caller's.
+
+    >>> before = mg.devices.num_threads()
+    >>> mg.devices.set_num_threads(1)
+    >>> mg.devices.num_threads()
+    1
+    >>> mg.devices.set_num_threads(before)
+    """
+    if count < 1:
+        raise ConversionError(f"set_num_threads: at least one thread is needed, not {count}")
+    THREADS.count = count
+    THREADS.forget_helpers()
+
+
+def in_blocks(work: Callable[[int, int], object], size: int, step: int) -> None:
+    """`work(start, stop)` for blocks of `step` that make up `size`, in no order, by all threads; then return.
+
+    Each thread takes the next block when it is done with one, so a core that is busy elsewhere delays nothing.
+
+    >>> done = []
+    >>> in_blocks(lambda start, stop: done.append((start, stop)), 10, 4)
+    >>> sorted(done)
+    [(0, 4), (4, 8), (8, 10)]
+    """
+    starts = deque(range(0, size, step))
+
+    def work_off() -> None:
+        while True:
+            try:
+                start = starts.popleft()
+            except IndexError:
+                return
+            work(start, min(start + step, size))
+
+    wanted = min(THREADS.count, len(starts)) - 1
+    helping = [future for future in [THREADS.submit(work_off) for _ in range(wanted)] if future is not None]
+    try:
+        work_off()
+    finally:
+        starts.clear()
+        running = [future for future in helping if not future.cancel()]  # one that has not begun is not waited for
+        wait(running)
+    for future in running:
+        future.result()
+
+
+def elementwise_in_blocks(kernel: Callable[..., object], values: list[Any], attrs: dict[str, Any], out: Any) -> None:
+    """`kernel(*values, **attrs, out=out)` in blocks that stay in a core's cache, shared by the threads.
+
+    Arrays of one shape are taken as one long row; where they broadcast, the blocks are rows of the first dimension.
+
+    >>> import numpy as np
+    >>> out = np.empty((3, 4))
+    >>> elementwise_in_blocks(np.add, [np.ones((3, 1)), np.arange(4.0)], {}, out)
+    >>> out[2].tolist()
+    [1.0, 2.0, 3.0, 4.0]
+    """
+    arrays = [value for value in values if getattr(value, "ndim", 0)]
+    if all(a.shape == out.shape and a.flags.c_contiguous for a in arrays):
+        out = out.reshape(-1)
+        values = [value.reshape(-1) if getattr(value, "ndim", 0) else value for value in values]
+    axis = next((i for i, extent in enumerate(out.shape) if extent > 1), None)
+    if axis is None:
+        kernel(*values, **attrs, out=out)
+        return
+    extent, ndim = out.shape[axis], out.ndim
+
+    def compute(start: int, stop: int) -> None:
+        parts = [_part(value, axis - ndim, start, stop) for value in (*values, out)]
+        kernel(*parts[:-1], **attrs, out=parts[-1])
+
+    in_blocks(compute, extent, max(1, BLOCK * extent // out.size))
+
+
+def _part(value: Any, axis: int, start: int, stop: int) -> Any:
+    """What an operand has along `axis`, counted from the last, between start and stop; all of it if it is repeated."""
+    place = getattr(value, "ndim", 0) + axis
+    if place < 0 or value.shape[place] == 1:
+        return value
+    return value[(slice(None),) * place + (slice(start, stop),)]
