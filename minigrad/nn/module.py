@@ -1,0 +1,248 @@
+"""`Module`: an object whose attributes hold tensors, other modules, and lists and dicts of them.
+
+There is nothing to register: whatever hangs on a module is found by walking its attributes.  A tensor that requires a
+gradient is a parameter, any other is a buffer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..core.errors import ConversionError
+from ..core.mode import CURRENT, Mode, current_mode
+from ..core.tensor import Tensor
+from ..core.tree import flatten, register_container
+from .state import load_tensors, move_tensor
+
+Path = tuple[Any, ...]
+NOT_STATE = ("_entry", "_name")
+
+
+class Module:
+    """A function with parameters.  Set attributes in `__init__`, and say in `forward` what it computes.
+
+    >>> class Scale(mg.nn.Module):
+    ...     def __init__(self):
+    ...         self.factor = mg.asarray([2.0], requires_grad=True)
+    ...     def forward(self, x):
+    ...         return x * self.factor
+    >>> scale = Scale()
+    >>> scale(mg.asarray([1.0, 2.0])).tolist(), len(scale.parameters())
+    ([2.0, 4.0], 1)
+    """
+
+    training = True  # train() and eval() set it on the object
+    _entry: tuple[Mode | None, Mode | None] = (None, None)  # the mode outside of the last call, and that inside
+    _name = ""  # what the module that holds this one calls it
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What the module computes: for subclasses to say."""
+        raise NotImplementedError(f"{type(self).__name__} has no forward method")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run `forward`, whose nodes carry the name of this module."""
+        mode = current_mode()
+        outside, inside = self._entry
+        if mode is not outside:
+            inside = self._enter(mode)
+        token = CURRENT.set(inside)  # type: ignore[arg-type]
+        try:
+            return self.forward(*args, **kwargs)
+        finally:
+            CURRENT.reset(token)
+
+    def _enter(self, mode: Mode) -> Mode:
+        """The mode inside of this module, kept for the next call: the mode outside hardly ever changes."""
+        for path, child in children(self):
+            child._name = path[0] + "".join(f"[{key}]" for key in path[1:])
+        inside = mode.but(scope=(*mode.scope, self._name or type(self).__name__))
+        if mode.interpreter is None and mode.origin is None:  # do not keep a graph alive
+            self._entry = mode, inside
+        return inside
+
+    # what hangs on it -----------------------------------------------------------------------------------------------
+
+    def named_modules(self) -> list[tuple[str, Module]]:
+        """This module, as "", and all those in it, each once.
+
+        >>> [name for name, _ in mg.nn.Sequential(mg.nn.ReLU(), mg.nn.Sequential(mg.nn.Tanh())).named_modules()]
+        ['', '0', '1', '1.0']
+        """
+        found: dict[int, tuple[str, Module]] = {}
+        _collect_modules(self, (), found)
+        return list(found.values())
+
+    def named_tensors(self) -> list[tuple[str, Tensor]]:
+        """Every tensor by its name.  One that hangs in two places has two names."""
+        return [
+            (".".join(map(str, (*([name] if name else []), *path))), tensor)
+            for name, module in self.named_modules()
+            for path, tensor in _held(module)
+            if isinstance(tensor, Tensor)
+        ]
+
+    def named_parameters(self) -> list[tuple[str, Tensor]]:
+        """The tensors that require a gradient by name, each once.
+
+        >>> [(name, p.shape) for name, p in mg.nn.Linear(2, 3).named_parameters()]
+        [('weight', (3, 2)), ('bias', (3,))]
+        """
+        return _once((name, t) for name, t in self.named_tensors() if t.requires_grad)
+
+    def parameters(self) -> list[Tensor]:
+        """The tensors that require a gradient, each once.
+
+        >>> len(mg.nn.Linear(2, 3).parameters())
+        2
+        """
+        return [t for _, t in self.named_parameters()]
+
+    def named_buffers(self) -> list[tuple[str, Tensor]]:
+        """The tensors that do not require a gradient by name, each once."""
+        return _once((name, t) for name, t in self.named_tensors() if not t.requires_grad)
+
+    def buffers(self) -> list[Tensor]:
+        """The tensors that do not require a gradient, each once."""
+        return [t for _, t in self.named_buffers()]
+
+    # what is done to all of it --------------------------------------------------------------------------------------
+
+    def train(self, mode: bool = True) -> Any:
+        """Behave as in training: dropout drops.  Returns the module itself.
+
+        >>> mg.nn.Dropout(0.5).eval()(mg.ones(3)).tolist()
+        [1.0, 1.0, 1.0]
+        """
+        for _, module in self.named_modules():
+            module.training = mode
+        return self
+
+    def eval(self) -> Any:
+        """Behave as in use: dropout lets everything through.  Returns the module itself."""
+        return self.train(False)
+
+    def zero_grad(self) -> None:
+        """Forget the gradients of all parameters."""
+        for parameter in self.parameters():
+            parameter.grad = None
+
+    def to(self, target: Any) -> Any:
+        """Move the tensors to a device, or the floats among them to a dtype.  Returns the module itself.
+
+        The tensors stay the same objects, so that whoever holds them goes on with them.
+
+        >>> mg.nn.Linear(2, 3).to(mg.float64).weight.dtype
+        dtype('float64')
+        """
+        for _, tensor in _once(self.named_tensors()):
+            move_tensor(tensor, target)
+        return self
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """Copies of all tensors by name, which later training does not change.
+
+        >>> list(mg.nn.Sequential(mg.nn.Linear(2, 3), mg.nn.Tanh()).state_dict())
+        ['0.weight', '0.bias']
+        """
+        return {name: tensor.detach().copy() for name, tensor in self.named_tensors()}  # type: ignore[attr-defined]
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Copy values into the tensors of the same names; all of them or, if they do not fit, none.
+
+        >>> one, other = mg.nn.Linear(2, 3), mg.nn.Linear(2, 3)
+        >>> other.load_state_dict(one.state_dict())
+        >>> bool((one.weight == other.weight).all())
+        True
+        """
+        load_tensors(dict(self.named_tensors()), state, type(self).__name__)
+
+    # text -----------------------------------------------------------------------------------------------------------
+
+    def extra_repr(self) -> str:
+        """What to say about this module in its repr, besides its name."""
+        return ""
+
+    def __repr__(self) -> str:
+        parts = [f"{'.'.join(map(str, path))}: {child!r}" for path, child in children(self)]
+        head = f"{type(self).__name__}({self.extra_repr()}"
+        return head + "".join("\n  " + part.replace("\n", "\n  ") for part in parts) + ("\n)" if parts else ")")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in NOT_STATE}
+
+
+def children(module: Module) -> list[tuple[Path, Module]]:
+    """The modules that hang directly on a module, and where: `("layers", 0)` is `module.layers[0]`."""
+    return [(path, value) for path, value in _held(module) if isinstance(value, Module)]
+
+
+def _held(module: Module) -> Iterator[tuple[Path, Any]]:
+    """The tensors and modules that are attributes of a module, or in lists and dicts that are."""
+    for name, value in vars(module).items():
+        if name not in NOT_STATE:
+            yield from _walk((name,), value)
+
+
+def _walk(path: Path, value: Any) -> Iterator[tuple[Path, Any]]:
+    if isinstance(value, (Tensor, Module)):
+        yield path, value
+    elif isinstance(value, (list, tuple)):
+        for i, item in enumerate(value):
+            yield from _walk((*path, i), item)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _walk((*path, key), item)
+
+
+def _collect_modules(module: Module, path: Path, found: dict[int, tuple[str, Module]]) -> None:
+    if id(module) in found:
+        return
+    found[id(module)] = ".".join(map(str, path)), module
+    for more, child in children(module):
+        _collect_modules(child, (*path, *more), found)
+
+
+def _once(named: Any) -> list[tuple[str, Tensor]]:
+    first: dict[int, tuple[str, Tensor]] = {}
+    for name, tensor in named:
+        first.setdefault(id(tensor), (name, tensor))
+    return list(first.values())
+
+
+# Modules as containers ----------------------------------------------------------------------------------------------
+
+
+def _parts(module: Module) -> list[Any]:
+    return [value for name, value in vars(module).items() if name not in NOT_STATE]
+
+
+def _rebuilt(module: Module, parts: list[Any]) -> Module:
+    """A shallow copy of a module with other tensors in the same places."""
+    copy = object.__new__(type(module))
+    names = [name for name in vars(module) if name not in NOT_STATE]
+    vars(copy).update(zip(names, parts), _name=module._name)
+    return copy
+
+
+register_container(Module, _parts, _rebuilt)
+
+
+def functional_call(module: Module, tensors: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+    """What a module computes with other tensors in the places of its own, which stay as they are.
+
+    >>> layer = mg.nn.Linear(2, 1)
+    >>> weights = {"weight": mg.asarray([[1.0, 2.0]]), "bias": mg.asarray([0.5])}
+    >>> mg.nn.functional_call(layer, weights, mg.asarray([1.0, 1.0])).tolist()
+    [3.5]
+    """
+    own = dict(module.named_tensors())
+    unknown = [name for name in tensors if name not in own]
+    if unknown:
+        raise ConversionError(
+            f"functional_call: {type(module).__name__} has no tensor named {', '.join(map(repr, unknown))}",
+            expect=", ".join(own) or "a module with tensors",
+        )
+    instead = {id(own[name]): tensor for name, tensor in tensors.items()}
+    places, rebuild = flatten(module)
+    return rebuild([instead.get(id(t), t) for t in places])(*args, **kwargs)

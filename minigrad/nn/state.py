@@ -1,0 +1,77 @@
+"""Putting values into tensors that are there already: loading a state, and moving between devices and dtypes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.errors import ConversionError, DtypeError
+from ..core.mode import no_grad
+from ..core.node import Leaf
+from ..core.tensor import Tensor, as_tensor
+
+
+class StateError(ConversionError):
+    """A saved state does not fit the module or optimizer that it is loaded into; nothing was loaded.
+
+    The message lists all that is missing, all that is not known, and all whose shape differs.
+
+    >>> import minigrad as mg
+    >>> mg.nn.Linear(2, 3).load_state_dict({"weight": mg.ones((3, 3)), "scale": mg.ones(1)})
+    Traceback (most recent call last):
+    minigrad.nn.state.StateError: load_state_dict: the state does not fit Linear, and nothing was loaded
+      missing:    bias
+      unexpected: scale
+      mismatched: weight is (3, 3) in the state and (3, 2) here
+    ...
+
+    Way out: load into a model that is built with the same sizes, or change the names and shapes in the dict first.
+    """
+
+
+def load_tensors(own: dict[str, Tensor], state: dict[str, Any], into: str) -> None:
+    """Copy every value of a state into the tensor of the same name, or raise without having changed any."""
+    given = {name: v if isinstance(v, Tensor) else as_tensor(np.asarray(v)) for name, v in state.items()}
+    missing = [name for name in own if name not in given]
+    unexpected = [name for name in given if name not in own]
+    mismatched = [
+        f"{name} is {given[name].shape} in the state and {tensor.shape} here"
+        for name, tensor in own.items()
+        if name in given and given[name].shape != tensor.shape
+    ]
+    if missing or unexpected or mismatched:
+        lines = [f"load_state_dict: the state does not fit {into}, and nothing was loaded"]
+        lines += [f"  missing:    {', '.join(missing)}"] * bool(missing)
+        lines += [f"  unexpected: {', '.join(unexpected)}"] * bool(unexpected)
+        lines += [f"  mismatched: {', '.join(mismatched)}"] * bool(mismatched)
+        raise StateError("\n".join(lines))
+    with no_grad():
+        for name, tensor in own.items():
+            tensor[...] = like(given[name].detach(), tensor)  # type: ignore[attr-defined, index]
+
+
+def like(tensor: Tensor, other: Tensor) -> Tensor:
+    """A tensor on the device and in the dtype of another; itself where it is both already."""
+    moved = tensor if tensor.device is other.device else tensor.to(other.device)  # type: ignore[attr-defined]
+    return moved if moved.dtype is other.dtype else moved.astype(other.dtype)  # type: ignore[no-any-return]
+
+
+def move_tensor(tensor: Tensor, target: Any) -> None:
+    """Let the same tensor be on another device, or (if it holds floats) in another float dtype; its gradient too."""
+    if not tensor.is_leaf:
+        raise ConversionError(
+            f"to: a tensor of shape {tensor.shape} that an operation made cannot be moved in place",
+            hint="keep results of operations out of a module's attributes, or detach() them",
+        )
+    with no_grad():
+        moved = tensor.detach().to(target)  # type: ignore[attr-defined]
+        if moved.data is tensor.data:
+            return
+        if moved.dtype is not tensor.dtype and (tensor.dtype.kind != "f" or moved.dtype.kind != "f"):
+            if tensor.dtype.kind != "f":
+                return
+            raise DtypeError(f"to: parameters stay floats, {moved.dtype} is none", expect="a device, or a float dtype")
+        tensor.grad = None if tensor.grad is None else like(tensor.grad, moved)
+    tensor.data, tensor.device, tensor.alias = moved.data, moved.device, None
+    tensor.node = Leaf(tensor) if tensor.tracked else None

@@ -1,0 +1,422 @@
+"""What neural networks are made of, composed from the primitives: activations, normalisation, losses, attention.
+
+Nothing here is special to the compiler or to the walk back: a variant of your own costs and fuses the same.  Each is
+written so that it neither overflows nor loses its gradients, to any order, for any finite input.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..core import dtypes
+from ..core.emit import emit, record_any
+from ..core.errors import ConversionError, DtypeError, IndexingError, ShapeError
+from ..core.mode import current_mode
+from ..core.primitive import P, Primitive
+from ..core.tensor import Tensor, as_tensor, wrap
+from . import reduce
+from .contract import matmul
+from .creation import arange
+from .declare import normal_axis
+from .elementwise import astype, erf, exp, expm1, log, log1p, power, tanh, where
+from .random import DEFAULT_GENERATOR
+from .reduce import _as_float, reduced_shape
+from .view import expand_dims, permute_dims, reshape
+
+__all__ = [
+    "softmax", "log_softmax", "logsumexp",
+    "relu", "leaky_relu", "elu", "sigmoid", "silu", "gelu", "softplus",
+    "linear", "embedding", "one_hot", "dropout", "layer_norm", "scaled_dot_product_attention",
+    "cross_entropy", "nll_loss", "mse_loss",
+]  # fmt: skip
+
+# Values beside the computation --------------------------------------------------------------------------------------
+
+
+def _aside(op: Primitive, *inputs: Any, **attrs: Any) -> Tensor:
+    """A value that only shifts a computation: no gradient flows through it, but its recipe is kept for displays.
+
+    exp(x - c) / sum(exp(x - c)) is the same for every c, so that its derivative by c is zero, of every order: there is
+    nothing to compute for the c that keeps exp from overflowing.
+    """
+    held = [_held(x) if x.__class__ is Tensor else x for x in inputs]
+    out: Tensor = emit(op, *held, **attrs)
+    if out.node is None and current_mode().grad and any(x.__class__ is Tensor and x.node is not None for x in held):
+        values = [x.data if x.__class__ is Tensor else x for x in held]
+        out.node = record_any(op, held, attrs, 0, values, out.data, current_mode(), out.device)
+    return out
+
+
+def _held(x: Tensor) -> Tensor:
+    data = x.data if x.data.__class__ is x.device.ndarray else x.data.detached()
+    held = wrap(data, x.device)
+    held.node = x.node
+    return held
+
+
+def _top(x: Tensor, axis: int) -> Tensor:
+    return _aside(P.max, x, axis=(axis,), keepdims=True)
+
+
+def _total(x: Tensor, axis: int) -> Tensor:
+    return emit(P.sum, x, axis=(axis,), keepdims=True, dtype=None)  # type: ignore[no-any-return]
+
+
+# Softmax and its kin ------------------------------------------------------------------------------------------------
+
+
+def softmax(x: Tensor, axis: int = -1) -> Tensor:
+    r"""Positive numbers that sum to 1 along `axis`: :math:`e^{x_i} / \sum_k e^{x_k}`.
+
+    >>> import math
+    >>> mg.softmax(mg.asarray([1000.0, 1000.0, -math.inf])).tolist()
+    [0.5, 0.5, 0.0]
+    """
+    x = _as_float("softmax", x)
+    place = normal_axis("softmax", axis, x.ndim)
+    powers = exp(x - _top(x, place))
+    return powers * (1.0 / _total(powers, place))
+
+
+def log_softmax(x: Tensor, axis: int = -1) -> Tensor:
+    """The logarithm of `softmax`, exact where that is too small for a float.
+
+    >>> mg.log_softmax(mg.asarray([0.0, 200.0])).tolist()
+    [-200.0, 0.0]
+    """
+    x = _as_float("log_softmax", x)
+    place = normal_axis("log_softmax", axis, x.ndim)
+    shifted = x - _top(x, place)
+    return shifted - log(_total(exp(shifted), place))
+
+
+def logsumexp(x: Tensor, axis: int = -1, keepdims: bool = False) -> Tensor:
+    r"""A smooth maximum along `axis`: :math:`\ln \sum_k e^{x_k}`.
+
+    >>> mg.logsumexp(mg.asarray([1000.0, 1000.0])).item()
+    1000.693...
+    """
+    x = _as_float("logsumexp", x)
+    place = normal_axis("logsumexp", axis, x.ndim)
+    largest = dtypes.finfo(x.dtype).max
+    top = _aside(P.minimum, _aside(P.maximum, _top(x, place), -largest), largest)  # inf - inf would be nan
+    out = log(_total(exp(x - top), place)) + top
+    return out if keepdims else reshape(out, reduced_shape(x.shape, (place,), False))
+
+
+# Activations --------------------------------------------------------------------------------------------------------
+
+
+def relu(x: Tensor) -> Tensor:
+    """x where it is positive, 0 elsewhere; at 0 the gradient is 0.
+
+    >>> mg.relu(mg.asarray([-1.0, 0.0, 2.0])).tolist()
+    [0.0, 0.0, 2.0]
+    """
+    x = as_tensor(x)
+    return where(x <= 0, 0, x)  # a nan is not less than 0, and stays
+
+
+def leaky_relu(x: Tensor, slope: float = 0.01) -> Tensor:
+    """x where it is positive, `slope` times x elsewhere.
+
+    >>> mg.leaky_relu(mg.asarray([-2.0, 2.0]), slope=0.5).tolist()
+    [-1.0, 2.0]
+    """
+    x = _as_float("leaky_relu", x)
+    return where(x <= 0.0, x * slope, x)
+
+
+def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
+    """x where it is positive, alpha (exp(x) - 1) elsewhere.
+
+    >>> mg.elu(mg.asarray([-1000.0, 2.0])).tolist()
+    [-1.0, 2.0]
+    """
+    x = _as_float("elu", x)
+    low = x <= 0.0
+    bent = expm1(where(low, x, 0.0))  # of large x it would overflow, and 0 * inf is nan
+    return where(low, bent if alpha == 1.0 else bent * alpha, x)
+
+
+def sigmoid(x: Tensor) -> Tensor:
+    """1 / (1 + exp(-x)), as a hyperbolic tangent, which cannot overflow.
+
+    Far below zero the result is 0 to within the rounding of 1; for log(sigmoid(x)) write -softplus(-x).
+
+    >>> mg.sigmoid(mg.asarray([-1000.0, 0.0, 1000.0])).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    x = _as_float("sigmoid", x)
+    return tanh(x * 0.5) * 0.5 + 0.5
+
+
+def silu(x: Tensor) -> Tensor:
+    """x * sigmoid(x), also called swish.
+
+    >>> mg.silu(mg.asarray([-1000.0, 0.0, 1000.0])).tolist()
+    [0.0, 0.0, 1000.0]
+    """
+    half = _as_float("silu", x) * 0.5
+    return half * tanh(half) + half
+
+
+def gelu(x: Tensor, approximate: str = "none") -> Tensor:
+    """x times the probability that a normal number is below x; `approximate="tanh"` is faster and off by 5e-4 at most.
+
+    >>> mg.gelu(mg.asarray([-1000.0, 0.0, 1000.0])).tolist()
+    [0.0, 0.0, 1000.0]
+    >>> mg.gelu(mg.asarray([1.0]), approximate="tanh").tolist()
+    [0.841...]
+    """
+    x = _as_float("gelu", x)
+    if approximate == "tanh":
+        scale = math.sqrt(2 / math.pi)
+        bent = tanh(x * (x * x * (0.044715 * scale) + scale))
+    elif approximate == "none":
+        bent = erf(x * math.sqrt(0.5))
+    else:
+        raise ConversionError(f"gelu: approximate is 'none' or 'tanh', not {approximate!r}")
+    half = x * 0.5
+    return half * bent + half
+
+
+def softplus(x: Tensor) -> Tensor:
+    """A smooth relu, log(1 + exp(x)), exact in both tails.
+
+    >>> mg.softplus(mg.asarray([-1000.0, 0.0, 1000.0])).tolist()
+    [0.0, 0.693..., 1000.0]
+    """
+    x = _as_float("softplus", x)
+    top = _aside(P.minimum, _aside(P.maximum, x, 0.0), dtypes.finfo(x.dtype).max)
+    rest = _aside(P.expm1, _aside(P.negative, top))
+    return log1p(exp(x - top) + rest) + top  # log(e^(x - top) + e^(-top)) + top
+
+
+# Layers -------------------------------------------------------------------------------------------------------------
+
+
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """x times the transpose of `weight`, which has a row for each output, plus `bias`.
+
+    >>> mg.linear(mg.asarray([1.0, 2.0]), mg.asarray([[3.0, 4.0]]), mg.asarray([0.5])).tolist()
+    [11.5]
+    """
+    shape = x.shape
+    if weight.ndim != 2 or not shape or shape[-1] != weight.shape[1]:
+        raise ShapeError(
+            f"linear: an input of shape {shape} does not fit a weight of shape {weight.shape}",
+            expect="(..., features) and (outputs, features)",
+        )
+    if len(shape) > 2:  # one matrix product in place of many, forwards and for the weight's gradient
+        x = reshape(x, (math.prod(shape[:-1]), shape[-1]))
+    out = matmul(x, permute_dims(weight))
+    if bias is not None:
+        out = out + bias
+    return reshape(out, (*shape[:-1], weight.shape[0])) if out.ndim != len(shape) else out
+
+
+def embedding(weight: Tensor, indices: Any) -> Tensor:
+    """The rows of `weight` that the integers `indices` name.
+
+    >>> mg.embedding(mg.asarray([[1.0, 2.0], [3.0, 4.0]]), mg.asarray([1, 1])).tolist()
+    [[3.0, 4.0], [3.0, 4.0]]
+    """
+    indices = _as_integers("embedding", "indices", indices, weight)
+    _check_range("embedding: index", indices, weight.shape[0], f"the table has shape {weight.shape}")
+    return emit(P.gather, weight, indices)  # type: ignore[no-any-return]
+
+
+def one_hot(indices: Any, count: int, dtype: Any = None) -> Tensor:
+    """A new last dimension of size `count` with a 1 at the index and zeros elsewhere.
+
+    >>> mg.one_hot(mg.asarray([2, 0]), 3).tolist()
+    [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
+    """
+    indices = _as_integers("one_hot", "indices", indices)
+    _check_range("one_hot: index", indices, count, f"there are {count} classes")
+    hit = expand_dims(indices, -1) == arange(count, dtype=indices.dtype, device=indices.device)
+    return astype(hit, dtypes.default_float if dtype is None else dtype)
+
+
+def dropout(x: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
+    """Zero each element with probability `p` and scale the others up, so that the expectation stays.
+
+    >>> mg.dropout(mg.ones(3), p=0.5, training=False).tolist()
+    [1.0, 1.0, 1.0]
+    >>> sorted(set(mg.dropout(mg.ones(100), p=0.5).tolist()))
+    [0.0, 2.0]
+    """
+    if not 0 <= p <= 1:
+        raise ConversionError(f"dropout: a probability is between 0 and 1, not {p}")
+    x = _as_float("dropout", x)
+    if not training or p == 0:
+        return x
+    if p == 1:
+        return x * 0.0
+    keep = DEFAULT_GENERATOR.bernoulli(1 - p, x.shape, device=x.device)
+    return where(keep, x * (1 / (1 - p)), 0.0)
+
+
+def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, axis: int = -1,
+               eps: float = 1e-5) -> Tensor:  # fmt: skip
+    """The tensor shifted and scaled to mean 0 and variance 1 along `axis`, then times `weight`, plus `bias`.
+
+    >>> mg.layer_norm(mg.asarray([1.0, 3.0]), eps=0.0).tolist()
+    [-1.0, 1.0]
+    """
+    x = _as_float("layer_norm", x)
+    place = normal_axis("layer_norm", axis, x.ndim)
+    per_element = 1.0 / max(x.shape[place], 1)
+    off = x - _total(x, place) * per_element
+    variance = _total(off * off, place) * per_element
+    out = off * power(variance + eps, -0.5)
+    if weight is not None:
+        out = out * _per_feature(weight, x, place)
+    return out if bias is None else out + _per_feature(bias, x, place)
+
+
+def _per_feature(parameter: Tensor, x: Tensor, place: int) -> Tensor:
+    if parameter.shape != (x.shape[place],) or place != x.ndim - 1:
+        raise ShapeError(
+            f"layer_norm: weight and bias have a number for each element of the last axis, "
+            f"x has shape {x.shape} and the parameter {parameter.shape}",
+            expect=f"({x.shape[-1]},) and axis=-1",
+        )
+    return parameter
+
+
+def scaled_dot_product_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, causal: bool = False,
+                                 scale: float | None = None) -> Tensor:  # fmt: skip
+    """For each query, the mean of the values, weighted by how well their keys fit it: softmax(q kᵀ / √d) v.
+
+    `mask` is True where a query may look at a key, or floats that are added to the scores; `causal` lets a query look
+    at the keys up to its own position only.  A query that may look at nothing gets zeros.
+
+    >>> q = k = v = mg.asarray([[1.0, 0.0], [0.0, 1.0]])
+    >>> mg.scaled_dot_product_attention(q, k, v, causal=True).tolist()[0]
+    [1.0, 0.0]
+    """
+    name = "scaled_dot_product_attention"
+    q, k, v = _as_float(name, q), _as_float(name, k), _as_float(name, v)
+    if min(q.ndim, k.ndim, v.ndim) < 2 or q.shape[-1] != k.shape[-1] or k.shape[-2] != v.shape[-2]:
+        raise ShapeError(
+            f"{name}: shapes q {q.shape}, k {k.shape}, v {v.shape} do not go together",
+            expect="q (..., queries, d), k (..., keys, d), v (..., keys, e)",
+        )
+    scale = 1 / math.sqrt(max(q.shape[-1], 1)) if scale is None else scale
+    scores = matmul(q * scale, k.mT)  # type: ignore[attr-defined]
+    forbidden = None
+    if causal:
+        keys, queries = arange(k.shape[-2], device=q.device), arange(q.shape[-2], device=q.device)
+        forbidden = expand_dims(queries, -1) < keys
+    if mask is not None and mask.dtype is dtypes.bool:
+        forbidden = ~mask if forbidden is None else ~mask | forbidden
+    elif mask is not None:
+        scores = scores + mask
+    if forbidden is not None:
+        low = dtypes.finfo(scores.dtype).min / 2  # not -inf: a row of those has no softmax, and its gradient is nan
+        scores = scores + astype(forbidden, scores.dtype) * low
+    weights = softmax(scores)
+    if forbidden is not None and mask is not None:
+        weights = where(reduce.all(forbidden, axis=-1, keepdims=True), 0.0, weights)
+    return matmul(weights, v)
+
+
+# Losses -------------------------------------------------------------------------------------------------------------
+
+
+def cross_entropy(logits: Tensor, targets: Any, reduction: str = "mean") -> Tensor:
+    """How surprised softmax(logits) is by the targets: minus the log-probability of each.
+
+    The classes are the last dimension of `logits`; `targets` are integers, one for each position.
+
+    >>> mg.cross_entropy(mg.asarray([[0.0, 0.0], [0.0, 1000.0]]), mg.asarray([1, 1])).item()
+    0.346...
+    """
+    logits, targets = _rows("cross_entropy", "logits", logits, targets)
+    shifted = logits - _top(logits, logits.ndim - 1)
+    normaliser = log(emit(P.sum, exp(shifted), axis=(logits.ndim - 1,), keepdims=False, dtype=None))
+    return _reduced("cross_entropy", normaliser - _picked(shifted, targets), reduction)
+
+
+def nll_loss(log_probabilities: Tensor, targets: Any, reduction: str = "mean") -> Tensor:
+    """Minus the log-probability of each target: what `cross_entropy` does, after `log_softmax`.
+
+    >>> mg.nll_loss(mg.asarray([[-1.0, -2.0]]), mg.asarray([1])).item()
+    2.0
+    """
+    rows, targets = _rows("nll_loss", "log_probabilities", log_probabilities, targets)
+    return _reduced("nll_loss", -_picked(rows, targets), reduction)
+
+
+def mse_loss(prediction: Tensor, target: Any, reduction: str = "mean") -> Tensor:
+    """The mean of the squared differences.
+
+    >>> mg.mse_loss(mg.asarray([1.0, 2.0]), mg.asarray([1.0, 4.0])).item()
+    2.0
+    """
+    prediction = _as_float("mse_loss", prediction)
+    target = as_tensor(target, prediction.device)
+    if prediction.shape != target.shape:
+        raise ShapeError(
+            f"mse_loss: the prediction has shape {prediction.shape} and the target {target.shape}",
+            expect="the same shape: broadcasting here would compare each prediction with every target",
+            hint="reshape or expand_dims one of them",
+        )
+    off = prediction - target
+    return _reduced("mse_loss", off * off, reduction)
+
+
+def _reduced(name: str, losses: Tensor, reduction: str) -> Tensor:
+    if reduction == "mean":
+        return reduce.mean(losses)
+    if reduction == "sum":
+        return reduce.sum(losses)
+    if reduction != "none":
+        raise ConversionError(f"{name}: reduction is 'mean', 'sum' or 'none', not {reduction!r}")
+    return losses
+
+
+def _rows(name: str, what: str, scores: Tensor, targets: Any) -> tuple[Tensor, Tensor]:
+    """The scores and targets of a loss over classes, when they go together."""
+    scores = _as_float(name, scores)
+    targets = _as_integers(name, "targets", targets, scores)
+    if not scores.ndim or scores.shape[:-1] != targets.shape:
+        classes = scores.ndim > 1 and (scores.shape[0], *scores.shape[2:]) == targets.shape
+        raise ShapeError(
+            f"{name}: {what} of shape {scores.shape} do not fit targets of shape {targets.shape}",
+            expect=f"targets of shape {scores.shape[:-1]}: the last dimension are the classes",
+            hint=f"mg.moveaxis({what}, 1, -1) brings the classes from dimension 1 to the end" if classes else None,
+        )
+    _check_range(f"{name}: target", targets, scores.shape[-1], f"{what} have shape {scores.shape}")
+    return scores, targets
+
+
+def _picked(scores: Tensor, targets: Tensor) -> Tensor:
+    """For each position, the score of its target."""
+    if scores.ndim == 2:
+        picked: Tensor = emit(P.gather, scores, arange(scores.shape[0], device=scores.device), targets)
+        return picked
+    flat = reshape(scores, (targets.size, scores.shape[-1])) if scores.ndim else scores
+    return reshape(_picked(flat, reshape(targets, (targets.size,))), targets.shape)
+
+
+def _as_integers(name: str, what: str, indices: Any, beside: Tensor | None = None) -> Tensor:
+    indices = as_tensor(indices, None if beside is None else beside.device)
+    if indices.dtype.kind not in "iu":
+        raise DtypeError(f"{name}: {what} are integers, not {indices.dtype}", hint=f"{what}.astype(mg.int64)")
+    return indices
+
+
+def _check_range(what: str, indices: Tensor, size: int, why: str) -> None:
+    """The array library would count negative ones from the end."""
+    value = indices.data
+    if value.__class__ is not indices.device.ndarray or not value.size:
+        return  # not computed yet: a program checks when it runs
+    low, high = int(value.min()), int(value.max())
+    if low < 0 or high >= size:
+        raise IndexingError(
+            f"{what} {low if low < 0 else high} is out of range, {why}", expect=f"integers from 0 to {size - 1}"
+        )

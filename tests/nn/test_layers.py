@@ -1,0 +1,112 @@
+"""The layers: what they compute, how they start, and what they refuse."""
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad import nn
+from tests.numerical import check_gradients
+
+
+def test_linear_starts_uniform_within_one_over_the_root_of_its_inputs():
+    mg.random.seed(0)
+    layer = nn.Linear(100, 200)
+    for parameter in layer.parameters():
+        values = parameter.numpy_copy()
+        assert 0.095 < np.abs(values).max() <= 0.1 and abs(values.mean()) < 0.02
+    assert layer.weight.shape == (200, 100) and layer.bias.shape == (200,)
+
+
+def test_a_seed_fixes_how_layers_start():
+    def build():
+        mg.random.seed(7)
+        return nn.Sequential(nn.Linear(2, 3), nn.Embedding(4, 5)).state_dict()
+
+    assert {n: t.tolist() for n, t in build().items()} == {n: t.tolist() for n, t in build().items()}
+
+
+@pytest.mark.parametrize("dtype", [mg.float32, mg.float64])
+def test_layers_are_made_on_a_device_in_a_dtype(dtype):
+    for layer in (
+        nn.Linear(2, 3, dtype=dtype, device="cpu:1"), nn.Embedding(2, 3, dtype=dtype, device="cpu:1"),
+        nn.LayerNorm(3, dtype=dtype, device="cpu:1"),
+    ):  # fmt: skip
+        assert {(str(p.device), p.dtype) for p in layer.parameters()} == {("cpu:1", dtype)}
+
+
+@pytest.mark.parametrize("shape", [(4,), (3, 4), (2, 3, 4), (0, 4), (2, 0, 4)])
+def test_linear_is_a_matrix_product(shape):
+    layer = nn.Linear(4, 2, dtype=mg.float64)
+    x = np.random.default_rng(0).normal(size=shape)
+    weight, bias = layer.weight.numpy_copy(), layer.bias.numpy_copy()
+    out = layer(mg.asarray(x, requires_grad=True))
+    np.testing.assert_allclose(out.numpy_copy(), x @ weight.T + bias, rtol=1e-12)
+    out.sum().backward()
+    np.testing.assert_allclose(layer.weight.grad.numpy_copy(), np.tile(x.reshape(-1, 4).sum(0), (2, 1)), rtol=1e-12)
+
+
+def test_gradients_reach_the_parameters_to_second_order():
+    model = nn.Sequential(nn.Linear(3, 4, dtype=mg.float64), nn.LayerNorm(4, dtype=mg.float64), nn.GELU(),
+                          nn.Linear(4, 2, bias=False, dtype=mg.float64))  # fmt: skip
+    names = [name for name, _ in model.named_parameters()]
+    x = np.random.default_rng(0).normal(size=(2, 3))
+
+    def call(x, *parameters):
+        return nn.functional_call(model, dict(zip(names, parameters)), x)
+
+    check_gradients(call, x, *[p.numpy_copy() for p in model.parameters()])
+
+
+def test_embedding_adds_up_the_gradients_of_a_row_used_twice():
+    table = nn.Embedding(3, 2)
+    table(mg.asarray([[0, 2], [2, 2]])).sum().backward()
+    assert table.weight.grad.tolist() == [[1.0, 1.0], [0.0, 0.0], [3.0, 3.0]]
+
+
+def test_dropout_follows_train_and_eval():
+    mg.random.seed(0)
+    layer, x = nn.Dropout(0.5), mg.ones(100)
+    assert set(layer(x).tolist()) == {0.0, 2.0}
+    assert layer.eval()(x).tolist() == [1.0] * 100
+
+
+def test_activations_are_the_functions():
+    x = mg.asarray([-1.0, 0.5])
+    for layer, function in (
+        (nn.ReLU(), mg.relu), (nn.Tanh(), mg.tanh), (nn.GELU(), mg.gelu),
+        (nn.GELU("tanh"), lambda x: mg.gelu(x, approximate="tanh")),
+    ):  # fmt: skip
+        assert layer(x).tolist() == function(x).tolist()
+
+
+def test_layer_norm_without_parameters():
+    assert nn.LayerNorm(2, affine=False).parameters() == []
+    assert [n for n, _ in nn.LayerNorm(2, bias=False).named_parameters()] == ["weight"]
+
+
+def test_sequential_takes_functions_and_counts_like_a_list():
+    model = nn.Sequential(nn.Linear(2, 2), mg.tanh, nn.Linear(2, 1))
+    assert len(model) == 3 and model[-1] is model[2] and list(model)[1] is mg.tanh
+    assert model(mg.ones((3, 2))).shape == (3, 1)
+    assert [name for name, _ in model.named_parameters()] == ["0.weight", "0.bias", "2.weight", "2.bias"]
+    with pytest.raises(IndexError):
+        model[3]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: nn.Linear(2, -1), "Linear: outputs is an integer, 0 or more, not -1"),
+        (lambda: nn.Linear(2.5, 1), "Linear: inputs is an integer, 0 or more, not 2.5"),
+        (lambda: nn.Linear(2, 3)(mg.ones((4, 5))),
+         r"Linear: an input of shape \(4, 5\) does not fit Linear\(2 → 3\)\n  Expect: \(..., 2\)"),
+        (lambda: nn.Sequential(nn.ReLU(), nn.Linear(2, 3))(mg.ones(5)), r"1: an input of shape \(5,\) does not fit"),
+        (lambda: nn.LayerNorm(3)(mg.ones(2)), r"LayerNorm: an input of shape \(2,\) does not fit LayerNorm\(3\)"),
+        (lambda: nn.Dropout(2), "Dropout: a probability is between 0 and 1, not 2"),
+        (lambda: nn.Embedding(3, 2)(mg.asarray([5])), "embedding: index 5 is out of range"),
+        (lambda: nn.Sequential([nn.ReLU()]), "layer 0 is a list, which cannot be called"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_refused_in_words(call, message):
+    with pytest.raises(mg.MinigradError, match=message):
+        call()

@@ -1,0 +1,273 @@
+"""`Module`: what is found on it, what is done to all of it, its names on nodes, and modules as containers."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad import nn
+
+
+class Net(nn.Module):
+    """Tensors and modules in attributes, lists, tuples and dicts."""
+
+    def __init__(self):
+        self.layers = [nn.Linear(2, 3), nn.Linear(3, 3)]
+        self.heads = {"up": nn.Linear(3, 1), "down": nn.Linear(3, 1)}
+        self.scale = mg.asarray([2.0], requires_grad=True)
+        self.seen = mg.asarray([0.0])
+        self.pair = (mg.asarray([1.0], requires_grad=True), "text")
+        self.size = 3
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = mg.tanh(layer(x))
+        return self.heads["up"](x) * self.scale - self.heads["down"](x) + self.pair[0]
+
+
+NAMES = [
+    "scale", "pair.0", "layers.0.weight", "layers.0.bias", "layers.1.weight", "layers.1.bias",
+    "heads.up.weight", "heads.up.bias", "heads.down.weight", "heads.down.bias",
+]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _same_numbers():
+    mg.random.seed(0)
+
+
+def x_of(rows=4):
+    return mg.asarray(np.random.default_rng(1).normal(size=(rows, 2)).astype(np.float32))
+
+
+def test_everything_that_hangs_on_it_is_found():
+    net = Net()
+    assert [name for name, _ in net.named_parameters()] == NAMES
+    assert [name for name, _ in net.named_buffers()] == ["seen"]
+    assert [name for name, _ in net.named_modules()] == ["", "layers.0", "layers.1", "heads.up", "heads.down"]
+    assert len(net.parameters()) == len(NAMES) and net.buffers() == [net.seen]
+
+
+def test_what_is_added_later_is_found_and_what_is_frozen_is_a_buffer():
+    net = Net()
+    net.layers.append(nn.Linear(3, 3))
+    net.scale.requires_grad = False
+    names = [name for name, _ in net.named_parameters()]
+    assert "layers.2.weight" in names and "scale" not in names
+    assert [name for name, _ in net.named_buffers()] == ["scale", "seen"] or "scale" in dict(net.named_buffers())
+
+
+def test_a_shared_tensor_is_one_parameter_with_two_names_in_the_state():
+    net = Net()
+    net.layers[1].weight = net.layers[0].weight = mg.ones((3, 3), requires_grad=True)
+    assert sum(p is net.layers[0].weight for p in net.parameters()) == 1
+    assert {"layers.0.weight", "layers.1.weight"} <= set(net.state_dict())
+
+
+def test_modules_that_hold_each_other_do_not_hang():
+    one, other = Net(), Net()
+    one.friend, other.friend = other, one
+    assert len(one.parameters()) == 2 * len(NAMES)
+
+
+def test_train_and_eval_reach_every_module_and_return_it():
+    net = Net()
+    assert net.training and net.eval() is net
+    assert not any(module.training for _, module in net.named_modules())
+    assert net.train() is net and net.heads["up"].training
+
+
+def test_zero_grad_and_backward():
+    net = Net()
+    net(x_of()).sum().backward()
+    assert all(p.grad is not None for p in net.parameters())
+    net.zero_grad()
+    assert all(p.grad is None for p in net.parameters())
+
+
+# State --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_state_is_a_copy_that_loads_back():
+    net = Net()
+    state = net.state_dict()
+    before = net(x_of()).tolist()
+    with mg.no_grad():
+        for p in net.parameters():
+            p *= 3.0
+    assert net(x_of()).tolist() != before
+    net.load_state_dict(state)
+    assert net(x_of()).tolist() == before
+    assert all(p.requires_grad for p in net.parameters()) and not any(t.requires_grad for t in state.values())
+
+
+def test_loading_writes_into_the_same_tensors_and_converts():
+    net = nn.Linear(2, 1)
+    weight, view = net.weight, net.weight.detach()[0]
+    net.load_state_dict({"weight": np.array([[1.0, 2.0]]), "bias": [3.0]})
+    assert net.weight is weight and view.tolist() == [1.0, 2.0]
+    assert net.weight.dtype == mg.float32 and net.bias.tolist() == [3.0]
+
+
+def test_a_state_that_does_not_fit_says_all_that_is_wrong_and_changes_nothing():
+    net = nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 1))
+    before = {name: t.tolist() for name, t in net.named_tensors()}
+    state = net.state_dict() | {"0.weight": mg.ones((2, 3)), "scale": mg.ones(1), "0.bias": mg.zeros(3)}
+    del state["1.bias"]
+    with pytest.raises(mg.MinigradError) as error:
+        net.load_state_dict(state)
+    assert str(error.value).startswith(
+        "load_state_dict: the state does not fit Sequential, and nothing was loaded\n"
+        "  missing:    1.bias\n"
+        "  unexpected: scale\n"
+        "  mismatched: 0.weight is (2, 3) in the state and (3, 2) here"
+    )
+    assert {name: t.tolist() for name, t in net.named_tensors()} == before
+
+
+def test_loading_while_a_graph_needs_the_old_values_is_noticed():
+    net = nn.Linear(2, 1)
+    x = mg.ones((1, 2), requires_grad=True)
+    loss = net(x).sum()
+    net.load_state_dict(net.state_dict())
+    with pytest.raises(mg.MutationError):
+        loss.backward()
+
+
+def test_to_keeps_the_tensors_and_moves_their_values():
+    net, x = Net(), x_of()
+    net(x).sum().backward()
+    parameters, values = net.parameters(), [p.tolist() for p in net.parameters()]
+    assert net.to(mg.float64) is net
+    assert net.parameters()[0] is parameters[0]
+    assert {p.dtype for p in net.parameters()} == {p.grad.dtype for p in net.parameters()} == {mg.float64}
+    net.to("cpu:1")
+    assert {str(t.device) for t in net.parameters() + net.buffers()} == {"cpu:1"}
+    assert [p.tolist() for p in net.parameters()] == values
+    net(x.to("cpu:1").to(mg.float64)).sum().backward()
+    assert all(p.requires_grad and p.is_leaf for p in net.parameters())
+
+
+def test_to_leaves_integers_alone_and_refuses_to_make_parameters_integers():
+    net = nn.Linear(2, 1)
+    net.steps = mg.asarray(3)
+    net.to(mg.float16)
+    assert net.steps.dtype == mg.int64 and net.weight.dtype == mg.float16
+    with pytest.raises(mg.DtypeError, match="to: parameters stay floats, int32 is none"):
+        net.to(mg.int32)
+
+
+# Names on nodes -----------------------------------------------------------------------------------------------------
+
+
+def test_nodes_carry_the_path_of_the_module():
+    net = Net()
+    out = net(x_of())
+    scopes = {node.scope for node in _nodes(out)}
+    assert {("Net",), ("Net", "layers[0]"), ("Net", "layers[1]"), ("Net", "heads[up]")} <= scopes
+    with mg.scope("step"):
+        assert net(x_of()).node.scope == ("step", "Net")
+    assert (out * 1).node.scope == ()
+
+
+def test_the_mode_is_restored_after_an_error():
+    with pytest.raises(mg.ShapeError):
+        Net()(mg.ones((1, 5)))
+    assert mg.ones(1, requires_grad=True).node.scope == ()
+
+
+def test_modules_obey_the_mode_they_are_called_in():
+    net, x = Net(), x_of()
+    assert net(x).requires_grad
+    with mg.no_grad():
+        assert not net(x).requires_grad
+    assert net(x).requires_grad
+
+
+def _nodes(tensor):
+    from minigrad.core.node import topological_order
+
+    return [node for node in topological_order([tensor.node]) if node.op is not None]
+
+
+# Modules as containers ----------------------------------------------------------------------------------------------
+
+
+def test_grad_takes_a_module_and_returns_one_of_gradients():
+    net, x = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1)), x_of()
+
+    def loss(model, x):
+        return (model(x) ** 2).mean()
+
+    gradient = mg.grad(loss)(net, x)
+    loss(net, x).backward()
+    assert isinstance(gradient, nn.Sequential) and gradient is not net
+    for (name, p), (_, g) in zip(net.named_parameters(), gradient.named_tensors()):
+        np.testing.assert_allclose(g.numpy_copy(), p.grad.numpy_copy(), rtol=1e-5, atol=1e-7, err_msg=name)
+
+
+def test_jvp_and_vmap_take_modules():
+    net, x = nn.Sequential(nn.Linear(2, 3), nn.Tanh()), x_of(1)
+    value, change = mg.jvp(lambda model: model(x), (net,), (net,))
+    eps = 1e-3
+    moved = nn.functional_call(net, {n: t * (1 + eps) for n, t in net.named_parameters()}, x)
+    np.testing.assert_allclose(change.detach().numpy(), ((moved - value) / eps).detach().numpy(), rtol=1e-2, atol=1e-3)
+    rows = x_of(5)
+    batched = mg.vmap(net)(rows)
+    np.testing.assert_allclose(batched.detach().numpy(), net(rows).detach().numpy(), rtol=1e-6)
+
+
+def test_functional_call_uses_other_tensors_and_leaves_the_module_alone():
+    net, x = Net(), x_of()
+    before = net(x).tolist()
+    zeros = {name: mg.zeros_like(t, dtype=t.dtype) for name, t in net.named_tensors()}
+    assert nn.functional_call(net, zeros, x).tolist() == [[0.0]] * 4
+    assert net(x).tolist() == before
+    with pytest.raises(mg.ConversionError, match=r"Net has no tensor named 'layers.7.weight'\n  Expect: scale, "):
+        nn.functional_call(net, {"layers.7.weight": mg.ones(1)}, x)
+
+
+def test_functional_call_replaces_a_shared_tensor_everywhere():
+    net = nn.Sequential(nn.Linear(2, 2, bias=False), nn.Linear(2, 2, bias=False))
+    net[1].weight = net[0].weight
+    doubled = mg.asarray([[2.0, 0.0], [0.0, 2.0]])
+    assert nn.functional_call(net, {"0.weight": doubled}, mg.ones(2)).tolist() == [4.0, 4.0]
+
+
+def test_copies_and_pickles():
+    net, x = Net(), x_of()
+    before = net(x).tolist()
+    for other in (copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
+        assert other(x).tolist() == before
+        with mg.no_grad():
+            other.scale += 1.0
+        assert net(x).tolist() == before
+
+
+# Text and errors ----------------------------------------------------------------------------------------------------
+
+
+def test_repr_is_a_tree():
+    assert repr(Net()) == (
+        "Net(\n  layers.0: Linear(2 → 3)\n  layers.1: Linear(3 → 3)\n"
+        "  heads.up: Linear(3 → 1)\n  heads.down: Linear(3 → 1)\n)"
+    )
+    nested = nn.Sequential(nn.Sequential(nn.ReLU()), nn.Dropout(0.1))
+    assert repr(nested) == "Sequential(\n  0: Sequential(\n    0: ReLU()\n  )\n  1: Dropout(0.1)\n)"
+
+
+def test_a_module_without_forward_says_so():
+    class Empty(nn.Module):
+        pass
+
+    with pytest.raises(NotImplementedError, match="Empty has no forward method"):
+        Empty()(1)
+
+
+def test_a_result_that_hangs_on_a_module_cannot_be_moved():
+    net = nn.Linear(2, 1)
+    net.last = net(mg.ones(2))
+    with pytest.raises(mg.ConversionError, match="keep results of operations out of a module's attributes"):
+        net.to(mg.float64)
