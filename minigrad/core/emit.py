@@ -16,7 +16,7 @@ from .errors import ConversionError, DeviceError, DtypeError, MinigradError, Tra
 from .mode import Mode, current_mode
 from .node import Constant, Node, next_serial
 from .primitive import P, Plan, Primitive
-from .source import LIBRARY, caller, in_library, show
+from .source import LIBRARY, in_library
 from .tensor import NUMBERS, StandIn, Tensor, as_tensor, default_device, new_tensor, wrap
 
 LARGE = 1 << 15  # elements from which a device may find memory for the result itself
@@ -37,10 +37,13 @@ class Interpreter:
         """The result of `op` as a tensor, recorded where gradients may be asked for."""
         device = common_device(op, inputs, attrs)
         inputs = [
-            x if x.__class__ in NUMBERS else self.lift(x if x.__class__ is Tensor else as_tensor(x, device)) for x in inputs
+            self.lift(x) if x.__class__ is Tensor else x if x.__class__ in NUMBERS else self.lift(as_tensor(x, device))
+            for x in inputs
         ]
-        if op.casting:
-            inputs = promoted(op, inputs, attrs, device)
+        if op.casting:  # by nodes like any other: a kernel never sees mixed types
+            dtype, wrong = op.casts(inputs)
+            for i in wrong:
+                inputs[i] = emit(P.astype, as_tensor(inputs[i], device), dtype=dtype)
         values = [x.data if x.__class__ is Tensor else x for x in inputs]
         try:
             data = self.compute(op, values, attrs, device)
@@ -86,30 +89,31 @@ class Eager(Interpreter):
 EAGER = Eager()
 
 
-def emit1(op: Primitive, a: Any, attrs: dict[str, Any] = NO_ATTRS) -> Any:
-    """`emit(op, a, **attrs)`, quickly."""
+def emit1(op: Primitive, x: Any, attrs: dict[str, Any] = NO_ATTRS) -> Any:
+    """`emit(op, x, **attrs)`, quickly."""
     mode = current_mode()
-    if mode.interpreter is not None or a.__class__ is not Tensor:
-        return emit(op, a, **attrs)
-    x, device = a.data, a.device
-    if op.casting and x.dtype is not float32 or x.size >= LARGE and op.kind == "elementwise":
-        return emit(op, a, **attrs)
+    if mode.interpreter is not None or x.__class__ is not Tensor:
+        return emit(op, x, **attrs)
+    a, device = x.data, x.device
+    if op.casting and a.dtype is not float32 or a.size >= LARGE and op.kind == "elementwise":
+        return emit(op, x, **attrs)
     try:
-        data = device.kernels[op.name](x, **attrs)
+        kernel = device.kernels[op.name]
+        data = kernel(a, **attrs) if attrs else kernel(a)
     except Exception as error:
-        raise explained(op, (a,), attrs, error) from error
-    if data.__class__ is not device.ndarray:
+        raise explained(op, (x,), attrs, error) from error
+    if data.__class__ is not a.__class__:
         data = device.asarray(data)
     out = new_tensor(Tensor)
     out.data, out.device, out._grad, out.alias = data, device, None, None
-    if a.tracked and mode.grad:
+    if x.tracked and mode.grad:
         plan = op.plans.get(0b11) or op.plan(1, 1)
         keep = plan.keep
-        saved = None if keep is None else [x if keep[0] else None, data if keep[1] else None]
-        out.node = record(op, (a.node,), attrs, plan, saved, data, mode, device)
+        saved = None if keep is None else [a if keep[0] else None, data if keep[1] else None]
+        out.node = record(op, (x.node,), attrs, plan, saved, data, mode, device)
         out.tracked = 1 if plan.rules else 0
     elif mode.keep:
-        return emit(op, a, **attrs)
+        return emit(op, x, **attrs)
     else:
         out.node, out.tracked = None, 0
     return out
@@ -272,26 +276,8 @@ def common_device(op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any]) -
                     expect="all inputs on one device: nothing is copied between devices behind your back",
                     actual=described(op, inputs),
                     hint=f'x.to("{device}") or x.to("{x.device}")',
-                    line=show(caller()),
                 )
     return attrs.get("device") or device or default_device()
-
-
-def promoted(op: Primitive, inputs: list[Any], attrs: dict[str, Any], device: Any) -> list[Any]:
-    """The inputs cast to their common dtype, by nodes like any other: a kernel never sees mixed types."""
-    dtype = op.common_dtype(tuple(inputs))
-    if dtype is None:
-        return inputs
-    typed = False
-    for i, x in enumerate(inputs):
-        if x.__class__ is Tensor and op.is_promoted(i):
-            typed = True
-            if x.dtype is not dtype:
-                inputs[i] = emit(P.astype, x, dtype=dtype)
-    if not typed:  # nothing but numbers: somebody has to have a type
-        first = next(i for i in range(len(inputs)) if op.is_promoted(i))
-        inputs[first] = emit(P.astype, as_tensor(inputs[first], device), dtype=dtype)
-    return inputs
 
 
 def described(op: Primitive, inputs: Sequence[Any]) -> str:
