@@ -17,8 +17,8 @@ from ..core.node import FREED, Leaf, Node, topological_order
 from ..core.primitive import INDEX, NODE, OUT, REST, P
 from ..core.source import show
 from ..core.tensor import NUMBERS, Tensor, method, new_tensor, wrap
-from ..ops.elementwise import add
 from ..ops.creation import ones_like, zeros
+from ..ops.elementwise import add
 from ..ops.view import unbroadcast
 
 

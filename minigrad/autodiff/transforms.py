@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any, Callable
 
-from ..core.alias import emit_view
+from ..core.emit import emit1
 from ..core.errors import GradError
 from ..core.mode import current_mode, switch
 from ..core.node import Leaf, Node, topological_order
@@ -104,7 +104,7 @@ def _as_input(tensor: Tensor) -> Tensor:
     if tensor.dtype.kind != "f":
         return tensor
     if tensor.tracked:
-        return emit_view(P.reshape, tensor, shape=tensor.shape)
+        return emit1(P.reshape, tensor, {"shape": tensor.shape})
     leaf = wrap(tensor.data, tensor.device)
     leaf.requires_grad = True
     return leaf

@@ -18,6 +18,7 @@ from .node import Constant, Node, next_serial
 from .primitive import P, Plan, Primitive
 from .source import LIBRARY, in_library
 from .tensor import NUMBERS, StandIn, Tensor, as_tensor, default_device, new_tensor, wrap
+from .view import alias_of, link
 
 LARGE = 1 << 15  # elements from which a device may find memory for the result itself
 _getframe = sys._getframe
@@ -44,6 +45,8 @@ class Interpreter:
             dtype, wrong = op.casts(inputs)
             for i in wrong:
                 inputs[i] = emit(P.astype, as_tensor(inputs[i], device), dtype=dtype)
+        if op.kind == "view":
+            alias_of(inputs[0])
         values = [x.data if x.__class__ is Tensor else x for x in inputs]
         try:
             data = self.compute(op, values, attrs, device)
@@ -62,7 +65,7 @@ class Interpreter:
         if (mask and mode.grad) or mode.keep:
             out.node = record_any(op, inputs, attrs, mask, values, data, mode, device)
             out.tracked = 1 if out.node.plan.rules else 0
-        return out
+        return link(out, inputs[0], (op, attrs)) if op.kind == "view" else out
 
     def lift(self, tensor: Tensor) -> Tensor:
         """What this interpreter works on in place of a tensor from outside."""
@@ -97,6 +100,10 @@ def emit1(op: Primitive, x: Any, attrs: dict[str, Any] = NO_ATTRS) -> Any:
     a, device = x.data, x.device
     if op.casting and a.dtype is not float32 or a.size >= LARGE and op.kind == "elementwise":
         return emit(op, x, **attrs)
+    view = op.kind == "view"
+    if view and x.alias is None:
+        alias_of(x)
+        a = x.data
     try:
         kernel = device.kernels[op.name]
         data = kernel(a, **attrs) if attrs else kernel(a)
@@ -116,7 +123,7 @@ def emit1(op: Primitive, x: Any, attrs: dict[str, Any] = NO_ATTRS) -> Any:
         return emit(op, x, **attrs)
     else:
         out.node, out.tracked = None, 0
-    return out
+    return link(out, x, (op, attrs)) if view else out
 
 
 def binary(op: Primitive) -> Callable[[Any, Any], Any]:

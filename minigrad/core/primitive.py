@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence
 
 from . import dtypes
 from .errors import DtypeError
@@ -37,6 +37,13 @@ class Plan(NamedTuple):
 NO_RULES = Plan((), None)
 
 
+class Casts(NamedTuple):
+    """For one combination of input types: the dtype that the operation computes in, and the inputs to cast to it."""
+
+    dtype: DType | None
+    indices: tuple[int, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Primitive:
     """One operation.  Kernels are not here: each device has its own table of them.
@@ -65,7 +72,7 @@ class Primitive:
     effect: str | None = None  # what it does besides computing its result; such a node is never dead
     casting: bool = field(init=False, default=True)  # whether any input may have to be cast
     plans: dict[int, Plan] = field(default_factory=dict, repr=False)
-    casts: dict[tuple[Any, ...], Any] = field(default_factory=dict, repr=False)
+    known_casts: dict[tuple[Any, ...], Casts] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "casting", self.promotes != ())
@@ -97,7 +104,7 @@ class Primitive:
     def _make_plan(self, mask: int, count: int) -> Plan:
         rules = []
         for index in range(count):
-            function = self.rules.get(self.name_of(index).split("[")[0]) if mask >> index & 1 else None
+            function = self.rules.get(self._stem(index)) if mask >> index & 1 else None
             if function is not None:
                 reads = self._reads(function)
                 single = len(reads) == 1 and (reads[0] >= 0 or reads[0] == OUT)
@@ -115,18 +122,22 @@ class Primitive:
         return tuple(slots[name] for name in code.co_varnames[1 : code.co_argcount])
 
     def common_dtype(self, inputs: tuple[Any, ...]) -> DType | None:
-        """The dtype that the promoted inputs have to be cast to; None where there is nothing to cast."""
-        key = tuple([getattr(x, "dtype", x.__class__) for x in inputs])
-        try:
-            return self.casts[key]
-        except KeyError:
-            self.casts[key] = found = self._find_common(inputs)
-            return found
+        """The dtype that the promoted inputs meet in; None where none are promoted."""
+        return self.casts(inputs).dtype
 
-    def _find_common(self, inputs: tuple[Any, ...]) -> DType | None:
-        if not any(self.is_promoted(i) for i in range(len(inputs))):
-            return None
-        common = dtypes.result_type(*[x for i, x in enumerate(inputs) if self.is_promoted(i)])
+    def casts(self, inputs: Sequence[Any]) -> Casts:
+        """Which inputs have to be cast, and to what; or the error, where the operation has no meaning for them."""
+        key = tuple([getattr(x, "dtype", x.__class__) for x in inputs])
+        found = self.known_casts.get(key)
+        if found is None:
+            found = self.known_casts[key] = self._find_casts(inputs)
+        return found
+
+    def _find_casts(self, inputs: Sequence[Any]) -> Casts:
+        promoted = [i for i in range(len(inputs)) if self.promotes is None or self._stem(i) in self.promotes]
+        if not promoted:
+            return Casts(None, ())
+        common = dtypes.result_type(*[inputs[i] for i in promoted])
         if common.kind not in self.accepts:
             raise DtypeError(
                 f"{self.name} has no meaning for {common}",
@@ -135,15 +146,17 @@ class Primitive:
             )
         if self.domain == "float" and common.kind != "f":
             common = dtypes.default_float
-        return common
+        tensors = [i for i in promoted if hasattr(inputs[i], "dtype")]
+        wrong = tuple([i for i in tensors if inputs[i].dtype is not common])
+        return Casts(common, wrong if tensors else tuple(promoted[:1]))  # of numbers alone, somebody has to have a type
+
+    def _stem(self, index: int) -> str:
+        """The declared name of input `index`, without a star or a number."""
+        return self.inputs[min(index, len(self.inputs) - 1)].lstrip("*")
 
     def is_linear(self, index: int) -> bool:
         """Whether it is linear in input `index`, taken together with the others in `linear`."""
-        return self.name_of(index).split("[")[0] in self.linear
-
-    def is_promoted(self, index: int) -> bool:
-        """Whether input `index` is among those that are cast to a common dtype."""
-        return self.promotes is None or self.name_of(index).split("[")[0] in self.promotes
+        return self._stem(index) in self.linear
 
 
 class Table:

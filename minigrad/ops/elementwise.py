@@ -9,10 +9,10 @@ import math
 from typing import Any
 
 from ..core import dtypes
-from ..core.alias import update
 from ..core.emit import emit, emit1
 from ..core.primitive import P, Primitive
 from ..core.tensor import NUMBERS, Tensor, as_tensor, method
+from ..core.write import update
 from .declare import elementwise
 
 # Arithmetic ---------------------------------------------------------------------------------------------------------

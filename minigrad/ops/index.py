@@ -13,11 +13,12 @@ from typing import Any, NamedTuple, Sequence
 import numpy as np
 
 from ..core import dtypes
-from ..core.alias import assign, emit_view
-from ..core.emit import emit
+from ..core.emit import emit, emit1
 from ..core.errors import ConversionError, IndexingError, ShapeError
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, as_tensor, host_value, method, wrap
+from ..core.write import assign
+from ..devices.kernels import check_range
 from .creation import arange, zeros
 from .declare import broadcast_shapes, normal_axes, normal_axis
 from .elementwise import equal, where
@@ -37,12 +38,8 @@ def _gathered_shape(name: str, shape: tuple[int, ...], indices: Sequence[Any]) -
             raise IndexingError(f"{name}: an index is of integers or bools, not {i.dtype}")
     for axis, i in enumerate(indices):
         value = getattr(i, "data", None)
-        if isinstance(value, np.ndarray) and value.size and not (-shape[axis] <= value.min() and value.max() < shape[axis]):
-            bad = value[(value < -shape[axis]) | (value >= shape[axis])].flat[0]
-            raise IndexingError(
-                f"index {bad} is out of range for dimension {axis} of size {shape[axis]}",
-                expect=f"integers from {-shape[axis]} to {shape[axis] - 1}",
-            )
+        if isinstance(value, np.ndarray):
+            check_range(value, shape[axis], axis)
     return broadcast_shapes(name, [i.shape for i in indices]) + shape[len(indices) :]
 
 
@@ -85,13 +82,13 @@ def _part_of_concat(g: Any, node: Any, index: int) -> Any:
     axis = node.attrs["axis"]
     start = sum(i.shape[axis] for i in node.inputs[:index])
     stop = start + node.inputs[index].shape[axis]
-    return emit_view(P.slice, g, index=(slice(None),) * axis + (slice(start, stop), ...))
+    return emit1(P.slice, g, {"index": (slice(None),) * axis + (slice(start, stop), ...)})
 
 
 def _values_of_put(g: Any, indices: Any, node: Any) -> Any:
     """What became of the value: of equal indices the last one won, and only it has a gradient."""
     for op, attrs in node.attrs["chain"]:
-        g = emit_view(op, g, **attrs)
+        g = emit1(op, g, attrs)
     if not indices:
         return g
     place = broadcast_shapes("assignment", [i.shape for i in indices])
@@ -123,7 +120,7 @@ for _op in (
     Primitive(
         "place", "index", ("x",), lambda x, shape, index: (shape, x.dtype), promotes=(), linear=("x",),
         formula=r"0[i] = x",
-        rules={"x": lambda g, node: emit_view(P.slice, g, index=node.attrs["index"])},
+        rules={"x": lambda g, node: emit1(P.slice, g, {"index": node.attrs["index"]})},
     ),
     Primitive("concat", "index", ("*xs",), _infer_concat, rules={"xs": _part_of_concat}, linear=("xs",),
               formula=r"[x_1, x_2, \dots]"),
@@ -148,13 +145,13 @@ class _Plan(NamedTuple):
 def __getitem__(x: Tensor, index: Index) -> Tensor:
     cls = index.__class__
     if cls is int or cls is slice:
-        return emit_view(P.slice, x, index=(index, ...))
+        return emit1(P.slice, x, {"index": (index, ...)})
     if _is_basic(index):
-        return emit_view(P.slice, x, index=_open_ended(index))
+        return emit1(P.slice, x, {"index": _open_ended(index)})
     plan = _normalised(x, index)
     picked = x
     for op, attrs in plan.chain:
-        picked = emit_view(op, picked, **attrs)
+        picked = emit1(op, picked, attrs)
     out: Tensor = emit(P.gather, picked, *plan.arrays)
     return out if plan.back is None else permute_dims(out, plan.back)
 
@@ -366,7 +363,7 @@ def split(x: Tensor, sections: int | Sequence[int], axis: int = 0) -> list[Tenso
         cuts = list(sections)
     edges = [0, *cuts, size]
     front = (slice(None),) * place
-    return [emit_view(P.slice, x, index=(*front, slice(a, b), ...)) for a, b in zip(edges, edges[1:])]
+    return [emit1(P.slice, x, {"index": (*front, slice(a, b), ...)}) for a, b in zip(edges, edges[1:])]
 
 
 def pad(x: Tensor, widths: Any, value: float = 0.0) -> Tensor:

@@ -1,6 +1,6 @@
-"""Views and writes: which tensors look at the same storage, and what a write does to them and to their histories.
+"""Writes: what assignment and in-place arithmetic do to a tensor, to its views and to their histories.
 
-Two kinds of write:
+There are two kinds:
 
 * Nobody has a history (untracked tensors, or a parameter under `no_grad`): the buffer itself changes, views see it as in
   NumPy, and the clock notes it, so that whoever saved the old value gets an error when its gradient is computed.
@@ -10,74 +10,16 @@ Two kinds of write:
 
 from __future__ import annotations
 
-import weakref
 from typing import Any
 
-from .clock import buffer_of, mark_written
-from .emit import common_device, described, emit, emit1
+from .clock import mark_written
+from .emit import common_device, described, emit
 from .errors import DtypeError, MinigradError, MutationError, ShapeError
 from .mode import current_mode
 from .primitive import P, Primitive
 from .source import show
-from .tensor import NUMBERS, Tensor, as_tensor, contiguous_base, method, wrap
-
-_new_alias = object.__new__
-Step = tuple[Primitive, dict[str, Any]]  # one view operation and its attributes
-
-
-class Alias:
-    """Which storage a tensor looks at: through `chain`, at the tensor `base` (None: it is the base itself).
-
-    `linked` is False behind a `detach()`: such a view shares the memory but not the history.
-    """
-
-    __slots__ = ("base", "chain", "linked", "views")
-
-    base: Tensor | None
-    chain: tuple[Step, ...]
-    linked: bool
-    views: list[Any]  # weak references to the live views of the base; one list for all of them
-
-
-def alias_of(tensor: Tensor) -> Alias:
-    """The alias record of a tensor, made when it is first viewed or written."""
-    alias = tensor.alias
-    if alias is None:
-        contiguous_base(tensor)
-        alias = tensor.alias = _new_alias(Alias)
-        alias.base, alias.chain, alias.linked, alias.views = None, (), True, []
-    return alias
-
-
-def linked_view(out: Tensor, source: Tensor, step: Step | None) -> Tensor:
-    """Note that `out` looks at the memory of `source` through one more step (None: detached)."""
-    seen = source.alias
-    views = seen.views
-    alias = out.alias = _new_alias(Alias)
-    alias.base = source if seen.base is None else seen.base
-    alias.chain = seen.chain if step is None else (*seen.chain, step)
-    alias.linked = step is not None and seen.linked
-    alias.views = views
-    count = len(views)
-    if count >= 8 and count & (count - 1) == 0:  # now and then, forget those that are gone
-        views[:] = [r for r in views if r() is not None]
-    views.append(weakref.ref(out))
-    return out
-
-
-@method
-def detach(tensor: Tensor) -> Tensor:
-    """The same values in the same memory, without the history.
-
-    >>> import minigrad as mg
-    >>> mg.asarray([1.0], requires_grad=True).detach()
-    Tensor([1.], shape=(1,), dtype=float32, device=cpu)
-    """
-    alias_of(tensor)
-    data = tensor.data
-    if data.__class__ is not tensor.device.ndarray:
-        data = data.detached()  # a stand-in carries histories and tangents of its own
-    return linked_view(wrap(data, tensor.device), tensor, None)
+from .tensor import NUMBERS, Tensor, as_tensor, wrap
+from .view import Step, alias_of
 
 
 def assign(tensor: Tensor, value: Any, chain: tuple[Step, ...] = (), indices: tuple[Any, ...] = (), raw: Any = None) -> None:
@@ -220,7 +162,7 @@ def _adopt(base: Tensor, value: Tensor) -> None:
     """Let the base be `value` from now on, and derive its live views from it again, data and history."""
 
     base.data, base.node, base.tracked = value.data, value.node, value.tracked
-    for reference in base.alias.views:
+    for reference in list(base.alias.views):  # deriving a view again makes views on the way
         view = reference()
         if view is None:
             continue
@@ -230,18 +172,3 @@ def _adopt(base: Tensor, value: Tensor) -> None:
         view.data = now.data
         if view.alias.linked:
             view.node, view.tracked = now.node, now.tracked
-
-
-def emit_view(op: Primitive, source: Tensor, **attrs: Any) -> Tensor:
-    """Apply a view primitive: the result looks at the memory of `source`, and is noted as doing so."""
-    if source.alias is None:
-        alias_of(source)
-    out: Tensor = emit1(op, source, attrs)
-    if op is P.reshape and out.data.__class__ is out.device.ndarray and not _same_memory(out.data, source.data):
-        return out  # NumPy had to copy: the elements are not evenly spaced
-    return linked_view(out, source, (op, attrs))
-
-
-def _same_memory(view: Any, source: Any) -> bool:
-    base = view.base
-    return base is source or base is not None and base is source.base or buffer_of(view) is buffer_of(source)

@@ -1,0 +1,78 @@
+"""Views: which tensors look at the same storage, and through what."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from .clock import buffer_of
+from .primitive import P, Primitive
+from .tensor import Tensor, contiguous_base, method, wrap
+
+_new_alias = object.__new__
+Step = tuple[Primitive, dict[str, Any]]  # one view operation and its attributes
+
+
+class Alias:
+    """Which storage a tensor looks at: through `chain`, at the tensor `base` (None: it is the base itself).
+
+    `linked` is False behind a `detach()`: such a view shares the memory but not the history.
+    """
+
+    __slots__ = ("base", "chain", "linked", "views")
+
+    base: Tensor | None
+    chain: tuple[Step, ...]
+    linked: bool
+    views: list[Any]  # weak references to the live views of the base; one list for all of them
+
+
+def alias_of(tensor: Tensor) -> Alias:
+    """The alias record of a tensor, made when it is first viewed or written."""
+    alias = tensor.alias
+    if alias is None:
+        contiguous_base(tensor)
+        alias = tensor.alias = _new_alias(Alias)
+        alias.base, alias.chain, alias.linked, alias.views = None, (), True, []
+    return alias
+
+
+def link(out: Tensor, source: Tensor, step: Step | None) -> Tensor:
+    """Note that `out` looks at the memory of `source` through one more step (None: detached)."""
+    seen = source.alias
+    if step is not None and step[0] is P.reshape and not _same_memory(out, source):
+        return out  # NumPy had to copy: the elements are not evenly spaced
+    views = seen.views
+    alias = out.alias = _new_alias(Alias)
+    alias.base = source if seen.base is None else seen.base
+    alias.chain = seen.chain if step is None else (*seen.chain, step)
+    alias.linked = step is not None and seen.linked
+    alias.views = views
+    count = len(views)
+    if count >= 8 and count & (count - 1) == 0:  # now and then, forget those that are gone
+        views[:] = [r for r in views if r() is not None]
+    views.append(weakref.ref(out))
+    return out
+
+
+@method
+def detach(tensor: Tensor) -> Tensor:
+    """The same values in the same memory, without the history.
+
+    >>> import minigrad as mg
+    >>> mg.asarray([1.0], requires_grad=True).detach()
+    Tensor([1.], shape=(1,), dtype=float32, device=cpu)
+    """
+    alias_of(tensor)
+    data = tensor.data
+    if data.__class__ is not tensor.device.ndarray:
+        data = data.detached()  # a stand-in carries histories and tangents of its own
+    return link(wrap(data, tensor.device), tensor, None)
+
+
+def _same_memory(out: Tensor, source: Tensor) -> bool:
+    view, data = out.data, source.data
+    if view.__class__ is not out.device.ndarray:
+        return True
+    base = view.base
+    return base is data or base is not None and base is data.base or buffer_of(view) is buffer_of(data)

@@ -1,0 +1,347 @@
+"""The matrix product, and everything that is one matrix product after some rearranging: `einsum`, `tensordot`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from ..core import dtypes
+from ..core.emit import binary, emit, emit1
+from ..core.errors import ConversionError, ShapeError
+from ..core.primitive import P, Primitive
+from ..core.tensor import Tensor, as_tensor
+from ..core.write import update
+from .declare import broadcast_shapes, normal_axes, normal_axis
+from .elementwise import astype, multiply
+from .view import moveaxis, permute_dims, reshape
+
+# The primitive ------------------------------------------------------------------------------------------------------
+
+
+def _infer_matmul(x: Any, y: Any) -> Any:
+    left, right = getattr(x, "shape", ()), getattr(y, "shape", ())
+    if len(left) < 2 or len(right) < 2:
+        raise ShapeError(
+            f"matmul: a matrix has two dimensions, and these operands have shapes {left} and {right}",
+            hint="mg.matmul and @ take vectors too, but nothing without dimensions; x * y multiplies by a number",
+        )
+    if left[-1] != right[-2]:
+        raise ShapeError(
+            f"matmul: shapes {left} and {right} do not go together: {left[-1]} columns against {right[-2]} rows",
+            expect="as many columns on the left as there are rows on the right",
+            hint=".T (or .mT, for a stack of matrices) turns an operand over",
+        )
+    return (*broadcast_shapes("matmul", [left[:-2], right[:-2]]), left[-2], right[-1]), P.matmul.common_dtype((x, y))
+
+
+def _turned(x: Tensor) -> Tensor:
+    """Each matrix transposed.  Not noted as a view: nobody writes into what a gradient rule makes for itself."""
+    ndim = len(x.data.shape)
+    turned: Tensor = emit(P.permute_dims, x, axes=(*range(ndim - 2), ndim - 1, ndim - 2))
+    return turned
+
+
+def _of_right(g: Any, x: Any, node: Any) -> Any:
+    """xᵀ g, summed over the stack where all of it met the same matrix: as one product of long matrices."""
+    if len(node.inputs[1].shape) == 2 < x.ndim:
+        count = math.prod(x.shape[:-1])
+        x, g = reshape(x, (count, x.shape[-1])), reshape(g, (count, g.shape[-1]))
+    return matmul(_turned(x), g)
+
+
+def _pushed_forward(primals: Any, tangents: Any, out: Any) -> Any:
+    """The product rule: dx y + x dy."""
+    (x, y), (dx, dy) = primals, tangents
+    if dx is None:
+        return matmul(x, dy)
+    return matmul(dx, y) if dy is None else matmul(dx, y) + matmul(x, dy)
+
+
+P.declare(
+    Primitive(
+        "matmul", "contract", ("x", "y"), _infer_matmul, formula=r"x\,y", jvp=_pushed_forward,
+        local={"x": r"\bar g\,y^{\mathsf T}", "y": r"x^{\mathsf T}\bar g"},
+        rules={"x": lambda g, y: matmul(g, _turned(y)), "y": _of_right},
+    )
+)  # fmt: skip
+_product = binary(P.matmul)
+
+
+def matmul(x: Any, y: Any) -> Tensor:
+    """The matrix product; dimensions before the last two count matrices, and broadcast.  Vectors are as good.
+
+    >>> mg.matmul(mg.asarray([[1.0, 2.0], [3.0, 4.0]]), mg.asarray([1.0, 10.0])).tolist()
+    [21.0, 43.0]
+    """
+    if x.__class__ is Tensor and y.__class__ is Tensor and len(x.data.shape) > 1 < len(y.data.shape):
+        return _product(x, y)  # type: ignore[no-any-return]
+    x = as_tensor(x, y.device if y.__class__ is Tensor else None)
+    y = as_tensor(y, x.device)
+    left, right = x.ndim == 1, y.ndim == 1
+    out = _product(reshape(x, (1, x.size)) if left else x, reshape(y, (y.size, 1)) if right else y)
+    if left or right:
+        shape = out.shape[:-2] + (() if left else out.shape[-2:-1]) + (() if right else out.shape[-1:])
+        out = reshape(out, shape)
+    return out  # type: ignore[no-any-return]
+
+
+Tensor.__matmul__ = matmul  # type: ignore[attr-defined]
+Tensor.__rmatmul__ = lambda self, other: matmul(other, self)  # type: ignore[attr-defined]
+Tensor.__imatmul__ = lambda self, other: update(self, P.matmul, other)  # type: ignore[attr-defined]
+
+
+# Composed from it ---------------------------------------------------------------------------------------------------
+
+
+def outer(x: Tensor, y: Tensor) -> Tensor:
+    """The products of each element of one vector with each of another.
+
+    >>> mg.outer(mg.asarray([1, 2]), mg.asarray([3, 4])).tolist()
+    [[3, 4], [6, 8]]
+    """
+    x, y = as_tensor(x), as_tensor(y)
+    if x.ndim != 1 or y.ndim != 1:
+        raise ShapeError(
+            f"outer: two vectors are needed, not shapes {x.shape} and {y.shape}", hint="mg.tensordot(x, y, 0)"
+        )
+    return multiply(reshape(x, (x.size, 1)), y)
+
+
+def vecdot(x: Tensor, y: Tensor, axis: int = -1) -> Tensor:
+    """The sum of products along `axis`; the other dimensions broadcast.
+
+    >>> mg.vecdot(mg.asarray([[1, 2], [3, 4]]), mg.asarray([1, 10])).tolist()
+    [21, 43]
+    """
+    x, y = as_tensor(x), as_tensor(y)
+    left, right = (t if axis == -1 and t.ndim else moveaxis(t, normal_axis("vecdot", axis, t.ndim), -1) for t in (x, y))
+    if left.shape[-1] != right.shape[-1]:
+        raise ShapeError(f"vecdot: {left.shape[-1]} elements against {right.shape[-1]} along axis {axis}, "
+                         f"shapes {x.shape} and {y.shape}")  # fmt: skip
+    return _summed(multiply(left, right), (-1,))
+
+
+def tensordot(x: Tensor, y: Tensor, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Tensor:
+    """Sums of products over axes of both: the last `axes` of x with the first of y, or those listed for each.
+
+    >>> mg.tensordot(mg.ones((2, 3, 4)), mg.ones((4, 3, 5)), axes=((1, 2), (1, 0))).shape
+    (2, 5)
+    """
+    x, y = as_tensor(x), as_tensor(y)
+    if isinstance(axes, int):
+        if not 0 <= axes <= min(x.ndim, y.ndim):
+            raise ShapeError(f"tensordot: {axes} axes of shapes {x.shape} and {y.shape}", expect="as many as both have")
+        axes = range(x.ndim - axes, x.ndim), range(axes)
+    ours, theirs = (normal_axes("tensordot", tuple(a) if hasattr(a, "__iter__") else a, t.ndim)
+                    for a, t in zip(axes, (x, y)))  # fmt: skip
+    if len(ours) != len(theirs) or any(x.shape[a] != y.shape[b] for a, b in zip(ours, theirs)):
+        raise ShapeError(
+            f"tensordot: axes {ours} of shape {x.shape} and axes {theirs} of shape {y.shape} do not go together",
+            expect="as many axes of each, in pairs of one size",
+        )
+    left = tuple(range(x.ndim))
+    right = tuple([ours[theirs.index(d)] if d in theirs else x.ndim + d for d in range(y.ndim)])
+    free = tuple([d for d in left + right if not (d in left and d in right)])
+    return _contracted(Term(x, left), Term(y, right), free).tensor
+
+
+def diagonal(x: Tensor, offset: int = 0) -> Tensor:
+    """The diagonal of each matrix of a stack: the main one, or `offset` places to the right of it.
+
+    It is every (n + 1)-th element of a matrix of n columns, so it is a view of the same memory.
+
+    >>> mg.diagonal(mg.asarray([[1, 2], [3, 4]])).tolist(), mg.diagonal(mg.asarray([[1, 2], [3, 4]]), 1).tolist()
+    ([1, 4], [2])
+    """
+    if x.ndim < 2:
+        raise ShapeError(f"diagonal: a matrix has two dimensions, and this tensor has shape {x.shape}")
+    rows, columns = x.shape[-2:]
+    length = max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
+    first = offset if offset >= 0 else -offset * columns
+    lined = reshape(x, (*x.shape[:-2], rows * columns))
+    every = slice(first, first + length * (columns + 1), columns + 1) if length else slice(0, 0)
+    return emit1(P.slice, lined, {"index": (..., every)})
+
+
+def trace(x: Tensor, offset: int = 0) -> Tensor:
+    """The sum of the diagonal of each matrix of a stack.
+
+    >>> mg.trace(mg.asarray([[1.0, 2.0], [3.0, 4.0]])).item()
+    5.0
+    """
+    return diagonal(x, offset).sum(axis=-1)
+
+
+# Einstein's summation -----------------------------------------------------------------------------------------------
+
+Label = str | int  # a letter, or the dimensions that "..." stands for: -1 is the last of them
+Labels = tuple[Label, ...]
+
+
+class Term:
+    """A tensor, and a label for each of its dimensions, no two the same."""
+
+    __slots__ = ("labels", "tensor")
+
+    def __init__(self, tensor: Tensor, labels: Labels) -> None:
+        self.tensor, self.labels = tensor, labels
+
+    def sizes(self) -> dict[Label, int]:
+        return dict(zip(self.labels, self.tensor.shape))
+
+
+def einsum(subscripts: str, *tensors: Tensor) -> Tensor:
+    """Sums of products by Einstein's convention: a letter for each dimension; what the result does not name is summed.
+
+    A letter twice in one operand is its diagonal, `...` stands for any dimensions, and without `->` the result has the
+    letters that appear once, in alphabetical order.  Several operands are multiplied two at a time, smallest first.
+
+    >>> x, y = mg.asarray([[1.0, 2.0], [3.0, 4.0]]), mg.asarray([[1.0, 0.0], [1.0, 1.0]])
+    >>> mg.einsum("ij,jk->ik", x, y).tolist(), mg.einsum("ii", x).item()
+    ([[3.0, 2.0], [7.0, 4.0]], 5.0)
+    """
+    operands = [as_tensor(t) for t in tensors]
+    inputs, result = _parsed(subscripts, tuple([t.ndim for t in operands]))
+    sizes = _sizes(subscripts, inputs, operands)
+    dtype = dtypes.result_type(*[t.dtype for t in operands])
+    terms = [_simple(Term(astype(t, dtype, copy=False), ls), sizes) for t, ls in zip(operands, inputs)]
+    terms = [_needed(term, _elsewhere(terms, (i,), result)) for i, term in enumerate(terms)]
+    while len(terms) > 1:
+        i, j = _cheapest_pair(terms, result)
+        product = _contracted(terms[i], terms[j], _elsewhere(terms, (i, j), result))
+        terms = [term for k, term in enumerate(terms) if k not in (i, j)] + [product]
+    return _permuted(terms[0], result)
+
+
+@lru_cache(maxsize=512)
+def _parsed(subscripts: str, ndims: tuple[int, ...]) -> tuple[list[Labels], Labels]:
+    """The labels of each operand's dimensions, and of the result's."""
+    left, arrow, right = subscripts.replace(" ", "").partition("->")
+    words = left.split(",")
+    if len(words) != len(ndims):
+        raise ConversionError(f"einsum {subscripts!r} is for {len(words)} operands, and {len(ndims)} are given")
+    inputs = [_labels(subscripts, word, ndim) for word, ndim in zip(words, ndims)]
+    named = [label for labels in inputs for label in labels]
+    dots = tuple(sorted({label for label in named if isinstance(label, int)}))
+    if not arrow:
+        once = [label for label in named if isinstance(label, str) and named.count(label) == 1]
+        return inputs, dots + tuple(sorted(once))
+    result = _labels(subscripts, right, len(right.replace("...", "")) + (len(dots) if "..." in right else 0))
+    if len(set(result)) != len(result) or not set(result) <= set(named) or ("..." not in right and dots):
+        raise ConversionError(
+            f"einsum {subscripts!r}: the result {right!r} can't be made of the operands",
+            expect="each letter once, all of them from the operands, and '...' if an operand has dimensions for it",
+        )
+    return inputs, result
+
+
+def _labels(subscripts: str, word: str, ndim: int) -> Labels:
+    before, dots, after = word.partition("...")
+    letters = before + after
+    if any(not letter.isalpha() for letter in letters):
+        raise ConversionError(f"einsum {subscripts!r}: {word!r} is not made of letters and at most one '...'")
+    spare = ndim - len(letters)
+    if spare < 0 or (spare and not dots):
+        raise ShapeError(f"einsum {subscripts!r}: {word!r} is for {len(letters)} dimensions, its operand has {ndim}")
+    return (*before, *range(-spare, 0), *after)
+
+
+def _sizes(subscripts: str, inputs: list[Labels], operands: list[Tensor]) -> dict[Label, int]:
+    """How long each label is; where an operand has size 1, it is repeated."""
+    sizes: dict[Label, int] = {}
+    for number, (labels, tensor) in enumerate(zip(inputs, operands)):
+        own: dict[Label, int] = {}
+        for label, size in zip(labels, tensor.shape):
+            known = own.get(label, sizes.get(label, 1))
+            if size != known and (label in own or (size != 1 and known != 1)):
+                name = repr(label) if isinstance(label, str) else "a dimension of '...'"
+                raise ShapeError(
+                    f"einsum {subscripts!r}: {name} has size {known} and, in operand {number}, {size}",
+                    actual=", ".join(f"{t.shape}" for t in operands),
+                )
+            own[label] = size
+        sizes |= {label: size for label, size in own.items() if size != 1 or label not in sizes}
+    return sizes
+
+
+def _simple(term: Term, sizes: dict[Label, int]) -> Term:
+    """Without labels that are there twice (the diagonal is taken), or that are repeated to a larger size."""
+    tensor, labels = term.tensor, list(term.labels)
+    for label in dict.fromkeys(term.labels):
+        while labels.count(label) > 1:
+            first = labels.index(label)
+            second = labels.index(label, first + 1)
+            tensor = diagonal(moveaxis(tensor, (first, second), (-2, -1)))
+            labels = [*labels[:first], *labels[first + 1 : second], *labels[second + 1 :], label]
+    kept = [k for k, label in enumerate(labels) if tensor.shape[k] == sizes[label]]
+    if len(kept) < len(labels):
+        tensor = reshape(tensor, tuple([tensor.shape[k] for k in kept]))
+    return Term(tensor, tuple([labels[k] for k in kept]))
+
+
+def _elsewhere(terms: list[Term], places: tuple[int, ...], result: Labels) -> Labels:
+    """The labels that are asked for outside of the terms at these places."""
+    return result + tuple([label for k, term in enumerate(terms) if k not in places for label in term.labels])
+
+
+def _needed(term: Term, kept: Labels) -> Term:
+    """Summed over the labels that nobody asks for."""
+    axes = tuple([k for k, label in enumerate(term.labels) if label not in kept])
+    if not axes:
+        return term
+    return Term(_summed(term.tensor, axes), tuple([label for label in term.labels if label in kept]))
+
+
+def _summed(x: Tensor, axes: tuple[int, ...]) -> Tensor:
+    """The sum in the tensor's own dtype, as a matrix product has it."""
+    axes = normal_axes("sum", axes, x.ndim)
+    total: Tensor = emit(P.sum, x, axis=axes, keepdims=False, dtype=None if x.dtype.kind == "f" else x.dtype)
+    return total
+
+
+def _cheapest_pair(terms: list[Term], result: Labels) -> tuple[int, int]:
+    """The two terms whose product frees the most memory, or takes the least."""
+
+    def growth(pair: tuple[int, int]) -> int:
+        i, j = pair
+        sizes = terms[i].sizes() | terms[j].sizes()
+        kept = set(_elsewhere(terms, pair, result))
+        product = math.prod([size for label, size in sizes.items() if label in kept])
+        return product - terms[i].tensor.size - terms[j].tensor.size
+
+    return min([(i, j) for j in range(len(terms)) for i in range(j)], key=growth)
+
+
+def _contracted(x: Term, y: Term, kept: Labels) -> Term:
+    """The product of two terms, summed over the labels that both have and nobody else needs: one matrix product."""
+    shared = [label for label in x.labels if label in y.labels]
+    stack = tuple([label for label in shared if label in kept])
+    summed = tuple([label for label in shared if label not in kept])
+    rows = tuple([label for label in x.labels if label not in shared])
+    columns = tuple([label for label in y.labels if label not in shared])
+    sizes = x.sizes() | y.sizes()
+
+    def extents(labels: Labels) -> tuple[int, ...]:
+        return tuple([sizes[label] for label in labels])
+
+    if summed:
+        inner, height, width = (math.prod(extents(labels)) for labels in (summed, rows, columns))
+        left = _shaped(_permuted(x, stack + rows + summed), (*extents(stack), height, inner))
+        right = _shaped(_permuted(y, stack + summed + columns), (*extents(stack), inner, width))
+        out = _shaped(matmul(left, right), extents(stack + rows + columns))
+    else:
+        left = _shaped(_permuted(x, stack + rows), (*extents(stack + rows), *[1] * len(columns)))
+        right = _shaped(_permuted(y, stack + columns), (*extents(stack), *[1] * len(rows), *extents(columns)))
+        out = multiply(left, right)
+    return Term(out, stack + rows + columns)
+
+
+def _shaped(x: Tensor, shape: tuple[int, ...]) -> Tensor:
+    return x if x.shape == shape else reshape(x, shape)
+
+
+def _permuted(term: Term, labels: Labels) -> Tensor:
+    """The tensor with its dimensions in this order."""
+    return term.tensor if term.labels == labels else permute_dims(term.tensor, [term.labels.index(la) for la in labels])
