@@ -49,6 +49,8 @@ def asarray(
 def _from_anything(data: Any, dtype: Any, device: Any, copy: bool | None) -> Tensor:
     where_to = None if device is None else as_device(device)
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
+    if isinstance(data, (list, tuple)) and (found := _first_tensor(data)) is not None:
+        data = _stacked(data, found.device)
     if data.__class__ is Tensor:
         if where_to is not None and data.device is not where_to:
             data, copied = data.to(where_to), True
@@ -77,10 +79,6 @@ def _from_anything(data: Any, dtype: Any, device: Any, copy: bool | None) -> Ten
 def _numpy_array(data: Any, wanted: Any) -> Any:
     if isinstance(data, np.ndarray):
         array = data
-    elif isinstance(data, (list, tuple)) and _has_tensor(data):
-        from .index import stack
-
-        array = stack([asarray(d) for d in data]).numpy_copy()
     else:
         try:
             array = np.asarray(data)
@@ -97,8 +95,20 @@ def _numpy_array(data: Any, wanted: Any) -> Any:
     return array if wanted is None or array.dtype == wanted else array.astype(wanted)
 
 
-def _has_tensor(data: Any) -> bool:
-    return any(isinstance(d, Tensor) or (isinstance(d, (list, tuple)) and _has_tensor(d)) for d in data)
+def _first_tensor(data: Any) -> Tensor | None:
+    """The first tensor in nested lists."""
+    for item in data:
+        found = item if item.__class__ is Tensor else _first_tensor(item) if isinstance(item, (list, tuple)) else None
+        if found is not None:
+            return found
+    return None
+
+
+def _stacked(data: Any, device: Any) -> Tensor:
+    """Nested lists with tensors in them as one tensor, through which gradients flow back to each."""
+    from .index import stack
+
+    return stack([_stacked(d, device) if isinstance(d, (list, tuple)) else asarray(d, device=device) for d in data])
 
 
 def _shape(shape: Any) -> tuple[int, ...]:
@@ -116,15 +126,14 @@ def _made(tensor: Tensor, requires_grad: bool) -> Tensor:
 
 
 def full(
-    shape: int | Sequence[int], value: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    shape: int | Sequence[int], fill_value: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """A tensor filled with one number.
 
     >>> mg.full((2,), 7).tolist()
     [7, 7]
     """
-    if isinstance(value, Tensor):
-        value = value.item()
+    value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
     made = dtypes.scalar_type(value) if dtype is None else dtypes.as_dtype(dtype)
     return _made(emit(P.full, shape=_shape(shape), value=value, dtype=made, device=as_device(device)), requires_grad)
 
@@ -156,14 +165,14 @@ def empty(shape: int | Sequence[int], dtype: Any = None, device: Any = None) -> 
     return zeros(shape, dtype, device)
 
 
-def full_like(x: Tensor, value: Any, dtype: Any = None, device: Any = None) -> Tensor:
+def full_like(x: Tensor, fill_value: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """A tensor filled with one number, of the shape, dtype and device of another.
 
     >>> mg.full_like(mg.ones(2), 3).tolist()
     [3.0, 3.0]
     """
     made = x.dtype if dtype is None else dtypes.as_dtype(dtype)
-    return emit(P.full, shape=x.shape, value=value, dtype=made, device=x.device if device is None else as_device(device))
+    return emit(P.full, shape=x.shape, value=fill_value, dtype=made, device=x.device if device is None else as_device(device))
 
 
 def zeros_like(x: Tensor, dtype: Any = None, device: Any = None) -> Tensor:
@@ -209,15 +218,15 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, devic
 
 
 def linspace(
-    start: float, stop: float, count: int, dtype: Any = None, device: Any = None, endpoint: bool = True
+    start: float, stop: float, num: int, dtype: Any = None, device: Any = None, endpoint: bool = True
 ) -> Tensor:
-    """`count` numbers from `start` to `stop`, evenly spaced.
+    """`num` numbers from `start` to `stop`, evenly spaced.
 
     >>> mg.linspace(0.0, 1.0, 5).tolist()
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
     made = dtypes.default_float if dtype is None else dtypes.as_dtype(dtype)
-    return asarray(np.linspace(start, stop, count, endpoint=endpoint).astype(made), device=device)
+    return asarray(np.linspace(start, stop, num, endpoint=endpoint).astype(made), device=device)
 
 
 def eye(rows: int, columns: int | None = None, k: int = 0, dtype: Any = None, device: Any = None) -> Tensor:
