@@ -18,13 +18,14 @@ from .ops.view import *
 from .ops.reduce import *
 from .ops.creation import *
 from .ops.index import *
+from .ops.contract import diagonal, einsum, matmul, outer, tensordot, trace, vecdot
 from .ops.elementary import *
 from .ops.ordering import *
 from .ops.interop import from_dlpack
 from .ops.namespace import *
 from .ops.transfer import to_device
 from .ops.functional import *
-from . import autodiff, nn, optim, random
+from . import autodiff, linalg, nn, optim, random
 from .autodiff import (
     checkpoint, custom_vjp, grad, gradcheck, gradients, hessian, hvp, jacobian, jvp, value_and_grad, vjp, vmap,
 )  # fmt: skip

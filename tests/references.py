@@ -33,6 +33,10 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "cumulative_prod": lambda x, axis, dtype: np.cumprod(x, axis=axis),
     "gather": lambda x, *indices: x[indices],
     "concat": lambda *xs, axis: np.concatenate(xs, axis=axis),
+    "matmul": np.matmul,
+    "solve": np.linalg.solve,
+    "cholesky": np.linalg.cholesky,
+    "slogdet": lambda x: np.stack(np.linalg.slogdet(x), axis=-1),
     "full": lambda shape, value, dtype, device: np.full(shape, value),
     "arange": lambda start, step, count, dtype, device: np.array([start + i * step for i in range(count)]),
 }  # fmt: skip

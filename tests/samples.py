@@ -286,6 +286,49 @@ for _down in (False, True):
     sample("argsort", values(0, 2), axis=0, descending=_down)
     sample("argsort", bools(4), axis=0, descending=_down)
 
+# Contractions ---------------------------------------------------------------------------------------------------------
+
+
+def positive(*shape: int, dtype: Any = np.float64) -> Any:
+    """Symmetric matrices whose eigenvalues are all positive, and far from 0."""
+    x = values(*shape)
+    return (x @ np.swapaxes(x, -1, -2) + 2 * np.eye(shape[-1])).astype(dtype)
+
+
+sample("matmul", values(2, 3), values(3, 4))
+sample("matmul", values(2, 3, 4), values(4, 5))
+sample("matmul", values(2, 1, 3, 4), values(5, 4, 2))
+sample("matmul", values(3, 4), values(2, 4, 1))
+sample("matmul", values(2, 0), values(0, 3))
+sample("matmul", values(0, 3, 2), values(2, 4))
+sample("matmul", values(1, 1), values(1, 1))
+sample("matmul", values(3, 4, dtype=np.float32), values(4, 2, dtype=np.float32))
+sample("matmul", values(2, 3, dtype=np.float16), values(3, 2, dtype=np.float16), smooth=False)
+sample("matmul", values(2, 3, dtype=np.float32), integers(3, 2), smooth=False)
+sample("matmul", integers(2, 3), integers(3, 2), smooth=False)
+sample("matmul", integers(2, 3, dtype=np.int8, low=-3, high=4), integers(2, 3, 2, dtype=np.int16), smooth=False)
+sample("matmul", bools(2, 3), bools(3, 2), smooth=False)
+sample("solve", positive(3, 3), values(3, 2))
+sample("solve", positive(2, 3, 3), values(3, 1))
+sample("solve", positive(3, 3), values(2, 1, 3, 2))
+sample("solve", positive(1, 1), values(1, 0))
+sample("solve", values(0, 0), values(0, 2))
+sample("solve", positive(0, 2, 2), values(0, 2, 1))
+sample("solve", positive(3, 3, dtype=np.float32), values(3, 2, dtype=np.float32))
+sample("solve", positive(2, 2, dtype=np.float16), values(2, 1, dtype=np.float16), smooth=False)
+sample("solve", np.array([[2, 1], [0, 4]]), integers(2, 3), smooth=False)
+for _name in ("cholesky", "slogdet"):
+    sample(_name, positive(3, 3))
+    sample(_name, positive(2, 1, 2, 2))
+    sample(_name, positive(1, 1))
+    sample(_name, values(0, 0))
+    sample(_name, positive(0, 3, 3))
+    sample(_name, positive(3, 3, dtype=np.float32))
+    sample(_name, positive(2, 2, dtype=np.float16), smooth=False)
+    sample(_name, np.array([[4, 2], [2, 5]]), smooth=False)
+sample("slogdet", values(3, 3))
+sample("slogdet", np.array([[0.0, 1.0], [1.0, 0.0]]))
+
 # Creation -------------------------------------------------------------------------------------------------------------
 
 sample("full", shape=(2, 3), value=2.5, dtype=np.dtype("float32"), device=None)

@@ -6,8 +6,10 @@ from typing import Any, Callable
 
 import numpy as np
 
+from ..core.errors import IndexingError
+from .matrices import matrix_kernels
 from .philox import random_kernel
-from .special import erf_kernel
+from .special import erf_kernel, scatter_add_kernel
 
 Kernel = Callable[..., Any]
 
@@ -20,9 +22,26 @@ SAME = {
     for name in (
         "add", "subtract", "multiply", "negative", "floor_divide", "remainder", "maximum", "minimum", "exp", "expm1",
         "log", "log1p", "sqrt", "sin", "cos", "tanh", "less", "less_equal", "equal", "bitwise_and",
-        "bitwise_or", "bitwise_xor", "matmul",
+        "bitwise_or", "bitwise_xor",
     )
 }  # fmt: skip
+
+
+def check_range(index: Any, size: int, axis: int) -> None:
+    """Raise where an array of integers does not index a dimension of this size.
+
+    >>> check_range(np.array([0, 3]), 3, axis=0)
+    Traceback (most recent call last):
+    minigrad.core.errors.IndexingError: index 3 is out of range for dimension 0 of size 3
+    ...
+    """
+    index = index.astype("int64", copy=False)  # a small type could not be compared with a large size
+    outside = (index < -size) | (index >= size)
+    if outside.any():
+        raise IndexingError(
+            f"index {index[outside][0]} is out of range for dimension {axis} of size {size}",
+            expect=f"integers from {-size} to {size - 1}",
+        )
 
 
 def kernel_table(xp: Any) -> dict[str, Kernel]:
@@ -88,11 +107,11 @@ def kernel_table(xp: Any) -> dict[str, Kernel]:
 
     @kernel
     def cumulative_sum(x: Any, axis: int, dtype: Any) -> Any:
-        return xp.cumsum(x, axis, dtype)
+        return x.cumsum(axis, dtype)
 
     @kernel
     def cumulative_prod(x: Any, axis: int, dtype: Any) -> Any:
-        return xp.cumprod(x, axis, dtype)
+        return x.cumprod(axis, dtype)
 
     # views
 
@@ -121,12 +140,6 @@ def kernel_table(xp: Any) -> dict[str, Kernel]:
     @kernel
     def gather(x: Any, *indices: Any) -> Any:
         return x[indices]
-
-    @kernel
-    def scatter_add(base: Any, value: Any, *indices: Any) -> Any:
-        out = base.copy()
-        xp.add.at(out, indices, value)
-        return out
 
     @kernel
     def put(base: Any, value: Any, *indices: Any, chain: Any, out: Any = None) -> Any:
@@ -175,7 +188,8 @@ def kernel_table(xp: Any) -> dict[str, Kernel]:
         return (start + xp.arange(count) * step).astype(dtype)
 
     table["random"] = random_kernel(xp)
-    table["erf"] = erf_kernel(xp)
+    table["erf"], table["scatter_add"] = erf_kernel(xp), scatter_add_kernel(xp)
+    table |= matrix_kernels(xp)
     @kernel
     def to_device(x: Any, source: Any, device: Any) -> Any:
         return device.receive(x, source)

@@ -1,0 +1,252 @@
+"""Linear algebra: `solve`, `cholesky` and `slogdet` are primitives, because LAPACK computes them; the rest is composed.
+
+The last two dimensions of a tensor are a matrix, those before count the matrices of a stack.  There is no singular
+value decomposition, and so no matrix norm of order 2.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..core import dtypes
+from ..core.emit import emit
+from ..core.errors import AxisError, ConversionError, ShapeError
+from ..core.primitive import P, Primitive
+from ..core.tensor import Tensor, as_tensor
+from .contract import matmul
+from .creation import eye, tril
+from .declare import broadcast_shapes, normal_axes
+from .elementwise import abs, astype, exp, multiply, not_equal, power, sqrt, where
+from .reduce import max, min, sum
+from .view import matrix_transpose, reshape
+
+# The primitives -----------------------------------------------------------------------------------------------------
+
+
+def _check_square(name: str, x: Any) -> None:
+    if len(x.shape) < 2 or x.shape[-1] != x.shape[-2]:
+        raise ShapeError(f"{name}: a square matrix is needed (or a stack of them), not shape {x.shape}")
+
+
+def _infer_solve(x: Any, y: Any) -> Any:
+    _check_square("solve", x)
+    if len(y.shape) < 2 or y.shape[-2] != x.shape[-1]:
+        raise ShapeError(
+            f"solve: shapes {x.shape} and {y.shape} do not go together: the matrix has {x.shape[-1]} rows",
+            expect=f"{x.shape[-1]} rows on the right as well",
+        )
+    stack = broadcast_shapes("solve", [x.shape[:-2], y.shape[:-2]])
+    return (*stack, *y.shape[-2:]), P.solve.common_dtype((x, y))
+
+
+def _infer_cholesky(x: Any) -> Any:
+    _check_square("cholesky", x)
+    return x.shape, P.cholesky.common_dtype((x,))
+
+
+def _infer_slogdet(x: Any) -> Any:
+    _check_square("slogdet", x)
+    return (*x.shape[:-2], 2), P.slogdet.common_dtype((x,))
+
+
+def _solve_forward(primals: Any, tangents: Any, out: Any) -> Any:
+    """x dz = dy - dx z."""
+    x, (dx, dy) = primals[0], tangents
+    if dx is not None:
+        dy = -matmul(dx, out) if dy is None else dy - matmul(dx, out)
+    return emit(P.solve, x, dy)
+
+
+def _of_cholesky(g: Any, out: Any) -> Any:
+    """L dLᵀ + dL Lᵀ = dA, solved for dL = L Φ(L⁻¹ dA L⁻ᵀ), where Φ keeps the lower triangle and half the diagonal.
+
+    The rule is that map transposed.  Only the lower triangle of A is read, and stands for the upper one too.
+    """
+    turned = matrix_transpose(out)
+    middle = _lower_half(matmul(turned, g))
+    inner = matrix_transpose(emit(P.solve, turned, middle))
+    both = emit(P.solve, turned, inner)  # L⁻ᵀ middleᵀ L⁻¹
+    return _lower_half(both + matrix_transpose(both))
+
+
+def _lower_half(x: Any) -> Any:
+    """Φ: the lower triangle, the diagonal halved."""
+    return (tril(x) + tril(x, -1)) * 0.5
+
+
+def _of_slogdet(g: Any, x: Any) -> Any:
+    """d log|det A| = tr(A⁻¹ dA); the sign has no derivative."""
+    return matrix_transpose(inv(x)) * reshape(g[..., 1], (*g.shape[:-1], 1, 1))
+
+
+for _op in (
+    Primitive(
+        "solve", "contract", ("x", "y"), _infer_solve, domain="float", formula=r"x^{-1} y", jvp=_solve_forward,
+        rules={"x": lambda g, x, out: -matmul(emit(P.solve, matrix_transpose(x), g), matrix_transpose(out)),
+               "y": lambda g, x: emit(P.solve, matrix_transpose(x), g)},
+        local={"x": r"-x^{-\mathsf T}\,\bar g\,(x^{-1}y)^{\mathsf T}", "y": r"x^{-\mathsf T}\,\bar g"},
+    ),
+    Primitive("cholesky", "contract", ("x",), _infer_cholesky, domain="float", rules={"x": _of_cholesky},
+              formula=r"L : L L^{\mathsf T} = x"),
+    Primitive("slogdet", "contract", ("x",), _infer_slogdet, domain="float", rules={"x": _of_slogdet},
+              formula=r"(\operatorname{sign} \det x,\ \ln|\det x|)", local={"x": r"(0,\ x^{-\mathsf T})"}),
+):  # fmt: skip
+    P.declare(_op)
+
+
+# Equations ----------------------------------------------------------------------------------------------------------
+
+
+def solve(x: Tensor, y: Tensor) -> Tensor:
+    """The z for which x @ z = y, where y is a vector or a matrix (or a stack of matrices).
+
+    >>> mg.linalg.solve(mg.asarray([[2.0, 0.0], [0.0, 4.0]]), mg.asarray([2.0, 2.0])).tolist()
+    [1.0, 0.5]
+    """
+    x, y = as_tensor(x), as_tensor(y)
+    _check_square("solve", x)
+    if y.ndim != 1:
+        return emit(P.solve, x, y)  # type: ignore[no-any-return]
+    out = emit(P.solve, x, reshape(y, (y.size, 1)))
+    return reshape(out, out.shape[:-1])
+
+
+def inv(x: Tensor) -> Tensor:
+    """The inverse matrix.  To multiply by it, `solve` is quicker and more accurate.
+
+    >>> mg.linalg.inv(mg.asarray([[2.0, 0.0], [0.0, 4.0]])).tolist()
+    [[0.5, 0.0], [0.0, 0.25]]
+    """
+    x = as_tensor(x)
+    _check_square("inv", x)
+    dtype = x.dtype if x.dtype.kind == "f" else dtypes.default_float
+    return emit(P.solve, x, eye(x.shape[-1], dtype=dtype, device=x.device))  # type: ignore[no-any-return]
+
+
+def cholesky(x: Tensor, upper: bool = False) -> Tensor:
+    """The lower triangular L for which L @ L.mT = x, of a symmetric and positive definite matrix; or L.mT.
+
+    Where x is not quite symmetric, the mean of x and its transpose counts, so the gradient is symmetric.
+
+    >>> mg.linalg.cholesky(mg.asarray([[4.0, 2.0], [2.0, 5.0]])).tolist()
+    [[2.0, 0.0], [1.0, 2.0]]
+    """
+    x = as_tensor(x)
+    _check_square("cholesky", x)
+    lower: Tensor = emit(P.cholesky, (x + matrix_transpose(x)) * 0.5)
+    return matrix_transpose(lower) if upper else lower
+
+
+def slogdet(x: Tensor) -> tuple[Tensor, Tensor]:
+    """The sign of the determinant, and the logarithm of its size, which neither overflow nor vanish.
+
+    >>> sign, log_size = mg.linalg.slogdet(mg.asarray([[0.0, 1.0], [1.0, 0.0]]))
+    >>> sign.item(), log_size.item()
+    (-1.0, 0.0)
+    """
+    both = emit(P.slogdet, as_tensor(x))
+    return both[..., 0], both[..., 1]
+
+
+def det(x: Tensor) -> Tensor:
+    """The determinant.  Its gradient, det(x) times the inverse transposed, needs a matrix that is not singular.
+
+    >>> mg.linalg.det(mg.asarray([[2.0, 0.0], [0.0, 4.0]])).round().item()
+    8.0
+    """
+    sign, log_size = slogdet(x)
+    return multiply(sign, exp(log_size))
+
+
+# Norms --------------------------------------------------------------------------------------------------------------
+
+
+def norm(x: Tensor, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """The norm of all elements, or of the vectors along one axis, or of the matrices along two.
+
+    `ord` is as in `vector_norm` or `matrix_norm`; without it, the root of the sum of squares.
+
+    >>> mg.linalg.norm(mg.asarray([3.0, 4.0])).item()
+    5.0
+    >>> mg.linalg.norm(mg.asarray([[1.0, -2.0], [3.0, 4.0]]), ord=1).item()
+    6.0
+    """
+    x = as_tensor(x)
+    if ord is None:
+        return vector_norm(x, axis, 2, keepdims)
+    axes = normal_axes("norm", axis, x.ndim)
+    if len(axes) == 1:
+        return vector_norm(x, axes, ord, keepdims)
+    if len(axes) != 2:
+        raise AxisError(
+            f"norm: ord={ord!r} is for vectors or matrices, and not for {len(axes)} axes of shape {x.shape}",
+            hint="say which axis=, or take mg.linalg.vector_norm for all elements as one vector",
+        )
+    return _matrix_norm(x, ord, axes, keepdims)
+
+
+def vector_norm(x: Tensor, axis: Any = None, ord: float = 2, keepdims: bool = False) -> Tensor:
+    """The norm of vectors along `axis` (of all elements as one vector if None): the p-th root of the sum of |x|ᵖ.
+
+    `ord` may be any number: inf and -inf are the largest and the smallest size, 0 counts what is not 0.  The gradient
+    at a vector of zeros is taken to be 0.
+
+    >>> x = mg.asarray([3.0, -4.0])
+    >>> [mg.linalg.vector_norm(x, ord=p).item() for p in (1, 2, mg.inf, 0)]
+    [7.0, 5.0, 4.0, 2.0]
+    """
+    x = _as_float(x)
+    axes = normal_axes("vector_norm", axis, x.ndim)
+    if ord == math.inf:
+        return max(abs(x), axes, keepdims)
+    if ord == -math.inf:
+        return min(abs(x), axes, keepdims)
+    if ord == 0:
+        return sum(astype(not_equal(x, 0), x.dtype), axes, keepdims=keepdims)
+    if ord == 1:
+        return sum(abs(x), axes, keepdims=keepdims)
+    if not isinstance(ord, (int, float)):
+        raise ConversionError(f"vector_norm: ord is a number, not {ord!r}")
+    if ord == 2:
+        return _root(sum(multiply(x, x), axes, keepdims=keepdims), 2)
+    return _root(sum(power(abs(x), ord), axes, keepdims=keepdims), ord)
+
+
+def _root(total: Tensor, degree: float) -> Tensor:
+    """The root of a sum that may be 0, where the slope of a root is infinite and is taken to be 0."""
+    nothing = total == 0
+    safe = where(nothing, 1.0, total)
+    return where(nothing, total, sqrt(safe) if degree == 2 else power(safe, 1 / degree))
+
+
+def matrix_norm(x: Tensor, ord: Any = "fro", keepdims: bool = False) -> Tensor:
+    """The norm of each matrix of a stack: "fro" (the root of the sum of squares), 1 and inf (the largest sum of sizes
+    in a column and in a row), -1 and -inf (the smallest).
+
+    >>> mg.linalg.matrix_norm(mg.asarray([[3.0, 0.0], [0.0, 4.0]])).item()
+    5.0
+    """
+    x = as_tensor(x)
+    if x.ndim < 2:
+        raise ShapeError(f"matrix_norm: a matrix has two dimensions, and this tensor has shape {x.shape}")
+    return _matrix_norm(x, ord, (x.ndim - 2, x.ndim - 1), keepdims)
+
+
+def _matrix_norm(x: Tensor, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Tensor:
+    if ord == "fro":
+        return vector_norm(x, axes, 2, keepdims)
+    if ord not in (1, -1, math.inf, -math.inf):
+        raise ConversionError(
+            f"matrix_norm: there is no ord {ord!r}", expect="'fro', 1, -1, inf or -inf",
+            hint="those of order 2, -2 and 'nuc' are made of singular values, which minigrad does not compute",
+        )  # fmt: skip
+    summed, rest = axes if ord in (1, -1) else axes[::-1]
+    sums = sum(abs(_as_float(x)), summed, keepdims=True)
+    out = (max if ord > 0 else min)(sums, rest, True)
+    return out if keepdims else out.squeeze(axes)
+
+
+def _as_float(x: Any) -> Tensor:
+    x = as_tensor(x)
+    return x if x.dtype.kind == "f" else astype(x, dtypes.default_float)
