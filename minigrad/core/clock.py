@@ -17,6 +17,7 @@ class Clock:
     """`now` is the number of writes so far; reading it is all that recording a node costs."""
 
     __slots__ = ("now",)
+    now: int
 
 
 CLOCK = Clock()
@@ -28,6 +29,9 @@ class Written:
     """The last write into a buffer: when, and by which line."""
 
     __slots__ = ("buffer", "time", "where")
+    buffer: Any  # a weak reference
+    time: int
+    where: Where
 
 
 WRITTEN: dict[int, Written] = {}  # by id of the buffer, which the entry refers to weakly

@@ -36,7 +36,7 @@ class Node:
     inputs: tuple[Any, ...]  # nodes and Python numbers
     attrs: dict[str, Any]
     plan: Plan  # the gradient rules of the inputs that gradients flow to
-    saved: list[Any] | None  # (inputs..., out), None where no rule asked; or FREED
+    saved: Any  # a list (inputs..., out) with None where no rule asked, None, FREED, or a checkpoint
     shape: tuple[int, ...]
     dtype: DType
     device: Any

@@ -36,10 +36,16 @@ def assign(tensor: Tensor, value: Any, chain: tuple[Step, ...] = (), indices: tu
                 tensor.device.kernels["put"](data, new, *[i.data for i in indices], chain=chain, out=data)
             else:
                 tensor.data[raw] = new
-        except (ValueError, TypeError, OverflowError) as error:
+        except (ValueError, TypeError, OverflowError, IndexError) as error:
+            P.put.infer(tensor, value, *indices, chain=chain)  # which says in our words what is wrong with index or shape
             raise _write_error(tensor, value, error) from error
         mark_written(tensor.data)
         return
+    if tensor.dtype.kind != "f":
+        raise DtypeError(
+            f"a value with a history, assigned to a tensor of {tensor.dtype}, would lose it: only floats have gradients",
+            hint="make the tensor of a float dtype, or assign value.detach()",
+        )
     alias = alias_of(tensor)
     base = tensor if alias.base is None else alias.base
     _replace(base, P.put, (base, value, *indices), {"chain": (*alias.chain, *chain)})
@@ -98,14 +104,16 @@ def writable(tensor: Tensor, value: Any) -> Tensor | None:
             "a value with a history cannot be assigned through detach(), which has none",
             hint="assign to the tensor itself, or assign value.detach()",
         )
+    if alias is not None and any(op is P.broadcast_to for op, _ in alias.chain):
+        raise MutationError(
+            "this tensor is a broadcast view: several of its elements are the same memory",
+            hint="write into x.copy()",
+        )
     if tensor.data.__class__ is not tensor.device.ndarray:
         return base  # only recorded or batched: there is no buffer yet
     if not mode.grad or not linked or not (base.tracked or tracked_value):
         if not tensor.device.is_writable(tensor.data):
-            raise MutationError(
-                "this tensor is a broadcast view: several of its elements are the same memory",
-                hint="write into x.copy()",
-            )
+            raise MutationError("this tensor looks at memory that is read-only", hint="write into x.copy()")
         return None
     return base
 

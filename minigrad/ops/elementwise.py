@@ -472,7 +472,7 @@ def sign(x: Any) -> Tensor:
 
 
 def _reflected(function: Any) -> Any:
-    def apply(self: Tensor, other: Any) -> Any:
+    def apply(self: Tensor, other: Any) -> Tensor:
         return function(other, self)
 
     return apply
