@@ -97,9 +97,9 @@ def walk(
             source = inputs[index]
             if useful is not None and source not in useful:
                 continue
-            if recording:
+            if recording or mode.interpreter is not None:  # which may want to know whose gradient it is
                 with switch(mode, origin=node):
-                    value = function(g, *[read(node, slot, True, index) for slot in reads])
+                    value = function(g, *[read(node, slot, recording, index) for slot in reads])
             elif not reads:
                 value = function(g)
             elif only is None:

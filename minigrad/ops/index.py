@@ -63,8 +63,13 @@ def _infer_put(base: Any, value: Any, *indices: Any, chain: Any) -> Any:
 
 def _check_fits(name: str, value: Any, target: tuple[int, ...]) -> None:
     shape = getattr(value, "shape", ())
-    if broadcast_shapes(name, [shape, target]) != target:
-        raise ShapeError(f"{name}: a value of shape {shape} does not fit into a place of shape {target}")
+    extra = max(0, len(shape) - len(target))  # as in NumPy, a value may have dimensions of size 1 in front
+    fits = set(shape[:extra]) <= {1} and all(a in (1, b) for a, b in zip(shape[extra:][::-1], target[::-1]))
+    if not fits:
+        raise ShapeError(
+            f"{name}: a value of shape {shape} does not fit into a place of shape {target}",
+            expect=f"a shape that broadcasts to {target}",
+        )
 
 
 def _infer_concat(*xs: Any, axis: int) -> Any:
@@ -90,13 +95,19 @@ def _values_of_put(g: Any, indices: Any, node: Any) -> Any:
     for op, attrs in node.attrs["chain"]:
         g = emit1(op, g, attrs)
     if not indices:
-        return g
+        return _with_dimensions_in_front(g, node.inputs[1])
     place = broadcast_shapes("assignment", [i.shape for i in indices])
     order = reshape(arange(math.prod(place), device=g.device), place)
     winner = emit(P.put, zeros(g.shape[: len(indices)], dtypes.int64, g.device), order, *indices, chain=())
     won = equal(emit(P.gather, winner, *indices), order)
     part = emit(P.gather, g, *indices)
-    return where(reshape(won, place + (1,) * (part.ndim - len(place))), part, 0.0)
+    part = where(reshape(won, place + (1,) * (part.ndim - len(place))), part, 0.0)
+    return _with_dimensions_in_front(part, node.inputs[1])
+
+
+def _with_dimensions_in_front(g: Tensor, value: Any) -> Tensor:
+    extra = len(value.shape) - g.ndim
+    return reshape(g, (1,) * extra + g.shape) if extra > 0 else g
 
 
 for _op in (

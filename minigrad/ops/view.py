@@ -27,6 +27,8 @@ def _infer_slice(x: Any, index: tuple[Any, ...]) -> Any:
     try:
         return dummy(x.shape, x.dtype)[index].shape, x.dtype
     except IndexError as error:
+        if index.count(Ellipsis) > 1:
+            raise IndexingError("an index can hold one Ellipsis only") from error
         given = [i for i in index if i is not None and i is not Ellipsis]
         if len(given) > len(x.shape):
             raise IndexingError(
