@@ -15,6 +15,7 @@ from ..core.emit import emit
 from ..core.errors import DtypeError
 from ..core.primitive import P, Primitive
 from ..core.tensor import NUMBERS, Tensor, as_tensor, method
+from .creation import zeros_like
 from .elementwise import (
     abs,
     astype,
@@ -46,9 +47,9 @@ from .elementwise import (
 )  # fmt: skip
 
 __all__ = [
-    "acos", "acosh", "asin", "asinh", "atan", "atanh", "bitcast", "ceil", "copysign", "cosh", "hypot", "isfinite",
-    "isinf", "isnan", "log2", "log10", "logaddexp", "logical_and", "logical_not", "logical_or", "logical_xor",
-    "nextafter", "positive", "reciprocal", "signbit", "sinh", "square", "tan", "trunc",
+    "acos", "acosh", "asin", "asinh", "atan", "atanh", "bitcast", "ceil", "conj", "copysign", "cosh", "hypot", "imag",
+    "isfinite", "isinf", "isnan", "log2", "log10", "logaddexp", "logical_and", "logical_not", "logical_or",
+    "logical_xor", "nextafter", "positive", "real", "reciprocal", "signbit", "sinh", "square", "tan", "trunc",
 ]  # fmt: skip
 
 # Bits ---------------------------------------------------------------------------------------------------------------
@@ -217,6 +218,33 @@ def positive(x: Tensor) -> Tensor:
     [1.0, -2.0]
     """
     return as_tensor(x).copy()
+
+
+def conj(x: Tensor) -> Tensor:
+    """The complex conjugate: of real numbers, which are all that there are here, the numbers themselves.
+
+    >>> mg.conj(mg.asarray([1.0, -2.0])).tolist()
+    [1.0, -2.0]
+    """
+    return positive(x)
+
+
+def real(x: Tensor) -> Tensor:
+    """The real part: of real numbers, the numbers themselves.
+
+    >>> mg.real(mg.asarray([1.0, -2.0])).tolist()
+    [1.0, -2.0]
+    """
+    return positive(x)
+
+
+def imag(x: Tensor) -> Tensor:
+    """The imaginary part: of real numbers, zeros.
+
+    >>> mg.imag(mg.asarray([1.0, -2.0])).tolist()
+    [0.0, 0.0]
+    """
+    return zeros_like(as_tensor(x))
 
 
 @method

@@ -400,7 +400,7 @@ P.declare(
 
 
 @method
-def astype(x: Tensor, dtype: Any, copy: bool = True) -> Tensor:
+def astype(x: Tensor, dtype: Any, copy: bool = True, device: Any = None) -> Tensor:
     """The values in another dtype: a copy, unless the dtype is the same and `copy` is False.
 
     >>> mg.astype(mg.asarray([1.5, -1.5]), mg.int32).tolist()
@@ -408,6 +408,8 @@ def astype(x: Tensor, dtype: Any, copy: bool = True) -> Tensor:
     """
     dtype = dtypes.as_dtype(dtype)
     x = as_tensor(x)
+    if device is not None:
+        x = x.to_device(device)
     if not copy and x.dtype is dtype:
         return x
     if dtype.kind != "f":

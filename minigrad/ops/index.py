@@ -210,8 +210,8 @@ def _open_ended(index: Any) -> tuple[Any, ...]:
 
 def _normalised(x: Tensor, index: Any) -> _Plan:
     items = [_as_item(x, i) for i in (index if isinstance(index, tuple) else (index,))]
-    items = [part for item in items for part in (nonzero(item) if _is_mask(item) else (item,))]
-    used = sum(1 for i in items if i is not None and i is not Ellipsis)
+    items = [part for item in items for part in (_places_of(item) if _is_mask(item) else (item,))]
+    used = sum(1 for i in items if i is not None and i is not Ellipsis and i.__class__ is not _OnNewAxis)
     if used > x.ndim:
         raise IndexingError(f"{used} indices for a tensor of {x.ndim} dimensions, shape {x.shape}")
     dots = [k for k, i in enumerate(items) if i is Ellipsis]
@@ -219,10 +219,9 @@ def _normalised(x: Tensor, index: Any) -> _Plan:
         raise IndexingError("an index can hold one Ellipsis only")
     at = dots[0] if dots else len(items)
     items[at : at + 1] = [slice(None)] * (x.ndim - used)
-    places = [k for k, i in enumerate(items) if isinstance(i, (Tensor, int))]  # beside arrays, an integer is one too
-    basic = tuple([slice(None) if k in places else i for k, i in enumerate(items)])
-    arrays = tuple([i if isinstance(i, Tensor) else wrap(x.device.from_numpy(np.array(i)), x.device)
-                    for i in (items[k] for k in places)])  # fmt: skip
+    places = [k for k, i in enumerate(items) if isinstance(i, (Tensor, int, _OnNewAxis))]  # an integer is an array too
+    basic = tuple([None if isinstance(i, _OnNewAxis) else slice(None) if k in places else i for k, i in enumerate(items)])
+    arrays = tuple([_as_array(items[k], x.device) for k in places])
     chain: tuple[Any, ...] = ()
     if any(i != slice(None) for i in basic):
         chain += ((P.slice, {"index": (*basic, ...)}),)
@@ -256,6 +255,24 @@ def _as_item(x: Tensor, item: Any) -> Any:
     raise IndexingError(f"{type(item).__name__} cannot index a tensor", expect="integers, slices, ..., None, tensors")
 
 
+class _OnNewAxis(NamedTuple):
+    """Indices into a new dimension of size 1: what a mask without dimensions chooses is all or nothing."""
+
+    indices: Tensor
+
+
+def _places_of(mask: Tensor) -> tuple[Any, ...]:
+    if mask.ndim:
+        return nonzero(mask)
+    return (_OnNewAxis(nonzero(reshape(mask, (1,)))[0]),)
+
+
+def _as_array(item: Any, device: Any) -> Tensor:
+    if isinstance(item, _OnNewAxis):
+        return item.indices
+    return item if isinstance(item, Tensor) else wrap(device.from_numpy(np.array(item)), device)
+
+
 def _is_mask(item: Any) -> bool:
     return isinstance(item, Tensor) and item.dtype.kind == "b"
 
@@ -267,6 +284,8 @@ def nonzero(x: Tensor) -> tuple[Tensor, ...]:
     >>> [i.tolist() for i in mg.nonzero(mg.asarray([0, 3, 0, 5]))]
     [[1, 3]]
     """
+    if not x.ndim:
+        raise ShapeError("nonzero: a tensor without dimensions has no indices", hint="bool(x) says whether it is zero")
     value = host_value(x, "nonzero (or a boolean mask), whose result's shape depends on values,")
     return tuple([wrap(i, x.device) for i in x.device.kernels["nonzero"](value)])
 

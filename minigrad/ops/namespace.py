@@ -73,13 +73,14 @@ class NamespaceInfo:
         }
 
     def dtypes(self, *, device: Any = None, kind: str | tuple[str, ...] | None = None) -> dict[str, DType]:
-        """The dtypes by name, all of them or those of a kind.
+        """The standard's dtypes by name, all of them or those of a kind.  (float16 is not one of the standard's.)
 
         >>> list(mg.__array_namespace_info__().dtypes(kind="signed integer"))
         ['int8', 'int16', 'int32', 'int64']
         """
         as_device(device)
-        return {name: d for name, d in dtypes.ALL.items() if kind is None or dtypes.isdtype(d, kind)}
+        standard = {name: d for name, d in dtypes.ALL.items() if d is not dtypes.float16}
+        return {name: d for name, d in standard.items() if kind is None or dtypes.isdtype(d, kind)}
 
 
 def __array_namespace_info__() -> NamespaceInfo:

@@ -12,7 +12,7 @@ from typing import Any, Sequence
 import numpy as np
 
 from ..core.emit import emit, emit1
-from ..core.errors import AxisError, IndexingError, ShapeError
+from ..core.errors import AxisError, ConversionError, IndexingError, ShapeError
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, method
 from .declare import broadcast_shapes, normal_axes, normal_axis
@@ -99,15 +99,15 @@ def inverse(axes: Sequence[int]) -> tuple[int, ...]:
 
 
 @method
-def reshape(x: Tensor, *shape: Any) -> Tensor:
+def reshape(x: Tensor, shape: Any, *sizes: int, copy: bool | None = None) -> Tensor:
     """The same elements, row by row, in another shape; one size may be -1, and is worked out.
 
-    A view where the elements are evenly spaced in memory, a copy where they are not.
+    A view where the elements are evenly spaced in memory, a copy where they are not, or where `copy` says so.
 
-    >>> mg.reshape(mg.arange(6), (2, -1)).tolist()
-    [[0, 1, 2], [3, 4, 5]]
+    >>> mg.reshape(mg.arange(6), (2, -1)).tolist(), mg.arange(4).reshape(2, 2).tolist()
+    ([[0, 1, 2], [3, 4, 5]], [[0, 1], [2, 3]])
     """
-    sizes = shape[0] if len(shape) == 1 and not hasattr(shape[0], "__index__") else shape
+    sizes = (shape, *sizes) if hasattr(shape, "__index__") else shape
     target = tuple([s.__index__() for s in sizes])
     total = x.size
     if -1 in target:
@@ -117,7 +117,14 @@ def reshape(x: Tensor, *shape: Any) -> Tensor:
         target = tuple([total // known if s == -1 else s for s in target])
     if math.prod(target) != total or (target and min(target) < 0):
         raise _misfit(x.shape, target)
-    return emit1(P.reshape, x, {"shape": target})
+    out = emit1(P.reshape, x, {"shape": target})
+    if copy is None:
+        return out
+    if copy:
+        return out.copy()
+    if out.alias is None:
+        raise ConversionError(f"reshape(copy=False): shape {x.shape} as it lies in memory takes a copy to be {target}")
+    return out
 
 
 def _misfit(shape: tuple[int, ...], target: tuple[int, ...]) -> ShapeError:
