@@ -73,7 +73,7 @@ class Optimizer:
     # for subclasses -------------------------------------------------------------------------------------------------
 
     def moving(self, *names: str) -> Any:
-        """For each parameter that has a gradient: the parameter, the gradient, and what the named states hold for it."""
+        """For each parameter with a gradient: the parameter, the gradient, and what the named states hold for it."""
         rows = zip(self.parameters, [p.grad for p in self.parameters], *[self.state[name] for name in names])
         return [row for row in rows if row[1] is not None]
 
@@ -145,7 +145,7 @@ def _checked(parameters: Any, name: str) -> list[Tensor]:
                             hint="p.requires_grad = True, or leave it out")  # fmt: skip
         if not p.is_leaf:
             raise GradError(f"{name}: parameter {i}, of shape {p.shape}, is a result of {p.node.name}, not a leaf",
-                            hint="optimize what it is made of, or p = p.detach() with requires_grad = True")  # fmt: skip
+                            hint="optimize what it is made of, or p.detach() with requires_grad = True")  # fmt: skip
         if id(p) in seen:
             raise ConversionError(f"{name}: parameter {i}, of shape {p.shape}, is in the list twice")
         seen.add(id(p))

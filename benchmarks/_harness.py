@@ -1,0 +1,192 @@
+"""What the benchmarks share: who takes part, how time is measured, and the table.
+
+Everybody is measured in one process, in turns: each round times every contender once.  What is reported are the medians
+over the rounds, and the median of the ratios within a round, which a machine that is busy at times disturbs least.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import importlib
+import os
+import platform
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+THREADS = 2
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, str(THREADS))  # before NumPy is imported, which reads it once
+
+ROOT = Path(__file__).resolve().parents[1]
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+
+SLICE = 2e-3  # seconds that one timing takes at least, so that the clock and the loop do not matter
+
+
+@dataclass
+class Case:
+    """One line of the table: a piece of work as each contender does it, and the goal for our ratio to the peer."""
+
+    name: str
+    work: dict[str, Callable[[], Any]]  # "minigrad" and its peers
+    goal: float | None = None
+    peer: str = "torch"
+    per: int = 1  # how many operations the work consists of: the time is given for one
+
+
+@dataclass
+class Row:
+    """What came out: the median seconds of each contender, and our ratio to the peer."""
+
+    case: Case
+    seconds: dict[str, float] = field(default_factory=dict)
+    ratio: float | None = None
+
+    @property
+    def verdict(self) -> str:
+        if self.ratio is None or self.case.goal is None:
+            return ""
+        return "ok" if self.ratio <= self.case.goal else "**over**"
+
+
+@dataclass
+class Options:
+    """What the command line says."""
+
+    smoke: bool
+    rounds: int
+    only: str
+    torch: ModuleType | None
+
+    def peers(self, **made: Callable[[], Any]) -> dict[str, Callable[[], Any]]:
+        """The contenders that take part: everyone but torch, where it is missing."""
+        return {name: work for name, work in made.items() if name != "torch" or self.torch is not None}
+
+
+def options(description: str, arguments: list[str] | None, rounds: int = 15) -> Options:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--smoke", action="store_true", help="tiny sizes, once: to see that it runs")
+    parser.add_argument("--rounds", type=int, default=rounds, help="how often each contender is timed")
+    parser.add_argument("--only", default="*", help="the lines to measure, as in '*softmax*'")
+    parser.add_argument("--without-torch", action="store_true", help="measure minigrad alone")
+    given = parser.parse_args(arguments)
+    torch = None if given.without_torch else optional("torch")
+    if torch is not None:
+        torch.set_num_threads(THREADS)
+    return Options(given.smoke, 1 if given.smoke else given.rounds, given.only, torch)
+
+
+def optional(name: str) -> ModuleType | None:
+    """A library to compare with, if it is installed."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        print(f"{name} is not installed: its columns are missing.", file=sys.stderr)
+        return None
+
+
+def measure(cases: Iterable[Case], opts: Options) -> list[Row]:
+    """Time every case."""
+    rows = []
+    for case in cases:
+        if fnmatch.fnmatch(case.name, opts.only):
+            rows.append(_measured(case, opts))
+            _say(rows[-1])
+    return rows
+
+
+def _measured(case: Case, opts: Options) -> Row:
+    counts = {name: 1 if opts.smoke else _count(work) for name, work in case.work.items()}
+    rounds: list[dict[str, float]] = []
+    for turn in range(opts.rounds):
+        order = list(case.work)
+        rounds.append({name: _time(case.work[name], counts[name]) for name in (order if turn % 2 else order[::-1])})
+    seconds = {name: statistics.median(r[name] for r in rounds) / case.per for name in case.work}
+    ratio = statistics.median(r["minigrad"] / r[case.peer] for r in rounds) if case.peer in case.work else None
+    return Row(case, seconds, ratio)
+
+
+def _count(work: Callable[[], Any]) -> int:
+    """How many calls one timing needs to be long enough; finding out warms up as well."""
+    count = 1
+    while True:
+        taken = _time(work, count)
+        if taken * count >= SLICE:
+            return count
+        count *= 2
+
+
+def _time(work: Callable[[], Any], count: int) -> float:
+    start = time.perf_counter()
+    for _ in range(count):
+        work()
+    return (time.perf_counter() - start) / count
+
+
+def _say(row: Row) -> None:
+    if sys.stderr.isatty():
+        print(f"{row.case.name}: {row.ratio if row.ratio is None else round(row.ratio, 2)}", file=sys.stderr)
+
+
+def table(rows: list[Row]) -> str:
+    """The rows as a Markdown table."""
+    if not rows:
+        return "nothing was measured\n"
+    names = list(dict.fromkeys(name for row in rows for name in row.seconds))
+    lines = [f"| work | {' | '.join(names)} | ratio | goal | |", "|---" * (len(names) + 4) + "|"]
+    for row in rows:
+        times = [text_of(row.seconds[name]) if name in row.seconds else "–" for name in names]
+        ratio = "–" if row.ratio is None else f"{row.ratio:.2f}"
+        goal = "" if row.case.goal is None else f"≤ {row.case.goal:g} × {row.case.peer}"
+        lines.append(f"| {row.case.name} | {' | '.join(times)} | {ratio} | {goal} | {row.verdict} |")
+    return "\n".join(lines) + "\n"
+
+
+def text_of(seconds: float) -> str:
+    """A time with its unit.
+
+    >>> text_of(0.0000123), text_of(0.25)
+    ('12.3 µs', '250 ms')
+    """
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= size or unit == "µs":
+            return f"{seconds / size:.3g} {unit}"
+    raise AssertionError
+
+
+def facts(opts: Options) -> str:
+    """What it was measured on and with: figures mean little without."""
+    import numpy as np
+
+    versions = [f"Python {platform.python_version()}", f"NumPy {np.__version__}"]
+    if opts.torch is not None:
+        versions.append(f"torch {opts.torch.__version__}")
+    note = "smoke run: the figures mean nothing" if opts.smoke else f"medians of {opts.rounds} interleaved rounds"
+    return f"{processor()}, {os.cpu_count()} cores, {THREADS} threads; {', '.join(versions)}; {note}.\n"
+
+
+def processor() -> str:
+    """The name of the CPU's model."""
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def report(title: str, rows: list[Row], opts: Options) -> str:
+    """Title, facts and table; printed as well."""
+    text = f"## {title}\n\n{facts(opts)}\n{table(rows)}"
+    print(text)
+    return text

@@ -1,0 +1,41 @@
+"""What an import costs, in a fresh process each time.
+
+    python3 course bench startup
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+
+from _harness import ROOT, Case, Options, Row, options, report
+
+CODE = "import time; start = time.perf_counter(); import {}; print(time.perf_counter() - start)"
+
+
+def seconds(name: str) -> float:
+    """How long one import takes."""
+    command = [sys.executable, "-c", CODE.format(name)]
+    return float(subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout)
+
+
+def imports(opts: Options) -> Row:
+    """The best of several, in turns: what else goes on can only make an import slower."""
+    names = ["minigrad", "numpy"] + ["torch"] * (opts.torch is not None)
+    for name in names:
+        seconds(name)  # once, so that files are in memory and compiled
+    rounds = [{name: seconds(name) for name in names} for _ in range(opts.rounds)]
+    best = {name: min(r[name] for r in rounds) for name in names}
+    case = Case("import, best", {}, 2.0, "numpy")
+    print(f"medians: {', '.join(f'{n} {statistics.median(r[n] for r in rounds) * 1e3:.0f} ms' for n in names)}")
+    return Row(case, best, best["minigrad"] / best["numpy"])
+
+
+def main(arguments: list[str] | None = None) -> str:
+    opts = options(__doc__, arguments, rounds=9)
+    return report("Start", [imports(opts)], opts)
+
+
+if __name__ == "__main__":
+    main()

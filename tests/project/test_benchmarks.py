@@ -1,0 +1,52 @@
+"""The benchmarks run: each in its smallest size, once, without other libraries. Nothing here looks at the figures."""
+
+import importlib
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
+NAMES = sorted(path.stem for path in FOLDER.glob("[a-z]*.py"))
+SAYS = {
+    "eager": ["| x[1:3] = v, forward + backward |", "| exp(x), 10M floats |"],
+    "training": ["MLP 8-6-3, batch 4, Adam", "GPT, 1 layers of 8"],
+    "deep": ["| backward of 100 operations", "peak memory of 200 operations on 1M floats and back, minigrad:"],
+    "startup": ["| import, best |", "≤ 2 × numpy"],
+}
+
+
+@pytest.fixture
+def load(monkeypatch):
+    """Import a benchmark as `python benchmarks/NAME.py` does, and forget it afterwards."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    before = set(sys.modules)
+    yield importlib.import_module
+    for name in set(sys.modules) - before:
+        if name in NAMES or name == "_harness":
+            del sys.modules[name]
+
+
+def test_every_benchmark_is_listed_here():
+    assert set(NAMES) == set(SAYS)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_benchmark_runs(name, load, capsys):
+    text = load(name).main(["--smoke", "--without-torch"])
+    for part in [*SAYS[name], "smoke run: the figures mean nothing"]:
+        assert part in text
+    assert "torch" not in text.replace("× torch", "")
+    assert text.splitlines()[0] in capsys.readouterr().out
+
+
+def test_what_a_table_says(load):
+    harness = load("_harness")
+    opts = harness.Options(smoke=True, rounds=1, only="*", torch=None)
+    case = harness.Case("work", {"minigrad": lambda: None, "torch": lambda: None}, goal=1e9)
+    row = harness.measure([case], opts)[0]
+    assert row.verdict == "ok" and "| ≤ 1e+09 × torch | ok |" in harness.table([row])
+    row.ratio = 2e9
+    assert row.verdict == "**over**"
+    assert harness.measure([case], harness.Options(True, 1, "other*", None)) == []
+    assert harness.table([]) == "nothing was measured\n"
