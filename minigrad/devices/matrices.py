@@ -35,10 +35,12 @@ def matmul_kernel(xp: Any) -> Kernel:
             return out
         if half_is_slow and x.dtype is float16:
             return matmul(x.astype(np.float32), y.astype(np.float32)).astype(float16)
-        if y.ndim == 2 < x.ndim:  # one large product, where the array library would loop over small ones
-            rows = x.shape[:-1]
-            return xp.matmul(x.reshape(math.prod(rows), x.shape[-1]), y).reshape(*rows, y.shape[1])
-        return xp.matmul(x, y)
+        if y.ndim != 2:
+            return xp.matmul(x, y)
+        if x.ndim == 2:
+            return x.dot(y)  # the same, in half the time for small ones
+        rows = x.shape[:-1]  # one large product, where the array library would loop over small ones
+        return x.reshape(math.prod(rows), x.shape[-1]).dot(y).reshape(*rows, y.shape[1])
 
     return matmul
 

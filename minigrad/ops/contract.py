@@ -302,16 +302,16 @@ def _summed(x: Tensor, axes: tuple[int, ...]) -> Tensor:
 
 
 def _cheapest_pair(terms: list[Term], result: Labels) -> tuple[int, int]:
-    """The two terms whose product frees the most memory, or takes the least."""
+    """The two terms whose product frees the most memory, or takes the least; of equals, that with the least work."""
 
-    def growth(pair: tuple[int, int]) -> int:
+    def cost(pair: tuple[int, int]) -> tuple[int, int]:
         i, j = pair
         sizes = terms[i].sizes() | terms[j].sizes()
         kept = set(_elsewhere(terms, pair, result))
         product = math.prod([size for label, size in sizes.items() if label in kept])
-        return product - terms[i].tensor.size - terms[j].tensor.size
+        return product - terms[i].tensor.size - terms[j].tensor.size, math.prod(sizes.values())
 
-    return min([(i, j) for j in range(len(terms)) for i in range(j)], key=growth)
+    return min([(i, j) for j in range(len(terms)) for i in range(j)], key=cost)
 
 
 def _contracted(x: Term, y: Term, kept: Labels) -> Term:
