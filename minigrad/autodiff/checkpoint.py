@@ -45,12 +45,12 @@ class Segment(Eager):
                 self.inside.add(part)
                 self.nodes.append(part)
                 if part.saved is not None:
-                    part.saved = self  # type: ignore[assignment]
+                    part.saved = self
 
     def restore(self) -> None:
         """Compute the values again and give the nodes what they had saved."""
         for node, value in self.incoming.items():
-            changed = written_since(value, self.nodes[0].time) if hasattr(value, "base") else None
+            changed = written_since(value, self.nodes[0].serial) if hasattr(value, "base") else None
             if changed is not None:
                 raise MutationError(
                     f"checkpoint: {node.name} {node.shape}, from which a part is computed again, was changed in place\n"
@@ -59,7 +59,7 @@ class Segment(Eager):
                 )
         for node, inputs, value in recompute(self.nodes, dict(self.incoming)):
             if node.saved is self and node.plan.keep is not None:
-                node.saved = [v if k else None for v, k in zip((*inputs, value), node.plan.keep)]
+                node.saved = tuple([v if k else None for v, k in zip((*inputs, value), node.plan.keep)])
 
 
 def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:

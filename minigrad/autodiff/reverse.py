@@ -9,7 +9,7 @@ from __future__ import annotations
 import weakref
 from typing import Any, Callable, Generator, Iterable, NamedTuple, Sequence
 
-from ..core.clock import CLOCK, written_since
+from ..core.clock import LastWrite, written_since
 from ..core.emit import emit1
 from ..core.errors import GradError, MutationError
 from ..core.mode import current_mode, switch
@@ -87,10 +87,10 @@ def walk(
         if saved is not None:
             if saved is FREED:
                 raise _freed(node)
-            if saved.__class__ is not list:  # a checkpoint: the values are computed again
+            if saved.__class__ is not tuple:  # a checkpoint: the values are computed again
                 saved.restore()
                 saved = node.saved
-            if node.time != CLOCK.now:
+            if LastWrite.time > node.serial:
                 check_unchanged(node)
         inputs = node.inputs
         for index, function, reads, only in node.plan.rules:
@@ -174,7 +174,7 @@ def check_unchanged(node: Node) -> None:
     for i, value in enumerate(values):
         if value.__class__ is not node.device.ndarray:
             continue
-        changed = written_since(value, node.time)
+        changed = written_since(value, node.serial)
         if changed is not None:
             op = node.op
             is_result = i == len(values) - 1

@@ -1,7 +1,7 @@
-"""Which buffers were written into since when: how a stale gradient is caught without a version number on tensors.
+"""One clock for everything that is made or overwritten: how a stale gradient is caught without a version on tensors.
 
-The clock ticks only when a buffer is overwritten.  A node stamps the time when it is recorded; when its gradient is
-computed and the clock has moved, the buffers that it saved are looked up here.
+A node's serial number is the time when it was recorded.  When a buffer is overwritten, the time is noted here; when a
+gradient is computed and something was overwritten since its node was recorded, what the node saved is looked up here.
 """
 
 from __future__ import annotations
@@ -12,17 +12,13 @@ from typing import Any
 
 from .source import Where, caller
 
-
-class Clock:
-    """`now` is the number of writes so far; reading it is all that recording a node costs."""
-
-    __slots__ = ("now",)
-    now: int
+tick = itertools.count(1).__next__  # atomic, where `now += 1` is not
 
 
-CLOCK = Clock()
-CLOCK.now = 0
-_ticks = itertools.count(1).__next__  # atomic, where `now += 1` is not
+class LastWrite:
+    """When anything at all was last overwritten: nodes younger than that need no look-up."""
+
+    time = 0
 
 
 class Written:
@@ -55,7 +51,7 @@ def mark_written(array: Any) -> None:
         entry = WRITTEN[key] = Written()
         entry.buffer = weakref.ref(buffer, lambda _: WRITTEN.pop(key, None))
     entry.where = caller(2)
-    entry.time = CLOCK.now = _ticks()
+    entry.time = LastWrite.time = tick()
 
 
 def written_since(array: Any, time: int) -> Where | None:

@@ -10,7 +10,7 @@ from typing import Any
 from .emit import Eager
 from .errors import NanError
 from .mode import current_mode, switch
-from .node import FREED, Node, topological_order
+from .node import Node, topological_order
 from .primitive import Primitive
 from .source import line_of, show
 
@@ -113,5 +113,5 @@ def live_graphs() -> LiveGraphs:
 
 
 def _saved_bytes(node: Node) -> int:
-    saved = node.saved if isinstance(node.saved, list) and node.saved is not FREED else []
+    saved = node.saved if isinstance(node.saved, tuple) else ()
     return sum(getattr(v, "nbytes", 0) for v in saved)

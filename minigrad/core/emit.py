@@ -10,11 +10,11 @@ from __future__ import annotations
 import sys
 from typing import Any, Callable, Sequence
 
-from .clock import CLOCK
+from .clock import tick
 from .dtypes import float32
 from .errors import ConversionError, DeviceError, DtypeError, MinigradError, TraceError
 from .mode import Mode, current_mode
-from .node import Constant, Node, next_serial
+from .node import Constant, Node
 from .primitive import P, Plan, Primitive
 from .source import LIBRARY, in_library
 from .tensor import NUMBERS, StandIn, Tensor, as_tensor, default_device, new_tensor, wrap
@@ -38,8 +38,7 @@ class Interpreter:
         """The result of `op` as a tensor, recorded where gradients may be asked for."""
         device = common_device(op, inputs, attrs)
         inputs = [
-            self.lift(x) if x.__class__ is Tensor else x if x.__class__ in NUMBERS else self.lift(as_tensor(x, device))
-            for x in inputs
+            x if x.__class__ in NUMBERS else self.lift(x if x.__class__ is Tensor else as_tensor(x, device)) for x in inputs
         ]
         if op.casting:  # by nodes like any other: a kernel never sees mixed types
             dtype, wrong = op.casts(inputs)
@@ -47,7 +46,14 @@ class Interpreter:
                 inputs[i] = emit(P.astype, as_tensor(inputs[i], device), dtype=dtype)
         if op.kind == "view":
             alias_of(inputs[0])
-        values = [x.data if x.__class__ is Tensor else x for x in inputs]
+        values, mask, bit = [], 0, 1
+        for x in inputs:
+            if x.__class__ is Tensor:
+                values.append(x.data)
+                mask += bit * x.tracked
+            else:
+                values.append(x)
+            bit += bit
         try:
             data = self.compute(op, values, attrs, device)
         except MinigradError:
@@ -55,10 +61,6 @@ class Interpreter:
         except Exception as error:
             raise explained(op, inputs, attrs, error) from error
         mode = current_mode()
-        mask = 0
-        for i, x in enumerate(inputs):
-            if x.__class__ is Tensor and x.tracked:
-                mask |= 1 << i
         if data.__class__ is tuple:
             return several(op, inputs, attrs, mask, values, data, mode, device)
         out = wrap(data, device)
@@ -81,8 +83,10 @@ class Eager(Interpreter):
 
     def compute(self, op: Primitive, values: list[Any], attrs: dict[str, Any], device: Any) -> Any:
         kernel = device.kernels[op.name]
-        if op.kind == "elementwise" and any(getattr(v, "size", 0) >= LARGE for v in values):
-            return device.elementwise(kernel, op, values, attrs)
+        if op.kind == "elementwise":
+            for v in values:
+                if v.__class__ is device.ndarray and v.size >= LARGE:
+                    return device.elementwise(kernel, op, values, attrs)
         data = kernel(*values, **attrs)
         if data.__class__ is not device.ndarray and data.__class__ is not tuple:
             data = device.asarray(data)  # NumPy makes scalars of 0-d results, which can be neither viewed nor written
@@ -116,7 +120,7 @@ def emit1(op: Primitive, x: Any, attrs: dict[str, Any] = NO_ATTRS) -> Any:
     if x.tracked and mode.grad:
         plan = op.plans.get(0b11) or op.plan(1, 1)
         keep = plan.keep
-        saved = None if keep is None else [a if keep[0] else None, data if keep[1] else None]
+        saved = None if keep is None else (a if keep[0] else None, data if keep[1] else None)
         out.node = record(op, (x.node,), attrs, plan, saved, data, mode, device)
         out.tracked = 1 if plan.rules else 0
     elif mode.keep:
@@ -174,7 +178,7 @@ def binary(op: Primitive) -> Callable[[Any, Any], Any]:
             keep = plan.keep
             saved = None
             if keep is not None:
-                saved = [a if keep[0] else None, b if keep[1] else None, data if keep[2] else None]
+                saved = (a if keep[0] else None, b if keep[1] else None, data if keep[2] else None)
             nodes = (
                 (x.node or constant(x)) if x.__class__ is Tensor else x,
                 (y.node or constant(y)) if y.__class__ is Tensor else y,
@@ -195,7 +199,7 @@ def record(
     inputs: tuple[Any, ...],
     attrs: dict[str, Any],
     plan: Plan,
-    saved: list[Any] | None,
+    saved: tuple[Any, ...] | None,
     data: Any,
     mode: Mode,
     device: Any,
@@ -204,7 +208,7 @@ def record(
     node = _new_node(Node)
     node.op, node.inputs, node.attrs, node.plan, node.saved = op, inputs, attrs, plan, saved
     node.shape, node.dtype, node.device, node.mode = data.shape, data.dtype, device, mode
-    node.time, node.serial = CLOCK.now, next_serial()
+    node.serial = tick()
     frame = _getframe(2)  # past the door: mostly the caller's own code already
     code = frame.f_code
     while LIBRARY.get(code.co_filename, True) and in_library(code.co_filename) and frame.f_back is not None:
@@ -226,7 +230,7 @@ def record_any(
 ) -> Node:
     """`record` for any number of inputs: bit i of `mask` says that gradients flow to input i."""
     plan = op.plan(mask if data.__class__ is Results or data.dtype.kind == "f" else 0, len(inputs))  # no gradient flows through integers
-    saved = plan.keep and [v if k else None for v, k in zip((*values, data), plan.keep)]
+    saved = plan.keep and tuple([v if k else None for v, k in zip((*values, data), plan.keep)])
     nodes = tuple([x.node or constant(x) if x.__class__ is Tensor else x for x in inputs])
     return record(op, nodes, attrs, plan, saved, data, mode, device)
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 import weakref
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from .clock import CLOCK
+from .clock import tick
 from .mode import current_mode
 from .primitive import NO_RULES, Plan
 from .source import Where, caller, show
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from .primitive import Primitive
 
 _serial = attrgetter("serial")
-next_serial = itertools.count().__next__
 
 
 class Node:
@@ -30,18 +28,17 @@ class Node:
 
     __slots__ = (
         "__weakref__", "attrs", "code", "device", "dtype", "inputs", "mode", "offset", "op", "plan", "saved", "serial",
-        "shape", "time",
+        "shape",
     )  # fmt: skip
     op: Primitive | None  # None in a leaf or a constant
     inputs: tuple[Any, ...]  # nodes and Python numbers
     attrs: dict[str, Any]
     plan: Plan  # the gradient rules of the inputs that gradients flow to
-    saved: Any  # a list (inputs..., out) with None where no rule asked, None, FREED, or a checkpoint
+    saved: Any  # a tuple (inputs..., out) with None where no rule asked; None, FREED, or a checkpoint
     shape: tuple[int, ...]
     dtype: DType
     device: Any
-    serial: int  # inputs have smaller ones, so a topological order is a sort
-    time: int  # of the clock, when it was recorded
+    serial: int  # when it was recorded; inputs are older, so a topological order is a sort
     code: Any
     offset: int
     mode: Mode
@@ -80,14 +77,14 @@ class Node:
         return f"<{self.name} {self.shape} {self.dtype}, made at {show(self.where)}>"
 
 
-FREED: list[Any] = []  # what `saved` becomes once a backward pass has been through
+FREED = object()  # what `saved` becomes once a backward pass has been through
 
 
 def _source(node: Any, data: Any, device: Any) -> None:
     """Fill in a node that no operation made."""
     node.op, node.inputs, node.attrs, node.plan, node.saved = None, (), {}, NO_RULES, None
     node.shape, node.dtype, node.device = data.shape, data.dtype, device
-    node.serial, node.time, node.mode = next_serial(), CLOCK.now, current_mode()
+    node.serial, node.mode = tick(), current_mode()
 
 
 class Leaf(Node):

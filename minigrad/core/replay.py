@@ -60,7 +60,7 @@ def replay(made: Tensor | Node) -> Tensor:
     for user in order:
         for source in user.inputs:
             if source in values:
-                changed = _changed(values[source], user.time)
+                changed = _changed(values[source], user.serial)
                 if changed is not None:
                     raise Gone(f"{source.name} {source.shape} was changed since, at {show(changed)}")
     value = values.get(node)

@@ -16,7 +16,7 @@ def block(x):
 def saved_bytes(tensor):
     arrays = {
         id(v): v.nbytes
-        for node in topological_order([tensor.node]) if isinstance(node.saved, list)
+        for node in topological_order([tensor.node]) if isinstance(node.saved, tuple)
         for v in node.saved if hasattr(v, "nbytes")
     }  # fmt: skip
     return sum(arrays.values())
