@@ -172,7 +172,8 @@ def full_like(x: Tensor, fill_value: Any, dtype: Any = None, device: Any = None)
     [3.0, 3.0]
     """
     made = x.dtype if dtype is None else dtypes.as_dtype(dtype)
-    return emit(P.full, shape=x.shape, value=fill_value, dtype=made, device=x.device if device is None else as_device(device))
+    here = x.device if device is None else as_device(device)
+    return emit(P.full, shape=x.shape, value=fill_value, dtype=made, device=here)
 
 
 def zeros_like(x: Tensor, dtype: Any = None, device: Any = None) -> Tensor:
@@ -237,14 +238,16 @@ def eye(rows: int, columns: int | None = None, k: int = 0, dtype: Any = None, de
     """
     made = dtypes.default_float if dtype is None else dtypes.as_dtype(dtype)
     here = as_device(device)
+    width = rows if columns is None else columns
     row = reshape(arange(rows, device=here), (rows, 1))
-    return (row + k == arange(rows if columns is None else columns, device=here)).astype(made)
+    return (row + min(max(k, -rows), width) == arange(width, device=here)).astype(made)
 
 
 def _corner(x: Tensor, k: int, lower: bool) -> Tensor:
     if x.ndim < 2:
         raise ShapeError(f"tril and triu are for matrices, and this tensor has shape {x.shape}")
     rows, columns = x.shape[-2:]
+    k = min(max(k, -rows), columns)
     row, column = reshape(arange(rows, device=x.device), (rows, 1)), arange(columns, device=x.device)
     keep = less_equal(column, row + k) if lower else less_equal(row + k, column)
     return where(keep, x, False if x.dtype.kind == "b" else 0)

@@ -25,7 +25,8 @@ __all__ = ["from_dlpack"]
 UFUNCS = {
     "absolute": "abs", "fabs": "abs", "arctan2": "atan2", "arcsin": "asin", "arccos": "acos", "arctan": "atan",
     "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh", "power": "pow", "float_power": "pow", "rint": "round",
-    "invert": "bitwise_invert", "left_shift": "bitwise_left_shift", "right_shift": "bitwise_right_shift",
+    "invert": "bitwise_invert", "conjugate": "conj",
+    "left_shift": "bitwise_left_shift", "right_shift": "bitwise_right_shift",
 }  # fmt: skip
 
 # A row for each of NumPy's other functions: its name and, after a colon, ours where it differs; what is passed on by

@@ -1,0 +1,351 @@
+"""Beside NumPy and others: NumPy's functions on tensors, DLPack, pickle, copies."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.ops import interop
+
+A = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], np.float32)
+
+
+@pytest.fixture
+def t():
+    return mg.asarray(A)
+
+
+@pytest.fixture
+def w():
+    return mg.asarray(A, requires_grad=True)
+
+
+def agrees(result, expected):
+    """A tensor with the values that NumPy gives for the same call on an array."""
+    assert isinstance(result, mg.Tensor)
+    assert result.shape == np.shape(expected)
+    np.testing.assert_allclose(result.numpy_copy(), expected, rtol=2e-6)
+    return True
+
+
+# universal functions --------------------------------------------------------------------------------------------------
+
+UNARY = """
+    abs absolute negative positive sign exp expm1 log log1p log2 log10 sqrt square reciprocal sin cos tan sinh cosh tanh
+    arctan arcsinh arccosh floor ceil rint trunc isnan isinf isfinite signbit logical_not conjugate fabs
+""".split()
+BINARY = """
+    add subtract multiply divide true_divide floor_divide remainder mod power float_power maximum minimum arctan2
+    hypot copysign logaddexp less less_equal greater greater_equal equal not_equal logical_and logical_or logical_xor
+    nextafter
+""".split()
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_functions_of_one(t, name):
+    assert agrees(getattr(np, name)(t), getattr(np, name)(A))
+
+
+@pytest.mark.parametrize("name", ["arcsin", "arccos", "arctanh"])
+def test_functions_of_small_numbers(name):
+    assert agrees(getattr(np, name)(mg.asarray(A / 8)), getattr(np, name)(A / 8))
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_functions_of_two(t, name):
+    function = getattr(np, name)
+    expected = function(A, A[0])
+    assert agrees(function(t, A[0]), expected)  # a tensor beside an array, from either side
+    assert agrees(function(A, mg.asarray(A[0])), expected)
+    assert agrees(function(t, 2.0), function(A, np.float32(2)))
+    assert agrees(function(2.0, t), function(np.float32(2), A))
+
+
+@pytest.mark.parametrize("name", ["bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift"])
+def test_functions_of_bits(name):
+    x, y = np.array([6, 3, 12]), np.array([1, 2, 3])
+    assert agrees(getattr(np, name)(mg.asarray(x), y), getattr(np, name)(x, y))
+    assert agrees(np.invert(mg.asarray(x)), ~x)
+
+
+def test_matmul(t):
+    assert agrees(np.matmul(t, A.T), A @ A.T)
+    assert agrees(A.T @ t, A.T @ A)
+
+
+@pytest.mark.parametrize("operator", ["+", "-", "*", "/", "//", "%", "**", "<", "=="])
+def test_an_array_on_the_left(w, operator):
+    assert agrees(eval(f"A {operator} w"), eval(f"A {operator} A"))
+    assert agrees(eval(f"w {operator} A"), eval(f"A {operator} A"))
+
+
+def test_gradients_flow_through_numpys_functions(w):
+    y = np.sum(np.exp(w) * np.ones(3, np.float32) + np.concatenate([A, np.square(w)])[2:], axis=0)
+    np.mean(y).backward()
+    np.testing.assert_allclose(w.grad.numpy(), (np.exp(A) + 2 * A) / 3, rtol=1e-5)
+
+
+def test_the_result_is_on_the_tensors_device():
+    t = mg.asarray(A, device="cpu:1")
+    assert str((A + t).device) == "cpu:1"
+    assert str(np.concatenate([A, t]).device) == "cpu:1"
+    assert str(np.where(A > 2, t, A).device) == "cpu:1"
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda t: np.add.reduce(t), r"np.add.reduce has no counterpart .*\n.*mg.sum"),
+        (lambda t: np.maximum.reduce(t), r"np.maximum.reduce has no counterpart .*\n.*mg.max"),
+        (lambda t: np.add.accumulate(t), "np.add.accumulate has no counterpart"),
+        (lambda t: np.multiply.outer(t, t), "np.multiply.outer has no counterpart"),
+        (lambda t: np.add(t, 1, out=np.zeros((2, 3))), "np.add with out= has no counterpart"),
+        (lambda t: np.add(A, 1, out=t), "np.add with out= has no counterpart"),
+        (lambda t: np.add(t, 1, where=A > 2), "np.add with where= has no counterpart"),
+        (lambda t: np.gcd(t, 1), "np.gcd has no counterpart"),
+        (lambda t: np.kron(t, A), "np.kron has no counterpart"),
+        (lambda t: np.fft.fft(t), "np.fft.fft has no counterpart"),
+        (lambda t: np.linalg.matrix_power(t, 2), "np.linalg.matrix_power has no counterpart"),
+        (lambda t: np.sum(t, out=np.zeros(())), "np.sum with out= has no counterpart"),
+        (lambda t: np.sum(t, initial=3.0), "np.sum with initial= has no counterpart"),
+        (lambda t: np.mean(t, dtype=np.float64), "np.mean with dtype= has no counterpart"),
+        (lambda t: np.mean(t, 0, np.float64), "np.mean with dtype= has no counterpart"),
+        (lambda t: np.round(t, 2), "np.round with decimals= has no counterpart"),
+        (lambda t: np.reshape(t, (3, 2), order="F"), "np.reshape with order= has no counterpart"),
+        (lambda t: np.where(t), "np.where with 1 arguments has no counterpart"),
+        (lambda t: np.take(t, [0], 0, None, "clip"), "np.take with mode= has no counterpart"),
+    ],
+)
+def test_what_has_no_counterpart(t, call, message):
+    with pytest.raises(TypeError, match=message):
+        call(t)
+
+
+def test_an_array_is_not_changed_in_silence(w):
+    a = A.copy()
+    with pytest.raises(TypeError, match=r"a = a \+ t gives a tensor"):
+        a += w
+    assert np.array_equal(a, A)
+
+
+# other functions ------------------------------------------------------------------------------------------------------
+
+CALLS = [
+    lambda x: np.sum(x), lambda x: np.sum(x, 0), lambda x: np.sum(x, axis=(0, 1), keepdims=True),
+    lambda x: np.sum(x, dtype=np.float64), lambda x: np.prod(x, axis=1),
+    lambda x: np.cumsum(x, axis=1), lambda x: np.cumprod(x, 0), lambda x: np.cumulative_sum(x, axis=0),
+    lambda x: np.mean(x), lambda x: np.mean(x, 1, None, None, True), lambda x: np.var(x, axis=0, ddof=1),
+    lambda x: np.std(x, axis=1, correction=1), lambda x: np.max(x, axis=0), lambda x: np.min(x),
+    lambda x: np.amax(x, 1), lambda x: np.argmax(x, axis=1), lambda x: np.argmin(x),
+    lambda x: np.all(x > 1, axis=0), lambda x: np.any(x > 5), lambda x: np.count_nonzero(x > 2, axis=1),
+    lambda x: np.clip(x, 2, 5), lambda x: np.clip(x, a_min=2.0, a_max=None), lambda x: np.round(x),
+    lambda x: np.around(x, 0),
+    lambda x: np.reshape(x, (3, 2)), lambda x: np.reshape(x, -1, order="C"), lambda x: np.ravel(x),
+    lambda x: np.transpose(x), lambda x: np.transpose(x, (1, 0)), lambda x: np.permute_dims(x, axes=(1, 0)),
+    lambda x: np.matrix_transpose(x), lambda x: np.swapaxes(x, 0, 1), lambda x: np.moveaxis(x, 0, -1),
+    lambda x: np.expand_dims(x, 1), lambda x: np.squeeze(np.expand_dims(x, axis=0), axis=0),
+    lambda x: np.broadcast_to(x, (4, 2, 3)), lambda x: np.broadcast_arrays(x, np.ones((2, 2, 1)))[0],
+    lambda x: np.flip(x, axis=1), lambda x: np.roll(x, 1, axis=0), lambda x: np.tile(x, (2, 1)),
+    lambda x: np.repeat(x, 2, axis=0), lambda x: np.take(x, np.array([2, 0]), axis=1),
+    lambda x: np.take_along_axis(x, np.array([[1], [0]]), axis=1),
+    lambda x: np.sort(-x, axis=1), lambda x: np.argsort(-x, axis=0, kind="stable"),
+    lambda x: np.searchsorted(x[0], np.array([0.0, 2.0, 9.0])), lambda x: np.searchsorted(x[0], x[1], side="right"),
+    lambda x: np.nonzero(x > 2)[1], lambda x: np.diff(x, axis=0), lambda x: np.diff(x, n=2),
+    lambda x: np.tril(x), lambda x: np.triu(x, k=1), lambda x: np.split(x, 3, axis=1)[2], lambda x: np.unstack(x)[1],
+    lambda x: np.concatenate([x, A], axis=1), lambda x: np.concatenate((A, x)), lambda x: np.concat([x, x]),
+    lambda x: np.stack([x, A], axis=-1), lambda x: np.where(A > 2, x, 0.0), lambda x: np.where(x > 2, x, A),
+    lambda x: np.copy(x), lambda x: np.astype(x, np.int64), lambda x: np.zeros_like(x),
+    lambda x: np.ones_like(x, dtype=np.int8), lambda x: np.full_like(x, 7),
+    lambda x: np.dot(x, A.T), lambda x: np.outer(x[0], A[1]),
+    lambda x: np.tensordot(x, A.T, axes=1), lambda x: np.einsum("ij,kj->ik", x, A),
+    lambda x: np.meshgrid(x[0], A[:, 0])[1],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_other_functions(t, call):
+    assert agrees(call(t), call(A))
+
+
+def test_every_row_of_the_table_is_tried():
+    """Each of NumPy's functions in the table is one of NumPy's, and there is a function of ours for it."""
+    for name, counterpart in interop.COUNTERPARTS.items():
+        theirs = np
+        for part in name.split("."):
+            theirs = getattr(theirs, part)
+        assert callable(theirs)
+        assert callable(interop.find_ours(counterpart.ours, name))
+    called = "\n".join(name for call in CALLS for name in call.__code__.co_names)
+    untried = set(interop.COUNTERPARTS) - set(called.split())
+    assert untried == {"amin", "cumulative_prod", "empty_like", "isfinite"} | {n for n in untried if "linalg." in n}
+
+
+@pytest.mark.parametrize("name", ["inv", "det", "cholesky"])
+def test_linear_algebra(name):
+    matrix = np.array([[4.0, 1.0], [1.0, 3.0]], np.float32)
+    assert agrees(getattr(np.linalg, name)(mg.asarray(matrix)), getattr(np.linalg, name)(matrix))
+    assert agrees(np.linalg.solve(mg.asarray(matrix), matrix[0]), np.linalg.solve(matrix, matrix[0]))
+    assert agrees(np.linalg.norm(mg.asarray(matrix[0])), np.linalg.norm(matrix[0]))
+
+
+def test_questions_are_answered_from_the_values(w):
+    assert np.allclose(w, A) and not np.allclose(w + 1, A)
+    assert np.array_equal(A, w)
+    assert np.shape(w) == (2, 3) and np.ndim(w) == 2 and np.size(w) == 6
+    np.testing.assert_allclose(w.detach(), A)
+
+
+# arrays ---------------------------------------------------------------------------------------------------------------
+
+
+def test_asarray_copies(t):
+    a = np.asarray(t)
+    a[0, 0] = 9
+    assert t[0, 0].item() == 1
+    assert np.asarray(t, dtype=np.int64).dtype == np.int64
+    assert np.array([t, t]).shape == (2, 2, 3)
+
+
+def test_asarray_without_a_copy_is_read_only(t):
+    a = np.asarray(t, copy=False)
+    t[0, 0] = 9
+    assert a[0, 0] == 9 and not a.flags.writeable
+    with pytest.raises(ValueError, match="takes a copy"):
+        np.asarray(t, dtype=np.int64, copy=False)
+
+
+def test_asarray_of_a_tracked_tensor_raises(w):
+    with pytest.raises(TypeError, match=r"x.detach\(\).numpy\(\)"):
+        np.asarray(w)
+    with pytest.raises(TypeError, match="would lose the history in silence"):
+        np.array(w * 2)
+
+
+# DLPack ---------------------------------------------------------------------------------------------------------------
+
+
+def test_dlpack_export_shares_memory(t):
+    a = np.from_dlpack(t)
+    t[0, 0] = 9
+    assert a[0, 0] == 9 and t.__dlpack_device__() == (1, 0)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int32", "int64", "float16", "float32", "float64"])
+@pytest.mark.parametrize("shape", [(), (0,), (2, 3)])
+def test_dlpack_there_and_back(dtype, shape):
+    t = mg.ones(shape, dtype=dtype)
+    back = mg.from_dlpack(t)
+    assert back.dtype == t.dtype and back.shape == shape and back.tolist() == t.tolist()
+    assert mg.asarray(np.from_dlpack(t)).tolist() == t.tolist()
+
+
+def test_dlpack_of_views(t):
+    assert np.array_equal(np.from_dlpack(t[:, ::-2]), A[:, ::-2])
+    assert np.array_equal(np.from_dlpack(t.T), A.T)
+    spread = np.from_dlpack(mg.broadcast_to(t[0], (4, 3)))
+    assert np.array_equal(spread, np.broadcast_to(A[0], (4, 3)))
+
+
+def test_dlpack_wishes(t):
+    capsule = t.__dlpack__(stream=None, max_version=(1, 0), dl_device=(1, 0), copy=True)
+    assert "dltensor" in repr(capsule)
+    with pytest.raises(BufferError, match=r"DLPack: .* of a tensor on cpu"):
+        t.__dlpack__(dl_device=(2, 0))
+
+
+def test_dlpack_import_copies_unless_asked_not_to(t):
+    a = A.copy()
+    copied, shared = mg.from_dlpack(a), mg.from_dlpack(a, copy=False)
+    a[0, 0] = 9
+    assert copied[0, 0].item() == 1 and shared[0, 0].item() == 9
+    shared[0, 1] = 7
+    assert a[0, 1] == 7
+    moved = mg.from_dlpack(a, device="cpu:1")
+    assert str(moved.device) == "cpu:1"
+    assert str(mg.from_dlpack(mg.ones(2, device="cpu:1")).device) == "cpu:1"
+
+
+class Speaker:
+    """Something from another library, of which only DLPack is known."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, **wishes):
+        return self.array.__dlpack__(**wishes)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+def test_asarray_speaks_dlpack():
+    t = mg.asarray(Speaker(A), dtype=mg.float64)
+    assert t.dtype == mg.float64 and np.array_equal(t.numpy(), A)
+
+
+def test_dlpack_faults(w):
+    with pytest.raises(TypeError, match=r"would lose the history in silence\n.*x.detach"):
+        np.from_dlpack(w)
+    with pytest.raises(TypeError, match="from_dlpack: list does not speak DLPack"):
+        mg.from_dlpack([1, 2])
+    with pytest.raises(TypeError, match="from_dlpack: complex64 is not a dtype that minigrad has"):
+        mg.from_dlpack(np.ones(2, np.complex64))
+    with pytest.raises(TypeError, match=r"from_dlpack: .*export"):
+        mg.from_dlpack(Speaker(Refusing()))
+
+
+class Refusing:
+    def __dlpack__(self, **wishes):
+        raise BufferError("can't export this")
+
+    def __dlpack_device__(self):
+        return 1, 0
+
+
+# pickle and copies ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+@pytest.mark.parametrize("requires_grad", [False, True])
+@pytest.mark.parametrize("device", ["cpu", "cpu:1"])
+def test_copies_are_independent(again, requires_grad, device):
+    x = mg.asarray(A, device=device, requires_grad=requires_grad)
+    y = again(x)
+    assert y.requires_grad is requires_grad and y.is_leaf and y.device is x.device and y.dtype == x.dtype
+    with mg.no_grad():
+        x[0, 0] = 100
+    assert np.array_equal(y.numpy_copy(), A)
+
+
+def test_copies_of_views_are_their_own(t):
+    for y in (copy.copy(t[:, 1]), copy.deepcopy(t[:, 1]), pickle.loads(pickle.dumps(t[:, 1]))):
+        t[:, 1] = 0
+        assert y.tolist() == [2, 5]
+        t[:, 1] = mg.asarray([2.0, 5.0])
+
+
+def test_deepcopy_keeps_gradients_and_identity(w):
+    (w * w).sum().backward()
+    other = copy.deepcopy({"a": w, "b": [w]})
+    assert other["a"] is other["b"][0] and other["a"] is not w
+    assert other["a"].grad.tolist() == w.grad.tolist() and other["a"].grad is not w.grad
+    (other["a"] * 2).sum().backward()
+    assert w.grad.tolist() == (2 * A).tolist()
+    assert pickle.loads(pickle.dumps(w)).grad is None
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_results_of_operations_do_not_lose_their_history(w, again):
+    with pytest.raises(TypeError, match=r"would lose its history in silence\n.*x.detach\(\)"):
+        again(w * 2)
+    assert again((w * 2).detach()) is not None
+
+
+def test_lists_of_tensors_keep_their_history():
+    a, b = mg.asarray(2.0, requires_grad=True), mg.asarray([1.0, 2.0], requires_grad=True)
+    (mg.asarray([a * 3, 1, a]) * mg.asarray([1.0, 2.0, 3.0])).sum().backward()
+    assert a.grad.item() == 6
+    assert mg.asarray([b, [3, 4]]).requires_grad
+    assert str(mg.asarray([mg.ones(1, device="cpu:1"), [2]]).device) == "cpu:1"
