@@ -89,6 +89,9 @@ def broadcast_shapes(name: str, shapes: Sequence[tuple[int, ...]]) -> tuple[int,
     return tuple(result)
 
 
+ALL_AXES = [tuple(range(ndim)) for ndim in range(65)]  # NumPy has no more than 64 dimensions
+
+
 def normal_axis(name: str, axis: Any, ndim: int) -> int:
     """An axis counted from the front.
 
@@ -111,7 +114,7 @@ def normal_axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
     (0, 2)
     """
     if axis is None:
-        return tuple(range(ndim))
+        return ALL_AXES[ndim]
     if axis.__class__ is int:
         return (normal_axis(name, axis, ndim),)
     if not isinstance(axis, (tuple, list)):

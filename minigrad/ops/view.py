@@ -48,7 +48,7 @@ def _infer_slice(x: Any, index: tuple[Any, ...]) -> Any:
 
 P.declare(
     Primitive(
-        "reshape", "view", ("x",), lambda x, shape: (shape, x.dtype), promotes=(), linear=("x",),
+        "reshape", "view", ("x",), lambda x, shape: _infer_reshape(x, shape), promotes=(), linear=("x",),
         formula=r"\operatorname{reshape} x",
         rules={"x": lambda g, node: reshape(g, node.inputs[0].shape)},
     )
@@ -107,16 +107,12 @@ def reshape(x: Tensor, shape: Any, *sizes: int, copy: bool | None = None) -> Ten
     >>> mg.reshape(mg.arange(6), (2, -1)).tolist(), mg.arange(4).reshape(2, 2).tolist()
     ([[0, 1, 2], [3, 4, 5]], [[0, 1], [2, 3]])
     """
-    sizes = (shape, *sizes) if hasattr(shape, "__index__") else shape
-    target = tuple([s.__index__() for s in sizes])
-    total = x.size
+    target = (shape, *sizes) if hasattr(shape, "__index__") else tuple(shape)
     if -1 in target:
-        known = math.prod([s for s in target if s != -1])
+        total, known = x.size, math.prod([s for s in target if s != -1])
         if target.count(-1) > 1 or known == 0 or total % known:
             raise _misfit(x.shape, target)
         target = tuple([total // known if s == -1 else s for s in target])
-    if math.prod(target) != total or (target and min(target) < 0):
-        raise _misfit(x.shape, target)
     out = emit1(P.reshape, x, {"shape": target})
     if copy is None:
         return out
@@ -125,6 +121,12 @@ def reshape(x: Tensor, shape: Any, *sizes: int, copy: bool | None = None) -> Ten
     if out.alias is None:
         raise ConversionError(f"reshape(copy=False): shape {x.shape} as it lies in memory takes a copy to be {target}")
     return out
+
+
+def _infer_reshape(x: Any, shape: tuple[int, ...]) -> Any:
+    if math.prod(shape) != math.prod(x.shape) or any(size < 0 for size in shape):
+        raise _misfit(x.shape, shape)
+    return shape, x.dtype
 
 
 def _misfit(shape: tuple[int, ...], target: tuple[int, ...]) -> ShapeError:
