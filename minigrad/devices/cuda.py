@@ -40,8 +40,8 @@ class CudaDevice(Device):
         self.gpu = self.cupy.cuda.Device(self.index)
 
     def make_kernels(self) -> dict[str, Kernel]:
-        table = kernel_table(self.cupy)
-        table |= differences(self, table)
+        common = kernel_table(self.cupy)
+        table = common | differences(self, common)
         # CuPy works on its current device, which is the first one; for another, each kernel has to switch to it.
         return table if self.index == 0 else {op: self._here(kernel) for op, kernel in table.items()}
 
@@ -98,7 +98,8 @@ def _imported_cupy(name: str) -> Any:
         if error.name != "cupy":
             raise _no_device(name, f"CuPy does not start: {error}", INSTALL) from error
         if sys.platform == "darwin":
-            raise _no_device(name, "there is no CUDA on macOS", 'the devices "cpu" and "cpu:1" work everywhere') from error
+            hint = 'the devices "cpu" and "cpu:1" work everywhere'
+            raise _no_device(name, "there is no CUDA on macOS", hint) from error
         raise _no_device(name, "CuPy is not installed", f"{INSTALL}, and an NVIDIA driver") from error
     except ImportError as error:
         raise _no_device(name, f"CuPy does not start: {error}", INSTALL) from error
@@ -145,21 +146,18 @@ def differences(device: CudaDevice, table: dict[str, Kernel]) -> dict[str, Kerne
 
     # cupy.maximum and cupy.minimum can't reduce
 
-    @kernel
-    def max(x: Any, axis: Any, keepdims: bool) -> Any:
-        return x.max(axis=_reduced(x, axis), keepdims=keepdims)
+    def reduction(name: str) -> None:
+        def reduce(x: Any, axis: tuple[int, ...], keepdims: bool, dtype: Any = None) -> Any:
+            if not axis:
+                return x.astype(dtype or x.dtype)
+            typed = {} if dtype is None else {"dtype": dtype}
+            return getattr(x, name)(axis=axis, keepdims=keepdims, **typed)
 
-    @kernel
-    def min(x: Any, axis: Any, keepdims: bool) -> Any:
-        return x.min(axis=_reduced(x, axis), keepdims=keepdims)
+        reduce.__name__ = name
+        own[name] = reduce
 
-    @kernel
-    def sum(x: Any, axis: Any, keepdims: bool, dtype: Any) -> Any:
-        return x.sum(axis=_reduced(x, axis), dtype=dtype, keepdims=keepdims)
-
-    @kernel
-    def prod(x: Any, axis: Any, keepdims: bool, dtype: Any) -> Any:
-        return x.prod(axis=_reduced(x, axis), dtype=dtype, keepdims=keepdims)
+    for name in ("sum", "prod", "max", "min"):
+        reduction(name)
 
     # indices out of range wrap around; which of equal ones wins is left open; atomic additions are for a few types
 
@@ -239,7 +237,7 @@ def differences(device: CudaDevice, table: dict[str, Kernel]) -> dict[str, Kerne
     def bitwise_right_shift(x: Any, y: Any, out: Any = None) -> Any:
         return _into(out, shifted(xp.right_shift, x, y, True))
 
-    # the error function of halves comes out in double precision; nothing is not sorted
+    # the error function of halves comes out in double precision; sorting nothing was an error (CuPy's issue 9816)
 
     @kernel
     def erf(x: Any, out: Any = None) -> Any:
@@ -252,10 +250,6 @@ def differences(device: CudaDevice, table: dict[str, Kernel]) -> dict[str, Kerne
         return table["argsort"](x, axis, descending) if x.size else xp.zeros(x.shape, "int64")
 
     return own
-
-
-def _reduced(x: Any, axis: tuple[int, ...]) -> tuple[int, ...] | None:
-    return axis if x.ndim else None
 
 
 def _into(out: Any, result: Any) -> Any:
@@ -271,6 +265,8 @@ def divided(xp: Any, x: Any, y: Any) -> tuple[Any, Any]:
     >>> divided(np, np.array([1.0, -5.0, 5.0]), np.array([0.1, np.inf, 0.0]))
     (array([ 9., -1., inf]), array([0.1, inf, nan]))
     """
+    dtype = xp.result_type(x, y)
+    x, y = xp.asarray(x, dtype), xp.asarray(y, dtype)
     rest = xp.fmod(x, y)
     quotient = (x - rest) / y
     other_side = (rest != 0) & ((rest < 0) != (y < 0))

@@ -39,7 +39,7 @@ def check_range(index: Any, size: int, axis: int) -> None:
     outside = (index < -size) | (index >= size)
     if outside.any():
         raise IndexingError(
-            f"index {index[outside][0]} is out of range for dimension {axis} of size {size}",
+            f"index {index[outside][0].item()} is out of range for dimension {axis} of size {size}",
             expect=f"integers from {-size} to {size - 1}",
         )
 

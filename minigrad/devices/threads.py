@@ -121,7 +121,7 @@ def elementwise_in_blocks(kernel: Callable[..., object], values: list[Any], attr
         out = out.reshape(-1)
         values = [value.reshape(-1) if getattr(value, "ndim", 0) else value for value in values]
     axis = next((i for i, extent in enumerate(out.shape) if extent > 1), None)
-    if axis is None:
+    if axis is None or not out.size:
         kernel(*values, **attrs, out=out)
         return
     extent, ndim = out.shape[axis], out.ndim

@@ -1,0 +1,163 @@
+"""The kernels of our own: `erf` to the last bits, `scatter_add` against one addition after the other."""
+
+import math
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.devices.special import BLOCK, WORTH_FLATTENING, erf, row_numbers, scatter_add
+
+rng = np.random.default_rng(0)
+exact = np.vectorize(math.erf, otypes=[np.float64])
+
+# erf ------------------------------------------------------------------------------------------------------------------
+
+
+def places(dtype):
+    """Numbers of every size, those where the polynomials end, and the ends of the format."""
+    info = np.finfo(dtype)
+    sizes = [rng.uniform(0, 1, 4000), rng.uniform(0, 7, 8000), 10.0 ** rng.uniform(-12, 1, 2000), np.arange(0, 7, 1 / 64)]
+    ends = [0.0, info.tiny, float(info.smallest_subnormal), info.max, 4.05, 6.0, np.nextafter(4.05, 5), np.inf]
+    x = np.concatenate([*sizes, ends]).astype(dtype)
+    return np.concatenate([x, -x])
+
+
+@pytest.mark.parametrize("dtype, units", [(np.float32, 2.3), (np.float64, 2.5)])
+def test_erf_is_off_by_so_many_units_in_the_last_place(dtype, units):
+    x = places(dtype)
+    ours, theirs = erf(x), exact(x.astype(np.float64))
+    assert ours.dtype == dtype
+    off = np.abs(ours.astype(np.float64) - theirs) / np.spacing(np.abs(theirs).astype(dtype)).astype(np.float64)
+    assert off.max() <= units, (off.max(), x[off.argmax()])
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_erf_of_what_is_no_number_and_of_signs(dtype):
+    out = erf(np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 30.0, -30.0], dtype))
+    assert out.dtype == dtype
+    np.testing.assert_array_equal(out, np.array([0.0, -0.0, 1.0, -1.0, np.nan, 1.0, -1.0], dtype))
+    assert np.signbit(out).tolist()[:4] == [False, True, False, True]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_erf_is_odd_and_between_its_limits(dtype):
+    x = np.linspace(0, 7, 20_001, dtype=dtype)
+    out = erf(x)
+    np.testing.assert_array_equal(erf(-x), -out)
+    assert out.max() == 1.0 and (np.diff(out) > -2 * np.finfo(dtype).eps).all()
+
+
+def test_erf_of_half_precision_is_rounded_once():
+    x = np.arange(2**16, dtype=np.uint16).view(np.float16)
+    x = x[np.isfinite(x)]
+    ours, theirs = erf(x), exact(x.astype(np.float64)).astype(np.float16)
+    assert (ours != theirs).mean() < 1e-3
+    np.testing.assert_allclose(ours.astype(np.float64), theirs.astype(np.float64), rtol=1e-3, atol=6e-8)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_erf_of_any_shape_and_memory(dtype):
+    for shape in [(), (0,), (3, 0), (1,), (2, 3), (BLOCK - 1,), (BLOCK + 1,), (3, BLOCK)]:
+        x = rng.standard_normal(shape).astype(dtype)
+        out = np.full(shape, 7, dtype)
+        plain = erf(x)
+        assert plain.shape == shape and plain.dtype == dtype and type(plain) is np.ndarray
+        assert erf(x, out=out) is out
+        np.testing.assert_array_equal(out, plain)
+        np.testing.assert_array_equal(erf(x.T), plain.T)
+    x = rng.standard_normal((40, 60)).astype(dtype)
+    wide = np.zeros((40, 120), dtype)
+    erf(x[::2, ::-3], out=wide[::2, :40:2])
+    np.testing.assert_array_equal(wide[::2, :40:2], erf(np.ascontiguousarray(x[::2, ::-3])))
+    assert not wide[1::2].any() and not wide[:, 1::2].any()
+
+
+def test_erf_in_place_leaves_its_input_alone_otherwise():
+    x = rng.standard_normal(BLOCK + 5).astype(np.float32)
+    before = x.copy()
+    expected = erf(x)
+    np.testing.assert_array_equal(x, before)
+    erf(x, out=x)
+    np.testing.assert_array_equal(x, expected)
+
+
+def test_erf_as_an_operation():
+    x = mg.asarray(rng.standard_normal(100_000).astype(np.float32))
+    np.testing.assert_allclose(mg.erf(x).numpy(), exact(x.numpy().astype(np.float64)), rtol=3e-7)
+    assert mg.erf(mg.asarray([1, 0])).dtype == mg.float32
+
+
+# scatter_add ----------------------------------------------------------------------------------------------------------
+
+DTYPES = ["int8", "uint8", "int16", "int32", "int64", "float16", "float32", "float64", "bool"]
+CASES = [
+    ((6,), (5,), [(5,)]),
+    ((6, 4), (5, 4), [(5,)]),
+    ((6, 4), (3, 2, 4), [(3, 2)]),
+    ((6, 4), (4,), [(5,)]),
+    ((6, 4), (), [()]),
+    ((6, 4), (5,), [(5,), (5,)]),
+    ((6, 4, 3), (2, 5, 3), [(2, 1), (5,)]),
+    ((6, 4, 3), (4, 3), []),
+    ((6, 0), (5, 0), [(5,)]),
+    ((6, 4), (0, 4), [(0,)]),
+    ((0, 4), (0, 4), [(0,)]),
+]
+
+
+def one_by_one(base, value, *indices):
+    out = base.copy()
+    np.add.at(out, indices, value)
+    return out
+
+
+@pytest.mark.parametrize("repeats", [1, 3000], ids=["small", "large"])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape, value_shape, index_shapes", CASES)
+def test_scatter_add_is_one_addition_after_the_other(shape, value_shape, index_shapes, dtype, repeats):
+    if repeats > 1 and (not value_shape or not index_shapes or index_shapes[-1] != (value_shape[0],)):
+        return
+    if repeats > 1:  # more rows, so that it is worth to work on flat arrays
+        value_shape = (value_shape[0] * repeats, *value_shape[1:])
+        index_shapes = [(value_shape[0],)] * len(index_shapes)
+    base = rng.integers(0, 3, shape).astype(dtype)
+    value = rng.integers(0, 3, value_shape).astype(dtype)
+    indices = [rng.integers(-size, max(size, 1), s) for size, s in zip(shape, index_shapes)]
+    before = base.copy()
+    out = scatter_add(base, value, *indices)
+    assert out.dtype == base.dtype and out.shape == base.shape
+    np.testing.assert_array_equal(out, one_by_one(base, value, *indices))
+    np.testing.assert_array_equal(base, before)
+    assert not np.shares_memory(out, base)
+
+
+def test_the_gradient_of_a_large_embedding():
+    table, words = rng.standard_normal((50, 64)), rng.integers(0, 50, (40, 30))
+    g = rng.standard_normal((40, 30, 64))
+    x = mg.asarray(table, requires_grad=True)
+    assert g.size > WORTH_FLATTENING
+    x[mg.asarray(words)].backward(mg.asarray(g))
+    np.testing.assert_allclose(x.grad.numpy(), np.eye(50)[words.reshape(-1)].T @ g.reshape(-1, 64), rtol=1e-10, atol=1e-12)
+
+
+def test_scatter_add_of_memory_in_any_order_and_of_small_index_types():
+    base, value = rng.standard_normal((64, 40)), rng.standard_normal((80, 500))
+    places = rng.integers(-40, 40, 500).astype(np.int8)
+    out = scatter_add(base.T, value.T[:, ::-1][:, 16:], places)
+    np.testing.assert_array_equal(out, one_by_one(base.T, value.T[:, ::-1][:, 16:], places))
+    assert out.flags.c_contiguous
+
+
+@pytest.mark.parametrize("count", [3, 3000])
+def test_an_index_out_of_range_is_refused(count):
+    for bad in (6, -7, 2**40):
+        index = np.zeros(count, np.int64)
+        index[-1] = bad
+        with pytest.raises(IndexError, match=str(bad)):
+            mg.scatter_add(mg.zeros((6, 4)), mg.asarray(index), mg.ones((count, 4)))
+
+
+def test_row_numbers_are_those_of_numpy():
+    indices = rng.integers(0, 3, (2, 1)), rng.integers(0, 4, 5)
+    np.testing.assert_array_equal(row_numbers((3, 4), indices), np.ravel_multi_index(np.broadcast_arrays(*indices), (3, 4)))
