@@ -37,23 +37,24 @@ class Interpreter:
     def manifest(self, op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """The result of `op` as a tensor, recorded where gradients may be asked for."""
         device = common_device(op, inputs, attrs)
-        inputs = [
+        lifted = [
             x if x.__class__ in NUMBERS else self.lift(x if x.__class__ is Tensor else as_tensor(x, device)) for x in inputs
         ]
         if op.casting:  # by nodes like any other: a kernel never sees mixed types
-            dtype, wrong = op.casts(inputs)
+            dtype, wrong = op.casts(lifted)
             for i in wrong:
-                inputs[i] = emit(P.astype, as_tensor(inputs[i], device), dtype=dtype)
+                lifted[i] = emit(P.astype, as_tensor(lifted[i], device), dtype=dtype)
         if op.kind == "view":
-            alias_of(inputs[0])
-        values, mask, bit = [], 0, 1
-        for x in inputs:
-            if x.__class__ is Tensor:
-                values.append(x.data)
-                mask += bit * x.tracked
-            else:
-                values.append(x)
-            bit += bit
+            alias_of(lifted[0])
+        mask = sum([1 << i for i, x in enumerate(lifted) if x.__class__ is Tensor and x.tracked])
+        values = [x.data if x.__class__ is Tensor else x for x in lifted]
+        out = self.manifest_values(op, lifted, values, mask, attrs, device)
+        return link(out, lifted[0], (op, attrs)) if op.kind == "view" else out
+
+    def manifest_values(
+        self, op: Primitive, inputs: Sequence[Any], values: list[Any], mask: int, attrs: dict[str, Any], device: Any
+    ) -> Any:
+        """The second half of `manifest`: compute, wrap and record.  Bit i of `mask` says that input i is tracked."""
         try:
             data = self.compute(op, values, attrs, device)
         except MinigradError:
@@ -67,7 +68,7 @@ class Interpreter:
         if (mask and mode.grad) or mode.keep:
             out.node = record_any(op, inputs, attrs, mask, values, data, mode, device)
             out.tracked = 1 if out.node.plan.rules else 0
-        return link(out, inputs[0], (op, attrs)) if op.kind == "view" else out
+        return out
 
     def lift(self, tensor: Tensor) -> Tensor:
         """What this interpreter works on in place of a tensor from outside."""
@@ -80,6 +81,29 @@ class Interpreter:
 
 class Eager(Interpreter):
     """Compute the value now, with the device's kernel."""
+
+    def manifest(self, op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        """The same in one pass, where the inputs are tensors on one device and numbers, of types that go together."""
+        device, mask, bit = None, 0, 1
+        values = []
+        for x in inputs:
+            if x.__class__ is Tensor:
+                if device is None:
+                    device = x.device
+                elif x.device is not device:
+                    break
+                values.append(x.data)
+                if x.tracked:
+                    mask += bit
+            elif x.__class__ in NUMBERS:
+                values.append(x)
+            else:
+                break
+            bit += bit
+        else:
+            if device is not None and op.kind != "view" and not (op.casting and op.casts(values).indices):
+                return self.manifest_values(op, inputs, values, mask, attrs, device)
+        return super().manifest(op, inputs, attrs)
 
     def compute(self, op: Primitive, values: list[Any], attrs: dict[str, Any], device: Any) -> Any:
         kernel = device.kernels[op.name]

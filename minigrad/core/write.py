@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from .clock import mark_written
+from .dtypes import float32
 from .emit import common_device, described, emit
 from .errors import DtypeError, MinigradError, MutationError, ShapeError
 from .mode import current_mode
@@ -56,14 +57,21 @@ def update(tensor: Tensor, op: Primitive, operand: Any) -> Tensor:
     if operand.__class__ is not Tensor and operand.__class__ not in NUMBERS:
         operand = as_tensor(operand, tensor.device)
     if writable(tensor, operand) is None:
-        common_device(op, (tensor, operand), {})
-        _check_fit(op, tensor, operand)
+        data, device = tensor.data, tensor.device
         value = operand.data if operand.__class__ is Tensor else operand
-        data = tensor.data
-        try:
-            if value.__class__ is tensor.device.ndarray and value.dtype is not data.dtype:
+        if operand.__class__ is Tensor:
+            alike = operand.device is device and value.dtype is data.dtype and value.shape == data.shape
+        elif data.dtype is float32:
+            alike, value = True, device.weak.get(operand, operand)
+        else:
+            alike = data.dtype.kind == "f"
+        if not alike:
+            common_device(op, (tensor, operand), {})
+            _check_fit(op, tensor, operand)
+            if operand.__class__ is Tensor:
                 value = value.astype(data.dtype)
-            tensor.device.kernels[op.name](data, value, out=data)
+        try:
+            device.kernels[op.name](data, value, out=data)
         except (ValueError, TypeError, OverflowError) as error:
             raise _write_error(tensor, operand, error) from error
         mark_written(data)
@@ -83,9 +91,11 @@ def writable(tensor: Tensor, value: Any) -> Tensor | None:
     """None where the buffer itself may be written, the tensor to give a new history where not, or the refusal."""
     mode = current_mode()
     alias = tensor.alias
+    tracked_value = value.tracked if value.__class__ is Tensor else 0
+    if alias is None and not tensor.tracked and not tracked_value and tensor.data.__class__ is tensor.device.ndarray:
+        return None  # the commonest case: nobody else is concerned
     base = tensor if alias is None or alias.base is None else alias.base
     linked = alias is None or alias.linked
-    tracked_value = getattr(value, "tracked", 0)
     if base.tracked:
         if base.node.op is None:
             if mode.grad and linked:
@@ -113,19 +123,22 @@ def writable(tensor: Tensor, value: Any) -> Tensor | None:
         return base  # only recorded or batched: there is no buffer yet
     if not mode.grad or not linked or not (base.tracked or tracked_value):
         if not tensor.device.is_writable(tensor.data):
-            raise MutationError("this tensor looks at memory that is read-only", hint="write into x.copy()")
+            raise _read_only()
         return None
     return base
 
 
 def _check_fit(op: Primitive, tensor: Tensor, operand: Any, value: Tensor | None = None) -> None:
     """An in-place operation keeps shape and dtype, or is refused before anything has changed."""
-
     if value is not None:
         shape, dtype = value.shape, value.dtype
     else:
-        if operand.__class__ is float and tensor.data.dtype.kind == "f":
-            return
+        data = tensor.data
+        if data.dtype.kind == "f" and op.kind == "elementwise" and "f" in op.accepts:  # what training loops do
+            if operand.__class__ is float:
+                return
+            if operand.__class__ is Tensor and operand.data.dtype is data.dtype and operand.data.shape == data.shape:
+                return
         shape, dtype = op.infer(tensor, operand)
         dtype = op.common_dtype((tensor, operand))
     if dtype != tensor.dtype:
@@ -145,11 +158,17 @@ def _check_fit(op: Primitive, tensor: Tensor, operand: Any, value: Tensor | None
 def _write_error(tensor: Tensor, value: Any, error: Exception) -> Exception:
     if isinstance(error, MinigradError):
         return error
+    if "read-only" in str(error):
+        return _read_only()
     if isinstance(error, ValueError):
         shape = getattr(value, "shape", ())
         return ShapeError(f"a value of shape {shape} does not fit where it is assigned: {error}",
                           expect=f"a shape that broadcasts to that part of {tensor.shape}")  # fmt: skip
     return DtypeError(f"the value does not fit a tensor of {tensor.dtype}: {error}")
+
+
+def _read_only() -> MutationError:
+    return MutationError("this tensor looks at memory that is read-only", hint="write into x.copy()")
 
 
 def _replace(base: Tensor, op: Primitive, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> None:
