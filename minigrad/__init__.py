@@ -5,27 +5,45 @@
 >>> (x * x).sum().backward()
 >>> x.grad
 Tensor([2., 4.], shape=(2,), dtype=float32, device=cpu)
+
+Arrays have the names of the Python array API standard, training those of PyTorch, transformations those of JAX.  The
+rooms, each of which imports only from those before it: `core` (what a computation is), `devices` (where it runs), `ops`
+(what there is to compute with), `autodiff` (derivatives), `nn` and `optim`.
 """
-from .core.mode import no_grad, enable_grad, record, is_grad_enabled, scope
-from .core.dtypes import *
-from .core.tensor import Tensor
-from .core.errors import *
+
+from . import autodiff, devices, linalg, nn, optim, random
+from .autodiff import (
+    checkpoint,
+    custom_vjp,
+    grad,
+    gradcheck,
+    gradients,
+    hessian,
+    hvp,
+    jacobian,
+    jvp,
+    value_and_grad,
+    vjp,
+    vmap,
+)  # fmt: skip
 from .core.debug import debug_nans, live_graphs
+from .core.dtypes import *
+from .core.errors import *
+from .core.mode import enable_grad, is_grad_enabled, no_grad, record, scope
 from .core.replay import Gone, replay
-from .devices import *
-from .ops.elementwise import *
-from .ops.view import *
-from .ops.reduce import *
+from .core.tensor import Tensor
+from .devices import as_device, available_devices, device
+from .ops.contract import *
 from .ops.creation import *
-from .ops.index import *
-from .ops.contract import diagonal, einsum, matmul, outer, tensordot, trace, vecdot
 from .ops.elementary import *
-from .ops.ordering import *
+from .ops.elementwise import *
+from .ops.functional import *
+from .ops.index import *
 from .ops.interop import from_dlpack
 from .ops.namespace import *
+from .ops.ordering import *
+from .ops.reduce import *
 from .ops.transfer import to_device
-from .ops.functional import *
-from . import autodiff, linalg, nn, optim, random
-from .autodiff import (
-    checkpoint, custom_vjp, grad, gradcheck, gradients, hessian, hvp, jacobian, jvp, value_and_grad, vjp, vmap,
-)  # fmt: skip
+from .ops.view import *
+
+__version__ = "0.1.0"

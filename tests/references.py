@@ -12,7 +12,7 @@ import numpy as np
 
 REFERENCES: dict[str, Callable[..., Any]] = {
     "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": np.divide, "negative": np.negative,
-    "power": np.power, "floor_divide": np.floor_divide, "remainder": np.mod, "abs": np.abs, "maximum": np.maximum,
+    "pow": np.power, "floor_divide": np.floor_divide, "remainder": np.mod, "abs": np.abs, "maximum": np.maximum,
     "minimum": np.minimum, "exp": np.exp, "expm1": np.expm1, "log": np.log, "log1p": np.log1p, "sqrt": np.sqrt,
     "sin": np.sin, "cos": np.cos, "tanh": np.tanh, "erf": np.vectorize(math.erf, otypes=[np.float64]),
     "atan2": np.arctan2, "floor": np.floor, "round": np.round, "less": np.less, "less_equal": np.less_equal,

@@ -264,7 +264,7 @@ def difference_of_bools():
     mg.ones(2, dtype=bool) - mg.ones(2, dtype=bool)
 
 
-@fault(DtypeError, "power has no meaning for bool")
+@fault(DtypeError, "pow has no meaning for bool")
 def power_of_bools():
     mg.ones(2, dtype=bool) ** mg.ones(2, dtype=bool)
 

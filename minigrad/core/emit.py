@@ -101,7 +101,8 @@ class Eager(Interpreter):
                 break
             bit += bit
         else:
-            if device is not None and op.kind != "view" and not (op.casting and op.casts(values).indices):
+            plain = device is not None and op.kind != "view" and "device" not in attrs  # not a copy to another device
+            if plain and not (op.casting and op.casts(values).indices):
                 return self.manifest_values(op, inputs, values, mask, attrs, device)
         return super().manifest(op, inputs, attrs)
 

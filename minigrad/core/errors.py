@@ -9,7 +9,17 @@ from __future__ import annotations
 
 from typing import Any
 
+__all__ = [
+    "MinigradError", "ShapeError", "DtypeError", "DeviceError", "IndexingError", "AxisError", "GradError",
+    "MutationError", "TraceError", "NanError", "ConversionError", "MatrixError", "CheckError",
+]  # fmt: skip
+
 from .source import caller, show
+
+__all__ = [
+    "MinigradError", "ShapeError", "DtypeError", "DeviceError", "IndexingError", "AxisError", "GradError",
+    "MutationError", "TraceError", "NanError", "ConversionError", "MatrixError", "CheckError",
+]  # fmt: skip
 
 
 class MinigradError(Exception):

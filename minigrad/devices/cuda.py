@@ -217,7 +217,7 @@ def differences(device: CudaDevice, table: dict[str, Kernel]) -> dict[str, Kerne
         return _into(out, divided(xp, x, y)[1])
 
     @kernel
-    def power(x: Any, y: Any, out: Any = None) -> Any:
+    def pow(x: Any, y: Any, out: Any = None) -> Any:
         if xp.result_type(x, y).kind != "f" and bool((y < 0).any() if hasattr(y, "any") else y < 0):
             raise ValueError("Integers to negative integer powers are not allowed.")
         return xp.power(x, y, out=out)

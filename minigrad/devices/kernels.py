@@ -15,7 +15,7 @@ Kernel = Callable[..., Any]
 
 # Primitives that are one function of the array library under another name or the same.
 SAME = {
-    "power": "power", "abs": "absolute", "divide": "true_divide", "atan2": "arctan2",
+    "pow": "power", "abs": "absolute", "divide": "true_divide", "atan2": "arctan2",
     "bitwise_invert": "invert", "bitwise_left_shift": "left_shift", "bitwise_right_shift": "right_shift",
 } | {
     name: name

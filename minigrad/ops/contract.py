@@ -17,6 +17,8 @@ from .declare import broadcast_shapes, normal_axes, normal_axis
 from .elementwise import astype, multiply
 from .view import moveaxis, permute_dims, reshape
 
+__all__ = ["matmul", "outer", "vecdot", "tensordot", "diagonal", "trace", "einsum"]
+
 # The primitive ------------------------------------------------------------------------------------------------------
 
 

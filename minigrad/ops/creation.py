@@ -26,6 +26,11 @@ P.declare(
     )
 )  # fmt: skip
 
+__all__ = [
+    "asarray", "full", "zeros", "ones", "empty", "full_like", "zeros_like", "ones_like", "empty_like", "arange",
+    "linspace", "eye", "tril", "triu", "meshgrid",
+]  # fmt: skip
+
 
 def asarray(
     data: Any, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False

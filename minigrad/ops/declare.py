@@ -15,6 +15,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def elementwise(
     *,
+    name: str | None = None,
     expr: str | None = None,
     accepts: str = "biuf",
     domain: str = "any",
@@ -32,8 +33,10 @@ def elementwise(
     x.  `result` is the dtype of the result where it is not that of the inputs.
     """
 
+    primitive = name
+
     def declare(function: F) -> F:
-        name = function.__name__
+        name = primitive or function.__name__
         inputs = function.__code__.co_varnames[: function.__code__.co_argcount]
         op = P.declare(
             Primitive(

@@ -15,6 +15,14 @@ from ..core.tensor import NUMBERS, Tensor, as_tensor, method
 from ..core.write import update
 from .declare import elementwise
 
+__all__ = [
+    "add", "subtract", "multiply", "divide", "negative", "pow", "floor_divide", "remainder", "abs", "maximum",
+    "minimum", "exp", "expm1", "log", "log1p", "sqrt", "sin", "cos", "tanh", "erf", "atan2", "floor", "round",
+    "less", "less_equal", "equal", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_invert",
+    "bitwise_left_shift", "bitwise_right_shift", "where", "astype", "copy", "greater", "greater_equal",
+    "not_equal", "sign",
+]  # fmt: skip
+
 # Arithmetic ---------------------------------------------------------------------------------------------------------
 
 
@@ -80,10 +88,10 @@ def _power_by_exponent(g: Any, out: Any, x: Any) -> Any:
     return g * where(x == 0, 0.0, out * log(where(x == 0, 1.0, x)))
 
 
-@elementwise(expr="pow(x, y)", accepts="iuf", cost=20, formula=r"x^y", local={"x": r"y\,x^{y-1}", "y": r"x^y \ln x"},
+@elementwise(name="pow", expr="pow(x, y)", accepts="iuf", cost=20, formula=r"x^y", local={"x": r"y\,x^{y-1}", "y": r"x^y \ln x"},
              x=_power_by_base, y=_power_by_exponent)  # fmt: skip
 def power(x: Any, y: Any) -> Tensor:
-    """x to the power of y."""
+    """The primitive behind `pow`."""
 
 
 @method
@@ -499,7 +507,7 @@ for _name, _function, _op in (
     ("sub", subtract, P.subtract),
     ("mul", multiply, P.multiply),
     ("truediv", divide, P.divide),
-    ("pow", pow, P.power),
+    ("pow", pow, P.pow),
     ("floordiv", floor_divide, P.floor_divide),
     ("mod", remainder, P.remainder),
     ("and", bitwise_and, P.bitwise_and),

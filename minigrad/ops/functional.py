@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 from ..core import dtypes
-from ..core.emit import emit, record_any
+from ..core.emit import emit, emit1, record_any
 from ..core.errors import ConversionError, DtypeError, IndexingError, ShapeError
 from ..core.mode import current_mode
 from ..core.primitive import P, Primitive
@@ -40,6 +40,8 @@ def _aside(op: Primitive, *inputs: Any, **attrs: Any) -> Tensor:
     exp(x - c) / sum(exp(x - c)) is the same for every c, so that its derivative by c is zero, of every order: there is
     nothing to compute for the c that keeps exp from overflowing.
     """
+    if len(inputs) == 1 and not inputs[0].tracked:
+        return emit1(op, inputs[0], attrs)  # type: ignore[no-any-return]
     held = [_held(x) if x.__class__ is Tensor else x for x in inputs]
     out: Tensor = emit(op, *held, **attrs)
     if out.node is None and current_mode().grad and any(x.__class__ is Tensor and x.node is not None for x in held):
@@ -60,7 +62,7 @@ def _top(x: Tensor, axis: int) -> Tensor:
 
 
 def _total(x: Tensor, axis: int) -> Tensor:
-    return emit(P.sum, x, axis=(axis,), keepdims=True, dtype=None)  # type: ignore[no-any-return]
+    return emit1(P.sum, x, {"axis": (axis,), "keepdims": True, "dtype": None})  # type: ignore[no-any-return]
 
 
 # Softmax and its kin ------------------------------------------------------------------------------------------------
@@ -337,7 +339,7 @@ def cross_entropy(logits: Tensor, targets: Any, reduction: str = "mean") -> Tens
     """
     logits, targets = _rows("cross_entropy", "logits", logits, targets)
     shifted = logits - _top(logits, logits.ndim - 1)
-    normaliser = log(emit(P.sum, exp(shifted), axis=(logits.ndim - 1,), keepdims=False, dtype=None))
+    normaliser = log(reduce.sum(exp(shifted), axis=-1))
     return _reduced("cross_entropy", normaliser - _picked(shifted, targets), reduction)
 
 

@@ -24,6 +24,11 @@ from .declare import broadcast_shapes, normal_axes, normal_axis
 from .elementwise import equal, where
 from .view import broadcast_to, dummy, expand_dims, inverse, moveaxis, permute_dims, reshape
 
+__all__ = [
+    "nonzero", "take", "take_along_axis", "scatter_add", "concat", "stack", "split", "pad", "roll", "tile",
+    "repeat", "argsort", "sort", "topk",
+]  # fmt: skip
+
 BASIC = (int, slice, type(None), type(Ellipsis))
 Index = Any
 
@@ -210,6 +215,8 @@ def _open_ended(index: Any) -> tuple[Any, ...]:
 
 def _normalised(x: Tensor, index: Any) -> _Plan:
     items = [_as_item(x, i) for i in (index if isinstance(index, tuple) else (index,))]
+    if any(map(_is_mask, items)):
+        _check_masks(x, items)
     items = [part for item in items for part in (_places_of(item) if _is_mask(item) else (item,))]
     used = sum(1 for i in items if i is not None and i is not Ellipsis and i.__class__ is not _OnNewAxis)
     if used > x.ndim:
@@ -271,6 +278,17 @@ def _as_array(item: Any, device: Any) -> Tensor:
     if isinstance(item, _OnNewAxis):
         return item.indices
     return item if isinstance(item, Tensor) else wrap(device.from_numpy(np.array(item)), device)
+
+
+def _check_masks(x: Tensor, items: Sequence[Any]) -> None:
+    """A mask has the shape of the dimensions that it stands for."""
+    widths = [item.ndim if _is_mask(item) else 0 if item is None or item is Ellipsis else 1 for item in items]
+    place = 0
+    for item, width in zip(items, widths):
+        part = x.shape[place : place + width]
+        if _is_mask(item) and item.shape != part:
+            raise IndexingError(f"a mask of shape {item.shape} for dimensions of shape {part}", expect=f"shape {part}")
+        place += x.ndim - sum(widths) if item is Ellipsis else width
 
 
 def _is_mask(item: Any) -> bool:

@@ -15,6 +15,11 @@ from .declare import normal_axes, normal_axis
 from .elementwise import astype, equal, greater, maximum, minimum, multiply, not_equal, sqrt, where
 from .view import broadcast_to, reshape
 
+__all__ = [
+    "sum", "prod", "max", "min", "mean", "var", "std", "argmax", "argmin", "all", "any", "count_nonzero",
+    "cumulative_sum", "cumulative_prod", "clip",
+]  # fmt: skip
+
 Axis = int | tuple[int, ...] | None
 
 

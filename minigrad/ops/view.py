@@ -17,6 +17,11 @@ from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, method
 from .declare import broadcast_shapes, normal_axes, normal_axis
 
+__all__ = [
+    "reshape", "permute_dims", "broadcast_to", "broadcast_arrays", "expand_dims", "squeeze", "flatten", "flip",
+    "moveaxis", "swapaxes", "matrix_transpose", "unstack",
+]  # fmt: skip
+
 
 def dummy(shape: tuple[int, ...], dtype: Any) -> Any:
     """An array of this shape that takes one element of memory: NumPy's own indexing then says what comes out."""
