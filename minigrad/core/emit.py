@@ -20,7 +20,7 @@ from .source import LIBRARY, in_library
 from .tensor import NUMBERS, StandIn, Tensor, as_tensor, default_device, new_tensor, wrap
 from .view import alias_of, link
 
-LARGE = 1 << 15  # elements from which a device may find memory for the result itself
+LARGE = 1 << 18  # elements from which a device may find memory for the result itself, and share the work
 _getframe = sys._getframe
 _new_node = Node.__new__
 NO_ATTRS: dict[str, Any] = {}
@@ -135,7 +135,7 @@ def emit1(op: Primitive, x: Any, attrs: dict[str, Any] = NO_ATTRS) -> Any:
         a = x.data
     try:
         kernel = device.kernels[op.name]
-        data = kernel(a, **attrs) if attrs else kernel(a)
+        data = kernel(a, *attrs.values()) if view else kernel(a, **attrs) if attrs else kernel(a)
     except Exception as error:
         raise explained(op, (x,), attrs, error) from error
     if data.__class__ is not a.__class__:
@@ -234,7 +234,7 @@ def record(
     node.op, node.inputs, node.attrs, node.plan, node.saved = op, inputs, attrs, plan, saved
     node.shape, node.dtype, node.device, node.mode = data.shape, data.dtype, device, mode
     node.serial = tick()
-    frame = _getframe(2)  # past the door: mostly the caller's own code already
+    frame = _getframe(2)  # past the door: mostly the caller's own code already; as in `caller`, without the call
     code = frame.f_code
     while LIBRARY.get(code.co_filename, True) and in_library(code.co_filename) and frame.f_back is not None:
         frame = frame.f_back

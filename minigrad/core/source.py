@@ -21,7 +21,9 @@ LIBRARY: dict[str, bool] = {}  # whether a file belongs to minigrad, by its name
 
 def in_library(filename: str) -> bool:
     """Whether a file belongs to minigrad; the hot paths look into `LIBRARY` themselves first."""
-    inside = LIBRARY[filename] = filename.startswith(HOME)
+    inside = LIBRARY.get(filename)
+    if inside is None:
+        inside = LIBRARY[filename] = filename.startswith(HOME)
     return inside
 
 
@@ -33,9 +35,11 @@ def caller(depth: int = 1) -> Where:
     '<module>'
     """
     frame = sys._getframe(depth)
-    while in_library(frame.f_code.co_filename) and frame.f_back is not None:
+    code = frame.f_code
+    while LIBRARY.get(code.co_filename, True) and in_library(code.co_filename) and frame.f_back is not None:
         frame = frame.f_back
-    return frame.f_code, frame.f_lasti
+        code = frame.f_code
+    return code, frame.f_lasti
 
 
 def line_of(where: Where | None) -> tuple[str, int]:

@@ -6,7 +6,7 @@ import weakref
 from typing import Any
 
 from .clock import buffer_of
-from .primitive import P, Primitive
+from .primitive import Primitive
 from .tensor import Tensor, contiguous_base, method, wrap
 
 _new_alias = object.__new__
@@ -40,7 +40,7 @@ def alias_of(tensor: Tensor) -> Alias:
 def link(out: Tensor, source: Tensor, step: Step | None) -> Tensor:
     """Note that `out` looks at the memory of `source` through one more step (None: detached)."""
     seen = source.alias
-    if step is not None and step[0] is P.reshape and not _same_memory(out, source):
+    if step is not None and step[0].name == "reshape" and getattr(out.data, "base", None) is not source.data and _copied(out, source):
         return out  # NumPy had to copy: the elements are not evenly spaced
     views = seen.views
     alias = out.alias = _new_alias(Alias)
@@ -70,9 +70,5 @@ def detach(tensor: Tensor) -> Tensor:
     return link(wrap(data, tensor.device), tensor, None)
 
 
-def _same_memory(out: Tensor, source: Tensor) -> bool:
-    view, data = out.data, source.data
-    if view.__class__ is not out.device.ndarray:
-        return True
-    base = view.base
-    return base is data or base is not None and base is data.base or buffer_of(view) is buffer_of(data)
+def _copied(out: Tensor, source: Tensor) -> bool:
+    return out.data.__class__ is out.device.ndarray and buffer_of(out.data) is not buffer_of(source.data)

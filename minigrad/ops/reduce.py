@@ -158,8 +158,12 @@ def sum(x: Tensor, axis: Axis = None, dtype: Any = None, keepdims: bool = False)
     >>> mg.sum(mg.asarray([[1.0, 2.0], [3.0, 4.0]]), axis=0).tolist()
     [4.0, 6.0]
     """
-    x = as_tensor(x)
-    return emit1(P.sum, x, {"axis": normal_axes("sum", axis, x.ndim), "keepdims": keepdims, "dtype": _total_dtype(x, dtype)})
+    if x.__class__ is not Tensor:
+        x = as_tensor(x)
+    axes = normal_axes("sum", axis, len(x.data.shape))
+    if dtype is not None or x.data.dtype is not dtypes.float32:
+        dtype = _total_dtype(x, dtype)
+    return emit1(P.sum, x, {"axis": axes, "keepdims": keepdims, "dtype": dtype})
 
 
 @method
