@@ -31,7 +31,10 @@ P = np.array([
     -3.149026453442571e-09, 6.801961200922345e-10, -9.534312942090008e-11, 8.70661247008436e-12,
     -4.745844773792378e-13, 1.1774434061537548e-14,
 ])  # fmt: skip
-ONE_FROM: dict[Any, Any] = {np.dtype(np.float32): np.float32(4.05), np.dtype(np.float64): np.float64(6.0)}  # erf is 1 from here on
+ONE_FROM: dict[Any, Any] = {  # erf is 1 from here on
+    np.dtype(np.float32): np.float32(4.05),
+    np.dtype(np.float64): np.float64(6.0),
+}
 BLOCK = 1 << 14  # elements: the temporaries of a block stay in the cache
 WORTH_FLATTENING = 1 << 11  # elements from which `scatter_add` works on flat arrays
 

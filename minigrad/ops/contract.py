@@ -23,7 +23,8 @@ __all__ = ["matmul", "outer", "vecdot", "tensordot", "diagonal", "trace", "einsu
 
 
 def _infer_matmul(x: Any, y: Any) -> Any:
-    left, right = getattr(x, "shape", ()), getattr(y, "shape", ())
+    left: tuple[int, ...] = getattr(x, "shape", ())
+    right: tuple[int, ...] = getattr(y, "shape", ())
     if len(left) < 2 or len(right) < 2:
         raise ShapeError(
             f"matmul: a matrix has two dimensions, and these operands have shapes {left} and {right}",
@@ -205,38 +206,38 @@ def einsum(subscripts: str, *tensors: Tensor) -> Tensor:
     ([[3.0, 2.0], [7.0, 4.0]], 5.0)
     """
     operands = [as_tensor(t) for t in tensors]
-    inputs, result = _parsed(subscripts, tuple([t.ndim for t in operands]))
-    sizes = _sizes(subscripts, inputs, operands)
+    inputs, result, sizes = _parsed(subscripts, tuple([t.shape for t in operands]))
     dtype = dtypes.result_type(*[t.dtype for t in operands])
     terms = [_simple(Term(astype(t, dtype, copy=False), ls), sizes) for t, ls in zip(operands, inputs)]
     terms = [_needed(term, _elsewhere(terms, (i,), result)) for i, term in enumerate(terms)]
     while len(terms) > 1:
-        i, j = _cheapest_pair(terms, result)
+        i, j = (0, 1) if len(terms) == 2 else _cheapest_pair(terms, result)
         product = _contracted(terms[i], terms[j], _elsewhere(terms, (i, j), result))
         terms = [term for k, term in enumerate(terms) if k not in (i, j)] + [product]
     return _permuted(terms[0], result)
 
 
 @lru_cache(maxsize=512)
-def _parsed(subscripts: str, ndims: tuple[int, ...]) -> tuple[list[Labels], Labels]:
-    """The labels of each operand's dimensions, and of the result's."""
+def _parsed(subscripts: str, shapes: tuple[tuple[int, ...], ...]) -> tuple[list[Labels], Labels, dict[Label, int]]:
+    """The labels of each operand's dimensions, and of the result's, and how long each is."""
     left, arrow, right = subscripts.replace(" ", "").partition("->")
     words = left.split(",")
-    if len(words) != len(ndims):
-        raise ConversionError(f"einsum {subscripts!r} is for {len(words)} operands, and {len(ndims)} are given")
-    inputs = [_labels(subscripts, word, ndim) for word, ndim in zip(words, ndims)]
+    if len(words) != len(shapes):
+        raise ConversionError(f"einsum {subscripts!r} is for {len(words)} operands, and {len(shapes)} are given")
+    inputs = [_labels(subscripts, word, len(shape)) for word, shape in zip(words, shapes)]
+    sizes = _sizes(subscripts, inputs, shapes)
     named = [label for labels in inputs for label in labels]
     dots = tuple(sorted({label for label in named if isinstance(label, int)}))
     if not arrow:
         once = [label for label in named if isinstance(label, str) and named.count(label) == 1]
-        return inputs, dots + tuple(sorted(once))
+        return inputs, dots + tuple(sorted(once)), sizes
     result = _labels(subscripts, right, len(right.replace("...", "")) + (len(dots) if "..." in right else 0))
     if len(set(result)) != len(result) or not set(result) <= set(named) or ("..." not in right and dots):
         raise ConversionError(
             f"einsum {subscripts!r}: the result {right!r} can't be made of the operands",
             expect="each letter once, all of them from the operands, and '...' if an operand has dimensions for it",
         )
-    return inputs, result
+    return inputs, result, sizes
 
 
 def _labels(subscripts: str, word: str, ndim: int) -> Labels:
@@ -250,18 +251,18 @@ def _labels(subscripts: str, word: str, ndim: int) -> Labels:
     return (*before, *range(-spare, 0), *after)
 
 
-def _sizes(subscripts: str, inputs: list[Labels], operands: list[Tensor]) -> dict[Label, int]:
+def _sizes(subscripts: str, inputs: list[Labels], shapes: tuple[tuple[int, ...], ...]) -> dict[Label, int]:
     """How long each label is; where an operand has size 1, it is repeated."""
     sizes: dict[Label, int] = {}
-    for number, (labels, tensor) in enumerate(zip(inputs, operands)):
+    for number, (labels, shape) in enumerate(zip(inputs, shapes)):
         own: dict[Label, int] = {}
-        for label, size in zip(labels, tensor.shape):
+        for label, size in zip(labels, shape):
             known = own.get(label, sizes.get(label, 1))
             if size != known and (label in own or (size != 1 and known != 1)):
                 name = repr(label) if isinstance(label, str) else "a dimension of '...'"
                 raise ShapeError(
                     f"einsum {subscripts!r}: {name} has size {known} and, in operand {number}, {size}",
-                    actual=", ".join(f"{t.shape}" for t in operands),
+                    actual=", ".join(map(str, shapes)),
                 )
             own[label] = size
         sizes |= {label: size for label, size in own.items() if size != 1 or label not in sizes}
@@ -270,6 +271,8 @@ def _sizes(subscripts: str, inputs: list[Labels], operands: list[Tensor]) -> dic
 
 def _simple(term: Term, sizes: dict[Label, int]) -> Term:
     """Without labels that are there twice (the diagonal is taken), or that are repeated to a larger size."""
+    if term.sizes() == {label: sizes[label] for label in term.labels} and len(set(term.labels)) == len(term.labels):
+        return term
     tensor, labels = term.tensor, list(term.labels)
     for label in dict.fromkeys(term.labels):
         while labels.count(label) > 1:
