@@ -16,7 +16,10 @@ from .kernels import Kernel, kernel_table
 from .pool import Pool
 from .threads import elementwise_in_blocks
 
-WORTH_SHARING = 1 << 20  # elements × cost of the operation, from which waking other threads pays
+# From where on it pays, as measured on two cores: the C library keeps pieces of up to some MB itself, and a thread that
+# helps takes about 100 µs to wake up and to be waited for.
+WORTH_KEEPING = 1 << 20  # elements whose memory is kept to be used again
+WORTH_SHARING = 1 << 22  # elements × cost of the operation: 350,000 for tanh, 2 million for a division
 
 
 class Device:
@@ -91,10 +94,14 @@ class Device:
         return number
 
     def elementwise(self, kernel: Kernel, op: Primitive, values: list[Any], attrs: dict[str, Any]) -> Any:
-        """A large elementwise result: in memory that is used again, and by several threads where that pays."""
+        """A large elementwise result: in memory that is used again, and by several threads, where that pays."""
+        size = max([value.size for value in values if value.__class__ is self.ndarray])
+        shared = size * op.cost >= WORTH_SHARING
+        if not shared and size < WORTH_KEEPING:
+            return kernel(*values, **attrs)
         shape, dtype = op.infer(*values, **attrs)
         out = self.pool.take(shape, dtype)
-        if out.size * op.cost < WORTH_SHARING:
+        if not shared:
             return kernel(*values, **attrs, out=out)
         elementwise_in_blocks(kernel, values, attrs, out)
         return out
