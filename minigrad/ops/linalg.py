@@ -7,7 +7,7 @@ value decomposition, and so no matrix norm of order 2.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..core import dtypes
 from ..core.emit import emit
@@ -138,7 +138,14 @@ def cholesky(x: Tensor, upper: bool = False) -> Tensor:
     return matrix_transpose(lower) if upper else lower
 
 
-def slogdet(x: Tensor) -> tuple[Tensor, Tensor]:
+class SignAndLog(NamedTuple):
+    """A number as its sign and the logarithm of its size."""
+
+    sign: Tensor
+    logabsdet: Tensor
+
+
+def slogdet(x: Tensor) -> SignAndLog:
     """The sign of the determinant, and the logarithm of its size, which neither overflow nor vanish.
 
     >>> sign, log_size = mg.linalg.slogdet(mg.asarray([[0.0, 1.0], [1.0, 0.0]]))
@@ -146,7 +153,7 @@ def slogdet(x: Tensor) -> tuple[Tensor, Tensor]:
     (-1.0, 0.0)
     """
     both = emit(P.slogdet, as_tensor(x))
-    return both[..., 0], both[..., 1]
+    return SignAndLog(both[..., 0], both[..., 1])
 
 
 def det(x: Tensor) -> Tensor:
