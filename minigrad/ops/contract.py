@@ -168,13 +168,13 @@ def diagonal(x: Tensor, offset: int = 0) -> Tensor:
     return emit1(P.slice, lined, {"index": (..., every)})
 
 
-def trace(x: Tensor, offset: int = 0) -> Tensor:
+def trace(x: Tensor, offset: int = 0, dtype: Any = None) -> Tensor:
     """The sum of the diagonal of each matrix of a stack.
 
     >>> mg.trace(mg.asarray([[1.0, 2.0], [3.0, 4.0]])).item()
     5.0
     """
-    return diagonal(x, offset).sum(axis=-1)
+    return diagonal(x, offset).sum(axis=-1, dtype=dtype)
 
 
 # Einstein's summation -----------------------------------------------------------------------------------------------
