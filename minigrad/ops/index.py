@@ -252,7 +252,7 @@ def _as_item(x: Tensor, item: Any) -> Any:
         return as_tensor(np.array(item), x.device)
     if isinstance(item, (list, np.ndarray)):
         array = np.asarray(item)
-        return as_tensor(array.astype(np.int64) if array.size == 0 else array, x.device)
+        return as_tensor(array.astype(np.int64) if isinstance(item, list) and not array.size else array, x.device)
     if isinstance(item, Tensor):
         if item.dtype.kind not in "biu":
             raise IndexingError(f"an index is of integers or bools, not {item.dtype}", hint="i.astype(mg.int64)")

@@ -1,0 +1,27 @@
+"""What all tests share: how many examples hypothesis tries, and when tests that need a GPU are skipped."""
+
+import os
+
+import hypothesis
+import pytest
+
+import minigrad as mg
+
+# The same examples on every run; MINIGRAD_EXAMPLES=2000 looks further, at examples of its own choice.
+EXAMPLES = int(os.environ.get("MINIGRAD_EXAMPLES", "0"))
+hypothesis.settings.register_profile(
+    "minigrad",
+    max_examples=EXAMPLES or 40,
+    derandomize=not EXAMPLES,
+    deadline=None,
+    database=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large],
+)
+hypothesis.settings.load_profile("minigrad")
+
+
+def pytest_collection_modifyitems(items):
+    marked = [item for item in items if item.get_closest_marker("gpu")]
+    if marked and "cuda" not in mg.available_devices():
+        for item in marked:
+            item.add_marker(pytest.mark.skip(reason="needs a CUDA device"))

@@ -1,0 +1,299 @@
+"""Indexing in all its forms, reading and assigning, compared with NumPy; picking, joining and ordering."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import minigrad as mg
+from minigrad.core.errors import ConversionError, IndexingError, ShapeError
+from tests.numerical import check_gradients
+
+SHAPES = hnp.array_shapes(min_dims=1, max_dims=4, min_side=0, max_side=4)
+
+
+def numbered(shape):
+    return np.arange(np.prod(shape, dtype=int), dtype=np.float64).reshape(shape)
+
+
+@st.composite
+def basic_items(draw, size):
+    """An integer or a slice for a dimension of this size, negative steps included."""
+    bound = st.one_of(st.none(), st.integers(-size - 2, size + 2))
+    slices = st.builds(slice, bound, bound, st.one_of(st.none(), st.sampled_from([-3, -2, -1, 1, 2, 3])))
+    return draw(st.one_of(slices, st.integers(-size, size - 1)) if size else slices)
+
+
+@st.composite
+def mixed_indices(draw, shape):
+    """An index of any form: integers, slices, None, an Ellipsis, index arrays that broadcast, boolean masks."""
+    common = draw(hnp.array_shapes(min_dims=0, max_dims=2, min_side=0, max_side=3))
+    items, place = [], 0
+    while place < len(shape) and draw(st.integers(0, 5)):
+        kind = draw(st.sampled_from(["basic", "basic", "array", "list", "mask"]))
+        size = shape[place]
+        if kind == "mask" and draw(st.booleans()):
+            count = draw(st.integers(1, min(2, len(shape) - place)))
+            mask = draw(hnp.arrays(bool, shape[place : place + count]))
+            if common not in ((), (int(mask.sum()),)):
+                continue  # it would have to broadcast with the arrays
+            common = (int(mask.sum()),)
+            items.append(mask)
+            place += count
+            continue
+        if kind in ("array", "list") and size and 0 not in common:
+            part = tuple(draw(st.sampled_from([s, 1])) for s in common[draw(st.integers(0, len(common))) :])
+            array = draw(hnp.arrays(draw(st.sampled_from([np.int64, np.int32, np.int8])), part, elements=st.integers(-size, size - 1)))
+            items.append(array.tolist() if kind == "list" and array.ndim else array)
+        else:
+            items.append(draw(basic_items(size)))
+        place += 1
+    masks = any(getattr(item, "dtype", None) == bool for item in items)
+    for extra in (None, ...):
+        if draw(st.booleans()) and not (masks and extra is ...):  # which would move a mask to other dimensions
+            items.insert(draw(st.integers(0, len(items))), extra)
+    return tuple(items) if len(items) != 1 or draw(st.booleans()) else items[0]
+
+
+@st.composite
+def indexed(draw):
+    shape = draw(SHAPES)
+    return shape, draw(mixed_indices(shape))
+
+
+def as_ours(index):
+    """The same index with tensors in place of arrays."""
+    if isinstance(index, tuple):
+        return tuple(as_ours(i) for i in index)
+    return mg.asarray(index) if isinstance(index, np.ndarray) else index
+
+
+def numpy_result(array, index):
+    """What NumPy gives, or None where it refuses."""
+    try:
+        return np.asarray(array[index])
+    except IndexError:
+        return None
+
+
+@given(indexed())
+def test_reading_is_numpys(case):
+    shape, index = case
+    x = numbered(shape)
+    expected = numpy_result(x, index)
+    for ours in (index, as_ours(index)):
+        if expected is None:
+            with pytest.raises((IndexingError, ShapeError)):
+                mg.asarray(x)[ours]
+        else:
+            result = mg.asarray(x)[ours]
+            assert result.shape == expected.shape
+            np.testing.assert_array_equal(result.numpy(), expected)
+
+
+@given(indexed(), st.booleans(), st.data())
+def test_assigning_is_numpys_with_and_without_a_history(case, tracked, data):
+    shape, index = case
+    x = numbered(shape)
+    place = numpy_result(x, index)
+    if place is None:
+        return
+    keep = data.draw(st.integers(0, place.ndim))
+    part = tuple(data.draw(st.sampled_from([s, 1])) for s in place.shape[keep:])
+    value = data.draw(st.sampled_from([-7.0, -1.0 - numbered(part)]))
+    expected = x.copy()
+    if _has_equal_indices(x, index):
+        return  # which of them wins has its own test
+    expected[index] = value
+    start = mg.asarray(x, requires_grad=tracked) * 1.0 if tracked else mg.asarray(x)
+    view = start[...]
+    start[as_ours(index)] = mg.asarray(value) if isinstance(value, np.ndarray) else value
+    np.testing.assert_array_equal(start.numpy_copy(), expected)
+    np.testing.assert_array_equal(view.numpy_copy(), expected)
+
+
+def _has_equal_indices(x, index):
+    chosen = np.asarray(np.arange(x.size).reshape(x.shape)[index])
+    return len(np.unique(chosen)) != chosen.size
+
+
+@given(indexed())
+def test_the_gradient_of_reading_counts_how_often_an_element_was_read(case):
+    shape, index = case
+    x = numbered(shape)
+    if numpy_result(x, index) is None:
+        return
+    leaf = mg.asarray(x, requires_grad=True)
+    y = leaf[as_ours(index)]
+    if not y.size:
+        return  # np.add.at refuses some of these
+    weights = 1.0 + numbered(y.shape)
+    expected = np.zeros(shape)
+    np.add.at(expected, index, weights)
+    np.testing.assert_array_equal(mg.gradients(y, leaf, mg.asarray(weights)).numpy(), expected)
+
+
+@given(indexed())
+def test_the_gradients_of_assigning_split_between_the_two(case):
+    shape, index = case
+    x = numbered(shape)
+    place = numpy_result(x, index)
+    if place is None or _has_equal_indices(x, index):
+        return
+    leaf, value = mg.asarray(x, requires_grad=True), mg.asarray(-numbered(place.shape), requires_grad=True)
+    h = leaf * 1.0
+    h[as_ours(index)] = value
+    weights = 1.0 + numbered(shape)
+    of_leaf, of_value = mg.gradients(h, [leaf, value], mg.asarray(weights))
+    np.testing.assert_array_equal(of_value.numpy(), weights[index])
+    expected = weights.copy()
+    expected[index] = 0
+    np.testing.assert_array_equal(of_leaf.numpy(), expected)
+
+
+@pytest.mark.parametrize("tracked", [False, True])
+@pytest.mark.parametrize("backwards", [False, True])
+def test_of_equal_indices_the_last_one_wins_whatever_the_memory_looks_like(tracked, backwards):
+    places = mg.asarray([2, 1, 1, 0])[::-1] if backwards else mg.asarray([0, 1, 1, 2])
+    values = mg.asarray(np.array([4.0, 3.0, 2.0, 1.0]), requires_grad=tracked)
+    h = mg.zeros(3, dtype="float64")
+    h[places] = values[::-1] if backwards else values
+    assert h.tolist() == ([1, 3, 4] if backwards else [4, 2, 1])
+    if tracked:
+        (h * mg.asarray(np.array([1.0, 10.0, 100.0]))).sum().backward()
+        assert values.grad.tolist() == ([100, 10, 0, 1] if backwards else [1, 0, 10, 100])
+
+
+@pytest.mark.parametrize("tracked", [False, True])
+def test_a_value_may_have_dimensions_of_size_1_in_front(tracked):
+    value = mg.asarray(np.array([[[1.0, 2.0]]]), requires_grad=tracked)
+    for index in (slice(1, 3), [1, 2]):
+        h = mg.zeros(3, dtype="float64")
+        h[index] = value
+        assert h.tolist() == [0, 1, 2]
+        if tracked:
+            value.grad = None
+            (h * 3.0).sum().backward()
+            assert value.grad.tolist() == [[[3, 3]]]
+
+
+@pytest.mark.parametrize("tracked", [False, True])
+def test_assignment_casts_to_the_dtype_of_the_tensor(tracked):
+    value = mg.asarray(np.array([1.5, 2.5]), requires_grad=tracked)
+    h = mg.zeros(3)
+    h[1:] = value
+    assert h.dtype == "float32" and h.tolist() == [0, 1.5, 2.5]
+    if tracked:
+        h.sum().backward()
+        assert value.grad.dtype == "float64"
+    whole = mg.zeros(2, dtype=int)
+    whole[:] = value.detach()
+    assert whole.tolist() == [1, 2]
+    whole[0] = True
+    whole[[1]] = 7
+    assert whole.tolist() == [1, 7]
+
+
+def test_assigning_lists_arrays_and_numpy_numbers():
+    h = mg.zeros((2, 2))
+    h[0] = [1, 2]
+    h[1] = np.array([3, 4])
+    h[0, 0] = np.float64(9)
+    assert h.tolist() == [[9, 2], [3, 4]]
+
+
+def test_reading_basic_indices_gives_views_and_arrays_give_copies():
+    x = mg.asarray(numbered((3, 4)))
+    for index in (0, slice(1, 3), (..., 1), (slice(None, None, -1), 0), None):
+        x[index][...] = -1.0
+    assert (x == -1).any()
+    copied = x[[0, 1]]
+    copied[...] = 5.0
+    x[x < 0][...] = 7.0
+    assert not ((x == 5) | (x == 7)).any()
+
+
+def test_numpy_integers_and_tensors_without_dimensions_are_integers():
+    x = mg.arange(5)
+    for two in (np.int32(2), np.uint8(2), mg.asarray(2), np.array(2)):
+        assert x[two].item() == 2
+    assert x[mg.asarray(1) : mg.asarray(3)].tolist() == [1, 2]
+
+
+def test_booleans_are_masks_and_not_integers():
+    x = mg.asarray([[1.0, 2.0], [3.0, 4.0]])
+    assert x[True].shape == (1, 2, 2) and x[False].shape == (0, 2, 2)
+    assert x[mg.asarray([True, False])].tolist() == [[1, 2]]
+    for mask in ([True, False, True], [True, False, False]):
+        with pytest.raises(IndexingError, match=r"a mask of shape \(3,\) for dimensions of shape \(2,\)"):
+            x[mg.asarray(mask)]
+        with pytest.raises(IndexingError, match=r"a mask of shape \(3,\) for dimensions of shape \(2,\)"):
+            x[..., mg.asarray(mask)] = 1.0
+
+
+def test_iterating_gives_views_of_the_rows():
+    x = mg.asarray([[1.0, 2.0], [3.0, 4.0]])
+    for row in x:
+        row[0] = 0.0
+    assert x.tolist() == [[0, 2], [0, 4]]
+
+
+# Composed -------------------------------------------------------------------------------------------------------------
+
+
+@given(hnp.arrays(np.float64, st.tuples(st.integers(0, 3), st.integers(1, 5)), elements=st.integers(-3, 3)), st.booleans())
+def test_sorting_is_stable_in_both_directions(x, descending):
+    order = mg.argsort(mg.asarray(x), axis=1, descending=descending).numpy()
+    for row, places in zip(x, order):
+        expected = sorted(range(len(row)), key=lambda i: -row[i] if descending else row[i])  # noqa: B023
+        assert places.tolist() == expected
+    ordered = mg.sort(mg.asarray(x), axis=1, descending=descending).numpy()
+    np.testing.assert_array_equal(ordered, np.take_along_axis(x, order, axis=1))
+
+
+@given(st.lists(hnp.arrays(np.float64, st.tuples(st.just(2), st.integers(0, 3)), elements=st.integers(-9, 9)), min_size=1, max_size=4))
+def test_splitting_undoes_joining(parts):
+    whole = mg.concat([mg.asarray(p) for p in parts], axis=1)
+    np.testing.assert_array_equal(whole.numpy(), np.concatenate(parts, axis=1))
+    cuts = np.cumsum([p.shape[1] for p in parts])[:-1].tolist()
+    for ours, theirs in zip(mg.split(whole, cuts, axis=1), parts):
+        np.testing.assert_array_equal(ours.numpy(), theirs)
+
+
+def test_joining_promotes():
+    assert mg.concat([mg.ones(1, dtype="int8"), mg.ones(1, dtype="float16")]).dtype == "float16"
+    assert mg.stack([mg.ones(1, dtype=bool), mg.ones(1, dtype="int32")]).dtype == "int32"
+
+
+def test_joining_nothing_is_an_error():
+    with pytest.raises(ConversionError, match="at least one"):
+        mg.concat([])
+    with pytest.raises(ShapeError, match=r"mg\.stack"):
+        mg.concat([mg.asarray(1.0), mg.asarray(2.0)])
+
+
+def test_a_step_that_shifts_overlapping_parts_of_one_buffer():
+    x = mg.arange(6)
+    x[1:] = x[:-1]
+    assert x.tolist() == [0, 0, 1, 2, 3, 4]
+    x = mg.arange(6)
+    x[::-1] = x
+    assert x.tolist() == [5, 4, 3, 2, 1, 0]
+    x = mg.arange(6)
+    x[[1, 2, 3]] = x[:3]
+    assert x.tolist() == [0, 0, 1, 2, 4, 5]
+
+
+def test_second_derivatives_through_indexing():
+    rng = np.random.default_rng(0)
+    rows = mg.asarray([2, 0, 2])
+    check_gradients(lambda x: x[rows] ** 3, rng.uniform(0.5, 1.5, (3, 2)))
+    check_gradients(lambda x: x[:, rows, None] * x[0, 1], rng.uniform(0.5, 1.5, (2, 3)))
+
+    def assigned(x, v):
+        h = x * x
+        h[rows, 1] = v * h[:, 0]
+        return h
+
+    check_gradients(assigned, rng.uniform(0.5, 1.5, (3, 2)), rng.uniform(0.5, 1.5, 3))
