@@ -203,5 +203,5 @@ ELSEWHERE = {
     "minigrad.ops.functional": "tests/ops/test_functional.py",
     "minigrad.ops.linalg": "tests/ops/test_linalg.py",
     "minigrad.ops.interop": "tests/ops/test_interop.py",
-    "minigrad.ops.transfer": "tests/devices/test_transfer.py",
+    "minigrad.ops.transfer": "tests/devices/test_devices.py",
 }

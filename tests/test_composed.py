@@ -1,6 +1,7 @@
 """Every function that is composed of primitives, by its samples: values, dtypes, gradients to second order, devices."""
 
 import inspect
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -33,6 +34,7 @@ def test_every_public_function_has_samples_or_a_test_of_its_own():
                if name not in COMPOSED and name not in primitives and module not in ELSEWHERE]  # fmt: skip
     assert missing == [], "declare samples in tests/composed.py"
     assert COMPOSED.keys() <= {name for name, _ in public_functions()}
+    assert [path for path in ELSEWHERE.values() if not (Path(__file__).parents[1] / path).exists()] == []
 
 
 @every_function

@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 TOP_LEVEL = {
     "minigrad", "notebooks", "lectures", "tests", "benchmarks", ".ci",
-    "course", "pyproject.toml", "environment.yml",
+    "course", "conftest.py", "pyproject.toml", "environment.yml",
     "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE",
     ".gitignore", ".pre-commit-config.yaml",
 }
