@@ -11,7 +11,7 @@ from typing import Any, Callable, Generator, Iterable, NamedTuple, Sequence
 
 from ..core.clock import LastWrite, written_since
 from ..core.emit import emit1
-from ..core.errors import GradError, MutationError
+from ..core.errors import DeviceError, GradError, MutationError
 from ..core.mode import current_mode, switch
 from ..core.node import FREED, Leaf, Node, topological_order
 from ..core.primitive import INDEX, NODE, OUT, REST, P
@@ -79,6 +79,8 @@ def walk(
         if HOOKS.data and node in HOOKS:
             g = _after_hooks(node, g)
         if (node.op is None) if targets is None else (node in targets):
+            if g.device is not node.device:
+                raise _moved(node, g)
             found[node] = g.copy() if id(g) in lent or (g.alias is not None and g.alias.base is not None) else g
         if node.op is project:
             _gather_results(node, g, pending)
@@ -196,6 +198,14 @@ def _freed(node: Node) -> GradError:
     )
 
 
+def _moved(node: Node, g: Tensor) -> DeviceError:
+    return DeviceError(
+        f"the gradient of a tensor on {node.device}, made at {show(node.where)}, has come out on {g.device}",
+        expect="a hook or a gradient rule of yours gives an answer on the device of what it was given",
+        hint=f'g.to("{node.device}")',
+    )
+
+
 def _after_hooks(node: Node, g: Tensor) -> Tensor:
     for hook in HOOKS[node]:
         answer = hook(g)
@@ -232,6 +242,11 @@ def seeds(outputs: Sequence[Tensor], cotangents: Sequence[Tensor | None], name: 
             given = ones_like(output)
         elif given.shape != output.shape:
             raise GradError(f"{name}: the gradient of an output has its shape, {output.shape}", actual=f"{given.shape}")
+        elif given.device is not output.device:
+            raise DeviceError(
+                f"{name}: the gradient of an output is on its device, {output.device}, and this one is on {given.device}",
+                hint=f'gradient.to("{output.device}")',
+            )
         seeded.append(given if given.dtype is output.dtype else given.astype(output.dtype))
     return seeded
 

@@ -11,7 +11,7 @@ from typing import Any, Callable, TypeVar
 import numpy as np
 
 from . import dtypes
-from .errors import ConversionError, DtypeError, GradError, TraceError
+from .errors import ConversionError, DeviceError, DtypeError, GradError, TraceError
 from .mode import current_mode
 from .node import Leaf
 from .source import show
@@ -114,6 +114,11 @@ class Tensor:
     def grad(self, value: Tensor | None) -> None:
         if value is not None and value.shape != self.shape:
             raise GradError(f"a gradient has the shape of its tensor, {self.shape}", actual=f"{value.shape}")
+        if value is not None and value.device is not self.device:
+            raise DeviceError(
+                f"a gradient is on the device of its tensor, {self.device}",
+                actual=f"on {value.device}", hint=f'g.to("{self.device}")',
+            )  # fmt: skip
         self._grad = value
 
     # its values -----------------------------------------------------------------------------------------------------

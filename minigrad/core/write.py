@@ -32,7 +32,8 @@ def assign(tensor: Tensor, value: Any, chain: tuple[Step, ...] = (), indices: tu
     if history is None:
         try:
             new = value.data if value.__class__ is Tensor else value
-            if raw is None:
+            if raw is None or not tensor.device.hosted:
+                common_device(P.put, (tensor, value, *indices), {})
                 data = tensor.data
                 tensor.device.kernels["put"](data, new, *[i.data for i in indices], chain=chain, out=data)
             else:
@@ -69,7 +70,7 @@ def update(tensor: Tensor, op: Primitive, operand: Any) -> Tensor:
             common_device(op, (tensor, operand), {})
             _check_fit(op, tensor, operand)
             if operand.__class__ is Tensor:
-                value = value.astype(data.dtype)
+                value = device.kernels["astype"](value, dtype=data.dtype)
         try:
             device.kernels[op.name](data, value, out=data)
         except (ValueError, TypeError, OverflowError) as error:

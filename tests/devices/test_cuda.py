@@ -152,21 +152,29 @@ def test_a_broadcast_view_is_not_written_into(cuda):
     assert same.tolist() == [[1.0]]
 
 
-def test_views_writes_and_gradients_work(cuda):
-    w = mg.asarray([1.0, 2.0, 3.0], device="cuda", requires_grad=True)
+@pytest.mark.parametrize("device", ["cuda", "cuda:1"])
+def test_views_writes_and_gradients_work(cuda, device):
+    w = mg.asarray([1.0, 2.0, 3.0], device=device, requires_grad=True)
     h = w * 2
     h[1:] = h[:2] * w[1:]
     (h * h).sum().backward()
-    assert w.grad.device == "cuda"
+    assert w.grad.device == device
     reference = mg.asarray([1.0, 2.0, 3.0], requires_grad=True)
     h = reference * 2
     h[1:] = h[:2] * reference[1:]
     (h * h).sum().backward()
     assert w.grad.tolist() == reference.grad.tolist()
-    x = mg.zeros(4, device="cuda")
+    x = mg.zeros(4, device=device)
     view = x[1:3]
     view += 5
-    assert x.tolist() == [0.0, 5.0, 5.0, 0.0]
+    view *= mg.asarray([1, 2], device=device)
+    x[0] = 1.0
+    x[3:] = x[0]
+    x[mg.asarray([0, 0], device=device)] = 3.0
+    assert x.tolist() == [3.0, 5.0, 10.0, 1.0]
+    turned = mg.asarray([[1.0, 2.0], [3.0, 4.0]], device=device).T + 1
+    turned[0, 1] = 0.0
+    assert turned.data._device == cuda.index + (device == "cuda:1") and turned.tolist() == [[2.0, 0.0], [3.0, 5.0]]
 
 
 def test_large_arrays_are_left_to_cupy(cuda):
