@@ -475,7 +475,7 @@ def sign(x: Any) -> Tensor:
     [-1.0, 0.0, 1.0]
     """
     x = as_tensor(x)
-    return where(greater(x, 0), 1, where(less(x, 0), -1, x * 0))
+    return where(greater(x, 0), 1, where(less(x, 0), -1, subtract(x, x)))
 
 
 # Operators ----------------------------------------------------------------------------------------------------------

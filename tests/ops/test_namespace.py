@@ -123,7 +123,7 @@ SAME_AT_EDGES = {
     "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan", "atanh": "arctanh",
     "ceil": "ceil", "cosh": "cosh", "isfinite": "isfinite", "isinf": "isinf", "isnan": "isnan", "log2": "log2",
     "log10": "log10", "positive": "positive", "reciprocal": "reciprocal", "signbit": "signbit", "sinh": "sinh",
-    "square": "square", "trunc": "trunc",
+    "square": "square", "trunc": "trunc", "sign": "sign",
 }  # fmt: skip
 
 
