@@ -335,6 +335,18 @@ def explained(op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any], error
                 f"{op.name}: a tensor from {x.data.no_value} is used after that has ended",
                 hint="return it from the function instead of storing it",
             )
+    device = common_device(op, inputs, attrs)
+    if op.name not in device.kernels:
+        return DeviceError(
+            f"{op.name} has no kernel on the device {device}",
+            hint=f'mg.devices.register_kernel("{op.name}", "{device}", function)',
+        )
+    if isinstance(error, MemoryError):
+        return DeviceError(
+            f"{op.name}: no memory is left on {device} for the result: {error}",
+            actual=described(op, inputs),
+            hint="smaller batches, mg.checkpoint, or `del` of tensors that are not needed any more",
+        )
     try:
         op.infer(*inputs, **attrs)
     except MinigradError as ours:

@@ -8,7 +8,7 @@ from typing import Any, Callable
 
 import numpy as np
 
-from ..core.errors import DeviceError, DtypeError
+from ..core.errors import ConversionError, DeviceError
 from ..core.mode import switch
 from ..core.primitive import P, Primitive
 from ..core.tensor import DEFAULT, default_device
@@ -257,7 +257,7 @@ def register_kernel(op: str, device: Any, function: Kernel) -> Registration:
     [0.0, 0.0]
     """
     if not callable(function):
-        raise DtypeError(f"register_kernel: a kernel is a function, not {type(function).__name__}")
+        raise ConversionError(f"register_kernel: a kernel is a function, not {type(function).__name__}")
     primitive = P[op]
     name = str(device)
     if name.endswith(":*") and name[:-2] not in MAKERS:

@@ -1,0 +1,358 @@
+"""The dispatch table, kernels that users put in, and devices that users make."""
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.core.emit import emit
+from minigrad.core.errors import ConversionError, DeviceError, DtypeError
+from minigrad.core.primitive import P
+from minigrad.devices import CPU, Device, kernels, register_device, register_kernel
+from minigrad.devices import table as tables
+from tests.samples import SAMPLES
+
+# The table ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_table_has_a_row_for_each_primitive_and_a_column_for_each_device():
+    table = kernels("cpu", "cpu:1")
+    assert list(table) == [op.name for op in P] and len(table) == len(P)
+    assert table["tanh"] == {"cpu": "numpy.tanh", "cpu:1": "numpy.tanh"}
+    assert table["gather"]["cpu"] == "gather"
+    lines = str(table).splitlines()
+    assert lines[0].split() == ["operation", "cpu", "cpu:1"] and len(lines) == len(P) + 2
+    assert any(line.split() == ["add", "numpy.add", "numpy.add"] for line in lines)
+    with pytest.raises(DtypeError, match="there is no primitive named 'tan'"):
+        table["tan"]
+
+
+def test_the_table_of_all_devices_in_use():
+    mg.as_device("cpu:1")
+    assert {"cpu", "cpu:1"} <= kernels()["add"].keys()
+
+
+def test_every_device_has_a_kernel_for_every_primitive(cuda):
+    for op, row in kernels("cpu", "cpu:1", "cuda", "cuda:1").items():
+        assert "–" not in row.values(), f"{op}: {row}"
+    assert kernels("cuda")["tanh"]["cuda"].endswith("tanh")
+
+
+def test_what_a_device_lacks_and_what_a_user_put_in_show(devices):
+    class Poor(Device):
+        kind = "poor"
+
+        def make_kernels(self):
+            return {"add": np.add}
+
+    def my_tanh(x):
+        return x
+
+    register_device("poor", Poor)
+    register_kernel("tanh", "cpu", my_tanh)
+    table = kernels("poor", "cpu")
+    assert table["tanh"] == {"poor": "–", "cpu": "my_tanh *"}
+    with pytest.raises(DeviceError, match="tanh has no kernel on the device poor"):
+        mg.tanh(mg.asarray([1.0], device="poor"))
+    with pytest.raises(DeviceError, match="multiply has no kernel on the device poor"):
+        emit(P.multiply, mg.asarray([1.0], device="poor"), 2.0)
+
+
+def test_the_table_draws_itself_in_a_notebook(devices):
+    def sly(x):
+        return x
+
+    sly.__name__ = "<script>"
+    register_kernel("tanh", "cpu", sly)
+    html = kernels("cpu")._repr_html_()
+    assert html.startswith("<table>") and html.count("<tr>") == len(P) + 1
+    assert "<script>" not in html and "&lt;script&gt; *" in html
+    assert isinstance(tables.kernels(), tables.KernelTable)
+
+
+# Kernels of users -------------------------------------------------------------------------------------------------------
+
+
+def seven(x):
+    return np.full_like(x, 7)
+
+
+def eight(x):
+    return np.full_like(x, 8)
+
+
+def test_a_kernel_runs_until_it_is_undone(devices):
+    registration = register_kernel("tanh", "cpu", seven)
+    assert mg.tanh(mg.ones(2)).tolist() == [7.0, 7.0]
+    assert mg.tanh(mg.ones(2, device="cpu:1")).tolist() != [7.0, 7.0]
+    assert repr(registration) == "<tanh on cpu: seven>"
+    registration.undo()
+    registration.undo()
+    assert mg.tanh(mg.zeros(2)).tolist() == [0.0, 0.0]
+
+
+def test_as_a_context_manager_it_is_undone_also_by_an_error(devices):
+    with pytest.raises(ZeroDivisionError), register_kernel("tanh", "cpu", seven):
+        assert mg.tanh(mg.ones(1)).item() == 7.0
+        raise ZeroDivisionError
+    assert CPU.kernels["tanh"] is np.tanh
+
+
+def test_the_last_one_registered_runs_in_whatever_order_they_are_undone(devices):
+    first, second = register_kernel("tanh", "cpu", seven), register_kernel("tanh", "cpu", eight)
+    assert mg.tanh(mg.ones(1)).item() == 8.0
+    first.undo()
+    assert mg.tanh(mg.ones(1)).item() == 8.0
+    second.undo()
+    assert mg.tanh(mg.zeros(1)).item() == 0.0
+
+
+def test_a_kernel_for_a_kind_runs_on_devices_made_later_too(devices):
+    with register_kernel("tanh", "cpu:*", seven):
+        for name in ("cpu", "cpu:1", "cpu:77"):
+            assert mg.tanh(mg.ones(1, device=name)).item() == 7.0
+    for name in ("cpu", "cpu:1", "cpu:77"):
+        assert mg.tanh(mg.zeros(1, device=name)).item() == 0.0
+
+
+def test_a_device_object_names_its_device(devices):
+    with register_kernel("tanh", mg.as_device("cpu:1"), seven):
+        assert mg.tanh(mg.ones(1, device="cpu:1")).item() == 7.0 and mg.tanh(mg.zeros(1)).item() == 0.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (("tan", "cpu", seven), DtypeError, "there is no primitive named 'tan'"),
+        (("tanh", "tpu", seven), DeviceError, "there is no device named 'tpu'"),
+        (("tanh", "tpu:*", seven), DeviceError, "there is no kind of device named 'tpu'\n  Expect: cpu, cuda"),
+        (("tanh", "cpu", 7), ConversionError, "a kernel is a function, not int"),
+    ],
+)
+def test_what_cannot_be_registered(devices, arguments, error, message):
+    with pytest.raises(error, match=message.replace("*", r"\*")):
+        register_kernel(*arguments)
+    assert not devices.REGISTRATIONS
+
+
+def test_a_kernel_need_not_take_out(devices):
+    calls = []
+
+    def slow_add(x, y):
+        calls.append(np.shape(x))
+        return x + y
+
+    with register_kernel("add", "cpu", slow_add):
+        large = mg.ones(2_000_000) + 1.0
+        x = mg.ones(3)
+        x += 2.0
+        assert calls == [(2_000_000,), (3,)]
+    assert large[-1].item() == 2.0 and x.tolist() == [3.0, 3.0, 3.0]
+
+
+def test_a_kernel_may_take_out(devices):
+    outs = []
+
+    def add(x, y, out=None):
+        outs.append(out is not None)
+        return np.add(x, y, out=out)
+
+    with register_kernel("add", "cpu", add):
+        mg.ones(2_000_000) + 1.0
+        mg.ones(2) + 1.0
+    assert outs == [True, False]
+
+
+def test_when_a_device_has_no_memory_left(devices):
+    def greedy(x):
+        raise MemoryError("out of 16 GB")
+
+    with register_kernel("tanh", "cpu:1", greedy), pytest.raises(
+        DeviceError, match=r"tanh: no memory is left on cpu:1 for the result: out of 16 GB\n  Actual: x \(2,\) float32 on"
+    ):
+        mg.tanh(mg.ones(2, device="cpu:1"))
+
+
+def test_gradients_run_through_it(devices):
+    """A kernel changes how, not what: its rule of differentiation stays."""
+    with register_kernel("multiply", "cpu", lambda x, y: np.multiply(x, y)):
+        w = mg.asarray([3.0], requires_grad=True)
+        (w * w).sum().backward()
+    assert w.grad.tolist() == [6.0]
+
+
+def test_what_a_kernel_returns_becomes_an_array(devices):
+    with register_kernel("sum", "cpu", lambda x, axis, keepdims, dtype: np.float32(5)):
+        assert type(mg.ones(3).sum().data) is np.ndarray
+
+
+# Devices of users -------------------------------------------------------------------------------------------------------
+
+
+class CostModel(Device):
+    """A device that is only imagined: it adds up how long each operation would take there."""
+
+    kind = "imagined"
+    bandwidth, rate, launch = 1e9, 1e12, 5e-6  # bytes and operations in a second, seconds to start a kernel
+
+    def __init__(self, name):
+        super().__init__(name)
+        self.seconds = Counter()
+
+    def make_kernels(self):
+        return {op: self.timed(op, kernel) for op, kernel in super().make_kernels().items()}
+
+    def timed(self, op, kernel):
+        def run(*values, **attrs):
+            result = kernel(*values, **attrs)
+            if P[op].kind != "view":
+                moved = sum(getattr(v, "nbytes", 8) for v in (*values, result))
+                work = 2 * result.size * values[0].shape[-1] if op == "matmul" else result.size
+                self.seconds[op] += self.launch + max(moved / self.bandwidth, work / self.rate)
+            return result
+
+        return run
+
+    def elementwise(self, kernel, op, values, attrs):
+        return kernel(*values, **attrs)  # whole, and in new memory
+
+
+def test_a_cost_model_is_a_device_of_twenty_lines(devices):
+    register_device("imagined", CostModel)
+    imagined = mg.as_device("imagined")
+    with mg.device("imagined"):
+        x, w = mg.ones((4, 8)), mg.ones((8, 2), requires_grad=True)
+        imagined.seconds.clear()
+        (x @ w).tanh().sum().backward()
+    assert imagined.seconds["tanh"] == pytest.approx(5e-6 + 2 * 32 / 1e9)
+    product = 5e-6 + (4 * 8 + 8 * 2 + 4 * 2) * 4 / 1e9
+    assert imagined.seconds["matmul"] == pytest.approx(2 * product), "forward, and the gradient of w only"
+    assert w.grad.device == "imagined"
+    imagined.seconds.clear()
+    mg.tanh(mg.ones(2_000_000, device="imagined"))
+    assert imagined.seconds["tanh"] == pytest.approx(5e-6 + 16e6 / 1e9), "one kernel, not blocks"
+    moved = mg.ones(1000).to("imagined")
+    assert imagined.seconds["to_device"] > 0 and moved.device == "imagined"
+
+
+class Boxed:
+    """An array class of somebody else, with just what a device's arrays need to have."""
+
+    __slots__ = ("__weakref__", "array", "base")
+
+    def __init__(self, array, base=None):
+        self.array, self.base = array, base
+
+    def __getattr__(self, name):
+        if name in ("shape", "dtype", "size", "ndim", "nbytes", "flags", "strides", "item", "tolist"):
+            return getattr(self.array, name)
+        raise AttributeError(name)
+
+    def __bool__(self):
+        return bool(self.array)
+
+    def __float__(self):
+        return float(self.array)
+
+
+class BoxDevice(Device):
+    """A device whose arrays are boxes."""
+
+    kind = "boxes"
+    ndarray = Boxed
+    hosted = False
+
+    def make_kernels(self):
+        return {name: self.boxing(kernel) for name, kernel in super().make_kernels().items()}
+
+    def boxing(self, kernel):
+        def run(*values, out=None, **attrs):
+            if out is not None:
+                attrs["out"] = out.array
+            result = kernel(*[v.array if isinstance(v, Boxed) else v for v in values], **attrs)
+            if isinstance(result, Boxed):
+                return result
+            if isinstance(result, tuple):
+                return tuple(map(self.asarray, result))
+            if out is not None:
+                return out
+            boxes = [v for v in values if isinstance(v, Boxed) and np.may_share_memory(v.array, result)]
+            source = boxes[0] if boxes else None
+            return Boxed(np.asarray(result), source if source is None or source.base is None else source.base)
+
+        return run
+
+    def asarray(self, data):
+        return Boxed(np.asarray(data))
+
+    from_numpy = asarray
+
+    def to_numpy(self, data):
+        return data.array.copy()
+
+    def contiguous(self, data):
+        return Boxed(data.array.copy(order="C"))
+
+    def weak_number(self, number):
+        return number
+
+    def elementwise(self, kernel, op, values, attrs):
+        return kernel(*values, **attrs)
+
+
+@pytest.mark.parametrize("name", sorted(SAMPLES))
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_device_may_have_arrays_of_its_own_class(devices, name):
+    register_device("boxes", BoxDevice)
+    for sample in SAMPLES[name]:
+        results = []
+        for device in ("boxes", "cpu"):
+            attrs = sample.attrs | ({"device": mg.as_device(device)} if "device" in sample.attrs else {})
+            inputs = [mg.asarray(x, device=device) if isinstance(x, np.ndarray) else x for x in sample.inputs]
+            out = emit(P[name], *inputs, **attrs)
+            results.append(out if isinstance(out, tuple) else (out,))
+        for ours, wanted in zip(*results):
+            assert type(ours.data) is Boxed and ours.device == "boxes" and ours.dtype == wanted.dtype
+            np.testing.assert_array_equal(ours.numpy_copy(), wanted.numpy_copy(), err_msg=str(sample))
+
+
+def test_such_a_device_trains(devices):
+    register_device("boxes", BoxDevice)
+    rng = np.random.default_rng(0)
+    data = rng.standard_normal((8, 3)).astype("float32")
+    losses = {}
+    for device in ("boxes", "cpu"):
+        w = mg.asarray(np.ones((3, 2), "float32"), device=device, requires_grad=True)
+        x = mg.asarray(data, device=device)
+        losses[device] = []
+        for _ in range(5):
+            loss = mg.log_softmax((x @ w).tanh())[:, 0].mean()
+            loss.backward()
+            with mg.no_grad():
+                w -= w.grad * 0.1
+            w.grad = None
+            losses[device].append(loss.item())
+        h = x * 1
+        h[0] = 5.0
+        h[mg.asarray([1, 1], device=device)] = 6.0
+        losses[device].append(h.sum().item())
+    assert losses["boxes"] == losses["cpu"] and math.isfinite(losses["cpu"][-1])
+
+
+def test_registering_a_kind_again_replaces_it(devices):
+    class First(Device):
+        kind = "again"
+
+    class Second(Device):
+        kind = "again"
+
+    register_device("again", First)
+    assert type(mg.as_device("again:1")) is First
+    register_device("again", Second)
+    assert type(mg.as_device("again:1")) is Second
+    with pytest.raises(DeviceError, match="'not a name' can't be a kind of device"):
+        register_device("not a name", First)
+    register_device("cpu", Device)
+    assert mg.as_device("cpu") is CPU
