@@ -62,10 +62,10 @@ def walk(
     multiply 1 3.0
     """
     pending: dict[Node, Any] = {}
-    lent: set[int] = set()  # ids of gradients that more than one node may hold
+    lent: set[int] = set()  # ids of those whose memory more than one node may hold, or somebody outside
     for node, cotangent in zip(roots, cotangents):
         pending[node] = cotangent if node not in pending else pending[node] + cotangent
-        lent.add(id(cotangent))
+        lent.add(id(_owner(cotangent)))
     order = topological_order(pending)
     targets = None if wanted is None else set(wanted)
     useful = None if targets is None else _leading_to(targets, order)
@@ -78,10 +78,11 @@ def walk(
             continue
         if HOOKS.data and node in HOOKS:
             g = _after_hooks(node, g)
+            lent.add(id(_owner(g)))
         if (node.op is None) if targets is None else (node in targets):
             if g.device is not node.device:
                 raise _moved(node, g)
-            found[node] = g.copy() if id(g) in lent or (g.alias is not None and g.alias.base is not None) else g
+            found[node] = g.copy() if announced or id(_owner(g)) in lent else _own(g)
         if node.op is project:
             _gather_results(node, g, pending)
             continue
@@ -94,8 +95,8 @@ def walk(
                 saved = node.saved
             if LastWrite.time > node.serial:
                 check_unchanged(node)
-        inputs = node.inputs
-        for index, function, reads, only in node.plan.rules:
+        inputs, rules = node.inputs, node.plan.rules
+        for index, function, reads, only in rules:
             source = inputs[index]
             if useful is not None and source not in useful:
                 continue
@@ -115,8 +116,8 @@ def walk(
                 value = function(g, tensor)
             if value is None:
                 continue
-            if value is g:
-                lent.add(id(g))
+            if len(rules) > 1 and (value is g or value.alias is not None and _owner(value) is _owner(g)):
+                lent.add(id(_owner(g)))
             data = value.data
             if data.shape != source.shape:
                 value = unbroadcast(value, source.shape)
@@ -150,6 +151,21 @@ def read(node: Node, slot: int, recording: bool, index: int = 0) -> Any:
         tensor.node = source
         tensor.tracked = 1 if source.plan.rules or source.__class__ is Leaf else 0
     return tensor
+
+
+def _owner(tensor: Tensor) -> Tensor:
+    """The tensor whose memory this one looks at."""
+    alias = tensor.alias
+    return tensor if alias is None or alias.base is None else alias.base
+
+
+def _own(g: Tensor) -> Tensor:
+    """A gradient that nobody else holds, as a tensor to keep: a view of all of its owner's elements needs no copy."""
+    if g.alias is None or g.alias.base is None:
+        return g
+    data = g.data
+    whole = data.__class__ is g.device.ndarray and data.flags.c_contiguous and data.size == g.alias.base.data.size
+    return wrap(data, g.device) if whole and not g.tracked else g.copy()
 
 
 def _gather_results(node: Node, g: Tensor, pending: dict[Node, Any]) -> None:

@@ -83,11 +83,11 @@ def kernel_table(xp: Any) -> dict[str, Kernel]:
 
     @kernel
     def sum(x: Any, axis: Any, keepdims: bool, dtype: Any) -> Any:
-        return xp.add.reduce(x, axis, dtype, None, keepdims)
+        return xp.add.reduce(x, axis, dtype or x.dtype, None, keepdims)
 
     @kernel
     def prod(x: Any, axis: Any, keepdims: bool, dtype: Any) -> Any:
-        return xp.multiply.reduce(x, axis, dtype, None, keepdims)
+        return xp.multiply.reduce(x, axis, dtype or x.dtype, None, keepdims)
 
     @kernel
     def max(x: Any, axis: Any, keepdims: bool) -> Any:
@@ -107,11 +107,11 @@ def kernel_table(xp: Any) -> dict[str, Kernel]:
 
     @kernel
     def cumulative_sum(x: Any, axis: int, dtype: Any) -> Any:
-        return x.cumsum(axis, dtype)
+        return x.cumsum(axis, dtype or x.dtype)
 
     @kernel
     def cumulative_prod(x: Any, axis: int, dtype: Any) -> Any:
-        return x.cumprod(axis, dtype)
+        return x.cumprod(axis, dtype or x.dtype)
 
     # views
 

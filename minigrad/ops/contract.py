@@ -40,17 +40,20 @@ def _infer_matmul(x: Any, y: Any) -> Any:
 
 
 def _turned(x: Tensor) -> Tensor:
-    """Each matrix transposed.  Not noted as a view: nobody writes into what a gradient rule makes for itself."""
+    """Each matrix transposed."""
     ndim = len(x.data.shape)
-    turned: Tensor = emit(P.permute_dims, x, axes=(*range(ndim - 2), ndim - 1, ndim - 2))
+    turned: Tensor = emit1(P.permute_dims, x, {"axes": (*range(ndim - 2), ndim - 1, ndim - 2)})
     return turned
 
 
 def _of_right(g: Any, x: Any, node: Any) -> Any:
     """xᵀ g, summed over the stack where all of it met the same matrix: as one product of long matrices."""
-    if len(node.inputs[1].shape) == 2 < x.ndim:
+    y = node.inputs[1]
+    if len(y.shape) == 2 < x.ndim:
         count = math.prod(x.shape[:-1])
         x, g = reshape(x, (count, x.shape[-1])), reshape(g, (count, g.shape[-1]))
+    if getattr(y, "op", None) is P.permute_dims:  # y is turned itself (x @ w.T), so the gradient of w comes out in order
+        return _turned(matmul(_turned(g), x))
     return matmul(_turned(x), g)
 
 
