@@ -72,7 +72,12 @@ everywhere("nextafter", np.nextafter, 2, smooth=False)
 everywhere("copy", np.copy, 1)
 composed("pow", lambda m, x, y: m.pow(x, y), values(2, 3, low=0.1), values(3), like=np.power)
 for _exponent in (2, 0.5, -1, 3, 0, 1, -2.0):
-    composed("pow", lambda m, x, e=_exponent: m.pow(x, e), values(2, 3, low=0.1), like=lambda x, e=_exponent: np.power(x, float(e)))
+    composed(
+        "pow",
+        lambda m, x, e=_exponent: m.pow(x, e),
+        values(2, 3, low=0.1),
+        like=lambda x, e=_exponent: np.power(x, float(e)),
+    )
 composed("pow", lambda m, x: m.pow(x, 2), integers(3), like=lambda x: x**2)
 composed("pow", lambda m, x: m.pow(x, 0.5), np.array([0.0, np.inf, np.nan]), like=lambda x: x**0.5, smooth=False)
 for _name in ("logical_and", "greater"):
@@ -83,7 +88,9 @@ for _name in ("ceil", "trunc", "sign", "square", "isfinite", "isnan"):
 composed("clip", lambda m, x: m.clip(x, -1.0, 1.0), values(2, 5))
 composed("clip", lambda m, x: m.clip(x, -0.5), values(5), like=lambda x: np.clip(x, -0.5, None))
 composed("clip", lambda m, x: m.clip(x, max=0.5), values(5), like=lambda x: np.clip(x, None, 0.5))
-composed("clip", lambda m, x, a, b: m.clip(x, a, b), values(2, 3), values(3, low=-2, high=-1), values(2, 1, low=1, high=2))
+composed(
+    "clip", lambda m, x, a, b: m.clip(x, a, b), values(2, 3), values(3, low=-2, high=-1), values(2, 1, low=1, high=2)
+)
 composed("clip", lambda m, x: m.clip(x), values(3), like=np.copy)
 composed("clip", lambda m, x: m.clip(x, 0, 1), SPECIAL, smooth=False)
 composed("clip", lambda m, x: m.clip(x, -1, 3), integers(5), smooth=False)
@@ -102,7 +109,10 @@ composed("mean", lambda m, x: m.mean(x, axis=0), values(0, 2), like=lambda x: np
 composed("mean", lambda m, x: m.mean(x), SPECIAL, smooth=False)
 for _correction in (1, 0.5, 3):
     composed(
-        "var", lambda m, x, c=_correction: m.var(x, correction=c), values(4), like=lambda x, c=_correction: np.var(x, ddof=c)
+        "var",
+        lambda m, x, c=_correction: m.var(x, correction=c),
+        values(4),
+        like=lambda x, c=_correction: np.var(x, ddof=c),
     )
 composed("std", lambda m, x: m.std(x, axis=0, correction=1), values(3, 2), like=lambda x: np.std(x, axis=0, ddof=1))
 for _name in ("all", "any", "count_nonzero"):
@@ -151,7 +161,9 @@ composed("split", lambda m, x: tuple(m.split(x, [1, 3], axis=1)), values(2, 4))
 composed("pad", lambda m, x: m.pad(x, 1), values(2, 3))
 composed("pad", lambda m, x: m.pad(x, ((1, 0), (0, 2)), value=3.0), values(2, 3),
          like=lambda x: np.pad(x, ((1, 0), (0, 2)), constant_values=3.0))  # fmt: skip
-composed("pad", lambda m, x: m.pad(x, (0, 2), value=1), integers(3), like=lambda x: np.pad(x, (0, 2), constant_values=1))
+composed(
+    "pad", lambda m, x: m.pad(x, (0, 2), value=1), integers(3), like=lambda x: np.pad(x, (0, 2), constant_values=1)
+)
 for _shift, _axis in ((1, None), (-2, 0), (7, 1), ((1, 2), (0, 1)), (0, 0)):
     composed("roll", lambda m, x, s=_shift, a=_axis: m.roll(x, s, axis=a), values(3, 4))
 for _counts in (2, (2,), (2, 1, 3), (0, 1)):
@@ -170,7 +182,12 @@ composed("topk", lambda m, x: m.topk(x, 1, axis=0, largest=False), values(3, 2),
 composed("searchsorted", lambda m, x, v: m.searchsorted(x, v), np.array([1.0, 2.0, 2.0, 5.0]), values(2, 3) * 3)
 composed("searchsorted", lambda m, x, v: m.searchsorted(x, v, side="right"), np.array([1, 2, 2, 5]), integers(6))
 composed("unique_values", lambda m, x: m.unique_values(x), integers(9), like=np.unique)
-composed("unique_counts", lambda m, x: tuple(m.unique_counts(x)), integers(9), like=lambda x: np.unique(x, return_counts=True))
+composed(
+    "unique_counts",
+    lambda m, x: tuple(m.unique_counts(x)),
+    integers(9),
+    like=lambda x: np.unique(x, return_counts=True),
+)
 composed("unique_inverse", lambda m, x: m.unique_inverse(x)[1], integers(3, 3),
          like=lambda x: np.unique(x, return_inverse=True)[1].reshape(x.shape))  # fmt: skip
 composed("unique_all", lambda m, x: tuple(m.unique_all(x)), integers(9),

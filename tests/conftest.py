@@ -22,6 +22,8 @@ hypothesis.settings.load_profile("minigrad")
 
 def pytest_collection_modifyitems(items):
     marked = [item for item in items if item.get_closest_marker("gpu")]
-    if marked and "cuda" not in mg.available_devices():
+    try:
+        mg.as_device("cuda") if marked else None
+    except mg.DeviceError as error:
         for item in marked:
-            item.add_marker(pytest.mark.skip(reason="needs a CUDA device"))
+            item.add_marker(pytest.mark.skip(reason=str(error).splitlines()[0]))

@@ -6,7 +6,8 @@ Nothing here calls minigrad, except that the steps of a `put` are named by minig
 from __future__ import annotations
 
 import math
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 

@@ -46,7 +46,9 @@ def leaf(*values):
 # Shapes ---------------------------------------------------------------------------------------------------------------
 
 
-@fault(ShapeError, "add: shapes (2, 3) and (2, 4) do not broadcast: 3 against 4 in dimension 1", "Way out", also=ValueError)
+@fault(
+    ShapeError, "add: shapes (2, 3) and (2, 4) do not broadcast: 3 against 4 in dimension 1", "Way out", also=ValueError
+)
 def broadcasting():
     mg.ones((2, 3)) + mg.ones((2, 4))
 
@@ -129,7 +131,11 @@ def assigning_what_does_not_fit_with_a_history():
     x[:] = mg.ones(3)
 
 
-@fault(ShapeError, "in-place add: the result has shape (2, 3), which does not fit into a tensor of shape (3,)", "mg.add(x, y)")
+@fault(
+    ShapeError,
+    "in-place add: the result has shape (2, 3), which does not fit into a tensor of shape (3,)",
+    "mg.add(x, y)",
+)
 def growing_in_place():
     x = mg.ones(3)
     x += mg.ones((2, 3))
@@ -284,7 +290,9 @@ def unknown_dtype_of_numpy():
     mg.asarray(np.ones(2, complex))
 
 
-@fault(DtypeError, "in-place divide: the result is float32, which does not fit into a tensor of int64", "mg.divide(x, y)")
+@fault(
+    DtypeError, "in-place divide: the result is float32, which does not fit into a tensor of int64", "mg.divide(x, y)"
+)
 def integers_divided_in_place():
     x = mg.arange(3)
     x /= 2
@@ -296,7 +304,13 @@ def widening_in_place():
     x += mg.ones(2, dtype="float64")
 
 
-@fault(DeviceError, "add: its inputs are on different devices, cpu and cpu:1", 'x.to("cpu:1")', "x (2,) float32 on cpu", also=RuntimeError)
+@fault(
+    DeviceError,
+    "add: its inputs are on different devices, cpu and cpu:1",
+    'x.to("cpu:1")',
+    "x (2,) float32 on cpu",
+    also=RuntimeError,
+)
 def mixed_devices():
     mg.ones(2) + mg.ones(2, device="cpu:1")
 
@@ -336,7 +350,12 @@ def ambiguous_truth():
     bool(mg.ones(2) > 0)
 
 
-@fault(ConversionError, "item() needs a tensor of one element, and this one has 2, shape (2,)", "x[i].item()", also=TypeError)
+@fault(
+    ConversionError,
+    "item() needs a tensor of one element, and this one has 2, shape (2,)",
+    "x[i].item()",
+    also=TypeError,
+)
 def item_of_many():
     mg.ones(2).item()
 
@@ -566,7 +585,9 @@ def test_every_class_is_in_the_catalogue_and_public():
     for cls in classes:
         assert getattr(mg, cls.__name__) is cls
         assert cls is MinigradError or ">>> " in cls.__doc__, f"{cls.__name__} has no example"
-        builtins = [b for b in cls.__mro__ if b.__module__ == "builtins" and issubclass(b, Exception) and b is not Exception]
+        builtins = [
+            b for b in cls.__mro__ if b.__module__ == "builtins" and issubclass(b, Exception) and b is not Exception
+        ]
         assert cls is MinigradError or builtins, f"{cls.__name__} is no built-in kind of error"
 
 

@@ -186,7 +186,9 @@ def check(seed):
         assert has_detach(steps) or side.stale, f"program {seed} was refused for no reason: {error}\n{steps}"
         return "refused"
     for number, (ours, theirs) in enumerate(zip(values, expected_values)):
-        np.testing.assert_allclose(ours.numpy_copy(), theirs, rtol=1e-9, err_msg=f"program {seed}, value {number}: {steps}")
+        np.testing.assert_allclose(
+            ours.numpy_copy(), theirs, rtol=1e-9, err_msg=f"program {seed}, value {number}: {steps}"
+        )
     if not has_detach(steps):  # behind a detach, NumPy's differences are not the gradient
         check_gradient(seed, steps, x, leaf.grad.numpy_copy())
     return "compared"

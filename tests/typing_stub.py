@@ -45,7 +45,6 @@ class StandIn:
 ATTRIBUTES = {
     "data": "Any", "device": "Any", "node": "Any", "tracked": "int", "alias": "Alias | None", "_grad": "Tensor | None",
 }  # fmt: skip
-OVERRIDES = {"__eq__", "__ne__", "__hash__"}  # not what object says of them
 
 
 def stub() -> str:
@@ -70,7 +69,7 @@ def _member(name: str, member: Any) -> list[str]:
             lines += [f"@{name}.setter", f"def {name}(self, value: Any) -> None: ..."]
         return lines
     if isinstance(member, FunctionType) and name not in ("__init_subclass__", "__init__"):
-        return [_function(name, member, owner="self") + ("  # type: ignore[override]" if name in OVERRIDES else "")]
+        return [_function(name, member, owner="self") ]
     return []
 
 

@@ -7,7 +7,8 @@ of 1,000 takes as many operations as a batch of one.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ..core.emit import Interpreter, emit
 from ..core.errors import ConversionError, ShapeError, TraceError
@@ -34,7 +35,7 @@ class Batched(StandIn):
         self.dtype = value.dtype
 
     @property
-    def no_value(self) -> str:  # type: ignore[override]
+    def no_value(self) -> str:
         return f"inside vmap, which stands for {self.owner.size} values at once"
 
     def detached(self) -> Batched:

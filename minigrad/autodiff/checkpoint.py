@@ -6,8 +6,9 @@ the same random numbers, because a random node holds the key and the block that 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Any, Callable, Sequence
+from typing import Any
 
 from ..core.clock import written_since
 from ..core.emit import Eager

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import update_wrapper
-from typing import Any, Callable
+from typing import Any
 
 from ..core.emit import common_device, emit
 from ..core.errors import GradError
@@ -68,7 +69,8 @@ class _Application:
     def __init__(self, forward: Any, backward: Any, device: Any) -> None:
         self.forward, self.backward, self.device = forward, backward, device
         self.kept = NOT_RUN
-        self.cotangent = self.found = None
+        self.cotangent: Any = None
+        self.found: Any = None
 
     def compute(self, *values: Any) -> Any:
         """The raw result, from raw arguments: the kernel of `call`."""
@@ -83,7 +85,7 @@ class _Application:
             kept = self.forward(*inputs)[1] if again else self.kept
             found = self.backward(kept, tuple(g) if isinstance(g, list) else g)
             self.cotangent, self.found = g, found if isinstance(found, tuple) else (found,)
-        return self.found  # type: ignore[return-value]
+        return self.found  # type: ignore[no-any-return]
 
 
 def _call(inputs: list[Tensor], forward: Any, backward: Any) -> Any:

@@ -8,7 +8,8 @@ rule is linear in the gradient that it is given.
 
 from __future__ import annotations
 
-from typing import Any, Callable, NamedTuple, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from ..core.emit import Interpreter, emit
 from ..core.errors import ConversionError

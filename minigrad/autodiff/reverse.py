@@ -7,7 +7,8 @@ node, everything that used its value has been passed, so its gradient is complet
 from __future__ import annotations
 
 import weakref
-from typing import Any, Callable, Generator, Iterable, NamedTuple, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from typing import Any, NamedTuple
 
 from ..core.clock import LastWrite, written_since
 from ..core.emit import emit1
@@ -30,7 +31,7 @@ class Contribution(NamedTuple):
     """
 
     node: Node
-    index: int
+    index: int  # type: ignore[assignment]  # of the input; a tuple has a method of that name
     cotangent: Tensor
     value: Tensor
     so_far: Tensor | None
@@ -38,7 +39,7 @@ class Contribution(NamedTuple):
 
 _contribution = tuple.__new__  # half the price of calling the class
 Walk = Generator[Contribution, "Tensor | None", dict[Node, Tensor]]
-HOOKS: weakref.WeakKeyDictionary[Node, list[Callable[[Tensor], Tensor | None]]] = weakref.WeakKeyDictionary()
+HOOKS: Any = weakref.WeakKeyDictionary()  # node -> list of functions of its gradient
 
 
 def walk(
@@ -116,7 +117,7 @@ def walk(
                 value = function(g, tensor)
             if value is None:
                 continue
-            if len(rules) > 1 and (value is g or value.alias is not None and _owner(value) is _owner(g)):
+            if len(rules) > 1 and (value is g or (value.alias is not None and _owner(value) is _owner(g))):
                 lent.add(id(_owner(g)))
             data = value.data
             if data.shape != source.shape:
@@ -146,7 +147,7 @@ def read(node: Node, slot: int, recording: bool, index: int = 0) -> Any:
     source = node if slot == OUT else node.inputs[slot]
     if source.__class__ in NUMBERS:
         return source
-    tensor = wrap(node.saved[slot], node.device)  # type: ignore[index]
+    tensor = wrap(node.saved[slot], node.device)
     if recording:
         tensor.node = source
         tensor.tracked = 1 if source.plan.rules or source.__class__ is Leaf else 0

@@ -6,13 +6,12 @@ They take functions of tensors, nested containers of tensors and modules, leave 
 from __future__ import annotations
 
 import math
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
-from ..core.emit import emit1
 from ..core.errors import GradError
 from ..core.mode import current_mode, switch
 from ..core.node import Leaf, Node, topological_order
-from ..core.primitive import P
 from ..core.tensor import Tensor, wrap
 from ..core.tree import flatten
 from ..ops.creation import eye, zeros_like
@@ -104,7 +103,7 @@ def _as_input(tensor: Tensor) -> Tensor:
     if tensor.dtype.kind != "f":
         return tensor
     if tensor.tracked:
-        return emit1(P.reshape, tensor, {"shape": tensor.shape})
+        return reshape(tensor, tensor.shape)
     leaf = wrap(tensor.data, tensor.device)
     leaf.requires_grad = True
     return leaf

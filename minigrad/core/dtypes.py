@@ -24,7 +24,7 @@ __all__ = [
     "int8", "int16", "int32", "int64", "isdtype", "promote_types", "result_type", "uint8",
 ]  # fmt: skip
 
-bool = np.dtype("bool")  # noqa: A001 - the array API's name
+bool = np.dtype("bool")
 int8, int16, int32, int64 = (np.dtype(f"int{bits}") for bits in (8, 16, 32, 64))
 uint8 = np.dtype("uint8")
 float16, float32, float64 = (np.dtype(f"float{bits}") for bits in (16, 32, 64))

@@ -8,7 +8,8 @@ it for later, carry a batch dimension through, or carry a derivative along.  Tha
 from __future__ import annotations
 
 import sys
-from typing import Any, Callable, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from .clock import tick
 from .dtypes import float32
@@ -127,7 +128,7 @@ def emit1(op: Primitive, x: Any, attrs: dict[str, Any] = NO_ATTRS) -> Any:
     if mode.interpreter is not None or x.__class__ is not Tensor:
         return emit(op, x, **attrs)
     a, device = x.data, x.device
-    if op.casting and a.dtype is not float32 or a.size >= LARGE and op.kind == "elementwise":
+    if (op.casting and a.dtype is not float32) or (a.size >= LARGE and op.kind == "elementwise"):
         return emit(op, x, **attrs)
     view = op.kind == "view"
     if view and x.alias is None:
@@ -255,7 +256,7 @@ def record_any(
 ) -> Node:
     """`record` for any number of inputs: bit i of `mask` says that gradients flow to input i."""
     plan = op.plan(mask if data.__class__ is Results or data.dtype.kind == "f" else 0, len(inputs))  # no gradient flows through integers
-    saved = plan.keep and tuple([v if k else None for v, k in zip((*values, data), plan.keep)])
+    saved = None if plan.keep is None else tuple([v if k else None for v, k in zip((*values, data), plan.keep)])
     nodes = tuple([x.node or constant(x) if x.__class__ is Tensor else x for x in inputs])
     return record(op, nodes, attrs, plan, saved, data, mode, device)
 

@@ -9,11 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = [
-    "MinigradError", "ShapeError", "DtypeError", "DeviceError", "IndexingError", "AxisError", "GradError",
-    "MutationError", "TraceError", "NanError", "ConversionError", "MatrixError", "CheckError",
-]  # fmt: skip
-
 from .source import caller, show
 
 __all__ = [

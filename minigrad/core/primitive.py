@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import dtypes
 from .errors import DtypeError
@@ -21,7 +22,7 @@ SPECIAL = {"out": OUT, "node": NODE, "index": INDEX}
 class Rule(NamedTuple):
     """The gradient rule of one input: `function(g, *reads)`.  `only` is the slot read, where it is a single value."""
 
-    index: int
+    index: int  # type: ignore[assignment]  # of the input; a tuple has a method of that name
     function: Callable[..., Any]
     reads: tuple[int, ...]
     only: int | None

@@ -6,7 +6,8 @@ class as it is declared (`@method`).  `tensor.pyi` lists them all for readers an
 
 from __future__ import annotations
 
-from typing import Any, Callable, TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 

@@ -39,7 +39,7 @@ def alias_of(tensor: Tensor) -> Alias:
 
 def link(out: Tensor, source: Tensor, step: Step | None) -> Tensor:
     """Note that `out` looks at the memory of `source` through one more step (None: detached)."""
-    seen = source.alias
+    seen = alias_of(source) if source.alias is None else source.alias
     if step is not None and step[0].name == "reshape" and getattr(out.data, "base", None) is not source.data and _copied(out, source):
         return out  # NumPy had to copy: the elements are not evenly spaced
     views = seen.views

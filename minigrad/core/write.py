@@ -190,7 +190,7 @@ def _adopt(base: Tensor, value: Tensor) -> None:
     """Let the base be `value` from now on, and derive its live views from it again, data and history."""
 
     base.data, base.node, base.tracked = value.data, value.node, value.tracked
-    for reference in list(base.alias.views):  # deriving a view again makes views on the way
+    for reference in list(alias_of(base).views):  # deriving a view again makes views on the way
         view = reference()
         if view is None:
             continue

@@ -57,7 +57,8 @@ class CudaDevice(Device):
         with self.gpu:
             return self.cupy.asarray(data)
 
-    from_numpy = asarray
+    def from_numpy(self, array: Any) -> Any:
+        return self.asarray(array)
 
     def to_numpy(self, data: Any) -> Any:
         with self.gpu:

@@ -29,7 +29,7 @@ def blocks_for(shape: tuple[int, ...], dtype: Any) -> int:
     >>> blocks_for((3, 3), dtypes.float32), blocks_for((3, 3), dtypes.float64)
     (2, 3)
     """
-    return -(-math.prod(shape) * dtype.itemsize // BLOCK_BYTES)
+    return -(-math.prod(shape) * int(dtype.itemsize) // BLOCK_BYTES)
 
 
 class Stream(threading.local):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from functools import wraps
-from typing import Any, Callable
+from typing import Any
 
 import numpy as np
 
@@ -95,7 +96,7 @@ class Device:
 
     def elementwise(self, kernel: Kernel, op: Primitive, values: list[Any], attrs: dict[str, Any]) -> Any:
         """A large elementwise result: in memory that is used again, and by several threads, where that pays."""
-        size = max([value.size for value in values if value.__class__ is self.ndarray])
+        size: int = max([value.size for value in values if hasattr(value, "size")])
         shared = size * op.cost >= WORTH_SHARING
         if not shared and size < WORTH_KEEPING:
             return kernel(*values, **attrs)

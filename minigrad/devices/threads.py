@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections import deque
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
-from typing import Any, Callable
+from typing import Any
 
 from ..core.errors import ConversionError
 

@@ -93,9 +93,17 @@ def matmul(x: Any, y: Any) -> Tensor:
     return out  # type: ignore[no-any-return]
 
 
-Tensor.__matmul__ = matmul  # type: ignore[attr-defined]
-Tensor.__rmatmul__ = lambda self, other: matmul(other, self)  # type: ignore[attr-defined]
-Tensor.__imatmul__ = lambda self, other: update(self, P.matmul, other)  # type: ignore[attr-defined]
+def _reflected_matmul(self: Tensor, other: Any) -> Tensor:
+    return matmul(other, self)
+
+
+def _in_place_matmul(self: Tensor, other: Any) -> Tensor:
+    return update(self, P.matmul, other)
+
+
+Tensor.__matmul__ = matmul
+Tensor.__rmatmul__ = _reflected_matmul
+Tensor.__imatmul__ = _in_place_matmul
 
 
 # Composed from it ---------------------------------------------------------------------------------------------------

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Any, Callable, Sequence, TypeVar
+from typing import Any, TypeVar
 
 from ..core.emit import binary, emit, emit1
 from ..core.errors import AxisError, ShapeError
@@ -45,6 +46,7 @@ def elementwise(
                 expr=expr, cost=cost, formula=formula, local=local or {},
             )
         )  # fmt: skip
+        apply: Callable[..., Any]
         if len(inputs) == 2:
             apply = binary(op)
         elif len(inputs) == 1:

@@ -95,7 +95,7 @@ def power(x: Any, y: Any) -> Tensor:
 
 
 @method
-def pow(x: Any, y: Any) -> Tensor:  # noqa: A001 - the array API's name
+def pow(x: Any, y: Any) -> Tensor:
     """x to the power of y; the powers that everybody uses take a shorter way.
 
     >>> mg.pow(mg.asarray([2.0, 3.0]), 2).tolist()
@@ -134,7 +134,7 @@ def remainder(x: Any, y: Any) -> Tensor:
 @method
 @elementwise(expr="abs(x)", accepts="iuf", formula=r"|x|", local={"x": r"\operatorname{sign} x"},
              x=lambda g, x: g * sign(x))  # fmt: skip
-def abs(x: Any) -> Tensor:  # noqa: A001 - the array API's name
+def abs(x: Any) -> Tensor:
     """The absolute value.
 
     >>> mg.abs(mg.asarray([1.0, -2.0])).tolist()
@@ -290,7 +290,7 @@ def floor(x: Any) -> Tensor:
 
 @method
 @elementwise(expr="rint(x)", accepts="iuf", formula=r"\operatorname{round} x")
-def round(x: Any) -> Tensor:  # noqa: A001 - the array API's name
+def round(x: Any) -> Tensor:
     """The nearest integer, halves to the even one.  No gradient flows through it.
 
     >>> mg.round(mg.asarray([0.5, 1.5])).tolist()
@@ -519,8 +519,8 @@ for _name, _function, _op in (
     setattr(Tensor, f"__{_name}__", _function)
     setattr(Tensor, f"__r{_name}__", _reflected(_function))
     setattr(Tensor, f"__i{_name}__", _in_place(_op))
-for _name, _function in (
+for _name, _operator in (
     ("neg", negative), ("abs", abs), ("invert", bitwise_invert), ("lt", less), ("le", less_equal),
     ("gt", greater), ("ge", greater_equal), ("eq", _or_unequal(equal)), ("ne", _or_unequal(not_equal)),
 ):  # fmt: skip
-    setattr(Tensor, f"__{_name}__", _function)
+    setattr(Tensor, f"__{_name}__", _operator)

@@ -152,7 +152,7 @@ def _total_dtype(x: Tensor, dtype: Any) -> Any:
 
 
 @method
-def sum(x: Tensor, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:  # noqa: A001
+def sum(x: Tensor, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
     """The sum over `axis` (over everything if None).  Integers are summed in int64.
 
     >>> mg.sum(mg.asarray([[1.0, 2.0], [3.0, 4.0]]), axis=0).tolist()
@@ -178,7 +178,7 @@ def prod(x: Tensor, axis: Axis = None, dtype: Any = None, keepdims: bool = False
 
 
 @method
-def max(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:  # noqa: A001
+def max(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The largest element along `axis` (of everything if None).
 
     >>> mg.max(mg.asarray([[1.0, 5.0], [7.0, 2.0]]), axis=1).tolist()
@@ -189,7 +189,7 @@ def max(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:  # noqa
 
 
 @method
-def min(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:  # noqa: A001
+def min(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The smallest element along `axis` (of everything if None).
 
     >>> mg.min(mg.asarray([3.0, 1.0, 2.0])).item()
@@ -275,7 +275,7 @@ def _position(op: Primitive, x: Any, axis: int | None, keepdims: bool) -> Tensor
 
 
 @method
-def all(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:  # noqa: A001
+def all(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """Whether every element along `axis` is true (not zero).
 
     >>> mg.all(mg.asarray([True, False])).item()
@@ -285,7 +285,7 @@ def all(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:  # noqa
 
 
 @method
-def any(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:  # noqa: A001
+def any(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """Whether any element along `axis` is true (not zero).
 
     >>> mg.any(mg.asarray([True, False])).item()
@@ -341,7 +341,7 @@ def _running(op: Primitive, x: Any, axis: int | None, dtype: Any, include_initia
 
 
 @method
-def clip(x: Tensor, min: Any = None, max: Any = None) -> Tensor:  # noqa: A002
+def clip(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
     """The values kept between `min` and `max`; either may be missing.
 
     >>> mg.clip(mg.asarray([-1.0, 0.5, 3.0]), 0.0, 1.0).tolist()

@@ -7,7 +7,8 @@ There are four: `reshape`, `permute_dims`, `broadcast_to` and `slice`.  Everythi
 from __future__ import annotations
 
 import math
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -286,5 +287,5 @@ def _transposed(x: Tensor) -> Tensor:
     return emit1(P.permute_dims, x, {"axes": (1, 0)})
 
 
-Tensor.T = property(_transposed, doc="The matrix transposed.")  # type: ignore[attr-defined]
-Tensor.mT = property(matrix_transpose, doc="Each matrix of a stack, transposed.")  # type: ignore[attr-defined]
+Tensor.T = property(_transposed, doc="The matrix transposed.")  # type: ignore[assignment]
+Tensor.mT = property(matrix_transpose, doc="Each matrix of a stack, transposed.")  # type: ignore[assignment]

@@ -422,7 +422,11 @@ def test_gradients_of_any_order_are_freed_without_the_collector(no_collector, or
 
     run()
     before = live_nodes(), sum(isinstance(o, Tensor) for o in gc.get_objects())
-    expected = {1: np.sin(0.3) + 0.3 * np.cos(0.3), 2: 2 * np.cos(0.3) - 0.3 * np.sin(0.3), 3: -3 * np.sin(0.3) - 0.3 * np.cos(0.3)}
+    expected = {
+        1: np.sin(0.3) + 0.3 * np.cos(0.3),
+        2: 2 * np.cos(0.3) - 0.3 * np.sin(0.3),
+        3: -3 * np.sin(0.3) - 0.3 * np.cos(0.3),
+    }
     np.testing.assert_allclose(run(), expected[order], rtol=1e-12)
     assert (live_nodes(), sum(isinstance(o, Tensor) for o in gc.get_objects())) == before
 

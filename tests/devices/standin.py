@@ -1,4 +1,4 @@
-"""A stand-in for CuPy where there is no GPU: NumPy behind a class that is as strict as CuPy's, and differs where it does.
+"""A stand-in for CuPy where there is no GPU: NumPy behind a class that is as strict as CuPy's, and differs as it does.
 
 * Its arrays are no NumPy arrays and do not mix with them; each is on one device, and only the current device computes.
 * It has only what CuPy has (a test compares the names and signatures with the real one, where that is installed).
@@ -112,7 +112,9 @@ class ndarray:
     def view(self, dtype: Any = None) -> ndarray:
         return made(self._host.view(dtype), self)
 
-    def astype(self, dtype: Any, order: str = "K", casting: Any = None, subok: Any = None, copy: bool = True) -> ndarray:
+    def astype(
+        self, dtype: Any, order: str = "K", casting: Any = None, subok: Any = None, copy: bool = True
+    ) -> ndarray:
         if not copy and self.dtype == np.dtype(dtype):
             return self
         return made(host(self).astype(dtype, order=order))
@@ -273,7 +275,9 @@ OPERATORS = {
     "mod": "remainder", "pow": "power", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
     "lshift": "left_shift", "rshift": "right_shift",
 }  # fmt: skip
-COMPARISONS = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal"}
+COMPARISONS = {
+    "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal",
+}  # fmt: skip
 
 
 def _add_operators() -> None:
@@ -298,7 +302,7 @@ def _add_operators() -> None:
 
 _add_operators()
 
-# Functions with CuPy's signatures -----------------------------------------------------------------------------------
+# Functions with CuPy's signatures -------------------------------------------------------------------------------------
 
 
 def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: Any = None, blocking: bool = False) -> ndarray:
@@ -409,7 +413,9 @@ def _linalg(function: Any) -> Any:
 
 
 @contextlib.contextmanager
-def errstate(*, divide: Any = None, over: Any = None, under: Any = None, invalid: Any = None, linalg: Any = None) -> Any:
+def errstate(
+    *, divide: Any = None, over: Any = None, under: Any = None, invalid: Any = None, linalg: Any = None
+) -> Any:
     LINALG.append(linalg or LINALG[-1])
     try:
         yield

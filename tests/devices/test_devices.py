@@ -12,7 +12,7 @@ import pytest
 import minigrad as mg
 from minigrad.core.errors import DeviceError, DtypeError, GradError
 from minigrad.core.primitive import P
-from minigrad.devices import Device, registry
+from minigrad.devices import Device
 
 # Names ----------------------------------------------------------------------------------------------------------------
 
@@ -79,14 +79,14 @@ def test_the_devices_that_are_there(no_cupy):
     assert "cpu" in names and "cpu:4" in names and "cuda" not in names
 
 
-# The current device -----------------------------------------------------------------------------------------------------
+# The current device ---------------------------------------------------------------------------------------------------
 
 
 def test_the_current_device_is_where_tensors_are_made():
     with mg.device("cpu:1"):
         made = [
-            mg.asarray([1.0]), mg.asarray(np.ones(2)), mg.asarray(2), mg.zeros(2), mg.ones(2), mg.full(2, 1.0), mg.eye(2),
-            mg.arange(3), mg.linspace(0, 1, 3), mg.random.uniform((2,)), mg.empty(2), mg.tril(mg.ones((2, 2))),
+            mg.asarray([1.0]), mg.asarray(np.ones(2)), mg.asarray(2), mg.zeros(2), mg.ones(2), mg.full(2, 1.0),
+            mg.eye(2), mg.arange(3), mg.linspace(0, 1, 3), mg.random.uniform((2,)), mg.empty(2), mg.tril(mg.ones((2, 2))),
         ]  # fmt: skip
         assert {t.device.name for t in made} == {"cpu:1"}
         with mg.device("cpu"):
@@ -124,7 +124,7 @@ def test_another_thread_has_its_own_current_device():
     assert found == ["cpu"]
 
 
-# Transfers --------------------------------------------------------------------------------------------------------------
+# Transfers ------------------------------------------------------------------------------------------------------------
 
 
 def test_a_transfer_copies_also_between_cpu_devices():
@@ -225,7 +225,7 @@ def test_asarray_moves_to_the_device_asked_for():
     assert moved.device == "cpu:1" and moved.dtype == "float64"
 
 
-# Mixed devices ----------------------------------------------------------------------------------------------------------
+# Mixed devices --------------------------------------------------------------------------------------------------------
 
 
 def mixed():
@@ -328,8 +328,8 @@ def test_a_hook_that_moves_a_gradient_is_found_out():
     w = mg.asarray([1.0, 2.0], requires_grad=True)
     h = w * 2
     h.register_hook(lambda g: g.to("cpu:1"))
-    with pytest.raises(DeviceError, match=r"a tensor on cpu, made at .*test_devices.py.*requires_grad=True\), has come out on "
-                                          r"cpu:1\n.*a hook or a gradient rule of yours"):  # fmt: skip
+    message = r"a tensor on cpu, made at .*test_devices.py.*, has come out on cpu:1\n.*a hook or a gradient rule"
+    with pytest.raises(DeviceError, match=message):
         (h * h).sum().backward()
     assert w.grad is None
 
@@ -338,6 +338,5 @@ def test_accumulating_over_devices_is_an_error():
     w = mg.asarray([1.0, 2.0], requires_grad=True)
     (w * w).sum().backward()
     w._grad = w.grad.to("cpu:1")  # as if somebody had moved it
-    with pytest.raises(DeviceError, match=r"add: its inputs are on different devices[\s\S]*\(w \* w\).sum\(\).backward\(\)"):
+    with pytest.raises(DeviceError, match=r"add: its inputs are on different devices[\s\S]*Line: .*\.backward\(\)"):
         (w * w).sum().backward()
-    assert registry.DEVICES["cpu"] is mg.as_device("cpu")

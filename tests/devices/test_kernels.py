@@ -72,7 +72,7 @@ def test_the_table_draws_itself_in_a_notebook(devices):
     assert isinstance(tables.kernels(), tables.KernelTable)
 
 
-# Kernels of users -------------------------------------------------------------------------------------------------------
+# Kernels of users -----------------------------------------------------------------------------------------------------
 
 
 def seven(x):
@@ -169,9 +169,8 @@ def test_when_a_device_has_no_memory_left(devices):
     def greedy(x):
         raise MemoryError("out of 16 GB")
 
-    with register_kernel("tanh", "cpu:1", greedy), pytest.raises(
-        DeviceError, match=r"tanh: no memory is left on cpu:1 for the result: out of 16 GB\n  Actual: x \(2,\) float32 on"
-    ):
+    message = r"tanh: no memory is left on cpu:1 for the result: out of 16 GB\n  Actual: x \(2,\) float32 on"
+    with register_kernel("tanh", "cpu:1", greedy), pytest.raises(DeviceError, match=message):
         mg.tanh(mg.ones(2, device="cpu:1"))
 
 
@@ -188,7 +187,7 @@ def test_what_a_kernel_returns_becomes_an_array(devices):
         assert type(mg.ones(3).sum().data) is np.ndarray
 
 
-# Devices of users -------------------------------------------------------------------------------------------------------
+# Devices of users -----------------------------------------------------------------------------------------------------
 
 
 class CostModel(Device):

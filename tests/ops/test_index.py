@@ -44,7 +44,11 @@ def mixed_indices(draw, shape):
             continue
         if kind in ("array", "list") and size and 0 not in common:
             part = tuple(draw(st.sampled_from([s, 1])) for s in common[draw(st.integers(0, len(common))) :])
-            array = draw(hnp.arrays(draw(st.sampled_from([np.int64, np.int32, np.int8])), part, elements=st.integers(-size, size - 1)))
+            array = draw(
+                hnp.arrays(
+                    draw(st.sampled_from([np.int64, np.int32, np.int8])), part, elements=st.integers(-size, size - 1)
+                )
+            )
             items.append(array.tolist() if kind == "list" and array.ndim else array)
         else:
             items.append(draw(basic_items(size)))
@@ -242,17 +246,25 @@ def test_iterating_gives_views_of_the_rows():
 # Composed -------------------------------------------------------------------------------------------------------------
 
 
-@given(hnp.arrays(np.float64, st.tuples(st.integers(0, 3), st.integers(1, 5)), elements=st.integers(-3, 3)), st.booleans())
+@given(
+    hnp.arrays(np.float64, st.tuples(st.integers(0, 3), st.integers(1, 5)), elements=st.integers(-3, 3)), st.booleans()
+)
 def test_sorting_is_stable_in_both_directions(x, descending):
     order = mg.argsort(mg.asarray(x), axis=1, descending=descending).numpy()
     for row, places in zip(x, order):
-        expected = sorted(range(len(row)), key=lambda i: -row[i] if descending else row[i])  # noqa: B023
+        expected = sorted(range(len(row)), key=lambda i: -row[i] if descending else row[i])
         assert places.tolist() == expected
     ordered = mg.sort(mg.asarray(x), axis=1, descending=descending).numpy()
     np.testing.assert_array_equal(ordered, np.take_along_axis(x, order, axis=1))
 
 
-@given(st.lists(hnp.arrays(np.float64, st.tuples(st.just(2), st.integers(0, 3)), elements=st.integers(-9, 9)), min_size=1, max_size=4))
+@given(
+    st.lists(
+        hnp.arrays(np.float64, st.tuples(st.just(2), st.integers(0, 3)), elements=st.integers(-9, 9)),
+        min_size=1,
+        max_size=4,
+    )
+)
 def test_splitting_undoes_joining(parts):
     whole = mg.concat([mg.asarray(p) for p in parts], axis=1)
     np.testing.assert_array_equal(whole.numpy(), np.concatenate(parts, axis=1))
