@@ -72,6 +72,7 @@ def move_tensor(tensor: Tensor, target: Any) -> None:
             if tensor.dtype.kind != "f":
                 return
             raise DtypeError(f"to: parameters stay floats, {moved.dtype} is none", expect="a device, or a float dtype")
-        tensor.grad = None if tensor.grad is None else like(tensor.grad, moved)
+        gradient = None if tensor.grad is None else like(tensor.grad, moved)
     tensor.data, tensor.device, tensor.alias = moved.data, moved.device, None
     tensor.node = Leaf(tensor) if tensor.tracked else None
+    tensor.grad = gradient
