@@ -342,12 +342,9 @@ def explained(op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any], error
             f"{op.name} has no kernel on the device {device}",
             hint=f'mg.devices.register_kernel("{op.name}", "{device}", function)',
         )
-    if isinstance(error, MemoryError):
-        return DeviceError(
-            f"{op.name}: no memory is left on {device} for the result: {error}",
-            actual=described(op, inputs),
-            hint="smaller batches, mg.checkpoint, or `del` of tensors that are not needed any more",
-        )
+    fault = device.fault(error)
+    if fault is not None:
+        return DeviceError(f"{op.name}: {fault[0]}: {error}", actual=described(op, inputs), hint=fault[1])
     try:
         op.infer(*inputs, **attrs)
     except MinigradError as ours:

@@ -17,7 +17,8 @@ from ..core.errors import DeviceError
 from .kernels import Kernel, check_range, kernel_table
 from .registry import Device
 
-INSTALL = 'pip install "minigrad[gpu]"   (or: pip install cupy-cuda13x)'
+INSTALL = 'pip install "minigrad[gpu]" (or: pip install cupy-cuda13x), and an NVIDIA driver'
+TOOLKIT = 'pip install "cupy-cuda13x[ctk]", which brings the libraries of the CUDA toolkit along'
 ADDS_ATOMICALLY = {"int32", "uint32", "uint64", "float16", "float32", "float64"}  # what cupy.add.at is made for
 
 
@@ -85,6 +86,14 @@ class CudaDevice(Device):
     def elementwise(self, kernel: Kernel, op: Any, values: list[Any], attrs: dict[str, Any]) -> Any:
         return kernel(*values, **attrs)  # CuPy has a memory pool of its own, and the GPU threads enough
 
+    def fault(self, error: Exception) -> tuple[str, str] | None:
+        if isinstance(error, ImportError):  # CuPy looks for cuBLAS and its like when they are first used
+            return "CuPy does not find a library of CUDA", TOOLKIT
+        if isinstance(error, self.cupy.cuda.runtime.CUDARuntimeError):
+            way_out = f'mg.as_device("{self}").synchronize() after each line shows whose it is: the GPU works behind'
+            return "CUDA reports an error, of this operation or one before it", way_out
+        return super().fault(error)
+
     def synchronize(self) -> None:
         self.gpu.synchronize()
 
@@ -97,13 +106,13 @@ def _imported_cupy(name: str) -> Any:
         import cupy
     except ModuleNotFoundError as error:
         if error.name != "cupy":
-            raise _no_device(name, f"CuPy does not start: {error}", INSTALL) from error
+            raise _no_device(name, f"CuPy does not start: {error}", TOOLKIT) from error
         if sys.platform == "darwin":
             hint = 'the devices "cpu" and "cpu:1" work everywhere'
             raise _no_device(name, "there is no CUDA on macOS", hint) from error
-        raise _no_device(name, "CuPy is not installed", f"{INSTALL}, and an NVIDIA driver") from error
+        raise _no_device(name, "CuPy is not installed", INSTALL) from error
     except ImportError as error:
-        raise _no_device(name, f"CuPy does not start: {error}", INSTALL) from error
+        raise _no_device(name, f"CuPy does not start: {error}", TOOLKIT) from error
     return cupy
 
 

@@ -107,6 +107,13 @@ class Device:
         elementwise_in_blocks(kernel, values, attrs, out)
         return out
 
+    def fault(self, error: Exception) -> tuple[str, str] | None:
+        """What is wrong, and the way out, where an error is not the operation's fault but the device's; else None."""
+        if isinstance(error, MemoryError):
+            way_out = "smaller batches, mg.checkpoint, or `del` of tensors that are not needed any more"
+            return f"no memory is left on {self} for the result", way_out
+        return None
+
     def synchronize(self) -> None:
         """Wait until all that was started here is done; a CPU is done when a function returns."""
 

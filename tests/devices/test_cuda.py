@@ -247,6 +247,25 @@ def test_too_few_gpus(machine):
     assert "cuda" in mg.available_devices()
 
 
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (ImportError("Failure finding libcublasLt.so.13"),
+         r"CuPy does not find a library of CUDA: Failure finding .*\n.*\n.*pip install \"cupy-cuda13x\[ctk\]\""),
+        (standin.CUDARuntimeError("cudaErrorIllegalAddress: an illegal memory access was encountered"),
+         r"CUDA reports an error, of this operation or one before it: cudaErrorIllegalAddress.*\n.*\n.*synchronize"),
+        (MemoryError("Out of memory allocating 1,024 bytes"), "no memory is left on cuda for the result: Out of"),
+    ],
+)  # fmt: skip
+def test_what_is_the_fault_of_the_device(cuda, error, message):
+    def matmul(x, y):
+        raise error
+
+    x = mg.ones((2, 2), device="cuda")
+    with mg.devices.register_kernel("matmul", "cuda", matmul), pytest.raises(DeviceError, match=f"matmul: {message}"):
+        x @ x
+
+
 # The stand-in ---------------------------------------------------------------------------------------------------------
 
 
