@@ -122,11 +122,15 @@ class Generator:
         >>> mg.random.Generator(7).bits(2).tolist() == np.random.Philox(key=7).random_raw(2).view(np.int64).tolist()
         True
         """
-        sizes, made = _shape(shape), dtypes.as_dtype(dtype)
+        made = dtypes.as_dtype(dtype)
         if made not in SOURCES:
             raise DtypeError(f"bits are int32, int64, float32 or float64, not {made}", hint="bits(...).astype(dtype)")
-        key, block = self.take_blocks(blocks_for(sizes, made))
-        return emit(P.random, shape=sizes, dtype=made, key=key, block=block, device=as_device(device))
+        return self._draw(shape, made, device)
+
+    def _draw(self, shape: Shape, dtype: Any, device: Any) -> Tensor:
+        sizes = _shape(shape)
+        key, block = self.take_blocks(blocks_for(sizes, dtype))
+        return emit(P.random, shape=sizes, dtype=dtype, key=key, block=block, device=as_device(device))
 
     # distributions --------------------------------------------------------------------------------------------------
 
@@ -142,7 +146,7 @@ class Generator:
         ((2, 3), True, True)
         """
         made = _float_dtype("uniform", dtype)
-        out = self.bits(shape, _source(made), device)
+        out = self._draw(shape, _source(made), device)
         if made is dtypes.float16:
             out = astype(floor(out * 2048.0) * (1 / 2048), made)  # its 11 bits, not rounded up to 1
         if low != 0 or high != 1:
@@ -170,7 +174,7 @@ class Generator:
         sizes = _shape(shape)
         count = math.prod(sizes)
         half = (count + 1) // 2
-        pairs = self.bits((2, half), _source(made), device)
+        pairs = self._draw((2, half), _source(made), device)
         radius, angle = sqrt(log(1.0 - pairs[0]) * -2.0), pairs[1] * (2 * math.pi)
         points = concat([radius * cos(angle), radius * sin(angle)])
         out = reshape(points[:count], sizes) * std
@@ -198,7 +202,7 @@ class Generator:
             raise ConversionError(
                 f"integers: low is {first}, and high is {last + 1}", expect="low < high, by less than 2**62"
             )
-        out = remainder(self.bits(shape, dtypes.int64, device), last - first + 1) + first
+        out = remainder(self._draw(shape, dtypes.int64, device), last - first + 1) + first
         return astype(out, made, copy=False)
 
     def bernoulli(self, p: Any = 0.5, shape: Shape | None = None, device: Any = None) -> Tensor:
@@ -211,10 +215,10 @@ class Generator:
         if p.__class__ in NUMBERS:
             if not 0 <= p <= 1:
                 raise ConversionError(f"bernoulli: a probability is between 0 and 1: {p}")
-            return less(self.bits(() if shape is None else shape, dtypes.float32, device), float(p))
+            return less(self._draw(() if shape is None else shape, dtypes.float32, device), float(p))
         chances = as_tensor(p, None if device is None else as_device(device))
         source = dtypes.float64 if chances.dtype is dtypes.float64 else dtypes.float32
-        return less(self.bits(chances.shape if shape is None else shape, source, chances.device), chances)
+        return less(self._draw(chances.shape if shape is None else shape, source, chances.device), chances)
 
     def permutation(self, x: Any, axis: int = 0, device: Any = None) -> Tensor:
         """The numbers below `x` in random order; of a tensor, its slices along `axis` in random order.
@@ -227,7 +231,7 @@ class Generator:
             place = normal_axis("permutation", axis, x.ndim)
             return take(x, self.permutation(x.shape[place], device=x.device), axis=place)
         count = _whole("permutation: the count", x, 0, BLOCKS)
-        return argsort(self.bits(count, dtypes.int64, device))
+        return argsort(self._draw(count, dtypes.int64, device))
 
     def categorical(self, logits: Tensor, shape: Shape = (), axis: int = -1) -> Tensor:
         """Positions along `axis`, each with a probability proportional to the exponential of its logit.
@@ -246,7 +250,7 @@ class Generator:
         if logits.dtype.kind != "f":
             raise DtypeError(f"categorical: logits are floats, not {logits.dtype}", hint="x.astype(mg.float32)")
         samples = _shape(shape)
-        uniform = self.bits((*samples, *logits.shape), _source(logits.dtype), logits.device)
+        uniform = self._draw((*samples, *logits.shape), _source(logits.dtype), logits.device)
         gumbel = -log(-log(maximum(uniform, 2.0**-25)))
         return argmax(logits.detach() + gumbel, axis=place + len(samples))
 
