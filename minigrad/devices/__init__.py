@@ -4,4 +4,7 @@ from .registry import CPU, Device, as_device, available_devices, device, registe
 from .table import kernels
 from .threads import num_threads, set_num_threads
 
-__all__ = ["CPU", "Device", "as_device", "available_devices", "device", "register_device"]
+__all__ = [
+    "CPU", "Device", "as_device", "available_devices", "device", "kernels", "num_threads", "register_device",
+    "register_kernel", "set_num_threads",
+]  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from html import escape
 from typing import Any
 
 from ..core.primitive import P
@@ -33,6 +32,8 @@ class KernelTable(Mapping[str, dict[str, str]]):
         return "\n".join([text[0], "  ".join("─" * width for width in widths), *text[1:]])
 
     def _repr_html_(self) -> str:
+        from html import escape
+
         head = "".join(f"<th>{escape(name)}</th>" for name in ("operation", *self.devices))
         body = "".join(
             f"<tr><th>{op}</th>" + "".join(f"<td>{escape(label)}</td>" for label in row.values()) + "</tr>"

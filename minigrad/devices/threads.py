@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core.errors import ConversionError
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 BLOCK = 1 << 16  # elements that a thread computes at a time
 MOST = 8  # by default: beyond, arithmetic on arrays waits for memory and not for cores
@@ -34,6 +36,8 @@ class Threads:
         """Let a helper do it, in the caller's context (its modes, NumPy's errstate); None if there can be none."""
         helpers = self.helpers
         if helpers is None:
+            from concurrent.futures import ThreadPoolExecutor  # whose import takes as long as all of minigrad's devices
+
             helpers = self.helpers = ThreadPoolExecutor(self.count - 1, thread_name_prefix="minigrad")
         try:
             return helpers.submit(copy_context().run, work)
@@ -101,9 +105,10 @@ def in_blocks(work: Callable[[int, int], object], size: int, step: int) -> None:
     finally:
         starts.clear()
         running = [future for future in helping if not future.cancel()]  # one that has not begun is not waited for
-        wait(running)
-    for future in running:
-        future.result()
+        errors = [future.exception() for future in running]  # which waits for each of them
+    for error in errors:
+        if error is not None:
+            raise error
 
 
 def elementwise_in_blocks(kernel: Callable[..., object], values: list[Any], attrs: dict[str, Any], out: Any) -> None:
