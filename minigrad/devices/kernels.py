@@ -13,6 +13,7 @@ from .philox import random_kernel
 from .special import erf_kernel, scatter_add_kernel
 
 Kernel = Callable[..., Any]
+MANY = 1 << 14  # elements from which arithmetic on bits is faster than a branch for each
 
 # Primitives that are one function of the array library under another name or the same.
 SAME = {
@@ -68,16 +69,28 @@ def kernel_table(xp: Any) -> dict[str, Kernel]:
         def apply(x: Any, out: Any = None) -> Any:
             return function(x, out) if x.dtype.kind == "f" else astype(x, x.dtype, out)  # NumPy may make them floats
 
+        apply.__name__ = function.__name__
         return apply
 
     table["floor"], table["round"] = rounding(xp.floor), rounding(xp.rint)
 
     @kernel
     def where(condition: Any, x: Any, y: Any, out: Any = None) -> Any:
-        if out is None:
+        if out is None and (xp is not np or condition.size < MANY):
             return xp.where(condition, x, y)
-        xp.copyto(out, y)
-        xp.copyto(out, x, where=condition)
+        if xp is not np:
+            xp.copyto(out, y)
+            xp.copyto(out, x, where=condition)
+            return out
+        if out is None:
+            out = np.empty(np.broadcast(condition, x, y).shape, x.dtype if hasattr(x, "dtype") else y.dtype)
+        # By bits: NumPy branches for each element, and of a branch that goes either way half the guesses are wrong.
+        bits = np.dtype(f"i{out.dtype.itemsize}")
+        x, y, result = np.asarray(x, out.dtype).view(bits), np.asarray(y, out.dtype).view(bits), out.view(bits)
+        mask = condition.astype(bool, copy=False).astype(bits)
+        np.bitwise_xor(x, y, result)
+        np.bitwise_and(result, np.negative(mask, mask), result)
+        np.bitwise_xor(result, y, result)
         return out
 
     # reductions

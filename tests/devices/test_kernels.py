@@ -355,3 +355,27 @@ def test_registering_a_kind_again_replaces_it(devices):
         register_device("not a name", First)
     register_device("cpu", Device)
     assert mg.as_device("cpu") is CPU
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "int64", "float16", "float32", "float64"])
+@pytest.mark.parametrize("shapes", [((150, 130), (150, 130)), ((150, 130), (130,)), ((), (150, 130))])
+def test_where_chooses_among_many_elements_bit_by_bit_as_numpy_does(dtype, shapes):
+    rng = np.random.default_rng(0)
+    x, y = (np.asarray(rng.normal(size=shape) * 10).astype(dtype) for shape in shapes)
+    condition = rng.random((150, 130)) < 0.5
+    expected = np.where(condition, x, y)
+    tensors = mg.asarray(condition), mg.asarray(x), mg.asarray(y)
+    for kernel_result in (
+        mg.where(*tensors).numpy(),
+        CPU.kernels["where"](condition, x, y, out=np.empty(expected.shape, dtype)),
+        CPU.kernels["where"](condition * 2, x, y, out=np.empty(expected.shape, dtype)),
+    ):
+        assert kernel_result.dtype == expected.dtype
+        np.testing.assert_array_equal(kernel_result, expected)
+
+
+def test_where_keeps_nan_infinities_and_the_sign_of_zero_beside_numbers():
+    x = np.tile(np.array([np.nan, -0.0, -np.inf, 1.0], np.float32), 5000)
+    condition = np.arange(len(x)) % 8 < 4
+    result = mg.where(mg.asarray(condition), mg.asarray(x), 2.5).numpy()
+    np.testing.assert_array_equal(result.view(np.int32), np.where(condition, x, np.float32(2.5)).view(np.int32))
