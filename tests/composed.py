@@ -1,7 +1,7 @@
 """Sample calls of the functions that are composed of primitives, and what NumPy makes of the same.
 
-`composed("name", call, arrays...)`: `call(mg, *tensors)` has to equal `call(np, *arrays)`, or `like(*arrays)` where NumPy
-has another name for it or none.  Functions with tests of their own are named at the end.
+`composed("name", call, arrays...)`: `call(mg, *tensors)` has to equal `call(np, *arrays)`, or `like(*arrays)` where
+NumPy has another name for it or none.  Functions with tests of their own are named at the end.
 """
 
 from __future__ import annotations
@@ -61,8 +61,9 @@ everywhere("imag", lambda x: x * 0, 1, smooth=False)
 del COMPOSED["imag"][-1]  # of a nan it is 0
 composed("imag", lambda m, x: m.imag(x), SPECIAL, like=lambda x: np.zeros(x.shape), smooth=False)
 for _name, _like, _low, _high in (
-    ("log2", np.log2, 0.1, 3), ("log10", np.log10, 0.1, 3), ("asin", np.arcsin, -0.9, 0.9), ("acos", np.arccos, -0.9, 0.9),
-    ("atan", np.arctan, -2, 2), ("asinh", np.arcsinh, -2, 2), ("acosh", np.arccosh, 1.1, 3), ("atanh", np.arctanh, -0.9, 0.9),
+    ("log2", np.log2, 0.1, 3), ("log10", np.log10, 0.1, 3), ("acosh", np.arccosh, 1.1, 3),
+    ("asin", np.arcsin, -0.9, 0.9), ("acos", np.arccos, -0.9, 0.9), ("atanh", np.arctanh, -0.9, 0.9),
+    ("atan", np.arctan, -2, 2), ("asinh", np.arcsinh, -2, 2),
 ):  # fmt: skip
     everywhere(_name, _like, 1, low=_low, high=_high)
 everywhere("hypot", np.hypot, 2)

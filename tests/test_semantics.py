@@ -401,3 +401,23 @@ def test_recording_works_through_every_door():
         results = [x + 1, 1 + x, x * x, -x, x.exp(), x[0], x.sum(), x.T if x.ndim == 2 else x.reshape(2, 1)]
     assert [r.node.op.name for r in results] == ["add", "add", "multiply", "negative", "exp", "slice", "sum", "reshape"]
     assert (x + 1).node is None
+
+
+def test_a_view_that_becomes_a_leaf_is_a_leaf():
+    x = mg.asarray([1.0, 2.0, 3.0])
+    v = x[1:]
+    v.requires_grad = True
+    with pytest.raises(mg.MutationError, match="in-place change of a leaf"):
+        v += 1
+    x[0] = v[0] * 2  # makes a new array of x, with a history; v keeps its own
+    assert v.is_leaf and v.requires_grad
+    (x.sum() + (v * v).sum()).backward()
+    assert v.grad.tolist() == [2 + 2 * 2, 2 * 3]
+    with mg.no_grad(), pytest.raises(mg.MutationError, match="has a history, which a write"):
+        v += 1  # which is a part of x, and that has a history now
+    buffer = mg.zeros(3)
+    part = buffer[1:]
+    part.requires_grad = True
+    with mg.no_grad():
+        part += 1
+    assert buffer.tolist() == [0.0, 1.0, 1.0]

@@ -17,12 +17,11 @@ STUB = pathlib.Path(module.__file__).with_suffix(".pyi")
 
 HEADER = '''"""Made by `python -m tests.typing_stub`; a test compares it with the class."""
 
-from typing import Any, Callable, Iterator, Sequence, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
-from .dtypes import DType
-from .node import Node
 from .view import Alias
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -210,7 +210,7 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: int = 0) -> C
     def vectorised(*args: Any) -> Any:
         axes = tuple(in_axes) if isinstance(in_axes, (tuple, list)) else (in_axes,) * len(args)
         if len(axes) != len(args):
-            raise ConversionError(f"vmap: {len(args)} arguments and {len(axes)} in_axes", expect="one for each argument")
+            raise ConversionError(f"vmap: {len(args)} arguments and {len(axes)} in_axes", expect="one for each")
         tensors, rebuild = flatten(args)
         places = [axis for arg, axis in zip(args, axes) for _ in flatten(arg)[0]]
         size = _batch_size(tensors, places)
@@ -233,7 +233,7 @@ def _batch_size(tensors: list[Tensor], places: list[Any]) -> int:
     sizes = {t.shape[normal_axis("vmap", a, t.ndim)] for t, a in zip(tensors, places) if a is not None}
     if len(sizes) != 1:
         raise ShapeError(
-            "vmap: the arguments count different numbers of examples" if sizes else "vmap: no argument counts the examples",
+            "vmap: the arguments count different numbers of examples" if sizes else "vmap: no argument counts examples",
             expect="one size along in_axes",
             actual=", ".join(f"{t.shape} along {a}" for t, a in zip(tensors, places)),
         )

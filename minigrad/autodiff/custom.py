@@ -53,7 +53,8 @@ class custom_vjp:
 
     def __call__(self, *args: Any) -> Any:
         if self.backward is None:
-            raise GradError(f"{self.function.__name__} has no gradient yet", hint="@f.gradient def backward(kept, g): ...")
+            name = self.function.__name__
+            raise GradError(f"{name} has no gradient yet", hint=f"@{name}.gradient def backward(kept, g): ...")
         inputs = [as_tensor(a) for a in args]
         return _call(inputs, self.forward, self.backward)
 

@@ -68,7 +68,9 @@ def _leaf(tensor: Tensor) -> Tensor:
     return leaf
 
 
-def _check_second(gradient_of: Any, inputs: list[Tensor], moving: list[int], rng: Any, eps: float, tolerance: float) -> None:
+def _check_second(
+    gradient_of: Any, inputs: list[Tensor], moving: list[int], rng: Any, eps: float, tolerance: float
+) -> None:
     """The gradient of <gradient, random vector>, against differences of the same."""
     along = [wrap(inputs[i].device.from_numpy(rng.standard_normal(inputs[i].shape)), inputs[i].device) for i in moving]
 
@@ -107,6 +109,6 @@ def _compare(found: Tensor | None, numerical: Any, place: int, tolerance: float,
     if wrong.any():
         at = tuple(int(i) for i in np.argwhere(wrong)[0])
         raise CheckError(
-            f"the {order}gradient of input {place} is wrong at {at}: yours {ours[at]:.6g}, numerical {numerical[at]:.6g} "
-            f"({int(wrong.sum())} of {wrong.size} entries differ)"
+            f"the {order}gradient of input {place} is wrong at {at}: yours {ours[at]:.6g}, "
+            f"numerical {numerical[at]:.6g} ({int(wrong.sum())} of {wrong.size} entries differ)"
         )

@@ -261,7 +261,7 @@ def seeds(outputs: Sequence[Tensor], cotangents: Sequence[Tensor | None], name: 
             raise GradError(f"{name}: the gradient of an output has its shape, {output.shape}", actual=f"{given.shape}")
         elif given.device is not output.device:
             raise DeviceError(
-                f"{name}: the gradient of an output is on its device, {output.device}, and this one is on {given.device}",
+                f"{name}: the gradient of an output is on its device, {output.device}, not on {given.device}",
                 hint=f'gradient.to("{output.device}")',
             )
         seeded.append(given if given.dtype is output.dtype else given.astype(output.dtype))
@@ -310,7 +310,9 @@ def gradients(
     given = given * len(outs) if cotangents is None else given
     for i, tensor in enumerate(ins):
         if not tensor.tracked:
-            raise GradError(f"gradients: input {i} does not require a gradient", hint="x.requires_grad = True before it is used")
+            raise GradError(
+                f"gradients: input {i} does not require a gradient", hint="x.requires_grad = True before it is used"
+            )
     with switch(grad=create_graph):
         start = seeds(outs, given, "gradients")
         retain = create_graph if retain_graph is None else retain_graph

@@ -97,7 +97,7 @@ def _argument(args: tuple[Any, ...], index: int) -> Any:
 
 
 def _as_input(tensor: Tensor) -> Tensor:
-    """A handle on an argument at which the walk can stop: a leaf, or where somebody outside differentiates too, a view."""
+    """A handle on an argument at which the walk can stop: a leaf; a view, where somebody outside differentiates too."""
     interpreter = current_mode().interpreter
     tensor = tensor if interpreter is None else interpreter.lift(tensor)
     if tensor.dtype.kind != "f":
@@ -136,9 +136,8 @@ def _pull_back(
 def _somebody_else_differentiates(outputs: list[Tensor], ours: list[Node]) -> bool:
     """Whether the outputs were made from leaves that are not our inputs: then the gradient needs a history as well."""
     mine = set(ours)
-    return any(
-        isinstance(node, Leaf) and node not in mine for node in topological_order([o.node for o in outputs if o.tracked])
-    )
+    order = topological_order([o.node for o in outputs if o.tracked])
+    return any(isinstance(node, Leaf) and node not in mine for node in order)
 
 
 def _unlinked(output: Tensor, inputs: list[Tensor]) -> Tensor:

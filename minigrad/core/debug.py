@@ -22,9 +22,9 @@ class NanHunter(Eager):
         data = super().compute(op, values, attrs, device)
         if _holds_nan(data) and not any(_holds_nan(v) for v in values):
             origin = current_mode().origin
-            gradient_of = f", in the gradient of {origin.name} made at {show(origin.where)}" if origin is not None else ""
+            whose = "" if origin is None else f", in the gradient of {origin.name} made at {show(origin.where)}"
             raise NanError(
-                f"{op.name} made a nan out of inputs that held none{gradient_of}",
+                f"{op.name} made a nan out of inputs that held none{whose}",
                 actual=", ".join(f"{op.name_of(i)} {_range(v)}" for i, v in enumerate(values)),
             )
         return data

@@ -38,9 +38,7 @@ class Interpreter:
     def manifest(self, op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """The result of `op` as a tensor, recorded where gradients may be asked for."""
         device = common_device(op, inputs, attrs)
-        lifted = [
-            x if x.__class__ in NUMBERS else self.lift(x if x.__class__ is Tensor else as_tensor(x, device)) for x in inputs
-        ]
+        lifted = [x if x.__class__ in NUMBERS else self.lift(as_tensor(x, device)) for x in inputs]
         if op.casting:  # by nodes like any other: a kernel never sees mixed types
             dtype, wrong = op.casts(lifted)
             for i in wrong:
@@ -255,7 +253,9 @@ def record_any(
     device: Any,
 ) -> Node:
     """`record` for any number of inputs: bit i of `mask` says that gradients flow to input i."""
-    plan = op.plan(mask if data.__class__ is Results or data.dtype.kind == "f" else 0, len(inputs))  # no gradient flows through integers
+    if data.__class__ is not Results and data.dtype.kind != "f":
+        mask = 0  # no gradient flows through integers
+    plan = op.plan(mask, len(inputs))
     saved = None if plan.keep is None else tuple([v if k else None for v, k in zip((*values, data), plan.keep)])
     nodes = tuple([x.node or constant(x) if x.__class__ is Tensor else x for x in inputs])
     return record(op, nodes, attrs, plan, saved, data, mode, device)

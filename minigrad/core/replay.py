@@ -64,10 +64,8 @@ def replay(made: Tensor | Node) -> Tensor:
                 changed = _changed(values[source], user.serial)
                 if changed is not None:
                     raise Gone(f"{source.name} {source.shape} was changed since, at {show(changed)}")
-    value = values.get(node)
-    for _, _, value in recompute(order, values):
-        pass
-    return wrap(value, node.device)
+    results = [value for made, _, value in recompute(order, values) if made is node]
+    return wrap(results[0] if results else values[node], node.device)
 
 
 def _source_value(node: Node) -> Any:

@@ -100,6 +100,8 @@ class Tensor:
             )
         self.node = Leaf(self) if value else None
         self.tracked = int(value)
+        if value and self.alias is not None and self.alias.base is not None:
+            self.alias.linked = False  # the same memory still, but a history of its own begins
 
     @property
     def is_leaf(self) -> bool:
@@ -255,7 +257,9 @@ def host_array(tensor: Tensor, what: str) -> np.ndarray[Any, Any]:
 
 def _one(tensor: Tensor, what: str) -> Any:
     if tensor.size != 1:
-        raise ConversionError(f"{what} needs a tensor of one element, and this one has {tensor.size}, shape {tensor.shape}")
+        raise ConversionError(
+            f"{what} needs a tensor of one element, and this one has {tensor.size}, shape {tensor.shape}"
+        )
     return host_value(tensor, what).reshape(())
 
 

@@ -1,11 +1,10 @@
 """Made by `python -m tests.typing_stub`; a test compares it with the class."""
 
-from typing import Any, Callable, Iterator, Sequence, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
-from .dtypes import DType
-from .node import Node
 from .view import Alias
 
 F = TypeVar("F", bound=Callable[..., Any])

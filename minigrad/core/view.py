@@ -40,7 +40,7 @@ def alias_of(tensor: Tensor) -> Alias:
 def link(out: Tensor, source: Tensor, step: Step | None) -> Tensor:
     """Note that `out` looks at the memory of `source` through one more step (None: detached)."""
     seen = alias_of(source) if source.alias is None else source.alias
-    if step is not None and step[0].name == "reshape" and getattr(out.data, "base", None) is not source.data and _copied(out, source):
+    if step is not None and step[0].name == "reshape" and _copied(out.data, source.data):
         return out  # NumPy had to copy: the elements are not evenly spaced
     views = seen.views
     alias = out.alias = _new_alias(Alias)
@@ -70,5 +70,6 @@ def detach(tensor: Tensor) -> Tensor:
     return link(wrap(data, tensor.device), tensor, None)
 
 
-def _copied(out: Tensor, source: Tensor) -> bool:
-    return out.data.__class__ is out.device.ndarray and buffer_of(out.data) is not buffer_of(source.data)
+def _copied(data: Any, source: Any) -> bool:
+    base = getattr(data, "base", source)  # a stand-in never copies
+    return base is not source and buffer_of(data) is not buffer_of(source)

@@ -2,8 +2,8 @@
 
 There are two kinds:
 
-* Nobody has a history (untracked tensors, or a parameter under `no_grad`): the buffer itself changes, views see it as in
-  NumPy, and the clock notes it, so that whoever saved the old value gets an error when its gradient is computed.
+* Nobody has a history (untracked tensors, or a parameter under `no_grad`): the buffer itself changes, views see it as
+  in NumPy, and the clock notes it, so that whoever saved the old value gets an error when its gradient is computed.
 * Gradients are on and the tensor or the value has a history: the tensor gets a *new* array and one `put` node, and its
   live views are derived from it again.  What was saved stays as it was, so every gradient stays right.
 """
@@ -23,7 +23,9 @@ from .tensor import NUMBERS, Tensor, as_tensor, wrap
 from .view import Step, alias_of
 
 
-def assign(tensor: Tensor, value: Any, chain: tuple[Step, ...] = (), indices: tuple[Any, ...] = (), raw: Any = None) -> None:
+def assign(
+    tensor: Tensor, value: Any, chain: tuple[Step, ...] = (), indices: tuple[Any, ...] = (), raw: Any = None
+) -> None:
     """`tensor[index] = value`, the index being a chain of views and then integer arrays for the leading dimensions.
 
     `raw` is the same index as NumPy takes it, if it does: a shorter way where the buffer itself can be written.
@@ -39,13 +41,13 @@ def assign(tensor: Tensor, value: Any, chain: tuple[Step, ...] = (), indices: tu
             else:
                 tensor.data[raw] = new
         except (ValueError, TypeError, OverflowError, IndexError) as error:
-            P.put.infer(tensor, value, *indices, chain=chain)  # which says in our words what is wrong with index or shape
+            P.put.infer(tensor, value, *indices, chain=chain)  # says in our words what is wrong with index or shape
             raise _write_error(tensor, value, error) from error
         mark_written(tensor.data)
         return
     if tensor.dtype.kind != "f":
         raise DtypeError(
-            f"a value with a history, assigned to a tensor of {tensor.dtype}, would lose it: only floats have gradients",
+            f"a value with a history would lose it in a tensor of {tensor.dtype}: only floats have gradients",
             hint="make the tensor of a float dtype, or assign value.detach()",
         )
     alias = alias_of(tensor)
@@ -97,19 +99,18 @@ def writable(tensor: Tensor, value: Any) -> Tensor | None:
         return None  # the commonest case: nobody else is concerned
     base = tensor if alias is None or alias.base is None else alias.base
     linked = alias is None or alias.linked
-    if base.tracked:
-        if base.node.op is None:
-            if mode.grad and linked:
-                raise MutationError(
-                    f"in-place change of a leaf that requires a gradient, made at {show(base.node.where)}",
-                    hint="`with mg.no_grad():` for an update of a parameter; x = x.copy() to change a copy",
-                )
-        elif not mode.grad or not linked:
-            how = "under no_grad" if linked else "through detach()"
-            raise MutationError(
-                f"the tensor made at {show(base.node.where)} has a history, which a write {how} would contradict",
-                hint="write with gradients on, or write into x.copy()",
-            )
+    leaf = tensor if tensor.tracked and not linked else base
+    if leaf.tracked and leaf.node.op is None and mode.grad and (linked or leaf is tensor):
+        raise MutationError(
+            f"in-place change of a leaf that requires a gradient, made at {show(leaf.node.where)}",
+            hint="`with mg.no_grad():` for an update of a parameter; x = x.copy() to change a copy",
+        )
+    if base.tracked and base.node.op is not None and not (mode.grad and linked):
+        how = "under no_grad" if linked else "through detach()"
+        raise MutationError(
+            f"the tensor made at {show(base.node.where)} has a history, which a write {how} would contradict",
+            hint="write with gradients on, or write into x.copy()",
+        )
     if not linked and tracked_value and mode.grad:
         raise MutationError(
             "a value with a history cannot be assigned through detach(), which has none",
@@ -150,7 +151,7 @@ def _check_fit(op: Primitive, tensor: Tensor, operand: Any, value: Tensor | None
         )
     if shape != tensor.shape:
         raise ShapeError(
-            f"in-place {op.name}: the result has shape {shape}, which does not fit into a tensor of shape {tensor.shape}",
+            f"in-place {op.name}: the result has shape {shape}, which does not fit into shape {tensor.shape}",
             actual=described(op, (tensor, operand)),
             hint=f"x = mg.{op.name}(x, y) makes a new tensor",
         )

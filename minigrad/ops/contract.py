@@ -52,7 +52,7 @@ def _of_right(g: Any, x: Any, node: Any) -> Any:
     if len(y.shape) == 2 < x.ndim:
         count = math.prod(x.shape[:-1])
         x, g = reshape(x, (count, x.shape[-1])), reshape(g, (count, g.shape[-1]))
-    if getattr(y, "op", None) is P.permute_dims:  # y is turned itself (x @ w.T), so the gradient of w comes out in order
+    if getattr(y, "op", None) is P.permute_dims:  # y is w.T: so the gradient of w comes out in order
         return _turned(matmul(_turned(g), x))
     return matmul(_turned(x), g)
 

@@ -88,8 +88,8 @@ def _power_by_exponent(g: Any, out: Any, x: Any) -> Any:
     return g * where(x == 0, 0.0, out * log(where(x == 0, 1.0, x)))
 
 
-@elementwise(name="pow", expr="pow(x, y)", accepts="iuf", cost=20, formula=r"x^y", local={"x": r"y\,x^{y-1}", "y": r"x^y \ln x"},
-             x=_power_by_base, y=_power_by_exponent)  # fmt: skip
+@elementwise(name="pow", expr="pow(x, y)", accepts="iuf", cost=20, formula=r"x^y",
+             local={"x": r"y\,x^{y-1}", "y": r"x^y \ln x"}, x=_power_by_base, y=_power_by_exponent)  # fmt: skip
 def power(x: Any, y: Any) -> Tensor:
     """The primitive behind `pow`."""
 
@@ -194,7 +194,8 @@ def expm1(x: Any) -> Tensor:
 
 
 @method
-@elementwise(expr="log(x)", domain="float", cost=10, formula=r"\ln x", local={"x": r"\frac{1}{x}"}, x=lambda g, x: g / x)
+@elementwise(expr="log(x)", domain="float", cost=10, formula=r"\ln x", local={"x": r"\frac{1}{x}"},
+             x=lambda g, x: g / x)  # fmt: skip
 def log(x: Any) -> Tensor:
     """The natural logarithm.
 
@@ -225,7 +226,8 @@ def sqrt(x: Any) -> Tensor:
 
 
 @method
-@elementwise(expr="sin(x)", domain="float", cost=10, formula=r"\sin x", local={"x": r"\cos x"}, x=lambda g, x: g * cos(x))
+@elementwise(expr="sin(x)", domain="float", cost=10, formula=r"\sin x", local={"x": r"\cos x"},
+             x=lambda g, x: g * cos(x))  # fmt: skip
 def sin(x: Any) -> Tensor:
     """The sine.
 

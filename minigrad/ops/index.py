@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -86,7 +87,8 @@ def _infer_concat(*xs: Any, axis: int) -> Any:
                 f"concat: shapes {' and '.join(str(t.shape) for t in xs)} differ in more than dimension {axis}",
                 hint="mg.stack puts tensors of one shape along a new dimension",
             )
-    return (*first[:axis], sum(x.shape[axis] for x in xs), *first[axis + 1 :]), dtypes.result_type(*[x.dtype for x in xs])
+    length = sum(x.shape[axis] for x in xs)
+    return (*first[:axis], length, *first[axis + 1 :]), dtypes.result_type(*[x.dtype for x in xs])
 
 
 def _part_of_concat(g: Any, node: Any, index: int) -> Any:
@@ -228,7 +230,8 @@ def _normalised(x: Tensor, index: Any) -> _Plan:
     at = dots[0] if dots else len(items)
     items[at : at + 1] = [slice(None)] * (x.ndim - used)
     places = [k for k, i in enumerate(items) if isinstance(i, (Tensor, int, _OnNewAxis))]  # an integer is an array too
-    basic = tuple([None if isinstance(i, _OnNewAxis) else slice(None) if k in places else i for k, i in enumerate(items)])
+    whole = slice(None)
+    basic = tuple([None if isinstance(i, _OnNewAxis) else whole if k in places else i for k, i in enumerate(items)])
     arrays = tuple([_as_array(items[k], x.device) for k in places])
     chain: tuple[Any, ...] = ()
     if any(i != slice(None) for i in basic):
@@ -340,7 +343,9 @@ def take_along_axis(x: Tensor, indices: Tensor, axis: int = -1) -> Tensor:
     """
     place = normal_axis("take_along_axis", axis, x.ndim)
     if indices.ndim != x.ndim:
-        raise ShapeError(f"take_along_axis: the indices have as many dimensions as the tensor, {x.ndim}, not {indices.ndim}")
+        raise ShapeError(
+            f"take_along_axis: the indices have as many dimensions as the tensor, {x.ndim}, not {indices.ndim}"
+        )
     full = broadcast_shapes("take_along_axis", [
         tuple([1 if d == place else s for d, s in enumerate(t.shape)]) for t in (x, indices)])  # fmt: skip
     x = broadcast_to(x, tuple([x.shape[d] if d == place else s for d, s in enumerate(full)]))
@@ -412,7 +417,7 @@ def split(x: Tensor, sections: int | Sequence[int], axis: int = 0) -> list[Tenso
         cuts = list(sections)
     edges = [0, *cuts, size]
     front = (slice(None),) * place
-    return [emit1(P.slice, x, {"index": (*front, slice(a, b), ...)}) for a, b in zip(edges, edges[1:])]
+    return [emit1(P.slice, x, {"index": (*front, slice(a, b), ...)}) for a, b in pairwise(edges)]
 
 
 def pad(x: Tensor, widths: Any, value: float = 0.0) -> Tensor:
@@ -429,7 +434,8 @@ def pad(x: Tensor, widths: Any, value: float = 0.0) -> Tensor:
     out = emit(P.place, x, shape=shape, index=index)
     if value == 0:
         return out
-    inside = emit(P.place, broadcast_to(wrap(x.device.from_numpy(np.array(True)), x.device), x.shape), shape=shape, index=index)
+    true = broadcast_to(wrap(x.device.from_numpy(np.array(True)), x.device), x.shape)
+    inside = emit(P.place, true, shape=shape, index=index)
     return where(inside, out, value)
 
 

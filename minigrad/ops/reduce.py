@@ -174,7 +174,8 @@ def prod(x: Tensor, axis: Axis = None, dtype: Any = None, keepdims: bool = False
     24.0
     """
     x = as_tensor(x)
-    return emit1(P.prod, x, {"axis": normal_axes("prod", axis, x.ndim), "keepdims": keepdims, "dtype": _total_dtype(x, dtype)})
+    axes = normal_axes("prod", axis, x.ndim)
+    return emit1(P.prod, x, {"axis": axes, "keepdims": keepdims, "dtype": _total_dtype(x, dtype)})
 
 
 @method
@@ -302,7 +303,8 @@ def count_nonzero(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tenso
     """
     x = as_tensor(x)
     hit = x if x.dtype is dtypes.bool else not_equal(x, 0)
-    return emit1(P.sum, hit, {"axis": normal_axes("count_nonzero", axis, x.ndim), "keepdims": keepdims, "dtype": dtypes.default_int})
+    axes = normal_axes("count_nonzero", axis, x.ndim)
+    return emit1(P.sum, hit, {"axis": axes, "keepdims": keepdims, "dtype": dtypes.default_int})
 
 
 @method

@@ -61,8 +61,9 @@ P.declare(
 )  # fmt: skip
 P.declare(
     Primitive(
-        "permute_dims", "view", ("x",), lambda x, axes: (tuple(x.shape[a] for a in axes), x.dtype), promotes=(), linear=("x",),
-        formula=r"x^{\mathsf T}", rules={"x": lambda g, node: permute_dims(g, inverse(node.attrs["axes"]))},
+        "permute_dims", "view", ("x",), lambda x, axes: (tuple(x.shape[a] for a in axes), x.dtype), promotes=(),
+        linear=("x",), formula=r"x^{\mathsf T}",
+        rules={"x": lambda g, node: permute_dims(g, inverse(node.attrs["axes"]))},
     )
 )  # fmt: skip
 P.declare(

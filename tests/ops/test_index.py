@@ -53,7 +53,7 @@ def mixed_indices(draw, shape):
         else:
             items.append(draw(basic_items(size)))
         place += 1
-    masks = any(getattr(item, "dtype", None) == bool for item in items)
+    masks = any(isinstance(item, np.ndarray) and item.dtype.kind == "b" for item in items)
     for extra in (None, ...):
         if draw(st.booleans()) and not (masks and extra is ...):  # which would move a mask to other dimensions
             items.insert(draw(st.integers(0, len(items))), extra)
