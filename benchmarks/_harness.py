@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[1]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
-SLICE = 2e-3  # seconds that one timing takes at least, so that the clock and the loop do not matter
+SLICE = 2e-3  # seconds that one timing takes at least, so that the clock and the loop hardly matter
 
 
 @dataclass
@@ -40,6 +40,8 @@ class Case:
     goal: float | None = None
     peer: str = "torch"
     per: int = 1  # how many operations the work consists of: the time is given for one
+    least: float = SLICE  # seconds that one timing takes at least
+    pause: float = 0.0  # seconds before each timing: the threads of a matrix product spin for a while after it
 
 
 @dataclass
@@ -105,27 +107,30 @@ def measure(cases: Iterable[Case], opts: Options) -> list[Row]:
 
 
 def _measured(case: Case, opts: Options) -> Row:
-    counts = {name: 1 if opts.smoke else _count(work) for name, work in case.work.items()}
+    counts = {name: 1 if opts.smoke else _count(work, case.least) for name, work in case.work.items()}
     rounds: list[dict[str, float]] = []
     for turn in range(opts.rounds):
-        order = list(case.work)
-        rounds.append({name: _time(case.work[name], counts[name]) for name in (order if turn % 2 else order[::-1])})
+        order = list(case.work) if turn % 2 else list(case.work)[::-1]
+        rounds.append({name: _time(case.work[name], counts[name], 0 if opts.smoke else case.pause) for name in order})
     seconds = {name: statistics.median(r[name] for r in rounds) / case.per for name in case.work}
     ratio = statistics.median(r["minigrad"] / r[case.peer] for r in rounds) if case.peer in case.work else None
     return Row(case, seconds, ratio)
 
 
-def _count(work: Callable[[], Any]) -> int:
+def _count(work: Callable[[], Any], least: float) -> int:
     """How many calls one timing needs to be long enough; finding out warms up as well."""
     count = 1
     while True:
         taken = _time(work, count)
-        if taken * count >= SLICE:
+        if taken * count >= least:
             return count
         count *= 2
 
 
-def _time(work: Callable[[], Any], count: int) -> float:
+def _time(work: Callable[[], Any], count: int, pause: float = 0.0) -> float:
+    if pause:
+        time.sleep(pause)
+        work()
     start = time.perf_counter()
     for _ in range(count):
         work()

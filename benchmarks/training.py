@@ -111,13 +111,14 @@ def cases(opts: Options) -> list[Case]:
     small = {"layers": 1, "width": 8, "heads": 2, "batch": 2, "length": 4, "vocabulary": 5}
     tiny = {"layers": 4, "width": 128, "heads": 4, "batch": 16, "length": 64, "vocabulary": 65}
     shape = "-".join(map(str, sizes))
-    made = [
-        Case(f"MLP {shape}, batch {batch}, {name}", _both(opts, lambda t, n=name: mlp(t, n, batch, sizes)), 1.0)
+    works = {
+        f"MLP {shape}, batch {batch}, {name}": _both(opts, lambda t, n=name: mlp(t, n, batch, sizes))
         for name in ("SGD", "Adam")
-    ]
+    }
     size = small if opts.smoke else tiny
     label = f"GPT, {size['layers']} layers of {size['width']}, batch {size['batch']} × {size['length']}, Adam"
-    return [*made, Case(label, _both(opts, lambda t: gpt(t, **size)), 1.0)]
+    works[label] = _both(opts, lambda t: gpt(t, **size))
+    return [Case(name, work, 1.0, least=0.1, pause=0.15) for name, work in works.items()]
 
 
 def _both(opts: Options, build: Callable[[Any], Callable[[], Any]]) -> dict[str, Callable[[], Any]]:
