@@ -11,6 +11,7 @@ from ..core.errors import IndexingError
 from .matrices import matrix_kernels
 from .philox import random_kernel
 from .special import erf_kernel, scatter_add_kernel
+from .threads import BLOCK, elementwise_in_blocks
 
 Kernel = Callable[..., Any]
 MANY = 1 << 14  # elements from which arithmetic on bits is faster than a branch for each
@@ -27,6 +28,22 @@ SAME = {
         "bitwise_or", "bitwise_xor",
     )
 }  # fmt: skip
+
+
+def choose_bits(condition: Any, x: Any, y: Any, out: Any) -> None:
+    """`where` by arithmetic on bits: NumPy branches for each element, and guesses wrong half the time where both happen.
+
+    >>> out = np.empty(2)
+    >>> choose_bits(np.array([True, False]), np.array([1.0, 2.0]), -0.5, out)
+    >>> out.tolist()
+    [1.0, -0.5]
+    """
+    bits = np.dtype(f"i{out.dtype.itemsize}")
+    x, y, result = np.asarray(x, out.dtype).view(bits), np.asarray(y, out.dtype).view(bits), out.view(bits)
+    mask = condition.astype(bool, copy=False).astype(bits)
+    np.bitwise_xor(x, y, result)
+    np.bitwise_and(result, np.negative(mask, mask), result)
+    np.bitwise_xor(result, y, result)
 
 
 def check_range(index: Any, size: int, axis: int) -> None:
@@ -84,13 +101,10 @@ def kernel_table(xp: Any) -> dict[str, Kernel]:
             return out
         if out is None:
             out = np.empty(np.broadcast(condition, x, y).shape, x.dtype if hasattr(x, "dtype") else y.dtype)
-        # By bits: NumPy branches for each element, and of a branch that goes either way half the guesses are wrong.
-        bits = np.dtype(f"i{out.dtype.itemsize}")
-        x, y, result = np.asarray(x, out.dtype).view(bits), np.asarray(y, out.dtype).view(bits), out.view(bits)
-        mask = condition.astype(bool, copy=False).astype(bits)
-        np.bitwise_xor(x, y, result)
-        np.bitwise_and(result, np.negative(mask, mask), result)
-        np.bitwise_xor(result, y, result)
+        if out.size > 16 * BLOCK:  # below, waking other threads costs more than they save
+            elementwise_in_blocks(choose_bits, [condition, x, y], {}, out)
+        else:
+            choose_bits(condition, x, y, out)
         return out
 
     # reductions
