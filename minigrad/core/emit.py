@@ -21,7 +21,7 @@ from .source import LIBRARY, in_library
 from .tensor import NUMBERS, StandIn, Tensor, as_tensor, default_device, new_tensor, wrap
 from .view import alias_of, link
 
-LARGE = 1 << 18  # elements from which a device may find memory for the result itself, and share the work
+LARGE = 1 << 16  # elements from which a device may find memory for the result itself, and share the work
 _getframe = sys._getframe
 _new_node = Node.__new__
 NO_ATTRS: dict[str, Any] = {}

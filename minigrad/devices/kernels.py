@@ -63,8 +63,8 @@ def check_range(index: Any, size: int, axis: int) -> None:
         )
 
 
-def kernel_table(xp: Any) -> dict[str, Kernel]:
-    """Every primitive's kernel, made of `xp`: numpy or cupy."""
+def kernel_table(xp: Any, empty: Any = None) -> dict[str, Kernel]:
+    """Every primitive's kernel, made of `xp`: numpy or cupy.  `empty(shape, dtype)` finds memory for large results."""
     table: dict[str, Kernel] = {name: getattr(xp, theirs) for name, theirs in SAME.items()}
 
     def kernel(function: Kernel) -> Kernel:
@@ -217,7 +217,7 @@ def kernel_table(xp: Any) -> dict[str, Kernel]:
 
     table["random"] = random_kernel(xp)
     table["erf"], table["scatter_add"] = erf_kernel(xp), scatter_add_kernel(xp)
-    table |= matrix_kernels(xp)
+    table |= matrix_kernels(xp, empty or xp.empty)
     @kernel
     def to_device(x: Any, source: Any, device: Any) -> Any:
         return device.receive(x, source)

@@ -14,17 +14,18 @@ from ..core.dtypes import float16
 from ..core.errors import MatrixError
 
 Kernel = Callable[..., Any]
+LARGE = 1 << 15  # elements of a product from which finding memory for it is worth asking
 
 
-def matrix_kernels(xp: Any) -> dict[str, Kernel]:
+def matrix_kernels(xp: Any, empty: Any) -> dict[str, Kernel]:
     """The kernels made of `xp`, by name of the primitive."""
-    return {kernel.__name__: kernel for kernel in (matmul_kernel(xp), *equation_kernels(xp))}
+    return {kernel.__name__: kernel for kernel in (matmul_kernel(xp, empty), *equation_kernels(xp))}
 
 
-def matmul_kernel(xp: Any) -> Kernel:
-    """The matrix product.
+def matmul_kernel(xp: Any, empty: Any) -> Kernel:
+    """The matrix product.  `empty` finds the memory for a large one.
 
-    >>> matmul_kernel(np)(np.ones((2, 3)), np.ones((3, 1))).tolist()
+    >>> matmul_kernel(np, np.empty)(np.ones((2, 3)), np.ones((3, 1))).tolist()
     [[3.0], [3.0]]
     """
     half_is_slow = xp is np  # no BLAS on a CPU has it
@@ -38,9 +39,15 @@ def matmul_kernel(xp: Any) -> Kernel:
         if y.ndim != 2:
             return xp.matmul(x, y)
         if x.ndim == 2:
-            return x.dot(y)  # the same, in half the time for small ones
+            return product(x, y)
         rows = x.shape[:-1]  # one large product, where the array library would loop over small ones
-        return x.reshape(math.prod(rows), x.shape[-1]).dot(y).reshape(*rows, y.shape[1])
+        return product(x.reshape(math.prod(rows), x.shape[-1]), y).reshape(*rows, y.shape[1])
+
+    def product(x: Any, y: Any) -> Any:
+        shape = (x.shape[0], y.shape[1])
+        if shape[0] * shape[1] < LARGE:
+            return x.dot(y)  # the same as matmul, in half the time for small ones
+        return x.dot(y, empty(shape, x.dtype))
 
     return matmul
 

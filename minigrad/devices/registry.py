@@ -19,7 +19,7 @@ from .threads import elementwise_in_blocks
 
 # From where on it pays, as measured on two cores: the C library keeps pieces of up to some MB itself, and a thread that
 # helps takes about 100 µs to wake up and to be waited for.
-WORTH_KEEPING = 1 << 20  # elements whose memory is kept to be used again
+WORTH_KEEPING = 1 << 16  # elements whose memory is kept to be used again
 WORTH_SHARING = 1 << 22  # elements × cost of the operation: 350,000 for tanh, 2 million for a division
 
 
@@ -41,14 +41,18 @@ class Device:
     def __init__(self, name: str) -> None:
         self.name = name
         self.index = _parsed(name)[1]
+        self.pool = Pool()
         self.own_kernels: dict[str, Kernel] = self.make_kernels()
         self.kernels: dict[str, Kernel] = dict(self.own_kernels)  # with those that `register_kernel` put in between
-        self.pool = Pool()
         self.weak: dict[Any, Any] = {}
 
     def make_kernels(self) -> dict[str, Kernel]:
         """What runs here, by name of the primitive."""
-        return kernel_table(np)
+        return kernel_table(np, self.empty)
+
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        """Memory for a large result: some that was used before, if there is any."""
+        return self.pool.take(shape, dtype)
 
     def __repr__(self) -> str:
         return self.name
