@@ -8,3 +8,4 @@ import minigrad
 @pytest.fixture(autouse=True)
 def _namespace(doctest_namespace):
     doctest_namespace["mg"] = minigrad
+

@@ -350,12 +350,12 @@ def commands(course, monkeypatch):
 
 def test_test_runs_linters_and_pytest_on_all_cores(course, commands):
     assert course.main(["test"]) == 0
-    assert commands.ran == [["ruff", "check", "."], ["mypy"], ["pytest", "-n", "auto"]]
+    assert commands.ran == [["ruff", "check", "."], ["mypy"], ["pytest", "-n", "auto", "--dist", "loadfile", "--nbval"]]
 
 
 def test_quick_leaves_out_mypy_and_what_is_slow(course, commands):
     assert course.main(["test", "--quick", "tests/ops", "-k", "tanh"]) == 0
-    pytest_command = ["pytest", "-n", "auto", "-m", "not slow", "tests/ops", "-k", "tanh"]
+    pytest_command = ["pytest", "-n", "auto", "--dist", "loadfile", "--nbval", "-m", "not slow", "tests/ops", "-k", "tanh"]
     assert commands.ran == [["ruff", "check", "."], pytest_command]
 
 
