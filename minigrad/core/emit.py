@@ -128,13 +128,9 @@ def emit1(op: Primitive, x: Any, attrs: dict[str, Any] = NO_ATTRS) -> Any:
     a, device = x.data, x.device
     if (op.casting and a.dtype is not float32) or (a.size >= LARGE and op.kind == "elementwise"):
         return emit(op, x, **attrs)
-    view = op.kind == "view"
-    if view and x.alias is None:
-        alias_of(x)
-        a = x.data
     try:
         kernel = device.kernels[op.name]
-        data = kernel(a, *attrs.values()) if view else kernel(a, **attrs) if attrs else kernel(a)
+        data = kernel(a, **attrs) if attrs else kernel(a)
     except Exception as error:
         raise explained(op, (x,), attrs, error) from error
     if data.__class__ is not a.__class__:
@@ -151,7 +147,27 @@ def emit1(op: Primitive, x: Any, attrs: dict[str, Any] = NO_ATTRS) -> Any:
         return emit(op, x, **attrs)
     else:
         out.node, out.tracked = None, 0
-    return link(out, x, (op, attrs)) if view else out
+    return out
+
+
+def emit_view(op: Primitive, x: Any, attrs: dict[str, Any]) -> Any:
+    """`emit(op, x, **attrs)` for a view, quickly: its kernel takes one attribute, and its rule needs nothing kept."""
+    mode = current_mode()
+    if mode.interpreter is not None or x.__class__ is not Tensor or mode.keep:
+        return emit(op, x, **attrs)
+    if x.alias is None:
+        alias_of(x)
+    device = x.device
+    try:
+        data = device.kernels[op.name](x.data, *attrs.values())
+    except Exception as error:
+        raise explained(op, (x,), attrs, error) from error
+    out = new_tensor(Tensor)
+    out.data, out.device, out._grad, out.alias, out.node, out.tracked = data, device, None, None, None, 0
+    if x.tracked and mode.grad:
+        plan = op.plans.get(0b11) or op.plan(1, 1)
+        out.node, out.tracked = record(op, (x.node,), attrs, plan, None, data, mode, device), 1
+    return link(out, x, (op, attrs))
 
 
 def binary(op: Primitive) -> Callable[[Any, Any], Any]:

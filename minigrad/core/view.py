@@ -39,19 +39,21 @@ def alias_of(tensor: Tensor) -> Alias:
 
 def link(out: Tensor, source: Tensor, step: Step | None) -> Tensor:
     """Note that `out` looks at the memory of `source` through one more step (None: detached)."""
-    seen = alias_of(source) if source.alias is None else source.alias
-    if step is not None and step[0].name == "reshape" and _copied(out.data, source.data):
-        return out  # NumPy had to copy: the elements are not evenly spaced
-    views = seen.views
-    alias = out.alias = _new_alias(Alias)
-    alias.base = source if seen.base is None else seen.base
-    alias.chain = seen.chain if step is None else (*seen.chain, step)
-    alias.linked = step is not None and seen.linked
-    alias.views = views
-    count = len(views)
-    if count >= 8 and count & (count - 1) == 0:  # now and then, forget those that are gone
-        views[:] = [r for r in views if r() is not None]
+    seen = source.alias or alias_of(source)
+    alias = _new_alias(Alias)
+    base, chain = seen.base, seen.chain
+    if step is None:
+        alias.chain, alias.linked = chain, False
+    else:
+        if step[0].name == "reshape" and _copied(out.data, source.data):
+            return out  # NumPy had to copy: the elements are not evenly spaced
+        alias.chain, alias.linked = (*chain, step), seen.linked
+    alias.base = source if base is None else base
+    alias.views = views = seen.views
     views.append(weakref.ref(out))
+    if not len(views) & 15:
+        views[:] = [view for view in views if view() is not None]  # now and then, forget those that are gone
+    out.alias = alias
     return out
 
 

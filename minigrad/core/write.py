@@ -43,7 +43,7 @@ def assign(
         except (ValueError, TypeError, OverflowError, IndexError) as error:
             P.put.infer(tensor, value, *indices, chain=chain)  # says in our words what is wrong with index or shape
             raise _write_error(tensor, value, error) from error
-        mark_written(tensor.data)
+        mark_written(tensor.data, depth=3)
         return
     if tensor.dtype.kind != "f":
         raise DtypeError(
@@ -77,7 +77,7 @@ def update(tensor: Tensor, op: Primitive, operand: Any) -> Tensor:
             device.kernels[op.name](data, value, out=data)
         except (ValueError, TypeError, OverflowError) as error:
             raise _write_error(tensor, operand, error) from error
-        mark_written(data)
+        mark_written(data, depth=3)
         return tensor
     value = emit(op, tensor, operand)
     _check_fit(op, tensor, operand, value)

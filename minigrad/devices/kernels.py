@@ -31,7 +31,7 @@ SAME = {
 
 
 def choose_bits(condition: Any, x: Any, y: Any, out: Any) -> None:
-    """`where` by arithmetic on bits: NumPy branches for each element, and guesses wrong half the time where both happen.
+    """`where` by arithmetic on bits: NumPy branches for each element, and half its guesses are wrong.
 
     >>> out = np.empty(2)
     >>> choose_bits(np.array([True, False]), np.array([1.0, 2.0]), -0.5, out)

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from ..core import dtypes
-from ..core.emit import binary, emit, emit1
+from ..core.emit import binary, emit, emit_view
 from ..core.errors import ConversionError, ShapeError
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, as_tensor
@@ -42,7 +42,7 @@ def _infer_matmul(x: Any, y: Any) -> Any:
 def _turned(x: Tensor) -> Tensor:
     """Each matrix transposed."""
     ndim = len(x.data.shape)
-    turned: Tensor = emit1(P.permute_dims, x, {"axes": (*range(ndim - 2), ndim - 1, ndim - 2)})
+    turned: Tensor = emit_view(P.permute_dims, x, {"axes": (*range(ndim - 2), ndim - 1, ndim - 2)})
     return turned
 
 
@@ -176,7 +176,7 @@ def diagonal(x: Tensor, offset: int = 0) -> Tensor:
     first = offset if offset >= 0 else -offset * columns
     lined = reshape(x, (*x.shape[:-2], rows * columns))
     every = slice(first, first + length * (columns + 1), columns + 1) if length else slice(0, 0)
-    return emit1(P.slice, lined, {"index": (..., every)})
+    return emit_view(P.slice, lined, {"index": (..., every)})
 
 
 def trace(x: Tensor, offset: int = 0, dtype: Any = None) -> Tensor:

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, TypeVar
 
-from ..core.emit import binary, emit, emit1
+from ..core.emit import EAGER, NO_ATTRS, binary, emit1
 from ..core.errors import AxisError, ShapeError
+from ..core.mode import current_mode
 from ..core.primitive import P, Primitive
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -57,7 +58,7 @@ def elementwise(
         else:
 
             def apply(*inputs: Any) -> Any:  # type: ignore[misc]
-                return emit(op, *inputs)
+                return (current_mode().interpreter or EAGER).manifest(op, inputs, NO_ATTRS)  # `emit`, without the call
 
         return wraps(function)(apply)  # type: ignore[return-value]
 

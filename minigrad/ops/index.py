@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core import dtypes
-from ..core.emit import emit, emit1
+from ..core.emit import emit, emit_view
 from ..core.errors import ConversionError, IndexingError, ShapeError
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, as_tensor, host_value, method, wrap
@@ -95,13 +95,13 @@ def _part_of_concat(g: Any, node: Any, index: int) -> Any:
     axis = node.attrs["axis"]
     start = sum(i.shape[axis] for i in node.inputs[:index])
     stop = start + node.inputs[index].shape[axis]
-    return emit1(P.slice, g, {"index": (slice(None),) * axis + (slice(start, stop), ...)})
+    return emit_view(P.slice, g, {"index": (slice(None),) * axis + (slice(start, stop), ...)})
 
 
 def _values_of_put(g: Any, indices: Any, node: Any) -> Any:
     """What became of the value: of equal indices the last one won, and only it has a gradient."""
     for op, attrs in node.attrs["chain"]:
-        g = emit1(op, g, attrs)
+        g = emit_view(op, g, attrs)
     if not indices:
         return _with_dimensions_in_front(g, node.inputs[1])
     place = broadcast_shapes("assignment", [i.shape for i in indices])
@@ -139,7 +139,7 @@ for _op in (
     Primitive(
         "place", "index", ("x",), lambda x, shape, index: (shape, x.dtype), promotes=(), linear=("x",),
         formula=r"0[i] = x",
-        rules={"x": lambda g, node: emit1(P.slice, g, {"index": node.attrs["index"]})},
+        rules={"x": lambda g, node: emit_view(P.slice, g, {"index": node.attrs["index"]})},
     ),
     Primitive("concat", "index", ("*xs",), _infer_concat, rules={"xs": _part_of_concat}, linear=("xs",),
               formula=r"[x_1, x_2, \dots]"),
@@ -164,13 +164,13 @@ class _Plan(NamedTuple):
 def __getitem__(x: Tensor, index: Index) -> Tensor:
     cls = index.__class__
     if cls is int or cls is slice:
-        return emit1(P.slice, x, {"index": (index, ...)})
+        return emit_view(P.slice, x, {"index": (index, ...)})
     if _is_basic(index):
-        return emit1(P.slice, x, {"index": _open_ended(index)})
+        return emit_view(P.slice, x, {"index": _open_ended(index)})
     plan = _normalised(x, index)
     picked = x
     for op, attrs in plan.chain:
-        picked = emit1(op, picked, attrs)
+        picked = emit_view(op, picked, attrs)
     out: Tensor = emit(P.gather, picked, *plan.arrays)
     return out if plan.back is None else permute_dims(out, plan.back)
 
@@ -417,7 +417,7 @@ def split(x: Tensor, sections: int | Sequence[int], axis: int = 0) -> list[Tenso
         cuts = list(sections)
     edges = [0, *cuts, size]
     front = (slice(None),) * place
-    return [emit1(P.slice, x, {"index": (*front, slice(a, b), ...)}) for a, b in pairwise(edges)]
+    return [emit_view(P.slice, x, {"index": (*front, slice(a, b), ...)}) for a, b in pairwise(edges)]
 
 
 def pad(x: Tensor, widths: Any, value: float = 0.0) -> Tensor:

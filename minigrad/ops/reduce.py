@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from ..core import dtypes
-from ..core.emit import emit1
+from ..core.emit import emit1, emit_view
 from ..core.errors import ConversionError, DtypeError
 from ..core.primitive import P, Primitive
 from ..core.tensor import NUMBERS, Tensor, as_tensor, method
@@ -56,7 +56,7 @@ def spread(g: Tensor, node: Any) -> Tensor:
     axes = node.attrs["axis"]
     if not node.attrs["keepdims"] and len(axes) < len(shape):
         g = reshape(g, reduced_shape(shape, axes, True))
-    return emit1(P.broadcast_to, g, {"shape": shape})
+    return emit_view(P.broadcast_to, g, {"shape": shape})
 
 
 def _of_extreme(g: Any, out: Any, x: Any, node: Any) -> Any:

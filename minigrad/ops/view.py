@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.emit import emit, emit1
+from ..core.emit import emit, emit1, emit_view
 from ..core.errors import AxisError, ConversionError, IndexingError, ShapeError
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, method
@@ -120,7 +120,7 @@ def reshape(x: Tensor, shape: Any, *sizes: int, copy: bool | None = None) -> Ten
         if target.count(-1) > 1 or known == 0 or total % known:
             raise _misfit(x.shape, target)
         target = tuple([total // known if s == -1 else s for s in target])
-    out = emit1(P.reshape, x, {"shape": target})
+    out = emit_view(P.reshape, x, {"shape": target})
     if copy is None:
         return out
     if copy:
@@ -154,7 +154,7 @@ def permute_dims(x: Tensor, axes: Sequence[int] | None = None) -> Tensor:
     order = tuple(range(ndim))[::-1] if axes is None else normal_axes("permute_dims", tuple(axes), ndim)
     if len(order) != ndim:
         raise AxisError(f"permute_dims: {ndim} dimensions need {ndim} axes", actual=str(axes))
-    return emit1(P.permute_dims, x, {"axes": order})
+    return emit_view(P.permute_dims, x, {"axes": order})
 
 
 @method
@@ -167,7 +167,7 @@ def broadcast_to(x: Tensor, shape: Sequence[int]) -> Tensor:
     target = tuple([s.__index__() for s in shape])
     if broadcast_shapes("broadcast_to", (x.shape, target)) != target:
         raise ShapeError(f"broadcast_to: shape {x.shape} does not broadcast to {target}")
-    return x if target == x.shape else emit1(P.broadcast_to, x, {"shape": target})
+    return x if target == x.shape else emit_view(P.broadcast_to, x, {"shape": target})
 
 
 def broadcast_arrays(*tensors: Tensor) -> list[Tensor]:
@@ -190,7 +190,7 @@ def expand_dims(x: Tensor, axis: Any = 0) -> Tensor:
     count = len(axis) if isinstance(axis, tuple) else 1
     axes = normal_axes("expand_dims", axis, x.ndim + count)
     rest = iter(x.shape)
-    return emit1(P.reshape, x, {"shape": tuple([1 if i in axes else next(rest) for i in range(x.ndim + count)])})
+    return emit_view(P.reshape, x, {"shape": tuple([1 if i in axes else next(rest) for i in range(x.ndim + count)])})
 
 
 @method
@@ -205,7 +205,7 @@ def squeeze(x: Tensor, axis: Any = None) -> Tensor:
     for a in axes:
         if shape[a] != 1:
             raise ShapeError(f"squeeze: dimension {a} of shape {shape} has size {shape[a]}", expect="size 1")
-    return emit1(P.reshape, x, {"shape": tuple([s for i, s in enumerate(shape) if i not in axes])})
+    return emit_view(P.reshape, x, {"shape": tuple([s for i, s in enumerate(shape) if i not in axes])})
 
 
 @method
@@ -229,7 +229,7 @@ def flip(x: Tensor, axis: Any = None) -> Tensor:
     """
     axes = normal_axes("flip", axis, x.ndim)
     turned, whole = slice(None, None, -1), slice(None)
-    return emit1(P.slice, x, {"index": (*[turned if i in axes else whole for i in range(x.ndim)], ...)})
+    return emit_view(P.slice, x, {"index": (*[turned if i in axes else whole for i in range(x.ndim)], ...)})
 
 
 def moveaxis(x: Tensor, source: Any, destination: Any) -> Tensor:
@@ -277,7 +277,7 @@ def unstack(x: Tensor, axis: int = 0) -> tuple[Tensor, ...]:
     [[1, 2], [3, 4]]
     """
     front = (slice(None),) * normal_axis("unstack", axis, x.ndim)
-    return tuple(emit1(P.slice, x, {"index": (*front, i, ...)}) for i in range(x.shape[len(front)]))
+    return tuple(emit_view(P.slice, x, {"index": (*front, i, ...)}) for i in range(x.shape[len(front)]))
 
 
 def _transposed(x: Tensor) -> Tensor:
@@ -285,7 +285,7 @@ def _transposed(x: Tensor) -> Tensor:
         raise AxisError(
             f".T is for matrices, and this tensor has shape {x.shape}", hint=".mT or mg.permute_dims(x, axes)"
         )
-    return emit1(P.permute_dims, x, {"axes": (1, 0)})
+    return emit_view(P.permute_dims, x, {"axes": (1, 0)})
 
 
 Tensor.T = property(_transposed, doc="The matrix transposed.")  # type: ignore[assignment]
