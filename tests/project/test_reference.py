@@ -1,0 +1,37 @@
+"""The reference pages that are stored are those that the library would write now."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+LECTURES = Path(__file__).resolve().parents[2] / "lectures"
+
+
+@pytest.fixture(scope="module")
+def builder():
+    spec = importlib.util.spec_from_file_location("build_reference", LECTURES / "build_reference.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", ["primitives.md", "errors.md"])
+def test_the_stored_page_is_fresh(builder, name):
+    stored = (LECTURES / "reference" / name).read_text(encoding="utf-8")
+    assert stored == builder.pages()[name], "run: python lectures/build_reference.py"
+
+
+def test_no_page_names_the_machine_it_was_made_on(builder):
+    for page in builder.pages().values():
+        assert str(LECTURES.parent) not in page
+
+
+def test_the_page_counts_what_it_lists(builder):
+    page = builder.primitives_page()
+    from minigrad.core.primitive import P
+
+    assert all(f"| `{op.name}(" in page for op in P)
+    assert f"**{len(P)} primitives**" in page
+    functions = builder.composed()
+    assert page.count("\n- `") == sum(map(len, functions.values())) and all(functions.values())
