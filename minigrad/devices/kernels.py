@@ -66,6 +66,7 @@ def check_range(index: Any, size: int, axis: int) -> None:
 def kernel_table(xp: Any, empty: Any = None) -> dict[str, Kernel]:
     """Every primitive's kernel, made of `xp`: numpy or cupy.  `empty(shape, dtype)` finds memory for large results."""
     table: dict[str, Kernel] = {name: getattr(xp, theirs) for name, theirs in SAME.items()}
+    empty = empty or xp.empty
 
     def kernel(function: Kernel) -> Kernel:
         table[function.__name__.strip("_")] = function
@@ -100,7 +101,7 @@ def kernel_table(xp: Any, empty: Any = None) -> dict[str, Kernel]:
             xp.copyto(out, x, where=condition)
             return out
         if out is None:
-            out = np.empty(np.broadcast(condition, x, y).shape, x.dtype if hasattr(x, "dtype") else y.dtype)
+            out = empty(np.broadcast(condition, x, y).shape, x.dtype if hasattr(x, "dtype") else y.dtype)
         if out.size > 16 * BLOCK:  # below, waking other threads costs more than they save
             elementwise_in_blocks(choose_bits, [condition, x, y], {}, out)
         else:
@@ -184,7 +185,8 @@ def kernel_table(xp: Any, empty: Any = None) -> dict[str, Kernel]:
 
     @kernel
     def place(x: Any, shape: tuple[int, ...], index: tuple[Any, ...]) -> Any:
-        out = xp.zeros(shape, x.dtype)
+        out = empty(shape, x.dtype)
+        out.fill(0)
         out[index] = x
         return out
 
@@ -207,7 +209,7 @@ def kernel_table(xp: Any, empty: Any = None) -> dict[str, Kernel]:
 
     @kernel
     def full(shape: tuple[int, ...], value: Any, dtype: Any, device: Any) -> Any:
-        out = xp.empty(shape, dtype)
+        out = empty(shape, dtype)
         out.fill(value)
         return out
 
@@ -217,7 +219,7 @@ def kernel_table(xp: Any, empty: Any = None) -> dict[str, Kernel]:
 
     table["random"] = random_kernel(xp)
     table["erf"], table["scatter_add"] = erf_kernel(xp), scatter_add_kernel(xp)
-    table |= matrix_kernels(xp, empty or xp.empty)
+    table |= matrix_kernels(xp, empty)
     @kernel
     def to_device(x: Any, source: Any, device: Any) -> Any:
         return device.receive(x, source)

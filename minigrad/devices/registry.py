@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -51,8 +52,8 @@ class Device:
         return kernel_table(np, self.empty)
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
-        """Memory for a large result: some that was used before, if there is any."""
-        return self.pool.take(shape, dtype)
+        """Memory for a result: if it is large, some that was used before, if there is any."""
+        return self.pool.take(shape, dtype) if math.prod(shape) >= WORTH_KEEPING else np.empty(shape, dtype)
 
     def __repr__(self) -> str:
         return self.name
