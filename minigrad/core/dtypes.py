@@ -58,7 +58,7 @@ def as_dtype(dtype: Any) -> DType:
     (dtype('float32'), dtype('int64'), dtype('float16'))
     """
     try:
-        found = SPELLINGS.get(dtype) or ALL.get(np.dtype(dtype).name)
+        found = SPELLINGS.get(dtype) or (None if dtype is None else ALL.get(np.dtype(dtype).name))
     except TypeError:
         found = None
     if found is None:

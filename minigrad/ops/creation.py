@@ -74,7 +74,7 @@ def _from_anything(data: Any, dtype: Any, device: Any, copy: bool | None) -> Ten
         return _from_anything(from_dlpack(data), dtype, device, copy)
     array = _numpy_array(data, wanted)
     if copy is False:
-        if array is not data or where_to.kind != "cpu":
+        if (array is not data and array.base is not data) or where_to.kind != "cpu":
             raise ConversionError("asarray(copy=False) needs a NumPy array of the dtype wanted, for a CPU device")
         return wrap(array, where_to)
     if array is data or array.base is not None or not array.flags.c_contiguous or not array.flags.writeable:
@@ -98,7 +98,11 @@ def _numpy_array(data: Any, wanted: Any) -> Any:
         raise DtypeError(
             f"asarray: {array.dtype} is not a dtype that minigrad has", expect="one of " + ", ".join(dtypes.ALL)
         )
-    return array if wanted is None or array.dtype == wanted else array.astype(wanted)
+    wanted = wanted or dtypes.ALL[array.dtype.name]
+    if array.dtype is wanted:
+        return array
+    # A dtype may equal ours without being it (in an unpickled array), or have its bytes in another order.
+    return array.view(wanted) if array.dtype == wanted else array.astype(wanted)
 
 
 def _first_tensor(data: Any) -> Tensor | None:

@@ -115,9 +115,9 @@ def reshape(x: Tensor, shape: Any, *sizes: int, copy: bool | None = None) -> Ten
     ([[0, 1, 2], [3, 4, 5]], [[0, 1], [2, 3]])
     """
     target = (shape, *sizes) if hasattr(shape, "__index__") else tuple(shape)
-    if -1 in target:
-        total, known = x.size, math.prod([s for s in target if s != -1])
-        if target.count(-1) > 1 or known == 0 or total % known:
+    if target and min(target) < 0:
+        total, known = x.size, math.prod([s for s in target if s >= 0])
+        if [s for s in target if s < 0] != [-1] or known == 0 or total % known:
             raise _misfit(x.shape, target)
         target = tuple([total // known if s == -1 else s for s in target])
     out = emit_view(P.reshape, x, {"shape": target})

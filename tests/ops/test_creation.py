@@ -1,0 +1,127 @@
+"""Making tensors: from everything that there is, filled, counted; dtypes, devices, copies."""
+
+import array
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import minigrad as mg
+from minigrad.core.errors import ConversionError, DtypeError, ShapeError
+
+
+@pytest.mark.parametrize(
+    ("data", "dtype", "shape"),
+    [
+        (1, "int64", ()), (1.5, "float32", ()), (True, "bool", ()), ([1, 2], "int64", (2,)),
+        ([1, 2.5], "float32", (2,)), ([[True], [False]], "bool", (2, 1)), ((1.0,), "float32", (1,)),
+        ([], "float32", (0,)), ([[], []], "float32", (2, 0)),
+        (np.float64(2.0), "float64", ()), (np.int8(2), "int8", ()), (np.ones(2), "float64", (2,)),
+        (np.ones(2, np.float32), "float32", (2,)), ([np.float64(1.0)], "float32", (1,)), (range(3), "int64", (3,)),
+        (array.array("d", [1.0, 2.0]), "float32", (2,)),
+    ],
+)  # fmt: skip
+def test_from_data(data, dtype, shape):
+    x = mg.asarray(data)
+    assert (x.dtype, x.shape) == (dtype, shape)
+    assert type(x.data) is np.ndarray
+    np.testing.assert_array_equal(x.numpy(), np.asarray(data))
+
+
+def test_lists_of_tensors():
+    w = mg.asarray(2.0)
+    assert mg.asarray([w, w + 1]).tolist() == [2, 3]
+    assert mg.asarray([[w, 1.0], [0.0, w]]).tolist() == [[2, 1], [0, 2]]
+
+
+def test_what_is_not_owned_is_copied():
+    theirs = np.ones(3)
+    x = mg.asarray(theirs)
+    theirs[0] = 9
+    assert x.tolist() == [1, 1, 1]
+    shared = mg.asarray(theirs, copy=False)
+    theirs[1] = 7
+    assert shared.tolist() == [9, 7, 1]
+    shared[2] = 5.0
+    assert theirs.tolist() == [9, 7, 5]
+    assert mg.asarray(x) is x and mg.asarray(x, copy=True) is not x
+    with pytest.raises(ConversionError, match="copy=False"):
+        mg.asarray(theirs, dtype="float32", copy=False)
+    with pytest.raises(ConversionError, match="copy=False"):
+        mg.asarray([1.0], copy=False)
+
+
+def test_read_only_and_strided_arrays_become_tensors_that_can_be_written():
+    base = np.arange(6.0).reshape(2, 3)
+    frozen = base.copy()
+    frozen.flags.writeable = False
+    for theirs in (frozen, base[:, ::-1], base.T, np.broadcast_to(np.ones(1), (3, 2))):
+        x = mg.asarray(theirs)
+        np.testing.assert_array_equal(x.numpy(), theirs)
+        x[0] = -1.0
+        assert theirs.min() >= 0
+
+
+def test_a_dtype_or_a_device_is_what_was_asked_for():
+    assert mg.asarray([1.9, -1.9], dtype=int).tolist() == [1, -1]
+    assert mg.asarray([0, 2], dtype=bool).tolist() == [False, True]
+    x = mg.asarray(mg.ones(2), device="cpu:1")
+    assert str(x.device) == "cpu:1"
+    with mg.device("cpu:1"):
+        assert {str(t.device) for t in (mg.asarray([1.0]), mg.zeros(2), mg.arange(3), mg.eye(2))} == {"cpu:1"}
+        assert str(mg.zeros(2, device="cpu").device) == "cpu"
+    assert str(mg.zeros_like(x).device) == "cpu:1"
+
+
+def test_a_tensor_with_a_history_keeps_it():
+    w = mg.asarray([1.0, 2.0], requires_grad=True)
+    y = mg.asarray(w, dtype="float64")
+    assert y.requires_grad and mg.asarray(w) is w
+    assert mg.zeros(2, requires_grad=True).is_leaf and mg.full(2, 3.0, requires_grad=True).requires_grad
+
+
+@pytest.mark.parametrize("data", [[[1], [1, 2]], [[1, 2], 3]])
+def test_ragged_lists(data):
+    with pytest.raises(ShapeError, match="one shape"):
+        mg.asarray(data)
+
+
+@pytest.mark.parametrize("data", ["text", ["a"], object(), None, {1: 2}, 1j, np.ones(1, complex)])
+def test_what_is_no_tensor(data):
+    with pytest.raises((DtypeError, ConversionError)):
+        mg.asarray(data)
+
+
+def test_filled():
+    assert mg.zeros(()).shape == () and mg.ones(2).dtype == "float32" and mg.empty(3).tolist() == [0, 0, 0]
+    assert mg.full(2, True).dtype == "bool" and mg.full((), 2.5).dtype == "float32" and mg.full(1, 7).dtype == "int64"
+    assert mg.full((1, 2), mg.asarray(3.0)).tolist() == [[3, 3]]
+    assert mg.full_like(mg.ones(2, dtype="int8"), 3).dtype == "int8"
+    x = mg.zeros(2)
+    x[0] = 1.0
+    assert mg.zeros(2).tolist() == [0, 0], "nothing is shared"
+
+
+@given(st.integers(-20, 20), st.integers(-20, 20), st.integers(-7, 7).filter(bool))
+def test_counted(start, stop, step):
+    assert mg.arange(start, stop, step).tolist() == list(range(start, stop, step))
+    ours, theirs = mg.arange(start / 4, stop / 4, step / 4), np.arange(start / 4, stop / 4, step / 4)
+    assert ours.dtype == "float32"
+    np.testing.assert_array_equal(ours.numpy(), theirs.astype(np.float32))
+
+
+def test_counted_with_a_dtype():
+    assert mg.arange(3, dtype="float64").dtype == "float64" and mg.arange(2.5).tolist() == [0, 1, 2]
+    assert mg.arange(3, dtype="int8").dtype == "int8"
+    with pytest.raises(ConversionError, match="step must not be 0"):
+        mg.arange(0, 3, 0)
+
+
+def test_grids():
+    with pytest.raises(ConversionError, match="indexing is 'xy' or 'ij'"):
+        mg.meshgrid(mg.arange(2), indexing="yx")
+    with pytest.raises(ShapeError, match="matrices"):
+        mg.tril(mg.arange(3))
+    [only] = mg.meshgrid(mg.arange(3))
+    assert only.tolist() == [0, 1, 2]
