@@ -17,6 +17,7 @@ import minigrad as mg
 from minigrad.core import errors
 from minigrad.core.primitive import P, Primitive
 
+ABSTRACT = ("LookupError", "ArithmeticError", "Exception", "BaseException", "object")  # behind every error
 HERE = Path(__file__).parent / "reference"
 
 KINDS = {
@@ -120,6 +121,15 @@ def provoked(cls: type[errors.MinigradError], name: str) -> tuple[str, str]:
     raise AssertionError(f"the example of {cls.__name__} provokes nothing")
 
 
+def catalogue(cls: type[errors.MinigradError] = errors.MinigradError) -> list[type[errors.MinigradError]]:
+    """Every class of errors in minigrad, special ones after the general ones."""
+    found = []
+    for special in cls.__subclasses__():
+        if special.__module__.startswith("minigrad."):
+            found += [special, *catalogue(special)]
+    return found
+
+
 def errors_page() -> str:
     """The catalogue of errors."""
     lines = [
@@ -130,14 +140,12 @@ def errors_page() -> str:
         "what happened and names the operation, shapes, dtypes and devices; then what was expected, the way out, and",
         "the line of your program. The examples below are run to make this page.",
     ]
-    for name in errors.__all__:
-        cls = getattr(mg, name)
-        if cls is mg.MinigradError:
-            continue
+    for cls in catalogue():
+        name = cls.__name__
         text = inspect.getdoc(cls) or ""
         before, _, after = text.partition(">>> ")
         advice = after[after.index("\n\n") :].strip() if "\n\n" in after else ""
-        kinds = [b.__name__ for b in cls.__bases__ if b is not mg.MinigradError]
+        kinds = [b.__name__ for b in cls.__mro__ if b.__module__ == "builtins" and b.__name__ not in ABSTRACT]
         source, message = provoked(cls, "example.py")
         lines += [
             "", f"## {name}", "", f"*One of Python's own: {', '.join(kinds)}.*",

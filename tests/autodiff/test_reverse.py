@@ -493,3 +493,17 @@ def test_a_scope_names_a_part_of_the_graph():
     with mg.scope("outer"), mg.scope("inner"):
         y = w * 2
     assert y.node.scope == ("outer", "inner") and (w * 2).node.scope == ()
+
+
+def test_nodes_of_layers_name_the_line_that_called_the_layer():
+    class Network(mg.nn.Module):
+        def __init__(self):
+            self.first, self.second = mg.nn.Linear(3, 4), mg.nn.Linear(4, 2)
+
+        def forward(self, x):
+            hidden = mg.relu(self.first(x))
+            return mg.softmax(self.second(hidden)), here()
+
+    y, line = Network()(mg.ones((5, 3)))
+    lines = {line_of(n.where) for n in mg.core.node.topological_order([y.node]) if n.op is not None}
+    assert lines == {line, (line[0], line[1] - 1)}

@@ -22,6 +22,13 @@ def test_the_stored_page_is_fresh(builder, name):
     assert stored == builder.pages()[name], "run: python lectures/build_reference.py"
 
 
+def test_every_error_is_in_the_catalogue(builder):
+    page = builder.errors_page()
+    for cls in builder.catalogue():
+        assert f"## {cls.__name__}\n" in page and f"{cls.__name__}: " in page
+    assert len(builder.catalogue()) >= 13
+
+
 def test_no_page_names_the_machine_it_was_made_on(builder):
     for page in builder.pages().values():
         assert str(LECTURES.parent) not in page
