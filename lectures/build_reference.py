@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 
-import minigrad as mg
 from minigrad.core import errors
 from minigrad.core.primitive import P, Primitive
 

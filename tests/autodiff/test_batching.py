@@ -45,7 +45,7 @@ def test_a_batch_is_what_a_loop_gives(sample):
         ]  # fmt: skip
         tensors = [stacked[i] for i in arrays]
 
-        def one(*given):
+        def one(*given, sample=sample, stacked=stacked, arrays=arrays):
             inputs = list(stacked)
             for i, x in zip(arrays, given):
                 inputs[i] = x

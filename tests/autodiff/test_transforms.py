@@ -101,7 +101,8 @@ def test_hessian_and_hvp():
     np.testing.assert_allclose(h, h.T, atol=1e-12)
     slopes = mg.grad(f)
     e = 1e-6
-    numerical = np.stack([(slopes(x + e * u).numpy() - slopes(x - e * u).numpy()) / (2 * e) for u in mg.eye(4, dtype=mg.float64)])
+    units = mg.eye(4, dtype=mg.float64)
+    numerical = np.stack([(slopes(x + e * u).numpy() - slopes(x - e * u).numpy()) / (2 * e) for u in units])
     np.testing.assert_allclose(h, numerical, rtol=1e-6, atol=1e-7)
     np.testing.assert_allclose(mg.hvp(f, (x,), (v,)).numpy(), h @ v.numpy(), rtol=1e-10)
     np.testing.assert_allclose(mg.jacobian(mg.jacobian(f))(x).numpy(), h, rtol=1e-10)
