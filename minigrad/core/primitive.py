@@ -64,7 +64,7 @@ class Primitive:
     domain: str = "any"  # what they are cast to at least: any or float
     accepts: str = "biuf"  # the kinds of dtype that it has a meaning for
     linear: tuple[str, ...] = ()  # inputs in which it is linear, taken together: the operation is its own derivative
-    expr: str | None = None  # elementwise: the scalar expression that kernels are generated from
+    expr: str | None = None  # elementwise: one element in Python syntax, which kernels are generated from
     cost: float = 0.25  # elementwise: what computing one element costs, in bytes of memory traffic
     formula: str = ""  # LaTeX of the result
     local: dict[str, str] = field(default_factory=dict)  # LaTeX of the derivative by each input

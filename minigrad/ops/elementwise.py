@@ -111,7 +111,7 @@ def pow(x: Any, y: Any) -> Tensor:
     return power(x, y)
 
 
-@elementwise(expr="floor(x / y)", accepts="iuf", cost=2, formula=r"\lfloor x / y \rfloor")
+@elementwise(expr="x // y", accepts="iuf", cost=2, formula=r"\lfloor x / y \rfloor")
 def floor_divide(x: Any, y: Any) -> Tensor:
     """The quotient rounded down.
 
@@ -120,7 +120,7 @@ def floor_divide(x: Any, y: Any) -> Tensor:
     """
 
 
-@elementwise(expr="remainder(x, y)", accepts="iuf", cost=4, formula=r"x - y\lfloor x / y \rfloor",
+@elementwise(expr="x % y", accepts="iuf", cost=4, formula=r"x - y\lfloor x / y \rfloor",
              local={"x": "1", "y": r"-\lfloor x / y \rfloor"},
              x=lambda g: g, y=lambda g, x, y: -g * floor_divide(x, y))  # fmt: skip
 def remainder(x: Any, y: Any) -> Tensor:
@@ -387,7 +387,7 @@ def bitwise_right_shift(x: Any, y: Any) -> Tensor:
 # Choice and type ----------------------------------------------------------------------------------------------------
 
 
-@elementwise(expr="condition ? x : y", promotes=("x", "y"), formula=r"x \text{ if } c \text{ else } y",
+@elementwise(expr="x if condition else y", promotes=("x", "y"), formula=r"x \text{ if } c \text{ else } y",
              local={"x": "[c]", "y": r"[\neg c]"}, linear=("x", "y"),
              x=lambda g, condition: where(condition, g, 0.0),
              y=lambda g, condition: where(condition, 0.0, g))  # fmt: skip
@@ -404,7 +404,7 @@ P.declare(
     Primitive(
         "astype", "elementwise", ("x",), lambda x, dtype: (x.shape, dtype), promotes=(), linear=("x",),
         rules={"x": lambda g, node: emit1(P.astype, g, {"dtype": node.inputs[0].dtype})},
-        expr="(dtype)x", formula="x", local={"x": "1"},
+        expr="cast(x)", formula="x", local={"x": "1"},
     )
 )  # fmt: skip
 

@@ -1,0 +1,1 @@
+"""Graph mode and the compiler: from a recorded graph to a fused program."""

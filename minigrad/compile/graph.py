@@ -1,0 +1,82 @@
+"""A graph: what is computed from what, as an object that prints, is passed from pass to pass, and becomes a program."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..core.clock import tick
+from ..core.node import Node, topological_order
+from ..core.primitive import NO_RULES, Primitive
+
+
+class Graph:
+    """Some nodes as inputs, some as outputs, and all that leads from the ones to the others.
+
+    The nodes are those that every mode records; a graph adds where it begins and where it ends.  It is never changed:
+    a pass makes a new one.
+    """
+
+    def __init__(self, inputs: Sequence[Node], outputs: Sequence[Node]) -> None:
+        self.inputs, self.outputs = tuple(inputs), tuple(outputs)
+        sources = set(self.inputs)
+        self.nodes: tuple[Node, ...] = tuple(
+            node for node in topological_order((*self.inputs, *self.outputs)) if node not in sources
+        )
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def uses(self) -> Counter[Node]:
+        """How often each node is an input of another."""
+        return Counter(i for node in self.nodes for i in node.inputs if isinstance(i, Node))
+
+    def names(self) -> dict[Node, str]:
+        """A short name for each node: `matmul_1` is the first product."""
+        names: dict[Node, str] = {node: f"in_{i}" for i, node in enumerate(self.inputs)}
+        seen: Counter[str] = Counter()
+        for node in self.nodes:
+            seen[node.name] += 1
+            names[node] = f"{node.name}_{seen[node.name]}"
+        return names
+
+    def __repr__(self) -> str:
+        return f"<Graph of {len(self.nodes)} nodes, {len(self.inputs)} inputs, {len(self.outputs)} outputs>"
+
+    def __str__(self) -> str:
+        names = self.names()
+        lines = [f"{names[node]}: {node.dtype} {node.shape} input" for node in self.inputs]
+        for node in self.nodes:
+            given = [names[i] if isinstance(i, Node) else repr(i) for i in node.inputs]
+            given += [f"{key}={value!r}" for key, value in node.attrs.items()]
+            lines.append(f"{names[node]}: {node.dtype} {node.shape} = {node.name}({', '.join(given)})")
+        lines.append("return " + ", ".join(names[node] for node in self.outputs))
+        return "\n".join(lines)
+
+    def rebuilt(self, replace: Callable[[Node, tuple[Any, ...]], Node]) -> Graph:
+        """The graph in which each node is what `replace(node, inputs)` says, the inputs being replaced already."""
+        new: dict[Any, Any] = {node: node for node in self.inputs}
+        for node in self.nodes:
+            new[node] = replace(node, tuple([new[i] if isinstance(i, Node) else i for i in node.inputs]))
+        return Graph(self.inputs, [new[node] for node in self.outputs])
+
+
+def remade(node: Node, inputs: tuple[Any, ...]) -> Node:
+    """The same recipe applied to other inputs; the node itself, if they are the same."""
+    if len(inputs) == len(node.inputs) and all(a is b for a, b in zip(inputs, node.inputs)):
+        return node
+    return made(node.op, inputs, node.attrs, like=node)  # type: ignore[arg-type]
+
+
+def made(op: Primitive, inputs: tuple[Any, ...], attrs: dict[str, Any], like: Node) -> Node:
+    """A node that a pass puts in the place of another: its line, scope and origin are those of the one it replaces."""
+    node = Node.__new__(Node)
+    node.op, node.inputs, node.attrs, node.plan, node.saved = op, inputs, attrs, NO_RULES, None
+    node.device, node.mode, node.code, node.offset = like.device, like.mode, like.code, like.offset
+    if op is like.op and op.kind == "structural":
+        node.shape, node.dtype = like.shape, like.dtype
+    else:
+        node.shape, node.dtype = op.infer(*inputs, **attrs)
+    node.serial = tick()
+    return node

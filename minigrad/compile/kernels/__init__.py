@@ -1,0 +1,1 @@
+"""Kernels: the loop language, and a printer for each target."""

@@ -1,0 +1,1 @@
+"""Passes: each makes a graph into a better one that computes the same."""
