@@ -47,3 +47,14 @@ from .ops.transfer import to_device
 from .ops.view import *
 
 __version__ = "0.1.0"
+
+_COMPILER = ("RetraceWarning", "jit")  # loaded when they are first used: `import minigrad` stays light
+
+
+def __getattr__(name: str) -> object:
+    if name not in _COMPILER:
+        raise AttributeError(f"minigrad has no {name!r}")
+    from . import compile
+
+    found = globals()[name] = getattr(compile, name)
+    return found

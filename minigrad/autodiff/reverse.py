@@ -191,8 +191,8 @@ def check_unchanged(node: Node) -> None:
     """Something was overwritten since this node was recorded; raise if it was something that its gradient needs."""
     values = node.saved or ()
     for i, value in enumerate(values):
-        if value.__class__ is not node.device.ndarray:
-            continue
+        if not hasattr(value, "base"):
+            continue  # a number, or nothing
         changed = written_since(value, node.serial)
         if changed is not None:
             op = node.op
@@ -283,7 +283,7 @@ def backward(tensor: Tensor, gradient: Tensor | None = None, retain_graph: bool 
         for node, g in found.items():
             leaf = node.tensor()  # type: ignore[attr-defined]
             if leaf is not None:
-                leaf._grad = g if leaf._grad is None else leaf._grad + g
+                leaf.grad = g if leaf.grad is None else leaf.grad + g
 
 
 def gradients(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any
 
 from ..core.clock import tick
-from ..core.node import Node, topological_order
+from ..core.node import Node
 from ..core.primitive import NO_RULES, Primitive
 
 
@@ -18,12 +19,9 @@ class Graph:
     a pass makes a new one.
     """
 
-    def __init__(self, inputs: Sequence[Node], outputs: Sequence[Node]) -> None:
-        self.inputs, self.outputs = tuple(inputs), tuple(outputs)
-        sources = set(self.inputs)
-        self.nodes: tuple[Node, ...] = tuple(
-            node for node in topological_order((*self.inputs, *self.outputs)) if node not in sources
-        )
+    def __init__(self, inputs: Sequence[Node], outputs: Sequence[Node], effects: Sequence[Node] = ()) -> None:
+        self.inputs, self.outputs, self.effects = tuple(inputs), tuple(outputs), tuple(effects)
+        self.nodes = tuple(_between(set(self.inputs), (*self.outputs, *self.effects)))
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -34,9 +32,9 @@ class Graph:
 
     def names(self) -> dict[Node, str]:
         """A short name for each node: `matmul_1` is the first product."""
-        names: dict[Node, str] = {node: f"in_{i}" for i, node in enumerate(self.inputs)}
+        names: dict[Node, str] = {}
         seen: Counter[str] = Counter()
-        for node in self.nodes:
+        for node in (*self.inputs, *self.nodes):
             seen[node.name] += 1
             names[node] = f"{node.name}_{seen[node.name]}"
         return names
@@ -46,7 +44,7 @@ class Graph:
 
     def __str__(self) -> str:
         names = self.names()
-        lines = [f"{names[node]}: {node.dtype} {node.shape} input" for node in self.inputs]
+        lines = [f"{names[node]}: {node.dtype} {node.shape}" for node in self.inputs]
         for node in self.nodes:
             given = [names[i] if isinstance(i, Node) else repr(i) for i in node.inputs]
             given += [f"{key}={value!r}" for key, value in node.attrs.items()]
@@ -59,7 +57,19 @@ class Graph:
         new: dict[Any, Any] = {node: node for node in self.inputs}
         for node in self.nodes:
             new[node] = replace(node, tuple([new[i] if isinstance(i, Node) else i for i in node.inputs]))
-        return Graph(self.inputs, [new[node] for node in self.outputs])
+        return Graph(self.inputs, [new[node] for node in self.outputs], [new[node] for node in self.effects])
+
+
+def _between(inputs: set[Node], roots: Sequence[Node]) -> list[Node]:
+    """The nodes that lead from the inputs to the roots, in the order of their making."""
+    found = set(roots) - inputs
+    stack = list(found)
+    while stack:
+        for node in stack.pop().inputs:
+            if isinstance(node, Node) and node not in found and node not in inputs:
+                found.add(node)
+                stack.append(node)
+    return sorted(found, key=attrgetter("serial"))
 
 
 def remade(node: Node, inputs: tuple[Any, ...]) -> Node:

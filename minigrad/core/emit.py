@@ -17,7 +17,7 @@ from .errors import ConversionError, DeviceError, DtypeError, MinigradError, Tra
 from .mode import Mode, current_mode
 from .node import Constant, Node
 from .primitive import P, Plan, Primitive
-from .source import LIBRARY, in_library
+from .source import LIBRARY, in_library, show
 from .tensor import NUMBERS, StandIn, Tensor, as_tensor, default_device, new_tensor, wrap
 from .view import alias_of, link
 
@@ -76,6 +76,37 @@ class Interpreter:
     def compute(self, op: Primitive, values: list[Any], attrs: dict[str, Any], device: Any) -> Any:
         """The data of the result: an array, or what stands for one."""
         raise NotImplementedError
+
+    # State that outlives an operation.  Only tracing keeps some of its own; others ask whom they were entered from. ---
+
+    @property
+    def below(self) -> Interpreter:
+        """The interpreter that this one works on top of."""
+        outer: Mode | None = getattr(self, "outer", None)
+        return EAGER if outer is None or outer.interpreter is None else outer.interpreter
+
+    def stand_in(self, tensor: Tensor) -> Tensor:
+        """The tensor that is read and written in place of `tensor`."""
+        return tensor if self.below is EAGER else self.below.stand_in(tensor)
+
+    def gradient_of(self, tensor: Tensor) -> Tensor | None:
+        """What `tensor.grad` is."""
+        return tensor._grad if self.below is EAGER else self.below.gradient_of(tensor)
+
+    def set_gradient(self, tensor: Tensor, gradient: Tensor | None) -> None:
+        """What `tensor.grad = gradient` does."""
+        if self.below is EAGER:
+            tensor._grad = gradient
+        else:
+            self.below.set_gradient(tensor, gradient)
+
+    def admitted(self, tensor: Tensor, source: Any) -> Tensor:
+        """A tensor just made from data in host memory, as this interpreter goes on with it."""
+        return tensor if self.below is EAGER else self.below.admitted(tensor, source)
+
+    def take_blocks(self, generator: Any, count: int) -> tuple[Any, int] | None:
+        """The random numbers that a draw will be made from; None leaves it to the generator."""
+        return None if self.below is EAGER else self.below.take_blocks(generator, count)
 
 
 class Eager(Interpreter):
@@ -349,7 +380,8 @@ def explained(op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any], error
     for x in inputs:
         if x.__class__ is Tensor and isinstance(x.data, StandIn):
             return TraceError(
-                f"{op.name}: a tensor from {x.data.no_value} is used after that has ended",
+                f"{op.name}: a tensor {x.data.no_value} is used after that has ended"
+                + (f", made at {show(x.data.where)}" if x.data.where else ""),
                 hint="return it from the function instead of storing it",
             )
     device = common_device(op, inputs, attrs)

@@ -111,7 +111,8 @@ class Tensor:
     @property
     def grad(self) -> Tensor | None:
         """The gradient that `backward` left here; None where there has been none."""
-        return self._grad
+        interpreter = current_mode().interpreter
+        return self._grad if interpreter is None else interpreter.gradient_of(self)
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
@@ -122,7 +123,11 @@ class Tensor:
                 f"a gradient is on the device of its tensor, {self.device}",
                 actual=f"on {value.device}", hint=f'g.to("{self.device}")',
             )  # fmt: skip
-        self._grad = value
+        interpreter = current_mode().interpreter
+        if interpreter is None:
+            self._grad = value
+        else:
+            interpreter.set_gradient(self, value)
 
     # its values -----------------------------------------------------------------------------------------------------
 
@@ -218,6 +223,7 @@ class StandIn:
     __array_ufunc__ = None
     size = 1 << 62  # large enough that no quick path takes it for an array
     no_value = "not computed yet"
+    where: Any = None  # the line that made it, where that is known
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         raise TraceError(f"a NumPy function was called on a tensor {self.no_value}", hint="mg's function of that name")
@@ -225,6 +231,10 @@ class StandIn:
     def detached(self) -> StandIn:
         """The same without the histories and tangents that it carries."""
         raise NotImplementedError
+
+    def evaluated(self) -> Any:
+        """The array, where it can be computed now; else the stand-in itself."""
+        return self
 
 
 def contiguous_base(tensor: Tensor) -> None:
@@ -236,6 +246,11 @@ def contiguous_base(tensor: Tensor) -> None:
 
 def host_value(tensor: Tensor, what: str) -> Any:
     """The raw array, where there is one; else the error that says why not."""
+    interpreter = current_mode().interpreter
+    if interpreter is not None:
+        tensor = interpreter.stand_in(tensor)
+    if tensor.data.__class__ is not tensor.device.ndarray:
+        tensor.data = tensor.data.evaluated()
     if tensor.data.__class__ is tensor.device.ndarray:
         return tensor.data
     reason = getattr(tensor.data, "no_value", "without an array")
@@ -286,15 +301,22 @@ def describe(tensor: Tensor) -> str:
     return f"Tensor({', '.join(facts)})"
 
 
+def from_host(array: Any, device: Any, source: Any = None) -> Tensor:
+    """A tensor of a NumPy array that nobody else changes; `source` is the array that it was copied from, if any."""
+    tensor = wrap(device.from_numpy(array), device)
+    interpreter = current_mode().interpreter
+    return tensor if interpreter is None else interpreter.admitted(tensor, source)
+
+
 def as_tensor(value: Any, device: Any = None) -> Tensor:
     """A tensor as it is; anything else copied into one on `device` (the current device if None)."""
     if value.__class__ is Tensor:
         return value
     device = device or default_device()
     if isinstance(value, (np.ndarray, np.generic)):
-        return wrap(device.from_numpy(np.array(value, dtype=dtypes.as_dtype(value.dtype))), device)
+        return from_host(np.array(value, dtype=dtypes.as_dtype(value.dtype)), device, value)
     if isinstance(value, (int, float)):
-        return wrap(device.from_numpy(np.array(value, dtype=dtypes.scalar_type(value))), device)
+        return from_host(np.array(value, dtype=dtypes.scalar_type(value)), device)
     raise ConversionError(
         f"{type(value).__name__} is not a tensor, a number or a NumPy array", hint="mg.asarray(...) makes a tensor"
     )

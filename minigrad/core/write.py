@@ -30,6 +30,9 @@ def assign(
 
     `raw` is the same index as NumPy takes it, if it does: a shorter way where the buffer itself can be written.
     """
+    interpreter = current_mode().interpreter
+    if interpreter is not None:
+        tensor = interpreter.stand_in(tensor)
     history = writable(tensor, value)
     if history is None:
         try:
@@ -45,7 +48,7 @@ def assign(
             raise _write_error(tensor, value, error) from error
         mark_written(tensor.data, depth=3)
         return
-    if tensor.dtype.kind != "f":
+    if tensor.dtype.kind != "f" and value.__class__ is Tensor and value.tracked and current_mode().grad:
         raise DtypeError(
             f"a value with a history would lose it in a tensor of {tensor.dtype}: only floats have gradients",
             hint="make the tensor of a float dtype, or assign value.detach()",
@@ -59,6 +62,10 @@ def update(tensor: Tensor, op: Primitive, operand: Any) -> Tensor:
     """`tensor = op(tensor, operand)` in place: `tensor += operand`."""
     if operand.__class__ is not Tensor and operand.__class__ not in NUMBERS:
         operand = as_tensor(operand, tensor.device)
+    interpreter = current_mode().interpreter
+    if interpreter is not None and (stand_in := interpreter.stand_in(tensor)) is not tensor:
+        update(stand_in, op, operand)
+        return tensor
     if writable(tensor, operand) is None:
         data, device = tensor.data, tensor.device
         value = operand.data if operand.__class__ is Tensor else operand
@@ -86,7 +93,7 @@ def update(tensor: Tensor, op: Primitive, operand: Any) -> Tensor:
         base = tensor if alias.base is None else alias.base
         _replace(base, P.put, (base, value), {"chain": alias.chain})
     else:
-        _adopt(tensor if alias.base is None else alias.base, value)
+        adopt(tensor if alias.base is None else alias.base, value)
     return tensor
 
 
@@ -176,7 +183,7 @@ def _read_only() -> MutationError:
 def _replace(base: Tensor, op: Primitive, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> None:
     """Give the base a new value, made by `op` from a handle on its old one."""
 
-    _adopt(base, emit(op, _before(base), *inputs[1:], **attrs))
+    adopt(base, emit(op, _before(base), *inputs[1:], **attrs))
 
 
 def _before(base: Tensor) -> Tensor:
@@ -187,10 +194,18 @@ def _before(base: Tensor) -> Tensor:
     return old
 
 
-def _adopt(base: Tensor, value: Tensor) -> None:
-    """Let the base be `value` from now on, and derive its live views from it again, data and history."""
+def adopt(base: Tensor, value: Tensor) -> None:
+    """Let the base be `value` from now on, and derive its live views from it again, data and history.
 
-    base.data, base.node, base.tracked = value.data, value.node, value.tracked
+    Where nobody has a history, and there is no buffer either because the computation is only recorded, the old value
+    counts as overwritten, and a leaf stays the leaf it is.
+    """
+    leaf = base.tracked and base.node.op is None
+    if (leaf or not value.tracked) and hasattr(base.data, "base"):
+        mark_written(base.data)
+    base.data = value.data
+    if not leaf:
+        base.node, base.tracked = value.node, value.tracked
     for reference in list(alias_of(base).views):  # deriving a view again makes views on the way
         view = reference()
         if view is None:
@@ -199,5 +214,5 @@ def _adopt(base: Tensor, value: Tensor) -> None:
         for op, attrs in view.alias.chain:
             now = emit(op, now, **attrs)
         view.data = now.data
-        if view.alias.linked:
+        if view.alias.linked and not leaf:
             view.node, view.tracked = now.node, now.tracked

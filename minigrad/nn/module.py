@@ -16,7 +16,6 @@ from ..core.tree import flatten, register_container
 from .state import load_tensors, move_tensor
 
 Path = tuple[Any, ...]
-NOT_STATE = ("_entry", "_name")
 
 
 class Module:
@@ -32,6 +31,7 @@ class Module:
     ([2.0, 4.0], 1)
     """
 
+    caches = ("_entry", "_name")  # attributes that are no state
     training = True  # train() and eval() set it on the object
     _entry: tuple[Mode | None, Mode | None] = (None, None)  # the mode outside of the last call, and that inside
     _name = ""  # what the module that holds this one calls it
@@ -169,7 +169,7 @@ class Module:
         return head + "".join("\n  " + part.replace("\n", "\n  ") for part in parts) + ("\n)" if parts else ")")
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in NOT_STATE}
+        return {name: value for name, value in vars(self).items() if name not in self.caches}
 
 
 def children(module: Module) -> list[tuple[Path, Module]]:
@@ -180,7 +180,7 @@ def children(module: Module) -> list[tuple[Path, Module]]:
 def _held(module: Module) -> Iterator[tuple[Path, Any]]:
     """The tensors and modules that are attributes of a module, or in lists and dicts that are."""
     for name, value in vars(module).items():
-        if name not in NOT_STATE:
+        if name not in module.caches:
             yield from _walk((name,), value)
 
 
@@ -214,13 +214,13 @@ def _once(named: Any) -> list[tuple[str, Tensor]]:
 
 
 def _parts(module: Module) -> list[Any]:
-    return [value for name, value in vars(module).items() if name not in NOT_STATE]
+    return [value for name, value in vars(module).items() if name not in module.caches]
 
 
 def _rebuilt(module: Module, parts: list[Any]) -> Module:
     """A shallow copy of a module with other tensors in the same places."""
     copy = object.__new__(type(module))
-    names = [name for name in vars(module) if name not in NOT_STATE]
+    names = [name for name in vars(module) if name not in module.caches]
     vars(copy).update(zip(names, parts), _name=module._name)
     return copy
 

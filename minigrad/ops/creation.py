@@ -12,7 +12,7 @@ from ..core import dtypes
 from ..core.emit import emit
 from ..core.errors import ConversionError, DtypeError, ShapeError
 from ..core.primitive import P, Primitive
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import Tensor, from_host, wrap
 from ..devices import as_device
 from .elementwise import less_equal, where
 from .view import reshape
@@ -79,7 +79,7 @@ def _from_anything(data: Any, dtype: Any, device: Any, copy: bool | None) -> Ten
         return wrap(array, where_to)
     if array is data or array.base is not None or not array.flags.c_contiguous or not array.flags.writeable:
         array = np.array(array, order="C")
-    return wrap(where_to.from_numpy(array), where_to)
+    return from_host(array, where_to, data if isinstance(data, np.ndarray) else None)
 
 
 def _numpy_array(data: Any, wanted: Any) -> Any:

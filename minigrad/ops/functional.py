@@ -51,8 +51,9 @@ def _aside(op: Primitive, *inputs: Any, **attrs: Any) -> Tensor:
 
 
 def _held(x: Tensor) -> Tensor:
-    data = x.data if x.data.__class__ is x.device.ndarray else x.data.detached()
-    held = wrap(data, x.device)
+    interpreter = current_mode().interpreter
+    x = x if interpreter is None else interpreter.lift(x)
+    held = wrap(x.data if x.data.__class__ is x.device.ndarray else x.data.detached(), x.device)
     held.node = x.node
     return held
 

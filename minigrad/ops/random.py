@@ -17,6 +17,7 @@ import numpy as np
 from ..core import dtypes
 from ..core.emit import emit
 from ..core.errors import ConversionError, DtypeError
+from ..core.mode import current_mode
 from ..core.primitive import P, Primitive
 from ..core.tensor import NUMBERS, Tensor, as_tensor
 from ..devices import as_device
@@ -100,6 +101,10 @@ class Generator:
         >>> generator.take_blocks(3), generator.take_blocks(1)
         ((7, 0), (7, 3))
         """
+        interpreter = current_mode().interpreter
+        taken = None if interpreter is None else interpreter.take_blocks(self, count)
+        if taken is not None:
+            return taken
         with self._lock:
             block = self._block
             self._block = block + count

@@ -1,0 +1,154 @@
+"""A traced function: its graph, its program, and the graph and program of its gradient.
+
+A jitted function has to be differentiable like any other operation.  What has been traced is therefore applied through
+the door, as a `call`, with the program as its kernel and, as its gradient rule, the program of the walk back, which is
+traced too: a function of what came in, of gradients of the results, and of the values that the first program left for
+it.  The gradient is traced itself, so it has a gradient again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from ..autodiff.reverse import exhaust, walk
+from ..core.emit import emit
+from ..core.mode import Mode, current_mode, switch
+from ..core.node import Node
+from ..core.primitive import P
+from ..core.tensor import Tensor, wrap
+from .graph import Graph
+from .program import Program
+from .trace import Tracer
+
+Starts = dict[Any, tuple[Any, int]]  # where each generator of random numbers begins, in one run
+
+
+class Traced:
+    """Some tensors of a trace as inputs, `own` the nodes of their values, and some as outputs.
+
+    `others` are nodes whose values a run is given besides.
+    """
+
+    def __init__(
+        self, tracer: Tracer, inputs: Sequence[Tensor], own: Sequence[Node], others: Sequence[Node],
+        outputs: Sequence[Tensor], effects: Sequence[Node] = (),
+    ) -> None:  # fmt: skip
+        self.tracer, self.inputs, self.outputs = tracer, inputs, outputs
+        self.own, self.others, self.effects = tuple(own), tuple(others), tuple(effects)
+
+    @property
+    def sources(self) -> tuple[Node, ...]:
+        """All nodes whose values a run is given."""
+        return (*self.own, *self.others)
+
+    @cached_property
+    def graph(self) -> Graph:
+        """From the sources to the outputs, and nothing else."""
+        return Graph(self.sources, [o.data.node for o in self.outputs], self.effects)
+
+    @cached_property
+    def program(self) -> Program:
+        """Computes the outputs."""
+        return Program(self.graph)
+
+    @cached_property
+    def recording_program(self) -> Program:
+        """Computes the outputs, and what the gradient wants to know besides them."""
+        outputs = (*self.graph.outputs, *self.gradient.left)
+        return Program(Graph(self.sources, outputs, self.effects))
+
+    @cached_property
+    def gradient(self) -> Gradient:
+        """The walk back from the outputs, recorded."""
+        return Gradient(self)
+
+
+class Gradient(Traced):
+    """From the inputs of a traced function, and a cotangent for each output that has a history, to the gradients.
+
+    `left` are the nodes of the function whose values the gradient is given, so that it need not compute them again.
+    """
+
+    def __init__(self, function: Traced) -> None:
+        tracer = function.tracer
+        tracked = [t for t in function.inputs if t.tracked]
+        with switch(Mode(interpreter=tracer, grad=True)):
+            self.roots = [i for i, o in enumerate(function.outputs) if o.tracked]
+            cotangents = [_cotangent(tracer, function.outputs[i], i) for i in self.roots]
+            histories = [function.outputs[i].node for i in self.roots]
+            found = exhaust(walk(histories, cotangents, [t.node for t in tracked], retain=True, announced=False))
+        self.found = [t.tracked and t.node in found for t in function.inputs]
+        outputs = [found[t.node] for t, there in zip(function.inputs, self.found) if there]
+        starts = [c.data.node for c in cotangents]
+        self.left = _read_from(function, [o.data.node for o in outputs], starts)
+        own, others = (*function.own, *starts), (*function.others, *self.left)
+        super().__init__(tracer, [*function.inputs, *cotangents], own, others, outputs)
+
+
+def _cotangent(tracer: Tracer, output: Tensor, index: int) -> Tensor:
+    data = tracer.source("cotangent", index, output.shape, output.dtype, output.device)
+    cotangent = wrap(data, output.device)
+    cotangent.requires_grad = True
+    return cotangent
+
+
+def _read_from(function: Traced, outputs: list[Node], starts: list[Node]) -> list[Node]:
+    """The nodes of a function that its gradient reads; where it reads a view, the node whose memory that looks at."""
+    inside = set(function.graph.nodes)
+    given = {*function.sources, *starts}
+    left: dict[Node, None] = {}
+    seen: set[Node] = set()
+    stack = list(outputs)
+    while stack:
+        node = stack.pop()
+        if node in seen or node in given:
+            continue
+        seen.add(node)
+        keeps = node in inside and node.op is not None and node.op.kind not in ("view", "creation")
+        if keeps and not isinstance(node.shape[0] if node.shape else 0, tuple):
+            left[node] = None
+        else:
+            stack += [i for i in node.inputs if isinstance(i, Node)]
+    return list(left)
+
+
+class Application:
+    """One run of a traced function on tensors that gradients flow to: what the primitive `call` is given.
+
+    `others` are the values of the sources beyond the inputs.
+    """
+
+    def __init__(self, function: Traced, others: list[Any], starts: Starts) -> None:
+        self.function, self.others, self.starts = function, others, starts
+        self.left: list[Any] = []  # what the run left for the gradient
+        self.recorded = current_mode().grad
+        self.cotangent: Any = None
+        self.answer: Any = None
+
+    def compute(self, *values: Any) -> Any:
+        """The results for these inputs: the kernel of the call."""
+        function = self.function
+        program = function.recording_program if self.recorded else function.program
+        results = program([*values, *self.others], self.starts)
+        self.left = results[len(function.outputs) :]
+        return tuple(results[: len(function.outputs)])
+
+    def gradients(self, g: Any, inputs: tuple[Tensor, ...]) -> tuple[Any, ...]:
+        """The gradients of all inputs, computed once for the walk that asks for one after the other."""
+        if self.cotangent is not g:
+            self.cotangent, self.answer = g, self._pulled_back(g, inputs)
+        return self.answer  # type: ignore[no-any-return]
+
+    def _pulled_back(self, g: Any, inputs: tuple[Tensor, ...]) -> tuple[Any, ...]:
+        gradient = self.function.gradient
+        again = Application(gradient, [*self.others, *self.left], self.starts)
+        found = iter(again.applied([*inputs, *[g[i] for i in gradient.roots]]) if gradient.outputs else ())
+        return tuple([next(found) if there else None for there in gradient.found])
+
+    def applied(self, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """The results, through the door: who differentiates them finds a history."""
+        results = emit(P.call, *inputs, application=self)
+        traced = self.function.outputs
+        return tuple([r if t.tracked else wrap(r.data, r.device) for r, t in zip(results, traced)])

@@ -1,0 +1,235 @@
+"""A recording: one trace of a function, with all that a run of it needs besides the program.
+
+Where the program's inputs are found, what becomes of its outputs, and when it may be used instead of the function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ..core.clock import mark_written
+from ..core.emit import emit
+from ..core.errors import TraceError
+from ..core.mode import current_mode, switch
+from ..core.node import FREED, topological_order
+from ..core.tensor import Tensor, wrap
+from ..core.tree import flatten
+from ..core.view import Step
+from ..core.write import adopt
+from .arguments import objects, replaced
+from .function import Application, Starts, Traced
+from .guards import changed, guards_of
+from .trace import Captured, Pending, Source, Tracer
+
+
+class Place(NamedTuple):
+    """Where a tensor is found at each call: an argument, its base, the gradient of another place, or a fixed tensor."""
+
+    kind: str  # "argument", "base", "gradient" or "tensor"
+    what: Any  # the number of the argument, the place whose gradient it is, or the tensor
+
+    def find(self, arguments: list[Tensor]) -> Tensor:
+        if self.kind == "tensor":
+            return self.what  # type: ignore[no-any-return]
+        if self.kind == "argument":
+            return arguments[self.what]
+        if self.kind == "base":
+            return arguments[self.what].alias.base  # type: ignore[no-any-return]
+        return self.what.find(arguments)._grad  # type: ignore[no-any-return]
+
+
+class Result(NamedTuple):
+    """A tensor that the function returns: output `number` of the program, or the tensor at `place`, through `chain`."""
+
+    number: int
+    place: Place | None
+    chain: tuple[Step, ...]
+
+
+class Recording:
+    """A function as it was traced with some arguments."""
+
+    def __init__(
+        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], arguments: list[Tensor]
+    ) -> None:
+        self.tracer = tracer = Tracer()
+        self.guards = guards_of(function, *objects((args, kwargs)))
+        self.objects = objects((args, kwargs))  # kept alive, so that nothing else takes their ids
+        mode = current_mode()
+        stand_ins = [tracer.stand_in(t) for t in arguments]
+        left = iter(stand_ins)
+        try:
+            with switch(interpreter=tracer):
+                inside = replaced((args, kwargs), left)
+                result = function(*inside[0], **inside[1])
+        finally:
+            tracer.ended = True
+        side_effect = changed(self.guards)
+        if side_effect is not None:
+            raise TraceError(
+                f"jit: the function changes something that is no tensor: {side_effect}",
+                expect="a trace runs the Python code once, and the program never again",
+                hint="make it a tensor that is changed in place, return it, or do it outside",
+            )
+        self._places(arguments)
+        returned, self.rebuild = flatten(result)
+        self.outputs: list[Tensor] = []
+        self.numbers: dict[int, int] = {}  # id of a tensor -> its number among the outputs
+        self.returned: list[Tensor] = []  # kept alive, so that nothing else takes their ids
+        self.results = [self._result(t) for t in returned]
+        self._note_writes()
+        self._note_gradients()
+        differentiable = mode.grad and any(o.tracked for o in self.outputs)
+        self.traced = self._traced(differentiable)
+        self.differentiable = differentiable
+
+    # what was recorded ----------------------------------------------------------------------------------------------
+
+    def _places(self, arguments: list[Tensor]) -> None:
+        """Where each captured tensor will be found."""
+        self.known: dict[int, Place] = {}
+        for i, tensor in enumerate(arguments):
+            if tensor.alias is not None and tensor.alias.base is not None:
+                self.known.setdefault(id(tensor.alias.base), Place("base", i))
+        for i, tensor in reversed(list(enumerate(arguments))):
+            self.known[id(tensor)] = Place("argument", i)
+        for entry in list(self.tracer.captured.values()):
+            gradient = entry.tensor._grad
+            if entry.had_gradient and gradient is not None:
+                self.known.setdefault(id(gradient), Place("gradient", self._place(entry.tensor)))
+        self.fixed = [e.tensor for e in self.tracer.captured.values() if id(e.tensor) not in self.known]
+        self.fixed_kinds = [_kind(t) for t in self.fixed]
+        self.fixed_ids = {id(t) for t in self.fixed}
+
+    def _place(self, tensor: Tensor) -> Place:
+        return self.known.get(id(tensor)) or Place("tensor", tensor)
+
+    def _result(self, tensor: Tensor) -> Result:
+        known = self.tracer.standing.get(id(tensor))
+        if known is not None:
+            return Result(-1, self._place(known.tensor), ())
+        if tensor.data.__class__ is not Pending:
+            return Result(-1, self._place(tensor), ())
+        if tensor.data.trace is not self.tracer:
+            raise TraceError("jit: the function returns a tensor of another trace, which has ended")
+        alias = tensor.alias
+        if alias is not None and alias.base is not None and alias.linked:
+            base = self.tracer.standing.get(id(alias.base))
+            if base is not None:
+                return Result(-1, self._place(base.tensor), alias.chain)
+            return Result(self._output(alias.base), None, alias.chain)
+        return Result(self._output(tensor), None, ())
+
+    def _output(self, tensor: Tensor) -> int:
+        """The number of a tensor among the outputs of the program."""
+        number = self.numbers.get(id(tensor))
+        if number is None:
+            number = self.numbers[id(tensor)] = len(self.outputs)
+            self.outputs.append(_without_spent_history(tensor))
+            self.returned.append(tensor)
+        return number
+
+    def _note_writes(self) -> None:
+        """The tensors outside that are written, and with which outputs."""
+        self.writes: list[tuple[Place, int]] = []
+        self.adoptions: list[tuple[Place, int]] = []
+        for entry in self.tracer.captured.values():
+            if not entry.written:
+                continue
+            stand_in = entry.stand_in
+            gains_history = stand_in.tracked and stand_in.node.op is not None
+            value = stand_in if gains_history else wrap(stand_in.data, stand_in.device)
+            noted = self.adoptions if gains_history else self.writes
+            noted.append((self._place(entry.tensor), self._output(value)))
+
+    def _note_gradients(self) -> None:
+        """The `.grad`s that are replaced, and by what: an output, a tensor that is there already, or None."""
+        self.gradients: list[tuple[Place, int | Place | None]] = []
+        self.looked: list[tuple[Place, bool]] = []
+        for entry in list(self.tracer.captured.values()):
+            if not entry.gradient_known:
+                continue
+            place, now = self._place(entry.tensor), entry.stand_in._grad
+            if entry.had_gradient is not None:
+                self.looked.append((place, entry.had_gradient))
+            standing = None if now is None else self.tracer.standing.get(id(now))
+            if standing is not None:
+                self.gradients.append((place, self._place(standing.tensor)))
+            else:
+                self.gradients.append((place, None if now is None else self._output(now)))
+
+    def _traced(self, differentiable: bool) -> Traced:
+        """The function from its inputs to its outputs; those that gradients flow to come first."""
+        tracked = [e for e in self.tracer.captured.values() if differentiable and e.leaf is not None]
+        others = [e for e in self.tracer.captured.values() if e not in tracked and isinstance(e.first.node, Source)]
+        self.inputs = [self._place(e.tensor) for e in tracked]
+        self.besides = [self._place(e.tensor) for e in others]
+        return Traced(
+            self.tracer, [_as_captured(e) for e in tracked], [e.first.node for e in tracked],
+            [e.first.node for e in others], self.outputs, self.tracer.effects,
+        )  # fmt: skip
+
+    # running it -----------------------------------------------------------------------------------------------------
+
+    def mismatch(self, arguments: list[Tensor]) -> str | None:
+        """Why this recording may not be used for these arguments, or None."""
+        for tensor in arguments:
+            alias = tensor.alias
+            if id(tensor) in self.fixed_ids or (alias is not None and id(alias.base) in self.fixed_ids):
+                return "an argument is also used by name"
+        for tensor, kind in zip(self.fixed, self.fixed_kinds):
+            if _kind(tensor) != kind:
+                return f"a tensor used by name was {kind} and is {_kind(tensor)}"
+        for place, there in self.looked:
+            if (place.find(arguments)._grad is not None) != there:
+                return "a .grad was None and is not" if not there else "a .grad was there and is None"
+        return changed(self.guards)
+
+    def run(self, arguments: list[Tensor]) -> Any:
+        """The function's result for these arguments, and all that it does besides."""
+        starts: Starts = {g: g.take_blocks(count) for g, count in self.tracer.drawn.items()}
+        inputs = [place.find(arguments) for place in self.inputs]
+        others = [place.find(arguments).data for place in self.besides]
+        if self.differentiable:
+            results = list(Application(self.traced, others, starts).applied(inputs))
+        else:
+            arrays = self.traced.program([*[t.data for t in inputs], *others], starts)
+            results = [wrap(a, o.device) for a, o in zip(arrays, self.outputs)]
+        gradients = [self._gradient(what, results, arguments) for _, what in self.gradients]
+        for place, number in self.writes:
+            tensor = place.find(arguments)
+            tensor.device.kernels["put"](tensor.data, results[number].data, chain=(), out=tensor.data)
+            mark_written(tensor.data)
+        for place, number in self.adoptions:
+            adopt(place.find(arguments), results[number])
+        for (place, _), gradient in zip(self.gradients, gradients):
+            place.find(arguments)._grad = gradient
+        return self.rebuild([self._returned(r, results, arguments) for r in self.results])
+
+    def _gradient(self, what: Any, results: list[Tensor], arguments: list[Tensor]) -> Tensor | None:
+        return what.find(arguments) if isinstance(what, Place) else None if what is None else results[what]
+
+    def _returned(self, result: Result, results: list[Tensor], arguments: list[Tensor]) -> Tensor:
+        tensor = results[result.number] if result.place is None else result.place.find(arguments)
+        for op, attrs in result.chain:
+            tensor = emit(op, tensor, **attrs)
+        return tensor
+
+
+def _as_captured(entry: Captured) -> Tensor:
+    """The stand-in as it was when it was captured."""
+    tensor = wrap(entry.first, entry.tensor.device)
+    tensor.node, tensor.tracked = entry.leaf, 1
+    return tensor
+
+
+def _without_spent_history(tensor: Tensor) -> Tensor:
+    """A tensor through whose history a backward pass has been: outside, there is nothing left to go back through."""
+    if not tensor.tracked or not any(node.saved is FREED for node in topological_order([tensor.node])):
+        return tensor
+    return wrap(tensor.data, tensor.device)
+
+
+def _kind(tensor: Tensor) -> Any:
+    return tensor.data.shape, tensor.data.dtype, tensor.device, tensor.tracked

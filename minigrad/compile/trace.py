@@ -1,0 +1,254 @@
+"""Tracing: an interpreter that computes nothing and notes what would be computed.
+
+Two records are made of each operation.  The *history*, which the gradient walk follows, is what eager mode records too.
+The *value graph* is new: its nodes say what a value is computed from, whatever has a gradient, and is overwritten, or
+not.  A traced tensor's data is a `Pending`, which stands for the array that a node of the value graph will give.
+
+Nothing outside is touched.  A tensor from outside that is read or written is *captured*: a tensor of the trace stands
+in for it, data, gradient and views.  Who runs the trace writes back what became of it; an exception drops it all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ..core.clock import tick
+from ..core.emit import Interpreter, emit
+from ..core.errors import TraceError
+from ..core.mode import Mode, current_mode, switch
+from ..core.node import Leaf, Node
+from ..core.primitive import NO_RULES, P, Primitive
+from ..core.source import caller, show
+from ..core.tensor import StandIn, Tensor, wrap
+from ..core.view import Alias, detach
+from .graph import Graph
+
+
+class Source(Node):
+    """Where a value comes from that nothing in the graph computes: `kind` says what, `held` is what is known of it."""
+
+    __slots__ = ("held", "kind")
+    held: Any
+    kind: str  # "tensor": held outside; "constant": this array; "array": a copy of this one; "cotangent": of output
+
+    def __init__(self, kind: str, held: Any, shape: tuple[int, ...], dtype: Any, device: Any, mode: Mode) -> None:
+        self.op, self.inputs, self.attrs, self.plan, self.saved = None, (), {}, NO_RULES, None
+        self.shape, self.dtype, self.device, self.mode = shape, dtype, device, mode
+        self.serial = tick()
+        self.code, self.offset = caller(2)
+        self.kind, self.held = kind, held
+
+    @property
+    def name(self) -> str:
+        return self.kind
+
+
+class Pending(StandIn):
+    """The data of a traced tensor: the node that will give its value.
+
+    `base` is whose memory it would look at, as of a NumPy array: the clock that catches stale gradients asks for it.
+    """
+
+    __slots__ = ("base", "dtype", "node", "shape", "trace", "value")
+
+    def __init__(self, trace: Tracer, node: Node, base: Pending | None = None) -> None:
+        self.trace, self.node, self.base = trace, node, base
+        self.shape, self.dtype = node.shape, node.dtype
+        self.value: Any = None
+
+    @property
+    def no_value(self) -> str:
+        return "that is not computed yet" if not self.trace.ended else "of a trace"
+
+    @property
+    def where(self) -> Any:
+        return self.node.where
+
+    def detached(self) -> Pending:
+        return self
+
+    def evaluated(self) -> Any:
+        return self.trace.evaluated(self)
+
+
+class Captured:
+    """A tensor from outside, what stands in for it, and what it was when it was captured."""
+
+    __slots__ = ("first", "gradient_known", "had_gradient", "leaf", "stand_in", "tensor")
+
+    def __init__(self, tensor: Tensor, stand_in: Tensor, leaf: Leaf | None) -> None:
+        self.tensor, self.stand_in, self.first = tensor, stand_in, stand_in.data
+        self.leaf = leaf  # where the walk ends that gives it a gradient; None if none does
+        self.gradient_known = False  # whether the stand-in's gradient is what the tensor's would be now
+        self.had_gradient: bool | None = None  # whether there was one, if anybody looked before it was replaced
+
+    @property
+    def is_view(self) -> bool:
+        alias = self.tensor.alias
+        return alias is not None and alias.base is not None
+
+    @property
+    def written(self) -> bool:
+        """Whether its memory would have changed.  What a view shows is written through its base."""
+        return not self.is_view and self.stand_in.data is not self.first
+
+
+class Tracer(Interpreter):
+    """Records every operation as a node, and keeps all that outlives an operation to itself."""
+
+    def __init__(self) -> None:
+        self.captured: dict[int, Captured] = {}  # by id of the tensor outside, which the entry keeps alive
+        self.standing: dict[int, Captured] = {}  # the same by id of the stand-in
+        self.sources: list[Source] = []
+        self.effects: list[Node] = []
+        self.drawn: dict[Any, int] = {}  # generator -> how many blocks have been drawn
+        self.values: dict[Node, Node] = {}  # a node of the history -> the node of its value
+        self.modes: dict[Any, Mode] = {}
+        self.ended = False
+
+    # recording ------------------------------------------------------------------------------------------------------
+
+    def lift(self, tensor: Tensor) -> Tensor:
+        data = tensor.data
+        if data.__class__ is Pending:
+            if data.trace is self:
+                return tensor
+            array = data.evaluated()
+            if array is data:
+                raise leaked(data)
+            tensor.data = array
+        return self.stand_in(tensor)
+
+    def manifest_values(
+        self, op: Primitive, inputs: Sequence[Any], values: list[Any], mask: int, attrs: dict[str, Any], device: Any
+    ) -> Any:
+        out = super().manifest_values(op, inputs, values, mask, attrs, device)
+        for result in out if out.__class__ is tuple else (out,):
+            if result.node is not None and result.data.__class__ is Pending:
+                self.values[result.node] = result.data.node
+        return out
+
+    def compute(self, op: Primitive, values: list[Any], attrs: dict[str, Any], device: Any) -> Any:
+        if op is P.call:
+            return attrs["application"].compute(*values)  # a function of the user's own is recorded as what it does
+        node = self.noted(op, tuple([v.node if v.__class__ is Pending else v for v in values]), attrs, device)
+        if node.shape and node.shape[0].__class__ is tuple:
+            return tuple([self._part(node, i) for i in range(len(node.shape))])
+        return Pending(self, node, (values[0].base or values[0]) if op.kind == "view" else None)
+
+    def _part(self, whole: Node, index: int) -> Pending:
+        return Pending(self, self.noted(P.project, (whole,), {"index": index}, whole.device))
+
+    def noted(self, op: Primitive, inputs: tuple[Any, ...], attrs: dict[str, Any], device: Any) -> Node:
+        """A node of the value graph."""
+        node = Node.__new__(Node)
+        node.shape, node.dtype = op.infer(*inputs, **attrs)
+        node.op, node.inputs, node.attrs, node.plan, node.saved = op, inputs, attrs, NO_RULES, None
+        node.device, node.mode, node.serial = device, self._mode(), tick()
+        node.code, node.offset = caller(3)
+        if op.effect is not None:
+            self.effects.append(node)
+        return node
+
+    def _mode(self) -> Mode:
+        """What a node remembers of the mode: its scope, and whose gradient it belongs to."""
+        mode = current_mode()
+        origin = None if mode.origin is None else self.values.get(mode.origin)
+        kept = self.modes.get((mode.scope, origin))
+        if kept is None:
+            kept = self.modes[mode.scope, origin] = Mode(scope=mode.scope, origin=origin)
+        return kept
+
+    def source(self, kind: str, held: Any, shape: tuple[int, ...], dtype: Any, device: Any) -> Pending:
+        """A value that comes from outside of the graph."""
+        node = Source(kind, held, shape, dtype, device, self._mode())
+        self.sources.append(node)
+        return Pending(self, node)
+
+    # tensors from outside -------------------------------------------------------------------------------------------
+
+    def stand_in(self, tensor: Tensor) -> Tensor:
+        if tensor.data.__class__ is Pending or isinstance(tensor.data, StandIn):
+            return tensor
+        known = self.captured.get(id(tensor))
+        return (known or self.capture(tensor)).stand_in
+
+    def capture(self, tensor: Tensor) -> Captured:
+        """Let a tensor of the trace stand in for one from outside."""
+        alias = tensor.alias
+        if alias is None or alias.base is None:
+            stand_in = wrap(self.source("tensor", tensor, tensor.shape, tensor.dtype, tensor.device), tensor.device)
+        else:
+            stand_in = self._same_view(self.stand_in(alias.base), alias)
+        leaf = None
+        if tensor.tracked:
+            leaf = stand_in.node = Leaf(stand_in)
+            stand_in.tracked = 1
+            leaf.code, leaf.offset = tensor.node.code, tensor.node.offset
+        known = self.captured[id(tensor)] = self.standing[id(stand_in)] = Captured(tensor, stand_in, leaf)
+        return known
+
+    def _same_view(self, base: Tensor, alias: Alias) -> Tensor:
+        """The view of a stand-in that `alias` is of the tensor which it stands in for."""
+        with switch(interpreter=self, grad=True):
+            view = base
+            for op, attrs in alias.chain:
+                view = emit(op, view, **attrs)
+            return view if alias.linked and view is not base else detach(view)
+
+    def admitted(self, tensor: Tensor, source: Any) -> Tensor:
+        """A constant: whatever becomes of it here, each run starts with what it was made from."""
+        kind, held = ("constant", tensor.data) if source is None else ("array", source)
+        return wrap(self.source(kind, held, tensor.shape, tensor.dtype, tensor.device), tensor.device)
+
+    def gradient_of(self, tensor: Tensor) -> Tensor | None:
+        known = self.standing.get(id(tensor)) or self.captured.get(id(tensor))
+        if known is None and tensor.data.__class__ is Pending:
+            return tensor._grad
+        known = known or self.capture(tensor)
+        if not known.gradient_known:
+            before = known.tensor._grad
+            known.gradient_known, known.had_gradient = True, before is not None
+            known.stand_in._grad = None if before is None else self.stand_in(before)
+        return known.stand_in._grad
+
+    def set_gradient(self, tensor: Tensor, gradient: Tensor | None) -> None:
+        known = self.standing.get(id(tensor)) or self.captured.get(id(tensor))
+        if known is None and tensor.data.__class__ is not Pending:
+            known = self.capture(tensor)
+        if known is None:
+            tensor._grad = gradient
+            return
+        if known.tensor.node is not None and known.tensor.node.op is not None:
+            raise TraceError(
+                f"a gradient has come to a tensor that was made outside, at {show(known.tensor.node.where)}",
+                expect="inside, backward() ends at leaves: what they were made into outside is not part of this",
+                hint="compute it inside as well, or call backward() on the result outside",
+            )
+        known.gradient_known = True
+        known.stand_in._grad = gradient if gradient is None else self.lift(gradient)
+
+    def take_blocks(self, generator: Any, count: int) -> tuple[Any, int] | None:
+        drawn = self.drawn.get(generator, 0)
+        self.drawn[generator] = drawn + count
+        return generator, drawn
+
+    # the end --------------------------------------------------------------------------------------------------------
+
+    def evaluated(self, pending: Pending) -> Any:
+        """The value of a pending tensor, if this kind of tracing can give it: else `pending` itself."""
+        return pending.value if pending.value is not None else pending
+
+    def graph(self, outputs: Iterable[Pending]) -> Graph:
+        """What has been recorded, from all sources to these outputs."""
+        return Graph(self.sources, [o.node for o in outputs], self.effects)
+
+
+def leaked(data: Pending) -> TraceError:
+    """The error of using a traced tensor after its trace."""
+    made = f", made at {show(data.where)}" if data.where else ""
+    return TraceError(
+        f"a tensor of a trace is used after that has ended{made}",
+        hint="return it from the function instead of storing it",
+    )
