@@ -1,6 +1,7 @@
 """What mutation, saving, views and modes mean: numbered cases, each a program of a few lines and what it has to give.
 
-The numbers of the cases that need graph mode or jit (33 to 54) are with the compiler's tests; 56 is the fuzz.
+Each runs eagerly and in graph mode, but for those that ask what an eager graph keeps alive, or look at arrays while the
+block lasts.  Cases 33 to 54, which need jit, are in compile/test_jit.py; 56 is the fuzz.
 """
 
 import asyncio
@@ -14,6 +15,17 @@ import pytest
 import minigrad as mg
 from minigrad.core.errors import GradError, MutationError
 from minigrad.core.replay import Gone, replay
+
+
+@pytest.fixture(autouse=True, params=["eagerly", "in graph mode"])
+def mode(request):
+    if request.param == "eagerly":
+        yield
+    elif request.node.get_closest_marker("eager_only"):
+        pytest.skip("about what eager mode keeps, or about arrays before the end of the block")
+    else:
+        with mg.graph():
+            yield
 
 
 def leaf(*values):
@@ -44,6 +56,7 @@ def line(number_of_line_above=1):
 # Writes without a history ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.eager_only
 def test_01_numpy_is_a_read_only_alias_that_sees_writes(c):
     alias = c.numpy()
     c[0] = 9
@@ -249,6 +262,7 @@ def test_22_two_leaves_never_share_a_gradient():
     assert (a.grad.tolist(), b.grad.tolist()) == ([2, 2], [1, 1])
 
 
+@pytest.mark.eager_only
 def test_23_a_gradient_is_an_array_of_its_own(w):
     w.sum().backward()
     assert 0 not in w.grad.data.strides
@@ -294,6 +308,7 @@ def test_27_a_product_with_a_constant_keeps_only_the_constant(w):
     assert value() is None
 
 
+@pytest.mark.eager_only
 @pytest.mark.parametrize("create_graph", [False, True])
 def test_28_a_graph_is_freed_without_the_collector(w, create_graph):
     gc.collect()
@@ -316,6 +331,7 @@ def test_28_a_graph_is_freed_without_the_collector(w, create_graph):
         gc.enable()
 
 
+@pytest.mark.eager_only
 def test_29_a_chain_of_200_000_goes_back_and_away_without_recursion():
     w = leaf(1)
     x = w
@@ -328,6 +344,7 @@ def test_29_a_chain_of_200_000_goes_back_and_away_without_recursion():
     assert node() is None
 
 
+@pytest.mark.eager_only
 def test_30_values_are_replayed_after_backward_and_gone_after_a_write(w):
     h = w * 3
     node = (h * h).node
@@ -340,6 +357,7 @@ def test_30_values_are_replayed_after_backward_and_gone_after_a_write(w):
         replay(node)
 
 
+@pytest.mark.eager_only
 def test_31_an_operation_on_tensors_without_dimensions_gives_an_array():
     x = mg.asarray(2.0)
     for y in (x + x, x * 2, -x, x.sum(), x[...], mg.asarray([1.0, 2.0])[0], mg.asarray([1.0])[0] + 1, x.exp(), x < 1):

@@ -19,6 +19,7 @@ from ..core.tensor import Tensor
 SIMPLE = (int, float, complex, str, bytes, bool, type(None))
 DEPTH = 8  # how many attributes and entries deep it is looked
 OPAQUE = (Tensor, np.ndarray, types.ModuleType, type, types.MethodType, *SIMPLE)
+ROOMS = tuple(f"minigrad.{room}" for room in ("core", "devices", "ops", "autodiff", "compile"))  # keep caches only
 MISSING = object()
 
 
@@ -93,7 +94,7 @@ def _places(name: str, value: Any) -> Iterator[Guard]:
         yield Guard(name, value, dict(enumerate(value)))
     elif isinstance(value, dict):
         yield Guard(name, value, dict(value))
-    elif isinstance(value, OPAQUE) or type(value).__module__.startswith("minigrad.compile"):
+    elif isinstance(value, OPAQUE) or type(value).__module__.startswith(ROOMS):
         return
     elif hasattr(value, "__dict__"):
         ignored = getattr(value, "caches", ())  # what a class keeps for speed only

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from ..core.emit import EAGER
 from ..core.errors import MinigradError
 from ..core.node import Node
 from ..core.primitive import P
 from ..core.source import show
 from .graph import Graph
-from .trace import Source
 
 
 class Program:
@@ -60,18 +57,11 @@ def run(node: Node, given: list[Any], starts: dict[Any, tuple[Any, int]]) -> Any
     """The value of one node, computed by its device's kernel."""
     attrs = node.attrs
     if node.op is None:
-        return constant(node)  # type: ignore[arg-type]
+        return node.array()  # type: ignore[attr-defined]
     if node.op is P.random and attrs["key"] in starts:
         key, first = starts[attrs["key"]]
         attrs = attrs | {"key": key, "block": first + attrs["block"]}
     return EAGER.compute(node.op, given, attrs, node.device)  # type: ignore[arg-type]
-
-
-def constant(node: Source) -> Any:
-    """The array of a constant.  An array of the user's is copied at each run: it may have changed."""
-    if node.kind == "array":
-        return node.device.from_numpy(np.array(node.held, dtype=node.dtype, order="C"))
-    return node.held
 
 
 def located(error: MinigradError, node: Node) -> MinigradError:

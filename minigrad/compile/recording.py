@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..core.clock import mark_written
 from ..core.emit import emit
 from ..core.errors import TraceError
@@ -184,6 +186,9 @@ class Recording:
         for place, there in self.looked:
             if (place.find(arguments)._grad is not None) != there:
                 return "a .grad was None and is not" if not there else "a .grad was there and is None"
+        for array, before in self.tracer.looked_into:
+            if not np.array_equal(array, before):
+                return "an array whose values decided what was recorded has changed"
         return changed(self.guards)
 
     def run(self, arguments: list[Tensor]) -> Any:

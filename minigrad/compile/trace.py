@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..core.clock import tick
 from ..core.emit import Interpreter, emit
 from ..core.errors import TraceError
@@ -23,6 +25,7 @@ from ..core.source import caller, show
 from ..core.tensor import StandIn, Tensor, wrap
 from ..core.view import Alias, detach
 from .graph import Graph
+from .views import through, whole
 
 
 class Source(Node):
@@ -43,19 +46,27 @@ class Source(Node):
     def name(self) -> str:
         return self.kind
 
+    def array(self) -> Any:
+        """The array of a constant.  What is the user's is copied now: it may have changed."""
+        if self.kind == "array":
+            return self.device.from_numpy(np.array(self.held, dtype=self.dtype, order="C"))
+        return self.held
+
 
 class Pending(StandIn):
     """The data of a traced tensor: the node that will give its value.
 
     `base` is whose memory it would look at, as of a NumPy array: the clock that catches stale gradients asks for it.
+    `view` says how, `value` is the array, once it has been computed.
     """
 
-    __slots__ = ("base", "dtype", "node", "shape", "trace", "value")
+    __slots__ = ("base", "dtype", "node", "shape", "trace", "value", "view")
 
     def __init__(self, trace: Tracer, node: Node, base: Pending | None = None) -> None:
         self.trace, self.node, self.base = trace, node, base
         self.shape, self.dtype = node.shape, node.dtype
         self.value: Any = None
+        self.view = whole(node)
 
     @property
     def no_value(self) -> str:
@@ -77,9 +88,9 @@ class Captured:
 
     __slots__ = ("first", "gradient_known", "had_gradient", "leaf", "stand_in", "tensor")
 
-    def __init__(self, tensor: Tensor, stand_in: Tensor, leaf: Leaf | None) -> None:
+    def __init__(self, tensor: Tensor, stand_in: Tensor) -> None:
         self.tensor, self.stand_in, self.first = tensor, stand_in, stand_in.data
-        self.leaf = leaf  # where the walk ends that gives it a gradient; None if none does
+        self.leaf = stand_in.node if stand_in.tracked else None  # where a gradient for it arrives
         self.gradient_known = False  # whether the stand-in's gradient is what the tensor's would be now
         self.had_gradient: bool | None = None  # whether there was one, if anybody looked before it was replaced
 
@@ -105,6 +116,7 @@ class Tracer(Interpreter):
         self.drawn: dict[Any, int] = {}  # generator -> how many blocks have been drawn
         self.values: dict[Node, Node] = {}  # a node of the history -> the node of its value
         self.modes: dict[Any, Mode] = {}
+        self.looked_into: list[tuple[Any, Any]] = []  # arrays of the user's, and copies of what was in them
         self.ended = False
 
     # recording ------------------------------------------------------------------------------------------------------
@@ -135,7 +147,16 @@ class Tracer(Interpreter):
         node = self.noted(op, tuple([v.node if v.__class__ is Pending else v for v in values]), attrs, device)
         if node.shape and node.shape[0].__class__ is tuple:
             return tuple([self._part(node, i) for i in range(len(node.shape))])
-        return Pending(self, node, (values[0].base or values[0]) if op.kind == "view" else None)
+        return Pending(self, node) if op.kind != "view" else self._view(node, values[0])
+
+    def _view(self, node: Node, source: Pending) -> Pending:
+        """What a view operation gives: the same memory, unless that cannot be read in the new shape."""
+        seen = through(node, source.view)
+        if seen is None:
+            return Pending(self, node)
+        view = Pending(self, node, source.base or source)
+        view.view = seen
+        return view
 
     def _part(self, whole: Node, index: int) -> Pending:
         return Pending(self, self.noted(P.project, (whole,), {"index": index}, whole.device))
@@ -181,13 +202,16 @@ class Tracer(Interpreter):
             stand_in = wrap(self.source("tensor", tensor, tensor.shape, tensor.dtype, tensor.device), tensor.device)
         else:
             stand_in = self._same_view(self.stand_in(alias.base), alias)
-        leaf = None
         if tensor.tracked:
-            leaf = stand_in.node = Leaf(stand_in)
-            stand_in.tracked = 1
-            leaf.code, leaf.offset = tensor.node.code, tensor.node.offset
-        known = self.captured[id(tensor)] = self.standing[id(stand_in)] = Captured(tensor, stand_in, leaf)
+            stand_in.node, stand_in.tracked = self.history_of(tensor, stand_in), 1
+        known = self.captured[id(tensor)] = self.standing[id(stand_in)] = Captured(tensor, stand_in)
         return known
+
+    def history_of(self, tensor: Tensor, stand_in: Tensor) -> Node:
+        """Where gradients that flow to a tensor from outside arrive: here, at a leaf in its place."""
+        leaf = Leaf(stand_in)
+        leaf.code, leaf.offset = tensor.node.code, tensor.node.offset
+        return leaf
 
     def _same_view(self, base: Tensor, alias: Alias) -> Tensor:
         """The view of a stand-in that `alias` is of the tensor which it stands in for."""
@@ -220,7 +244,7 @@ class Tracer(Interpreter):
         if known is None:
             tensor._grad = gradient
             return
-        if known.tensor.node is not None and known.tensor.node.op is not None:
+        if known.leaf is not None and known.tensor.node.op is not None:
             raise TraceError(
                 f"a gradient has come to a tensor that was made outside, at {show(known.tensor.node.where)}",
                 expect="inside, backward() ends at leaves: what they were made into outside is not part of this",
@@ -237,8 +261,16 @@ class Tracer(Interpreter):
     # the end --------------------------------------------------------------------------------------------------------
 
     def evaluated(self, pending: Pending) -> Any:
-        """The value of a pending tensor, if this kind of tracing can give it: else `pending` itself."""
-        return pending.value if pending.value is not None else pending
+        """The value of a pending tensor, if it can be had: else `pending` itself.
+
+        That of a constant is known; if it was copied from an array of the user's, the trace depends on what is in that.
+        """
+        node = pending.node
+        if not isinstance(node, Source) or node.kind not in ("constant", "array"):
+            return pending
+        if node.kind == "array":
+            self.looked_into.append((node.held, node.held.copy()))
+        return node.array()
 
     def graph(self, outputs: Iterable[Pending]) -> Graph:
         """What has been recorded, from all sources to these outputs."""

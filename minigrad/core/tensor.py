@@ -249,10 +249,11 @@ def host_value(tensor: Tensor, what: str) -> Any:
     interpreter = current_mode().interpreter
     if interpreter is not None:
         tensor = interpreter.stand_in(tensor)
-    if tensor.data.__class__ is not tensor.device.ndarray:
-        tensor.data = tensor.data.evaluated()
-    if tensor.data.__class__ is tensor.device.ndarray:
-        return tensor.data
+    data = tensor.data
+    if data.__class__ is not tensor.device.ndarray:
+        data = data.evaluated()
+    if data.__class__ is tensor.device.ndarray:
+        return data
     reason = getattr(tensor.data, "no_value", "without an array")
     made = f", made at {show(tensor.node.where)}" if tensor.node is not None and tensor.node.where else ""
     raise TraceError(
@@ -280,9 +281,12 @@ def _one(tensor: Tensor, what: str) -> Any:
 
 def text_of_values(tensor: Tensor) -> str:
     """The values as NumPy prints them, or why there are none."""
-    if tensor.data.__class__ is not tensor.device.ndarray:
-        return f"<{getattr(tensor.data, 'no_value', 'not computed yet')}>"
-    return np.array2string(tensor.device.to_numpy(tensor.data), separator=", ", threshold=200, edgeitems=3)
+    data = tensor.data
+    if data.__class__ is not tensor.device.ndarray:
+        data = getattr(data, "value", None)
+        if data is None:
+            return f"<{tensor.data.no_value}>"
+    return np.array2string(tensor.device.to_numpy(data), separator=", ", threshold=200, edgeitems=3)
 
 
 def describe(tensor: Tensor) -> str:

@@ -1,0 +1,187 @@
+"""Views: a node as a way of reading another node's memory.
+
+A reshape, a permutation, a broadcast and a slice compute nothing.  What they make is the memory of some other node,
+the *base*, read from an offset with a stride for each dimension.  So a compiler needs no kernels for them: each becomes
+the strides with which its readers load.  The one exception is a reshape of elements that are not evenly spaced, which
+has to copy, and is then a base itself.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import prod
+from typing import NamedTuple
+
+from ..core.node import Node
+from .graph import Graph
+
+Dims = list[tuple[int, int]]  # (size, stride) for each dimension, outermost first
+
+
+class View(NamedTuple):
+    """Elements of `base`: element (i, j) lies at `offset` + i · strides[0] + j · strides[1], counted in elements."""
+
+    base: Node
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        return prod(self.shape)
+
+    @property
+    def dims(self) -> Dims:
+        """Its dimensions, as few as there can be."""
+        return coalesced(self.shape, self.strides)
+
+    @property
+    def in_order(self) -> bool:
+        """Whether it reads all of its base, in the order in which that lies in memory."""
+        if self.offset or self.size != self.base.size:
+            return False
+        return self.strides == row_major(self.shape) or self.dims in ([], [(self.size, 1)])
+
+    @property
+    def repeats(self) -> int:
+        """How often it reads each element of its base in a row, if it reads them all in order: of (n, 1) as (n, k), k.
+
+        0 if it does not.
+        """
+        dims = self.dims
+        whole = len(dims) == 2 and self.offset == 0 and dims[0] == (self.base.size, 1) and dims[1][1] == 0
+        return dims[1][0] if whole else 0
+
+    @property
+    def footprint(self) -> int:
+        """How many different elements of its base it reads."""
+        return prod([size for size, stride in zip(self.shape, self.strides) if stride])
+
+    def broadcast(self, shape: tuple[int, ...]) -> View:
+        """The same, repeated along new dimensions in front and those of size 1."""
+        if shape == self.shape:
+            return self
+        extra = len(shape) - len(self.shape)
+        strides = [0 if old != new else s for old, new, s in zip(self.shape, shape[extra:], self.strides)]
+        return View(self.base, self.offset, shape, (0,) * extra + tuple(strides))
+
+
+@lru_cache(4096)
+def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides of elements that lie in order.
+
+    >>> row_major((2, 3, 4))
+    (12, 4, 1)
+    """
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= size
+    return tuple(reversed(strides))
+
+
+@lru_cache(16384)
+def _coalesced(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
+    dims: Dims = []
+    for size, stride in zip(shape, strides):
+        if size == 1:
+            continue
+        if dims and dims[-1][1] == stride * size:
+            dims[-1] = (dims[-1][0] * size, stride)
+        else:
+            dims.append((size, stride))
+    return tuple(dims)
+
+
+def coalesced(shape: tuple[int, ...], strides: tuple[int, ...]) -> Dims:
+    """Neighbouring dimensions that can be walked as one, joined; those of size 1 left out.
+
+    >>> coalesced((2, 3, 4), (12, 4, 1)), coalesced((2, 1, 4), (1, 7, 2))
+    ([(24, 1)], [(2, 1), (4, 2)])
+    """
+    return list(_coalesced(shape, strides))
+
+
+def whole(node: Node) -> View:
+    """A node as a view of itself."""
+    if isinstance(node.dtype, tuple):  # of several results: their shapes are in its shape
+        return View(node, 0, node.shape, ())
+    return View(node, 0, node.shape, row_major(node.shape))
+
+
+def views_of(graph: Graph) -> dict[Node, View]:
+    """Each node as a view.  A node that is a view of itself is computed, or comes from outside."""
+    views: dict[Node, View] = {node: whole(node) for node in graph.inputs}
+    for node in graph.nodes:
+        view = None
+        if node.op is not None and node.op.kind == "view":
+            view = through(node, views[node.inputs[0]])
+        views[node] = whole(node) if view is None else view
+    return views
+
+
+def through(node: Node, source: View) -> View | None:
+    """What the view operation of `node` makes of a view; None where it has to copy."""
+    name, attrs = node.name, node.attrs
+    if not node.size:
+        return None
+    if name == "reshape":
+        return reshaped(source, node.shape)
+    if name == "permute_dims":
+        axes = attrs["axes"]
+        strides = tuple([source.strides[a] for a in axes])
+        return View(source.base, source.offset, node.shape, strides)
+    if name == "broadcast_to":
+        return source.broadcast(node.shape)
+    if name == "slice":
+        return sliced(source, attrs["index"])
+    return None
+
+
+def sliced(source: View, index: tuple[object, ...]) -> View:
+    """The part that an index of integers, slices, `None` and `...` chooses."""
+    missing = len(source.shape) - sum(1 for i in index if i is not None and i is not Ellipsis)
+    items: list[object] = []
+    for item in index if any(i is Ellipsis for i in index) else (*index, Ellipsis):
+        items += [slice(None)] * missing if item is Ellipsis else [item]
+    offset, axis = source.offset, 0
+    shape: list[int] = []
+    strides: list[int] = []
+    for item in items:
+        if item is None:
+            shape.append(1)
+            strides.append(0)
+            continue
+        size, stride = source.shape[axis], source.strides[axis]
+        axis += 1
+        if isinstance(item, slice):
+            positions = range(*item.indices(size))
+            offset += positions.start * stride
+            shape.append(len(positions))
+            strides.append(positions.step * stride)
+        else:
+            offset += int(item) % size * stride  # type: ignore[call-overload]
+    return View(source.base, offset, tuple(shape), tuple(strides))
+
+
+def reshaped(source: View, shape: tuple[int, ...]) -> View | None:
+    """The same elements in the same order, in another shape, or None where no strides describe that.
+
+    The rule is NumPy's: what lies evenly spaced is one run, however many dimensions it has, and each new dimension has
+    to be cut from one run.
+    """
+    runs = source.dims
+    strides, run, stride = [], 1, 1  # what is left of the current run, and the distance of its next elements
+    for size in reversed(shape):
+        if size == 1:
+            strides.append(stride)
+            continue
+        if run == 1:
+            run, stride = runs.pop()
+        if run % size:
+            return None
+        strides.append(stride)
+        run //= size
+        stride *= size
+    return View(source.base, source.offset, shape, tuple(reversed(strides)))
+
