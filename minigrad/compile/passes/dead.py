@@ -1,0 +1,48 @@
+"""Dead code: what nobody will read is not computed.
+
+A graph is what its outputs and effects are computed from, so what nothing needs falls away with the last reader, in
+whichever pass that one goes.  What this pass finds is what *is* read and makes no difference: values that are written
+and overwritten before anybody looks, as programs do that work in place.
+"""
+
+from __future__ import annotations
+
+from ...core.node import Node
+from ...core.primitive import P
+from ..graph import Graph, made
+from .common import hashable
+from .fold_views import picks_of, written
+from .rules import Note, Rules, apply_rules
+
+rule = Rules()
+
+
+def dead(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:
+    """What is overwritten before anybody reads it is not written, and what nobody reads not computed."""
+    return apply_rules(graph, rule, note, without)
+
+
+@rule("put")
+def overwritten(node: Node) -> Node | None:
+    """Of two writes to the same place, the first makes no difference."""
+    assert node.op is not None
+    base, value, *indices = node.inputs
+    if base.op is not node.op or base.inputs[2:] != tuple(indices):
+        return None
+    if hashable(node.attrs["chain"]) != hashable(base.attrs["chain"]):
+        return None
+    return made(node.op, (base.inputs[0], value, *indices), node.attrs, like=node)
+
+
+@rule("put")
+def overwritten_whole(node: Node) -> Node | None:
+    """Where everything is overwritten, what was there makes no difference."""
+    if len(node.inputs) > 2:
+        return None
+    shape = node.shape
+    for op, attrs in node.attrs["chain"]:
+        picks = picks_of(attrs["index"], shape) if op is P.slice else [None]
+        whole = [p is not None and p.kept and p.is_all_of(size) for p, size in zip(picks, shape)]
+        if len(picks) != len(shape) or not all(whole):
+            return None
+    return written(node.inputs[1], node)

@@ -1,0 +1,550 @@
+"""Simplify: algebra that is exact for every value of every dtype, nan, inf and -0.0 included, and folding.
+
+Exact means: the same bits as the operation in eager mode gives, save for two things that no operation promises either:
+the sign and payload of a nan, and which of 0.0 and -0.0 is the larger.  So x + 0.0 stays, because for -0.0 it is 0.0,
+and x * 0.0 stays, because for inf it is nan; (x + 1.0) + 1.0 stays, because it rounds twice.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ...core.dtypes import can_cast, finfo, iinfo
+from ...core.node import Node
+from ...core.primitive import P
+from ..graph import Graph, made
+from .constants import add_rules, in_dtype, is_number, same_number, value_of, wrapped
+from .rules import Note, Rules, apply_rules, filled, shaped
+
+rule = Rules()
+add_rules(rule)
+
+
+def simplify(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:
+    """Constants folded, and algebra that is exact for nan, inf and -0.0."""
+    return apply_rules(graph, rule, note, without)
+
+
+# What rules ask -----------------------------------------------------------------------------------------------------
+
+
+def is_made_by(x: Any, name: str) -> bool:
+    """Whether an input is a node of this primitive."""
+    return isinstance(x, Node) and x.name == name and x.op is not None
+
+
+def tensor_and_number(node: Node) -> tuple[Any, Any]:
+    """The operands of a commutative operation, a Python number last; (None, None) if there is none."""
+    x, y = node.inputs
+    if is_number(y):
+        return x, y
+    return (y, x) if is_number(x) else (None, None)
+
+
+def is_zero(number: Any, sign: float) -> bool:
+    """Whether a number is the zero of this sign."""
+    return number == 0 and math.copysign(1, number) == sign
+
+
+def kind_of(node: Node) -> str:
+    """The kind of what a node computes: b, i, u or f."""
+    return node.dtype.kind
+
+
+def exponent(number: Any) -> int | None:
+    """n, where the absolute value of a number is 2**n.
+
+    >>> exponent(-8), exponent(0.5), exponent(3)
+    (3, -1, None)
+    """
+    if not math.isfinite(number):
+        return None
+    mantissa, power = math.frexp(number)
+    return power - 1 if abs(mantissa) == 0.5 else None
+
+
+def negated(number: Any, node: Node) -> Any:
+    """-number, as integers count it; None for what is no integer of this dtype, which is an error when it is run."""
+    if kind_of(node) == "f":
+        return -number
+    return None if in_dtype(number, node.dtype) is None else wrapped(-number, node.dtype)
+
+
+def with_number_negated(inputs: Any, node: Node) -> list[Any] | None:
+    """The two operands with the number among them negated; None where there is none."""
+    turned = [negated(x, node) if is_number(x) else x for x in inputs]
+    return turned if any(map(is_number, inputs)) and None not in turned else None
+
+
+def applied(name: str, *inputs: Any, node: Node, **attrs: Any) -> Node:
+    """A primitive on these inputs, in the place of `node` and in its shape."""
+    return shaped(made(P[name], inputs, attrs, like=node), node)
+
+
+# Sums ---------------------------------------------------------------------------------------------------------------
+
+
+@rule("add")
+def add_nothing(node: Node) -> Node | None:
+    """x + 0 is x for integers, x + -0.0 for floats, x or False for bools."""
+    x, number = tensor_and_number(node)
+    if number is None or number != 0:
+        return None
+    return x if kind_of(node) != "f" or is_zero(number, -1.0) else None
+
+
+@rule("subtract")
+def subtract_nothing(node: Node) -> Node | None:
+    """x - 0 is x; x - -0.0 is not."""
+    x, number = node.inputs
+    return x if is_number(number) and is_zero(number, 1.0) else None
+
+
+@rule("subtract")
+def subtract_from_nothing(node: Node) -> Node | None:
+    """0 - x is -x for integers, -0.0 - x for floats."""
+    number, x = node.inputs
+    if not is_number(number) or not is_zero(number, -1.0 if kind_of(node) == "f" else 1.0):
+        return None
+    return applied("negative", x, node=node)
+
+
+@rule("add")
+def add_a_negative(node: Node) -> Node | None:
+    """x + -y is x - y."""
+    x, y = node.inputs
+    if is_made_by(y, "negative"):
+        return applied("subtract", x, y.inputs[0], node=node)
+    return applied("subtract", y, x.inputs[0], node=node) if is_made_by(x, "negative") else None
+
+
+@rule("subtract")
+def subtract_a_negative(node: Node) -> Node | None:
+    """x - -y is x + y."""
+    x, y = node.inputs
+    return applied("add", x, y.inputs[0], node=node) if is_made_by(y, "negative") else None
+
+
+@rule("subtract", "bitwise_xor")
+def less_itself(node: Node) -> Node | None:
+    """x - x and x ^ x are 0 for integers and bools; for floats x may be inf or nan."""
+    x, y = node.inputs
+    if x is not y or kind_of(node) == "f":
+        return None
+    return filled(kind_of(node) != "b" and 0, node)
+
+
+@rule("negative")
+def turned_difference(node: Node) -> Node | None:
+    """-(x - y) is y - x for integers; for floats one of them would be -0.0 where x is y."""
+    (x,) = node.inputs
+    if not is_made_by(x, "subtract") or kind_of(node) == "f":
+        return None
+    return applied("subtract", *x.inputs[::-1], node=node)
+
+
+# Products -----------------------------------------------------------------------------------------------------------
+
+
+@rule("multiply")
+def times_one(node: Node) -> Node | None:
+    """x * 1 is x."""
+    x, number = tensor_and_number(node)
+    return x if number is not None and number == 1 else None
+
+
+@rule("divide")
+def divide_by_one(node: Node) -> Node | None:
+    """x / 1 is x."""
+    x, number = node.inputs
+    return x if is_number(number) and number == 1 else None
+
+
+@rule("multiply")
+def times_minus_one(node: Node) -> Node | None:
+    """x * -1 is -x."""
+    x, number = tensor_and_number(node)
+    if number is None or number != -1 or kind_of(node) == "b":
+        return None
+    return applied("negative", x, node=node)
+
+
+@rule("multiply", "bitwise_and")
+def times_nothing(node: Node) -> Node | None:
+    """x * 0 and x & 0 are 0 for integers and bools; for floats x may be inf or nan."""
+    _, number = tensor_and_number(node)
+    if number is None or number != 0 or kind_of(node) == "f":
+        return None
+    return filled(number, node)
+
+
+@rule("multiply", "divide")
+def negative_factors(node: Node) -> Node | None:
+    """-x * -y is x * y, and -x * 2 is x * -2; so for quotients."""
+    assert node.op is not None
+    signless = [x.inputs[0] if is_made_by(x, "negative") else x for x in node.inputs]
+    turned = [a is not b for a, b in zip(signless, node.inputs)]
+    if not any(turned):
+        return None
+    inputs = signless if all(turned) else with_number_negated(signless, node)
+    return None if inputs is None else applied(node.op.name, *inputs, node=node)
+
+
+@rule("negative", alone=True)
+def negative_of_a_multiple(node: Node) -> Node | None:
+    """-(x * 2) is x * -2, and -(2 / x) is -2 / x."""
+    (x,) = node.inputs
+    if not is_made_by(x, "multiply") and not is_made_by(x, "divide"):
+        return None
+    inputs = with_number_negated(x.inputs, node)
+    return None if inputs is None else applied(x.name, *inputs, node=node)
+
+
+@rule("divide")
+def divide_by_a_power_of_two(node: Node) -> Node | None:
+    """x / 4 is x * 0.25: both are exact but for the last rounding."""
+    x, number = node.inputs
+    power = exponent(number) if is_number(number) else None
+    if power is None:
+        return None
+    limits = finfo(node.dtype)
+    if not limits.smallest_normal <= 2.0**power <= 1 / limits.smallest_normal:
+        return None
+    return applied("multiply", x, 1 / float(number), node=node)
+
+
+@rule("multiply")
+def multiple_of_a_multiple(node: Node) -> Node | None:
+    """(x * 2) * 4 is x * 8: powers of two from 1 upwards round nothing, and overflow together."""
+    x, number = tensor_and_number(node)
+    if number is None or kind_of(node) != "f" or not is_made_by(x, "multiply"):
+        return None
+    first, factor = tensor_and_number(x)
+    if factor is None or any((exponent(n) or -1) < 0 for n in (number, factor)):
+        return None
+    product = float(number) * float(factor)
+    return applied("multiply", first, product, node=node) if abs(product) <= finfo(node.dtype).max else None
+
+
+@rule("add", "multiply", "bitwise_and", "bitwise_or", "bitwise_xor")
+def numbers_together(node: Node) -> Node | None:
+    """(x + 2) + 3 is x + 5 for integers, which wrap around alike; so for * & | ^."""
+    assert node.op is not None
+    x, number = tensor_and_number(node)
+    if number is None or kind_of(node) not in "iu" or not is_made_by(x, node.op.name):
+        return None
+    first, other = tensor_and_number(x)
+    if other is None or in_dtype(number, node.dtype) is None or in_dtype(other, node.dtype) is None:
+        return None
+    together = {
+        "add": int.__add__, "multiply": int.__mul__, "bitwise_and": int.__and__, "bitwise_or": int.__or__,
+        "bitwise_xor": int.__xor__,
+    }[node.op.name](int(other), int(number))  # fmt: skip
+    return applied(node.op.name, first, wrapped(together, node.dtype), node=node)
+
+
+@rule("subtract")
+def subtract_together(node: Node) -> Node | None:
+    """(x - 2) - 3 is x - 5 for integers."""
+    x, number = node.inputs
+    if not is_number(number) or kind_of(node) not in "iu" or not is_made_by(x, "subtract"):
+        return None
+    first, other = x.inputs
+    if not is_number(other) or in_dtype(number, node.dtype) is None or in_dtype(other, node.dtype) is None:
+        return None
+    return applied("subtract", first, wrapped(int(other) + int(number), node.dtype), node=node)
+
+
+@rule("negative", "bitwise_invert")
+def undone(node: Node) -> Node | None:
+    """-(-x) and ~~x are x."""
+    (x,) = node.inputs
+    return x.inputs[0] if x.op is node.op else None
+
+
+# Powers and whole quotients -----------------------------------------------------------------------------------------
+
+
+@rule("pow")
+def small_power(node: Node) -> Node | None:
+    """x**0 is 1, even of a nan, x**1 is x, and x**2 is x * x.  (x**0.5 is not sqrt(x) for -inf and -0.0.)"""
+    x, number = node.inputs
+    if not is_number(number) or number not in (0, 1, 2):
+        return None
+    return filled(1, node) if number == 0 else x if number == 1 else applied("multiply", x, x, node=node)
+
+
+@rule("floor_divide")
+def whole_quotient(node: Node) -> Node | None:
+    """x // 1 is x, and x // 8 is x >> 3, for integers."""
+    x, number = node.inputs
+    power = _whole_power(number, node)
+    if power is None:
+        return None
+    return x if power == 0 else applied("bitwise_right_shift", x, power, node=node)
+
+
+@rule("remainder")
+def whole_remainder(node: Node) -> Node | None:
+    """x % 1 is 0, and x % 8 is x & 7, for integers."""
+    x, number = node.inputs
+    power = _whole_power(number, node)
+    if power is None:
+        return None
+    return filled(0, node) if power == 0 else applied("bitwise_and", x, number - 1, node=node)
+
+
+def _whole_power(number: Any, node: Node) -> int | None:
+    """n, where an integer is divided by 2**n."""
+    if not is_number(number) or kind_of(node) not in "iu" or not 0 < number <= iinfo(node.dtype).max:
+        return None
+    return exponent(number)
+
+
+# Bits ---------------------------------------------------------------------------------------------------------------
+
+
+@rule("bitwise_left_shift", "bitwise_right_shift", "bitwise_or", "bitwise_xor")
+def no_bits(node: Node) -> Node | None:
+    """x | 0, x ^ 0, x << 0 and x >> 0 are x."""
+    x, number = tensor_and_number(node)
+    if number is None or number != 0 or (x is not node.inputs[0] and "shift" in node.name):
+        return None
+    return x
+
+
+@rule("bitwise_and", "bitwise_or", "bitwise_xor")
+def all_bits(node: Node) -> Node | None:
+    """Where all bits are set, x & it is x, x | it is it, and x ^ it is ~x."""
+    x, number = tensor_and_number(node)
+    every = {"b": True, "u": 255}.get(kind_of(node), -1)
+    if number is None or number != every:
+        return None
+    if node.name == "bitwise_xor":
+        return applied("bitwise_invert", x, node=node)
+    return x if node.name == "bitwise_and" else filled(every, node)
+
+
+@rule("bitwise_and", "bitwise_or", "maximum", "minimum")
+def with_itself(node: Node) -> Node | None:
+    """x & x, x | x, max(x, x) and min(x, x) are x."""
+    x, y = node.inputs
+    return x if x is y else None
+
+
+# Extremes, absolute values, whole numbers ---------------------------------------------------------------------------
+
+
+@rule("maximum", "minimum")
+def no_bound(node: Node) -> Node | None:
+    """max(x, -inf) is x, and so is a bound that no integer of the dtype passes."""
+    x, number = tensor_and_number(node)
+    if number is None or kind_of(node) == "b":
+        return None
+    sign = 1 if node.name == "maximum" else -1
+    if kind_of(node) == "f":
+        return x if number == -math.inf * sign else None
+    limits = iinfo(node.dtype)
+    return x if number == (limits.min if sign == 1 else limits.max) else None
+
+
+@rule("maximum", "minimum")
+def bounds_together(node: Node) -> Node | None:
+    """max(max(x, 1), 2) is max(x, 2)."""
+    x, number = tensor_and_number(node)
+    if number is None or not is_made_by(x, node.name):
+        return None
+    first, other = tensor_and_number(x)
+    if other is None:
+        return None
+    number, other = in_dtype(number, node.dtype), in_dtype(other, node.dtype)
+    if number is None or other is None or not (number < other or other < number):
+        return None
+    bound = max(number, other) if node.name == "maximum" else min(number, other)
+    return applied(node.name, first, bound, node=node)
+
+
+@rule("abs")
+def absolute_twice(node: Node) -> Node | None:
+    """abs(abs(x)) is abs(x), and so is abs(-x); what has no sign is its own absolute value."""
+    (x,) = node.inputs
+    if kind_of(node) == "u" or is_made_by(x, "abs"):
+        return x
+    return applied("abs", x.inputs[0], node=node) if is_made_by(x, "negative") else None
+
+
+@rule("floor", "round")
+def whole_already(node: Node) -> Node | None:
+    """Rounding what is whole does nothing: integers, integers made floats, what has been rounded."""
+    (x,) = node.inputs
+    whole = kind_of(node) in "iu" or is_made_by(x, "floor") or is_made_by(x, "round")
+    return x if whole or (is_made_by(x, "astype") and x.inputs[0].dtype.kind in "biu") else None
+
+
+# Comparisons and choice ---------------------------------------------------------------------------------------------
+
+
+@rule("less", "less_equal", "equal")
+def compared_with_itself(node: Node) -> Node | None:
+    """x < x is False; x == x and x <= x are True, save for floats, which may be nan."""
+    x, y = node.inputs
+    if x is not y:
+        return None
+    if node.name == "less":
+        return filled(False, node)
+    return filled(True, node) if kind_of(x) != "f" else None
+
+
+@rule("equal")
+def equal_to_a_bool(node: Node) -> Node | None:
+    """x == True is x, and x == False is ~x, for bools."""
+    x, number = tensor_and_number(node)
+    if number is None or kind_of(x) != "b":
+        return None
+    return x if number else applied("bitwise_invert", x, node=node)
+
+
+@rule("bitwise_invert")
+def turned_comparison(node: Node) -> Node | None:
+    """~(x < y) is y <= x, and ~(x <= y) is y < x, save for floats, which may be nan."""
+    (x,) = node.inputs
+    if not (is_made_by(x, "less") or is_made_by(x, "less_equal")) or x.op.common_dtype(x.inputs).kind == "f":
+        return None
+    return applied("less_equal" if x.name == "less" else "less", *x.inputs[::-1], node=node)
+
+
+@rule("where")
+def where_constant(node: Node) -> Node | None:
+    """A choice that is known is what it chooses."""
+    condition, x, y = node.inputs
+    value = value_of(condition)
+    return None if value is None else shaped(x if value else y, node)
+
+
+@rule("where")
+def where_no_choice(node: Node) -> Node | None:
+    """A choice between equal things is either."""
+    _, x, y = node.inputs
+    equal = same_number(x, y) if is_number(x) and is_number(y) else x is y
+    return shaped(x, node) if equal else None
+
+
+@rule("where")
+def where_inverted(node: Node) -> Node | None:
+    """where(~c, x, y) is where(c, y, x)."""
+    condition, x, y = node.inputs
+    if not is_made_by(condition, "bitwise_invert") or kind_of(condition) != "b":
+        return None
+    return applied("where", condition.inputs[0], y, x, node=node)
+
+
+@rule("where")
+def where_again(node: Node) -> Node | None:
+    """where(c, where(c, x, y), z) is where(c, x, z): the same question has the same answer."""
+    condition, x, y = node.inputs
+    first = x.inputs[1] if is_made_by(x, "where") and x.inputs[0] is condition else x
+    last = y.inputs[2] if is_made_by(y, "where") and y.inputs[0] is condition else y
+    if (first is x and last is y) or (is_number(first) and is_number(last)):
+        return None
+    return applied("where", condition, first, last, node=node)
+
+
+# Types --------------------------------------------------------------------------------------------------------------
+
+
+@rule("astype", "bitcast")
+def same_type(node: Node) -> Node | None:
+    """A cast to the dtype that it has is nothing: values in a graph are never overwritten, so no copy is needed."""
+    (x,) = node.inputs
+    return x if x.dtype == node.dtype else None
+
+
+@rule("astype")
+def cast_twice(node: Node) -> Node | None:
+    """A cast that loses nothing, followed by another, is that other."""
+    (x,) = node.inputs
+    if not is_made_by(x, "astype"):
+        return None
+    (first,) = x.inputs
+    if not loses_nothing(first.dtype, x.dtype) or (x.dtype.kind == "f" and not _same_from(first.dtype, node.dtype)):
+        return None
+    return applied("astype", first, node=node, dtype=node.dtype)
+
+
+def loses_nothing(source: Any, target: Any) -> bool:
+    """Whether each value of a dtype is one of another.
+
+    >>> loses_nothing(mg.int8, mg.float16), loses_nothing(mg.int64, mg.float64)
+    (True, False)
+    """
+    if source.kind == "b" or source == target:
+        return True
+    if target.kind == "f" and source.kind in "iu":
+        return 8 * source.itemsize <= {2: 8, 4: 16, 8: 32}[target.itemsize]
+    if source.kind != target.kind and (source.kind, target.kind) != ("u", "i"):
+        return False
+    return source.itemsize < target.itemsize and can_cast(source, target)
+
+
+def _same_from(source: Any, target: Any) -> bool:
+    """Whether floats that hold values of `source` become the same in `target` as the values themselves.
+
+    Machines do not agree on what a float outside of the range of an integer becomes.
+    """
+    return target.kind in "fb" or (source.kind in "biu" and (loses_nothing(source, target)))
+
+
+# Reductions ---------------------------------------------------------------------------------------------------------
+
+
+@rule("sum", "prod", "max", "min", "cumulative_sum", "cumulative_prod")
+def reduction_of_one(node: Node) -> Node | None:
+    """Over dimensions of size 1 a reduction is its element; a sum, which begins with 0.0, is x + 0.0."""
+    (x,) = node.inputs
+    axes = node.attrs["axis"]
+    if any(x.shape[a] != 1 for a in (axes if isinstance(axes, tuple) else (axes,))):
+        return None
+    if x.dtype != node.dtype:
+        x = made(P.astype, (x,), {"dtype": node.dtype}, like=node)
+    if x.shape != node.shape:
+        x = made(P.reshape, (x,), {"shape": node.shape}, like=node)
+    return applied("add", x, 0.0, node=node) if node.name == "sum" and kind_of(node) == "f" else x
+
+
+@rule("argmax", "argmin", "argsort")
+def position_of_one(node: Node) -> Node | None:
+    """The only element is the first."""
+    (x,) = node.inputs
+    return filled(0, node) if x.shape[node.attrs["axis"]] == 1 else None
+
+
+@rule("sum", "prod", "max", "min", alone=True)
+def reduction_twice(node: Node) -> Node | None:
+    """max of max is one max over more dimensions, and so is sum of sum for integers: floats would round otherwise."""
+    assert node.op is not None
+    (x,) = node.inputs
+    if not is_made_by(x, node.op.name) or x.dtype != node.dtype:
+        return None
+    if node.name in ("sum", "prod") and kind_of(node) == "f":
+        return None
+    (first,) = x.inputs
+    inner = x.attrs["axis"]
+    rest = range(first.ndim) if x.attrs["keepdims"] else [a for a in range(first.ndim) if a not in inner]
+    axes = tuple(sorted({*inner, *[rest[a] for a in node.attrs["axis"]]}))
+    attrs = {"axis": axes, "keepdims": False}
+    if node.name in ("sum", "prod"):
+        attrs["dtype"] = x.attrs["dtype"]
+    both = made(node.op, (first,), attrs, like=node)
+    return both if both.shape == node.shape else made(P.reshape, (both,), {"shape": node.shape}, like=node)
+
+
+@rule("concat")
+def concat_of_one(node: Node) -> Node | None:
+    """Of a single tensor there is nothing to join; what is empty adds nothing."""
+    assert node.op is not None
+    axis = node.attrs["axis"]
+    parts = tuple([x for x in node.inputs if x.shape[axis]]) or node.inputs[:1]
+    if len(parts) == len(node.inputs) > 1:
+        return None
+    return parts[0] if len(parts) == 1 else made(node.op, parts, node.attrs, like=node)
