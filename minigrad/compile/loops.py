@@ -1,0 +1,116 @@
+"""The loops of a kernel: how its elements are cut into rows and columns, and its rows into chunks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import gcd
+from typing import TYPE_CHECKING
+
+from ..core.node import Node
+from .recipes import Recipe, is_made
+from .views import Dims, View
+
+if TYPE_CHECKING:
+    from .groups import Group
+
+
+SHORTEST_ROW = 8  # elements: for shorter ones a loop of their own is not worth while
+
+
+@dataclass(frozen=True)
+class Chunking:
+    """How work whose results are put together at the end is divided, whoever does it.
+
+    Floating-point sums depend on how they are grouped.  If that followed the number of threads, so would the result:
+    therefore it follows from the shape alone.
+    """
+
+    most: int = 64  # chunks
+    least: int = 1 << 16  # elements in a chunk
+
+
+@dataclass(frozen=True)
+class Loops:
+    """The loops of a kernel: `rows` × `columns`, or one over all elements (`flat`).
+
+    A kernel that reduces across rows works in `chunks` of `chunk` rows (or elements), each with results of its own.
+    """
+
+    elements: int
+    columns: int
+    flat: bool
+    chunks: int = 0
+    chunk: int = 0
+
+    @property
+    def rows(self) -> int:
+        return 1 if self.flat else self.elements // self.columns
+
+    @property
+    def units(self) -> int:
+        """What can be shared among threads: chunks, rows or elements."""
+        return self.chunks or (self.elements if self.flat else self.rows)
+
+    def __str__(self) -> str:
+        what = f"{self.elements} elements" if self.flat else f"{self.rows} rows of {self.columns}"
+        return f"{what} in {self.chunks} chunks" if self.chunks else what
+
+
+def loops_of(group: Group, recipes: dict[Node, Recipe], chunking: Chunking) -> Loops:
+    """Rows of the length that reductions ask for; else as long that every view is evenly spaced within a row."""
+    elements, columns = group.elements, group.row
+    flat = False
+    if columns is None:
+        runs = _runs(group, recipes)
+        columns = gcd(*runs) if runs else elements
+        flat = not runs or columns < SHORTEST_ROW
+        columns = elements if flat else columns
+    if not group.partials:
+        return Loops(elements, columns, flat)
+    units = elements if flat else elements // columns
+    widest = max(node.size for node in group.partials)
+    chunks = max(1, min(chunking.most, elements // chunking.least, elements // (4 * widest), units))
+    length = -(-units // chunks)
+    return Loops(elements, columns, flat, -(-units // length), length)
+
+
+def _runs(group: Group, recipes: dict[Node, Recipe]) -> list[int]:
+    """For each view that is read or reduced to, how many elements it goes on with one stride."""
+    runs = []
+    for node in (*group.levels, *group.partials):
+        recipe = recipes[node]
+        if recipe.size != group.elements or (node in group.finishes and node not in group.partials):
+            continue
+        views = [r for r in recipe.reads if isinstance(r, View) and r.base not in group.levels]
+        if node in group.partials:
+            views.append(recipe.target)
+        for view in views:
+            dims = view.dims
+            if len(dims) > 1 and not (is_made(view.base) and view.base.name == "full"):
+                runs.append(dims[-1][0])
+    return runs
+
+
+def split(dims: Dims, columns: int) -> tuple[Dims, Dims] | None:
+    """Dimensions as those of the rows and those of the columns; None if no cut divides them so.
+
+    >>> split([(6, 1)], 3), split([(2, 1), (3, 2)], 3)
+    (([(2, 3)], [(3, 1)]), ([(2, 1)], [(3, 2)]))
+    """
+    outer: Dims = list(dims)
+    inner: Dims = []
+    left = columns
+    while left > 1:
+        if not outer:
+            return None
+        size, stride = outer.pop()
+        if left % size == 0:
+            inner.insert(0, (size, stride))
+            left //= size
+        elif size % left == 0:
+            inner.insert(0, (left, stride))
+            outer.append((size // left, stride * left))
+            left = 1
+        else:
+            return None
+    return outer, inner
