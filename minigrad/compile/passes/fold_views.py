@@ -153,16 +153,6 @@ def picks_together(first: list[Pick | None], second: list[Pick | None]) -> list[
 
 
 @rule("slice")
-def slice_of_everything(node: Node) -> Node | None:
-    """A slice that leaves nothing out is the tensor itself, or a reshape of it."""
-    (x,) = node.inputs
-    picks = [p for p in picks_of(node.attrs["index"], x.shape) if p is not None]
-    if not all(p.is_all_of(size) for p, size in zip(picks, x.shape)):
-        return None
-    return x if x.shape == node.shape else viewed(P.reshape, x, node, shape=node.shape)
-
-
-@rule("slice")
 def slice_of_a_slice(node: Node) -> Node | None:
     """A slice of a slice is one slice."""
     (x,) = node.inputs
@@ -175,6 +165,16 @@ def slice_of_a_slice(node: Node) -> Node | None:
     sizes = iter(first.shape)
     index = tuple([None if p is None else p.part(next(sizes)) for p in picks])
     return viewed(P.slice, first, node, index=(*index, ...))
+
+
+@rule("slice")
+def slice_of_everything(node: Node) -> Node | None:
+    """A slice that leaves nothing out is the tensor itself, or a reshape of it."""
+    (x,) = node.inputs
+    picks = [p for p in picks_of(node.attrs["index"], x.shape) if p is not None]
+    if not all(p.is_all_of(size) for p, size in zip(picks, x.shape)):
+        return None
+    return x if x.shape == node.shape else viewed(P.reshape, x, node, shape=node.shape)
 
 
 @rule("slice")
