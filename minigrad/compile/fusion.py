@@ -6,8 +6,8 @@ fits too, as a value for each row that a further pass over the row can read.
 
 Kernels must not wait for each other in a circle.  Every group has a *stage*, and a group reads only what earlier
 stages have made.  A node joins groups of the latest stage among those that it reads from, or, where it does not fit,
-starts a group of a later stage.  So no circle can arise, nobody has to look for one, and what is of one stage can run
-in parallel.
+starts a group of a later stage.  A group that nobody has read yet may still be put off to a later stage itself.  So no
+circle can arise, nobody has to look for one, and what is of one stage can run in parallel.
 
 A reduction across rows (of a bias's gradient, of everything) is complete only when all rows are.  Its kernel leaves
 partial results, and the node itself becomes a member of the next stage, where it puts them together: for those that
@@ -16,12 +16,13 @@ read it there, a node like any other.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..core.node import Node
 from .graph import Graph
 from .groups import ACROSS, FULL, MOST_NODES, ONCE, ROW, Group, Partition
 from .loops import Chunking, loops_of
+from .picking import compared
 from .recipes import Recipe, library, recipes_of
 from .recompute import recompute
 from .scalar import accumulated_in
@@ -37,6 +38,7 @@ class Misfit(Exception):
 
 def fuse(graph: Graph, chunking: Chunking | None = None) -> Partition:
     """Divide a graph among kernels and library calls."""
+    graph, checks = compared(graph)
     recipes, views = recipes_of(graph)
     fusion = _Fusion(recipes, {views[node].base for node in graph.outputs})
     for recipe in recipes.values():
@@ -49,7 +51,17 @@ def fuse(graph: Graph, chunking: Chunking | None = None) -> Partition:
         if group.opaque is None:
             group.loops = loops_of(group, recipes, chunking or Chunking())
     groups = _without_idle_finishes(groups)
-    return Partition(graph, groups, recipes, [views[node] for node in graph.outputs], fusion.reasons, moved)
+    outputs = [views[node] for node in graph.outputs]
+    return Partition(graph, groups, recipes, outputs, fusion.reasons, moved, checks)
+
+
+class Place(NamedTuple):
+    """Where a node goes: the groups that become one for it, its elements and row, how often the node is computed."""
+
+    groups: list[Group]
+    elements: int
+    row: int | None
+    level: str
 
 
 class _Fusion:
@@ -75,17 +87,37 @@ class _Fusion:
         while True:
             here = [(view, group) for view, group in reads if group.stage == stage]
             try:
-                groups, elements, row, level = self._fit(recipe, here)
+                place = self._fit(recipe, here)
                 break
             except Misfit as misfit:
                 for view, _ in here:
                     self.reasons[view.base, recipe.node] = str(misfit)
                 stage += 1
+        place = self._put_off(recipe, reads, here, place, stage)
         for view, group in reads:
-            if group.stage < stage and (view.base, recipe.node) not in self.reasons:
-                self.reasons[view.base, recipe.node] = f"another input is ready only after stage {stage - 1}"
-        group = self._joined(groups, recipe, stage, elements, row)
-        self._add(recipe, group, level)
+            if group.stage < stage:
+                group.is_read = True
+                why = f"another input is ready only after stage {stage - 1}"
+                self.reasons.setdefault((view.base, recipe.node), why)
+            else:
+                self.reasons.pop((view.base, recipe.node), None)
+        self._add(recipe, self._joined(place, recipe, stage), place.level)
+
+    def _put_off(
+        self, recipe: Recipe, reads: list[tuple[View, Group]], here: list[tuple[View, Group]], place: Place, stage: int
+    ) -> Place:
+        """Groups that nobody has read yet need not be early: they join the reader's stage where they fit."""
+        early = dict.fromkeys(g for _, g in reads if g.stage < stage and not g.is_read and not g.partials)
+        for group in early:
+            if group.opaque is not None:
+                continue
+            candidates = here + [(view, g) for view, g in reads if g is group]
+            try:
+                place = self._fit(recipe, candidates)
+            except Misfit:
+                continue
+            here, group.stage = candidates, stage
+        return place
 
     def _computed_reads(self, recipe: Recipe) -> list[tuple[View, Group]]:
         home, reads = self.home, []
@@ -99,13 +131,14 @@ class _Fusion:
         group = Group(max([g.stage + 1 for _, g in reads], default=0), opaque=recipe)
         group.loads = dict.fromkeys(recipe.bases)
         self.home[recipe.node] = self.computed_in[recipe.node] = group
-        for view, _ in reads:
+        for view, other in reads:
+            other.is_read = True
             self.reasons[view.base, recipe.node] = library(recipe.node)
 
     # Where a node fits ------------------------------------------------------------------------------------------------
 
-    def _fit(self, recipe: Recipe, here: list[tuple[View, Group]]) -> tuple[list[Group], int, int | None, str]:
-        """The groups that a node joins into one, its elements and rows, and how often the node is computed in it."""
+    def _fit(self, recipe: Recipe, here: list[tuple[View, Group]]) -> Place:
+        """The one group that a node makes of those that it reads from, or the reason why not."""
         demands = [_aligned(view, group) for view, group in here]
         groups = list(dict.fromkeys(group for _, group in here))
         elements = max([recipe.size, *(n for n, _ in demands), *(g.elements for g in groups)])
@@ -123,7 +156,7 @@ class _Fusion:
             row, level = _reduction(recipe, row, level)
         if self._outputs(groups) + (recipe.node in self.kept) > MOST_OUTPUTS:
             raise Misfit(f"the kernel has {MOST_OUTPUTS} outputs already")
-        return groups, elements, row, level
+        return Place(groups, elements, row, level)
 
     def _outputs(self, groups: list[Group]) -> int:
         if len(self.kept) <= MOST_OUTPUTS:
@@ -132,15 +165,17 @@ class _Fusion:
 
     # Joining ----------------------------------------------------------------------------------------------------------
 
-    def _joined(self, groups: list[Group], recipe: Recipe, stage: int, elements: int, row: int | None) -> Group:
-        """One group made of these; or of nothing computed here, one that reads the same array; or else a new one."""
+    def _joined(self, place: Place, recipe: Recipe, stage: int) -> Group:
+        """One group made of several; or of none, one that reads the same array; or else a new one."""
+        groups, elements, row, _ = place
         if not groups:
             for base in recipe.bases:
                 other = self.reading.get((stage, base, elements))
                 if other is None:
                     continue
                 other = other.current()
-                fits = other.elements == elements and (other.row == row or other.row is None or row is None)
+                fits = other.stage == stage and other.elements == elements
+                fits = fits and (other.row == row or other.row is None or row is None)
                 if fits and other.size < MOST_NODES and self._outputs([other]) < MOST_OUTPUTS:
                     groups, row = [other], row or other.row
                     break
@@ -166,14 +201,15 @@ class _Fusion:
         for base in recipe.bases:
             if base not in group.levels:
                 group.loads[base] = None
-                self.reading.setdefault((group.stage, base, group.elements), group)
+                self.reading[group.stage, base, group.elements] = group
 
     def _finish(self, node: Node, group: Group) -> Group:
         """The group of the next stage that puts together the partial results of a reduction."""
         key = (group.stage + 1, "partial results", group, node.size)
         found = self.reading.get(key)
         finish = None if found is None else found.current()
-        if finish is None or finish.elements != node.size or finish.size >= MOST_OUTPUTS:
+        fits = finish is not None and (finish.stage, finish.elements) == (group.stage + 1, node.size)
+        if finish is None or not fits or finish.size >= MOST_OUTPUTS:
             finish = self.reading[key] = Group(group.stage + 1, node.size)
         finish.levels[node] = FULL
         finish.finishes[node] = None

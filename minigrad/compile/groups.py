@@ -8,6 +8,7 @@ from typing import NamedTuple
 from ..core.node import Node
 from .graph import Graph
 from .loops import Loops
+from .picking import Check
 from .recipes import Recipe
 from .scalar import accumulated_in
 from .views import View
@@ -40,6 +41,7 @@ class Group:
         self.loads: dict[Node, None] = {}  # the nodes that it reads from memory
         self.stores: list[Node] = []  # the nodes that others read from memory, or that are outputs
         self.merged_into: Group | None = None
+        self.is_read = False  # by another group
         self.inplace: dict[Node, Node] = {}  # what is stored where something that is read has been
         self.loops: Loops | None = None  # how it runs; None in an opaque group
         self.name = ""
@@ -62,6 +64,7 @@ class Group:
         self.partials |= other.partials
         self.finishes |= other.finishes
         self.loads |= other.loads
+        self.is_read |= other.is_read
         other.merged_into = self
 
     def widen(self, elements: int) -> None:
@@ -91,10 +94,12 @@ class Partition:
         outputs: list[View],
         reasons: dict[tuple[Node, Node], str],
         moved: list[Moved],
+        checks: list[Check],
     ) -> None:
         self.graph, self.groups, self.recipes, self.outputs = graph, groups, recipes, outputs
         self.reasons = reasons  # (read, reader) -> why they are not in one kernel
         self.moved = moved
+        self.checks = checks  # what has to be looked at before the kernels run
         # How many partial results each reduction across rows leaves; and of those, which are put together before the
         # loop that reads them: where the loop could do it, it would go through memory in large steps.
         self.chunks_of = {n: g.loops.chunks for g in groups if g.loops is not None for n in g.partials}

@@ -7,7 +7,6 @@ have to copy, and tensors that are filled or counted.  Everything else is opaque
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -34,15 +33,11 @@ class Recipe:
     reads: tuple[Any, ...]
     position: int  # in the graph
 
-    @cached_property
-    def size(self) -> int:
-        return prod(self.shape)
-
-    @cached_property
-    def bases(self) -> tuple[Node, ...]:
-        """The nodes whose memory it reads, each once; not those that a loop makes for itself."""
-        views = [r for r in self.reads if isinstance(r, View)]
-        return tuple(dict.fromkeys(v.base for v in views if self.kind == "opaque" or not is_made(v.base)))
+    def __post_init__(self) -> None:
+        self.size = prod(self.shape)
+        views = [r for r in self.reads if r.__class__ is View]
+        # The nodes whose memory it reads, each once; not those that a loop makes for itself.
+        self.bases = tuple({v.base: None for v in views if self.kind == "opaque" or not is_made(v.base)})
 
     @property
     def reduces(self) -> tuple[int, ...]:
@@ -82,7 +77,7 @@ class Recipe:
 
 def is_made(node: Node) -> bool:
     """Whether a loop can make the elements of this node where it reads them."""
-    return node.name in MADE and not node.inputs
+    return not node.inputs and node.name in MADE
 
 
 def recipes_of(graph: Graph) -> tuple[dict[Node, Recipe], dict[Node, View]]:

@@ -83,7 +83,7 @@ class _Movers:
         price = (len(others) - (not still_read)) * recipe.cost * recipe.size
         for base in recipe.bases:
             for other in others:
-                if base in other.levels or other.size >= 2 * MOST_NODES:
+                if base in other.levels or other.size >= MOST_NODES:
                     return float("inf")
                 if base not in other.loads:
                     price += nbytes(base)

@@ -105,11 +105,9 @@ def has_steps(node: Node) -> bool:
     op = node.op
     if op is None or op.kind != "elementwise" or op.expr is None:
         return False
-    if computed_in(node).kind == "f":
-        return True
     names = {step.op for step in steps_of(op)}
-    if names & {"floordiv", "mod", "pow"}:
-        return False  # of integers these can fail: a division by zero, a negative exponent
+    if names & {"floordiv", "mod", "pow"}:  # of integers these can fail: a division by zero, a negative exponent
+        return bool(computed_in(node).kind == "f")
     if names & {"lshift", "rshift"}:  # by as many bits as there are, or more, machines do not agree
         by = node.inputs[1]
         return by.__class__ in NUMBERS and 0 <= by < 8 * node.dtype.itemsize
