@@ -20,7 +20,8 @@ from typing import Any, NamedTuple
 
 from ..core.node import Node
 from .graph import Graph
-from .groups import ACROSS, FULL, MOST_NODES, ONCE, ROW, Group, Partition
+from .groups import MOST_NODES, Group, Partition
+from .levels import ACROSS, FULL, ONCE, ROW
 from .loops import Chunking, loops_of
 from .picking import compared
 from .recipes import Recipe, library, recipes_of
@@ -139,6 +140,8 @@ class _Fusion:
 
     def _fit(self, recipe: Recipe, here: list[tuple[View, Group]]) -> Place:
         """The one group that a node makes of those that it reads from, or the reason why not."""
+        if here and recipe.kind == "place":
+            raise Misfit("it is placed elsewhere than it is computed at")
         demands = [_aligned(view, group) for view, group in here]
         groups = list(dict.fromkeys(group for _, group in here))
         elements = max([recipe.size, *(n for n, _ in demands), *(g.elements for g in groups)])

@@ -7,15 +7,12 @@ from typing import NamedTuple
 
 from ..core.node import Node
 from .graph import Graph
+from .levels import FULL, ONCE, ROW
 from .loops import Loops
 from .picking import Check
 from .recipes import Recipe
 from .scalar import accumulated_in
 from .views import View
-
-# How often a value is computed in the rows × columns of a kernel.
-FULL, ROW, ONCE = "F", "W", "S"  # for each element, once for each row, once
-ACROSS = "O"  # gathered over rows: known only when the kernel has ended, so that another one has to finish it
 
 MOST_NODES = 200  # in a kernel: compilers take more than linear time
 
@@ -161,8 +158,9 @@ class Partition:
         if source in group.inplace.values() or output in group.inplace:
             return "something else is stored there"
         for node in (*group.levels, *group.partials):
-            for read in self.recipes[node].reads:
-                if isinstance(read, View) and read.base is source and not read.in_order:
+            recipe = self.recipes[node]
+            for read in recipe.reads:
+                if isinstance(read, View) and read.base is source and (recipe.kind == "place" or not read.in_order):
                     return "its kernel reads the source at other positions too"
         return ""
 

@@ -7,6 +7,7 @@ from math import gcd
 from typing import TYPE_CHECKING
 
 from ..core.node import Node
+from .placing import spans
 from .recipes import Recipe, is_made
 from .views import Dims, View
 
@@ -80,6 +81,10 @@ def _runs(group: Group, recipes: dict[Node, Recipe]) -> list[int]:
     for node in (*group.levels, *group.partials):
         recipe = recipes[node]
         if recipe.size != group.elements or (node in group.finishes and node not in group.partials):
+            continue
+        if recipe.kind == "place":
+            parts = spans(node, recipe.reads[0]) or []
+            runs += [span.size for span in parts[1:][-1:]]
             continue
         views = [r for r in recipe.reads if isinstance(r, View) and r.base not in group.levels]
         if node in group.partials:

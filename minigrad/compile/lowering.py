@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ..core.node import Node
-from .groups import FULL, ONCE, ROW, Group, Partition
+from .groups import Group, Partition
 from .indices import plus, times
 from .kernels.ir import Accumulate, Accumulator, For, Index, Kernel, Let, Parameter, Prefetch, Statement, Store
+from .levels import FULL, ONCE, ROW
 from .recipes import is_made
 from .scalar import accumulated_in, identity
 from .values import Values

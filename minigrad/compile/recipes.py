@@ -1,7 +1,8 @@
 """Recipes: what it takes to compute each node in a loop.
 
-The compiler knows four kinds of nodes that are computed in loops: elementwise operations, reductions, reshapes that
-have to copy, and tensors that are filled or counted.  Everything else is opaque: a step that a library makes.
+The compiler knows five kinds of nodes that are computed in loops: elementwise operations, reductions, reshapes that
+have to copy, parts placed in a whole, and tensors that are filled or counted.  Everything else is opaque: a step that
+a library makes.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 
 from ..core.node import Node
 from .graph import Graph
+from .placing import spans
 from .scalar import has_steps, steps_of, why_not
 from .views import View, row_major, views_of
 
@@ -24,11 +26,11 @@ class Recipe:
     """How one node is computed: for each index in `shape`, from what is read there.
 
     The shape is that of the loops, not always of the result: a reduction goes over its input.  `reads` has a view of
-    that shape, or a number, for each input of the node.
+    that shape, or a number, for each input of the node; only a `place` has a rule of its own for what it reads.
     """
 
     node: Node
-    kind: str  # elementwise, reduce, copy, made or opaque
+    kind: str  # elementwise, reduce, copy, place, made or opaque
     shape: tuple[int, ...]
     reads: tuple[Any, ...]
     position: int  # in the graph
@@ -92,14 +94,15 @@ def recipes_of(graph: Graph) -> tuple[dict[Node, Recipe], dict[Node, View]]:
     for position, node in enumerate(graph.nodes):
         if node.op is None or node in inputs or views[node].base is not node or is_made(node):
             continue
-        kind = _kind(node)
+        kind = _kind(node, views)
+        reads = tuple([views[i] if isinstance(i, Node) else i for i in node.inputs])
         if kind == "opaque":
-            reads = tuple([views[i] if isinstance(i, Node) else i for i in node.inputs])
             in_memory |= {r.base for r in reads if isinstance(r, View)}
             recipes[node] = Recipe(node, kind, (), reads, position)
             continue
         shape = node.inputs[0].shape if kind in ("reduce", "copy") else node.shape
-        reads = tuple([views[i].broadcast(shape) if isinstance(i, Node) else i for i in node.inputs])
+        if kind != "place":
+            reads = tuple([r.broadcast(shape) if isinstance(r, View) else r for r in reads])
         recipes[node] = Recipe(node, kind, shape, reads, position)
     for position, node in enumerate(graph.nodes):
         if node in in_memory and is_made(node):
@@ -108,13 +111,16 @@ def recipes_of(graph: Graph) -> tuple[dict[Node, Recipe], dict[Node, View]]:
     return dict(sorted(recipes.items(), key=lambda item: item[1].position)), views
 
 
-def _kind(node: Node) -> str:
+def _kind(node: Node, views: dict[Node, View]) -> str:
     if any(isinstance(i, Node) and 0 in i.shape for i in node.inputs) or 0 in node.shape:
         return "opaque"  # loops of no rounds are not worth rules of their own
     if node.name in REDUCTIONS:
         return "copy" if node.size == node.inputs[0].size else "reduce"
     if node.name == "reshape":
         return "copy"
+    if node.name == "place":
+        part = views[node.inputs[0]]
+        return "opaque" if part.base.name == "arange" or spans(node, part) is None else "place"
     return "elementwise" if has_steps(node) else "opaque"
 
 

@@ -9,7 +9,8 @@ step.
 from __future__ import annotations
 
 from ..core.node import Node
-from .groups import FULL, MOST_NODES, ONCE, ROW, Group, Moved
+from .groups import MOST_NODES, Group, Moved
+from .levels import FULL, ONCE, ROW
 from .recipes import Recipe
 from .views import View
 
@@ -66,12 +67,13 @@ class _Movers:
     def _level(self, node: Node, group: Group) -> str:
         """How often a group would compute a node of another one; empty if it reads it at other positions."""
         size = node.size
+        readers = [reader for reader in self.readers[node] if group in self.places[reader.node]]
+        if any(reader.kind == "place" for reader in readers):
+            return ""
         if size == 1:
             return ONCE if group.elements > 1 else FULL
         level = FULL if size == group.elements else ROW if group.row and size * group.row == group.elements else ""
-        for reader in self.readers[node]:
-            if group not in self.places[reader.node]:
-                continue
+        for reader in readers:
             for read in reader.reads:
                 if isinstance(read, View) and read.base is node and not read.in_order:
                     if level != ROW or not read.repeats or read.size != group.elements:

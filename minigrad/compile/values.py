@@ -8,10 +8,11 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.node import Node
-from .groups import FULL, ONCE, ROW
 from .indices import plus, position, times
 from .kernels.ir import Accumulate, Accumulator, For, Index, Let, Operand, Store
+from .levels import FULL, ONCE, ROW
 from .loops import split
+from .placing import place
 from .recipes import Recipe, is_made
 from .scalar import COMPARISONS, LOGIC, Done, Given, accumulated_in, computed_in, steps_of, typed
 from .views import View, whole
@@ -42,6 +43,15 @@ class Values:
         self.level_of[name] = block.level
         return name
 
+    def let_at(self, level: str, op: str, args: tuple[Any, ...], dtype: Any) -> str:
+        """A new value in the block that runs as often as that."""
+        return self.let(self.block(level), op, args, dtype)
+
+    def block(self, level: str) -> Block:
+        """The block that runs so often."""
+        lowering = self.lowering
+        return {FULL: lowering.inner, ROW: lowering.row, ONCE: lowering.top}[level]
+
     # Nodes ------------------------------------------------------------------------------------------------------------
 
     def compute(self, node: Node, block: Block) -> None:
@@ -49,6 +59,8 @@ class Values:
         recipe = self.lowering.recipes[node]
         if node in self.group.finishes:
             value: Operand = self._finished(node, block)
+        elif recipe.kind == "place":
+            value = place(self, recipe, block)
         elif recipe.kind == "made":
             value = self._made(whole(node), recipe.size)
         elif recipe.kind == "copy":
@@ -167,8 +179,8 @@ class Values:
             return self._made(read, recipe.size)
         level = self.group.levels.get(base)
         if level is None:
-            return self._loaded(base, *self.index(read, recipe.size))
-        block = {FULL: lowering.inner, ROW: lowering.row, ONCE: lowering.top}[level]
+            return self.loaded(base, *self.index(read, recipe.size))
+        block = self.block(level)
         if base not in block.names:  # of an earlier pass
             if base in lowering.reread:
                 place = lowering.parameter(base, "in").name, self.here()
@@ -177,12 +189,13 @@ class Values:
             block.names[base] = self.let(block, "load", place, base.dtype)
         return block.names[base]
 
-    def _loaded(self, base: Node, index: Index, level: str) -> str:
-        return self._named(self.lowering.parameter(base, "in").name, "load", index, level, base.dtype)
+    def loaded(self, base: Node, index: Index, level: str) -> str:
+        """An element of an array in memory."""
+        return self.named(self.lowering.parameter(base, "in").name, "load", index, level, base.dtype)
 
-    def _named(self, buffer: str, op: str, index: Index, level: str, dtype: Any) -> str:
-        lowering = self.lowering
-        block = {FULL: lowering.inner, ROW: lowering.row, ONCE: lowering.top}[level]
+    def named(self, buffer: str, op: str, index: Index, level: str, dtype: Any) -> str:
+        """What is loaded from a buffer, or an index as a number, once in the block where it changes."""
+        block = self.block(level)
         key = (buffer, index)
         if key not in block.names:
             block.names[key] = self.let(block, op, (buffer, index) if buffer else (index,), dtype)
@@ -193,15 +206,14 @@ class Values:
         attrs, dtype = view.base.attrs, view.base.dtype
         if view.base.name == "full":
             return typed(np.asarray(attrs["value"]).astype(dtype).item(), dtype)
-        lowering = self.lowering
         index, level = self.index(view, size)
-        block = {FULL: lowering.inner, ROW: lowering.row, ONCE: lowering.top}[level]
+        block = self.block(level)
         key = (view.base, index)
         if key not in block.names:
             start, step = attrs["start"], attrs["step"]
             whole_numbers = isinstance(start, int) and isinstance(step, int)
             counted = dtypes.int64 if whole_numbers else dtypes.float64
-            value: Operand = self._named("", "index", index, level, dtypes.int64)
+            value: Operand = self.named("", "index", index, level, dtypes.int64)
             value = self.cast(value, dtypes.int64, counted, block)
             if step != 1:
                 value = self.let(block, "mul", (value, typed(step, counted)), counted)

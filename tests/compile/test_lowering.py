@@ -270,3 +270,46 @@ def test_equal_kernels_have_equal_texts():
     partition = check(y)
     first, second = (lower(partition, g).kernel for g in partition.kernels[:2])
     assert first == second
+
+
+# Parts placed in a whole ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "index",
+    [(0,), (slice(1, 3),), (slice(None), 2), (slice(None), slice(2, 5)), (slice(None), None, slice(None, 4)),
+     (..., slice(3, None)), (slice(0, 1), slice(1, 2)), (slice(None, None, 2),), (slice(None), -1), (2, 3)],
+)  # fmt: skip
+def test_gradients_of_slices_are_loops(index):
+    x, c = floats(4, 24), floats(4, 24, seed=1)[index].detach()
+    with recorded() as _alive:
+        y = mg.exp(x)[index] * 1.0
+        (g,) = mg.gradients(y, [x], cotangents=c, create_graph=True)
+        column = mg.sum(g, 0)
+    partition = check(y, g, column, threads=2)
+    libraries = [group.opaque.node.name for group in partition.groups if group.opaque]
+    assert libraries == (["place"] if index == (slice(None, None, 2),) else [])
+
+
+def test_gradients_of_several_slices_add_up_in_one_kernel():
+    x, weight = floats(2, 6, 96), floats(96)
+    cotangents = [floats(2, 4, 6, 8, seed=i) for i in range(3)]
+    with recorded() as _alive:
+        parts = (x + weight).reshape(2, 6, 3, 4, 8)
+        heads = [mg.permute_dims(parts[:, :, i], (0, 2, 1, 3)) * 1.0 for i in range(3)]
+        grads = mg.gradients(heads, [x, weight], cotangents=cotangents, create_graph=True)
+    partition = check(*grads)
+    assert all(group.opaque is None for group in partition.groups)
+    last = partition.groups[-1]
+    assert sum(node.name == "place" for node in last.levels) == 3 and last.partials
+
+
+def test_padding_is_a_loop():
+    x = floats(3, 5)
+    with recorded() as _alive:
+        y = mg.pad(x, ((1, 2), (0, 3))) + 1.0
+        z = mg.pad(x, 1, value=2.5)
+    partition = check(y, z)
+    assert all(group.opaque is None for group in partition.groups)
+    (group,) = partition.kernels[:1]
+    assert lower(partition, group).bytes_read == x.size * 4
