@@ -191,7 +191,18 @@ class _Fusion:
             if other is not group:
                 group.take(other)
         group.row = row
+        if len(groups) > 1:
+            self._join_finishes(group)
         return group
+
+    def _join_finishes(self, group: Group) -> None:
+        """What finishes the reductions of one kernel may be one kernel too, where it goes through as many elements."""
+        seen: dict[tuple[int, int, int | None], Group] = {}
+        for node in group.partials:
+            finish = self.home[node].current()
+            first = seen.setdefault((finish.stage, finish.elements, finish.row), finish)
+            if first is not finish and first.size + finish.size < MOST_OUTPUTS:
+                first.take(finish)
 
     def _add(self, recipe: Recipe, group: Group, level: str) -> None:
         node = recipe.node
@@ -207,13 +218,14 @@ class _Fusion:
                 self.reading[group.stage, base, group.elements] = group
 
     def _finish(self, node: Node, group: Group) -> Group:
-        """The group of the next stage that puts together the partial results of a reduction."""
-        key = (group.stage + 1, "partial results", group, node.size)
-        found = self.reading.get(key)
-        finish = None if found is None else found.current()
-        fits = finish is not None and (finish.stage, finish.elements) == (group.stage + 1, node.size)
-        if finish is None or not fits or finish.size >= MOST_OUTPUTS:
-            finish = self.reading[key] = Group(group.stage + 1, node.size)
+        """The group of the next stage that puts together the partial results of a reduction: one for all of a kind."""
+        finish = None
+        for other in group.partials:
+            known = self.home[other].current() if other is not node else None
+            if known is not None and (known.stage, known.elements) == (group.stage + 1, node.size):
+                finish = known if known.size < MOST_OUTPUTS else None
+        if finish is None:
+            finish = Group(group.stage + 1, node.size)
         finish.levels[node] = FULL
         finish.finishes[node] = None
         return finish

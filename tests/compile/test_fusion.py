@@ -68,6 +68,14 @@ def test_row_functions_and_their_gradients_are_one_kernel(name):
     assert steps(check(*tensors)) == ["kernel"]
 
 
+def test_sums_across_rows_are_finished_by_one_kernel():
+    inputs = [floats(64, 16), floats(16, seed=1), floats(16, seed=2)]
+    tensors, _alive = forward_and_backward(mg.layer_norm, *inputs)
+    partition = check(*tensors, chunking=SMALL)
+    assert steps(partition) == ["kernel", "kernel"]
+    assert len(partition.groups[1].finishes) == 2
+
+
 @pytest.mark.parametrize("reduction", ["sum", "mean", "none"])
 def test_cross_entropy_and_its_gradient_are_one_kernel_of_rows(reduction):
     x, targets = floats(*ROWS), mg.asarray(np.arange(16) % 24)
