@@ -2,8 +2,8 @@
 
 Fusion puts a node into the first kernel that it fits.  Where its readers are in other kernels, they may as well
 compute it themselves, if they go through the same elements: a cast, a product with a constant, the mask of a ReLU.
-Both ways are priced in bytes of memory traffic, from the last node to the first, so that whole chains move step by
-step.
+Both ways are priced in bytes of memory traffic, from the last node to the first, so that long chains move step by
+step, a few nodes at a time.
 """
 
 from __future__ import annotations
@@ -13,6 +13,10 @@ from .groups import MOST_NODES, Group, Moved
 from .levels import FULL, ONCE, ROW
 from .recipes import Recipe
 from .views import View
+
+CHEAP = 2.0  # bytes of memory traffic: what may be computed again together with what is made of it
+MOST_TOGETHER = 8  # nodes
+SHARED = 0.5  # of storing what more than one node is made from: others will have it instead of their own inputs
 
 
 def recompute(
@@ -42,24 +46,53 @@ class _Movers:
         moved = []
         for node in reversed(self.recipes):
             group = self.home[node]
-            recipe = self.recipes[node]
-            if node in self.kept or recipe.kind in ("reduce", "opaque", "made") or node not in group.levels:
+            if node in self.kept or node not in group.levels or not self._is_cheap(node):
                 continue
-            others = [g for g in self._reading_groups(node) if g is not group]
+            reading = self._reading_groups(node)
+            others = [g for g in reading if g is not group and node not in g.levels]
             if not others or any(g.opaque is not None for g in others):
                 continue
-            still_read = group in self._reading_groups(node)
             levels = {g: self._level(node, g) for g in others}
-            saved = nbytes(node) * (1 + len(others))
-            if "" in levels.values() or self._price(recipe, group, others, still_read) > saved:
+            if "" in levels.values():
                 continue
-            for other in others:
-                self._move(recipe, other, levels[other])
+            still_read = group in reading
+            cone = self._cone(node, group, levels)
+            if self._price(cone, group, levels, still_read) > nbytes(node) * (1 + len(others)):
+                continue
+            for member in cone:
+                for other, level in levels.items():
+                    self._move(member, other, level)
             if not still_read:
                 del self.places[node][group]
                 del group.levels[node]
-            moved.append(Moved(node, "recomputed" if still_read else "moved", len(others)))
+            moved += [Moved(m, "recomputed" if still_read or m is not node else "moved", len(others)) for m in cone]
         return moved
+
+    def _is_cheap(self, node: Node) -> bool:
+        """Whether recomputing a node is to be thought of at all."""
+        return self.recipes[node].kind in ("elementwise", "copy", "place")
+
+    def _cone(self, node: Node, group: Group, levels: dict[Group, str]) -> list[Node]:
+        """A node and what it is made from by a few cheap operations, none of which is in memory.
+
+        Moved alone, the node would have its inputs stored instead of itself, and nothing would be gained.
+        """
+        cone = [node]
+        for member in cone:
+            for read in self.recipes[member].reads:
+                if len(cone) == MOST_TOGETHER or not isinstance(read, View) or read.base in cone:
+                    continue
+                base = read.base
+                alike = base in group.levels and base.size == node.size and read.in_order and self._is_cheap(base)
+                if not alike or base in self.kept or self.recipes[base].cost > CHEAP or self._is_stored(base, group):
+                    continue
+                if all(base not in g.levels and self._level(base, g) == level for g, level in levels.items()):
+                    cone.append(base)
+        return cone
+
+    def _is_stored(self, node: Node, group: Group) -> bool:
+        """Whether a node of a group is in memory anyway."""
+        return node in self.kept or any(node not in g.levels for g in self._reading_groups(node) if g is not group)
 
     def _reading_groups(self, node: Node) -> dict[Group, None]:
         return {group: None for reader in self.readers.get(node, ()) for group in self.places[reader.node]}
@@ -80,19 +113,24 @@ class _Movers:
                         return ""
         return level
 
-    def _price(self, recipe: Recipe, group: Group, others: list[Group], still_read: bool) -> float:
-        """The traffic and the arithmetic that computing a node in other groups takes."""
-        price = (len(others) - (not still_read)) * recipe.cost * recipe.size
-        for base in recipe.bases:
-            for other in others:
-                if base in other.levels or other.size >= MOST_NODES:
+    def _price(self, cone: list[Node], group: Group, levels: dict[Group, str], still_read: bool) -> float:
+        """The traffic and the arithmetic that computing these nodes in other groups takes."""
+        node = cone[0]
+        price = -self.recipes[node].cost * node.size if not still_read else 0.0
+        for member in cone:
+            price += self.recipes[member].cost * member.size * len(levels)
+        for base in dict.fromkeys(b for member in cone for b in self.recipes[member].bases if b not in cone):
+            for other, level in levels.items():
+                if other.size + len(cone) > MOST_NODES:
                     return float("inf")
-                if base not in other.loads:
+                if base in other.levels and (other.levels[base] != level or base.size != node.size):
+                    return float("inf")
+                if base not in other.levels and base not in other.loads:
                     price += nbytes(base)
-            computed_here = base in group.levels and base not in self.kept
-            if computed_here and not any(g is not group for g in self._reading_groups(base)):
-                price += nbytes(base)  # which has to be stored then
-            elif not still_read and base in group.loads and not self._else_read(base, group, recipe.node):
+            if base in group.levels and not self._is_stored(base, group):
+                share = 1.0 if len(self.readers[base]) == 1 else SHARED
+                price += share * nbytes(base)  # which has to be stored then
+            elif not still_read and base in group.loads and not self._else_read(base, group, node):
                 price -= nbytes(base)
         return price
 
@@ -100,11 +138,10 @@ class _Movers:
         """Whether a group reads a node for something besides one of its readers."""
         return any(group in self.places[r.node] for r in self.readers[base] if r.node is not node)
 
-    def _move(self, recipe: Recipe, group: Group, level: str) -> None:
-        node = recipe.node
+    def _move(self, node: Node, group: Group, level: str) -> None:
         group.levels[node] = level
         group.loads.pop(node, None)
         self.places[node][group] = None
-        for base in recipe.bases:
+        for base in self.recipes[node].bases:
             if base not in group.levels:
                 group.loads[base] = None

@@ -254,6 +254,17 @@ def test_cheap_values_are_computed_by_their_readers():
     assert (mask.node, "recomputed") in [(m.node, m.how) for m in partition.moved]
 
 
+def test_of_an_activation_only_what_was_dear_is_kept_for_the_gradient():
+    x, w, v = floats(16, 24), floats(24, 32, seed=1), floats(32, 24, seed=2)
+    with recorded() as _alive:
+        y = mg.gelu(x @ w, approximate="tanh") @ v
+        grads = mg.gradients(mg.sum(y), [w, v], create_graph=True)
+    partition = check(*grads, rtol=1e-4, atol=1e-4)
+    forward = next(g for g in partition.kernels if any(n.name == "tanh" for n in g.levels))
+    assert sorted(n.name for n in forward.stores) == ["multiply", "tanh"]
+    assert {"multiply", "add", "subtract"} <= {m.node.name for m in partition.moved}
+
+
 def test_what_nobody_waits_for_joins_a_later_reader():
     x, w = floats(16, 16), floats(16, 16)
     with recorded() as _alive:
