@@ -8,7 +8,7 @@ it.  The gradient is traced itself, so it has a gradient again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -19,7 +19,7 @@ from ..core.node import Node
 from ..core.primitive import P
 from ..core.tensor import Tensor, wrap
 from .graph import Graph
-from .program import Program
+from .program import PlainProgram, Program, program_for
 from .trace import Tracer
 
 Starts = dict[Any, tuple[Any, int]]  # where each generator of random numbers begins, in one run
@@ -33,10 +33,11 @@ class Traced:
 
     def __init__(
         self, tracer: Tracer, inputs: Sequence[Tensor], own: Sequence[Node], others: Sequence[Node],
-        outputs: Sequence[Tensor], effects: Sequence[Node] = (),
+        outputs: Sequence[Tensor], effects: Sequence[Node] = (), donate: Mapping[int, int] | None = None,
     ) -> None:  # fmt: skip
         self.tracer, self.inputs, self.outputs = tracer, inputs, outputs
         self.own, self.others, self.effects = tuple(own), tuple(others), tuple(effects)
+        self.donate = donate or {}  # the outputs, by number, that may be stored where a source is
 
     @property
     def sources(self) -> tuple[Node, ...]:
@@ -49,15 +50,15 @@ class Traced:
         return Graph(self.sources, [o.data.node for o in self.outputs], self.effects)
 
     @cached_property
-    def program(self) -> Program:
+    def program(self) -> Program | PlainProgram:
         """Computes the outputs."""
-        return Program(self.graph)
+        return program_for(self.graph, self.donate)
 
     @cached_property
-    def recording_program(self) -> Program:
+    def recording_program(self) -> Program | PlainProgram:
         """Computes the outputs, and what the gradient wants to know besides them."""
         outputs = (*self.graph.outputs, *self.gradient.left)
-        return Program(Graph(self.sources, outputs, self.effects))
+        return program_for(Graph(self.sources, outputs, self.effects))
 
     @cached_property
     def gradient(self) -> Gradient:

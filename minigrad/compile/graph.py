@@ -73,20 +73,25 @@ def _between(inputs: set[Node], roots: Sequence[Node]) -> list[Node]:
 
 
 def remade(node: Node, inputs: tuple[Any, ...]) -> Node:
-    """The same recipe applied to other inputs; the node itself, if they are the same."""
+    """The same recipe applied to other inputs of the same shapes; the node itself, if they are the same."""
     if len(inputs) == len(node.inputs) and all(a is b for a, b in zip(inputs, node.inputs)):
         return node
-    return made(node.op, inputs, node.attrs, like=node)  # type: ignore[arg-type]
+    new = _in_place_of(node)
+    new.op, new.inputs, new.attrs, new.shape, new.dtype = node.op, inputs, node.attrs, node.shape, node.dtype
+    return new
 
 
 def made(op: Primitive, inputs: tuple[Any, ...], attrs: dict[str, Any], like: Node) -> Node:
     """A node that a pass puts in the place of another: its line, scope and origin are those of the one it replaces."""
-    node = Node.__new__(Node)
-    node.op, node.inputs, node.attrs, node.plan, node.saved = op, inputs, attrs, NO_RULES, None
-    node.device, node.mode, node.code, node.offset = like.device, like.mode, like.code, like.offset
-    if op is like.op and op.kind == "structural":
-        node.shape, node.dtype = like.shape, like.dtype
-    else:
-        node.shape, node.dtype = op.infer(*inputs, **attrs)
-    node.serial = tick()
-    return node
+    new = _in_place_of(like)
+    new.op, new.inputs, new.attrs = op, inputs, attrs
+    new.shape, new.dtype = op.infer(*inputs, **attrs)
+    return new
+
+
+def _in_place_of(node: Node) -> Node:
+    new = Node.__new__(Node)
+    new.plan, new.saved = NO_RULES, None
+    new.device, new.mode, new.code, new.offset = node.device, node.mode, node.code, node.offset
+    new.serial = tick()
+    return new

@@ -14,7 +14,7 @@ from ..core.source import Where, caller, show
 from ..core.tensor import Tensor
 from .arguments import hashable, kind_of, kinds_of_tensors
 from .graph import Graph
-from .program import Program
+from .program import PlainProgram, Program
 from .recording import Recording
 
 STORM = 8  # traces of one function from which a warning is due
@@ -67,7 +67,7 @@ class Jitted:
         """
         return self._recording(args, kwargs, caller(2))[0].traced.graph
 
-    def program(self, *args: Any, **kwargs: Any) -> Program:
+    def program(self, *args: Any, **kwargs: Any) -> Program | PlainProgram:
         """The program that runs for these arguments."""
         return self._recording(args, kwargs, caller(2))[0].traced.program
 

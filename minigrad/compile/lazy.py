@@ -21,7 +21,7 @@ from ..core.primitive import Primitive
 from ..core.tensor import Tensor, wrap
 from ..core.write import adopt
 from .graph import Graph
-from .program import Program
+from .program import PlainProgram, Program, program_for
 from .trace import Pending, Source, Tracer
 
 
@@ -31,7 +31,7 @@ class Lazy(Tracer):
     def __init__(self) -> None:
         super().__init__()
         self.held: list[weakref.ref[Tensor]] = []  # the tensors that have been made, while somebody holds them
-        self.programs: list[Program] = []  # what has been run
+        self.programs: list[Program | PlainProgram] = []  # what has been run
         self.known: dict[Node, Any] = {}  # the values that have been computed
 
     def manifest_values(
@@ -85,7 +85,7 @@ class Lazy(Tracer):
         outputs = [node for node in wanted if node not in self.known]
         sources = [s for s in self.sources if s.kind == "tensor" and s not in self.known]
         graph = Graph([*sources, *self.known], outputs, [e for e in self.effects if e not in self.known])
-        program = Program(graph)
+        program = program_for(graph)
         with switch(interpreter=None):
             results = program([*[s.held.data for s in sources], *self.known.values()], {})
         self.programs.append(program)
@@ -194,7 +194,7 @@ class graph:
             self._switch.__exit__(kind, error, traceback)
 
     @property
-    def programs(self) -> list[Program]:
+    def programs(self) -> list[Program | PlainProgram]:
         """What has been run so far."""
         return self._lazy.programs
 

@@ -1,23 +1,94 @@
-"""A program: a graph made ready to run, again and again, on arrays."""
+"""A program: a graph after all passes, as kernels and library calls, with memory planned, ready to run."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from ..core.emit import EAGER
 from ..core.errors import MinigradError
 from ..core.node import Node
 from ..core.primitive import P
-from ..core.source import show
+from .backends import compiled
+from .execution import Frame, Layout, Starts, located
+from .fusion import fuse
 from .graph import Graph
+from .lowering import lower
+from .passes.pipeline import optimise
 
 
 class Program:
-    """Runs the nodes of a graph in order, each by its device's kernel, and lets go of values after their last use.
+    """What a graph becomes.
 
-    Results are arrays of their own: they share no memory with what came in, nor with each other.
+    `graph` as it was traced, `optimised` by the passes (`log` says how), the `partition` into kernels and library
+    calls, the kernels `lowered` to loops, and the `layout` of memory.  `donate` names outputs, by number, that may be
+    stored where an input is: for these a call returns None.
     """
+
+    def __init__(
+        self, graph: Graph, donate: Mapping[int, int] | None = None, without: Iterable[str] = (),
+        backend: str | None = None,
+    ) -> None:  # fmt: skip
+        self.constants = [node for node in graph.nodes if node.op is None]
+        self.graph = Graph((*graph.inputs, *self.constants), graph.outputs, graph.effects)
+        self.optimised, self.log = optimise(self.graph, without)
+        self.partition = fuse(self.optimised)
+        self.stored_in: dict[int, int] = {}  # the outputs that are stored in inputs
+        for output, source in (donate or {}).items():
+            self._donate(output, source)
+        self.lowered = {group: lower(self.partition, group) for group in self.partition.kernels}
+        self.functions = compiled(self.lowered, backend)
+        self.layout = Layout(self.partition, self.lowered)
+        self._idle: list[Frame] = []
+        self._lock = threading.Lock()
+
+    def _donate(self, output: int, source: int) -> None:
+        node = self.optimised.inputs[source]
+        views = self.partition.outputs
+        wanted = views[output]
+        whole = wanted.in_order and wanted.base not in self.optimised.inputs
+        used = [number for number, view in enumerate(views) if view.base in (node, wanted.base)]
+        if whole and used == [output] and not self.partition.donate(wanted.base, node):
+            self.stored_in[output] = source
+
+    def __call__(self, arrays: Sequence[Any], starts: Starts | None = None) -> list[Any]:
+        """The outputs for these inputs, None for those that are stored in one of them.
+
+        `starts` says where each generator of random numbers begins in this run.
+        """
+        given = [*arrays, *[node.array() for node in self.constants]]  # type: ignore[attr-defined]
+        for source in self.stored_in.values():
+            if not given[source].flags.c_contiguous:
+                return self._run_on_copy(source, given, starts)
+        return self._run(given, starts or {})
+
+    def _run_on_copy(self, source: int, given: list[Any], starts: Starts | None) -> list[Any]:
+        """A run that stores a result where an input is, whose elements do not lie in order."""
+        array = given[source]
+        given[source] = np.ascontiguousarray(array)
+        results = self(given[: len(given) - len(self.constants)], starts)
+        np.copyto(array, given[source])
+        return results
+
+    def _run(self, given: list[Any], starts: Starts) -> list[Any]:
+        try:
+            frame = self._idle.pop()  # as many as there are runs at a time
+        except IndexError:
+            with self._lock:
+                frame = Frame(self.layout, self.functions)
+        try:
+            return frame.run(given, starts)
+        finally:
+            self._idle.append(frame)
+
+
+class PlainProgram:
+    """The same, node by node, each by its device's kernel: where there are no kernels of ours, and to compare with."""
+
+    stored_in: Mapping[int, int] = {}
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -32,13 +103,13 @@ class Program:
             done = {slots[i] for i in node.inputs if isinstance(i, Node) and last[i] is node and i not in kept}
             self.steps.append((node, reads, slots[node], tuple(done)))
 
-    def __call__(self, arrays: Sequence[Any], starts: dict[Any, tuple[Any, int]]) -> list[Any]:
-        """The outputs for these inputs; `starts` says where each generator of random numbers begins in this run."""
+    def __call__(self, arrays: Sequence[Any], starts: Starts | None = None) -> list[Any]:
+        """The outputs for these inputs."""
         values: list[Any] = [*arrays, *[None] * (self.size - len(arrays))]
         for node, reads, slot, done in self.steps:
             given = [number if place < 0 else values[place] for place, number in reads]
             try:
-                values[slot] = run(node, given, starts)
+                values[slot] = _computed(node, given, starts or {})
             except MinigradError as error:
                 raise located(error, node) from None
             for place in done:
@@ -53,20 +124,20 @@ class Program:
         return array.copy() if shared else array
 
 
-def run(node: Node, given: list[Any], starts: dict[Any, tuple[Any, int]]) -> Any:
-    """The value of one node, computed by its device's kernel."""
+def _computed(node: Node, given: list[Any], starts: Starts) -> Any:
+    """The value of one node, by its device's kernel."""
     attrs = node.attrs
     if node.op is None:
         return node.array()  # type: ignore[attr-defined]
     if node.op is P.random and attrs["key"] in starts:
         key, first = starts[attrs["key"]]
         attrs = attrs | {"key": key, "block": first + attrs["block"]}
-    return EAGER.compute(node.op, given, attrs, node.device)  # type: ignore[arg-type]
+    return EAGER.compute(node.op, given, attrs, node.device)
 
 
-def located(error: MinigradError, node: Node) -> MinigradError:
-    """An error of a running program, with the line that made the node: the line that called it is known already."""
-    if node.where is not None:
-        error.add_note(f"while computing {node.name}, made at {show(node.where)}")
-    return error
-
+def program_for(graph: Graph, donate: Mapping[int, int] | None = None, **options: Any) -> Program | PlainProgram:
+    """A program for where the graph's values are."""
+    devices = {node.device for node in (*graph.inputs, *graph.nodes)}
+    if all(device.hosted for device in devices):
+        return Program(graph, donate, **options)
+    return PlainProgram(graph)

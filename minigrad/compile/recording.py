@@ -18,7 +18,7 @@ from ..core.node import FREED, topological_order
 from ..core.tensor import Tensor, wrap
 from ..core.tree import flatten
 from ..core.view import Step
-from ..core.write import adopt
+from ..core.write import adopt, read_only
 from .arguments import objects, replaced
 from .function import Application, Starts, Traced
 from .guards import changed, guards_of
@@ -105,7 +105,7 @@ class Recording:
         self.fixed_ids = {id(t) for t in self.fixed}
 
     def _place(self, tensor: Tensor) -> Place:
-        return self.known.get(id(tensor)) or Place("tensor", tensor)
+        return self.known.setdefault(id(tensor), Place("tensor", tensor))
 
     def _result(self, tensor: Tensor) -> Result:
         known = self.tracer.standing.get(id(tensor))
@@ -167,9 +167,11 @@ class Recording:
         others = [e for e in self.tracer.captured.values() if e not in tracked and isinstance(e.first.node, Source)]
         self.inputs = [self._place(e.tensor) for e in tracked]
         self.besides = [self._place(e.tensor) for e in others]
+        numbers = {id(place): i for i, place in enumerate((*self.inputs, *self.besides))}
+        donate = {number: numbers[id(place)] for place, number in self.writes if id(place) in numbers}
         return Traced(
             self.tracer, [_as_captured(e) for e in tracked], [e.first.node for e in tracked],
-            [e.first.node for e in others], self.outputs, self.tracer.effects,
+            [e.first.node for e in others], self.outputs, self.tracer.effects, {} if differentiable else donate,
         )  # fmt: skip
 
     # running it -----------------------------------------------------------------------------------------------------
@@ -193,18 +195,22 @@ class Recording:
 
     def run(self, arguments: list[Tensor]) -> Any:
         """The function's result for these arguments, and all that it does besides."""
+        written = [place.find(arguments) for place, _ in self.writes]
+        if not all(tensor.device.is_writable(tensor.data) for tensor in written):
+            raise read_only()
         starts: Starts = {g: g.take_blocks(count) for g, count in self.tracer.drawn.items()}
         inputs = [place.find(arguments) for place in self.inputs]
         others = [place.find(arguments).data for place in self.besides]
         if self.differentiable:
             results = list(Application(self.traced, others, starts).applied(inputs))
         else:
-            arrays = self.traced.program([*[t.data for t in inputs], *others], starts)
+            arrays = self.traced.program(others, starts)
             results = [wrap(a, o.device) for a, o in zip(arrays, self.outputs)]
         gradients = [self._gradient(what, results, arguments) for _, what in self.gradients]
-        for place, number in self.writes:
-            tensor = place.find(arguments)
-            tensor.device.kernels["put"](tensor.data, results[number].data, chain=(), out=tensor.data)
+        for tensor, (_, number) in zip(written, self.writes):
+            new = results[number].data
+            if new is not None:  # else it is there already
+                tensor.device.kernels["put"](tensor.data, new, chain=(), out=tensor.data)
             mark_written(tensor.data)
         for place, number in self.adoptions:
             adopt(place.find(arguments), results[number])

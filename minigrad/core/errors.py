@@ -13,7 +13,7 @@ from .source import caller, show
 
 __all__ = [
     "MinigradError", "ShapeError", "DtypeError", "DeviceError", "IndexingError", "AxisError", "GradError",
-    "MutationError", "TraceError", "NanError", "ConversionError", "MatrixError", "CheckError",
+    "MutationError", "TraceError", "NanError", "ConversionError", "MatrixError", "CheckError", "CompileError",
 ]  # fmt: skip
 
 
@@ -199,4 +199,20 @@ class CheckError(MinigradError, AssertionError):
     ...
 
     Way out: compare the rule with the derivative on paper; check at points away from kinks.
+    """
+
+
+class CompileError(MinigradError, RuntimeError):
+    """A kernel could not be compiled, or there is nothing to compile it with.
+
+    Programs fall back to NumPy then, with a warning: the results are the same, and take longer.
+
+    >>> from minigrad.compile.backends import compiled
+    >>> compiled({}, backend="fortran")
+    Traceback (most recent call last):
+    minigrad.core.errors.CompileError: there is no backend named 'fortran'
+      Expect: llvm or numpy
+    ...
+
+    Way out: `python -m pip install llvmlite`; where there is none, MINIGRAD_BACKEND=numpy says that this is known.
     """

@@ -132,7 +132,7 @@ def writable(tensor: Tensor, value: Any) -> Tensor | None:
         return base  # only recorded or batched: there is no buffer yet
     if not mode.grad or not linked or not (base.tracked or tracked_value):
         if not tensor.device.is_writable(tensor.data):
-            raise _read_only()
+            raise read_only()
         return None
     return base
 
@@ -168,7 +168,7 @@ def _write_error(tensor: Tensor, value: Any, error: Exception) -> Exception:
     if isinstance(error, MinigradError):
         return error
     if "read-only" in str(error):
-        return _read_only()
+        return read_only()
     if isinstance(error, ValueError):
         shape = getattr(value, "shape", ())
         return ShapeError(f"a value of shape {shape} does not fit where it is assigned: {error}",
@@ -176,7 +176,8 @@ def _write_error(tensor: Tensor, value: Any, error: Exception) -> Exception:
     return DtypeError(f"the value does not fit a tensor of {tensor.dtype}: {error}")
 
 
-def _read_only() -> MutationError:
+def read_only() -> MutationError:
+    """The refusal to write into memory that is somebody else's."""
     return MutationError("this tensor looks at memory that is read-only", hint="write into x.copy()")
 
 

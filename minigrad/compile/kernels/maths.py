@@ -1,0 +1,173 @@
+"""Functions of float32 written out in arithmetic without branches, which compilers vectorise on every processor.
+
+Each follows the same plan: bring the argument into a small range, where a polynomial of few terms is exact to the last
+place, and undo on the result what was done to the argument.  Errors are 1 to 2 units in the last place; infinities,
+nan, -0.0 and numbers that are nearly 0 come out right.  (A vector library would do it too, but not in generated code.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...devices.special import R as ERF_TERMS
+from .ir import Let, Statement
+
+FLOAT, INT, BOOL = np.dtype(np.float32), np.dtype(np.int32), np.dtype(np.bool_)
+INFINITY = float("inf")
+
+LOG2_E = 1.44269504
+LN2 = 0.693359375, -2.12194440e-4  # ln 2 in two parts, the first with so few bits that its multiples are exact
+# (eʳ - 1 - r) / r² for |r| ≤ ln(2)/2, highest power first.
+EXP_TERMS = (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1)
+# (ln(1 + m) - m + m²/2) / m³ for 1 + m from √½ to √2.
+LOG_TERMS = (
+    7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1, -1.6668057665e-1,
+    2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1,
+)  # fmt: skip
+# (tanh x - x) / x³ for |x| < 0.625, in powers of x².
+TANH_TERMS = (-5.70498872745e-3, 2.06390887954e-2, -5.37397155531e-2, 1.33314422036e-1, -3.33332819422e-1)
+EXP_LEAST, EXP_MOST = -104.0, 89.0  # below, exp is 0; above, infinite
+BIAS, MANTISSA = 127, 23  # of a float32: the exponent's offset, and the bits below it
+HALF_ROOT = 0x3F3504F3  # √½ as an integer
+
+
+class Writer:
+    """Writes statements that compute something, one after the other: `w.add(a, b)` names a sum."""
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+        self.statements: list[Statement] = []
+
+    def let(self, op: str, args: tuple[Any, ...], dtype: Any) -> str:
+        name = f"{self.prefix}_{len(self.statements)}"
+        self.statements.append(Let(name, op, args, dtype))
+        return name
+
+    def __getattr__(self, op: str) -> Callable[..., str]:
+        return lambda *args: self.let(op, args, BOOL if op in ("lt", "le", "eq") else FLOAT)
+
+    def whole(self, op: str, *args: Any) -> str:
+        """An operation on int32."""
+        return self.let(op, args, INT)
+
+    def polynomial(self, x: str, terms: tuple[float, ...]) -> Any:
+        """Its value at x; the coefficients come highest power first."""
+        value: Any = terms[0]
+        for term in terms[1:]:
+            value = self.add(self.mul(value, x), term)
+        return value
+
+    def scaled(self, x: str, exponent: str) -> str:
+        """x · 2^exponent, the exponent being an int32 for which that is a normal number."""
+        bits = self.whole("lshift", self.whole("add", exponent, BIAS), MANTISSA)
+        return self.mul(x, self.let("bitcast", (bits,), FLOAT))
+
+
+def exp(w: Writer, x: str) -> str:
+    """eˣ = 2ⁿ eʳ with n the nearest whole number to x / ln 2.
+
+    An argument that gives 0 is replaced before the arithmetic: with numbers that are nearly 0 it would take 100 times
+    as long.
+    """
+    vanishes = w.lt(x, EXP_LEAST)
+    limited = w.select(vanishes, 0.0, x)
+    limited = w.select(w.lt(EXP_MOST, limited), EXP_MOST, limited)
+    n, rest = _reduced(w, limited)
+    grown = w.add(w.add(w.mul(w.polynomial(rest, EXP_TERMS), w.mul(rest, rest)), rest), 1.0)
+    whole = w.whole("cast", n)
+    half = w.whole("rshift", whole, 1)  # in two steps: 2ⁿ alone may be too large or too small for a float
+    value = w.scaled(w.scaled(grown, half), w.whole("sub", whole, half))
+    return w.select(vanishes, 0.0, value)
+
+
+def expm1(w: Writer, x: str) -> str:
+    """eˣ - 1 = 2ⁿ (eʳ - 1) + (2ⁿ - 1), which keeps all places where x is nearly 0."""
+    limited = w.select(w.lt(x, -40.0), -40.0, x)
+    limited = w.select(w.lt(EXP_MOST, limited), EXP_MOST, limited)
+    n, rest = _reduced(w, limited)
+    grown = w.add(w.mul(w.polynomial(rest, EXP_TERMS), w.mul(rest, rest)), rest)
+    whole = w.whole("cast", n)
+    whole = w.let("min", (whole, 127), INT)  # 2¹²⁸ is no float; the last doubling comes at the end
+    power = w.let("bitcast", (w.whole("lshift", w.whole("add", whole, BIAS), MANTISSA),), FLOAT)
+    doubled = w.select(w.lt(127.5, n), 2.0, 1.0)
+    value = w.mul(w.add(w.mul(power, grown), w.sub(power, w.div(1.0, doubled))), doubled)
+    return w.select(w.eq(x, 0.0), x, value)  # -0.0 stays what it is
+
+
+def _reduced(w: Writer, x: str) -> tuple[str, str]:
+    """x as n ln 2 + r, |r| ≤ ln(2) / 2."""
+    n = w.rint(w.mul(x, LOG2_E))
+    rest = w.sub(w.sub(x, w.mul(n, LN2[0])), w.mul(n, LN2[1]))
+    return n, rest
+
+
+def log(w: Writer, x: str) -> str:
+    """ln x = k ln 2 + ln(1 + m), 1 + m between √½ and √2."""
+    tiny = w.lt(x, 1.17549435e-38)  # not normal: its exponent says nothing
+    normal = w.select(tiny, w.mul(x, 8388608.0), x)
+    bits = w.let("bitcast", (normal,), INT)
+    k = w.whole("rshift", w.whole("sub", bits, HALF_ROOT), MANTISSA)
+    fraction = w.whole("sub", bits, w.whole("lshift", k, MANTISSA))
+    m = w.sub(w.let("bitcast", (fraction,), FLOAT), 1.0)
+    exponent = w.sub(w.let("cast", (k,), FLOAT), w.select(tiny, 23.0, 0.0))
+    square = w.mul(m, m)
+    value = w.mul(w.mul(w.polynomial(m, LOG_TERMS), m), square)
+    value = w.sub(w.add(value, w.mul(exponent, LN2[1])), w.mul(square, 0.5))
+    value = w.add(w.add(m, value), w.mul(exponent, LN2[0]))
+    value = w.select(w.eq(x, INFINITY), INFINITY, value)
+    value = w.select(w.eq(x, 0.0), -INFINITY, value)
+    value = w.select(w.lt(x, 0.0), float("nan"), value)
+    return w.select(w.eq(x, x), value, x)
+
+
+def log1p(w: Writer, x: str) -> str:
+    """ln(1 + x), with what was lost in rounding 1 + x added to first order."""
+    u = w.add(1.0, x)
+    lost = w.sub(x, w.sub(u, 1.0))
+    value = w.add(log(w, u), w.div(lost, u))
+    value = w.select(w.eq(u, 1.0), x, value)
+    value = w.select(w.eq(x, -1.0), -INFINITY, value)
+    return w.select(w.eq(u, INFINITY), x, value)
+
+
+def tanh(w: Writer, x: str) -> str:
+    """x + x³ P(x²) near 0, 1 - 2 / (exp(2|x|) + 1) further out."""
+    size = w.abs(x)
+    capped = w.select(w.lt(10.0, size), 10.0, size)
+    n, rest = _reduced(w, w.add(capped, capped))
+    grown = w.add(w.add(w.mul(w.polynomial(rest, EXP_TERMS), w.mul(rest, rest)), rest), 1.0)
+    power = w.scaled(grown, w.whole("cast", n))
+    far = w.sub(1.0, w.div(2.0, w.add(power, 1.0)))
+    square = w.mul(x, x)
+    near = w.add(w.mul(w.mul(w.polynomial(square, TANH_TERMS), square), x), x)
+    return w.select(w.lt(size, 0.625), near, w.copysign(far, x))
+
+
+def erf(w: Writer, x: str) -> str:
+    """tanh(x + x R(x²)), as the kernel of eager mode computes it."""
+    limited = w.select(w.lt(4.05, x), 4.05, x)
+    limited = w.select(w.lt(limited, -4.05), -4.05, limited)
+    square = w.mul(limited, limited)
+    terms = tuple(float(term) for term in ERF_TERMS[::-1])
+    return tanh(w, w.add(w.mul(w.polynomial(square, terms), limited), limited))
+
+
+EXPANSIONS: dict[str, Callable[[Writer, str], str]] = {
+    function.__name__: function for function in (exp, expm1, log, log1p, tanh, erf)
+}
+
+
+def written_out(let: Let) -> list[Statement] | None:
+    """The statements for a function of a float32; None if it is none of ours."""
+    expand = EXPANSIONS.get(let.op)
+    if expand is None or let.dtype != FLOAT or not isinstance(let.args[0], str):
+        return None
+    writer = Writer(let.name)
+    last = expand(writer, let.args[0])
+    result = writer.statements[-1]
+    assert isinstance(result, Let) and result.name == last
+    result.name = let.name
+    return writer.statements
