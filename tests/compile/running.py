@@ -1,5 +1,6 @@
 """Running a partition: every group in turn, in poisoned memory of its own."""
 
+import ctypes
 from contextlib import contextmanager
 
 import numpy as np
@@ -9,6 +10,8 @@ import minigrad as mg
 from minigrad.compile.fusion import fuse
 from minigrad.compile.graph import Graph
 from minigrad.compile.kernels.ir import Kernel
+from minigrad.compile.kernels.native import compile_kernels
+from minigrad.compile.kernels.numpy_blocks import compile_blocks
 from minigrad.compile.lowering import lower
 from minigrad.compile.views import View
 from minigrad.core import emit
@@ -106,6 +109,17 @@ class Runner:
             assert parameter.role in ("out", "partial"), f"{argument.node} is read before it is written"
             table[argument.node] = poisoned(parameter.size, parameter.dtype)
         return table[argument.node]
+
+
+def by_blocks(kernel, arrays, low, high):
+    """Run a kernel with NumPy."""
+    compile_blocks(kernel)(arrays, int(low), int(high))
+
+
+def natively(kernel, arrays, low, high):
+    """Run a kernel as machine code."""
+    table = (ctypes.c_void_p * (len(arrays) + 2))(*[a.ctypes.data for a in arrays], int(low), int(high))
+    compile_kernels([kernel])[0].function(ctypes.addressof(table))
 
 
 def check(*tensors, threads=1, rtol=2e-5, atol=2e-6, chunking=None, run=run_kernel):

@@ -11,7 +11,7 @@ from minigrad.compile.lowering import lower
 from minigrad.compile.scalar import steps_of
 from minigrad.core.primitive import P
 from tests.compile.programs import random_program
-from tests.compile.running import Runner, check, fed, graph_of, recorded
+from tests.compile.running import Runner, by_blocks, check, fed, graph_of, natively, recorded
 
 SMALL = Chunking(most=4, least=16)  # so that small sums have several chunks
 
@@ -37,6 +37,16 @@ def test_random_programs_compute_what_eager_computes(start):
             check(*outputs, threads=1 + seed % 3, rtol=2e-4, atol=2e-4, chunking=SMALL if seed % 2 else None)
             count += 1
     assert count > 15
+
+
+@pytest.mark.parametrize(("run", "count"), [(by_blocks, 60), (natively, 12)])
+def test_printers_make_the_same_of_random_programs(run, count):
+    if run is natively:
+        pytest.importorskip("llvmlite")
+    for seed in range(1000, 1000 + count):
+        outputs, _alive = random_program(seed, 8 + seed % 30)
+        if all(map(tame, outputs)):
+            check(*outputs, threads=2, rtol=2e-4, atol=2e-4, chunking=SMALL if seed % 2 else None, run=run)
 
 
 # Expressions ----------------------------------------------------------------------------------------------------------
