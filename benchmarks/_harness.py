@@ -28,6 +28,7 @@ ROOT = Path(__file__).resolve().parents[1]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
+BEST = "the best"  # the peer is whoever was fastest in a round
 SLICE = 2e-3  # seconds that one timing takes at least, so that the clock and the loop hardly matter
 
 
@@ -67,6 +68,7 @@ class Options:
     rounds: int
     only: str
     torch: ModuleType | None
+    compile: bool = False
 
     def peers(self, **made: Callable[[], Any]) -> dict[str, Callable[[], Any]]:
         """The contenders that take part: everyone but torch, where it is missing."""
@@ -80,11 +82,12 @@ def options(description: str, arguments: list[str] | None, rounds: int = 15) -> 
     parser.add_argument("--rounds", type=int, default=rounds, help="how often each contender is timed")
     parser.add_argument("--only", default="*", help="the lines to measure, as in '*softmax*'")
     parser.add_argument("--without-torch", action="store_true", help="measure minigrad alone")
+    parser.add_argument("--compile", action="store_true", help="torch.compile too, where it is compared with")
     given = parser.parse_args(arguments)
     torch = None if given.without_torch else optional("torch")
     if torch is not None:
         torch.set_num_threads(THREADS)
-    return Options(given.smoke, 1 if given.smoke else given.rounds, given.only, torch)
+    return Options(given.smoke, 1 if given.smoke else given.rounds, given.only, torch, given.compile)
 
 
 def optional(name: str) -> ModuleType | None:
@@ -113,7 +116,8 @@ def _measured(case: Case, opts: Options) -> Row:
         order = list(case.work) if turn % 2 else list(case.work)[::-1]
         rounds.append({name: _time(case.work[name], counts[name], 0 if opts.smoke else case.pause) for name in order})
     seconds = {name: statistics.median(r[name] for r in rounds) / case.per for name in case.work}
-    ratio = statistics.median(r["minigrad"] / r[case.peer] for r in rounds) if case.peer in case.work else None
+    peers = [n for n in case.work if n == case.peer or (case.peer == BEST and n not in ("minigrad", "eager"))]
+    ratio = statistics.median(r["minigrad"] / min(r[p] for p in peers) for r in rounds) if peers else None
     return Row(case, seconds, ratio)
 
 
