@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..core.emit import EAGER
-from ..core.errors import MinigradError
+from ..core.errors import IndexingError, MinigradError
 from ..core.node import Node
 from ..core.primitive import P
 from ..core.source import show
@@ -24,8 +24,9 @@ from ..devices.threads import THREADS, in_blocks
 from .groups import Group, Partition
 from .lowering import Argument, Lowered
 from .memory import Plan, aligned, plan
+from .picking import Check
 from .recipes import Recipe
-from .views import View, whole
+from .views import View, views_of, whole
 
 WORTH_SHARING = 2_000_000  # bytes, or what takes as long, from which several threads share a kernel
 FLOP = 0.5  # bytes of memory traffic that take as long as an operation
@@ -53,6 +54,9 @@ class Layout:
         self.opaque = {recipe.node for recipe in libraries if not _is_product(recipe.node)}
         self.results = [(n, k) for n, k in self.direct.items() if n not in self.opaque and n not in self.donated]
         asked = {base for recipe in libraries for base in recipe.bases} | {v.base for v in partition.outputs}
+        if partition.checks:
+            views = views_of(partition.graph)
+            asked |= {views[check.node].base for check in partition.checks}
         self.arriving = [(node, i, node in asked) for node, i in self.inputs.items()]
         self.passing = {*self.inputs, *self.opaque, *self.direct}
         uses = [self._uses(group) for group in partition.groups]
@@ -97,7 +101,9 @@ class Frame:
         for value, slot in layout.plan.place.items():
             if isinstance(value, Node):
                 self.arrays[value] = self._in_arena(slot, value.size, value.dtype)
-        self.steps = [self._step(group, functions) for group in layout.partition.groups]
+        self.steps = self._checks(None)
+        for group in layout.partition.groups:
+            self.steps += [self._step(group, functions), *self._checks(group)]
 
     def _in_arena(self, slot: int, size: int, dtype: Any) -> Any:
         return self.memory[slot][: size * dtype.itemsize].view(dtype)
@@ -106,6 +112,31 @@ class Frame:
         if group.opaque is not None:
             return self._product(group.opaque) if _is_product(group.opaque.node) else self._library(group.opaque)
         return self._launch(self.layout.lowered[group], functions[group])
+
+    def _checks(self, group: Group | None) -> list[Callable[[Starts], object]]:
+        """What has to be looked at once this group has run (None: before all of them)."""
+        partition = self.layout.partition
+        if not partition.checks:
+            return []
+        views, home = views_of(partition.graph), partition.home()
+        found = [check for check in partition.checks if home.get(views[check.node].base) is group]
+        return [self._check(check, self._reader(views[check.node], check.node.shape)) for check in found]
+
+    def _check(self, check: Check, read: Callable[[], Any]) -> Callable[[Starts], None]:
+        """Positions that are none: an array library would say so, where a kernel compares and finds nothing."""
+        node, size = check
+
+        def look(starts: Starts) -> None:
+            positions = read()
+            if positions.size and (positions.min() < -size or positions.max() >= size):
+                wrong = positions[(positions < -size) | (positions >= size)].flat[0]
+                error = IndexingError(
+                    f"index {wrong} is out of bounds in a dimension of {size}",
+                    expect=f"integers from {-size} to {size - 1}",
+                )
+                raise located(error, node)
+
+        return look
 
     # kernels --------------------------------------------------------------------------------------------------------
 

@@ -41,7 +41,8 @@ def fuse(graph: Graph, chunking: Chunking | None = None) -> Partition:
     """Divide a graph among kernels and library calls."""
     graph, checks = compared(graph)
     recipes, views = recipes_of(graph)
-    fusion = _Fusion(recipes, {views[node].base for node in graph.outputs})
+    looked_at = [check.node for check in checks]
+    fusion = _Fusion(recipes, {views[node].base for node in (*graph.outputs, *looked_at)})
     for recipe in recipes.values():
         fusion.place(recipe)
     home = {node: group.current() for node, group in fusion.home.items()}

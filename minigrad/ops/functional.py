@@ -226,7 +226,7 @@ def embedding(weight: Tensor, indices: Any) -> Tensor:
     [[3.0, 4.0], [3.0, 4.0]]
     """
     indices = _as_integers("embedding", "indices", indices, weight)
-    _check_range("embedding: index", indices, weight.shape[0], f"the table has shape {weight.shape}")
+    indices = _check_range("embedding: index", indices, weight.shape[0], f"the table has shape {weight.shape}")
     return emit(P.gather, weight, indices)  # type: ignore[no-any-return]
 
 
@@ -237,7 +237,7 @@ def one_hot(indices: Any, count: int, dtype: Any = None) -> Tensor:
     [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
     """
     indices = _as_integers("one_hot", "indices", indices)
-    _check_range("one_hot: index", indices, count, f"there are {count} classes")
+    indices = _check_range("one_hot: index", indices, count, f"there are {count} classes")
     hit = expand_dims(indices, -1) == arange(count, dtype=indices.dtype, device=indices.device)
     return astype(hit, dtypes.default_float if dtype is None else dtype)
 
@@ -392,7 +392,7 @@ def _rows(name: str, what: str, scores: Tensor, targets: Any) -> tuple[Tensor, T
             expect=f"targets of shape {scores.shape[:-1]}: the last dimension are the classes",
             hint=f"mg.moveaxis({what}, 1, -1) brings the classes from dimension 1 to the end" if classes else None,
         )
-    _check_range(f"{name}: target", targets, scores.shape[-1], f"{what} have shape {scores.shape}")
+    targets = _check_range(f"{name}: target", targets, scores.shape[-1], f"{what} have shape {scores.shape}")
     return scores, targets
 
 
@@ -412,13 +412,16 @@ def _as_integers(name: str, what: str, indices: Any, beside: Tensor | None = Non
     return indices
 
 
-def _check_range(what: str, indices: Tensor, size: int, why: str) -> None:
-    """The array library would count negative ones from the end."""
+def _check_range(what: str, indices: Tensor, size: int, why: str) -> Tensor:
+    """The indices, none of them negative: the array library would count those from the end."""
+    if current_mode().interpreter is not None:  # their values are not known: what picks by them says so when it runs
+        return where(indices < 0, size, indices)
     value = indices.data
-    if value.__class__ is not indices.device.ndarray or not value.size:
-        return  # not computed yet: a program checks when it runs
+    if not value.size:
+        return indices
     low, high = int(value.min()), int(value.max())
     if low < 0 or high >= size:
         raise IndexingError(
             f"{what} {low if low < 0 else high} is out of range, {why}", expect=f"integers from 0 to {size - 1}"
         )
+    return indices

@@ -587,3 +587,20 @@ def test_errors_are_the_same_and_name_the_line():
     with pytest.raises(mg.MatrixError) as caught:
         mg.jit(lambda a: mg.linalg.inv(a))(mg.zeros((2, 2)))
     assert any(__file__ in note for note in caught.value.__notes__)
+
+
+def test_positions_that_are_none_are_found_though_kernels_compare():
+    @mg.jit
+    def loss(x, target):
+        return mg.cross_entropy(x, target)
+
+    @mg.jit
+    def computed(x, target):
+        return mg.cross_entropy(x, target + 1)
+
+    x = mg.random.normal((3, 4))
+    good = mg.asarray([0, 3, 1])
+    assert loss(x, good).item() == pytest.approx(mg.cross_entropy(x, good).item())
+    for f, target in ((loss, [0, 4, 1]), (loss, [0, -1, 1]), (computed, [0, 3, 1])):
+        with pytest.raises(mg.IndexingError, match="out of bounds in a dimension of 4"):
+            f(x, mg.asarray(target))

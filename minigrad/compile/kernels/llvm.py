@@ -279,7 +279,11 @@ class _Printer:
         else:
             given = next((self.types[a] for a in let.args if isinstance(a, str)), let.dtype)
             operands = [self.value(a, given) for a in let.args]
-            if let.op in ("cast", "bitcast"):
+            if let.op == "whole":
+                exact = self.fresh()  # of a nan it is nothing at all, which `freeze` makes some number or other
+                self.emit(f"{exact} = fptosi {type_of(given)} {operands[0]} to {type_of(let.dtype)}")
+                self.emit(f"{self.define(let.name, let.dtype)} = freeze {type_of(let.dtype)} {exact}")
+            elif let.op in ("cast", "bitcast"):
                 convert = self.convert if let.op == "cast" else self.reinterpret
                 convert(operands[0], given, let.dtype, self.define(let.name, let.dtype))
             else:

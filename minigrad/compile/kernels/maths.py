@@ -50,7 +50,7 @@ class Writer:
         return lambda *args: self.let(op, args, BOOL if op in ("lt", "le", "eq") else FLOAT)
 
     def whole(self, op: str, *args: Any) -> str:
-        """An operation on int32."""
+        """An operation on int32; "whole" is the int32 that a float in its range stands for."""
         return self.let(op, args, INT)
 
     def polynomial(self, x: str, terms: tuple[float, ...]) -> Any:
@@ -77,7 +77,7 @@ def exp(w: Writer, x: str) -> str:
     limited = w.select(w.lt(EXP_MOST, limited), EXP_MOST, limited)
     n, rest = _reduced(w, limited)
     grown = w.add(w.add(w.mul(w.polynomial(rest, EXP_TERMS), w.mul(rest, rest)), rest), 1.0)
-    whole = w.whole("cast", n)
+    whole = w.whole("whole", n)
     half = w.whole("rshift", whole, 1)  # in two steps: 2ⁿ alone may be too large or too small for a float
     value = w.scaled(w.scaled(grown, half), w.whole("sub", whole, half))
     return w.select(vanishes, 0.0, value)
@@ -89,7 +89,7 @@ def expm1(w: Writer, x: str) -> str:
     limited = w.select(w.lt(EXP_MOST, limited), EXP_MOST, limited)
     n, rest = _reduced(w, limited)
     grown = w.add(w.mul(w.polynomial(rest, EXP_TERMS), w.mul(rest, rest)), rest)
-    whole = w.whole("cast", n)
+    whole = w.whole("whole", n)
     whole = w.let("min", (whole, 127), INT)  # 2¹²⁸ is no float; the last doubling comes at the end
     power = w.let("bitcast", (w.whole("lshift", w.whole("add", whole, BIAS), MANTISSA),), FLOAT)
     doubled = w.select(w.lt(127.5, n), 2.0, 1.0)
@@ -139,7 +139,7 @@ def tanh(w: Writer, x: str) -> str:
     capped = w.select(w.lt(10.0, size), 10.0, size)
     n, rest = _reduced(w, w.add(capped, capped))
     grown = w.add(w.add(w.mul(w.polynomial(rest, EXP_TERMS), w.mul(rest, rest)), rest), 1.0)
-    power = w.scaled(grown, w.whole("cast", n))
+    power = w.scaled(grown, w.whole("whole", n))
     far = w.sub(1.0, w.div(2.0, w.add(power, 1.0)))
     square = w.mul(x, x)
     near = w.add(w.mul(w.mul(w.polynomial(square, TANH_TERMS), square), x), x)
