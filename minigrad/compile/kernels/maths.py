@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from ...devices.special import R as ERF_TERMS
-from .ir import Let, Statement
+from .ir import Let
 
-FLOAT, INT, BOOL = np.dtype(np.float32), np.dtype(np.int32), np.dtype(np.bool_)
+FLOAT, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
+INT, BOOL = np.dtype(np.int32), np.dtype(np.bool_)
 INFINITY = float("inf")
 
 LOG2_E = 1.44269504
@@ -29,6 +30,11 @@ LOG_TERMS = (
 )  # fmt: skip
 # (tanh x - x) / x³ for |x| < 0.625, in powers of x².
 TANH_TERMS = (-5.70498872745e-3, 2.06390887954e-2, -5.37397155531e-2, 1.33314422036e-1, -3.33332819422e-1)
+# (sin t - t) / t³ and (cos t - 1 + t²/2) / t⁴ for |t| ≤ π/4, in powers of t².
+SIN_TERMS = (-1.95140834e-4, 8.3321547e-3, -1.66666552e-1)
+COS_TERMS = (2.44348448e-5, -1.38873374e-3, 4.16666456e-2)
+TWO_OVER_PI = 0xA2F9836E4E441529FC2757D1F534DDC0DB6295993C439041FE5163ABDEBBC561B7246E3A  # its bits behind the point
+STRETCH = 24  # exponents of two that share the parts of 2/π
 EXP_LEAST, EXP_MOST = -104.0, 89.0  # below, exp is 0; above, infinite
 BIAS, MANTISSA = 127, 23  # of a float32: the exponent's offset, and the bits below it
 HALF_ROOT = 0x3F3504F3  # √½ as an integer
@@ -39,7 +45,7 @@ class Writer:
 
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
-        self.statements: list[Statement] = []
+        self.statements: list[Let] = []
 
     def let(self, op: str, args: tuple[Any, ...], dtype: Any) -> str:
         name = f"{self.prefix}_{len(self.statements)}"
@@ -48,6 +54,12 @@ class Writer:
 
     def __getattr__(self, op: str) -> Callable[..., str]:
         return lambda *args: self.let(op, args, BOOL if op in ("lt", "le", "eq") else FLOAT)
+
+    def name_last(self, last: str, name: str) -> None:
+        """Give what was computed last its name."""
+        result = self.statements[-1]
+        assert result.name == last
+        result.name = name
 
     def whole(self, op: str, *args: Any) -> str:
         """An operation on int32; "whole" is the int32 that a float in its range stands for."""
@@ -143,7 +155,7 @@ def tanh(w: Writer, x: str) -> str:
     far = w.sub(1.0, w.div(2.0, w.add(power, 1.0)))
     square = w.mul(x, x)
     near = w.add(w.mul(w.mul(w.polynomial(square, TANH_TERMS), square), x), x)
-    return w.select(w.lt(size, 0.625), near, w.copysign(far, x))
+    return w.copysign(w.select(w.lt(size, 0.625), near, far), x)  # -0.0 stays what it is, too
 
 
 def erf(w: Writer, x: str) -> str:
@@ -155,19 +167,75 @@ def erf(w: Writer, x: str) -> str:
     return tanh(w, w.add(w.mul(w.polynomial(square, terms), limited), limited))
 
 
+def sin(w: Writer, x: str) -> str:
+    """The sine or cosine of what is left of x after a whole number of quarter turns, with the sign of the quarter."""
+    rest, quarter = _turned(w, x)
+    return w.select(w.eq(x, 0.0), x, _quarter(w, rest, quarter))  # -0.0 stays what it is
+
+
+def cos(w: Writer, x: str) -> str:
+    """A sine that is a quarter turn ahead."""
+    rest, quarter = _turned(w, x)
+    return _quarter(w, rest, w.whole("add", quarter, 1))
+
+
+def _quarter(w: Writer, rest: str, quarter: str) -> str:
+    square = w.mul(rest, rest)
+    sine = w.add(w.mul(w.mul(w.polynomial(square, SIN_TERMS), square), rest), rest)
+    cosine = w.mul(w.polynomial(square, COS_TERMS), w.mul(square, square))
+    cosine = w.add(w.sub(cosine, w.mul(square, 0.5)), 1.0)
+    value = w.select(w.let("eq", (w.whole("and", quarter, 1), 0), BOOL), sine, cosine)
+    return w.select(w.let("eq", (w.whole("and", quarter, 2), 0), BOOL), value, w.neg(value))
+
+
+def _turned(w: Writer, x: str) -> tuple[str, str]:
+    """x as n quarter turns and a rest of at most π/4, for every x.
+
+    x · 2/π is needed to 2⁻⁵³, whole fours left out.  2/π is therefore cut into parts, so short that their products with
+    a float32 are exact in float64; of the largest x, the first bits of 2/π give only whole fours and are left out, too.
+    """
+
+    def wide(op: str, *args: Any) -> str:
+        return w.let(op, args, DOUBLE)
+
+    size, exact = w.abs(x), wide("cast", x)
+    parts: list[Any] = list(_parts_of_two_over_pi(0))
+    for stretch in range(1, 128 // STRETCH + 1):
+        small = w.lt(size, 2.0 ** (STRETCH * stretch))
+        parts = [wide("select", small, old, new) for old, new in zip(parts, _parts_of_two_over_pi(stretch))]
+    first, second, third = [wide("mul", exact, part) for part in parts]
+    first, second = [
+        wide("sub", product, wide("mul", wide("rint", wide("mul", product, 0.25)), 4.0)) for product in (first, second)
+    ]
+    n = wide("rint", wide("add", first, second))
+    rest = wide("add", wide("add", wide("sub", first, n), second), third)
+    return w.let("cast", (wide("mul", rest, np.pi / 2),), FLOAT), w.whole("whole", n)
+
+
+def _parts_of_two_over_pi(stretch: int) -> tuple[float, float, float]:
+    """Bits of 2/π from 2²⁴⁻²⁴ˢ on: 29, 29 and 53 of them.
+
+    >>> import math
+    >>> sum(_parts_of_two_over_pi(0)) * math.pi
+    2.0
+    """
+    width = TWO_OVER_PI.bit_length()
+    start = max(0, STRETCH * (stretch - 1) - 1)  # how many bits are left out
+    parts = []
+    for length in (29, 29, 53):
+        bits = TWO_OVER_PI >> (width - start - length) & ((1 << length) - 1)
+        start += length
+        parts.append(float(bits) * 2.0**-start)
+    return parts[0], parts[1], parts[2]
+
+
 EXPANSIONS: dict[str, Callable[[Writer, str], str]] = {
-    function.__name__: function for function in (exp, expm1, log, log1p, tanh, erf)
+    function.__name__: function for function in (exp, expm1, log, log1p, tanh, erf, sin, cos)
 }
 
 
-def written_out(let: Let) -> list[Statement] | None:
-    """The statements for a function of a float32; None if it is none of ours."""
-    expand = EXPANSIONS.get(let.op)
-    if expand is None or let.dtype != FLOAT or not isinstance(let.args[0], str):
-        return None
-    writer = Writer(let.name)
-    last = expand(writer, let.args[0])
-    result = writer.statements[-1]
-    assert isinstance(result, Let) and result.name == last
-    result.name = let.name
+def expansion(op: str, x: str, name: str) -> list[Let]:
+    """The statements that give `name` the value of a function at the float32 `x`."""
+    writer = Writer(name)
+    writer.name_last(EXPANSIONS[op](writer, x), name)
     return writer.statements

@@ -1,64 +1,46 @@
 """Native kernels: LLVM's text becomes machine code in this process, through llvmlite.
 
-A kernel is known by its text: a network of 250 layers has 1,500 kernels of which eight differ.  What has been compiled
-is kept, in the process and in a folder for the next one.
+A kernel is known by what it does, not by its name: a network of 250 layers has 1,500 kernels of which eight differ.
+What has been compiled is kept, in the process and on disk (`storage`).  Kernels are compiled one after the other:
+llvmlite lets one thread at a time into LLVM.
 """
 
 from __future__ import annotations
 
 import ctypes
+import ctypes.util
 import hashlib
+import re
+import sys
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any, NamedTuple
 
 from ...core.errors import CompileError
 from . import storage
-from .ir import Kernel
+from .elementary import HALF
+from .ir import Kernel, Let, statements
 from .llvm import llvm_source
 
 SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)  # calling it lets go of the interpreter's lock
 WIDE, NARROW = 512, 256  # bits of a vector: wide ones make the processor slower, and pay only where much is computed
-COMPILERS = 2  # threads
+OUTSIDE = re.compile(r"^declare .*@(?!llvm\.)(\w+)\(", re.MULTILINE)  # functions that are found at run time
 
 
 class Compiled(NamedTuple):
     """A kernel that can be run: `function(address of its table)`.  `llvm` is its text."""
 
     kernel: Kernel
+    address: int
     function: Callable[[int], object]
     llvm: str
 
 
-class _Code:
-    """All that has been compiled in this process."""
-
-    def __init__(self) -> None:
-        self.functions: dict[str, Callable[[int], object]] = {}
-        self.engines: list[Any] = []  # which own the machine code
-        self.lock = threading.Lock()
-
-
-CODE = _Code()
-
-
 def compile_kernels(kernels: Sequence[Kernel]) -> list[Compiled]:
-    """Machine code for kernels: each different text is compiled once, and never again on this machine."""
-    binding = llvmlite()
-    machine = _machine()
-    texts = [llvm_source(kernel, "kernel", _width(kernel, machine)) for kernel in kernels]
-    names = [_name_of(text, machine) for text in texts]
-    missing = {name: text for name, text in zip(names, texts) if name not in CODE.functions}
-    if len(missing) > 1:
-        with ThreadPoolExecutor(COMPILERS) as helpers:
-            objects = list(helpers.map(lambda item: _object(binding, machine, *item), missing.items()))
-    else:
-        objects = [_object(binding, machine, name, text) for name, text in missing.items()]
-    for name, code in zip(missing, objects):
-        _load(binding, name, code)
-    return [Compiled(k, CODE.functions[name], text) for k, name, text in zip(kernels, names, texts)]
+    """Machine code for kernels: each different one is compiled once, and never again on this machine."""
+    compiler = _compiler()
+    return [compiler.compiled(kernel) for kernel in kernels]
 
 
 @cache
@@ -66,83 +48,130 @@ def llvmlite() -> Any:
     """The library, made ready; or the error that says what to do without it."""
     try:
         from llvmlite import binding
+
+        binding.initialize_native_target()
+        binding.initialize_native_asmprinter()
     except Exception as error:  # an ImportError, or whatever the system says of a library that does not fit
         raise CompileError(f"llvmlite could not be loaded: {error}", hint="python -m pip install llvmlite") from error
-    binding.initialize_native_target()
-    binding.initialize_native_asmprinter()
     return binding
 
 
 class Machine(NamedTuple):
-    """This processor, and what tells it from others."""
+    """This processor, and what tells it and its code from others."""
 
     triple: str
     name: str
     features: str
-    version: str
+    llvm: str
+    version: str  # of minigrad
 
     @property
     def has_wide_vectors(self) -> bool:
         return "+avx512f" in self.features
 
+    @property
+    def has_half(self) -> bool:
+        """Whether it converts half precision by itself, and not by a function that may not be there."""
+        return "+f16c" in self.features or self.triple.startswith(("aarch64", "arm64"))
+
 
 @cache
-def _machine() -> Machine:
+def machine() -> Machine:
+    """The processor that this runs on."""
     binding = llvmlite()
-    import llvmlite as package
-
+    version = ".".join(map(str, binding.llvm_version_info)) + " " + sys.modules["llvmlite"].__version__
     features = binding.get_host_cpu_features().flatten()
-    return Machine(binding.get_process_triple(), binding.get_host_cpu_name(), features, package.__version__)
+    ours = sys.modules["minigrad"].__version__
+    return Machine(binding.get_process_triple(), binding.get_host_cpu_name(), features, version, ours)
 
 
-def _target(binding: Any, machine: Machine) -> Any:
-    """One for each compilation: they are not shared between threads."""
-    target = binding.Target.from_triple(machine.triple)
-    return target.create_target_machine(
-        cpu=machine.name, features=machine.features, opt=3, reloc="pic", codemodel="jitdefault", jit=True
-    )
+@cache
+def _compiler() -> _Compiler:
+    return _Compiler(llvmlite(), machine())
 
 
-def _width(kernel: Kernel, machine: Machine) -> int:
-    return WIDE if kernel.vectorisable and machine.has_wide_vectors else NARROW
+class _Compiler:
+    """Compiles, and keeps what it has compiled."""
 
+    def __init__(self, binding: Any, machine: Machine) -> None:
+        self.binding, self.machine = binding, machine
+        self.lock = threading.RLock()
+        self.made: dict[str, Compiled] = {}  # by what the kernel does
+        self.target = self._target()
+        self.engines: list[Any] = []  # which own the machine code
 
-def _name_of(text: str, machine: Machine) -> str:
-    """What a kernel is known by: its text, and all that its machine code depends on."""
-    return "k_" + hashlib.sha256("\0".join((text, *machine)).encode()).hexdigest()[:32]
+    def _target(self) -> Any:
+        target = self.binding.Target.from_triple(self.machine.triple)
+        return target.create_target_machine(
+            cpu=self.machine.name, features=self.machine.features, opt=3, reloc="pic", codemodel="jitdefault", jit=True
+        )
 
+    def compiled(self, kernel: Kernel) -> Compiled:
+        """A kernel's machine code, which may have been there already."""
+        key = repr((kernel.parameters, kernel.body))
+        with self.lock:
+            made = self.made.get(key)
+            if made is None:
+                text = self._text(kernel)
+                address = self._loaded(self._name(text), text)
+                made = self.made[key] = Compiled(kernel, address, SIGNATURE(address), text)
+        return made._replace(kernel=kernel)
 
-def _object(binding: Any, machine: Machine, name: str, text: str) -> bytes:
-    found = storage.load(name)
-    if found is None:
-        found = _compiled(binding, machine, text.replace("@kernel(", f"@{name}("))
-        storage.save(name, found)
-    return found
+    def _text(self, kernel: Kernel) -> str:
+        if not self.machine.has_half and _uses_half(kernel):
+            raise CompileError(f"this processor ({self.machine.name}) has no instructions for float16")
+        wide = kernel.vectorisable and self.machine.has_wide_vectors
+        return llvm_source(kernel, width=WIDE if wide else NARROW)
 
+    def _name(self, text: str) -> str:
+        """What code is known by: its text, and all that it depends on besides."""
+        return "k_" + hashlib.sha256("\0".join((text, *self.machine)).encode()).hexdigest()[:32]
 
-def _compiled(binding: Any, machine: Machine, text: str) -> bytes:
-    try:
-        module = binding.parse_assembly(text)
-        module.verify()
-    except RuntimeError as error:
-        raise CompileError(f"LLVM refused a kernel: {error}", actual=text) from error
-    target = _target(binding, machine)
-    options = binding.create_pipeline_tuning_options(speed_level=3)
-    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = True
-    passes = binding.create_pass_builder(target, options)
-    passes.getModulePassManager().run(module, passes)
-    return bytes(target.emit_object(module))
+    def _loaded(self, name: str, text: str) -> int:
+        """The address of the function with this name and text.
 
-
-def _load(binding: Any, name: str, code: bytes) -> None:
-    with CODE.lock:
-        if name in CODE.functions:
-            return
-        engine = binding.create_mcjit_compiler(binding.parse_assembly(""), _target(binding, _machine()))
-        engine.add_object_file(binding.object_file.ObjectFileRef.from_data(code))
+        Each has an engine of its own: in one that holds code already, more code that calls functions calls wrong ones.
+        """
+        code = self._code(name, text)
+        engine = self.binding.create_mcjit_compiler(self.binding.parse_assembly(""), self._target())
+        engine.add_object_file(self.binding.object_file.ObjectFileRef.from_data(code))
         engine.finalize_object()
-        address = engine.get_function_address(name)
-        if not address:
-            raise CompileError(f"a compiled kernel has no function {name}")
-        CODE.engines.append(engine)
-        CODE.functions[name] = SIGNATURE(address)
+        self.engines.append(engine)
+        return int(engine.get_function_address(name))
+
+    def _code(self, name: str, text: str) -> bytes:
+        for outside in OUTSIDE.findall(text):
+            self._find(outside)
+        code = storage.load(name)
+        if code is None:
+            code = self._machine_code(text.replace("@kernel(", f"@{name}("))
+            storage.save(name, code)
+        return code
+
+    def _machine_code(self, text: str) -> bytes:
+        binding = self.binding
+        try:
+            module = binding.parse_assembly(text)
+            module.verify()
+        except RuntimeError as error:
+            raise CompileError(f"LLVM refused a kernel: {error}", actual=text) from error
+        options = binding.create_pipeline_tuning_options(speed_level=3)
+        options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = True
+        passes = binding.create_pass_builder(self.target, options)
+        passes.getModulePassManager().run(module, passes)
+        return bytes(self.target.emit_object(module))
+
+    def _find(self, name: str) -> None:
+        """See to it that LLVM finds a function of C's mathematical library: it would end the process if not."""
+        if self.binding.address_of_symbol(name):
+            return
+        library = ctypes.CDLL(ctypes.util.find_library("ucrtbase" if sys.platform == "win32" else "m"))
+        function = getattr(library, name, None)
+        if function is None:
+            raise CompileError(f"this system's mathematical library has no function {name}")
+        self.binding.add_symbol(name, ctypes.cast(function, ctypes.c_void_p).value)
+
+
+def _uses_half(kernel: Kernel) -> bool:
+    lets = [s for s in statements(kernel.body) if isinstance(s, Let)]
+    return any(dtype == HALF for dtype in (*[p.dtype for p in kernel.parameters], *[s.dtype for s in lets]))

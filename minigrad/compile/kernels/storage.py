@@ -10,11 +10,13 @@ import hashlib
 import os
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 LIMIT = 256 << 20  # bytes
 KEPT = 0.75  # of the limit, when the oldest entries go
-DIGEST = 32  # bytes of a checksum in front of each entry: a file that was cut short is no code
+DIGEST = 32  # bytes of a checksum in front of each entry: a file that was cut short or renamed is no code
+FRESH = 3600.0  # seconds in which an entry is not marked again as used
 
 
 def folder() -> Path | None:
@@ -38,13 +40,18 @@ def load(name: str) -> bytes | None:
     place = folder()
     if place is None:
         return None
+    path = place / name
     try:
-        found = (place / name).read_bytes()
-        os.utime(place / name)  # used just now: the last to go
+        found = path.read_bytes()
     except OSError:
         return None
-    digest, code = found[:DIGEST], found[DIGEST:]
-    return code if hashlib.sha256(code).digest() == digest else None
+    try:
+        if time.time() - path.stat().st_mtime > FRESH:
+            os.utime(path)  # used just now: the last to go
+    except OSError:
+        pass  # a folder that cannot be written to is one that can be read
+    code = found[DIGEST:]
+    return code if found[:DIGEST] == _checksum(name, code) else None
 
 
 def save(name: str, code: bytes) -> None:
@@ -57,7 +64,7 @@ def save(name: str, code: bytes) -> None:
         descriptor, temporary = tempfile.mkstemp(dir=place, prefix="new-")
         try:
             with os.fdopen(descriptor, "wb") as file:
-                file.write(hashlib.sha256(code).digest() + code)
+                file.write(_checksum(name, code) + code)
             os.replace(temporary, place / name)
         except OSError:
             os.unlink(temporary)
@@ -67,14 +74,24 @@ def save(name: str, code: bytes) -> None:
         return
 
 
+def _checksum(name: str, code: bytes) -> bytes:
+    return hashlib.sha256(name.encode() + code).digest()
+
+
 def _shrink(place: Path) -> None:
     """Let the entries go that were not used for longest, if there are too many bytes."""
-    entries = [(entry.stat(), entry.path) for entry in os.scandir(place)]
-    total = sum(stat.st_size for stat, _ in entries)
+    entries = []
+    for entry in os.scandir(place):
+        try:
+            stat = entry.stat()
+        except OSError:  # another process has let it go
+            continue
+        entries.append((stat.st_mtime, stat.st_size, entry.path))
+    total = sum(size for _, size, _ in entries)
     if total <= LIMIT:
         return
-    for stat, path in sorted(entries, key=lambda e: e[0].st_mtime):
+    for _, size, path in sorted(entries):
         if total <= KEPT * LIMIT:
             return
         Path(path).unlink(missing_ok=True)
-        total -= stat.st_size
+        total -= size

@@ -1,0 +1,239 @@
+"""Machine code: compiled once for each different kernel, and kept on disk for other processes."""
+
+import os
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from minigrad.compile.kernels import native, storage
+from minigrad.compile.kernels.ir import For, Kernel, Let, Parameter, Store
+from minigrad.core.errors import CompileError
+from tests.compile.kernels.running import on_arrays
+from tests.compile.kernels.samples import FLOAT, LOOPS, check, every_operation, softmax
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """A cache folder of one's own, and a process that has compiled nothing yet."""
+    monkeypatch.setenv("MINIGRAD_CACHE", str(tmp_path / "cache"))
+    forget()
+    yield tmp_path / "cache"
+    forget()
+
+
+def forget():
+    native._compiler.cache_clear()
+
+
+@pytest.fixture
+def compilations(monkeypatch):
+    """The texts that LLVM compiles."""
+    texts = []
+    original = native._Compiler._machine_code
+
+    def noted(self, text):
+        texts.append(text)
+        return original(self, text)
+
+    monkeypatch.setattr(native._Compiler, "_machine_code", noted)
+    return texts
+
+
+def run(sample):
+    """Compile and check a sample."""
+    check(sample, on_arrays(native.compile_kernels([sample.kernel])[0].function))
+
+
+def test_what_is_compiled_can_be_called(cache):
+    sample = softmax()
+    (made,) = native.compile_kernels([sample.kernel])
+    assert made.kernel is sample.kernel and made.address > 0 and made.llvm.startswith("define internal void @body")
+    check(sample, on_arrays(made.function))
+
+
+def test_equal_kernels_are_compiled_once(cache, compilations):
+    first, second, other = softmax().kernel, replace(softmax().kernel, name="another", units=7), softmax(4, 8).kernel
+    made = native.compile_kernels([first, second, other, first])
+    assert len(compilations) == 2
+    assert made[0].address == made[1].address == made[3].address != made[2].address
+    assert made[1].kernel is second
+
+
+def test_many_kernels_live_side_by_side(cache):
+    """Code that calls functions of the mathematical library, too, and after other code has run."""
+    for name in ("float32", "float64", "float16", "int64"):
+        sample = every_operation(np.dtype(name))
+        check(sample, on_arrays(native.compile_kernels([sample.kernel])[0].function),
+              skip=[p.name for p in sample.kernel.parameters if p.name.startswith("to_")])  # fmt: skip
+
+
+# The cache ------------------------------------------------------------------------------------------------------------
+
+
+def test_another_process_finds_the_code(cache, compilations):
+    run(softmax())
+    forget()
+    run(softmax())
+    assert len(compilations) == 1
+    assert len(list(cache.iterdir())) == 1
+
+
+def test_another_processor_does_not(cache, compilations, monkeypatch):
+    run(softmax())
+    here = native.machine()
+    for other in (here._replace(name="other"), here._replace(features=here.features + ",-avx512f"),
+                  here._replace(llvm="99"), here._replace(version="99")):  # fmt: skip
+        assert native._Compiler(native.llvmlite(), other)._name("text") != native._compiler()._name("text")
+
+
+@pytest.mark.parametrize("damage", ["cut", "changed", "empty", "foreign", "renamed", "folder"])
+def test_a_damaged_entry_is_compiled_again(cache, compilations, damage):
+    run(LOOPS["total"]())
+    (entry,) = cache.iterdir()
+    code = entry.read_bytes()
+    if damage == "renamed":  # whole, but the code of another kernel
+        native.compile_kernels([softmax().kernel])
+        (other,) = set(cache.iterdir()) - {entry}
+        other.replace(entry)
+        compilations.pop()
+    elif damage == "folder":
+        entry.unlink()
+        entry.mkdir()
+    else:
+        bad = {"cut": code[:-9], "changed": code[:200] + b"?" + code[201:], "empty": b"", "foreign": os.urandom(999)}
+        entry.write_bytes(bad[damage])
+    forget()
+    run(LOOPS["total"]())
+    assert len(compilations) == 2
+    if damage != "folder":
+        assert entry.read_bytes() == code
+
+
+def test_the_cache_can_be_switched_off(monkeypatch, tmp_path, compilations):
+    monkeypatch.setenv("MINIGRAD_CACHE", "off")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    for _ in range(2):
+        forget()
+        run(softmax())
+    assert len(compilations) == 2 and not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_cannot_be_made_or_written_is_no_error(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("not a folder")
+    monkeypatch.setenv("MINIGRAD_CACHE", str(tmp_path / "file" / "cache"))
+    forget()
+    run(softmax())
+
+
+def test_a_disk_without_room_is_no_error(cache, monkeypatch):
+    def full(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(storage.os, "replace", full)
+    run(softmax())
+    assert not list(cache.iterdir()), "what was written in part is gone"
+
+
+def test_a_folder_that_can_only_be_read_is_read(cache, compilations, monkeypatch):
+    def refused(*args, **kwargs):
+        raise PermissionError(13, "Permission denied")
+
+    run(softmax())
+    forget()
+    monkeypatch.setattr(storage.os, "utime", refused)
+    monkeypatch.setattr(storage.tempfile, "mkstemp", refused)
+    monkeypatch.setattr(storage, "FRESH", -1.0)
+    run(softmax())
+    run(LOOPS["total"]())
+    assert len(compilations) == 2
+
+
+def test_what_was_not_used_for_longest_goes_first(cache, monkeypatch):
+    monkeypatch.setattr(storage, "LIMIT", 10_000)
+    now = time.time()
+    for number in range(9):
+        storage.save(f"k_{number}", bytes(1000))
+        os.utime(cache / f"k_{number}", (now - 9000 + number, now - 9000 + number))
+    assert storage.load("k_0") is not None  # and with that it is the youngest
+    storage.save("k_9", bytes(1000))
+    left = {entry.name for entry in cache.iterdir()}
+    assert {"k_0", "k_9", "k_8"} <= left and "k_1" not in left
+    assert sum(entry.stat().st_size for entry in cache.iterdir()) <= 7500
+
+
+@pytest.mark.parametrize(("system", "variable", "value", "wanted"), [
+    ("linux", "XDG_CACHE_HOME", "/x/cache", "/x/cache/minigrad/kernels"),
+    ("win32", "LOCALAPPDATA", "/x/local", "/x/local/minigrad/kernels"),
+    ("darwin", "HOME", "/x/home", "/x/home/Library/Caches/minigrad/kernels"),
+    ("linux", "MINIGRAD_CACHE", "/x/mine", "/x/mine"),
+])  # fmt: skip
+def test_the_folder_is_where_the_system_keeps_such_things(monkeypatch, system, variable, value, wanted):
+    monkeypatch.delenv("MINIGRAD_CACHE", raising=False)
+    monkeypatch.setattr(storage.sys, "platform", system)
+    monkeypatch.setenv(variable, value)
+    assert storage.folder() == Path(wanted)
+
+
+PROCESS = """
+from minigrad.compile.kernels.native import compile_kernels
+from tests.compile.kernels.samples import LOOPS, check
+from tests.compile.kernels.running import native
+for name in ("softmax", "total", "column_sums"):
+    check(LOOPS[name](), native(LOOPS[name]().kernel))
+print("right")
+"""
+
+
+def test_several_processes_may_write_at_once(cache):
+    started = [
+        subprocess.Popen([sys.executable, "-c", PROCESS], cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(3)
+    ]
+    assert [process.communicate(timeout=60)[0].strip() for process in started] == ["right"] * 3
+    assert len(list(cache.iterdir())) == 3
+
+
+# Errors ---------------------------------------------------------------------------------------------------------------
+
+
+def test_without_llvmlite_the_error_says_what_to_do(monkeypatch):
+    native.llvmlite.cache_clear()
+    forget()
+    monkeypatch.setitem(sys.modules, "llvmlite", None)
+    try:
+        with pytest.raises(CompileError, match=r"llvmlite could not be loaded(.|\n)*pip install llvmlite"):
+            native.compile_kernels([softmax().kernel])
+    finally:
+        native.llvmlite.cache_clear()
+        forget()
+
+
+def test_what_llvm_refuses_is_an_error_with_the_text(cache):
+    wrong = Let("y", "lt", ("x", 1.0), FLOAT)  # whose result is a bool
+    body = [For("i", "lo", "hi", [Let("x", "load", ("a", "i"), FLOAT), wrong, Store("a", "i", "y")])]
+    with pytest.raises(CompileError, match=r"LLVM refused a kernel(.|\n)*define"):
+        native.compile_kernels([Kernel("kernel", [Parameter("a", FLOAT, 4, "inout")], body, 4, "elements")])
+    run(softmax())
+
+
+def test_half_precision_needs_a_processor_that_converts_it(cache):
+    compiler = native._Compiler(native.llvmlite(), native.machine()._replace(triple="x86_64", features="+sse2"))
+    with pytest.raises(CompileError, match="no instructions for float16"):
+        compiler._text(every_operation(np.dtype(np.float16)).kernel)
+
+
+def test_a_function_that_the_system_lacks_is_an_error_and_not_the_end(cache):
+    with pytest.raises(CompileError, match="no function fortytwof"):
+        native._compiler()._find("fortytwof")
+
+
+def test_wide_vectors_only_where_much_is_computed():
+    compiler = native._Compiler(native.llvmlite(), native.machine()._replace(features="+avx512f,+f16c"))
+    assert '"512"' in compiler._text(softmax().kernel)
+    assert '"256"' in compiler._text(LOOPS["total"]().kernel)
