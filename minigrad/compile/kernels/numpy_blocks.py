@@ -1,18 +1,20 @@
-"""Kernels run by NumPy, where there is no native code: an innermost loop is one operation on arrays for each statement.
+"""Kernels run by NumPy, where there is no native code: several times slower than that, and faster than array by array.
 
-The arrays are parts of the loop's range that stay in a core's cache, which makes this several times faster than whole
-arrays one after the other, and several times slower than machine code.
+A loop is run for many values of its variable at once, as one operation on arrays for each statement; the arrays are as
+long as the caches are large.  An innermost loop goes along their second axis, the loop around it along the first, if
+its rounds are independent of each other; what is loaded is no copy but a view of memory wherever the positions are
+evenly spaced.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Container, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...devices.special import erf
-from .ir import Accumulate, For, Index, Kernel, Let, Statement, Store
+from .ir import Accumulate, Accumulator, For, Index, Kernel, Let, Prefetch, Statement, Store, statements
 
 BLOCK = 1 << 14  # rounds of an innermost loop that are computed at a time
 
@@ -29,108 +31,264 @@ INDEXING: dict[str, Any] = {
     "+": np.add, "*": np.multiply, "//": np.floor_divide, "%": np.remainder, "min": np.minimum
 }  # fmt: skip
 
-Runner = Callable[[list[Any], int, int], None]
+
+class Rounds(NamedTuple):
+    """The values of a loop's variable that are computed at once, along an axis."""
+
+    axis: int
+    start: int
+    length: int
+
+    @property
+    def numbers(self) -> Any:
+        values = np.arange(self.start, self.start + self.length)
+        return values[:, None] if self.axis == 0 else values[None, :]
 
 
-def compile_blocks(kernel: Kernel) -> Runner:
+class Spaced(NamedTuple):
+    """Positions that are evenly spaced along both axes."""
+
+    start: int
+    steps: tuple[int, int]
+
+
+def compile_blocks(kernel: Kernel) -> Callable[[list[Any], int, int], None]:
     """A function of the arrays of all parameters, in one dimension, and the range of units to run."""
+    dying = {id(kernel.body): _last_uses(kernel.body, [])}
+    for loop in _loops(kernel.body):
+        dying[id(loop.body)] = _last_uses(loop.body, loop.accumulators)
 
     def run(arrays: list[Any], low: int, high: int) -> None:
-        buffers = {p.name: array for p, array in zip(kernel.parameters, arrays)}
         with np.errstate(all="ignore"):
-            _Run(buffers).block(kernel.body, {"lo": low, "hi": high})
+            _Run(kernel, arrays, dying).block(kernel.body, {"lo": low, "hi": high}, (1, 1))
 
     return run
 
 
 class _Run:
-    """One run: the buffers; the values so far are in a scope, which is that of a loop within its loop."""
+    """One run.
 
-    def __init__(self, buffers: dict[str, Any]) -> None:
-        self.buffers = buffers
-        self.rounds = 1  # of the innermost loop, which are computed together
+    A scope holds the variables and the values, which are arrays of two dimensions, of size 1 where they are the same
+    for all rounds; `shape` says how many rounds there are.
+    """
 
-    def block(self, body: list[Statement], scope: dict[str, Any]) -> None:
-        for statement in body:
+    def __init__(self, kernel: Kernel, arrays: list[Any], dying: dict[int, list[list[str]]]) -> None:
+        self.buffers = {p.name: array for p, array in zip(kernel.parameters, arrays)}
+        self.scratch = {p.name: p.size for p in kernel.parameters if p.role == "scratch"}
+        written = {s.buffer for s in statements(kernel.body) if isinstance(s, (Store, Accumulate))}
+        self.changing = written - {*self.scratch}  # what is loaded from there has to be copied
+        self.dying = dying
+
+    def block(self, body: list[Statement], scope: dict[str, Any], shape: tuple[int, int]) -> None:
+        for statement, done in zip(body, self.dying[id(body)]):
             if isinstance(statement, Let):
-                scope[statement.name] = self.value(statement, scope)
+                scope[statement.name] = self.value(statement, scope, shape)
             elif isinstance(statement, Store):
-                self.buffers[statement.buffer][_place(statement.index, scope)] = _operand(statement.value, scope)
+                self.store(statement, scope, shape)
             elif isinstance(statement, Accumulate):
-                self.accumulate(statement, scope)
+                self.accumulate(statement, scope, shape)
             elif isinstance(statement, For):
-                self.loop(statement, scope)
+                self.loop(statement, scope, shape)
+            for name in done:  # its memory is in the cache: better that the next value takes it
+                scope.pop(name, None)
 
-    def loop(self, loop: For, scope: dict[str, Any]) -> None:
-        low, high = int(_index(loop.low, scope)), int(_index(loop.high, scope))
-        innermost = not any(isinstance(s, For) for s in loop.body)
-        step = BLOCK if innermost else 1
+    # Loops ------------------------------------------------------------------------------------------------------------
+
+    def loop(self, loop: For, scope: dict[str, Any], shape: tuple[int, int]) -> None:
+        """Run a loop along an axis that is free, in blocks; round by round if there is none."""
+        low, high = self.bounds(loop, scope)
         totals: dict[str, Any] = {}
+        axis = self.free_axis(loop, scope)
+        step = 1 if axis is None else self.block_length(loop, scope, shape, axis)
         for start in range(low, high, step):
-            inner = dict(scope)
-            if innermost:
-                stop = min(start + step, high)
-                inner[loop.variable], self.rounds = np.arange(start, stop), stop - start
-            else:
-                inner[loop.variable] = start
-            self.block(loop.body, inner)
+            count = min(step, high - start)
+            rounds = start if axis is None else Rounds(axis, start, count)
+            inside = shape if axis is None else ((count, shape[1]) if axis == 0 else (shape[0], count))
+            inner = scope | {loop.variable: rounds}
+            if axis == 0:
+                self.spread_scratch(count)
+            self.block(loop.body, inner, inside)
             for a in loop.accumulators:
-                part = _reduced(a.op, _operand(a.value, inner), a.dtype, self.rounds if innermost else 1)
+                part = _reduced(a, inner, inside, axis)
                 totals[a.name] = part if a.name not in totals else REDUCERS[a.op](totals[a.name], part)
-            self.rounds = 1
-        scope |= {a.name: totals[a.name] for a in loop.accumulators}
+        scope |= totals
 
-    def value(self, let: Let, scope: dict[str, Any]) -> Any:
-        if let.op == "load":
-            return self.buffers[let.args[0]][_place(let.args[1], scope)]
-        if let.op == "index":
-            return np.asarray(_index(let.args[0], scope)).astype(let.dtype)
-        given = [_operand(arg, scope) for arg in let.args]
-        if let.op == "cast":
-            return np.asarray(given[0]).astype(let.dtype)
-        if let.op == "bitcast":
-            return np.asarray(given[0]).view(let.dtype)
-        if let.op == "select":
-            condition, x, y = given
-            return np.where(condition, np.asarray(x, let.dtype), np.asarray(y, let.dtype))
-        dtype = next((g.dtype for g in given if hasattr(g, "dtype")), let.dtype)
-        result = UFUNCS[let.op](*[g if hasattr(g, "dtype") else np.asarray(g, dtype) for g in given])
-        return result if result.dtype == let.dtype else result.astype(let.dtype)
+    def bounds(self, loop: For, scope: dict[str, Any]) -> tuple[int, int]:
+        return int(_number(loop.low, scope)), int(_number(loop.high, scope))
 
-    def accumulate(self, statement: Accumulate, scope: dict[str, Any]) -> None:
-        """Take values into memory; where several rounds share a place, each is taken in."""
-        buffer, place = self.buffers[statement.buffer], _place(statement.index, scope)
-        value, reducer = _operand(statement.value, scope), REDUCERS[statement.op]
-        if isinstance(place, slice):
-            reducer(buffer[place], value, out=buffer[place], casting="unsafe")
-        elif np.ndim(place):
-            reducer.at(buffer, place, value)
+    def free_axis(self, loop: For, scope: dict[str, Any]) -> int | None:
+        taken = {v.axis for v in scope.values() if isinstance(v, Rounds)}
+        if not any(isinstance(s, For) for s in loop.body):
+            return None if 1 in taken else 1
+        bounds = [index for inner in _loops(loop.body) for index in (inner.low, inner.high)]
+        return 0 if not taken and all(_is_known(index, scope) for index in bounds) else None
+
+    def block_length(self, loop: For, scope: dict[str, Any], shape: tuple[int, int], axis: int) -> int:
+        if axis == 1:
+            return max(1, BLOCK // shape[0])
+        lengths = [self.bounds(inner, scope) for inner in _loops(loop.body)]
+        return max(1, BLOCK // max(1, *(high - low for low, high in lengths)))
+
+    def spread_scratch(self, rows: int) -> None:
+        """Give each row that is computed at the same time scratch memory of its own."""
+        for name, size in self.scratch.items():
+            if self.buffers[name].size < rows * size:
+                self.buffers[name] = np.empty(rows * size, self.buffers[name].dtype)
+
+    # Values -----------------------------------------------------------------------------------------------------------
+
+    def value(self, let: Let, scope: dict[str, Any], shape: tuple[int, int]) -> Any:
+        op, dtype = let.op, let.dtype
+        if op == "load":
+            buffer, index = let.args
+            place = self.place(buffer, index, scope)
+            if not isinstance(place, Spaced):
+                return self.buffers[buffer][place]
+            loaded = self.view(buffer, place, shape)
+            return loaded.copy() if buffer in self.changing else loaded
+        if op == "index":
+            return np.asarray(_number(let.args[0], scope)).astype(dtype)
+        given = [scope[a] if isinstance(a, str) else a for a in let.args]
+        if op == "cast":
+            return np.asarray(given[0]).astype(dtype)
+        if op == "bitcast":
+            return given[0].view(dtype)
+        if op == "select":
+            return np.where(given[0], *(a if isinstance(a, np.ndarray) else np.asarray(a, dtype) for a in given[1:]))
+        kind = next((a.dtype for a in given if isinstance(a, np.ndarray)), dtype)
+        if op in ("floor", "rint") and kind.kind != "f":
+            return given[0]
+        result = UFUNCS[op](*[a if isinstance(a, np.ndarray) else np.asarray(a, kind) for a in given])
+        return np.asarray(result)  # of arrays without dimensions NumPy makes a scalar
+
+    def place(self, buffer: str, index: Index, scope: dict[str, Any]) -> Any:
+        """Where in a buffer: evenly spaced positions, or an array of them."""
+        rows = next((v for v in scope.values() if isinstance(v, Rounds) and v.axis == 0), None)
+        apart = self.scratch.get(buffer, 0) if rows else 0
+        spaced = _spaced(index, scope)
+        if spaced is None or min(spaced.steps) < 0:
+            position = _number(index, scope)
+            return position + np.arange(rows.length)[:, None] * apart if rows and apart else position
+        return Spaced(spaced.start, (spaced.steps[0] + apart, spaced.steps[1]))
+
+    def view(self, buffer: str, place: Spaced, shape: tuple[int, int]) -> Any:
+        """These positions of a buffer, as an array; of size 1 along an axis on which they stay the same."""
+        memory = self.buffers[buffer]
+        size = memory.itemsize
+        sizes = [n if step else 1 for n, step in zip(shape, place.steps)]
+        return np.ndarray(sizes, memory.dtype, memory, place.start * size, [step * size for step in place.steps])
+
+    # Memory -----------------------------------------------------------------------------------------------------------
+
+    def store(self, statement: Store, scope: dict[str, Any], shape: tuple[int, int]) -> None:
+        place = self.place(statement.buffer, statement.index, scope)
+        value = scope[statement.value] if isinstance(statement.value, str) else statement.value
+        if isinstance(place, Spaced):
+            self.view(statement.buffer, place, shape)[...] = value
         else:
-            buffer[place] = reducer(buffer[place], _reduced(statement.op, value, buffer.dtype, self.rounds))
+            self.buffers[statement.buffer][place] = value
+
+    def accumulate(self, statement: Accumulate, scope: dict[str, Any], shape: tuple[int, int]) -> None:
+        """Take values into memory; where several rounds have the same place, each of them is taken in."""
+        reducer, memory = REDUCERS[statement.op], self.buffers[statement.buffer]
+        value = scope[statement.value] if isinstance(statement.value, str) else statement.value
+        value = np.broadcast_to(np.asarray(value, memory.dtype), shape)
+        place = self.place(statement.buffer, statement.index, scope)
+        if isinstance(place, Spaced) and _apart(place.steps, shape):
+            same = tuple(axis for axis in (0, 1) if not place.steps[axis])
+            target = self.view(statement.buffer, place, shape)
+            target[...] = reducer(target, reducer.reduce(value, axis=same, keepdims=True, dtype=memory.dtype))
+            return
+        if isinstance(place, Spaced):
+            place = _number(statement.index, scope)
+        reducer.at(memory, np.broadcast_to(place, shape), value)
 
 
-def _reduced(op: str, value: Any, dtype: Any, rounds: int) -> Any:
-    """What so many rounds of a loop come to; a value that is the same in all of them counts as often."""
-    values = np.broadcast_to(np.asarray(value, dtype), (rounds,)) if not np.ndim(value) else value
-    return REDUCERS[op].reduce(values, axis=None, dtype=dtype)
+def _reduced(accumulator: Accumulator, scope: dict[str, Any], shape: tuple[int, int], axis: int | None) -> Any:
+    """What the rounds of a block come to."""
+    dtype, operand = accumulator.dtype, accumulator.value
+    value: Any = np.atleast_2d(np.asarray(scope[operand] if isinstance(operand, str) else operand, dtype))
+    if axis is None:
+        return value
+    whole = (shape[0], value.shape[1]) if axis == 0 else (value.shape[0], shape[1])
+    reduce = REDUCERS[accumulator.op].reduce
+    return reduce(np.broadcast_to(value, whole), axis=axis, keepdims=True, dtype=dtype)
 
 
-def _operand(value: Any, scope: dict[str, Any]) -> Any:
-    return scope[value] if isinstance(value, str) else value
+# Positions ------------------------------------------------------------------------------------------------------------
 
 
-def _index(index: Index, scope: dict[str, Any]) -> Any:
+def _number(index: Index, scope: dict[str, Any]) -> Any:
+    """A position: a number, or an array if it depends on rounds that are computed at once."""
     if isinstance(index, int):
         return index
     if isinstance(index, str):
-        return scope[index]
-    return INDEXING[index[0]](_index(index[1], scope), _index(index[2], scope))
+        found = scope[index]
+        return found.numbers if isinstance(found, Rounds) else found
+    return INDEXING[index[0]](_number(index[1], scope), _number(index[2], scope))
 
 
-def _place(index: Index, scope: dict[str, Any]) -> Any:
-    """Where in a buffer: a number, positions, or a slice if they follow one another."""
-    found = _index(index, scope)
-    linear = isinstance(index, str) or not any(op in str(index) for op in ("//", "%", "min"))
-    if linear and np.ndim(found) and len(found) and found[-1] - found[0] == len(found) - 1:
-        return slice(int(found[0]), int(found[-1]) + 1)
-    return found
+def _spaced(index: Index, scope: dict[str, Any]) -> Spaced | None:
+    """A position as start + step · round along each axis; None if it is something else."""
+    if isinstance(index, int):
+        return Spaced(index, (0, 0))
+    if isinstance(index, str):
+        found = scope[index]
+        if not isinstance(found, Rounds):
+            return Spaced(int(found), (0, 0))
+        return Spaced(found.start, (1, 0) if found.axis == 0 else (0, 1))
+    op, left, right = index
+    a, b = _spaced(left, scope), _spaced(right, scope)
+    if a is None or b is None:
+        return None
+    if op == "+":
+        return Spaced(a.start + b.start, (a.steps[0] + b.steps[0], a.steps[1] + b.steps[1]))
+    if op == "*" and not any(b.steps):
+        return Spaced(a.start * b.start, (a.steps[0] * b.start, a.steps[1] * b.start))
+    if not any((*a.steps, *b.steps)):
+        return Spaced(int(INDEXING[op](a.start, b.start)), (0, 0))
+    return None
+
+
+def _apart(steps: tuple[int, int], shape: tuple[int, int]) -> bool:
+    """Whether rounds have different places, but for axes along which the place stays the same."""
+    rows, columns = steps
+    return 0 in steps or rows >= columns * shape[1] or columns >= rows * shape[0]
+
+
+# Bodies ---------------------------------------------------------------------------------------------------------------
+
+
+def _loops(body: list[Statement]) -> list[For]:
+    """All loops of a body."""
+    return [s for s in statements(body) if isinstance(s, For)]
+
+
+def _is_known(index: Index, known: Container[str]) -> bool:
+    """Whether a position depends on nothing but these variables."""
+    if isinstance(index, tuple):
+        return _is_known(index[1], known) and _is_known(index[2], known)
+    return isinstance(index, int) or index in known
+
+
+def _last_uses(body: list[Statement], accumulators: list[Accumulator]) -> list[list[str]]:
+    """For each statement, which values of this body nobody reads after it."""
+    own = {s.name for s in body if isinstance(s, Let)} - {a.value for a in accumulators}
+    ends: list[list[str]] = []
+    for statement in reversed(body):
+        used = {name for name in _read(statement) if name in own}
+        ends.append(sorted(used))
+        own -= used
+    return ends[::-1]
+
+
+def _read(statement: Statement) -> Iterator[str]:
+    """The names that a statement reads; variables may be among them."""
+    if isinstance(statement, For):
+        for inner in statement.body:
+            yield from _read(inner)
+        yield from (a.value for a in statement.accumulators if isinstance(a.value, str))
+    elif isinstance(statement, Let):
+        yield from (a for a in statement.args if isinstance(a, str))
+    elif not isinstance(statement, Prefetch) and isinstance(statement.value, str):
+        yield statement.value

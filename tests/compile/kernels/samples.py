@@ -144,6 +144,28 @@ def in_place(n=100):
     return sample(parameters, body, given)
 
 
+def swapped(n=50):
+    """What was loaded stays what it was, though its place is written to."""
+    rng = np.random.default_rng(11)
+    body = [For("i", "lo", "hi", [
+        Let("x", "load", ("a", "i"), FLOAT), Let("y", "load", ("b", "i"), FLOAT),
+        Store("a", "i", "y"), Store("b", "i", "x"),
+    ])]  # fmt: skip
+    given = {"a": rng.standard_normal(n).astype("f4"), "b": rng.standard_normal(n).astype("f4")}
+    return sample([("a", FLOAT, n, "inout"), ("b", FLOAT, n, "inout")], body, given)
+
+
+def numbers_only(n=20):
+    """What is computed of numbers alone, and compared."""
+    body = [For("i", "lo", "hi", [
+        Let("x", "load", ("a", "i"), FLOAT), Let("one", "cast", (1.5,), FLOAT), Let("two", "mul", ("one", 2.0), FLOAT),
+        Let("same", "eq", ("two", 3.0), BOOL), Let("less", "lt", ("two", "one"), BOOL),
+        Let("y", "select", ("same", "x", "two"), FLOAT), Let("z", "select", ("less", "one", "y"), FLOAT),
+        Store("b", "i", "z"),
+    ])]  # fmt: skip
+    return sample([("a", FLOAT, n, "in"), ("b", FLOAT, n, "out")], body, {"a": np.arange(n, dtype=np.float32)})
+
+
 def gathered(n=40, chunks=5):
     """Partial results are put together chunk by chunk before the loop that reads them."""
     rng = np.random.default_rng(2)
@@ -288,8 +310,9 @@ def row_sums_into_memory(rows=20, columns=9, chunk=8):
 
 
 LOOPS = {
-    "long_float_chain": long_float_chain, "places": places, "in_place": in_place, "gathered": gathered,
-    "inner_sums": inner_sums, "softmax": softmax, "softmax_double": lambda: softmax(dtype=DOUBLE),
+    "long_float_chain": long_float_chain, "places": places, "in_place": in_place, "swapped": swapped,
+    "numbers_only": numbers_only,
+    "gathered": gathered, "inner_sums": inner_sums, "softmax": softmax, "softmax_double": lambda: softmax(dtype=DOUBLE),
     "long_rows": lambda: softmax(3, 5000), "one_column": lambda: softmax(4, 1),
     "rows_with_nan": rows_with_nan, "column_sums": column_sums, "column_maxima": lambda: column_sums(op="max"),
     "total": total, "shared_places": shared_places, "row_sums_into_memory": row_sums_into_memory,
