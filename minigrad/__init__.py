@@ -48,7 +48,8 @@ from .ops.view import *
 
 __version__ = "0.1.0"
 
-_COMPILER = ("RetraceWarning", "graph", "jit")  # loaded when they are first used: `import minigrad` stays light
+# Loaded when they are first used: `import minigrad` stays light.
+_COMPILER = ("RetraceWarning", "graph", "jit", "trace")
 
 
 def __getattr__(name: str) -> object:

@@ -27,3 +27,9 @@ def pytest_collection_modifyitems(items):
     except mg.DeviceError as error:
         for item in marked:
             item.add_marker(pytest.mark.skip(reason=str(error).splitlines()[0]))
+
+
+@pytest.fixture
+def numpy_kernels(monkeypatch):
+    """Programs run by NumPy: for tests of many programs, whose kernels would take minutes to compile."""
+    monkeypatch.setenv("MINIGRAD_BACKEND", "numpy")

@@ -13,6 +13,7 @@ import pytest
 import minigrad as mg
 from minigrad.core.errors import MutationError
 
+pytestmark = pytest.mark.usefixtures("numpy_kernels")  # thousands of programs, each with kernels of its own
 PROGRAMS = int(os.environ.get("MINIGRAD_FUZZ", "1500"))
 CHUNKS = 10
 SHAPE = (3, 4)

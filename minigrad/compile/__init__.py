@@ -1,6 +1,6 @@
 """Graph mode and the compiler: from a recorded graph to a fused program."""
 
-from .jit import Jitted, RetraceWarning, jit
+from .jit import Jitted, RetraceWarning, jit, trace
 from .lazy import graph
 
-__all__ = ["Jitted", "RetraceWarning", "graph", "jit"]
+__all__ = ["Jitted", "RetraceWarning", "graph", "jit", "trace"]

@@ -9,11 +9,14 @@ from collections.abc import Callable
 from functools import partial, update_wrapper
 from typing import Any
 
+from ..core.errors import CompileError
 from ..core.mode import current_mode
 from ..core.source import Where, caller, show
 from ..core.tensor import Tensor
 from .arguments import hashable, kind_of, kinds_of_tensors
 from .graph import Graph
+from .groups import Partition
+from .passes.log import Log
 from .program import PlainProgram, Program
 from .recording import Recording
 
@@ -34,9 +37,9 @@ class Traces(list[str]):
 class Jitted:
     """A function that is traced when it is called with arguments of a new kind, and runs as a program after that."""
 
-    def __init__(self, function: Callable[..., Any], static: tuple[Any, ...], check: bool, disable: bool) -> None:
+    def __init__(self, function: Callable[..., Any], static: tuple[Any, ...], disable: bool) -> None:
         update_wrapper(self, function)
-        self.function, self.static, self.checks = function, static, check
+        self.function, self.static = function, static
         self.disabled = disable or os.environ.get("MINIGRAD_JIT", "").lower() in ("0", "off", "no", "false")
         self.traces = Traces()
         self.recordings: dict[Any, list[Recording]] = {}
@@ -70,6 +73,32 @@ class Jitted:
     def program(self, *args: Any, **kwargs: Any) -> Program | PlainProgram:
         """The program that runs for these arguments."""
         return self._recording(args, kwargs, caller(2))[0].traced.program
+
+    def passes(self, *args: Any, **kwargs: Any) -> Log:
+        """What the passes did to the graph.
+
+        >>> mg.jit(lambda x: x * 1 + 0 * x).passes(mg.ones(3)).counts()["times one"]
+        1
+        """
+        return self._compiled(args, kwargs).log
+
+    def kernels(self, *args: Any, **kwargs: Any) -> Partition:
+        """The kernels and library calls that the graph is divided into, and why.
+
+        >>> print(mg.jit(lambda x: mg.softmax(x)).kernels(mg.ones((4, 16))))
+        kernel_0 (stage 0): 4 rows of 16
+          for each row: max_1, sum_1
+          for each element: subtract_1, exp_1, divide_1
+          reads tensor_1
+          writes divide_1
+        """
+        return self._compiled(args, kwargs).partition
+
+    def _compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
+        program = self._recording(args, kwargs, caller(3))[0].traced.program
+        if not isinstance(program, Program):
+            raise CompileError("there are kernels of ours on CPU devices only", hint="f.graph(...) is what was traced")
+        return program
 
     # which recording ------------------------------------------------------------------------------------------------
 
@@ -129,14 +158,24 @@ class Jitted:
             )  # fmt: skip
 
 
+def trace(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Graph:
+    """What a function computes for these arguments, as a graph; nothing is computed.
+
+    >>> graph = mg.trace(lambda x, y: mg.tanh(x @ y).sum(), mg.ones((2, 3)), mg.ones((3, 4)))
+    >>> graph
+    <Graph of 3 nodes, 2 inputs, 1 outputs>
+    >>> [node.name for node in graph.nodes]
+    ['matmul', 'tanh', 'sum']
+    """
+    return Jitted(function, (), False).graph(*args, **kwargs)
+
+
 def _likeness(known: Any, key: Any) -> tuple[int, ...]:
     """How much two kinds of arguments have in common, what counts most first."""
     return known[1] == key[1], *[sum(a == b for a, b in zip(known[i], key[i])) for i in (0, 2)]
 
 
-def jit(
-    function: Callable[..., Any] | None = None, *, static: Any = (), check: bool = False, disable: bool = False
-) -> Any:
+def jit(function: Callable[..., Any] | None = None, *, static: Any = (), disable: bool = False) -> Any:
     """Make a function into a program: it is traced once for each kind of arguments, and runs compiled after that.
 
     Tensors that it uses without being given them are inputs too, and those that it changes are changed.  Arguments that
@@ -149,6 +188,6 @@ def jit(
     (9.0, 3.0, 1)
     """
     if function is None:
-        return partial(jit, static=static, check=check, disable=disable)
+        return partial(jit, static=static, disable=disable)
     listed = static if isinstance(static, (tuple, list)) else (static,)
-    return Jitted(function, tuple(listed), check, disable)
+    return Jitted(function, tuple(listed), disable)

@@ -17,7 +17,7 @@ from .declare import broadcast_shapes, normal_axes, normal_axis
 from .elementwise import astype, multiply
 from .view import moveaxis, permute_dims, reshape
 
-__all__ = ["matmul", "outer", "vecdot", "tensordot", "diagonal", "trace", "einsum"]
+__all__ = ["matmul", "outer", "vecdot", "tensordot", "diagonal", "einsum"]  # `trace` is `mg.linalg.trace`
 
 # The primitive ------------------------------------------------------------------------------------------------------
 
@@ -182,7 +182,7 @@ def diagonal(x: Tensor, offset: int = 0) -> Tensor:
 def trace(x: Tensor, offset: int = 0, dtype: Any = None) -> Tensor:
     """The sum of the diagonal of each matrix of a stack.
 
-    >>> mg.trace(mg.asarray([[1.0, 2.0], [3.0, 4.0]])).item()
+    >>> mg.linalg.trace(mg.asarray([[1.0, 2.0], [3.0, 4.0]])).item()
     5.0
     """
     return diagonal(x, offset).sum(axis=-1, dtype=dtype)

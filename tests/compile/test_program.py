@@ -1,0 +1,167 @@
+"""Programs: the same results from every backend and without passes, memory that is safe to use again, work in place."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.compile.backends import BackendWarning, compiled, is_native
+from minigrad.compile.graph import Graph
+from minigrad.compile.memory import plan
+from minigrad.compile.program import PlainProgram, Program
+from minigrad.core.errors import CompileError
+
+
+def step_of(x, w, b):
+    h = mg.gelu(x @ w + b)
+    return mg.softmax(h.T, axis=0).T.sum(0), (h * h).mean(-1), h[1:, ::2]
+
+
+def inputs():
+    mg.random.seed(1)
+    return mg.random.normal((6, 5)), mg.random.normal((5, 8)), mg.random.normal(8)
+
+
+def arrays_of(tensors):
+    return [t.numpy_copy() for t in tensors]
+
+
+@pytest.mark.parametrize("options", [{}, {"backend": "numpy"}, {"without": ("simplify", "common", "fold_views")}])
+def test_every_way_to_compile_gives_the_same(options):
+    given = inputs()
+    graph = mg.trace(step_of, *given)
+    expected = PlainProgram(graph)(arrays_of(given))
+    for _ in range(2):
+        for ours, theirs in zip(Program(graph, **options)(arrays_of(given)), expected, strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=2e-6)
+
+
+def test_results_are_the_callers():
+    given = inputs()
+    program = Program(mg.trace(step_of, *given))
+    first = program(arrays_of(given))
+    kept = [r.copy() for r in first]
+    program([a * 2 for a in arrays_of(given)])
+    for result, before in zip(first, kept):
+        np.testing.assert_array_equal(result, before)
+        result += 1  # nobody else looks at this memory
+    for again, before in zip(program(arrays_of(given)), kept):
+        np.testing.assert_array_equal(again, before)
+
+
+def test_inputs_whose_elements_are_not_in_order():
+    x, w, b = arrays_of(inputs())
+    program = Program(mg.trace(step_of, *inputs()))
+    expected = program([x, w, b])
+    backwards = np.asfortranarray(x), w[:, ::-1].copy()[:, ::-1], b
+    for ours, theirs in zip(program(backwards), expected):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_outputs_that_are_inputs_constants_or_twice_the_same():
+    graph = mg.trace(lambda x: (x * 1, x.T * 1, mg.zeros(3) + 1, x + 1, x + 1), mg.ones((2, 3)))
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    same, turned, ones, more, again = Program(graph)([x])
+    assert not np.shares_memory(same, x) and not np.shares_memory(more, again)
+    np.testing.assert_array_equal(same, x)
+    np.testing.assert_array_equal(turned, x.T)
+    np.testing.assert_array_equal(ones, np.ones(3))
+    np.testing.assert_array_equal(again, x + 1)
+
+
+def test_a_result_stored_where_an_input_is():
+    graph = mg.trace(lambda p, g: (p - g * 0.5, g * 2), mg.ones(40), mg.ones(40))
+    program = Program(graph, donate={0: 0})
+    assert program.stored_in == {0: 0}
+    p, g = np.full(40, 3, np.float32), np.full(40, 2, np.float32)
+    stored, doubled = program([p, g])
+    assert stored is None and (p == 2).all() and (doubled == 4).all()
+    spread = np.full(80, 3, np.float32)
+    program([spread[::2], g])  # a copy is written, and copied back
+    assert (spread[::2] == 2).all() and (spread[1::2] == 3).all()
+
+
+def test_what_must_not_be_overwritten_is_not():
+    graph = mg.trace(lambda p: (p[::-1] * 0.5, p + 1), mg.ones(40))
+    assert Program(graph, donate={0: 0}).stored_in == {}  # an element is read after its place was written
+    graph = mg.trace(lambda p: p * 0.5, mg.ones(40))
+    graph = Graph(graph.inputs, (*graph.outputs, *graph.inputs))
+    assert Program(graph, donate={0: 0}).stored_in == {}  # the old value is a result too
+
+
+def test_threads_run_a_program_at_the_same_time():
+    given = arrays_of(inputs())
+    program = Program(mg.trace(step_of, *inputs()))
+    expected = {k: program([a * k for a in given]) for k in range(1, 5)}
+    wrong = []
+
+    def work(k):
+        for _ in range(30):
+            for ours, theirs in zip(program([a * k for a in given]), expected[k]):
+                if not np.array_equal(ours, theirs):
+                    wrong.append(k)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in expected]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert wrong == []
+
+
+def test_shared_work_gives_the_same_bits(monkeypatch):
+    x = mg.random.normal((64, 50))
+    graph = mg.trace(lambda x: (mg.softmax(x), x.sum(0), x.tanh().sum()), x)
+    alone = Program(graph)([x.numpy_copy()])
+    monkeypatch.setattr("minigrad.compile.execution.WORTH_SHARING", 0)
+    before = mg.devices.num_threads()
+    mg.devices.set_num_threads(3)
+    try:
+        shared = Program(graph)([x.numpy_copy()])
+    finally:
+        mg.devices.set_num_threads(before)
+    for a, b in zip(alone, shared):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_memory_is_used_again():
+    def deep(x):
+        for _ in range(20):
+            x = (x @ x).tanh()
+        return x
+
+    program = Program(mg.trace(deep, mg.ones((16, 16))))
+    assert program.layout.plan.bytes <= 4 * 16 * 16 * 4
+
+
+def test_a_plan_never_shares_what_is_needed_together():
+    steps = [((), ("a", "b")), (("a",), ("c",)), (("b", "c"), ("d",)), (("d",), ())]
+    made = plan(steps, {"a": 10, "b": 20, "c": 30, "d": 5}.get)
+    place = made.place
+    assert len({place["a"], place["b"], place["c"]}) == 3
+    assert len({place["b"], place["c"], place["d"]}) == 3
+    assert made.bytes <= 60 and made.slots[place["c"]] >= 30
+
+
+def test_half_precision_is_left_to_numpy():
+    graph = mg.trace(lambda x: x * 2 + 1, mg.ones(3, dtype="float16"))
+    program = Program(graph)
+    assert not any(is_native(lowered.kernel) for lowered in program.lowered.values())
+    assert program([np.float16([1, 2, 3])])[0].tolist() == [3, 5, 7]
+
+
+def test_a_backend_that_fails_is_replaced_aloud(monkeypatch):
+    def broken(kernels):
+        raise CompileError("no such processor")
+
+    monkeypatch.setattr("minigrad.compile.kernels.native.compile_kernels", broken)
+    graph = mg.trace(lambda x: x * 2, mg.ones(3))
+    with pytest.warns(BackendWarning, match="no such processor"):
+        program = Program(graph)
+    assert program([np.ones(3, np.float32)])[0].tolist() == [2, 2, 2]
+
+
+def test_a_backend_that_does_not_exist():
+    with pytest.raises(CompileError, match="no backend named 'fortran'"):
+        compiled({}, "fortran")
