@@ -52,9 +52,10 @@ def c_source(kernel: Kernel, name: str | None = None) -> str:
 class CPrinter:
     """Prints one kernel.  The functions that it needs besides are collected on the way."""
 
-    headers = ("math.h", "stdbool.h", "stdint.h", "string.h")
+    headers: tuple[str, ...] = ("math.h", "stdbool.h", "stdint.h", "string.h")
     inline = "static inline "
     restrict = "*restrict "
+    byte, integer = "uint8_t", "int64_t"
     types = TYPES
 
     def __init__(self, kernel: Kernel, name: str | None = None) -> None:
@@ -72,13 +73,13 @@ class CPrinter:
     def function(self) -> str:
         """The kernel's own function."""
         body = self.block(self.kernel.body)
-        return "\n".join([f"void {self.name}({self.arguments()}) {{", *_indented(body), "}"])
+        return "\n".join([f"void {self.name}({self.arguments()}) {{", *indented(body), "}"])
 
     def arguments(self) -> str:
         """The parameters, and the range."""
         written = {s.buffer for s in statements(self.kernel.body) if isinstance(s, (Store, Accumulate))}
         listed = [self.pointer(p, p.name not in written) for p in self.kernel.parameters]
-        return ", ".join([*listed, "int64_t lo", "int64_t hi"])
+        return ", ".join([*listed, f"{self.integer} lo", f"{self.integer} hi"])
 
     def pointer(self, parameter: Parameter, read_only: bool) -> str:
         """A parameter as C declares it."""
@@ -92,7 +93,7 @@ class CPrinter:
 
     def stored_type(self, dtype: Any) -> str:
         """What a value is in memory: a bool may be any byte there."""
-        return "uint8_t" if dtype.kind == "b" else self.type(dtype)
+        return self.byte if dtype.kind == "b" else self.type(dtype)
 
     def value(self, operand: Any, dtype: Any) -> str:
         """An operand: a name, or a number of a dtype."""
@@ -118,7 +119,8 @@ class CPrinter:
             return str(index)
         op, left, right = index
         if op == "min":
-            self.helper("least", f"int64_t least(int64_t a, int64_t b) {{\n{INDENT}return a < b ? a : b;\n}}")
+            kind = self.integer
+            self.helper("least", f"{kind} least({kind} a, {kind} b) {{\n{INDENT}return a < b ? a : b;\n}}")
             return f"least({self.index(left)}, {self.index(right)})"
         rank = PRECEDENCE[op]
         text = f"{self.index(left, rank)} {op[0]} {self.index(right, rank + (op != '+'))}"
@@ -152,9 +154,14 @@ class CPrinter:
     def loop(self, loop: For) -> list[str]:
         """A loop, and before it what its accumulators start with."""
         lines = self.starts(loop)
-        low, high = self.index(loop.low), self.index(loop.high)
-        lines.append(f"for (int64_t {loop.variable} = {low}; {loop.variable} < {high}; {loop.variable}++) {{")
-        return [*lines, *_indented(self.body(loop)), "}"]
+        return [*lines, self.head(loop), *indented(self.body(loop)), "}"]
+
+    def head(self, loop: For, start: str = "", step: str = "") -> str:
+        """The first line of a loop; each of several workers has its own start and goes on by their number."""
+        i, low, high = loop.variable, self.index(loop.low, 1 if start else 0), self.index(loop.high)
+        forward = f"{i} += {step}" if step else f"{i}++"
+        first = start if low == "0" and start else f"{low} + {start}" if start else low
+        return f"for ({self.integer} {i} = {first}; {i} < {high}; {forward}) {{"
 
     def starts(self, loop: For) -> list[str]:
         """The accumulators' declarations."""
@@ -227,7 +234,7 @@ class CPrinter:
         inside = type(self)(Kernel(op, [], [], 0, "elements"))
         inside.helpers, inside.kinds = self.helpers, {"x": FLOAT}
         lines = inside.block([*expansion(op, "x", "y")])
-        text = "\n".join([f"float own_{op}(float x) {{", *_indented([*lines, "return y;"]), "}"])
+        text = "\n".join([f"float own_{op}(float x) {{", *indented([*lines, "return y;"]), "}"])
         self.helper(f"own_{op}", text)
 
     def helper(self, name: str, text: str) -> str:
@@ -248,7 +255,7 @@ class CPrinter:
         if op == "bitcast":
             name = f"{target.name}_of_bits"
             lines = [f"{new} y;", "memcpy(&y, &x, sizeof y);", "return y;"]
-            return self.helper(name, "\n".join([f"{new} {name}({old} x) {{", *_indented(lines), "}"])) + f"({value})"
+            return self.helper(name, "\n".join([f"{new} {name}({old} x) {{", *indented(lines), "}"])) + f"({value})"
         if target.kind == "b":
             return f"{value} != 0"
         if source.kind == "f" and target.kind in "iu":
@@ -268,8 +275,9 @@ class CPrinter:
             f"if (x <= {low}) return {least};",
             f"return x >= {high} ? {most} : ({new})x;",
         ]
-        return self.helper(name, "\n".join([f"{new} {name}({old} x) {{", *_indented(lines), "}"]))
+        return self.helper(name, "\n".join([f"{new} {name}({old} x) {{", *indented(lines), "}"]))
 
 
-def _indented(lines: list[str]) -> list[str]:
+def indented(lines: list[str]) -> list[str]:
+    """Lines, a step further to the right."""
     return [INDENT + line for line in lines]

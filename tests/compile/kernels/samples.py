@@ -72,8 +72,8 @@ def awkward(dtype):
         return np.array([np.nan, *sizes, *(-s for s in sizes)], dtype)
 
 
-def every_operation(dtype):
-    """One kernel with every operation of a dtype, each stored in a buffer with its name."""
+def every_operation(dtype, targets=DTYPES):
+    """One kernel with every operation of a dtype, casts to `targets` included, each stored in a buffer of its own."""
     table = {"f": FLOAT_OPERATIONS, "b": BOOL_OPERATIONS}.get(dtype.kind, INTEGER_OPERATIONS)
     if dtype.kind == "u":
         table = table | {1: [op for op in table[1] if op != "neg"]}
@@ -90,7 +90,7 @@ def every_operation(dtype):
         parameters.append((f"of_{op}", result, size, "out"))
         body.append(Let(f"v_{op}", op, ("a0", "a1")[:arity], result))
         body.append(Store(f"of_{op}", "i", f"v_{op}"))
-    for target in DTYPES:
+    for target in targets:
         parameters.append((f"to_{target}", target, size, "out"))
         body += [Let(f"c_{target}", "cast", ("a0",), target), Store(f"to_{target}", "i", f"c_{target}")]
     parameters.append(("chosen", dtype, size, "out"))
@@ -137,7 +137,7 @@ def in_place(n=100):
         Let("rate", "load", ("r", 0), FLOAT),
         For("i", "lo", "hi", [
             Let("g1", "load", ("g", "i"), FLOAT), Let("step", "mul", ("g1", "rate"), FLOAT),
-            Let("w1", "load", ("w", "i"), FLOAT), Let("new", "sub", ("w1", "step"), FLOAT), Store("w", "i", "new"),
+            Let("w1", "load", ("w", "i"), FLOAT), Let("next", "sub", ("w1", "step"), FLOAT), Store("w", "i", "next"),
         ]),
     ]  # fmt: skip
     parameters = [("w", FLOAT, n, "inout"), ("g", FLOAT, n, "in"), ("r", FLOAT, 1, "in")]

@@ -1,0 +1,195 @@
+"""The printer to CUDA: run on the CPU in different orders of threads, and compiled for GPUs where NVRTC is at hand."""
+
+import ctypes
+import ctypes.util
+import importlib.util
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from minigrad.compile.kernels.cuda import cuda_source
+from minigrad.compile.kernels.ir import Kernel
+from tests.compile.kernels.samples import DTYPES, FUNCTIONS, LOOPS, check, every_operation, expected, poison, softmax
+
+CXX = shutil.which("g++") if sys.platform == "linux" else None
+EMULATION = Path(__file__).parent / "emulation"
+FLAGS = ["-O1", "-fwrapv", "-shared", "-fPIC", "-std=c++17", f"-I{EMULATION}", "-w"]
+ORDERS = {"ascending": 0, "descending": 1, "shuffled": 5}
+SAMPLES = LOOPS | {f"every_operation_{dtype}": lambda dtype=dtype: every_operation(dtype) for dtype in DTYPES}
+SAMPLES |= {"row_in_memory": lambda: softmax(3, 20_000)}  # too long for shared memory
+emulated = pytest.mark.skipif(CXX is None, reason="the emulation needs g++ and Linux")
+
+
+def launcher(source):
+    """A function that launches a kernel in the emulator."""
+    names = [p.name for p in source.arguments]
+    given = ", ".join([*(f"Cast{{table[{i}]}}" for i in range(len(names))), "lo", "hi"])
+    return (
+        f'extern "C" void launch_{source.name}(void **table, {source.integer} lo, {source.integer} hi, int blocks, '
+        f"int how) {{\n    run_grid(blocks, {source.threads}, how, [&] {{ {source.name}({given}); }});\n}}\n"
+    )
+
+
+CAST = """
+struct Cast { void *address; template <class T> operator T *() const { return (T *)address; } };
+"""
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    """All samples, compiled into one library."""
+    folder = tmp_path_factory.mktemp("cuda")
+    samples = {name: make() for name, make in SAMPLES.items()}
+    sources = {name: cuda_source(sample.kernel, name) for name, sample in samples.items()}
+    files = []
+    for number in range(2):  # files, which are compiled at the same time
+        part = [sources[name] for name in list(sources)[number::2]]
+        text = "\n".join(f"namespace in_{s.name} {{\n{_without_includes(s.text)}\n{launcher(s)}\n}}" for s in part)
+        path = folder / f"part{number}.cpp"
+        path.write_text(f'#include "cuda.h"\n#include "cuda_fp16.h"\n{CAST}\n{text}')
+        files.append(path)
+    running = [subprocess.Popen([CXX, *FLAGS, "-o", f"{path}.so", str(path)]) for path in files]
+    assert [process.wait() for process in running] == [0, 0]
+    return samples, sources, [ctypes.CDLL(f"{path}.so") for path in files]
+
+
+def _without_includes(text):
+    return text.replace("#include <cuda_fp16.h>", "")
+
+
+def runner(library, name, order, blocks=3):
+    """A kernel as a function of arrays."""
+    samples, sources, loaded = library
+    source = sources[name]
+    launch = next(getattr(part, f"launch_{name}") for part in loaded if hasattr(part, f"launch_{name}"))
+    integer = ctypes.c_int if source.integer == "int" else ctypes.c_longlong
+    positions = {p.name: number for number, p in enumerate(samples[name].kernel.parameters)}
+
+    def run(arrays, low, high):
+        used = [poison(p.size * blocks, p.dtype) if p in source.rows else arrays[positions[p.name]]
+                for p in source.arguments]  # fmt: skip
+        table = (ctypes.c_void_p * len(used))(*[a.ctypes.data for a in used])
+        launch(table, integer(low), integer(high), blocks, order)
+
+    return run
+
+
+@emulated
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("name", [*LOOPS, "row_in_memory"])
+def test_loops(library, name, order):
+    sample = library[0][name]
+    check(sample, runner(library, name, ORDERS[order]), reference=expected(sample))
+
+
+@emulated
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_every_operation(library, dtype):
+    sample = library[0][f"every_operation_{dtype}"]
+    sample.inexact = {f"of_{op}": 4 for op in FUNCTIONS}
+    integers = [f"to_{d}" for d in DTYPES if d.kind in "iu"] if dtype.kind == "f" else []
+    check(sample, runner(library, f"every_operation_{dtype}", ORDERS["shuffled"]), skip=integers)
+
+
+@emulated
+def test_a_missing_barrier_shows(tmp_path):
+    sample = softmax()
+    source = cuda_source(sample.kernel, "broken")
+    text = source.text.replace("__syncthreads();", "")
+    (tmp_path / "broken.cpp").write_text(f'#include "cuda.h"\n{CAST}\n{text}\n{launcher(source)}')
+    subprocess.run([CXX, *FLAGS, "-o", f"{tmp_path}/broken.so", f"{tmp_path}/broken.cpp"], check=True)
+    library = ({"broken": sample}, {"broken": source}, [ctypes.CDLL(f"{tmp_path}/broken.so")])
+    with pytest.raises(AssertionError):
+        check(sample, runner(library, "broken", ORDERS["descending"]))
+
+
+# The text -------------------------------------------------------------------------------------------------------------
+
+
+def test_who_does_what():
+    text = cuda_source(softmax().kernel).text
+    assert "for (int p = lo + blockIdx.x; p < hi; p += gridDim.x) {" in text
+    assert "for (int r1 = threadIdx.x; r1 < 100; r1 += blockDim.x) {" in text
+    assert "__shared__ float s0[100];" in text
+    assert "total = block_sum_float32(total);" in text
+    assert "if (threadIdx.x == 0) c[p] = total;" in text
+    assert "prefetch" not in text
+
+
+def test_places_that_several_threads_add_to_have_one_owner():
+    text = cuda_source(LOOPS["shared_places"]().kernel).text
+    assert "% blockDim.x == threadIdx.x) t[" in text
+    assert "% blockDim.x" not in cuda_source(LOOPS["column_sums"]().kernel).text
+
+
+def test_large_arrays_have_long_positions():
+    kernel = softmax().kernel
+    large = Kernel("large", kernel.parameters, kernel.body, 1 << 31, "rows")
+    assert cuda_source(kernel).integer == "int" and cuda_source(large).integer == "long long"
+
+
+def test_how_many_threads():
+    assert [cuda_source(softmax(2, n).kernel).threads for n in (1, 40, 100, 300, 5000)] == [32, 64, 128, 256, 1024]
+    elements, rows = cuda_source(LOOPS["places"]().kernel), cuda_source(softmax(9, 100).kernel)
+    assert elements.blocks(1000, 100) == 4 and rows.blocks(1000, 10) == 160 and rows.blocks(9, 10) == 9
+
+
+def test_a_row_that_is_too_long_lies_in_memory():
+    source = cuda_source(softmax(3, 20_000).kernel)
+    assert [p.name for p in source.rows] == ["s0"] and "s0 += (long long)blockIdx.x * 20000;" in source.text
+    assert cuda_source(softmax(3, 5000).kernel).rows == []
+
+
+# Compiling ------------------------------------------------------------------------------------------------------------
+
+
+def nvrtc():
+    """CUDA's compiler, which needs no GPU; None if it is not installed."""
+    places = []
+    for package in ("nvidia.cuda_nvrtc", "nvidia.cu13", "nvidia.cu12"):
+        try:
+            found = importlib.util.find_spec(package)
+        except ModuleNotFoundError:
+            found = None
+        for folder in found.submodule_search_locations or [] if found else []:
+            places += sorted(map(str, Path(folder).rglob("libnvrtc.so.*")))
+    named = ctypes.util.find_library("nvrtc")
+    for place in [*places, *([named] if named else []), "libnvrtc.so.13", "libnvrtc.so.12"]:
+        try:
+            return ctypes.CDLL(place)
+        except OSError:
+            continue
+    return None
+
+
+WITHOUT_HALF = [d for d in DTYPES if d != np.float16]  # which needs CUDA's headers
+COMPILED = LOOPS | {
+    f"every_operation_{dtype}": lambda dtype=dtype: every_operation(dtype, WITHOUT_HALF) for dtype in WITHOUT_HALF
+}
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_nvrtc_compiles_it(name):
+    library = nvrtc()
+    if library is None:
+        pytest.skip("NVRTC is not installed (pip install nvidia-cuda-nvrtc)")
+    source = cuda_source(COMPILED[name]().kernel, name)
+    program = ctypes.c_void_p()
+    text = source.text.encode()
+    assert library.nvrtcCreateProgram(ctypes.byref(program), text, b"kernel.cu", 0, None, None) == 0
+    options = (ctypes.c_char_p * 1)(b"--gpu-architecture=compute_80")
+    result = library.nvrtcCompileProgram(program, 1, options)
+    size = ctypes.c_size_t()
+    library.nvrtcGetProgramLogSize(program, ctypes.byref(size))
+    log = ctypes.create_string_buffer(size.value)
+    library.nvrtcGetProgramLog(program, log)
+    library.nvrtcDestroyProgram(ctypes.byref(program))
+    assert result == 0, log.value.decode()
+
+
+def test_half_precision_asks_for_its_header():
+    assert cuda_source(every_operation(np.dtype(np.float16)).kernel).text.startswith("#include <cuda_fp16.h>")
