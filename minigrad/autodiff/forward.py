@@ -115,6 +115,13 @@ def _reads(rule: Rule, op: Primitive, facts: Facts, out: Tensor) -> list[Any]:
     return [facts.inputs[slot] if slot >= 0 else special[slot] for slot in rule.reads]
 
 
+def _tangent(primal: Tensor, given: Tensor) -> Tensor | None:
+    """A tangent in the dtype of what moves; integers do not."""
+    if primal.dtype.kind != "f":
+        return None
+    return given if given.dtype is primal.dtype else given.astype(primal.dtype)
+
+
 def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
     """The value of a function, and how it changes when its arguments move along `tangents`.
 
@@ -131,9 +138,12 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
             "jvp: the tangents have the structure and shapes of the primals",
             expect=str([p.shape for p in points]), actual=str([m.shape for m in moves]),
         )  # fmt: skip
+    if not points:
+        raise ConversionError("jvp: there is no tensor among the primals", hint="mg.asarray(3.0) instead of 3.0")
+    given = [_tangent(p, m) for p, m in zip(points, moves)]
     forward = Forward()
     with switch(interpreter=forward):
-        arguments = rebuild([wrap(Dual(forward, p, m), p.device) for p, m in zip(points, moves)])
+        arguments = rebuild([wrap(Dual(forward, p, m), p.device) for p, m in zip(points, given)])
         outputs, rebuild_output = flatten(function(*arguments))
         duals = [forward.lift(o).data for o in outputs]
     values = rebuild_output([d.primal for d in duals])

@@ -6,11 +6,12 @@ node, everything that used its value has been passed, so its gradient is complet
 
 from __future__ import annotations
 
+import threading
 import weakref
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from ..core.clock import LastWrite, written_since
+from ..core.clock import LastWrite, tick, written_since
 from ..core.emit import emit1
 from ..core.errors import DeviceError, GradError, MutationError
 from ..core.mode import current_mode, switch
@@ -40,6 +41,8 @@ class Contribution(NamedTuple):
 _contribution = tuple.__new__  # half the price of calling the class
 Walk = Generator[Contribution, "Tensor | None", dict[Node, Tensor]]
 HOOKS: Any = weakref.WeakKeyDictionary()  # node -> list of functions of its gradient
+RETAINED: Any = weakref.WeakValueDictionary()  # by id: tensors whose .grad is filled although an operation made them
+ACCUMULATING = threading.Lock()  # several threads may add to the gradient of one leaf
 
 
 def walk(
@@ -48,12 +51,13 @@ def walk(
     wanted: Iterable[Node] | None = None,
     retain: bool = False,
     announced: bool = True,
+    besides: Collection[Node] = (),
 ) -> Walk:
     """Go back from the roots, yielding each contribution; return the gradients of the leaves (or of `wanted`).
 
     Sending a tensor in answer to a contribution puts it in its place.  Only contributions on a path to a wanted node
     are computed.  `retain` keeps what the nodes saved, for another walk; nothing is yielded where nobody would look
-    (`announced=False`).
+    (`announced=False`).  `besides` are nodes whose gradients are returned as well as those of the leaves.
 
     >>> x = mg.asarray(3.0, requires_grad=True)
     >>> y = x * x
@@ -80,10 +84,11 @@ def walk(
         if HOOKS.data and node in HOOKS:
             g = _after_hooks(node, g)
             lent.add(id(_owner(g)))
-        if (node.op is None) if targets is None else (node in targets):
+        if (node.op is None or node in besides) if targets is None else (node in targets):
             if g.device is not node.device:
                 raise _moved(node, g)
-            found[node] = g.copy() if announced or id(_owner(g)) in lent else _own(g)
+            passed_on = announced or node.op is not None or id(_owner(g)) in lent
+            found[node] = g.copy() if passed_on else _own(g)
         if node.op is project:
             _gather_results(node, g, pending)
             continue
@@ -128,7 +133,7 @@ def walk(
             if announced:
                 replaced = yield _contribution(Contribution, (node, index, g, value, so_far))
                 if replaced is not None:
-                    value = replaced
+                    value = _replacement(source, replaced, "what was sent to the walk")
             pending[source] = value if so_far is None else add(so_far, value)
         if saved is not None and not retain:
             node.saved = FREED
@@ -224,11 +229,34 @@ def _moved(node: Node, g: Tensor) -> DeviceError:
 
 
 def _after_hooks(node: Node, g: Tensor) -> Tensor:
-    for hook in HOOKS[node]:
+    for hook in list(HOOKS[node]):  # a hook may remove itself
+        called = tick()
         answer = hook(g)
+        changed = written_since(g.data, called) if hasattr(g.data, "base") else None
+        if changed is not None:
+            raise MutationError(
+                f"a hook changed the gradient of {node.name} {node.shape} in place, and others may hold it too\n"
+                f"  changed: {show(changed)}",
+                hint="return the gradient to go on with: g * 2 instead of g *= 2",
+            )
         if answer is not None:
-            g = answer
+            g = _replacement(node, answer, "the answer of a hook")
     return g
+
+
+def _replacement(node: Node, g: Any, what: str) -> Tensor:
+    """A gradient that came from outside, for the one of `node`, in its dtype."""
+    if not isinstance(g, Tensor):
+        raise GradError(f"{what} takes the place of a gradient: it is a tensor or None, not a {type(g).__name__}",
+                        hint="mg.asarray(...) makes a tensor")  # fmt: skip
+    if g.shape != node.shape:
+        raise GradError(
+            f"{what} takes the place of the gradient of {node.name}, made at {show(node.where)}, and has another shape",
+            expect=str(node.shape), actual=str(g.shape),
+        )  # fmt: skip
+    if g.device is not node.device:
+        raise _moved(node, g)
+    return g if g.dtype is node.dtype else g.astype(node.dtype)
 
 
 def exhaust(steps: Walk) -> dict[Node, Tensor]:
@@ -257,6 +285,9 @@ def seeds(outputs: Sequence[Tensor], cotangents: Sequence[Tensor | None], name: 
                     hint="reduce it first (.sum() or .mean()), or say with what weights: backward(gradient)",
                 )
             given = ones_like(output)
+        elif not isinstance(given, Tensor):
+            raise GradError(f"{name}: the gradient of an output is a tensor, not a {type(given).__name__}",
+                            hint="mg.asarray(...) makes a tensor")  # fmt: skip
         elif given.shape != output.shape:
             raise GradError(f"{name}: the gradient of an output has its shape, {output.shape}", actual=f"{given.shape}")
         elif given.device is not output.device:
@@ -279,11 +310,13 @@ def backward(tensor: Tensor, gradient: Tensor | None = None, retain_graph: bool 
     """
     with switch(grad=False):
         start = seeds([tensor], [gradient], "backward")
-        found = exhaust(walk([tensor.node], start, retain=retain_graph, announced=False))
-        for node, g in found.items():
-            leaf = node.tensor()  # type: ignore[attr-defined]
-            if leaf is not None:
-                leaf.grad = g if leaf.grad is None else leaf.grad + g
+        retained = {t.node: t for t in (handle() for handle in RETAINED.valuerefs()) if t is not None and t.tracked}
+        found = exhaust(walk([tensor.node], start, retain=retain_graph, announced=False, besides=retained))
+        with ACCUMULATING:
+            for node, g in found.items():
+                holder = node.tensor() if isinstance(node, Leaf) else retained[node]
+                if holder is not None:
+                    holder.grad = g if holder.grad is None else holder.grad + g
 
 
 def gradients(
@@ -355,6 +388,8 @@ def register_hook(tensor: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Ca
 def retain_grad(tensor: Tensor) -> None:
     """Let `backward` fill the `.grad` of this tensor too, although an operation made it.
 
+    It is the gradient by what the tensor is when `backward` is called, after hooks, and after changes in place.
+
     >>> w = mg.asarray([1.0], requires_grad=True)
     >>> h = w * 2
     >>> h.retain_grad()
@@ -362,13 +397,6 @@ def retain_grad(tensor: Tensor) -> None:
     >>> h.grad.tolist()
     [4.0]
     """
-    if tensor.is_leaf and tensor.tracked:
-        return
-    handle = weakref.ref(tensor)
-
-    def keep(g: Tensor) -> None:
-        held = handle()
-        if held is not None:
-            held._grad = g.detach().copy() if held._grad is None else held._grad + g
-
-    register_hook(tensor, keep)
+    if not tensor.tracked:
+        raise GradError("retain_grad: no gradient flows through this tensor", hint="x.requires_grad = True")
+    RETAINED[id(tensor)] = tensor

@@ -83,6 +83,12 @@ def vjp(function: Callable[..., Any], *args: Any) -> tuple[Any, Callable[..., An
 
     def back(cotangents: Any) -> Any:
         given = flatten(cotangents)[0]
+        if len(given) != len(outputs):
+            raise GradError(
+                "vjp: a gradient, a tensor, for each output of the function is needed",
+                expect=f"{len(outputs)} of shapes {[o.shape for o in outputs]}",
+                actual=f"{len(given)} of shapes {[g.shape for g in given]}",
+            )
         pairs = [(o, g) for o, g in zip(outputs, given) if o.tracked]
         found = _pull_back([o for o, _ in pairs], [g for _, g in pairs], inputs, "vjp", True, retain=True)
         return rebuild(found)
@@ -167,8 +173,11 @@ def jacobian(function: Callable[..., Any], argnums: int = 0, mode: str = "revers
     def of(*args: Any) -> Tensor:
         x: Tensor = _argument(args, argnums)
 
-        def of_x(new: Tensor) -> Any:
-            return function(*[new if i == argnums else a for i, a in enumerate(args)])
+        def of_x(new: Tensor) -> Tensor:
+            result = function(*[new if i == argnums else a for i, a in enumerate(args)])
+            if not isinstance(result, Tensor):
+                raise GradError(f"jacobian: the function has to return a tensor, not {type(result).__name__}")
+            return result
 
         if mode == "forward":
             columns = vmap(lambda v: jvp(of_x, (x,), (v,))[1])(_rows(x.shape, x))

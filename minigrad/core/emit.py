@@ -64,10 +64,12 @@ class Interpreter:
                 return self.manifest_values(op, inputs, now, mask, attrs, device)
             raise explained(op, inputs, attrs, error) from error
         mode = current_mode()
+        if not mode.grad:
+            mask = 0  # a recipe that is kept all the same carries no gradient
         if data.__class__ is tuple:
             return several(op, inputs, attrs, mask, values, data, mode, device)
         out = wrap(data, device)
-        if (mask and mode.grad) or mode.keep:
+        if mask or mode.keep:
             out.node = record_any(op, inputs, attrs, mask, values, data, mode, device)
             out.tracked = 1 if out.node.plan.rules else 0
         return out
@@ -341,7 +343,7 @@ def several(
 ) -> tuple[Tensor, ...]:
     """The results of an operation that has several: a tuple node, and a projection of it for each."""
     outs = tuple(wrap(d, device) for d in data)
-    if (mask and mode.grad) or mode.keep:
+    if mask or mode.keep:
         whole = record_any(op, inputs, attrs, mask, values, Results(data), mode, device)
         for i, out in enumerate(outs):
             out.tracked = 1 if whole.plan.rules and out.dtype.kind == "f" else 0
@@ -400,5 +402,7 @@ def explained(op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any], error
         op.infer(*inputs, **attrs)
     except MinigradError as ours:
         return ours
+    except (TypeError, ValueError, OverflowError):
+        pass  # Python refuses too, and says no more than the array library did
     kind = DtypeError if isinstance(error, (TypeError, OverflowError)) else ConversionError
     return kind(f"{op.name}: {error}", actual=described(op, inputs))

@@ -116,12 +116,21 @@ class Tensor:
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
+        if value is not None and not isinstance(value, Tensor):
+            raise ConversionError(
+                f"a gradient is a tensor or None, not a {type(value).__name__}", hint="mg.asarray(...) makes a tensor"
+            )
         if value is not None and value.shape != self.shape:
             raise GradError(f"a gradient has the shape of its tensor, {self.shape}", actual=f"{value.shape}")
         if value is not None and value.device is not self.device:
             raise DeviceError(
                 f"a gradient is on the device of its tensor, {self.device}",
                 actual=f"on {value.device}", hint=f'g.to("{self.device}")',
+            )  # fmt: skip
+        if value is not None and value.dtype is not self.dtype:
+            raise DtypeError(
+                f"a gradient has the dtype of its tensor, {self.dtype}",
+                actual=f"{value.dtype}", hint=f"g.astype(mg.{self.dtype})",
             )  # fmt: skip
         interpreter = current_mode().interpreter
         if interpreter is None:

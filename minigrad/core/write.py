@@ -4,8 +4,9 @@ There are two kinds:
 
 * Nobody has a history (untracked tensors, or a parameter under `no_grad`): the buffer itself changes, views see it as
   in NumPy, and the clock notes it, so that whoever saved the old value gets an error when its gradient is computed.
-* Gradients are on and the tensor or the value has a history: the tensor gets a *new* array and one `put` node, and its
-  live views are derived from it again.  What was saved stays as it was, so every gradient stays right.
+* Gradients are on and the tensor or the value has a history, or the tensor has a recipe (`mg.record()`): it gets a
+  *new* array and one `put` node, and its live views are derived from it again.  What was saved stays as it was, so
+  every gradient stays right, and so does every recipe.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from .errors import DtypeError, MinigradError, MutationError, ShapeError
 from .mode import current_mode
 from .primitive import P, Primitive
 from .source import show
-from .tensor import NUMBERS, Tensor, as_tensor, wrap
+from .tensor import NUMBERS, StandIn, Tensor, as_tensor, wrap
 from .view import Step, alias_of
 
 
@@ -33,6 +34,7 @@ def assign(
     interpreter = current_mode().interpreter
     if interpreter is not None:
         tensor = interpreter.stand_in(tensor)
+        _refuse_stand_ins(tensor, (value, *indices))
     history = writable(tensor, value)
     if history is None:
         try:
@@ -63,9 +65,12 @@ def update(tensor: Tensor, op: Primitive, operand: Any) -> Tensor:
     if operand.__class__ is not Tensor and operand.__class__ not in NUMBERS:
         operand = as_tensor(operand, tensor.device)
     interpreter = current_mode().interpreter
-    if interpreter is not None and (stand_in := interpreter.stand_in(tensor)) is not tensor:
-        update(stand_in, op, operand)
-        return tensor
+    if interpreter is not None:
+        stand_in = interpreter.stand_in(tensor)
+        if stand_in is not tensor:
+            update(stand_in, op, operand)
+            return tensor
+        _refuse_stand_ins(tensor, (operand,))
     if writable(tensor, operand) is None:
         data, device = tensor.data, tensor.device
         value = operand.data if operand.__class__ is Tensor else operand
@@ -102,9 +107,10 @@ def writable(tensor: Tensor, value: Any) -> Tensor | None:
     mode = current_mode()
     alias = tensor.alias
     tracked_value = value.tracked if value.__class__ is Tensor else 0
-    if alias is None and not tensor.tracked and not tracked_value and tensor.data.__class__ is tensor.device.ndarray:
+    if alias is None and tensor.node is None and not tracked_value and tensor.data.__class__ is tensor.device.ndarray:
         return None  # the commonest case: nobody else is concerned
     base = tensor if alias is None or alias.base is None else alias.base
+    made = base.node is not None and base.node.op is not None
     linked = alias is None or alias.linked
     leaf = tensor if tensor.tracked and not linked else base
     if leaf.tracked and leaf.node.op is None and mode.grad and (linked or leaf is tensor):
@@ -130,11 +136,24 @@ def writable(tensor: Tensor, value: Any) -> Tensor | None:
         )
     if tensor.data.__class__ is not tensor.device.ndarray:
         return base  # only recorded or batched: there is no buffer yet
-    if not mode.grad or not linked or not (base.tracked or tracked_value):
+    if not made and not (mode.grad and linked and (base.tracked or tracked_value)):
         if not tensor.device.is_writable(tensor.data):
             raise read_only()
         return None
     return base
+
+
+def _refuse_stand_ins(tensor: Tensor, written: tuple[Any, ...]) -> None:
+    """An array can't hold what stands for many values, or for a value and its tangent."""
+    if tensor.data.__class__ is not tensor.device.ndarray:
+        return
+    for value in written:
+        data = value.data if isinstance(value, Tensor) else None
+        if isinstance(data, StandIn) and isinstance(data.evaluated(), StandIn):
+            raise MutationError(
+                f"a tensor from outside, of shape {tensor.shape}, can't take in a value {data.no_value}",
+                hint="y = x.copy() in the function makes a tensor that can; return it instead",
+            )
 
 
 def _check_fit(op: Primitive, tensor: Tensor, operand: Any, value: Tensor | None = None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -101,6 +102,13 @@ def _numpy_array(data: Any, wanted: Any) -> Any:
     wanted = wanted or dtypes.ALL[array.dtype.name]
     if array.dtype is wanted:
         return array
+    if wanted.kind in "iu" and array.size and not isinstance(data, (np.ndarray, np.generic)):
+        least, most = array.min(), array.max()
+        if not np.iinfo(wanted).min <= least <= most <= np.iinfo(wanted).max:
+            raise DtypeError(
+                f"asarray: numbers from {least} to {most} do not fit into {wanted}",
+                expect=f"{np.iinfo(wanted).min} to {np.iinfo(wanted).max}",
+            )
     # A dtype may equal ours without being it (in an unpickled array), or have its bytes in another order.
     return array.view(wanted) if array.dtype == wanted else array.astype(wanted)
 
@@ -122,8 +130,10 @@ def _stacked(data: Any, device: Any) -> Tensor:
 
 
 def _shape(shape: Any) -> tuple[int, ...]:
-    sizes = (shape,) if hasattr(shape, "__index__") else tuple(shape)
-    sizes = tuple([s.__index__() for s in sizes])
+    try:
+        sizes = tuple([operator.index(s) for s in ((shape,) if hasattr(shape, "__index__") else shape)])
+    except TypeError:
+        raise ShapeError(f"a shape is an integer or a sequence of integers, not {shape!r}") from None
     if sizes and min(sizes) < 0:
         raise ShapeError(f"a shape has no negative sizes: {sizes}")
     return sizes

@@ -18,7 +18,7 @@ from ..core import dtypes
 from ..core.emit import emit, emit_view
 from ..core.errors import ConversionError, IndexingError, ShapeError
 from ..core.primitive import P, Primitive
-from ..core.tensor import Tensor, as_tensor, host_value, method, wrap
+from ..core.tensor import NUMBERS, Tensor, as_tensor, host_value, method, wrap
 from ..core.write import assign
 from ..devices.kernels import check_range
 from .creation import arange, zeros
@@ -177,8 +177,8 @@ def __getitem__(x: Tensor, index: Index) -> Tensor:
 
 @method
 def __setitem__(x: Tensor, index: Index, value: Any) -> None:
-    if isinstance(value, (np.ndarray, np.generic, list, tuple)):
-        value = as_tensor(np.asarray(value), x.device)
+    if value.__class__ is not Tensor and value.__class__ not in NUMBERS:
+        value = as_tensor(np.asarray(value) if isinstance(value, (list, tuple)) else value, x.device)
     elif value.__class__ is Tensor and value.device is not x.device:
         _refuse_other_device(x, value)
     if _is_basic(index):

@@ -114,8 +114,12 @@ def reshape(x: Tensor, shape: Any, *sizes: int, copy: bool | None = None) -> Ten
     >>> mg.reshape(mg.arange(6), (2, -1)).tolist(), mg.arange(4).reshape(2, 2).tolist()
     ([[0, 1, 2], [3, 4, 5]], [[0, 1], [2, 3]])
     """
-    target = (shape, *sizes) if hasattr(shape, "__index__") else tuple(shape)
-    if target and min(target) < 0:
+    try:
+        target = (shape, *sizes) if hasattr(shape, "__index__") else tuple(shape)
+        missing = min(target, default=0) < 0
+    except TypeError:
+        raise ShapeError(f"reshape: a shape is integers, not {(shape, *sizes)!r}") from None
+    if missing:
         total, known = x.size, math.prod([s for s in target if s >= 0])
         if [s for s in target if s < 0] != [-1] or known == 0 or total % known:
             raise _misfit(x.shape, target)

@@ -5,6 +5,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.core.emit import EAGER, Eager, emit
+from minigrad.core.errors import MutationError
 from minigrad.core.mode import switch
 from minigrad.core.primitive import P
 from tests.samples import SAMPLES
@@ -175,3 +176,16 @@ def test_errors():
         leaked[0].tolist()
     with pytest.raises(mg.TraceError, match="after that has ended"):
         leaked[0] + 1
+
+
+@pytest.mark.parametrize("tracked", [False, True])
+def test_a_tensor_from_outside_takes_in_no_batched_value(tracked):
+    buffer = mg.zeros(3, requires_grad=tracked) * 1
+    for write in (
+        lambda x: buffer.__iadd__(x),
+        lambda x: buffer.__setitem__(0, x),
+        lambda x: buffer.__setitem__(x.astype(mg.int64), 1.0),
+    ):
+        with pytest.raises(MutationError, match=r"from outside, of shape \(3,\), can't take in a value inside vmap"):
+            mg.vmap(lambda x, write=write: (write(x), x)[1])(mg.ones(2))
+    assert buffer.tolist() == [0, 0, 0]

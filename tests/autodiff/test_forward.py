@@ -5,6 +5,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.core.emit import emit
+from minigrad.core.errors import ConversionError, MutationError
 from minigrad.core.primitive import P
 from tests.samples import SAMPLES
 
@@ -107,3 +108,27 @@ def test_errors():
         mg.jvp(lambda x: x, (mg.ones(2),), (mg.ones(3),))
     with pytest.raises(mg.TraceError, match="inside jvp"):
         mg.jvp(lambda x: x if x > 0 else -x, (mg.asarray(1.0),), (mg.asarray(1.0),))
+
+
+def test_jvp_needs_tensors():
+    with pytest.raises(ConversionError, match="jvp: there is no tensor among the primals"):
+        mg.jvp(lambda x: x * x, (3.0,), (1.0,))
+
+
+def test_integers_do_not_move_and_tangents_have_the_dtype_of_what_moves():
+    whole = mg.arange(3)
+    assert mg.jvp(lambda i: i * 2, (whole,), (whole,))[1].tolist() == [0, 0, 0]
+    change = mg.jvp(lambda x: x * 2, (mg.ones(2),), (mg.ones(2, dtype="float64"),))[1]
+    assert change.dtype == mg.float32 and change.tolist() == [2, 2]
+
+
+def test_a_tensor_from_outside_takes_in_no_tangent():
+    buffer = mg.zeros(2)
+
+    def store(x):
+        buffer[0] = x[0]
+        return x
+
+    with pytest.raises(MutationError, match=r"from outside, of shape \(2,\), can't take in a value inside jvp"):
+        mg.jvp(store, (mg.ones(2),), (mg.ones(2),))
+    assert buffer.tolist() == [0, 0]

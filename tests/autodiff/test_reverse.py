@@ -2,6 +2,7 @@
 
 import gc
 import sys
+import threading
 import weakref
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 import minigrad as mg
 from minigrad.autodiff.reverse import walk
 from minigrad.core.emit import emit
-from minigrad.core.errors import GradError
+from minigrad.core.errors import ConversionError, DtypeError, GradError, MutationError
 from minigrad.core.node import FREED, Node
 from minigrad.core.primitive import Primitive
 from minigrad.core.source import line_of
@@ -372,6 +373,126 @@ def test_retain_grad_fills_the_gradient_of_an_intermediate_result():
     w.retain_grad()
     with pytest.raises(GradError):
         mg.ones(1).retain_grad()
+
+
+def test_retain_grad_is_about_what_the_tensor_is_when_backward_is_called():
+    w = leaf(1.0, 2.0)
+    h = w * 2
+    h.retain_grad()
+    h.register_hook(lambda g: g * 10)  # on what h is now: the change in place gives it a new value
+    h *= 3
+    (h * h).sum().backward()
+    assert h.grad.tolist() == [12, 24] and w.grad.tolist() == [12 * 60, 24 * 60]
+
+
+def test_retain_grad_sees_hooks_and_leaves_gradients_alone():
+    w = leaf(1.0, 2.0)
+    h = w * 2
+    h.retain_grad()
+    h.register_hook(lambda g: g * 10)
+    y = (h * h).sum()
+    mg.gradients(y, w, retain_graph=True)
+    assert h.grad is None, "gradients() leaves every .grad alone"
+    y.backward()
+    assert h.grad.tolist() == [40, 80]
+
+
+def test_gradients_of_a_tensor_and_of_its_view_have_memory_of_their_own():
+    w = leaf(1.0, 2.0)
+    h = w.reshape(2, 1)
+    by_h, by_w = mg.gradients((h * h).sum(), [h, w])
+    by_h += 5
+    assert by_w.tolist() == [2, 4]
+    h = w.reshape(2, 1)
+    h.retain_grad()
+    (h * h).sum().backward()
+    w.grad += 5
+    assert h.grad.tolist() == [[2], [4]]
+
+
+def test_a_hook_that_removes_itself_does_not_hide_the_next():
+    w = leaf(1.0)
+    seen = []
+    remove = w.register_hook(lambda g: (seen.append("first"), remove())[0])
+    w.register_hook(lambda g: seen.append("second"))
+    (w * 2).sum().backward()
+    (w * 2).sum().backward()
+    assert seen == ["first", "second", "second"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (lambda g: g.numpy() * 2, "answer of a hook.* is a tensor or None, not a ndarray"),
+        (lambda g: 0.0, "answer of a hook.* is a tensor or None, not a float"),
+        (lambda g: g.sum(), r"answer of a hook.*gradient of multiply[\s\S]*Expect: \(2,\)[\s\S]*Actual: \(\)"),
+        (lambda g: mg.stack([g, g]), r"another shape[\s\S]*Actual: \(2, 2\)"),
+    ],
+)
+def test_what_a_hook_answers_is_checked(answer, message):
+    w = leaf(1.0, 2.0)
+    h = w * 2
+    h.register_hook(answer)
+    with pytest.raises(GradError, match=message):
+        (h * h).sum().backward()
+    assert w.grad is None
+
+
+def test_an_answer_of_another_dtype_is_cast():
+    w = leaf(1.0, 2.0, dtype="float32")
+    w.register_hook(lambda g: g.astype("float64") * 3)
+    (w * w).sum().backward()
+    assert w.grad.dtype == mg.float32 and w.grad.tolist() == [6, 12]
+
+
+def test_what_is_sent_to_the_walk_is_checked():
+    w = leaf(1.0, 2.0)
+    steps = walk([(w * w).node], [mg.ones(2, dtype="float64")])
+    next(steps)
+    with pytest.raises(GradError, match=r"what was sent to the walk .* not a float"):
+        steps.send(1.0)
+
+
+def test_a_hook_may_not_change_the_gradient_in_place():
+    w, v = leaf(1.0, 2.0), leaf(1.0, 2.0)
+
+    def hook(g):
+        g *= 5
+
+    w.register_hook(hook)
+    with pytest.raises(MutationError, match=r"a hook changed the gradient[\s\S]*g \*= 5[\s\S]*return the gradient"):
+        (w + v).backward(mg.asarray(np.array([1.0, 2.0])))
+
+
+def test_threads_add_to_the_gradient_of_one_leaf():
+    w = leaf(*np.ones(4))
+
+    def work():
+        for _ in range(100):
+            (w * 1.0).sum().backward()
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert w.grad.tolist() == [400] * 4
+
+
+@pytest.mark.parametrize("given", [1.0, np.ones(())])
+def test_a_gradient_is_a_tensor(given):
+    w = leaf(2.0)
+    with pytest.raises(GradError, match=f"gradient of an output is a tensor, not a {type(given).__name__}"):
+        (w * 3).sum().backward(given)
+    with pytest.raises(ConversionError, match=f"a gradient is a tensor or None, not a {type(given).__name__}"):
+        w.grad = given
+    with pytest.raises(DtypeError, match="has the dtype of its tensor, float64"):
+        w.grad = mg.ones(1)
 
 
 # What is kept, and what is let go -------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.core.errors import GradError
 from tests.numerical import check_gradients
 
 
@@ -151,3 +152,16 @@ def test_errors():
         mg.grad(lambda a: mg.ones(()))(x)
     with pytest.raises(mg.GradError, match="'reverse' or 'forward'"):
         mg.jacobian(lambda a: a, mode="sideways")
+
+
+@pytest.mark.parametrize("given", [1.0, (mg.ones(2),)])
+def test_vjp_wants_a_gradient_for_each_output(given):
+    _, back = mg.vjp(lambda x: (x * 2, x), mg.ones(2))
+    with pytest.raises(GradError, match=r"vjp: a gradient, a tensor, for each output[\s\S]*Expect: 2 of"):
+        back(given)
+
+
+@pytest.mark.parametrize("mode", ["reverse", "forward"])
+def test_a_jacobian_is_of_a_tensor(mode):
+    with pytest.raises(GradError, match="jacobian: the function has to return a tensor, not float"):
+        mg.jacobian(lambda x: 1.0, mode=mode)(mg.ones(2))

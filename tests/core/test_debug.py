@@ -112,6 +112,30 @@ def test_views_and_assignments_are_replayed():
     assert mg.replay(node).tolist() == values == [2, 2, 4]
 
 
+def test_writes_into_what_is_recorded_are_replayed():
+    x = mg.asarray([1.0, 2.0])
+    with mg.record():
+        y = x + 1
+        y *= 3
+        view = y[:1]
+        view[...] = 7
+        z = y * 2
+    assert mg.replay(z).tolist() == z.tolist() == [14, 18]
+    y += 1  # not recorded: y has no recipe from here on
+    assert (y.tolist(), view.tolist(), y.node) == ([8, 10], [8], None)
+    assert mg.replay(z).tolist() == [14, 18]
+
+
+def test_what_is_recorded_under_no_grad_carries_no_gradient():
+    w = mg.asarray([1.0, 2.0], requires_grad=True)
+    with mg.record(), mg.no_grad():
+        y = w * 2
+        first, _ = mg.topk(w, 1)
+    assert y.node.op.name == "multiply" and not y.requires_grad and not first.requires_grad
+    (y * w).sum().backward()
+    assert w.grad.tolist() == [2, 4], "as without record()"
+
+
 def test_what_was_let_go_is_not_made_up():
     w = mg.asarray([1.0, 2.0], requires_grad=True)
     constant = mg.asarray([3.0, 4.0])

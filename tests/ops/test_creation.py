@@ -125,3 +125,16 @@ def test_grids():
         mg.tril(mg.arange(3))
     [only] = mg.meshgrid(mg.arange(3))
     assert only.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("shape", ["a", 2.5, (2, None), (1.5,)])
+def test_a_shape_is_integers(shape):
+    with pytest.raises(ShapeError, match="a shape is an integer or a sequence of integers"):
+        mg.zeros(shape)
+
+
+@pytest.mark.parametrize(("data", "dtype"), [([300], "uint8"), (-1, "uint8"), ([[1, 128]], "int8"), (np.nan, "int32")])
+def test_numbers_that_do_not_fit_are_refused(data, dtype):
+    with pytest.raises(DtypeError, match=f"do not fit into {dtype}"):
+        mg.asarray(data, dtype=dtype)
+    assert mg.asarray([255, 0.5], dtype="uint8").tolist() == [255, 0]

@@ -309,3 +309,11 @@ def test_second_derivatives_through_indexing():
         return h
 
     check_gradients(assigned, rng.uniform(0.5, 1.5, (3, 2)), rng.uniform(0.5, 1.5, 3))
+
+
+@pytest.mark.parametrize("value", [None, "1.5", 1j, object()])
+def test_only_numbers_can_be_assigned(value):
+    x = mg.zeros(3)
+    with pytest.raises(ConversionError, match=f"{type(value).__name__} is not a tensor, a number or a NumPy array"):
+        x[0] = value
+    assert x.tolist() == [0, 0, 0]

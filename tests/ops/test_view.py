@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import minigrad as mg
-from minigrad.core.errors import AxisError, ShapeError
+from minigrad.core.errors import AxisError, MinigradError, ShapeError
 
 SLICES = [slice(None), slice(1, None), slice(None, -1), slice(None, None, -1), slice(None, None, 2), slice(-2, None)]
 
@@ -126,3 +126,15 @@ def test_axes_that_do_not_exist_or_come_twice():
     ):
         with pytest.raises(AxisError):
             attempt()
+
+
+@pytest.mark.parametrize("shape", [("a",), (2.0, 3), (None,)])
+def test_reshape_takes_integers(shape):
+    with pytest.raises(ShapeError, match="reshape: a shape is integers, not"):
+        mg.zeros((2, 3)).reshape(*shape)
+
+
+@pytest.mark.parametrize("index", [slice(None, None, 0), slice(0, 1.5)])
+def test_slices_that_python_refuses(index):
+    with pytest.raises(MinigradError, match=r"slice[\s\S]*test_view.py"):
+        mg.zeros((2, 3))[index]
