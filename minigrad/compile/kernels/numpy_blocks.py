@@ -16,7 +16,7 @@ import numpy as np
 from ...devices.special import erf
 from .ir import Accumulate, Accumulator, For, Index, Kernel, Let, Prefetch, Statement, Store, statements
 
-BLOCK = 1 << 14  # rounds of an innermost loop that are computed at a time
+BLOCK = 1 << 16  # elements that are computed at a time
 
 UFUNCS: dict[str, Callable[..., Any]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "neg": np.negative, "abs": np.absolute,
@@ -78,6 +78,7 @@ class _Run:
         written = {s.buffer for s in statements(kernel.body) if isinstance(s, (Store, Accumulate))}
         self.changing = written - {*self.scratch}  # what is loaded from there has to be copied
         self.dying = dying
+        self.rows: Rounds | None = None  # the rounds along the first axis
 
     def block(self, body: list[Statement], scope: dict[str, Any], shape: tuple[int, int]) -> None:
         for statement, done in zip(body, self.dying[id(body)]):
@@ -87,7 +88,7 @@ class _Run:
                 self.store(statement, scope, shape)
             elif isinstance(statement, Accumulate):
                 self.accumulate(statement, scope, shape)
-            elif isinstance(statement, For):
+            elif isinstance(statement, For) and not _only_prefetches(statement):
                 self.loop(statement, scope, shape)
             for name in done:  # its memory is in the cache: better that the next value takes it
                 scope.pop(name, None)
@@ -105,12 +106,15 @@ class _Run:
             rounds = start if axis is None else Rounds(axis, start, count)
             inside = shape if axis is None else ((count, shape[1]) if axis == 0 else (shape[0], count))
             inner = scope | {loop.variable: rounds}
-            if axis == 0:
+            if isinstance(rounds, Rounds) and axis == 0:
                 self.spread_scratch(count)
+                self.rows = rounds
             self.block(loop.body, inner, inside)
             for a in loop.accumulators:
                 part = _reduced(a, inner, inside, axis)
                 totals[a.name] = part if a.name not in totals else REDUCERS[a.op](totals[a.name], part)
+        if axis == 0:
+            self.rows = None
         scope |= totals
 
     def bounds(self, loop: For, scope: dict[str, Any]) -> tuple[int, int]:
@@ -163,7 +167,7 @@ class _Run:
 
     def place(self, buffer: str, index: Index, scope: dict[str, Any]) -> Any:
         """Where in a buffer: evenly spaced positions, or an array of them."""
-        rows = next((v for v in scope.values() if isinstance(v, Rounds) and v.axis == 0), None)
+        rows = self.rows
         apart = self.scratch.get(buffer, 0) if rows else 0
         spaced = _spaced(index, scope)
         if spaced is None or min(spaced.steps) < 0:
@@ -262,6 +266,10 @@ def _apart(steps: tuple[int, int], shape: tuple[int, int]) -> bool:
 def _loops(body: list[Statement]) -> list[For]:
     """All loops of a body."""
     return [s for s in statements(body) if isinstance(s, For)]
+
+
+def _only_prefetches(loop: For) -> bool:
+    return not loop.accumulators and all(isinstance(s, Prefetch) for s in loop.body)
 
 
 def _is_known(index: Index, known: Container[str]) -> bool:

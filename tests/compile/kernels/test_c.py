@@ -10,6 +10,7 @@ import pytest
 from minigrad.compile.kernels.c import c_source
 from minigrad.compile.kernels.ir import For, Kernel, Let, Parameter, Store
 from minigrad.core.errors import CompileError
+from tests.compile.kernels.lowered import check_roughly, lowered_samples
 from tests.compile.kernels.running import native
 from tests.compile.kernels.samples import DTYPES, FUNCTIONS, INT, LOOPS, check, every_operation, expected, softmax
 
@@ -24,6 +25,7 @@ def library(tmp_path_factory):
     folder = tmp_path_factory.mktemp("c")
     samples = {name: LOOPS[name]() for name in LOOPS}
     samples |= {f"every_operation_{dtype}": every_operation(dtype) for dtype in DTYPES if _has(dtype)}
+    samples |= {f"lowered_{number}": sample for number, sample in enumerate(lowered_samples(range(2000, 2012)))}
     for name, sample in samples.items():
         (folder / f"{name}.c").write_text(c_source(sample.kernel, name))
     sources = [str(folder / f"{name}.c") for name in samples]
@@ -71,6 +73,15 @@ def test_every_operation_is_what_llvm_makes_of_it(library, dtype):
         f"of_{op}": 3 for op in FUNCTIONS
     }  # whether products and sums are joined is the compiler's choice
     check(sample, runner(loaded, name), reference=reference)
+
+
+@compiled
+def test_what_the_compiler_lowers(library):
+    samples, loaded = library
+    lowered = [name for name in samples if name.startswith("lowered_")]
+    assert len(lowered) > 20
+    for name in lowered:
+        check_roughly(samples[name], runner(loaded, name), expected(samples[name]))
 
 
 def test_the_listing_reads_like_the_loops():

@@ -13,6 +13,7 @@ import pytest
 
 from minigrad.compile.kernels.cuda import cuda_source
 from minigrad.compile.kernels.ir import Kernel
+from tests.compile.kernels.lowered import check_roughly, lowered_samples
 from tests.compile.kernels.samples import DTYPES, FUNCTIONS, LOOPS, check, every_operation, expected, poison, softmax
 
 CXX = shutil.which("g++") if sys.platform == "linux" else None
@@ -44,6 +45,7 @@ def library(tmp_path_factory):
     """All samples, compiled into one library."""
     folder = tmp_path_factory.mktemp("cuda")
     samples = {name: make() for name, make in SAMPLES.items()}
+    samples |= {f"lowered_{number}": sample for number, sample in enumerate(lowered_samples(range(3000, 3012)))}
     sources = {name: cuda_source(sample.kernel, name) for name, sample in samples.items()}
     files = []
     for number in range(2):  # files, which are compiled at the same time
@@ -93,6 +95,15 @@ def test_every_operation(library, dtype):
     sample.inexact = {f"of_{op}": 4 for op in FUNCTIONS}
     integers = [f"to_{d}" for d in DTYPES if d.kind in "iu"] if dtype.kind == "f" else []
     check(sample, runner(library, f"every_operation_{dtype}", ORDERS["shuffled"]), skip=integers)
+
+
+@emulated
+@pytest.mark.parametrize("order", ORDERS)
+def test_what_the_compiler_lowers(library, order):
+    lowered = {name: sample for name, sample in library[0].items() if name.startswith("lowered_")}
+    assert len(lowered) > 20
+    for name, sample in lowered.items():
+        check_roughly(sample, runner(library, name, ORDERS[order]), expected(sample))
 
 
 @emulated

@@ -16,7 +16,7 @@ def test_every_operation(dtype):
     check(tested, compile_blocks(tested.kernel))
 
 
-@pytest.mark.parametrize("block", [1, 7, 64, 1 << 14])
+@pytest.mark.parametrize("block", [1, 7, 64, 1 << 16])
 @pytest.mark.parametrize("name", LOOPS)
 def test_loops(name, block, monkeypatch):
     monkeypatch.setattr(numpy_blocks, "BLOCK", block)
