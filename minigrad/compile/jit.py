@@ -85,12 +85,12 @@ class Jitted:
     def kernels(self, *args: Any, **kwargs: Any) -> Partition:
         """The kernels and library calls that the graph is divided into, and why.
 
-        >>> print(mg.jit(lambda x: mg.softmax(x)).kernels(mg.ones((4, 16))))
+        >>> print(mg.jit(lambda x: mg.exp(x - x.max(-1, keepdims=True)).sum(-1)).kernels(mg.ones((4, 16))))
         kernel_0 (stage 0): 4 rows of 16
           for each row: max_1, sum_1
-          for each element: subtract_1, exp_1, divide_1
+          for each element: subtract_1, exp_1
           reads tensor_1
-          writes divide_1
+          writes sum_1
         """
         return self._compiled(args, kwargs).partition
 
