@@ -21,7 +21,7 @@ from .creation import arange
 from .declare import normal_axis
 from .elementwise import astype, erf, exp, expm1, log, log1p, power, tanh, where
 from .random import DEFAULT_GENERATOR
-from .reduce import _as_float, reduced_shape
+from .reduce import _as_float, in_float32, reduced_shape
 from .view import expand_dims, permute_dims, reshape
 
 __all__ = [
@@ -270,13 +270,20 @@ def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = No
     """
     x = _as_float("layer_norm", x)
     place = normal_axis("layer_norm", axis, x.ndim)
-    per_element = 1.0 / max(x.shape[place], 1)
-    off = x - _total(x, place) * per_element
-    variance = _total(off * off, place) * per_element
-    out = off * power(variance + eps, -0.5)
+    if x.dtype is dtypes.float16:
+        out = in_float32(_standardized, x, place, eps)
+    else:
+        out = _standardized(x, place, eps)
     if weight is not None:
         out = out * _per_feature(weight, x, place)
     return out if bias is None else out + _per_feature(bias, x, place)
+
+
+def _standardized(x: Tensor, place: int, eps: float) -> Tensor:
+    per_element = 1.0 / max(x.shape[place], 1)
+    off = x - _total(x, place) * per_element
+    variance = _total(off * off, place) * per_element
+    return off * power(variance + eps, -0.5)
 
 
 def _per_feature(parameter: Tensor, x: Tensor, place: int) -> Tensor:

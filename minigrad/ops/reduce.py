@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
+from collections.abc import Callable
 from typing import Any
 
 from ..core import dtypes
@@ -208,6 +209,8 @@ def mean(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
     3.0
     """
     x = _as_float("mean", x)
+    if x.data.dtype is dtypes.float16:
+        return in_float32(mean, x, axis, keepdims=keepdims)
     axes = normal_axes("mean", axis, x.ndim)
     total = emit1(P.sum, x, {"axis": axes, "keepdims": keepdims, "dtype": None})
     return total / math.prod([x.shape[a] for a in axes])
@@ -221,6 +224,8 @@ def var(x: Tensor, axis: Axis = None, correction: float = 0.0, keepdims: bool = 
     1.0
     """
     x = _as_float("var", x)
+    if x.data.dtype is dtypes.float16:
+        return in_float32(var, x, axis, correction, keepdims)
     axes = normal_axes("var", axis, x.ndim)
     off = x - mean(x, axes, keepdims=True)
     total = emit1(P.sum, multiply(off, off), {"axis": axes, "keepdims": keepdims, "dtype": None})
@@ -235,7 +240,15 @@ def std(x: Tensor, axis: Axis = None, correction: float = 0.0, keepdims: bool = 
     >>> mg.std(mg.asarray([1.0, 3.0])).item()
     1.0
     """
+    x = _as_float("std", x)
+    if x.data.dtype is dtypes.float16:
+        return in_float32(std, x, axis, correction, keepdims)
     return sqrt(var(x, axis, correction, keepdims))
+
+
+def in_float32(statistic: Callable[..., Tensor], x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """Half precision ends at 65504: a mean or a deviation fits, the sum or the count on the way there may not."""
+    return astype(statistic(astype(x, dtypes.float32), *args, **kwargs), dtypes.float16)
 
 
 def _as_float(name: str, x: Any) -> Tensor:

@@ -163,6 +163,14 @@ def test_relu_of_integers_gives_integers():
     assert mg.relu(mg.asarray([-1, 2])).dtype == mg.int64
 
 
+def test_layer_norm_of_half_precision_fits_where_its_squares_do_not():
+    x = np.array([0.0, 600.0, 1200.0, 1800.0], np.float16)
+    weight = mg.ones(4, dtype=mg.float16)
+    normed = mg.layer_norm(mg.asarray(x), weight, mg.zeros(4, dtype=mg.float16))
+    assert normed.dtype == mg.float16
+    np.testing.assert_allclose(normed.numpy(), np_layer_norm(x.astype(np.float64)), rtol=2e-3)
+
+
 def test_layer_norm_of_equal_numbers_is_finite():
     x = mg.full((2, 4), 3.0, requires_grad=True)
     y = mg.layer_norm(x)

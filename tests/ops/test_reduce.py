@@ -137,3 +137,19 @@ def test_the_gradient_of_a_product_with_zeros_to_third_order():
 
 def test_gradients_of_running_products_with_zeros():
     check_gradients(lambda x: mg.cumulative_prod(x, axis=0), np.array([[0.0, 2.0], [3.0, 0.0], [0.0, 0.5]]))
+
+
+@pytest.mark.parametrize("x", [np.full(70_000, 0.1), np.full(70_000, 10.0), np.array([0.0, 600.0, 1200.0])])
+def test_statistics_of_half_precision_fit_where_sums_and_squares_do_not(x):
+    half = x.astype(np.float16)
+    for name in ("mean", "std"):
+        ours = getattr(mg, name)(mg.asarray(half))
+        assert ours.dtype == mg.float16
+        np.testing.assert_allclose(ours.numpy(), getattr(np, name)(half.astype(np.float64)), rtol=1e-3, atol=1e-3)
+
+
+def test_gradients_of_half_precision_means_count_beyond_its_range():
+    x = mg.asarray(np.zeros(70_000, np.float16), requires_grad=True)
+    (x.mean() * 1000.0).backward()
+    assert x.grad.dtype == mg.float16
+    np.testing.assert_allclose(x.grad.numpy(), 1000.0 / 70_000, rtol=1e-2)
