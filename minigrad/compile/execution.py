@@ -53,12 +53,14 @@ class Layout:
         libraries = [g.opaque for g in partition.groups if g.opaque is not None]
         self.opaque = {recipe.node for recipe in libraries if not _is_product(recipe.node)}
         self.results = [(n, k) for n, k in self.direct.items() if n not in self.opaque and n not in self.donated]
-        asked = {base for recipe in libraries for base in recipe.bases} | {v.base for v in partition.outputs}
+        wanted = {v.base for v in partition.outputs} - self.donated.keys()
+        asked = {base for recipe in libraries for base in recipe.bases} | wanted
         if partition.checks:
             views = views_of(partition.graph)
             asked |= {views[check.node].base for check in partition.checks}
-        self.arriving = [(node, i, node in asked) for node, i in self.inputs.items()]
-        self.passing = {*self.inputs, *self.opaque, *self.direct}
+        given = [*self.inputs.items(), *[(out, self.inputs[source]) for out, source in self.donated.items()]]
+        self.arriving = [(node, i, node in asked) for node, i in given]
+        self.passing = {*self.inputs, *self.opaque, *self.direct, *self.donated}
         uses = [self._uses(group) for group in partition.groups]
         self.plan: Plan = plan([*uses, ([view.base for view in partition.outputs], [])], self._size)
 

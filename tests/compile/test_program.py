@@ -82,6 +82,21 @@ def test_a_result_stored_where_an_input_is():
     assert (spread[::2] == 2).all() and (spread[1::2] == 3).all()
 
 
+def test_what_is_stored_where_an_input_is_can_be_read_by_later_kernels_and_libraries():
+    def f(p, w):
+        q = p - 0.5
+        return q, q @ w, mg.softmax(q.T, axis=-1) * w.sum()
+
+    given = [mg.random.normal((9, 9)), mg.random.normal((9, 9))]
+    program = Program(mg.trace(f, *given), donate={0: 0})
+    assert program.stored_in == {0: 0} and len(program.partition.groups) > 2
+    for _ in range(2):
+        p, w = arrays_of(given)
+        _, *results = program([p, w])
+        for ours, theirs in zip([p, *results], f(*given)):
+            np.testing.assert_allclose(ours, theirs.numpy_copy(), rtol=2e-5)
+
+
 def test_what_must_not_be_overwritten_is_not():
     graph = mg.trace(lambda p: (p[::-1] * 0.5, p + 1), mg.ones(40))
     assert Program(graph, donate={0: 0}).stored_in == {}  # an element is read after its place was written
