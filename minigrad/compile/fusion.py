@@ -294,7 +294,7 @@ def _settled(
         group.finishes = {n: None for n in group.finishes if n in group.levels}
         bases = [base for n in order if n not in group.finishes for base in recipes[n].bases]
         group.loads = {base: None for base in bases if base not in group.levels}
-        group.stores = [n for n in group.levels if n in set(members)]
+        group.stores = sorted(members, key=in_order.__getitem__)
         wanted |= group.loads.keys()
         unfinished |= group.finishes.keys()
         needed.append(group)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from ..core.node import Node
@@ -127,6 +128,19 @@ class Partition:
         """The group that puts a node into memory."""
         return {node: group for group in self.groups for node in group.stores}
 
+    @cached_property
+    def _homes(self) -> dict[Node, Group]:
+        return self.home()
+
+    @cached_property
+    def _users(self) -> dict[Node, list[Group]]:
+        """The groups that read a node, or put it together."""
+        users: dict[Node, list[Group]] = {}
+        for group in self.groups:
+            for node in (*group.loads, *group.finishes):
+                users.setdefault(node, []).append(group)
+        return users
+
     def donate(self, output: Node, source: Node) -> str:
         """Store `output` where `source` is, if that is possible; say why not otherwise.
 
@@ -134,16 +148,16 @@ class Partition:
         source at the very position at which it writes, and must run after all other readers; it is put off where
         nobody waits for it.
         """
-        group = next((g for g in self.groups if output in g.stores), None)
+        group = self._homes.get(output)
         if group is None or group.opaque is not None:
             return "no kernel of ours computes it"
         reason = self._refused(group, output, source)
         if reason:
             return reason
-        others = [g.stage for g in self.groups if g is not group and source in g.loads]
+        others = [g.stage for g in self._users.get(source, ()) if g is not group]
         if max(others, default=-1) >= group.stage:
             made = {*group.stores, *group.partials}
-            if any(made & ({*g.loads, *g.finishes} if g is not group else set()) for g in self.groups):
+            if any(g is not group for node in made for g in self._users.get(node, ())):
                 return "a kernel that may run at the same time or later reads the source"
             group.stage = max(others) + 1
             self.groups.sort(key=lambda g: g.stage)

@@ -5,6 +5,7 @@ Only what passes between steps is planned.  What comes in belongs to the caller,
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -44,7 +45,7 @@ def plan(steps: Sequence[tuple[Iterable[Any], Iterable[Any]]], size_of: Callable
     """
     last = {value: number for number, (reads, writes) in enumerate(steps) for value in (*reads, *writes)}
     made = Plan()
-    free: list[int] = []
+    free: list[tuple[int, int, int]] = []  # slots that nobody needs: (bytes, when it became free, which), sorted
     for number, (reads, writes) in enumerate(steps):
         written = list(writes)
         for value in written:
@@ -53,21 +54,18 @@ def plan(steps: Sequence[tuple[Iterable[Any], Iterable[Any]]], size_of: Callable
                 made.place[value] = _slot(made.slots, free, size)
         for value in dict.fromkeys((*reads, *written)):
             if last[value] == number and value in made.place:
-                free.append(made.place[value])
+                slot = made.place[value]
+                insort(free, (made.slots[slot], number, slot))
     return made
 
 
-def _slot(slots: list[int], free: list[int], size: int) -> int:
-    fitting = [slot for slot in free if slots[slot] >= size]
-    if fitting:
-        slot = min(fitting, key=slots.__getitem__)
-    elif free:
-        slot = max(free, key=slots.__getitem__)
-        slots[slot] = size
-    else:
+def _slot(slots: list[int], free: list[tuple[int, int, int]], size: int) -> int:
+    if not free:
         slots.append(size)
         return len(slots) - 1
-    free.remove(slot)
+    smallest_fitting = bisect_left(free, (size,))
+    _, _, slot = free.pop(min(smallest_fitting, len(free) - 1))
+    slots[slot] = max(slots[slot], size)
     return slot
 
 

@@ -36,11 +36,12 @@ class _Movers:
         self, recipes: dict[Node, Recipe], home: dict[Node, Group], computed_in: dict[Node, Group], kept: set[Node]
     ) -> None:
         self.recipes, self.home, self.kept = recipes, home, kept
-        self.places = {node: {group: None} for node, group in computed_in.items()}  # the groups that compute a node
         self.readers: dict[Node, list[Recipe]] = {}
+        self.read_in: dict[Node, dict[Group, dict[Recipe, None]]] = {}  # which groups read a node, and for which others
         for recipe in recipes.values():
             for base in recipe.bases:
                 self.readers.setdefault(base, []).append(recipe)
+            self._note_reads(recipe, computed_in[recipe.node])
 
     def run(self) -> list[Moved]:
         moved = []
@@ -63,8 +64,7 @@ class _Movers:
                 for other, level in levels.items():
                     self._move(member, other, level)
             if not still_read:
-                del self.places[node][group]
-                del group.levels[node]
+                self._leave(node, group)
             moved += [Moved(m, "recomputed" if still_read or m is not node else "moved", len(others)) for m in cone]
         return moved
 
@@ -94,13 +94,13 @@ class _Movers:
         """Whether a node of a group is in memory anyway."""
         return node in self.kept or any(node not in g.levels for g in self._reading_groups(node) if g is not group)
 
-    def _reading_groups(self, node: Node) -> dict[Group, None]:
-        return {group: None for reader in self.readers.get(node, ()) for group in self.places[reader.node]}
+    def _reading_groups(self, node: Node) -> dict[Group, dict[Recipe, None]]:
+        return self.read_in.get(node, {})
 
     def _level(self, node: Node, group: Group) -> str:
         """How often a group would compute a node of another one; empty if it reads it at other positions."""
         size = node.size
-        readers = [reader for reader in self.readers[node] if group in self.places[reader.node]]
+        readers = self.read_in[node].get(group, ())
         if any(reader.kind == "place" for reader in readers):
             return ""
         if size == 1:
@@ -136,12 +136,25 @@ class _Movers:
 
     def _else_read(self, base: Node, group: Group, node: Node) -> bool:
         """Whether a group reads a node for something besides one of its readers."""
-        return any(group in self.places[r.node] for r in self.readers[base] if r.node is not node)
+        return any(reader.node is not node for reader in self.read_in[base].get(group, ()))
 
     def _move(self, node: Node, group: Group, level: str) -> None:
         group.levels[node] = level
         group.loads.pop(node, None)
-        self.places[node][group] = None
+        self._note_reads(self.recipes[node], group)
         for base in self.recipes[node].bases:
             if base not in group.levels:
                 group.loads[base] = None
+
+    def _leave(self, node: Node, group: Group) -> None:
+        """Let a group not compute a node any more."""
+        del group.levels[node]
+        for base in self.recipes[node].bases:
+            reading = self.read_in[base]
+            del reading[group][self.recipes[node]]
+            if not reading[group]:
+                del reading[group]
+
+    def _note_reads(self, recipe: Recipe, group: Group) -> None:
+        for base in recipe.bases:
+            self.read_in.setdefault(base, {}).setdefault(group, {})[recipe] = None
