@@ -35,7 +35,8 @@ BINARY = {
 SIGNED = {"rshift": ("ashr", "lshr"), "quotient": ("sdiv", "udiv"), "remainder": ("srem", "urem")}
 COMPARISONS = {"lt": ("olt", "lt"), "le": ("ole", "le"), "eq": ("oeq", "eq")}
 INDEXING = {"+": "add nsw", "*": "mul nsw", "//": "udiv", "%": "urem"}
-INTERLEAVED = 48  # statements in an innermost loop from which two rounds at a time run faster
+INTERLEAVED = 24  # statements in an innermost loop from which several rounds at a time run faster:
+ROUNDS = 4  # they wait for each other less
 CONTRACT = "contract"
 REGROUP = "reassoc nsz contract"
 
@@ -250,7 +251,7 @@ class _Printer:
             # Vectors of small integers cannot be multiplied, which LLVM takes seconds to find a way around.
             hints = ['!"llvm.loop.vectorize.enable", i1 false', '!"llvm.loop.unroll.disable"']
         elif len(loop.body) > INTERLEAVED:
-            hints = ['!"llvm.loop.interleave.count", i32 2']
+            hints = [f'!"llvm.loop.interleave.count", i32 {ROUNDS}']
         if not hints:
             return ""
         number = len(self.metadata)

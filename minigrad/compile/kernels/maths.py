@@ -28,8 +28,6 @@ LOG_TERMS = (
     7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1, -1.6668057665e-1,
     2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1,
 )  # fmt: skip
-# (tanh x - x) / x³ for |x| < 0.625, in powers of x².
-TANH_TERMS = (-5.70498872745e-3, 2.06390887954e-2, -5.37397155531e-2, 1.33314422036e-1, -3.33332819422e-1)
 # (sin t - t) / t³ and (cos t - 1 + t²/2) / t⁴ for |t| ≤ π/4, in powers of t².
 SIN_TERMS = (-1.95140834e-4, 8.3321547e-3, -1.66666552e-1)
 COS_TERMS = (2.44348448e-5, -1.38873374e-3, 4.16666456e-2)
@@ -38,6 +36,8 @@ STRETCH = 24  # exponents of two that share the parts of 2/π
 EXP_LEAST, EXP_MOST = -104.0, 89.0  # below, exp is 0; above, infinite
 BIAS, MANTISSA = 127, 23  # of a float32: the exponent's offset, and the bits below it
 HALF_ROOT = 0x3F3504F3  # √½ as an integer
+# Added to a number below 2²², it rounds it: the last bits of the sum are a whole number, those of ROUNDING_BITS off.
+ROUNDING, ROUNDING_BITS = 1.5 * 2.0**MANTISSA, 0x4B400000
 
 
 class Writer:
@@ -65,17 +65,25 @@ class Writer:
         """An operation on int32; "whole" is the int32 that a float in its range stands for."""
         return self.let(op, args, INT)
 
-    def polynomial(self, x: str, terms: tuple[float, ...]) -> Any:
-        """Its value at x; the coefficients come highest power first."""
-        value: Any = terms[0]
+    def polynomial(self, x: str, terms: tuple[Any, ...]) -> Any:
+        """Its value at x; the coefficients come highest power first.
+
+        Of many terms, pairs make a polynomial in x² of half the length: fewer sums wait for each other than where one
+        power is taken out after the other.
+        """
+        if len(terms) > 3:
+            odd = len(terms) % 2
+            pairs = zip(terms[odd::2], terms[odd + 1 :: 2])
+            return self.polynomial(self.mul(x, x), (*terms[:odd], *[self.add(self.mul(x, a), b) for a, b in pairs]))
+        value = terms[0]
         for term in terms[1:]:
             value = self.add(self.mul(value, x), term)
         return value
 
-    def scaled(self, x: str, exponent: str) -> str:
-        """x · 2^exponent, the exponent being an int32 for which that is a normal number."""
+    def power(self, exponent: str) -> str:
+        """2^exponent, the exponent being an int32 for which that is a normal number."""
         bits = self.whole("lshift", self.whole("add", exponent, BIAS), MANTISSA)
-        return self.mul(x, self.let("bitcast", (bits,), FLOAT))
+        return self.let("bitcast", (bits,), FLOAT)
 
 
 def exp(w: Writer, x: str) -> str:
@@ -87,11 +95,9 @@ def exp(w: Writer, x: str) -> str:
     vanishes = w.lt(x, EXP_LEAST)
     limited = w.select(vanishes, 0.0, x)
     limited = w.select(w.lt(EXP_MOST, limited), EXP_MOST, limited)
-    n, rest = _reduced(w, limited)
-    grown = w.add(w.add(w.mul(w.polynomial(rest, EXP_TERMS), w.mul(rest, rest)), rest), 1.0)
-    whole = w.whole("whole", n)
-    half = w.whole("rshift", whole, 1)  # in two steps: 2ⁿ alone may be too large or too small for a float
-    value = w.scaled(w.scaled(grown, half), w.whole("sub", whole, half))
+    n, grown = _grown(w, limited)
+    half = w.whole("rshift", n, 1)  # in two steps: 2ⁿ alone may be too large or too small for a float
+    value = w.mul(w.mul(w.add(grown, 1.0), w.power(half)), w.power(w.whole("sub", n, half)))
     return w.select(vanishes, 0.0, value)
 
 
@@ -99,21 +105,21 @@ def expm1(w: Writer, x: str) -> str:
     """eˣ - 1 = 2ⁿ (eʳ - 1) + (2ⁿ - 1), which keeps all places where x is nearly 0."""
     limited = w.select(w.lt(x, -40.0), -40.0, x)
     limited = w.select(w.lt(EXP_MOST, limited), EXP_MOST, limited)
-    n, rest = _reduced(w, limited)
-    grown = w.add(w.mul(w.polynomial(rest, EXP_TERMS), w.mul(rest, rest)), rest)
-    whole = w.whole("whole", n)
-    whole = w.let("min", (whole, 127), INT)  # 2¹²⁸ is no float; the last doubling comes at the end
-    power = w.let("bitcast", (w.whole("lshift", w.whole("add", whole, BIAS), MANTISSA),), FLOAT)
-    doubled = w.select(w.lt(127.5, n), 2.0, 1.0)
+    n, grown = _grown(w, limited)
+    last = w.let("min", (n, 127), INT)  # 2¹²⁸ is no float; the last doubling comes at the end
+    power = w.power(last)
+    doubled = w.select(w.let("lt", (127, n), BOOL), 2.0, 1.0)
     value = w.mul(w.add(w.mul(power, grown), w.sub(power, w.div(1.0, doubled))), doubled)
     return w.select(w.eq(x, 0.0), x, value)  # -0.0 stays what it is
 
 
-def _reduced(w: Writer, x: str) -> tuple[str, str]:
-    """x as n ln 2 + r, |r| ≤ ln(2) / 2."""
-    n = w.rint(w.mul(x, LOG2_E))
+def _grown(w: Writer, x: str) -> tuple[str, str]:
+    """n, an int32, and eʳ - 1, where x is n ln 2 + r and |r| ≤ ln(2) / 2."""
+    shifted = w.add(w.mul(x, LOG2_E), ROUNDING)
+    n = w.sub(shifted, ROUNDING)
     rest = w.sub(w.sub(x, w.mul(n, LN2[0])), w.mul(n, LN2[1]))
-    return n, rest
+    grown = w.add(w.mul(w.polynomial(rest, EXP_TERMS), w.mul(rest, rest)), rest)
+    return w.whole("sub", w.let("bitcast", (shifted,), INT), ROUNDING_BITS), grown
 
 
 def log(w: Writer, x: str) -> str:
@@ -146,16 +152,13 @@ def log1p(w: Writer, x: str) -> str:
 
 
 def tanh(w: Writer, x: str) -> str:
-    """x + x³ P(x²) near 0, 1 - 2 / (exp(2|x|) + 1) further out."""
+    """t / (t + 2) with t = exp(2|x|) - 1, which keeps all places where x is nearly 0."""
     size = w.abs(x)
     capped = w.select(w.lt(10.0, size), 10.0, size)
-    n, rest = _reduced(w, w.add(capped, capped))
-    grown = w.add(w.add(w.mul(w.polynomial(rest, EXP_TERMS), w.mul(rest, rest)), rest), 1.0)
-    power = w.scaled(grown, w.whole("whole", n))
-    far = w.sub(1.0, w.div(2.0, w.add(power, 1.0)))
-    square = w.mul(x, x)
-    near = w.add(w.mul(w.mul(w.polynomial(square, TANH_TERMS), square), x), x)
-    return w.copysign(w.select(w.lt(size, 0.625), near, far), x)  # -0.0 stays what it is, too
+    n, grown = _grown(w, w.add(capped, capped))
+    power = w.power(n)
+    t = w.add(w.mul(power, grown), w.sub(power, 1.0))
+    return w.copysign(w.div(t, w.add(t, 2.0)), x)  # -0.0 stays what it is, too
 
 
 def erf(w: Writer, x: str) -> str:
