@@ -1,7 +1,7 @@
 """Functions of float32 written out in arithmetic without branches, which compilers vectorise on every processor.
 
 Each follows the same plan: bring the argument into a small range, where a polynomial of few terms is exact to the last
-place, and undo on the result what was done to the argument.  Errors are 1 to 2 units in the last place; infinities,
+place, and undo on the result what was done to the argument.  Errors are 1 to 3 units in the last place; infinities,
 nan, -0.0 and numbers that are nearly 0 come out right.  (A vector library would do it too, but not in generated code.)
 """
 

@@ -12,7 +12,7 @@ from tests.compile.kernels.running import native
 from tests.compile.kernels.samples import FLOAT, sample
 
 REFERENCE = {name: erf if name == "erf" else getattr(np, name) for name in EXPANSIONS}
-ULPS = {"exp": 1.1, "expm1": 1.6, "log": 1.0, "log1p": 1.6, "tanh": 1.6, "erf": 2.2, "sin": 1.6, "cos": 1.6}
+ULPS = {"exp": 1.1, "expm1": 1.6, "log": 1.0, "log1p": 1.6, "tanh": 2.4, "erf": 3.2, "sin": 1.6, "cos": 1.6}
 SPECIAL = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 1e-40, -1.1e-38, 3e38, -3e38, 1, -1], np.float32)
 
 
