@@ -2,5 +2,6 @@
 
 from .jit import Jitted, RetraceWarning, jit, trace
 from .lazy import graph
+from .profiler import profile
 
-__all__ = ["Jitted", "RetraceWarning", "graph", "jit", "trace"]
+__all__ = ["Jitted", "RetraceWarning", "graph", "jit", "profile", "trace"]

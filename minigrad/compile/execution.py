@@ -21,15 +21,15 @@ from ..core.node import Node
 from ..core.primitive import P
 from ..core.source import show
 from ..devices.threads import THREADS, in_blocks
+from .executors import WORTH_SHARING, Call, Run, as_steps, as_timed_steps, in_turn, is_profiled, stages
 from .groups import Group, Partition
 from .lowering import Argument, Lowered
 from .memory import Plan, aligned, plan
 from .picking import Check
 from .recipes import Recipe
+from .schedule import Schedule, Step, uses, work_of
 from .views import View, views_of, whole
 
-WORTH_SHARING = 2_000_000  # bytes, or what takes as long, from which several threads share a kernel
-FLOP = 0.5  # bytes of memory traffic that take as long as an operation
 PIECES = 2  # of the work for each thread, so that one that is busy elsewhere delays little
 STEP = 16  # elements: pieces begin where vectors do
 POOLED = 1 << 16  # bytes from which results come from memory that is used again
@@ -41,8 +41,11 @@ Table = Any  # of addresses
 class Layout:
     """Where each value of a partition lies: in an input, in a result, in the arena, or with a library."""
 
-    def __init__(self, partition: Partition, lowered: dict[Group, Lowered]) -> None:
+    def __init__(
+        self, partition: Partition, lowered: dict[Group, Lowered], schedule: Schedule, executor: str = "serial"
+    ) -> None:
         self.partition, self.lowered = partition, lowered
+        self.stages = stages(schedule, executor)
         graph = partition.graph
         self.inputs = {node: i for i, node in enumerate(graph.inputs)}
         self.donated = {out: source for g in partition.groups for out, source in g.inplace.items()}
@@ -61,30 +64,27 @@ class Layout:
         given = [*self.inputs.items(), *[(out, self.inputs[source]) for out, source in self.donated.items()]]
         self.arriving = [(node, i, node in asked) for node, i in given]
         self.passing = {*self.inputs, *self.opaque, *self.direct, *self.donated}
-        uses = [self._uses(group) for group in partition.groups]
-        self.plan: Plan = plan([*uses, ([view.base for view in partition.outputs], [])], self._size)
+        self._partials = {
+            argument: parameter.size * parameter.dtype.itemsize
+            for each in lowered.values()
+            for argument, parameter in zip(each.arguments, each.kernel.parameters)
+            if argument.kind == "partial"
+        }
+        steps = [self._uses([partition.groups[step.number] for step in stage]) for stage in self.stages]
+        self.plan: Plan = plan([*steps, ([view.base for view in partition.outputs], [])], self._size)
 
-    def _uses(self, group: Group) -> tuple[list[Any], list[Any]]:
-        if group.opaque is not None:
-            return list(group.opaque.bases), [group.opaque.node]
+    def _uses(self, stage: list[Group]) -> tuple[list[Any], list[Any]]:
+        """What runs at the same time reads and writes: nothing of that may lie in the same place."""
         reads: list[Any] = []
         writes: list[Any] = []
-        for argument, parameter in zip(self.lowered[group].arguments, self.lowered[group].kernel.parameters):
-            if argument.kind != "scratch":
-                (reads if parameter.role == "in" else writes).append(argument)
-        return [self._key(a) for a in reads], [self._key(a) for a in writes]
-
-    def _key(self, argument: Argument) -> Any:
-        return argument.node if argument.kind == "value" else argument
+        for group in stage:
+            for total, part in zip((reads, writes), uses(group, self.lowered)):
+                total += part
+        return reads, writes
 
     def _size(self, value: Any) -> int | None:
         if isinstance(value, Argument):
-            return next(
-                p.size * p.dtype.itemsize
-                for lowered in self.lowered.values()
-                for a, p in zip(lowered.arguments, lowered.kernel.parameters)
-                if a == value
-            )
+            return self._partials[value]
         if value in self.inputs or value in self.direct or value in self.donated or value in self.opaque:
             return None
         return int(value.size * value.dtype.itemsize)
@@ -103,14 +103,20 @@ class Frame:
         for value, slot in layout.plan.place.items():
             if isinstance(value, Node):
                 self.arrays[value] = self._in_arena(slot, value.size, value.dtype)
-        self.steps = self._checks(None)
-        for group in layout.partition.groups:
-            self.steps += [self._step(group, functions), *self._checks(group)]
+        calls = [[self._call(step, functions) for step in stage] for stage in layout.stages]
+        self.calls = [*[[Call("check", check)] for check in self._checks(None)], *calls]
+        self.steps = as_steps(self.calls)
 
     def _in_arena(self, slot: int, size: int, dtype: Any) -> Any:
         return self.memory[slot][: size * dtype.itemsize].view(dtype)
 
-    def _step(self, group: Group, functions: dict[Group, Callable[[int], object]]) -> Callable[[Starts], object]:
+    def _call(self, step: Step, functions: dict[Group, Callable[[int], object]]) -> Call:
+        """A step, and behind it what has to be checked of its results."""
+        group = self.layout.partition.groups[step.number]
+        run, checks = self._run_of(group, functions), self._checks(group)
+        return Call(step.name, partial(in_turn, [run, *checks]) if checks else run, step.cost)
+
+    def _run_of(self, group: Group, functions: dict[Group, Callable[[int], object]]) -> Run:
         if group.opaque is not None:
             return self._product(group.opaque) if _is_product(group.opaque.node) else self._library(group.opaque)
         return self._launch(self.layout.lowered[group], functions[group])
@@ -144,8 +150,8 @@ class Frame:
 
     def _launch(self, lowered: Lowered, function: Callable[[int], object]) -> Callable[[Starts], object]:
         kernel = lowered.kernel
-        work = lowered.bytes_read + lowered.bytes_written + FLOP * lowered.flops
-        pieces = PIECES * THREADS.count if work >= WORTH_SHARING and THREADS.count > 1 else 1
+        shared = work_of(lowered) >= WORTH_SHARING and THREADS.count > 1
+        pieces = PIECES * THREADS.count if shared else 1
         addresses = []
         for low, high in _pieces(kernel.units, pieces, STEP if kernel.parallel == "elements" else 1):
             table = (ctypes.c_void_p * (len(kernel.parameters) + 2))()
@@ -244,7 +250,7 @@ class Frame:
         for node, number in layout.results:
             result = results[number] = fresh(node)
             self.bind(node, result)
-        for step in self.steps:
+        for step in as_timed_steps(self.calls) if is_profiled() else self.steps:
             step(starts)
         for number, view in enumerate(layout.partition.outputs):
             result = results[number]

@@ -34,10 +34,12 @@ class Traced:
     def __init__(
         self, tracer: Tracer, inputs: Sequence[Tensor], own: Sequence[Node], others: Sequence[Node],
         outputs: Sequence[Tensor], effects: Sequence[Node] = (), donate: Mapping[int, int] | None = None,
+        executor: str | None = None,
     ) -> None:  # fmt: skip
         self.tracer, self.inputs, self.outputs = tracer, inputs, outputs
         self.own, self.others, self.effects = tuple(own), tuple(others), tuple(effects)
         self.donate = donate or {}  # the outputs, by number, that may be stored where a source is
+        self.executor = executor  # of its programs
 
     @property
     def sources(self) -> tuple[Node, ...]:
@@ -52,13 +54,13 @@ class Traced:
     @cached_property
     def program(self) -> Program | PlainProgram:
         """Computes the outputs."""
-        return program_for(self.graph, self.donate)
+        return program_for(self.graph, self.donate, executor=self.executor)
 
     @cached_property
     def recording_program(self) -> Program | PlainProgram:
         """Computes the outputs, and what the gradient wants to know besides them."""
         outputs = (*self.graph.outputs, *self.gradient.left)
-        return program_for(Graph(self.sources, outputs, self.effects))
+        return program_for(Graph(self.sources, outputs, self.effects), executor=self.executor)
 
     @cached_property
     def gradient(self) -> Gradient:
@@ -85,7 +87,8 @@ class Gradient(Traced):
         starts = [c.data.node for c in cotangents]
         self.left = _read_from(function, [o.data.node for o in outputs], starts)
         own, others = (*function.own, *starts), (*function.others, *self.left)
-        super().__init__(tracer, [*function.inputs, *cotangents], own, others, outputs)
+        inputs = [*function.inputs, *cotangents]
+        super().__init__(tracer, inputs, own, others, outputs, executor=function.executor)
 
 
 def _cotangent(tracer: Tracer, output: Tensor, index: int) -> Tensor:

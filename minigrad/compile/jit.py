@@ -14,6 +14,7 @@ from ..core.mode import current_mode
 from ..core.source import Where, caller, show
 from ..core.tensor import Tensor
 from .arguments import hashable, kind_of, kinds_of_tensors
+from .executors import EXECUTORS, no_executor
 from .graph import Graph
 from .groups import Partition
 from .passes.log import Log
@@ -37,9 +38,12 @@ class Traces(list[str]):
 class Jitted:
     """A function that is traced when it is called with arguments of a new kind, and runs as a program after that."""
 
-    def __init__(self, function: Callable[..., Any], static: tuple[Any, ...], disable: bool) -> None:
+    def __init__(
+        self, function: Callable[..., Any], static: tuple[Any, ...] = (), disable: bool = False,
+        executor: str | None = None,
+    ) -> None:  # fmt: skip
         update_wrapper(self, function)
-        self.function, self.static = function, static
+        self.function, self.static, self.executor = function, static, executor
         self.disabled = disable or os.environ.get("MINIGRAD_JIT", "").lower() in ("0", "off", "no", "false")
         self.traces = Traces()
         self.recordings: dict[Any, list[Recording]] = {}
@@ -116,7 +120,7 @@ class Jitted:
                 if recording.mismatch(tensors) is None:
                     return recording, tensors
             reason = reason or self._news(key)
-            recording = Recording(self.function, args, kwargs, tensors)
+            recording = Recording(self.function, args, kwargs, tensors, self.executor)
             self.recordings.setdefault(key, []).insert(0, recording)
             self._note(reason, where)
         return recording, tensors
@@ -167,7 +171,7 @@ def trace(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Graph:
     >>> [node.name for node in graph.nodes]
     ['matmul', 'tanh', 'sum']
     """
-    return Jitted(function, (), False).graph(*args, **kwargs)
+    return Jitted(function).graph(*args, **kwargs)
 
 
 def _likeness(known: Any, key: Any) -> tuple[int, ...]:
@@ -175,11 +179,15 @@ def _likeness(known: Any, key: Any) -> tuple[int, ...]:
     return known[1] == key[1], *[sum(a == b for a, b in zip(known[i], key[i])) for i in (0, 2)]
 
 
-def jit(function: Callable[..., Any] | None = None, *, static: Any = (), disable: bool = False) -> Any:
+def jit(
+    function: Callable[..., Any] | None = None, *, static: Any = (), disable: bool = False, executor: str | None = None
+) -> Any:
     """Make a function into a program: it is traced once for each kind of arguments, and runs compiled after that.
 
     Tensors that it uses without being given them are inputs too, and those that it changes are changed.  Arguments that
     are no tensors, and those named or numbered in `static`, are part of the kind.  `f.traces` says why it was traced.
+    With `executor="parallel"` kernels that do not wait for each other run at the same time, with "serial" never, and by
+    default where that pays; `MINIGRAD_EXECUTOR` says it for all programs.
 
     >>> @mg.jit
     ... def step(x):
@@ -188,6 +196,8 @@ def jit(function: Callable[..., Any] | None = None, *, static: Any = (), disable
     (9.0, 3.0, 1)
     """
     if function is None:
-        return partial(jit, static=static, disable=disable)
+        return partial(jit, static=static, disable=disable, executor=executor)
     listed = static if isinstance(static, (tuple, list)) else (static,)
-    return Jitted(function, tuple(listed), disable)
+    if executor is not None and executor not in EXECUTORS:
+        raise no_executor(executor)
+    return Jitted(function, tuple(listed), disable, executor)

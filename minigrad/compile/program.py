@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -18,41 +20,44 @@ from .fusion import fuse
 from .graph import Graph
 from .lowering import lower
 from .passes.pipeline import optimise
+from .schedule import Schedule
 
 
 class Program:
     """What a graph becomes.
 
     `graph` as it was traced, `optimised` by the passes (`log` says how), the `partition` into kernels and library
-    calls, the kernels `lowered` to loops, and the `layout` of memory.  `donate` names outputs, by number, that may be
-    stored where an input is: for these a call returns None.
+    calls, the kernels `lowered` to loops, the `schedule`, and the `layout` of memory.  `donate` names outputs, by
+    number, that may be stored where an input is: for these a call returns None.
     """
 
     def __init__(
         self, graph: Graph, donate: Mapping[int, int] | None = None, without: Iterable[str] = (),
-        backend: str | None = None,
+        backend: str | None = None, executor: str | None = None,
     ) -> None:  # fmt: skip
         self.constants = [node for node in graph.nodes if node.op is None]
         self.graph = Graph((*graph.inputs, *self.constants), graph.outputs, graph.effects)
         self.optimised, self.log = optimise(self.graph, without)
         self.partition = fuse(self.optimised)
         self.stored_in: dict[int, int] = {}  # the outputs that are stored in inputs
-        for output, source in (donate or {}).items():
-            self._donate(output, source)
+        self._donate(donate or {})
         self.lowered = {group: lower(self.partition, group) for group in self.partition.kernels}
         self.functions = compiled(self.lowered, backend)
-        self.layout = Layout(self.partition, self.lowered)
+        self.schedule = Schedule(self.partition, self.lowered)
+        self.executor = executor or os.environ.get("MINIGRAD_EXECUTOR") or "auto"
+        self.layout = Layout(self.partition, self.lowered, self.schedule, self.executor)
         self._idle: list[Frame] = []
         self._lock = threading.Lock()
 
-    def _donate(self, output: int, source: int) -> None:
-        node = self.optimised.inputs[source]
-        views = self.partition.outputs
-        wanted = views[output]
-        whole = wanted.in_order and wanted.base not in self.optimised.inputs
-        used = [number for number, view in enumerate(views) if view.base in (node, wanted.base)]
-        if whole and used == [output] and not self.partition.donate(wanted.base, node):
-            self.stored_in[output] = source
+    def _donate(self, donate: Mapping[int, int]) -> None:
+        inputs, outputs = set(self.optimised.inputs), self.partition.outputs
+        returned = Counter(view.base for view in outputs)
+        for output, source in donate.items():
+            node, wanted = self.optimised.inputs[source], outputs[output]
+            whole = wanted.in_order and wanted.base not in inputs
+            alone = returned[wanted.base] == 1 and not returned[node]
+            if whole and alone and not self.partition.donate(wanted.base, node):
+                self.stored_in[output] = source
 
     def __call__(self, arrays: Sequence[Any], starts: Starts | None = None) -> list[Any]:
         """The outputs for these inputs, None for those that are stored in one of them.

@@ -53,8 +53,10 @@ class Recording:
     """A function as it was traced with some arguments."""
 
     def __init__(
-        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], arguments: list[Tensor]
-    ) -> None:
+        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], arguments: list[Tensor],
+        executor: str | None = None,
+    ) -> None:  # fmt: skip
+        self.executor = executor
         self.tracer = tracer = Tracer()
         self.guards = guards_of(function, *objects((args, kwargs)))
         self.objects = objects((args, kwargs))  # kept alive, so that nothing else takes their ids
@@ -172,6 +174,7 @@ class Recording:
         return Traced(
             self.tracer, [_as_captured(e) for e in tracked], [e.first.node for e in tracked],
             [e.first.node for e in others], self.outputs, self.tracer.effects, {} if differentiable else donate,
+            self.executor,
         )  # fmt: skip
 
     # running it -----------------------------------------------------------------------------------------------------

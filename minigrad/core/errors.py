@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .source import caller, show
+from .source import ON_BEHALF_OF, caller, show
 
 __all__ = [
     "MinigradError", "ShapeError", "DtypeError", "DeviceError", "IndexingError", "AxisError", "GradError",
@@ -22,7 +22,8 @@ class MinigradError(Exception):
 
     def __init__(self, message: str, *, expect: Any = None, actual: Any = None, hint: str | None = None) -> None:
         lines = [message]
-        for label, text in (("Expect", expect), ("Actual", actual), ("Way out", hint), ("Line", show(caller(2)))):
+        line = show(ON_BEHALF_OF.get() or caller(2))
+        for label, text in (("Expect", expect), ("Actual", actual), ("Way out", hint), ("Line", line)):
             if text is not None:
                 lines.append(f"  {label}: {text}")
         super().__init__("\n".join(lines))

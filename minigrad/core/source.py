@@ -9,12 +9,13 @@ from __future__ import annotations
 import linecache
 import os
 import sys
+from contextvars import ContextVar
 from types import CodeType
 
 HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 Where = tuple[CodeType, int]
-
+ON_BEHALF_OF: ContextVar[Where | None] = ContextVar("line", default=None)  # whose work a helping thread does
 
 LIBRARY: dict[str, bool] = {}  # whether a file belongs to minigrad, by its name
 
