@@ -14,9 +14,7 @@ rooms, each of which imports only from those before it: `core` (what a computati
 from . import autodiff, devices, linalg, nn, optim, random
 from .autodiff import (
     checkpoint,
-    cond,
     custom_vjp,
-    fori_loop,
     grad,
     gradcheck,
     gradients,
@@ -24,11 +22,9 @@ from .autodiff import (
     hvp,
     jacobian,
     jvp,
-    scan,
     value_and_grad,
     vjp,
     vmap,
-    while_loop,
 )  # fmt: skip
 from .core.debug import debug_nans, live_graphs
 from .core.dtypes import *
