@@ -14,7 +14,9 @@ rooms, each of which imports only from those before it: `core` (what a computati
 from . import autodiff, devices, linalg, nn, optim, random
 from .autodiff import (
     checkpoint,
+    cond,
     custom_vjp,
+    fori_loop,
     grad,
     gradcheck,
     gradients,
@@ -22,9 +24,11 @@ from .autodiff import (
     hvp,
     jacobian,
     jvp,
+    scan,
     value_and_grad,
     vjp,
     vmap,
+    while_loop,
 )  # fmt: skip
 from .core.debug import debug_nans, live_graphs
 from .core.dtypes import *
@@ -49,7 +53,7 @@ from .ops.view import *
 __version__ = "0.1.0"
 
 # Loaded when they are first used: `import minigrad` stays light.
-_COMPILER = ("RetraceWarning", "graph", "jit", "profile", "trace")
+_COMPILER = ("RetraceWarning", "graph", "jit", "kernel", "profile", "trace")
 
 
 def __getattr__(name: str) -> object:

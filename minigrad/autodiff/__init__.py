@@ -2,6 +2,7 @@
 
 from .batching import vmap
 from .checkpoint import checkpoint
+from .control import cond, fori_loop, scan, while_loop
 from .custom import custom_vjp
 from .forward import jvp
 from .gradcheck import gradcheck
@@ -9,6 +10,6 @@ from .reverse import Contribution, gradients, walk
 from .transforms import grad, hessian, hvp, jacobian, value_and_grad, vjp
 
 __all__ = [
-    "Contribution", "checkpoint", "custom_vjp", "grad", "gradcheck", "gradients", "hessian", "hvp", "jacobian", "jvp",
-    "value_and_grad", "vjp", "vmap", "walk",
+    "Contribution", "checkpoint", "cond", "custom_vjp", "fori_loop", "grad", "gradcheck", "gradients", "hessian", "hvp",
+    "jacobian", "jvp", "scan", "value_and_grad", "vjp", "vmap", "walk", "while_loop",
 ]  # fmt: skip

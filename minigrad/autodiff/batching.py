@@ -7,17 +7,21 @@ of 1,000 takes as many operations as a batch of one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import builtins
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+from ..core.clock import tick
 from ..core.emit import Interpreter, emit
-from ..core.errors import ConversionError, ShapeError, TraceError
+from ..core.errors import ConversionError, MutationError, ShapeError, TraceError
 from ..core.mode import current_mode, switch
 from ..core.primitive import P, Primitive
 from ..core.tensor import NUMBERS, StandIn, Tensor, wrap
 from ..core.tree import flatten
 from ..ops.creation import arange
 from ..ops.declare import normal_axis
+from ..ops.reduce import all, any
 from ..ops.view import broadcast_to, moveaxis, reshape
 
 
@@ -27,10 +31,11 @@ class Batched(StandIn):
     `value` is the same for all of them where `many` is False.
     """
 
-    __slots__ = ("dtype", "many", "owner", "shape", "value")
+    __slots__ = ("born", "dtype", "many", "owner", "shape", "value")
 
     def __init__(self, owner: Vectorised, value: Tensor, many: bool) -> None:
         self.owner, self.value, self.many = owner, value, many
+        self.born = tick()  # which tells what a branch has made from what it has found
         self.shape = value.shape[1:] if many else value.shape
         self.dtype = value.dtype
 
@@ -47,6 +52,7 @@ class Vectorised(Interpreter):
 
     def __init__(self, size: int) -> None:
         self.size, self.outer = size, current_mode()
+        self.seals: list[tuple[int, str]] = []  # since when, and in which words, writes to older tensors are refused
 
     def lift(self, tensor: Tensor) -> Tensor:
         if isinstance(tensor.data, Batched) and tensor.data.owner is self:
@@ -69,7 +75,7 @@ class Vectorised(Interpreter):
         inputs = [v.value if isinstance(v, Batched) else v for v in values]
         many = [isinstance(v, Batched) and v.many for v in values]
         with switch(self.outer):
-            if not any(many):
+            if not builtins.any(many):
                 out, batched = emit(op, *inputs, **attrs), False
             else:
                 rule = op.batch or RULES.get(op.name) or BY_KIND[op.kind]
@@ -77,6 +83,34 @@ class Vectorised(Interpreter):
         if isinstance(out, tuple):
             return tuple(Batched(self, o, batched) for o in out)
         return Batched(self, out, batched)
+
+    # Control flow ---------------------------------------------------------------------------------------------------
+
+    def outcomes(self, test: Tensor) -> tuple[bool, bool]:
+        data = self.lift(test).data
+        below = self.below
+        with switch(self.outer):
+            if not data.many:
+                return below.outcomes(data.value)
+            return below.outcomes(any(data.value))[0], below.outcomes(all(data.value))[1]
+
+    @contextmanager
+    def sealed(self, what: str) -> Iterator[None]:
+        self.seals.append((tick(), what))
+        try:
+            yield
+        finally:
+            self.seals.pop()
+
+    def before_write(self, tensor: Tensor) -> None:
+        base = tensor if tensor.alias is None or tensor.alias.base is None else tensor.alias.base
+        for since, what in self.seals:
+            if getattr(base.data, "born", 0) < since:
+                raise MutationError(
+                    f"{what} changes a tensor of shape {base.shape} in place that was made outside of it",
+                    hint="return the new value instead, and assign it outside; x.copy() can be changed at will",
+                )
+        super().before_write(tensor)
 
 
 # How each kind of primitive works with one more dimension in front --------------------------------------------------

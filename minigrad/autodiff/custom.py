@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import update_wrapper
 from typing import Any
 
@@ -56,7 +56,7 @@ class custom_vjp:
             name = self.function.__name__
             raise GradError(f"{name} has no gradient yet", hint=f"@{name}.gradient def backward(kept, g): ...")
         inputs = [as_tensor(a) for a in args]
-        return _call(inputs, self.forward, self.backward)
+        return call_with_gradient(inputs, self.forward, self.backward)
 
 
 NOT_RUN: Any = object()
@@ -89,7 +89,8 @@ class _Application:
         return self.found  # type: ignore[no-any-return]
 
 
-def _call(inputs: list[Tensor], forward: Any, backward: Any) -> Any:
+def call_with_gradient(inputs: Sequence[Tensor], forward: Any, backward: Any) -> Any:
+    """The result of `forward(*inputs) -> (result, kept)`, whose gradient is `backward(kept, g)`."""
     application = _Application(forward, backward, common_device(P.call, inputs, {}))
     return emit(P.call, *inputs, application=application)
 
@@ -110,7 +111,7 @@ def _infer_call(*inputs: Any, application: Any) -> Any:
 def _batch_call(op: Primitive, inputs: Any, many: Any, size: int, attrs: Any) -> Any:
     application = attrs["application"]
     axes = tuple([0 if m else None for m in many])
-    return _call(inputs, vmap(application.forward, in_axes=axes), vmap(application.backward))
+    return call_with_gradient(inputs, vmap(application.forward, in_axes=axes), vmap(application.backward))
 
 
 P.declare(

@@ -66,6 +66,14 @@ class Forward(Interpreter):
                 raise ConversionError(f"jvp: {op.name} has several results and no forward-mode rule", hint="mg.vjp")
             return Dual(self, out, pushed_forward(op, primals, tangents, out, attrs))
 
+    def outcomes(self, test: Tensor) -> tuple[bool, bool]:
+        with switch(self.outer):
+            return self.below.outcomes(self.lift(test).data.primal)
+
+    def before_write(self, tensor: Tensor) -> None:
+        base = tensor if tensor.alias is None or tensor.alias.base is None else tensor.alias.base
+        super().before_write(base.data.primal if isinstance(base.data, Dual) else base)
+
 
 def pushed_forward(
     op: Primitive, primals: list[Any], tangents: list[Tensor | None], out: Tensor, attrs: dict[str, Any]

@@ -113,6 +113,27 @@ class Interpreter:
         """The random numbers that a draw will be made from; None leaves it to the generator."""
         return None if self.below is EAGER else self.below.take_blocks(generator, count)
 
+    # Control flow ---------------------------------------------------------------------------------------------------
+
+    @property
+    def control(self) -> Any:
+        """What makes nodes of branches and loops (`cond`, `while_loop`, `scan`); None where Python runs them."""
+        return None if self.below is EAGER else self.below.control
+
+    def outcomes(self, test: Tensor) -> tuple[bool, bool]:
+        """Whether a bool is true of any, and of all, that the tensor stands for."""
+        holds = bool(test)
+        return holds, holds
+
+    def before_write(self, tensor: Tensor) -> None:
+        """Refuse a write in place, where it cannot be made."""
+        if self.below is not EAGER:
+            self.below.before_write(tensor)
+
+    def sealed(self, what: str) -> Any:
+        """A block in which a write to anything from outside of it is refused, by an error that begins with `what`."""
+        return self.below.sealed(what)
+
 
 class Eager(Interpreter):
     """Compute the value now, with the device's kernel."""

@@ -32,29 +32,21 @@ def _registered(tree: Any) -> Any:
     return None
 
 
-def flatten(tree: Any) -> tuple[list[Tensor], Rebuild]:
-    """The tensors in a container, and a function that puts others in their places.
+def flatten(tree: Any, also: tuple[type, ...] = ()) -> tuple[list[Tensor], Rebuild]:
+    """The tensors in a container, and a function that puts others in their places; `also` are types to take as well.
 
     >>> tensors, rebuild = flatten({"a": mg.ones(1), "b": (2, mg.zeros(1))})
     >>> rebuild([1, 2])
     {'a': 1, 'b': (2, 2)}
     """
-    if tree.__class__ is Tensor:
-        return [tree], lambda new: new[0]
-    if isinstance(tree, (tuple, list)):
-        parts, make = list(tree), _sequence_maker(tree)
-    elif isinstance(tree, dict):
-        keys = list(tree)
-        parts, make = list(tree.values()), lambda new: dict(zip(keys, new))
-    elif (registered := _registered(tree)) is not None:
-        parts = registered[0](tree)
-        rebuild_with = registered[1]
-
-        def make(new: list[Any]) -> Any:
-            return rebuild_with(tree, new)
-    else:
+    if tree.__class__ is Tensor or isinstance(tree, also):
+        found: list[Any] = [tree]
+        return found, lambda new: new[0]
+    opened = _opened(tree)
+    if opened is None:
         return [], lambda new: tree
-    flat = [flatten(part) for part in parts]
+    parts, make = opened
+    flat = [flatten(part, also) for part in parts]
     counts = [len(tensors) for tensors, _ in flat]
 
     def rebuild(new: list[Any]) -> Any:
@@ -62,6 +54,34 @@ def flatten(tree: Any) -> tuple[list[Tensor], Rebuild]:
         return make([back([next(rest) for _ in range(n)]) for (_, back), n in zip(flat, counts)])
 
     return [t for tensors, _ in flat for t in tensors], rebuild
+
+
+def _opened(tree: Any) -> tuple[list[Any], Rebuild] | None:
+    """The parts of a container, and a function that makes one of others; None for what is no container."""
+    if isinstance(tree, (tuple, list)):
+        return list(tree), _sequence_maker(tree)
+    if isinstance(tree, dict):
+        keys = list(tree)
+        return list(tree.values()), lambda new: dict(zip(keys, new))
+    registered = _registered(tree)
+    if registered is None:
+        return None
+    return registered[0](tree), lambda new: registered[1](tree, new)
+
+
+def structure(tree: Any, also: tuple[type, ...] = ()) -> Any:
+    """How a container is built, without its tensors: equal for those in which the same parts have the same places.
+
+    >>> structure([mg.ones(1), None]) == structure([mg.zeros(2), None]), structure((1,)) == structure((2,))
+    (True, False)
+    """
+    if tree.__class__ is Tensor or isinstance(tree, also):
+        return Tensor
+    opened = _opened(tree)
+    if opened is None:
+        return "as it is", tree
+    keys = tuple(tree) if isinstance(tree, dict) else None
+    return type(tree), keys, tuple([structure(part, also) for part in opened[0]])
 
 
 def _sequence_maker(tree: Any) -> Callable[[list[Any]], Any]:

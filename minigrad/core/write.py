@@ -105,6 +105,8 @@ def update(tensor: Tensor, op: Primitive, operand: Any) -> Tensor:
 def writable(tensor: Tensor, value: Any) -> Tensor | None:
     """None where the buffer itself may be written, the tensor to give a new history where not, or the refusal."""
     mode = current_mode()
+    if mode.interpreter is not None:
+        mode.interpreter.before_write(tensor)
     alias = tensor.alias
     tracked_value = value.tracked if value.__class__ is Tensor else 0
     if alias is None and tensor.node is None and not tracked_value and tensor.data.__class__ is tensor.device.ndarray:
@@ -129,9 +131,9 @@ def writable(tensor: Tensor, value: Any) -> Tensor | None:
             "a value with a history cannot be assigned through detach(), which has none",
             hint="assign to the tensor itself, or assign value.detach()",
         )
-    if alias is not None and any(op is P.broadcast_to for op, _ in alias.chain):
+    if alias is not None and any(op is P.broadcast_to or op is P.windows for op, _ in alias.chain):
         raise MutationError(
-            "this tensor is a broadcast view: several of its elements are the same memory",
+            "this tensor is a broadcast view, or one of windows: several of its elements are the same memory",
             hint="write into x.copy()",
         )
     if tensor.data.__class__ is not tensor.device.ndarray:

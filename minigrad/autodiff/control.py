@@ -1,0 +1,331 @@
+"""Control flow on tensors: `cond`, `while_loop`, `fori_loop` and `scan`.
+
+In eager mode they are what they say, an `if` and loops in Python, with gradients as of any Python code.  Where
+operations are only recorded a value is not there to decide by, and Python would have to write a loop out: there each
+becomes one node, which holds what its branches or its body compute as graphs of their own (`compile/control.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.emit import EAGER
+from ..core.errors import ConversionError, DtypeError, ShapeError
+from ..core.mode import current_mode, switch
+from ..core.tensor import NUMBERS, Tensor, as_tensor, wrap
+from ..core.tree import flatten, structure
+from ..ops.creation import arange, zeros
+from ..ops.elementwise import where
+from ..ops.index import stack
+from .batching import Batched, Vectorised
+from .custom import call_with_gradient
+
+VALUES = (int, float, bool, np.ndarray, np.generic)  # what becomes a tensor where it is carried or returned
+
+
+def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any) -> Any:
+    """`true_fun(*operands)` if the predicate holds, else `false_fun(*operands)`.
+
+    Both return tensors of the same shapes and dtypes in the same containers.  In eager mode the other branch is not
+    run, and not looked at.
+
+    >>> slope = lambda x: mg.cond(x > 0, lambda x: x, lambda x: 0.5 * x, x)
+    >>> slope(mg.asarray(2.0)).item(), slope(mg.asarray(-2.0)).item()
+    (2.0, -1.0)
+    """
+    _check_functions("cond", true_fun=true_fun, false_fun=false_fun)
+    if pred.__class__ is bool or isinstance(pred, np.bool_):  # known already, in every mode
+        return Values((true_fun if pred else false_fun)(*operands)).whole()
+    test = predicate("cond", pred)
+    interpreter = current_mode().interpreter or EAGER
+    if interpreter.control is not None:
+        return interpreter.control.cond(test, true_fun, false_fun, operands)
+    some, every = interpreter.outcomes(test)
+    if some == every:
+        return Values((true_fun if some else false_fun)(*operands)).whole()
+    with interpreter.sealed("cond: the predicate differs from example to example, and a branch"):
+        chosen, other = Values(true_fun(*operands)), Values(false_fun(*operands))
+        return chosen.rebuild([where(test, a, b) for a, b in zip(chosen.tensors, same_results(chosen, other))])
+
+
+def while_loop(
+    cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init: Any, max_steps: int | None = None
+) -> Any:
+    """Go on with `value = body_fun(value)`, from `init`, for as long as `cond_fun(value)` holds; the last value.
+
+    The body returns what it was given: the same containers, shapes and dtypes.  `max_steps` ends the loop after so
+    many rounds whatever the condition says; under `jit`, only such a loop has a gradient, because room for the value
+    of each round is made beforehand.
+
+    >>> mg.while_loop(lambda x: x < 100, lambda x: x * x, mg.asarray(3.0)).item()
+    6561.0
+    """
+    _check_functions("while_loop", cond_fun=cond_fun, body_fun=body_fun)
+    if max_steps is not None:
+        max_steps = _count("while_loop: max_steps", max_steps)
+    carry = Values(init)
+    interpreter = current_mode().interpreter or EAGER
+    if interpreter.control is not None:
+        return interpreter.control.while_loop(cond_fun, body_fun, carry, max_steps)
+    now, steps = [t.copy() for t in carry.tensors], 0
+    while max_steps is None or steps < max_steps:
+        test = predicate("while_loop: cond_fun", cond_fun(carry.rebuild(now)))
+        some, every = interpreter.outcomes(test)
+        if not some:
+            break
+        if every:
+            now = carry.again("while_loop", body_fun(carry.rebuild(now)))
+        else:
+            with interpreter.sealed("while_loop: the condition differs from example to example, and the body"):
+                new = carry.again("while_loop", body_fun(carry.rebuild([t.copy() for t in now])))
+                now = [where(test, a, b) for a, b in zip(new, now)]
+        steps += 1
+    return carry.rebuild(now)
+
+
+def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init: Any) -> Any:
+    """`value = body_fun(i, value)` for each i from `lower` up to, not including, `upper`; the last value.
+
+    With bounds that are Python integers it is a `scan`, and has gradients in every mode; with tensors a `while_loop`.
+
+    >>> mg.fori_loop(0, 5, lambda i, total: total + i, 0).item()
+    10
+    """
+    _check_functions("fori_loop", body_fun=body_fun)
+    low, high = _bound("lower", lower), _bound("upper", upper)
+    if isinstance(low, int) and isinstance(high, int):
+        numbers = arange(low, max(low, high))
+        return _scan("fori_loop", lambda value, i: (body_fun(i, value), None), init, Values(numbers), None, False)[0]
+    start, stop = as_tensor(low), as_tensor(high)
+    start = start.astype(stop.dtype, copy=False) if isinstance(low, int) else start
+
+    def next_round(state: Any) -> Any:
+        i, value = state
+        return i + 1, body_fun(i, value)
+
+    return while_loop(lambda state: state[0] < stop, next_round, (start, init))[1]
+
+
+def scan(
+    f: Callable[[Any, Any], Any], init: Any, xs: Any = None, length: int | None = None, reverse: bool = False
+) -> tuple[Any, Any]:
+    """`carry, y = f(carry, x)` for each x along the first dimension of `xs`: the last carry, and all y stacked.
+
+    Without `xs` there are `length` rounds, and x is None.  `reverse` goes from the last x to the first; each y stays
+    beside its x.
+
+    >>> total, sums = mg.scan(lambda carry, x: (carry + x, carry + x), 0.0, mg.asarray([1.0, 2.0, 3.0]))
+    >>> total.item(), sums.tolist()
+    (6.0, [1.0, 3.0, 6.0])
+    """
+    _check_functions("scan", f=f)
+    return _scan("scan", f, init, Values(xs), length, reverse)
+
+
+def _scan(name: str, f: Any, init: Any, xs: Values, length: Any, reverse: bool) -> tuple[Any, Any]:
+    carry = Values(init)
+    count = _rounds(name, xs, length)
+    interpreter = current_mode().interpreter or EAGER
+    if interpreter.control is not None:
+        recorded: tuple[Any, Any] = interpreter.control.scan(name, f, carry, xs, count, reverse)
+        return recorded
+    if not count:
+        return carry.whole(), _no_rounds(name, f, carry, xs)
+    rows = [_rows(x, count) for x in xs.tensors]
+    now, found = [t.copy() for t in carry.tensors], []
+    for i in range(count - 1, -1, -1) if reverse else range(count):
+        pair = f(carry.rebuild(now), xs.rebuild([row[i] for row in rows]))
+        new, y = carry_and_result(name, pair)
+        now = carry.again(name, new)
+        found.append(Values(y))
+        if found[0].structure != found[-1].structure:
+            same_results(found[0], found[-1], name)
+    if reverse:
+        found.reverse()
+    ys = [stack(list(column)) for column in zip(*[y.tensors for y in found])]
+    return carry.rebuild(now), found[0].rebuild(ys)
+
+
+def _no_rounds(name: str, f: Any, carry: Values, xs: Values) -> Any:
+    """What no results look like, stacked: the function tells, of a batch of no examples."""
+    nobody = Nobody()
+    with switch(interpreter=nobody), nobody.sealed(f"{name}: the body"):
+        once = [t.copy() for t in carry.tensors]
+        given = [wrap(Batched(nobody, x, True), x.device) for x in xs.tensors]
+        new, y = carry_and_result(name, f(carry.rebuild(once), xs.rebuild(given)))
+        carry.again(name, new)
+        values = Values(y)
+        shapes = [(t.shape, t.dtype, t.device) for t in values.tensors]
+    return values.rebuild([zeros((0, *shape), dtype, device) for shape, dtype, device in shapes])
+
+
+class Nobody(Vectorised):
+    """A batch of no examples: computes the shapes and dtypes of everything, and nothing else."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+
+    def take_blocks(self, generator: Any, count: int) -> tuple[Any, int]:
+        """Numbers that somebody else will draw as well."""
+        state = generator.get_state()
+        return state["key"], state["block"]
+
+
+def _rows(x: Tensor, count: int) -> Sequence[Tensor]:
+    """The elements along the first dimension, as tensors of their own.
+
+    Taken all at once where somebody will want the gradient: each alone would give one of the size of them all.
+    """
+    if not x.tracked or current_mode().interpreter is not None:
+        return [x[i].copy() for i in range(count)]
+    split = call_with_gradient(
+        [x], lambda x: (tuple([x[i].copy() for i in range(count)]), None), lambda kept, g: (stack(list(g)),)
+    )
+    rows: Sequence[Tensor] = split
+    return rows
+
+
+# Containers, and what is wrong with them ------------------------------------------------------------------------------
+
+
+class Values:
+    """A container taken apart: its tensors (numbers and arrays have become some), and how it is built."""
+
+    def __init__(self, tree: Any) -> None:
+        given, self.rebuild = flatten(tree, VALUES)
+        self.structure = structure(tree, VALUES)
+        self.tensors = [as_tensor(value) for value in given]
+        self.weak = [value.__class__ in NUMBERS for value in given]  # Python numbers: they take any dtype they fit in
+
+    def whole(self) -> Any:
+        """The container, of tensors."""
+        return self.rebuild(self.tensors)
+
+    def again(self, name: str, tree: Any) -> list[Tensor]:
+        """The tensors of what a body has made of these, if it is the same but for their values."""
+        new = Values(tree)
+        if new.structure != self.structure:
+            raise ShapeError(
+                f"{name}: the body returns other containers than it was given",
+                expect=self.text(), actual=new.text(), hint="return the carry with the same parts in the same order",
+            )  # fmt: skip
+        fitted = [fit(t, weak, old) for t, weak, old in zip(new.tensors, new.weak, self.tensors)]
+        for number, (t, old) in enumerate(zip(fitted, self.tensors)):
+            if (t.shape, t.dtype, t.device) != (old.shape, old.dtype, old.device):
+                raise (DtypeError if t.shape == old.shape else ShapeError)(
+                    f"{name}: the body changes tensor {number} of the carry from {_kind(old)} to {_kind(t)}",
+                    expect=self.text(), actual=new.text(),
+                    hint=f"start with what it becomes, or bring it back: .astype(mg.{old.dtype}), .reshape(...)",
+                )  # fmt: skip
+        return fitted
+
+    def text(self) -> str:
+        """The container with shapes and dtypes in the places of tensors."""
+        return repr(self.rebuild([_Text(_kind(t)) for t in self.tensors]))
+
+
+class _Text(str):
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def _kind(tensor: Tensor) -> str:
+    return f"{tensor.dtype} {tensor.shape}"
+
+
+def fit(tensor: Tensor, weak: bool, like: Tensor) -> Tensor:
+    """A number that was written as one, in the dtype (and on the device) of what it is beside."""
+    order = "biuf"
+    if weak and order.index(tensor.dtype.kind) <= order.index(like.dtype.kind):
+        return tensor.to(like.device).astype(like.dtype, copy=False)
+    return tensor
+
+
+def same_results(one: Values, other: Values, name: str = "cond") -> list[Tensor]:
+    """The tensors of `other`, if it differs from `one` in nothing but values."""
+    fitted = [fit(t, weak, like) for t, weak, like in zip(other.tensors, other.weak, one.tensors)]
+    wrong = one.structure != other.structure
+    if not wrong and all((a.shape, a.dtype) == (b.shape, b.dtype) for a, b in zip(one.tensors, fitted)):
+        return fitted
+    who = "the branches return" if name == "cond" else "f returns, from round to round,"
+    difference = "containers" if wrong else "shapes or dtypes"
+    both = [v.shape for v in one.tensors] == [v.shape for v in other.tensors]
+    raise (DtypeError if both and not wrong else ShapeError)(
+        f"{name}: {who} different {difference}",
+        expect=f"the same as {'true_fun' if name == 'cond' else 'the first time'}: {one.text()}",
+        actual=f"{'false_fun' if name == 'cond' else 'then'}: {other.text()}",
+        hint="x.astype(...), mg.broadcast_to(x, shape), or mg.zeros_like(x) in the place of what is missing",
+    )
+
+
+def carry_and_result(name: str, pair: Any) -> tuple[Any, Any]:
+    """What `f` has returned, if it is a carry and a result."""
+    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+        raise ConversionError(
+            f"{name}: f(carry, x) returns a pair, the new carry and a result for this x",
+            actual=f"{type(pair).__name__}" + (f" of {len(pair)}" if isinstance(pair, (tuple, list)) else ""),
+            hint="return carry, y; or return carry, None",
+        )
+    return pair[0], pair[1]
+
+
+def predicate(name: str, value: Any) -> Tensor:
+    """What decides, if it is one bool."""
+    if value.__class__ is bool or isinstance(value, np.bool_):
+        return as_tensor(bool(value))
+    if not isinstance(value, Tensor):
+        raise ConversionError(f"{name}: what decides is a bool, not a {type(value).__name__}",
+                              expect="a bool tensor of shape ()", hint="x > 0, x.any(), x.all()")  # fmt: skip
+    if value.shape:
+        raise ShapeError(f"{name}: one bool decides, and this tensor has shape {value.shape}",
+                         expect="shape ()", hint="x.any(), x.all(); mg.where chooses element by element")  # fmt: skip
+    if value.dtype.kind != "b":
+        raise DtypeError(f"{name}: a bool decides, and this tensor is {value.dtype}", hint="x != 0, x > 0")
+    return value
+
+
+def _check_functions(name: str, **functions: Any) -> None:
+    for parameter, function in functions.items():
+        if not callable(function):
+            raise ConversionError(f"{name}: {parameter} is a function, not a {type(function).__name__}",
+                                  hint=f"lambda ...: ... in the place of {parameter}")  # fmt: skip
+
+
+def _count(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
+        raise ConversionError(f"{name} is an integer, 0 or more, not {value!r}")
+    return int(value)
+
+
+def _bound(name: str, value: Any) -> Any:
+    """A bound of `fori_loop`: an int where it is known now, else an integer tensor."""
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        return int(value)
+    if not isinstance(value, Tensor) or value.dtype.kind not in "iu":
+        actual = value.dtype if isinstance(value, Tensor) else type(value).__name__
+        raise DtypeError(f"fori_loop: {name} is an integer", actual=str(actual), hint="int(x), or x.astype(mg.int64)")
+    if value.shape:
+        raise ShapeError(f"fori_loop: {name} is one integer, and this tensor has shape {value.shape}")
+    return int(value) if current_mode().interpreter is None else value
+
+
+def _rounds(name: str, xs: Values, length: Any) -> int:
+    """How many rounds there are to be."""
+    count = None if length is None else _count(f"{name}: length", length)
+    for x in xs.tensors:
+        if not x.shape:
+            raise ShapeError(f"{name}: xs are walked along their first dimension, and there is a tensor without any",
+                             hint="what is the same in all rounds needs not be among xs")  # fmt: skip
+    lengths = {x.shape[0] for x in xs.tensors}
+    if len(lengths | ({count} - {None})) > 1:
+        raise ShapeError(
+            f"{name}: xs and length say different numbers of rounds",
+            expect="one size of all first dimensions" + ("" if count is None else f", {count}, which is `length`"),
+            actual=xs.text(),
+        )  # fmt: skip
+    if count is None and not lengths:
+        raise ConversionError(f"{name}: without xs, length says how many rounds there are", hint="length=10")
+    return lengths.pop() if lengths else count  # type: ignore[return-value]
