@@ -9,6 +9,8 @@ from __future__ import annotations
 import dis
 import types
 from collections.abc import Iterator
+from itertools import repeat
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -24,12 +26,43 @@ MISSING = object()
 
 
 class Guard:
-    """One place where values are held: a closure cell, some globals, the attributes of an object, a list or a dict."""
+    """One place where values are held: a closure cell, some globals, the attributes of an object, a list or a dict.
 
-    __slots__ = ("ignored", "name", "place", "values")
+    `held` and `entries` are what is there as of the last look: mostly it is the very same again, quickly seen.
+    """
+
+    __slots__ = ("entries", "held", "ignored", "name", "place", "values")
 
     def __init__(self, name: str, place: Any, values: dict[Any, Any], ignored: tuple[str, ...] = ()) -> None:
         self.name, self.place, self.values, self.ignored = name, place, values, ignored
+        self.held, self.entries = self._look()
+
+    def _look(self) -> tuple[list[Any], int | None]:
+        now = self.current()
+        partly = self._is_global or isinstance(self.place, types.CellType)
+        return [now.get(key, MISSING) for key in self.values], None if partly else len(self.place)
+
+    @property
+    def _is_global(self) -> bool:
+        return self.name.startswith("global")
+
+    def holds(self) -> bool:
+        """Whether nothing is different."""
+        place = self.place
+        if place.__class__ is types.CellType:
+            same = _content(place) is self.held[0]
+        elif self.entries is not None and len(place) != self.entries:
+            same = False
+        else:
+            now = place if isinstance(place, list) else map(place.get, self.values, repeat(MISSING))
+            same = all(map(is_, now, self.held))
+        if same:
+            return True
+        seen = self._look()  # before it is compared: whatever another thread does meanwhile is found the next time
+        if self.change() is not None:
+            return False
+        self.held, self.entries = seen
+        return True
 
     def current(self) -> dict[Any, Any]:
         """What is held there now."""
@@ -38,7 +71,7 @@ class Guard:
             return {"": _content(place)}
         if isinstance(place, list):
             return dict(enumerate(place))
-        if self.name.startswith("global"):
+        if self._is_global:
             return {name: place.get(name, MISSING) for name in self.values}
         return {k: v for k, v in place.items() if k not in self.ignored} if self.ignored else place
 
@@ -76,9 +109,8 @@ def guards_of(*roots: Any) -> list[Guard]:
 def changed(guards: list[Guard]) -> str | None:
     """The first change, in words, or None."""
     for guard in guards:
-        reason = guard.change()
-        if reason is not None:
-            return reason
+        if not guard.holds():
+            return guard.change()
     return None
 
 

@@ -5,6 +5,7 @@ Where the program's inputs are found, what becomes of its outputs, and when it m
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -102,9 +103,9 @@ class Recording:
             gradient = entry.tensor._grad
             if entry.had_gradient and gradient is not None:
                 self.known.setdefault(id(gradient), Place("gradient", self._place(entry.tensor)))
-        self.fixed = [e.tensor for e in self.tracer.captured.values() if id(e.tensor) not in self.known]
-        self.fixed_kinds = [_kind(t) for t in self.fixed]
-        self.fixed_ids = {id(t) for t in self.fixed}
+        fixed = [e.tensor for e in self.tracer.captured.values() if id(e.tensor) not in self.known]
+        self.fixed = [(t, weakref.ref(t.data), _kind(t)) for t in fixed]  # with what they were as of the last look
+        self.fixed_ids = {id(t) for t in fixed}
 
     def _place(self, tensor: Tensor) -> Place:
         return self.known.setdefault(id(tensor), Place("tensor", tensor))
@@ -185,9 +186,12 @@ class Recording:
             alias = tensor.alias
             if id(tensor) in self.fixed_ids or (alias is not None and id(alias.base) in self.fixed_ids):
                 return "an argument is also used by name"
-        for tensor, kind in zip(self.fixed, self.fixed_kinds):
+        for number, (tensor, data, kind) in enumerate(self.fixed):
+            if data() is tensor.data and tensor.tracked == kind[-1]:
+                continue
             if _kind(tensor) != kind:
                 return f"a tensor used by name was {kind} and is {_kind(tensor)}"
+            self.fixed[number] = tensor, weakref.ref(tensor.data), kind
         for place, there in self.looked:
             if (place.find(arguments)._grad is not None) != there:
                 return "a .grad was None and is not" if not there else "a .grad was there and is None"
@@ -199,12 +203,14 @@ class Recording:
     def run(self, arguments: list[Tensor]) -> Any:
         """The function's result for these arguments, and all that it does besides."""
         written = [place.find(arguments) for place, _ in self.writes]
-        if not all(tensor.device.is_writable(tensor.data) for tensor in written):
-            raise read_only()
-        starts: Starts = {g: g.take_blocks(count) for g, count in self.tracer.drawn.items()}
-        inputs = [place.find(arguments) for place in self.inputs]
-        others = [place.find(arguments).data for place in self.besides]
+        for tensor in written:
+            if not tensor.device.is_writable(tensor.data):
+                raise read_only()
+        drawn = self.tracer.drawn
+        starts: Starts = {g: g.take_blocks(count) for g, count in drawn.items()} if drawn else {}
+        others = [(p.what if p.kind == "tensor" else p.find(arguments)).data for p in self.besides]
         if self.differentiable:
+            inputs = [place.find(arguments) for place in self.inputs]
             results = list(Application(self.traced, others, starts).applied(inputs))
         else:
             arrays = self.traced.program(others, starts)
@@ -225,8 +231,9 @@ class Recording:
         return what.find(arguments) if isinstance(what, Place) else None if what is None else results[what]
 
     def _returned(self, result: Result, results: list[Tensor], arguments: list[Tensor]) -> Tensor:
-        tensor = results[result.number] if result.place is None else result.place.find(arguments)
-        for op, attrs in result.chain:
+        number, place, chain = result
+        tensor = results[number] if place is None else place.find(arguments)
+        for op, attrs in chain:
             tensor = emit(op, tensor, **attrs)
         return tensor
 
