@@ -53,7 +53,7 @@ from .ops.view import *
 __version__ = "0.1.0"
 
 # Loaded when they are first used: `import minigrad` stays light.
-_COMPILER = ("RetraceWarning", "graph", "jit", "profile", "trace")
+_COMPILER = ("RetraceWarning", "graph", "jit", "kernel", "profile", "trace")
 
 
 def __getattr__(name: str) -> object:

@@ -2,6 +2,7 @@
 
 from .jit import Jitted, RetraceWarning, jit, trace
 from .lazy import graph
+from .own import kernel
 from .profiler import profile
 
-__all__ = ["Jitted", "RetraceWarning", "graph", "jit", "profile", "trace"]
+__all__ = ["Jitted", "RetraceWarning", "graph", "jit", "kernel", "profile", "trace"]

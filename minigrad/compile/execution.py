@@ -221,7 +221,11 @@ class Frame:
                 key, first = starts[attrs["key"]]
                 attrs = attrs | {"key": key, "block": first + attrs["block"]}
             try:
-                result = EAGER.compute(op, [read() for read in readers], attrs, node.device)
+                values = [read() for read in readers]
+                if op.kind == "own":
+                    result = attrs["kernel"].run(node, values)
+                else:
+                    result = EAGER.compute(op, values, attrs, node.device)
             except MinigradError as error:
                 raise located(error, node) from None
             self.bind(node, result if isinstance(result, tuple) else np.ascontiguousarray(result))

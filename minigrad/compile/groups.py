@@ -198,7 +198,9 @@ class Partition:
 def _described(group: Group, names: dict[Node, str], recipes: dict[Node, Recipe]) -> list[str]:
     if group.opaque is not None:
         given = [names[r.base] if isinstance(r, View) else repr(r) for r in group.opaque.reads]
-        return [f"{group.name} (stage {group.stage}): {names[group.opaque.node]}({', '.join(given)}), by a library"]
+        op = group.opaque.node.op
+        by = "by a kernel of yours" if op is not None and op.kind == "own" else "by a library"
+        return [f"{group.name} (stage {group.stage}): {names[group.opaque.node]}({', '.join(given)}), {by}"]
     lines = [f"{group.name} (stage {group.stage}): {group.loops}"]
     what = {FULL: "for each element", ROW: "for each row", ONCE: "once"}
     for level in (ONCE, ROW, FULL):

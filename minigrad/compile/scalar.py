@@ -120,7 +120,7 @@ def why_not(node: Node) -> str:
     assert op is not None
     if op.kind == "elementwise" and op.expr is not None:
         return f"{op.name} of integers is a library call: some values are errors"
-    return f"{op.name} is a library call"
+    return f"{op.name} is a kernel of yours" if op.kind == "own" else f"{op.name} is a library call"
 
 
 def accumulated_in(node: Node) -> Any:

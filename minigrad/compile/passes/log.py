@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ...core.node import Node
 from ...core.source import line_of, show
@@ -14,15 +15,31 @@ from .rules import Fired
 SHOWN = 40  # firings that a log prints; `details()` gives as many as asked
 
 
+class Missed(NamedTuple):
+    """That something does not fit at a node of the graph before where it might have, and why not."""
+
+    rule: str
+    node: Node
+    why: str
+
+
 @dataclass
 class Run:
-    """One run of a pass: which, in which round, what it made of which graph, and what fired."""
+    """One run of a pass: which, in which round, what it made of which graph, what fired, and what nearly did."""
 
     name: str
     round: int
     before: Graph
     after: Graph
     fired: list[Fired] = field(default_factory=list)
+    missed: list[Missed] = field(default_factory=list)
+
+    def __call__(self, rule: str, node: Node, replacement: Node) -> None:
+        self.note(rule, node, replacement)
+
+    def miss(self, rule: str, node: Node, why: str) -> None:
+        """Write down why a rule did not fire."""
+        self.missed.append(Missed(rule, node, why))
 
     def note(self, rule: str, node: Node, replacement: Node) -> None:
         """Write down that a rule has fired."""
@@ -72,6 +89,11 @@ class Log:
         """Everything that fired."""
         return [f for run in self.runs for f in run.fired]
 
+    @property
+    def missed(self) -> list[Missed]:
+        """What did not fit where it might have, as of the last run of each pass."""
+        return [missed for run in {run.name: run for run in self.runs}.values() for missed in run.missed]
+
     def __getitem__(self, name: str) -> list[Run]:
         return [run for run in self.runs if run.name == name]
 
@@ -93,6 +115,10 @@ class Log:
             lines.append(line)
         return "\n".join(lines)
 
+    def near_misses(self) -> str:
+        """A line for each place where a kernel of a user's own might have been put in: why it was not."""
+        return "\n".join(f"{m.rule}: not at {m.node.name}, {m.why}   {show(m.node.where)}" for m in self.missed)
+
     def __repr__(self) -> str:
         return f"<Log of {len(self.runs)} runs: {len(self.first)} nodes before, {len(self.last)} after>"
 
@@ -105,5 +131,5 @@ class Log:
         widths = [max(len(row[i]) for row in rows) for i in range(3)]
         table = [f"{a:{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}  {d}" for a, b, c, d in rows]
         end = "" if self.finished else "\nstopped after the last round, which still changed something"
-        details = self.details(SHOWN)
-        return "\n".join(table) + end + ("\n\n" + details if details else "")
+        parts = ["\n".join(table) + end, self.details(SHOWN), self.near_misses()]
+        return "\n\n".join(part for part in parts if part)

@@ -39,6 +39,7 @@ PASSES: list[Pass] = [
     Pass("common", common.common),
     Pass("dead", dead.dead, dead.rule),
 ]
+OURS = tuple(each.name for each in PASSES)  # without those that are registered
 
 
 def register_pass(
@@ -117,7 +118,7 @@ def optimise(
             if unchanged == len(passes):
                 return opened(now), log
             run = Run(each.name, number, now, now)
-            now = run.after = each.function(now, run.note, left_out)
+            now = run.after = each.function(now, run, left_out)
             log.runs.append(run)
             unchanged = 0 if run.changed else unchanged + 1
     log.finished = unchanged == len(passes)
