@@ -127,7 +127,7 @@ class Jitted:
 
     def _key(self, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[Tensor]) -> Any:
         mode = current_mode()
-        names = sorted(kwargs)
+        names = list(kwargs)  # in the order in which the function is given them
         parts = [*args, *[kwargs[name] for name in names]]
         labels = [*range(len(args)), *names]
         kinds = tuple([hashable(x) if i in self.static else kind_of(x, tensors) for i, x in zip(labels, parts)])

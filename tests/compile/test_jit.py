@@ -46,6 +46,13 @@ def _flat(value):
     return [value]
 
 
+def test_named_arguments_in_any_order():
+    f = mg.jit(lambda a, b, **more: a - 2 * b + 10 * next(iter(more.values())))
+    one, two, three, four = [mg.ones(1) * k for k in (1, 2, 3, 4)]
+    assert f(b=two, a=one, c=three, d=four).item() == f(a=one, b=two, c=three, d=four).item() == 27
+    assert f(d=four, c=three, b=two, a=one).item() == 37  # what iterates over them sees their order
+
+
 def test_a_program_runs_without_the_function():
     calls = []
 
