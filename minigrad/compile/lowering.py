@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ..core.node import Node
+from .counts import distinct_bytes
 from .groups import Group, Partition
 from .indices import plus, times
 from .kernels.ir import Accumulate, Accumulator, For, Index, Kernel, Let, Parameter, Prefetch, Statement, Store
@@ -323,15 +324,9 @@ class _Lowering:
     # What it takes ----------------------------------------------------------------------------------------------------
 
     def _bytes_read(self) -> int:
-        read: dict[Node, set[View]] = {}
-        for node in self.order:
-            if node in self.group.finishes:
-                continue
-            for view in self.recipes[node].reads:
-                if isinstance(view, View) and view.base not in self.group.levels and not is_made(view.base):
-                    read.setdefault(view.base, set()).add(view)
-        total = sum(min(sum(v.footprint for v in vs), b.size) * b.dtype.itemsize for b, vs in read.items())
-        return total + sum(self._partial_bytes(node) for node in self.group.finishes)
+        reads = [read for node in self.order if node not in self.group.finishes for read in self.recipes[node].reads]
+        views = [r for r in reads if isinstance(r, View) and r.base not in self.group.levels and not is_made(r.base)]
+        return distinct_bytes(views) + sum(self._partial_bytes(node) for node in self.group.finishes)
 
     def _bytes_written(self) -> int:
         partials = [node for node in self.group.partials if node not in self.group.stores]

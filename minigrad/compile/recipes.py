@@ -12,9 +12,10 @@ from math import prod
 from typing import Any
 
 from ..core.node import Node
+from .counts import operations
 from .graph import Graph
 from .placing import spans
-from .scalar import has_steps, steps_of, why_not
+from .scalar import has_steps, why_not
 from .views import View, row_major, views_of
 
 REDUCTIONS = ("sum", "prod", "max", "min")
@@ -69,7 +70,7 @@ class Recipe:
             return 1
         if self.kind != "elementwise" or self.node.op is None:
             return 0
-        return sum(step.op not in ("cast", "bitcast") for step in steps_of(self.node.op))
+        return operations(self.node.op)
 
     @property
     def cost(self) -> float:

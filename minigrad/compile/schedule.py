@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from math import prod
 from typing import Any, NamedTuple
 
 from ..core.node import Node
 from ..core.primitive import P
+from .counts import library_count
 from .groups import Group, Partition
 from .lowering import Argument, Lowered
-from .views import View, views_of
+from .views import views_of, whole
 
 FLOP = 0.5  # bytes of memory traffic that take as long as an operation in a kernel
 PRODUCT_FLOP = 0.1  # the same for a matrix product, whose libraries keep what they read in registers
@@ -183,23 +183,9 @@ def work_of(lowered: Lowered) -> float:
 
 
 def _taken(group: Group) -> tuple[int, int, float]:
-    """The same for a library call, as far as its shapes tell."""
-    assert group.opaque is not None
-    node = group.opaque.node
-    moved = sum(view.footprint * view.base.dtype.itemsize for view in group.opaque.reads if _is_array(view))
-    moved += _bytes(node.shape, node.dtype)
-    if node.op is not P.matmul:
-        return moved, 0, float(moved)
-    flops = 2 * node.size * node.inputs[0].shape[-1]
-    return moved, flops, moved + PRODUCT_FLOP * flops
-
-
-def _is_array(read: Any) -> bool:
-    return isinstance(read, View) and not isinstance(read.base.dtype, tuple)
-
-
-def _bytes(shape: Any, dtype: Any) -> int:
-    """The bytes of a result, or of several."""
-    if isinstance(dtype, tuple):
-        return sum(map(_bytes, shape, dtype))
-    return int(prod(shape) * dtype.itemsize)
+    """The same for a library call."""
+    recipe = group.opaque
+    assert recipe is not None
+    node = recipe.node
+    count = library_count(node, dict(zip(node.inputs, recipe.reads)) | {node: whole(node)})
+    return count.bytes, count.flops, count.bytes + PRODUCT_FLOP * count.flops * (node.op is P.matmul)
