@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core.clock import tick
 from ..core.node import Node
 from ..core.primitive import NO_RULES, Primitive
+
+if TYPE_CHECKING:
+    from .cost import Cost
 
 
 class Graph:
@@ -51,6 +55,10 @@ class Graph:
             lines.append(f"{names[node]}: {node.dtype} {node.shape} = {node.name}({', '.join(given)})")
         lines.append("return " + ", ".join(names[node] for node in self.outputs))
         return "\n".join(lines)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """In a notebook, a picture.  What draws it looks at everything, so nothing here may depend on it."""
+        return import_module("minigrad.viz").shown(self)  # type: ignore[no-any-return]
 
     def rebuilt(self, replace: Callable[[Node, tuple[Any, ...]], Node]) -> Graph:
         """The graph in which each node is what `replace(node, inputs)` says, the inputs being replaced already."""

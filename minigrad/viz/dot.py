@@ -1,0 +1,59 @@
+"""A scene in Graphviz's language, for those who want its layout, PDF, or a drawing to go on with."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+from .scene import Box, Scene
+from .svg import FONT, LOOKS, QUIET, title_of
+
+
+def to_graphviz(scene: Scene, direction: str = "down") -> Any:
+    """The scene as a `graphviz.Digraph`, whose `render` and `pipe` need the program `dot`.
+
+    >>> print(to_graphviz(Scene((Box("x", "input"),), ())).source.splitlines()[0])
+    digraph minigrad {
+    """
+    import graphviz
+
+    graph = graphviz.Digraph("minigrad", graph_attr={"rankdir": "TB" if direction != "right" else "LR"})
+    font = FONT.split(",")[-1].strip()
+    graph.attr("node", shape="box", fontname=font, fontsize="11", margin="0.12,0.05")
+    graph.attr("edge", arrowsize="0.6", color=LOOKS["operation"][0])
+    graph.attr("graph", fontname=font, fontsize="10", fontcolor=QUIET, style="rounded", color="#c4cad1")
+    tree: dict[str, Any] = {}
+    for key, box in enumerate(scene.boxes):
+        level = tree
+        for name in box.scope:
+            level = level.setdefault(name, {})
+        level[f"\0{key}"] = box  # a box, not a scope: no name of a scope begins like that
+    _fill(graph, tree, "")
+    for source, target, _ in scene.edges:
+        back = scene.boxes[target].kind == "gradient"
+        graph.edge(str(source), str(target), **({"color": LOOKS["gradient"][0], "constraint": "false"} if back else {}))
+    return graph
+
+
+def _fill(graph: Any, tree: dict[str, Any], path: str) -> None:
+    for name, inside in tree.items():
+        if isinstance(inside, Box):
+            graph.node(name[1:], _label(inside), **_look(inside))
+            continue
+        with graph.subgraph(name=f"cluster{path}/{name}") as cluster:
+            cluster.attr(label=f"<{escape(name)}>")
+            _fill(cluster, inside, f"{path}/{name}")
+
+
+def _label(box: Box) -> str:
+    lines = "".join(f'<br/><font point-size="9" color="{QUIET}">{escape(line)}</font>' for line in box.lines)
+    return f"<<b>{escape(title_of(box))}</b>{lines}>"
+
+
+def _look(box: Box) -> dict[str, str]:
+    border, fill, corner, dashes = LOOKS[box.kind]
+    styles = ["filled", "rounded", *(["dashed"] if dashes else [])]
+    return {
+        "color": border, "fillcolor": fill, "style": ",".join(styles), "penwidth": "2" if box.result else "1",
+        "peripheries": "2" if box.kind == "group" else "1", "shape": "box" if corner < 50 else "ellipse",
+    }  # fmt: skip

@@ -1,0 +1,138 @@
+"""`mg.viz.graph`: a picture of anything that has a graph."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..core.errors import MinigradError
+from ..core.node import Leaf, Node, topological_order
+from ..core.tensor import Tensor
+from ..core.tree import flatten
+from ..nn.module import Module
+from .folding import BUDGET, fold
+from .mirror import with_gradients
+from .picture import Picture
+from .scene import Scene, names_in_code, scene_of
+
+MOST = 500  # boxes; past that, a picture says nothing
+
+
+def graph(
+    what: Any, *args: Any, backward: bool = False, names: Mapping[str, Tensor] | Module | None = None,
+    direction: str = "auto", budget: int = BUDGET, engine: str = "minigrad", **kwargs: Any,
+) -> Picture:  # fmt: skip
+    """A picture of how a tensor came about, or of what a function or a model does with these arguments.
+
+    `backward=True` shows the gradients beside it.  Names come from your code, from a model's parameters, and from
+    `names`.  Scopes are closed until at most `budget` boxes are seen.
+
+    >>> w = mg.asarray([1.0, 2.0], requires_grad=True)
+    >>> loss = (w * w).sum()
+    >>> mg.viz.graph(loss, backward=True)
+    <picture of a graph of 1 parameter, 2 operations, 3 gradient operations>
+    >>> mg.viz.graph(lambda x: mg.tanh(x) + 1, mg.ones(3))
+    <picture of a graph of 1 input, 2 operations>
+    """
+    if isinstance(what, Tensor):
+        nodes, results = _history(what), [what.node]
+        known = _leaf_names(nodes, names)
+    elif hasattr(what, "nodes") and hasattr(what, "outputs"):
+        nodes, results = [*what.inputs, *what.nodes], what.outputs
+        known = {}
+    elif callable(what):
+        nodes, results, known = _traced(what, args, kwargs, backward)
+    else:
+        raise MinigradError(
+            f"there is no graph in a {type(what).__name__}",
+            expect="a tensor, a Graph, or a function or model and its arguments",
+        )
+    scene = fold(scene_of(nodes, results, names_in_code(nodes) | known), budget)
+    if backward:
+        scene = with_gradients(scene)
+    return Picture(_drawable(scene), direction, engine)
+
+
+def shown(what: Any) -> dict[str, str]:
+    """What a notebook shows of a graph: a picture; of what is too large for one, the words."""
+    try:
+        return graph(what)._repr_mimebundle_()
+    except MinigradError as error:
+        return {"text/plain": f"{what!r}: {error}"}
+
+
+def _history(tensor: Tensor) -> list[Node]:
+    if tensor.node is None:
+        raise MinigradError(
+            "nothing was recorded for this tensor, so there is nothing to draw",
+            expect="a tensor made from one that requires a gradient",
+            hint="with mg.record(): around the computation, or mg.viz.graph(function, *arguments)",
+        )
+    return topological_order([tensor.node])
+
+
+def _leaf_names(nodes: list[Node], names: Mapping[str, Tensor] | Module | None) -> dict[Node, str]:
+    """What the leaves among the nodes are called, if a model or a dictionary says so."""
+    if names is None:
+        return {}
+    named = names.named_parameters() if isinstance(names, Module) else names.items()
+    called = {id(tensor): name for name, tensor in named}
+    leaves = {node: node.tensor() for node in nodes if isinstance(node, Leaf)}
+    return {node: called[id(tensor)] for node, tensor in leaves.items() if id(tensor) in called}
+
+
+def _traced(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], backward: bool
+) -> tuple[list[Node], list[Node], dict[Node, str]]:
+    """What a function records, and what its inputs are called."""
+    named = _named_tensors(function, args, kwargs)
+    if backward:
+        result = function(*args, **kwargs)
+        tensors = [t for t in flatten(result)[0] if t.tracked]
+        if not tensors:
+            raise MinigradError(
+                "no gradient flows through this function", hint="requires_grad=True for what it should be taken by"
+            )
+        nodes = topological_order([t.node for t in tensors])
+        leaves = {id(node.tensor()): node for node in nodes if isinstance(node, Leaf)}
+        return nodes, [t.node for t in tensors], {leaves[k]: n for k, n in named.items() if k in leaves}
+    from ..compile import trace
+
+    graph = trace(function, *args, **kwargs)
+    names = {node: named[id(node.held)] for node in graph.inputs if id(node.held) in named}  # type: ignore[attr-defined]
+    used = {source for node in graph.nodes for source in node.inputs if isinstance(source, Node)}
+    return [*[n for n in graph.inputs if n in used or n in graph.outputs], *graph.nodes], list(graph.outputs), names
+
+
+def _named_tensors(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int, str]:
+    """The names of tensors that a function is given, that it closes over, and that belong to a model it uses."""
+    target: Any = function.forward if isinstance(function, Module) else function
+    target = inspect.unwrap(getattr(target, "function", target))
+    found: dict[int, str] = {}
+    sources: dict[str, Any] = {}
+    if isinstance(function, Module):
+        found |= {id(t): name for name, t in function.named_tensors()}
+    try:
+        closed = inspect.getclosurevars(target)
+        sources |= {**closed.globals, **closed.nonlocals}
+        sources |= inspect.signature(target).bind(*args, **kwargs).arguments
+    except (TypeError, ValueError):
+        pass  # built in, or called wrongly, which the call itself will say better
+    for name, value in sources.items():
+        if isinstance(value, Tensor):
+            found.setdefault(id(value), name)
+        elif isinstance(value, Module):
+            for path, tensor in value.named_tensors():
+                found.setdefault(id(tensor), path)
+    return found
+
+
+def _drawable(scene: Scene) -> Scene:
+    if len(scene.boxes) > MOST:
+        raise MinigradError(
+            f"a picture of {len(scene.boxes):,} boxes would show nothing",
+            expect=f"at most {MOST}",
+            hint="with mg.scope('name'): around parts of the computation, which are then drawn as one box each",
+        )
+    return scene

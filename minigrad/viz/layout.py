@@ -1,0 +1,425 @@
+"""Where the boxes of a picture go: layers from the inputs to the results, and a frame around what belongs together.
+
+A box lies in the layer after the last of those that it is computed from.  An edge that passes a layer has a point in
+it, which takes part as a very thin box: so edges run between boxes and not through them.  Frames never overlap unless
+one is inside the other: the contents of a frame are arranged first, and then it is one wide box among the others.
+
+Everything here is arithmetic on numbers in a fixed order: the same graph gives the same picture, to the last digit.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import NamedTuple
+
+SWEEPS = 6  # rounds of moving boxes to where their neighbours are, once down and once up
+ORDERING = 4  # rounds in which they may change places
+BETWEEN_LAYERS, BETWEEN_BOXES, BETWEEN_EDGES = 34.0, 18.0, 10.0
+MARGIN, HEADER = 10.0, 22.0  # inside a frame: around its contents, and for its name
+PORT = 14.0  # at most so far apart do edges arrive at a box
+
+Path = tuple[str, ...]
+
+
+class Rectangle(NamedTuple):
+    """Its corner with the least coordinates, and its size."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+class Frame(NamedTuple):
+    """The rectangle around everything in one scope."""
+
+    path: Path
+    place: Rectangle
+    upside_down: bool = False  # whether the room for its name is at the bottom
+
+
+class Route(NamedTuple):
+    """The way of an edge: pairs of points are joined by curves, in turn with straight lines."""
+
+    points: tuple[tuple[float, float], ...]
+    backwards: bool  # whether it runs against the direction of the picture
+
+
+@dataclass
+class Layout:
+    """Places for the boxes, frames and edges of a picture, and its size."""
+
+    boxes: list[Rectangle]
+    frames: list[Frame]
+    routes: list[Route]
+    width: float
+    height: float
+
+
+@dataclass
+class Unit:
+    """What moves as one: a box, a point of an edge, or a frame with all that is in it.  `where` is its contents."""
+
+    first: int  # layer
+    last: int
+    width: float
+    gap: float  # to its neighbours
+    where: dict[int, float]  # item -> the distance of its middle from the unit's left
+    x: float = 0.0
+
+
+@dataclass
+class Scope:
+    """A frame before it has a place: the items directly in it, and the frames in it."""
+
+    path: Path
+    items: list[int] = field(default_factory=list)
+    inner: dict[str, Scope] = field(default_factory=dict)
+    layers: tuple[int, int] = (0, 0)
+
+
+def arrange(
+    sizes: Sequence[tuple[float, float]], edges: Sequence[tuple[int, int]], paths: Sequence[Path],
+    direction: str = "down",
+) -> Layout:  # fmt: skip
+    """Arrange boxes of these sizes, of which each is in the frame that its path names.
+
+    >>> layout = arrange([(40, 20), (60, 20)], [(0, 1)], [(), ()])
+    >>> layout.boxes[0].y < layout.boxes[1].y
+    True
+    """
+    if direction == "right":
+        turned = [(height, width) for width, height in sizes]
+        return _transposed(_Arrangement(turned, edges, paths, across=(HEADER, MARGIN), along=(MARGIN, MARGIN)).layout())
+    return _Arrangement(sizes, edges, paths, across=(MARGIN, MARGIN), along=(HEADER, MARGIN)).layout()
+
+
+class _Arrangement:
+    """Top to bottom.  Items are the boxes, by number, and after them the points where edges pass layers."""
+
+    def __init__(
+        self, sizes: Sequence[tuple[float, float]], edges: Sequence[tuple[int, int]], paths: Sequence[Path],
+        across: tuple[float, float], along: tuple[float, float],
+    ) -> None:  # fmt: skip
+        self.sizes, self.across, self.along = sizes, across, along
+        self.count = len(sizes)
+        self.turned = _against_the_stream(self.count, edges)
+        self.edges = [(b, a) if back else (a, b) for (a, b), back in zip(edges, self.turned)]
+        self.layer = _layers(self.count, self.edges)
+        self.paths = list(paths)
+        self.root = self._scopes()
+        self.chains = [self._chain(a, b) for a, b in self.edges]
+        self.above: dict[int, list[int]] = defaultdict(list)
+        self.below: dict[int, list[int]] = defaultdict(list)
+        for chain in self.chains:
+            for a, b in pairwise(chain):
+                self.above[b].append(a)
+                self.below[a].append(b)
+
+    # what there is ---------------------------------------------------------------------------------------------------
+
+    def _scopes(self) -> Scope:
+        root = Scope(())
+        for item in range(self.count):
+            self._scope_of(root, self.paths[item]).items.append(item)
+        self._measure(root)
+        return root
+
+    def _scope_of(self, root: Scope, path: Path) -> Scope:
+        scope = root
+        for depth, name in enumerate(path, 1):
+            scope = scope.inner.setdefault(name, Scope(path[:depth]))
+        return scope
+
+    def _measure(self, scope: Scope) -> tuple[int, int]:
+        layers = [self.layer[item] for item in scope.items]
+        for inner in scope.inner.values():
+            layers += self._measure(inner)
+        scope.layers = (min(layers, default=0), max(layers, default=0))
+        return scope.layers
+
+    def _chain(self, source: int, target: int) -> list[int]:
+        """The items along an edge: its ends, and a point in each layer between them."""
+        chain = [source]
+        for layer in range(self.layer[source] + 1, self.layer[target]):
+            point = len(self.paths)
+            scope = self._passing(self.paths[source], self.paths[target], layer)
+            self.layer.append(layer)
+            self.paths.append(scope.path)
+            scope.items.append(point)
+            chain.append(point)
+        return [*chain, target]
+
+    def _passing(self, source: Path, target: Path, layer: int) -> Scope:
+        """The innermost frame at a layer that an edge on its way from one to the other is in."""
+        common = self.root
+        depth = 0
+        while depth < min(len(source), len(target)) and source[depth] == target[depth]:
+            common = common.inner[source[depth]]
+            depth += 1
+        for path in (target, source):
+            scope = common
+            for name in path[depth:]:
+                inner = scope.inner[name]
+                if not inner.layers[0] <= layer <= inner.layers[1]:
+                    break
+                scope = inner
+            if scope is not common:
+                return scope
+        return common
+
+    # across ----------------------------------------------------------------------------------------------------------
+
+    def _unit(self, item: int) -> Unit:
+        layer = self.layer[item]
+        if item >= self.count:
+            return Unit(layer, layer, 0.0, BETWEEN_EDGES, {item: 0.0})
+        width = self.sizes[item][0]
+        return Unit(layer, layer, width, BETWEEN_BOXES, {item: width / 2})
+
+    def _placed(self, scope: Scope) -> Unit:
+        """A frame whose contents have places in it."""
+        units = [self._unit(item) for item in scope.items] + [self._placed(s) for s in scope.inner.values()]
+        home = {item: unit for unit in units for item in unit.where}
+        down = _layers_of(units, home, self.above, True)
+        up = _layers_of(units, home, self.below, False)
+        _start(units)
+        for sweep in range(SWEEPS):
+            for layers in (down, up):
+                _sweep(layers, sweep < ORDERING)
+        _separate(units)
+        left = min((unit.x for unit in units), default=0.0)
+        before, after = self.across
+        where = {item: unit.x - left + before + off for unit in units for item, off in unit.where.items()}
+        width = max((unit.x + unit.width for unit in units), default=0.0) - left + before + after
+        return Unit(*scope.layers, width, BETWEEN_BOXES, where)
+
+    # along -----------------------------------------------------------------------------------------------------------
+
+    def _bands(self) -> list[tuple[float, float]]:
+        """Where each layer begins and ends: frames that begin or end there make room for their edges."""
+        count = max(self.layer, default=-1) + 1
+        heights, before, after = [0.0] * count, [0.0] * count, [0.0] * count
+        for item in range(self.count):
+            heights[self.layer[item]] = max(heights[self.layer[item]], self.sizes[item][1])
+        self._make_room(self.root, {}, {}, before, after)
+        bands, y = [], 0.0
+        for layer in range(count):
+            y += before[layer] + (BETWEEN_LAYERS if layer else 0.0)
+            bands.append((y, y + heights[layer]))
+            y += heights[layer] + after[layer]
+        return bands
+
+    def _make_room(
+        self, scope: Scope, opened: dict[int, float], closed: dict[int, float], before: list[float], after: list[float]
+    ) -> None:
+        for inner in scope.inner.values():
+            first, last = inner.layers
+            opening = {first: opened.get(first, 0.0) + self.along[0]}
+            closing = {last: closed.get(last, 0.0) + self.along[1]}
+            before[first] = max(before[first], opening[first])
+            after[last] = max(after[last], closing[last])
+            self._make_room(inner, opening, closing, before, after)
+
+    # together --------------------------------------------------------------------------------------------------------
+
+    def layout(self) -> Layout:
+        """Places for everything."""
+        whole = self._placed(self.root)
+        bands = self._bands()
+        self.middle = [whole.where[item] for item in range(len(self.paths))]
+        boxes = []
+        for item, (width, height) in enumerate(self.sizes):
+            top, bottom = bands[self.layer[item]]
+            boxes.append(Rectangle(self.middle[item] - width / 2, (top + bottom - height) / 2, width, height))
+        frames: list[Frame] = []
+        self._frame(self.root, boxes, bands, frames)
+        routes = self._routes(boxes, bands)
+        outline = [f.place for f in frames] + boxes
+        points = [point for route in routes for point in route.points]
+        left = min([r.x for r in outline] + [x for x, _ in points], default=0.0)
+        top = min([r.y for r in outline], default=0.0)
+        right = max([r.x + r.width for r in outline] + [x for x, _ in points], default=0.0)
+        bottom = max([r.y + r.height for r in outline], default=0.0)
+        return Layout(
+            [_moved(r, -left, -top) for r in boxes],
+            [Frame(f.path, _moved(f.place, -left, -top)) for f in frames],
+            [Route(tuple([(x - left, y - top) for x, y in r.points]), r.backwards) for r in routes],
+            right - left,
+            bottom - top,
+        )
+
+    def _frame(
+        self, scope: Scope, boxes: list[Rectangle], bands: list[tuple[float, float]], frames: list[Frame]
+    ) -> Rectangle:
+        """The extent of a frame; those in it are added to `frames` after it."""
+        at = len(frames)
+        inside = [boxes[i] for i in scope.items if i < self.count]
+        middles = [self.middle[i] for i in scope.items]
+        places = [self._frame(inner, boxes, bands, frames) for inner in scope.inner.values()]
+        everything = inside + places
+        left = min([r.x for r in everything] + middles, default=0.0) - self.across[0]
+        right = max([r.x + r.width for r in everything] + middles, default=0.0) + self.across[1]
+        first, last = scope.layers
+        top = min([bands[first][0]] + [r.y for r in places]) - self.along[0] if bands else 0.0
+        bottom = max([bands[last][1]] + [r.y + r.height for r in places]) + self.along[1] if bands else 0.0
+        place = Rectangle(left, top, right - left, bottom - top)
+        if scope.path:
+            frames.insert(at, Frame(scope.path, place))
+        return place
+
+    def _routes(self, boxes: list[Rectangle], bands: list[tuple[float, float]]) -> list[Route]:
+        arriving: dict[int, list[tuple[float, int]]] = defaultdict(list)
+        for edge, chain in enumerate(self.chains):
+            arriving[chain[-1]].append((self.middle[chain[-2]], edge))
+        port = {}
+        for target, edges in arriving.items():
+            step = min(PORT, boxes[target].width / (len(edges) + 1))
+            for number, (_, edge) in enumerate(sorted(edges)):
+                port[edge] = self.middle[target] + step * (number - (len(edges) - 1) / 2)
+        routes = []
+        for edge, chain in enumerate(self.chains):
+            start, end = boxes[chain[0]], boxes[chain[-1]]
+            points = [(self.middle[chain[0]], start.y + start.height)]
+            for item in chain[1:-1]:
+                points += [(self.middle[item], y) for y in bands[self.layer[item]]]
+            points.append((port[edge], end.y))
+            if self.turned[edge]:
+                points.reverse()
+            routes.append(Route(tuple(points), self.turned[edge]))
+        return routes
+
+
+def _against_the_stream(count: int, edges: Sequence[tuple[int, int]]) -> list[bool]:
+    """The edges that close a circle.  Boxes come in the order of their making: an edge back in that order is one.
+
+    Where boxes have been folded, what they stand for may have been made before and after others.
+    """
+    return [source > target for source, target in edges]
+
+
+def _layers(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
+    """As early as what they are computed from allows; then as late, where that makes no more edges longer than shorter.
+
+    So a weight, and what is done to a weight, comes right before it is used.
+    """
+    layer = [0] * count
+    before, after = [0] * count, [[] for _ in range(count)]  # type: ignore[var-annotated]
+    for source, target in edges:
+        after[source].append(target)
+        before[target] += 1
+    for box in range(count):
+        for target in after[box]:
+            layer[target] = max(layer[target], layer[box] + 1)
+    for box in reversed(range(count)):
+        if after[box] and before[box] <= len(after[box]):
+            layer[box] = min([layer[target] for target in after[box]]) - 1
+    return layer
+
+
+Near = list[tuple[Unit, float]]  # the neighbours on one side, and how far right of their left a unit wants to be
+Layer = list[tuple[Unit, Near]]
+
+
+def _layers_of(
+    units: list[Unit], home: dict[int, Unit], neighbours: dict[int, list[int]], forwards: bool
+) -> list[Layer]:
+    """The units with their neighbours on one side, layer by layer, beginning on that side."""
+    layers: dict[int, Layer] = defaultdict(list)
+    for unit in units:
+        near: Near = []
+        for item, off in unit.where.items():
+            for other in neighbours.get(item, ()):
+                neighbour = home.get(other)
+                if neighbour is not None and neighbour is not unit:
+                    near.append((neighbour, neighbour.where[other] - off))
+        layers[unit.first if forwards else -unit.last].append((unit, near))
+    return [layers[layer] for layer in sorted(layers)]
+
+
+def _start(units: list[Unit]) -> None:
+    """Side by side in the order of their making."""
+    ends: dict[int, float] = defaultdict(float)
+    for unit in units:
+        layers = range(unit.first, unit.last + 1)
+        unit.x = max(ends[layer] for layer in layers)
+        for layer in layers:
+            ends[layer] = unit.x + unit.width + unit.gap
+
+
+def _sweep(layers: list[Layer], may_change_places: bool) -> None:
+    """Layer after layer, move each unit towards its neighbours in the layers before."""
+    for layer in layers:
+        wanted = []
+        for unit, near in layer:
+            if len(near) == 1:
+                ((other, off),) = near
+                wanted.append(other.x + off)
+            else:
+                wanted.append(sum([other.x + off for other, off in near]) / len(near) if near else unit.x)
+        if len(layer) == 1:
+            layer[0][0].x = wanted[0]
+            continue
+        keys = [x + u.width / 2 if may_change_places else u.x for x, (u, _) in zip(wanted, layer)]
+        order = sorted(range(len(layer)), key=keys.__getitem__)
+        _spread([layer[i][0] for i in order], [wanted[i] for i in order])
+
+
+def _spread(units: list[Unit], wanted: list[float]) -> None:
+    """Put units that lie in one layer, in this order, as near to where they want to be as fits."""
+    pushed, end = [], float("-inf")
+    for unit, x in zip(units, wanted):
+        pushed.append(max(x, end))
+        end = pushed[-1] + unit.width + unit.gap
+    end = float("inf")
+    for i in range(len(units) - 1, -1, -1):
+        x = min(wanted[i], end - units[i].width - units[i].gap)
+        end = x
+        units[i].x = (pushed[i] + x) / 2
+
+
+def _separate(units: list[Unit]) -> None:
+    """Let nothing overlap, now that frames which reach over many layers are among them.
+
+    Pushing everything that is in the way to the right satisfies all distances, pushing it to the left as well, and
+    therefore also the mean of both, which favours no side.
+    """
+    order = sorted(range(len(units)), key=lambda i: units[i].x + units[i].width / 2)
+    rights: dict[int, float] = defaultdict(lambda: float("-inf"))
+    lefts: dict[int, float] = defaultdict(lambda: float("inf"))
+    pushed = {}
+    for i in order:
+        unit = units[i]
+        layers = range(unit.first, unit.last + 1)
+        pushed[i] = max([unit.x, *[rights[layer] for layer in layers]])
+        for layer in layers:
+            rights[layer] = pushed[i] + unit.width + unit.gap
+    for i in reversed(order):
+        unit = units[i]
+        layers = range(unit.first, unit.last + 1)
+        x = min([unit.x, *[lefts[layer] - unit.width - unit.gap for layer in layers]])
+        for layer in layers:
+            lefts[layer] = x
+        unit.x = (pushed[i] + x) / 2
+
+
+def _moved(rectangle: Rectangle, x: float, y: float) -> Rectangle:
+    return Rectangle(rectangle.x + x, rectangle.y + y, rectangle.width, rectangle.height)
+
+
+def _transposed(layout: Layout) -> Layout:
+    """The same from left to right."""
+
+    def turned(r: Rectangle) -> Rectangle:
+        return Rectangle(r.y, r.x, r.height, r.width)
+
+    return Layout(
+        [turned(r) for r in layout.boxes],
+        [Frame(f.path, turned(f.place)) for f in layout.frames],
+        [Route(tuple([(y, x) for x, y in r.points]), r.backwards) for r in layout.routes],
+        layout.height,
+        layout.width,
+    )

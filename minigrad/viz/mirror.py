@@ -1,0 +1,87 @@
+"""The way back beside the way there: each box gets a partner, its gradient, on the other side of a line.
+
+Only the way there is arranged.  The gradients are its mirror image, so that the gradient of a value is at the height of
+the value, and every arrow back runs like the arrow there, the other way round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from ..core.node import Leaf, Node
+from .layout import BETWEEN_LAYERS, Frame, Layout, Rectangle, Route
+from .scene import Box, Edge, Scene
+
+
+def flowing(nodes: Collection[Node]) -> set[Node]:
+    """The nodes that gradients come to when the walk goes back: those that a leaf which wants one leads to."""
+    found: set[Node] = set()
+    for node in nodes:
+        if isinstance(node, Leaf) or any(node.inputs[rule.index] in found for rule in node.plan.rules):
+            found.add(node)
+    return found
+
+
+def with_gradients(scene: Scene) -> Scene:
+    """The scene with a gradient beside each box that one comes to, and the arrows between these."""
+    wanted = flowing([node for box in scene.boxes for node in box.nodes])
+    partner: dict[int, int] = {}
+    boxes = list(scene.boxes)
+    for i, box in enumerate(scene.boxes):
+        if any(node in wanted for node in box.nodes):
+            partner[i] = len(boxes)
+            boxes.append(_gradient(i, box))
+    back = [
+        Edge(partner[edge.target], partner[edge.source], edge.slot)
+        for edge in scene.edges
+        if edge.source in partner and edge.target in partner and _passes(scene.boxes[edge.target], edge.slot)
+    ]
+    seeds = [Edge(i, partner[i], 0) for i, box in enumerate(scene.boxes) if box.result and i in partner]
+    return Scene(tuple(boxes), (*scene.edges, *back, *seeds))
+
+
+def _gradient(number: int, box: Box) -> Box:
+    name = box.title.split("→")[-1].strip() if box.kind != "group" else box.title
+    return Box(f"∂ {name}", "gradient", box.lines[:1], box.scope, (), False, box.count, mirrors=number)
+
+
+def _passes(box: Box, slot: int) -> bool:
+    """Whether an operation has a gradient for this input."""
+    return box.kind == "group" or any(rule.index == slot for rule in box.nodes[0].plan.rules)
+
+
+def mirrored(layout: Layout, scene: Scene, direction: str) -> Layout:
+    """The layout of a scene with gradients, from the layout of the boxes that they mirror."""
+    axis = (layout.width if direction == "down" else layout.height) + BETWEEN_LAYERS
+
+    def across(r: Rectangle) -> Rectangle:
+        if direction == "down":
+            return r._replace(x=2 * axis - r.x - r.width)
+        return r._replace(y=2 * axis - r.y - r.height)
+
+    forward = {(e.source, e.target, e.slot): route for e, route in zip(scene.edges, layout.routes)}
+    boxes = list(layout.boxes)
+    routes = list(layout.routes)
+    for box in scene.boxes[len(boxes) :]:
+        assert box.mirrors is not None
+        boxes.append(across(boxes[box.mirrors]))
+    for edge in scene.edges[len(routes) :]:
+        source, target = scene.boxes[edge.source], scene.boxes[edge.target]
+        if source.mirrors is None:
+            routes.append(_seed(boxes[edge.source], boxes[edge.target], direction))
+            continue
+        way = forward[target.mirrors, source.mirrors, edge.slot]  # type: ignore[index]
+        points = [(2 * axis - x, y) if direction == "down" else (x, 2 * axis - y) for x, y in way.points]
+        routes.append(Route(tuple(reversed(points)), not way.backwards))
+    turned = [Frame(f.path, across(f.place), upside_down=direction == "right") for f in layout.frames]
+    width, height = (2 * axis, layout.height) if direction == "down" else (layout.width, 2 * axis)
+    return Layout(boxes, [*layout.frames, *turned], routes, width, height)
+
+
+def _seed(a: Rectangle, b: Rectangle, direction: str) -> Route:
+    """From a result across the line to its gradient."""
+    if direction == "down":
+        y = a.y + a.height / 2
+        return Route(((a.x + a.width, y), (b.x, y)), False)
+    x = a.x + a.width / 2
+    return Route(((x, a.y + a.height), (x, b.y)), False)

@@ -1,0 +1,205 @@
+"""A scene as SVG: text that is the same for the same graph, wherever and whenever it is made.
+
+Nothing in it has an id, so that many pictures fit on one page, and every word of the user's is escaped.
+"""
+
+from __future__ import annotations
+
+from html import escape
+
+from .layout import Frame, Layout, Rectangle, Route, arrange
+from .mirror import mirrored
+from .scene import Box, Edge, Scene
+
+FORWARD, BACKWARD, LEAF, INPUT = "#0072b2", "#d55e00", "#009e73", "#56b4e9"
+INK, QUIET, PAPER, FRAME = "#1f2328", "#57606a", "#ffffff", "#f4f6f8"
+# kind of box -> its border, its fill, how round its corners are, the dashes of its border
+LOOKS = {
+    "operation": (FORWARD, "#eaf4fa", 5.0, ""),
+    "view": (FORWARD, PAPER, 5.0, ""),
+    "gradient": (BACKWARD, "#fdf0e8", 5.0, ""),
+    "parameter": (LEAF, "#e9f7f2", 99.0, ""),
+    "input": (INPUT, "#f0f9fe", 99.0, ""),
+    "constant": (QUIET, PAPER, 99.0, "3 2"),
+    "group": (FORWARD, "#eaf4fa", 5.0, ""),
+}
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'DejaVu Sans', sans-serif"
+TITLE, LINE = 12.0, 10.0  # sizes of type
+SIDE, TOP, LEADING = 11.0, 6.0, 1.3
+BORDER = 8.0  # around the picture
+NARROW, WIDE = "fijlrt.,:;|'()[]I! ", "mwMW@×…→∂"
+LEVEL = 40.0  # the length of an edge's curve that is bent, at most
+
+
+def draw(scene: Scene, direction: str = "auto") -> str:
+    """The scene as an SVG element."""
+    layout, direction = laid_out(scene, direction)
+    width, height = layout.width + 2 * BORDER, layout.height + 2 * BORDER
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {number(width)} {number(height)}" '
+        f'width="{number(width)}" height="{number(height)}" role="img" font-family="{FONT}" '
+        f'class="mg-picture" style="max-width:100%;height:auto">',
+        f"<title>{escape(described(scene))}</title>",
+        f'<rect width="100%" height="100%" fill="{PAPER}" class="mg-paper"/>',
+        f'<g transform="translate({number(BORDER)} {number(BORDER)})">',
+        *[_frame(frame) for frame in layout.frames],
+        *[_edge(scene, edge, route, direction) for edge, route in zip(scene.edges, layout.routes)],
+        *[_box(i, box, place) for i, (box, place) in enumerate(zip(scene.boxes, layout.boxes))],
+        "</g></svg>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def laid_out(scene: Scene, direction: str = "auto") -> tuple[Layout, str]:
+    """The layout of a scene, and its direction: "auto" is the one in which more of it is seen at once."""
+    if direction != "auto":
+        return _laid_out(scene, direction), direction
+    down = _laid_out(scene, "down")
+    if len(scene.boxes) > 200 or down.height <= 420.0:
+        return down, "down"
+    right = _laid_out(scene, "right")
+    return (right, "right") if _shrunk(right) > 1.1 * _shrunk(down) else (down, "down")
+
+
+def _laid_out(scene: Scene, direction: str) -> Layout:
+    sizes = [size_of(box) for box in scene.boxes]
+    for i, box in enumerate(scene.boxes):
+        if box.mirrors is not None:  # partners are of one size
+            (w, h), (v, g) = sizes[i], sizes[box.mirrors]
+            sizes[box.mirrors] = (max(w, v), max(h, g))
+    count = sum(box.mirrors is None for box in scene.boxes)
+    edges = [(e.source, e.target) for e in scene.edges if e.source < count and e.target < count]
+    layout = arrange(sizes[:count], edges, [box.scope for box in scene.boxes[:count]], direction)
+    return layout if count == len(scene.boxes) else mirrored(layout, scene, direction)
+
+
+def _shrunk(layout: Layout) -> float:
+    """How large a layout is drawn in a notebook, where it has to fit the width and should fit the height."""
+    return min(1.0, 900.0 / (layout.width + 1.0), 700.0 / (layout.height + 1.0))
+
+
+def described(scene: Scene) -> str:
+    """A sentence for those who do not see the picture.
+
+    >>> described(Scene((), ()))
+    'an empty graph'
+    """
+    if not scene.boxes:
+        return "an empty graph"
+    kinds = ("input", "parameter", "constant", "operation", "view", "gradient", "group")
+    names = {"operation": "operations", "gradient": "gradient operations"}
+    counts = {kind: sum(box.kind == kind for box in scene.boxes) for kind in kinds}
+    listed = [f"{n} {kind if n == 1 else names.get(kind, kind + 's')}" for kind, n in counts.items() if n]
+    return "a graph of " + ", ".join(listed)
+
+
+def size_of(box: Box) -> tuple[float, float]:
+    """The width and height of a box: what its text takes."""
+    widths = [text_width(title_of(box), TITLE, bold=True), *[text_width(line, LINE) for line in box.lines]]
+    height = 2 * TOP + LEADING * (TITLE + LINE * len(box.lines)) - 2.0
+    return max(44.0, round(max(widths) + 2 * SIDE, 1)), round(height, 1)
+
+
+def title_of(box: Box) -> str:
+    """What stands at the top of a box."""
+    return box.title if box.count == 1 else f"{box.title}  ×{box.count}"
+
+
+def text_width(text: str, size: float, bold: bool = False) -> float:
+    """About how wide a text is.  (Fonts differ from machine to machine; the picture must not.)"""
+    units = sum(0.34 if c in NARROW else 0.95 if c in WIDE else 0.68 if c.isupper() else 0.58 for c in text)
+    return units * size * (1.06 if bold else 1.0)
+
+
+def number(x: float) -> str:
+    """A coordinate, as short as it can be.
+
+    >>> number(2.0), number(-0.04), number(1.26)
+    ('2', '0', '1.3')
+    """
+    return f"{round(x, 1) + 0.0:g}"
+
+
+def _frame(frame: Frame) -> str:
+    r = frame.place
+    shade = FRAME if len(frame.path) % 2 else PAPER
+    baseline = r.y + (r.height - 7.0 if frame.upside_down else 14.0)
+    return (
+        f'<g class="mg-frame"><rect x="{number(r.x)}" y="{number(r.y)}" width="{number(r.width)}" '
+        f'height="{number(r.height)}" rx="6" fill="{shade}" stroke="#c4cad1" class="mg-frame-box"/>'
+        f'<text x="{number(r.x + 8)}" y="{number(baseline)}" font-size="{number(LINE)}" fill="{QUIET}" '
+        f'font-style="italic" class="mg-quiet">{escape(frame.path[-1])}</text></g>'
+    )
+
+
+def _edge(scene: Scene, edge: Edge, route: Route, direction: str) -> str:
+    source, target = scene.boxes[edge.source], scene.boxes[edge.target]
+    seed = source.mirrors is None and target.mirrors is not None
+    if seed:
+        direction = "down" if direction == "right" else "right"
+    dashes = ' stroke-dasharray="4 3"' if seed else ""
+    colour = BACKWARD if target.kind == "gradient" else QUIET if target.kind == "view" else FORWARD
+    return (
+        f'<g class="mg-edge" stroke="{colour}" fill="none" stroke-width="1.2" stroke-opacity="0.75">'
+        f'<path d="{path_of(route, direction)}"{dashes}/>'
+        f'<path d="{_head(route, direction)}" fill="{colour}" stroke="none"/></g>'
+    )
+
+
+def path_of(route: Route, direction: str) -> str:
+    """The way of an edge in SVG's words."""
+    points = route.points
+    drawn = [f"M{number(points[0][0])} {number(points[0][1])}"]
+    for i in range(len(points) - 1):
+        (x, y), (to_x, to_y) = points[i], points[i + 1]
+        if i % 2 or (x == to_x if direction == "down" else y == to_y):
+            drawn.append(f"L{number(to_x)} {number(to_y)}")
+        elif direction == "down":
+            bend = max(-LEVEL, min(LEVEL, (to_y - y) / 2))
+            drawn.append(_curve((x, y + bend), (to_x, to_y - bend), (to_x, to_y)))
+        else:
+            bend = max(-LEVEL, min(LEVEL, (to_x - x) / 2))
+            drawn.append(_curve((x + bend, y), (to_x - bend, to_y), (to_x, to_y)))
+    return "".join(drawn)
+
+
+def _curve(*points: tuple[float, float]) -> str:
+    return "C" + " ".join(f"{number(x)} {number(y)}" for x, y in points)
+
+
+def _head(route: Route, direction: str) -> str:
+    """The tip of an arrow, at the end."""
+    (before_x, before_y), (x, y) = route.points[-2:]
+    if direction == "down":
+        return f"M{number(x)} {number(y)}l-3.4 {'-6' if y >= before_y else '6'}h6.8z"
+    return f"M{number(x)} {number(y)}l{'-6' if x >= before_x else '6'} -3.4v6.8z"
+
+
+def _box(key: int, box: Box, r: Rectangle) -> str:
+    border, fill, round_, dashes = LOOKS[box.kind]
+    thick = "2.4" if box.result else "1.2"
+    shape = (
+        f'x="{number(r.x)}" y="{number(r.y)}" width="{number(r.width)}" height="{number(r.height)}" '
+        f'rx="{number(min(round_, r.height / 2))}" fill="{fill}" stroke="{border}" stroke-width="{thick}"'
+        + (f' stroke-dasharray="{dashes}"' if dashes else "")
+    )
+    parts = [f'<g class="mg-box mg-{box.kind}" data-box="{key}">', f"<title>{escape(chr(10).join(box.about))}</title>"]
+    if box.kind == "group":  # looks like a pile
+        parts.append(
+            f'<rect x="{number(r.x + 3)}" y="{number(r.y + 3)}" width="{number(r.width)}" '
+            f'height="{number(r.height)}" rx="{number(round_)}" fill="{fill}" stroke="{border}" stroke-width="1"/>'
+        )
+    parts.append(f"<rect {shape}/>")
+    middle, y = number(r.x + r.width / 2), r.y + TOP + TITLE - 1.5
+    parts.append(_text(title_of(box), middle, y, TITLE, INK, ' font-weight="600"'))
+    for line in box.lines:
+        y += LINE * LEADING
+        parts.append(_text(line, middle, y, LINE, QUIET, ' class="mg-quiet"'))
+    return "".join(parts) + "</g>"
+
+
+def _text(text: str, x: str, y: float, size: float, colour: str, more: str) -> str:
+    return (
+        f'<text x="{x}" y="{number(y)}" font-size="{number(size)}" text-anchor="middle" fill="{colour}"{more}>'
+        f"{escape(text)}</text>"
+    )

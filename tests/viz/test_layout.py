@@ -1,0 +1,113 @@
+"""Nothing overlaps, everything is inside its frame, arrows point the right way: for whatever graph there is."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from minigrad.viz.layout import MARGIN, arrange
+
+PATHS = [(), ("a",), ("a", "b"), ("a", "c"), ("d",), ("d", "b")]
+
+
+@st.composite
+def graphs(draw):
+    count = draw(st.integers(1, 30))
+    sizes = [(draw(st.integers(20, 120)), draw(st.integers(15, 40))) for _ in range(count)]
+    edges = [
+        (draw(st.integers(0, i - 1)), i)
+        for i in range(1, count)
+        for _ in range(draw(st.integers(0, 2)))
+    ]  # fmt: skip
+    backwards = draw(st.booleans()) and count > 3
+    paths = [draw(st.sampled_from(PATHS)) for _ in range(count)]
+    return sizes, edges + ([(count - 1, 0)] if backwards else []), paths, draw(st.sampled_from(["down", "right"]))
+
+
+def overlap(a, b):
+    across = min(a.x + a.width, b.x + b.width) - max(a.x, b.x)
+    along = min(a.y + a.height, b.y + b.height) - max(a.y, b.y)
+    return across > 0.01 and along > 0.01
+
+
+def inside(inner, outer):
+    return (
+        inner.x >= outer.x - 0.01
+        and inner.y >= outer.y - 0.01
+        and inner.x + inner.width <= outer.x + outer.width + 0.01
+        and inner.y + inner.height <= outer.y + outer.height + 0.01
+    )
+
+
+@given(graphs())
+@settings(max_examples=80, deadline=None)
+def test_boxes_and_frames_keep_apart(graph):
+    sizes, edges, paths, direction = graph
+    layout = arrange(sizes, edges, paths, direction)
+    for i, box in enumerate(layout.boxes):
+        assert (box.width, box.height) == sizes[i]
+        assert not any(overlap(box, other) for other in layout.boxes[i + 1 :])
+    for frame in layout.frames:
+        for path, box in zip(paths, layout.boxes):
+            member = path[: len(frame.path)] == frame.path
+            assert inside(box, frame.place) if member else not overlap(box, frame.place)
+        for other in layout.frames:
+            nested = other.path[: len(frame.path)] == frame.path or frame.path[: len(other.path)] == other.path
+            assert nested or not overlap(frame.place, other.place)
+    assert {f.path for f in layout.frames} == {p[:d] for p in paths for d in range(1, len(p) + 1)}
+
+
+@given(graphs())
+@settings(max_examples=40, deadline=None)
+def test_edges_go_from_box_to_box_in_the_direction_of_the_picture(graph):
+    sizes, edges, paths, direction = graph
+    layout = arrange(sizes, edges, paths, direction)
+    along = 1 if direction == "down" else 0
+    for (source, target), route in zip(edges, layout.routes):
+        ends = [layout.boxes[source], layout.boxes[target]]
+        for (x, y), box in zip((route.points[0], route.points[-1]), ends):
+            assert box.x - 0.01 <= x <= box.x + box.width + 0.01
+            assert box.y - 0.01 <= y <= box.y + box.height + 0.01
+        steps = [b[along] - a[along] for a, b in zip(route.points, route.points[1:])]
+        assert all(step <= 0 for step in steps) if route.backwards else all(step >= 0 for step in steps)
+        assert route.backwards == (source > target)
+
+
+@given(graphs())
+@settings(max_examples=20, deadline=None)
+def test_the_same_graph_is_arranged_the_same_way(graph):
+    assert arrange(*graph) == arrange(*graph)
+
+
+def test_everything_lies_within_the_size_of_the_picture():
+    layout = arrange([(40, 20)] * 4, [(0, 1), (1, 2), (0, 3), (2, 3)], [(), ("a",), ("a",), ()])
+    assert min(f.place.x for f in layout.frames) >= 0 and min(b.x for b in layout.boxes) >= 0
+    assert max(f.place.x + f.place.width for f in layout.frames) <= layout.width
+    assert max(b.y + b.height for b in layout.boxes) <= layout.height
+
+
+def test_a_weight_comes_right_before_it_is_used():
+    # 0 → 1 → 2 → 4 and a weight 3 → 4
+    layout = arrange([(40, 20)] * 5, [(0, 1), (1, 2), (2, 4), (3, 4)], [()] * 5)
+    assert layout.boxes[3].y == layout.boxes[2].y
+
+
+def test_a_chain_is_straight():
+    layout = arrange([(40, 20), (80, 20), (30, 20)], [(0, 1), (1, 2)], [()] * 3)
+    middles = {round(b.x + b.width / 2, 3) for b in layout.boxes}
+    assert len(middles) == 1
+
+
+def test_an_edge_runs_around_what_it_passes():
+    layout = arrange([(40, 20)] * 3, [(0, 1), (1, 2), (0, 2)], [()] * 3)
+    between = layout.boxes[1]
+    passing = [x for x, y in layout.routes[2].points if between.y <= y <= between.y + between.height]
+    assert passing and not any(between.x < x < between.x + between.width for x in passing)
+
+
+def test_frames_leave_room_around_what_is_in_them():
+    layout = arrange([(40, 20)], [], [("a",)])
+    (frame,) = layout.frames
+    assert layout.boxes[0].x - frame.place.x >= MARGIN
+
+
+def test_nothing_is_a_picture_too():
+    assert arrange([], [], []).boxes == []

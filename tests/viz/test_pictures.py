@@ -1,0 +1,224 @@
+"""Pictures of real computations: what is on them, and that it is safe and always the same."""
+
+import base64
+import re
+import xml.dom.minidom
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.viz.folding import fold
+from minigrad.viz.scene import Box, Scene, scene_of
+from minigrad.viz.svg import draw
+
+
+class Block(mg.nn.Module):
+    def __init__(self, size):
+        self.norm = mg.nn.LayerNorm(size)
+        self.up = mg.nn.Linear(size, 2 * size)
+        self.down = mg.nn.Linear(2 * size, size)
+
+    def forward(self, x):
+        return x + self.down(mg.gelu(self.up(self.norm(x))))
+
+
+class Net(mg.nn.Module):
+    def __init__(self, depth):
+        self.layers = [Block(4) for _ in range(depth)]
+        self.head = mg.nn.Linear(4, 2)
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return self.head(x)
+
+
+def loss_of_a_line():
+    w = mg.asarray([[1.0, 2.0]], requires_grad=True)
+    x = mg.asarray([[3.0], [4.0]])
+    h = mg.tanh(w @ x)
+    return (h * h).sum()
+
+
+def titles(picture):
+    return [box.title for box in picture.scene.boxes]
+
+
+def test_the_history_of_a_tensor():
+    picture = mg.viz.graph(loss_of_a_line())
+    assert titles(picture) == ["w", "constant", "matmul", "tanh → h", "multiply", "sum"]
+    assert [tuple(e) for e in picture.scene.edges] == [(0, 2, 0), (1, 2, 1), (2, 3, 0), (3, 4, 0), (3, 4, 1), (4, 5, 0)]
+    assert repr(picture) == "<picture of a graph of 1 parameter, 1 constant, 4 operations>"
+
+
+def test_two_edges_between_the_same_boxes_stay_two():
+    svg = mg.viz.graph(loss_of_a_line()).to_svg()
+    assert svg.count('class="mg-edge"') == 6
+
+
+def test_a_function_with_the_names_of_its_arguments():
+    scale = mg.asarray(2.0)
+
+    def f(x, *, shift):
+        return mg.exp(x) * scale + shift
+
+    picture = mg.viz.graph(f, mg.ones(3), shift=mg.zeros(3))
+    assert sorted(titles(picture)[:3]) == ["scale", "shift", "x"]
+    assert titles(picture)[3:] == ["exp", "multiply", "add"]
+
+
+def test_a_model_with_the_names_of_its_parameters():
+    picture = mg.viz.graph(mg.nn.Linear(2, 3), mg.ones((1, 2)))
+    assert set(titles(picture)) >= {"weight", "bias", "x"}
+
+
+def test_names_from_a_dictionary_or_a_model():
+    w = mg.nn.Linear(1, 2).weight
+    assert titles(mg.viz.graph((w * 2).sum(), names={"weights": w}))[0] == "weights"
+
+
+def test_a_name_that_many_values_have_is_given_to_none():
+    x = mg.ones(2, requires_grad=True)
+    for _ in range(3):
+        x = x * 2
+    assert not any("→" in title for title in titles(mg.viz.graph(x)))
+
+
+def test_gradients_stand_beside_what_they_belong_to():
+    picture = mg.viz.graph(loss_of_a_line(), backward=True)
+    boxes = picture.scene.boxes
+    mirrored = {boxes[b.mirrors].title for b in boxes if b.mirrors is not None}
+    assert mirrored == {"w", "matmul", "tanh → h", "multiply", "sum"}  # none for the constant
+    back = [(boxes[e.source].title, boxes[e.target].title) for e in picture.scene.edges if e.source >= 6]
+    assert ("∂ sum", "∂ multiply") in back and back.count(("∂ multiply", "∂ h")) == 2
+
+
+@pytest.mark.parametrize("direction", ["down", "right"])
+def test_a_gradient_is_level_with_its_value(direction):
+    from minigrad.viz.svg import laid_out
+
+    scene = mg.viz.graph(loss_of_a_line(), backward=True).scene
+    layout, _ = laid_out(scene, direction)
+    for i, box in enumerate(scene.boxes):
+        if box.mirrors is not None:
+            a, b = layout.boxes[box.mirrors], layout.boxes[i]
+            assert (a.y == b.y and a.x < b.x) if direction == "down" else (a.x == b.x and a.y < b.y)
+
+
+def test_layers_alike_are_one_pile():
+    picture = mg.viz.graph(Net(12), mg.ones((3, 4)))
+    pile = [box for box in picture.scene.boxes if box.kind == "group"]
+    assert [(b.title, b.count) for b in pile] == [("layers[0…11]", 12)]
+    assert len(picture.scene.boxes) <= 60
+
+
+def test_small_models_are_open():
+    assert not any(box.kind == "group" for box in mg.viz.graph(Net(1), mg.ones((3, 4))).scene.boxes)
+
+
+def test_the_budget_decides():
+    whole = mg.viz.graph(Net(3), mg.ones((3, 4)), budget=500).scene
+    assert not any(box.kind == "group" for box in whole.boxes)
+    shut = mg.viz.graph(Net(3), mg.ones((3, 4)), budget=1).scene
+    assert [box.title for box in shut.boxes] == ["x", "Net"]
+
+
+def test_opening_one_of_a_pile_leaves_the_others_in_it():
+    graph = mg.trace(Net(4), mg.ones((3, 4)))
+    scene = fold(scene_of([*graph.inputs, *graph.nodes]), opened={("Net",), ("Net", "layers[1]")})
+    piles = {box.title: box.count for box in scene.boxes if box.kind == "group"}
+    assert piles["layers[0…3]"] == 3 and "norm" in piles
+
+
+def test_a_weight_belongs_to_the_layer_that_uses_it():
+    scene = mg.viz.graph(Net(1), mg.ones((3, 4))).scene
+    scopes = {box.title: box.scope for box in scene.boxes}
+    assert scopes["head.weight"] == ("Net", "head")
+
+
+def test_a_graph_draws_itself_in_a_notebook():
+    bundle = mg.trace(lambda x: x + 1, mg.ones(3))._repr_mimebundle_()
+    assert set(bundle) == {"text/html", "image/svg+xml", "text/plain"}
+    encoded = re.search(r'src="data:image/svg\+xml;base64,([^"]+)"', bundle["text/html"])[1]
+    assert base64.b64decode(encoded).decode() == bundle["image/svg+xml"]
+    assert "<script" not in bundle["text/html"]
+
+
+def test_what_is_too_large_says_so():
+    x = mg.ones(2, requires_grad=True)
+    for _ in range(600):
+        x = x + 1.0
+    with pytest.raises(mg.MinigradError, match=r"601 boxes would show nothing[\s\S]*mg.scope"):
+        mg.viz.graph(x)
+
+    def long(y):
+        for _ in range(600):
+            y = y + mg.sin(y)
+        return y
+
+    assert "would show nothing" in mg.trace(long, mg.ones(2))._repr_mimebundle_()["text/plain"]
+
+
+HOSTILE = ["</script><script>alert(1)</script>", 'a"b', "<b>&amp;", "javascript:alert(1)", "{x|y}"]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_are_text(name):
+    box = Box(name, "operation", (name,), (name,), about=(name,))
+    scene = Scene((box,), ())
+    document = xml.dom.minidom.parseString(draw(scene))
+    assert not document.getElementsByTagName("script") and not document.getElementsByTagName("b")
+    shown = [node.firstChild.data for node in document.getElementsByTagName("text")]
+    assert shown == [name, name, name]
+    page = mg.viz.Picture(scene).to_html()
+    assert "<script" not in page
+
+
+def test_no_ids_so_that_pictures_share_a_page():
+    assert not re.search(r"\bid=|url\(#", mg.viz.graph(Net(1), mg.ones((3, 4))).to_svg())
+
+
+def test_the_same_graph_gives_the_same_bytes():
+    assert mg.viz.graph(Net(2), mg.ones((3, 4))).to_svg() == mg.viz.graph(Net(2), mg.ones((3, 4))).to_svg()
+
+
+def test_numbers_and_signs_in_titles():
+    x = mg.ones(2, requires_grad=True)
+    assert titles(mg.viz.graph((2.5 - x) * -1.0))[1:] == ["subtract 2.5 −", "multiply × −1"]
+
+
+def test_dot_has_the_same_boxes_and_arrows():
+    picture = mg.viz.graph(Net(1), mg.ones((3, 4)))
+    text = picture.to_dot()
+    assert text.startswith("digraph") and text.count(" -> ") == len(picture.scene.edges)
+    assert text.count("subgraph") == len({b.scope[:d] for b in picture.scene.boxes for d in range(1, len(b.scope) + 1)})
+
+
+@pytest.mark.parametrize("ending", ["svg", "html", "dot"])
+def test_files(tmp_path, ending):
+    picture = mg.viz.graph(loss_of_a_line())
+    picture.save(tmp_path / f"g.{ending}")
+    assert "matmul" in (tmp_path / f"g.{ending}").read_text(encoding="utf-8")
+
+
+def test_what_cannot_be_drawn():
+    with pytest.raises(mg.MinigradError, match=r"nothing was recorded for this tensor[\s\S]*mg.record"):
+        mg.viz.graph(mg.ones(2))
+    with pytest.raises(mg.MinigradError, match="no graph in a int"):
+        mg.viz.graph(3)
+    with pytest.raises(mg.MinigradError, match="no gradient flows"):
+        mg.viz.graph(lambda x: x + 1, mg.ones(2), backward=True)
+    with pytest.raises(mg.MinigradError, match="no direction 'up'"):
+        mg.viz.graph(loss_of_a_line(), direction="up")
+    with pytest.raises(mg.MinigradError, match="no layout engine"):
+        mg.viz.graph(loss_of_a_line(), engine="neato")
+    with pytest.raises(mg.MinigradError, match=r"can't be saved as 'x.gif'[\s\S]*\.svg"):
+        mg.viz.graph(loss_of_a_line()).save("x.gif")
+
+
+def test_values_in_boxes():
+    x = mg.asarray([1.0, float("nan")], requires_grad=True)
+    node = (x * 2).node
+    scene = scene_of([x.node, node], values={x.node: x.detach().numpy(), node: np.zeros((3, 3))})
+    assert scene.boxes[0].lines == ("2", "[1, nan]  1 nan") and scene.boxes[1].lines[1] == "0 … 0"
