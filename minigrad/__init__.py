@@ -11,6 +11,8 @@ rooms, each of which imports only from those before it: `core` (what a computati
 (what there is to compute with), `autodiff` (derivatives), `nn` and `optim`.
 """
 
+from importlib import import_module
+
 from . import autodiff, devices, linalg, nn, optim, random
 from .autodiff import (
     checkpoint,
@@ -57,6 +59,8 @@ _COMPILER = ("RetraceWarning", "graph", "jit", "kernel", "profile", "trace")
 
 
 def __getattr__(name: str) -> object:
+    if name == "viz":
+        return import_module("minigrad.viz")
     if name not in _COMPILER:
         raise AttributeError(f"minigrad has no {name!r}")
     from . import compile

@@ -168,6 +168,8 @@ class Nobody(Vectorised):
     def __init__(self) -> None:
         super().__init__(0)
 
+    seals_generators = False
+
     def take_blocks(self, generator: Any, count: int) -> tuple[Any, int]:
         """Numbers that somebody else will draw as well."""
         state = generator.get_state()

@@ -374,6 +374,9 @@ def register_hook(tensor: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Ca
     """
     if not tensor.tracked:
         raise GradError("register_hook: no gradient flows through this tensor", hint="x.requires_grad = True")
+    interpreter = current_mode().interpreter
+    if interpreter is not None:
+        tensor = interpreter.stand_in(tensor)
     hooks = HOOKS.setdefault(tensor.node, [])
     hooks.append(hook)
 

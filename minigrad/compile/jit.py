@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import warnings
+import weakref
 from collections.abc import Callable
 from functools import partial, update_wrapper
+from inspect import Parameter, isasyncgenfunction, iscoroutinefunction, isgeneratorfunction, signature
 from typing import Any
 
-from ..core.errors import CompileError
+from ..core.errors import CompileError, ConversionError
 from ..core.mode import current_mode
 from ..core.source import Where, caller, show
 from ..core.tensor import Tensor
-from .arguments import hashable, kind_of, kinds_of_tensors
+from .arguments import hashable, in_words, kind_of, kinds_of_tensors
 from .executors import EXECUTORS, no_executor
 from .graph import Graph
 from .groups import Partition
@@ -22,6 +25,7 @@ from .program import PlainProgram, Program
 from .recording import Recording
 
 STORM = 8  # traces of one function from which a warning is due
+KEPT = 256  # recordings of one function; when there are more, the oldest is forgotten
 
 
 class RetraceWarning(UserWarning):
@@ -43,14 +47,22 @@ class Jitted:
         executor: str | None = None,
     ) -> None:  # fmt: skip
         update_wrapper(self, function)
-        self.function, self.static, self.executor = function, static, executor
+        self.function, self.static, self.executor = function, _both_spellings(function, static), executor
         self.disabled = disable or os.environ.get("MINIGRAD_JIT", "").lower() in ("0", "off", "no", "false")
         self.traces = Traces()
         self.recordings: dict[Any, list[Recording]] = {}
+        self._order: list[tuple[Any, Recording]] = []  # all of them, the oldest first
         self._lock = threading.RLock()
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        return self if instance is None else partial(self, instance)
+        return self if instance is None else JittedMethod(self, instance)
+
+    def __reduce__(self) -> Any:
+        module = sys.modules.get(getattr(self, "__module__", None) or "")
+        name = getattr(self, "__qualname__", "")
+        if getattr(module, name, None) is self:
+            return name  # it is found by name; programs are made anew where it is used
+        return Jitted, (self.function, tuple(self.static), self.disabled, self.executor)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.disabled or current_mode().interpreter is not None:  # others see through it, operation by operation
@@ -101,7 +113,7 @@ class Jitted:
     def _compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
         program = self._recording(args, kwargs, caller(3))[0].traced.program
         if not isinstance(program, Program):
-            raise CompileError("there are kernels of ours on CPU devices only", hint="f.graph(...) is what was traced")
+            raise CompileError("there are no kernels for where this runs", hint="f.graph(...) is what was traced")
         return program
 
     # which recording ------------------------------------------------------------------------------------------------
@@ -121,17 +133,38 @@ class Jitted:
                     return recording, tensors
             reason = reason or self._news(key)
             recording = Recording(self.function, args, kwargs, tensors, self.executor)
-            self.recordings.setdefault(key, []).insert(0, recording)
+            self._keep(key, recording)
             self._note(reason, where)
         return recording, tensors
+
+    def _keep(self, key: Any, recording: Recording) -> None:
+        recording.watch(partial(self._forget, weakref.ref(recording)))
+        self.recordings.setdefault(key, []).insert(0, recording)
+        self._order.append((key, recording))
+        if len(self._order) > KEPT:
+            self._forget(weakref.ref(self._order[0][1]))
+
+    def _forget(self, reference: weakref.ref[Recording], gone: Any = None) -> None:
+        """Let go of a recording: there are too many, or an object that it was made for is gone."""
+        with self._lock:
+            recording = reference()
+            for key in [key for key, known in self._order if known is recording]:
+                left = self.recordings[key] = [r for r in self.recordings[key] if r is not recording]
+                if not left:
+                    del self.recordings[key]
+            self._order = [entry for entry in self._order if entry[1] is not recording]
 
     def _key(self, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[Tensor]) -> Any:
         mode = current_mode()
         names = list(kwargs)  # in the order in which the function is given them
         parts = [*args, *[kwargs[name] for name in names]]
         labels = [*range(len(args)), *names]
-        kinds = tuple([hashable(x) if i in self.static else kind_of(x, tensors) for i, x in zip(labels, parts)])
-        return kinds, tuple(labels), tuple(kinds_of_tensors(tensors)), mode.grad, mode.device
+        static = self.static
+        if static:
+            kinds = [hashable(x, "static") if i in static else kind_of(x, tensors) for i, x in zip(labels, parts)]
+        else:
+            kinds = [kind_of(x, tensors) for x in parts]
+        return tuple(kinds), tuple(labels), tuple(kinds_of_tensors(tensors)), mode.grad, mode.device
 
     def _news(self, key: Any) -> str:
         """What is new about this kind of arguments."""
@@ -144,7 +177,8 @@ class Jitted:
             return "other arguments were given"
         for label, new, old in zip(labels, kinds, old_kinds):
             if new != old:
-                return f"argument {label} was {old} and is {new}"
+                was, now = in_words(old), in_words(new)
+                return f"argument {label} is another one" if was == now else f"argument {label} was {was} and is {now}"
         for new, old in zip(tensors, old_tensors):
             for what, before, now in zip(("shape", "dtype", "device", "gradient", "memory"), old, new):
                 if before != now:
@@ -160,6 +194,27 @@ class Jitted:
                 "  Way out: pass what changes as a tensor, pad to a few shapes, or leave jit off this function",
                 RetraceWarning, stacklevel=5,
             )  # fmt: skip
+
+
+class JittedMethod:
+    """A jitted function and the object it is a method of: each stage is asked for without naming the object again."""
+
+    stages = ("cost", "graph", "kernels", "passes", "program")
+
+    def __init__(self, jitted: Jitted, instance: Any) -> None:
+        self.jitted, self.__self__ = jitted, instance
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.jitted(self.__self__, *args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name not in ("__name__", "__qualname__", "__doc__", "__wrapped__"):
+            raise AttributeError(name)
+        found = getattr(self.jitted, name)
+        return partial(found, self.__self__) if name in self.stages else found
+
+    def __repr__(self) -> str:
+        return f"<{self.jitted!r} as a method of a {type(self.__self__).__name__}>"
 
 
 def trace(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Graph:
@@ -197,7 +252,54 @@ def jit(
     """
     if function is None:
         return partial(jit, static=static, disable=disable, executor=executor)
+    if not disable:
+        _refuse_what_is_no_function(function)
     listed = static if isinstance(static, (tuple, list)) else (static,)
     if executor is not None and executor not in EXECUTORS:
         raise no_executor(executor)
     return Jitted(function, tuple(listed), disable, executor)
+
+
+def _refuse_what_is_no_function(function: Any) -> None:
+    if isinstance(function, (classmethod, staticmethod)):
+        kind = type(function).__name__
+        raise ConversionError(f"jit: a {kind} is no function yet", hint=f"@{kind} goes above @mg.jit")
+    if not callable(function):
+        raise ConversionError(
+            f"jit makes a function faster, and this is a {type(function).__name__}",
+            hint="@mg.jit above a def, or mg.jit(f, static=..., disable=...)",
+        )
+    piecewise = isgeneratorfunction(function) or isasyncgenfunction(function) or iscoroutinefunction(function)
+    if piecewise:
+        name = getattr(function, "__name__", function)
+        raise ConversionError(
+            f"jit: {name} is a generator or async: it runs in pieces, a program whole",
+            hint="jit the computation inside it, or return a list",
+        )
+
+
+def _both_spellings(function: Callable[..., Any], static: tuple[Any, ...]) -> frozenset[Any]:
+    """Static arguments by number and by name: a call may give them either way."""
+    try:
+        parameters = list(signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return frozenset(static)  # a function that Python knows nothing of
+    places = [p.name for p in parameters if p.kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)]
+    names = [p.name for p in parameters if p.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)]
+    more = any(p.kind is Parameter.VAR_POSITIONAL for p in parameters)
+    others = any(p.kind is Parameter.VAR_KEYWORD for p in parameters)
+    both: set[Any] = set()
+    for label in static:
+        number = label + len(places) if label.__class__ is int and label < 0 else label
+        if number.__class__ is int and 0 <= number < len(places):
+            both |= {number, places[number]}
+        elif number.__class__ is int and number >= 0 and more:
+            both.add(number)
+        elif label in names or (isinstance(label, str) and others):
+            both |= {label, places.index(label)} if label in places else {label}
+        else:
+            raise ConversionError(
+                f"jit: there is no argument {label!r} that could be static",
+                expect=f"numbers from 0 to {len(places) - 1}, or names: {', '.join(names)}" if names else "none",
+            )
+    return frozenset(both)

@@ -15,7 +15,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.clock import mark_written, written_since
-from ..core.mode import switch
+from ..core.emit import Results
+from ..core.mode import current_mode, switch
 from ..core.node import Node, topological_order
 from ..core.primitive import Primitive
 from ..core.tensor import Tensor, wrap
@@ -60,6 +61,13 @@ class Lazy(Tracer):
     def take_blocks(self, generator: Any, count: int) -> None:
         return None  # drawn now: a program runs once
 
+    def seeded(self, generator: Any, key: int, block: int) -> bool:
+        return False
+
+    @property
+    def seals_generators(self) -> bool:
+        return False
+
     def _alive(self) -> list[Tensor]:
         """All tensors of the trace that somebody holds, and all that look at their memory."""
         found = {id(t): t for reference in self.held if (t := reference()) is not None}
@@ -67,6 +75,8 @@ class Lazy(Tracer):
         for tensor in [*found.values(), *[e.stand_in for e in self.captured.values()]]:
             views = [] if tensor.alias is None else tensor.alias.views
             found |= {id(t): t for reference in views if (t := reference()) is not None}
+        bases = [t.alias.base for t in found.values() if t.alias is not None and t.alias.base is not None]
+        found |= {id(base): base for base in bases}  # of which there may be no more than the memory
         return [t for t in found.values() if id(t) not in self.standing]
 
     # computing ------------------------------------------------------------------------------------------------------
@@ -104,11 +114,11 @@ class Lazy(Tracer):
         """Compute what is still wanted, give tensors their arrays, and change outside what was changed inside."""
         alive = self._alive()
         nodes = [n for n in topological_order([t.node for t in alive if t.tracked]) if n.saved.__class__ is tuple]
-        saved = {v: node for node in nodes for v in node.saved if v.__class__ is Pending}
+        saved = {v: node for node in nodes for v in _each(node.saved) if v.__class__ is Pending}
         # What was overwritten since stays pending: its gradient is the error that it would be without graph mode.
         self.evaluate([v for v, node in saved.items() if written_since(v, node.serial) is None])
         for node in nodes:
-            node.saved = tuple([v if getattr(v, "value", None) is None else v.value for v in node.saved])
+            node.saved = tuple([_computed(v) for v in node.saved])
         self._write_back()
         for tensor in sorted(alive, key=_chain_length):
             self._settle(tensor)
@@ -154,9 +164,26 @@ class Lazy(Tracer):
         tensor.data = array
 
 
+def _each(saved: tuple[Any, ...]) -> list[Any]:
+    """What was saved, one by one: of an operation with several results all of them."""
+    return [part for v in saved for part in (v if isinstance(v, tuple) else (v,))]
+
+
+def _computed(saved: Any) -> Any:
+    if isinstance(saved, tuple):
+        return Results([_computed(v) for v in saved])
+    return saved if getattr(saved, "value", None) is None else saved.value
+
+
 def _chain_length(tensor: Tensor) -> int:
     """Bases come before their views."""
     return -1 if tensor.alias is None or tensor.alias.base is None else len(tensor.alias.chain)
+
+
+def _is_traced() -> bool:
+    """Whether a trace, which computes nothing, is going on."""
+    interpreter = current_mode().interpreter
+    return interpreter is not None and interpreter.seals_generators
 
 
 class graph:
@@ -182,12 +209,14 @@ class graph:
         self._nodes: dict[int, tuple[Tensor, Node]] = {}
 
     def __enter__(self) -> graph:
+        if _is_traced():
+            self._switch = switch()  # all is recorded as it is
         self._switch.__enter__()
         return self
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
         try:
-            if kind is None:
+            if kind is None and not _is_traced():
                 self._lazy.finish()
         finally:
             self._lazy.ended = True

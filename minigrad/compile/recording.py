@@ -6,11 +6,14 @@ Where the program's inputs are found, what becomes of its outputs, and when it m
 from __future__ import annotations
 
 import weakref
+from collections import deque
 from collections.abc import Callable
+from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..autodiff.reverse import HOOKS
 from ..core.clock import mark_written
 from ..core.emit import emit
 from ..core.errors import TraceError
@@ -20,7 +23,7 @@ from ..core.tensor import Tensor, wrap
 from ..core.tree import flatten
 from ..core.view import Step
 from ..core.write import adopt, read_only
-from .arguments import objects, replaced
+from .arguments import changed_container, objects, replaced
 from .function import Application, Starts, Traced
 from .guards import changed, guards_of
 from .trace import Captured, Pending, Source, Tracer
@@ -60,34 +63,50 @@ class Recording:
         self.executor = executor
         self.tracer = tracer = Tracer()
         self.guards = guards_of(function, *objects((args, kwargs)))
-        self.objects = objects((args, kwargs))  # kept alive, so that nothing else takes their ids
+        self.objects = objects((args, kwargs))  # while they live, nothing else takes their ids
         mode = current_mode()
         stand_ins = [tracer.stand_in(t) for t in arguments]
-        left = iter(stand_ins)
+        given, inside = [replaced((args, kwargs), iter(stand_ins)) for _ in range(2)]
         try:
             with switch(interpreter=tracer):
-                inside = replaced((args, kwargs), left)
                 result = function(*inside[0], **inside[1])
         finally:
             tracer.ended = True
-        side_effect = changed(self.guards)
+            self.hooks = _hooks_seen(tracer)
+        if tracer.missed is not None:
+            raise tracer.missed  # it was caught, and what came after it is a guess
+        side_effect = changed(self.guards) or changed_container(given, inside)
         if side_effect is not None:
             raise TraceError(
                 f"jit: the function changes something that is no tensor: {side_effect}",
                 expect="a trace runs the Python code once, and the program never again",
                 hint="make it a tensor that is changed in place, return it, or do it outside",
             )
+        _refuse_hidden(result, tracer)
         self._places(arguments)
-        returned, self.rebuild = flatten(result)
+        returned, self.rebuild = flatten(result, (np.ndarray,))
         self.outputs: list[Tensor] = []
         self.numbers: dict[int, int] = {}  # id of a tensor -> its number among the outputs
         self.returned: list[Tensor] = []  # kept alive, so that nothing else takes their ids
         self.results = [self._result(t) for t in returned]
         self._note_writes()
         self._note_gradients()
+        self.sharing = self._sharing(arguments)
+        self.hooked = [self._place(e.tensor) for e in tracer.captured.values() if e.leaf is not None]
         differentiable = mode.grad and any(o.tracked for o in self.outputs)
         self.traced = self._traced(differentiable)
         self.differentiable = differentiable
+
+    def watch(self, gone: Callable[[Any], None]) -> None:
+        """Let go of the objects among the arguments, and call `gone` when one of them is no longer there.
+
+        A trace made for an object would otherwise keep it for as long as the function.
+        """
+        for number, value in enumerate(self.objects):
+            try:
+                self.objects[number] = weakref.ref(value, gone)
+            except TypeError:
+                pass  # it has to be kept alive, so that nothing else takes its id
 
     # what was recorded ----------------------------------------------------------------------------------------------
 
@@ -110,7 +129,21 @@ class Recording:
     def _place(self, tensor: Tensor) -> Place:
         return self.known.setdefault(id(tensor), Place("tensor", tensor))
 
-    def _result(self, tensor: Tensor) -> Result:
+    def _sharing(self, arguments: list[Tensor]) -> list[Any]:
+        """Which gradients that are there already are the same tensor, or look at the same memory as another one."""
+        numbers = {id(t): i for i, t in enumerate((*arguments, *[t for t, _, _ in self.fixed]))}
+        found = []
+        for place, there in self.looked:
+            gradient = place.find(arguments)._grad
+            if there and gradient is not None:
+                viewed = None if gradient.alias is None else gradient.alias.base
+                base = gradient if viewed is None else viewed
+                found.append((numbers.setdefault(id(base), len(numbers)), base is gradient))
+        return found
+
+    def _result(self, tensor: Any) -> Any:
+        if isinstance(tensor, np.ndarray):
+            return tensor
         known = self.tracer.standing.get(id(tensor))
         if known is not None:
             return Result(-1, self._place(known.tensor), ())
@@ -190,11 +223,17 @@ class Recording:
             if data() is tensor.data and tensor.tracked == kind[-1]:
                 continue
             if _kind(tensor) != kind:
-                return f"a tensor used by name was {kind} and is {_kind(tensor)}"
+                return _difference(kind, _kind(tensor))
             self.fixed[number] = tensor, weakref.ref(tensor.data), kind
         for place, there in self.looked:
             if (place.find(arguments)._grad is not None) != there:
                 return "a .grad was None and is not" if not there else "a .grad was there and is None"
+        if self.sharing and self._sharing(arguments) != self.sharing:
+            return "gradients share memory in another way"
+        if HOOKS.data or any(self.hooks):
+            for place, hooks in zip(self.hooked, self.hooks):
+                if HOOKS.get(place.find(arguments).node, []) != hooks:
+                    return "a hook was registered on a tensor or removed from it"
         for array, before in self.tracer.looked_into:
             if not np.array_equal(array, before):
                 return "an array whose values decided what was recorded has changed"
@@ -213,7 +252,12 @@ class Recording:
             inputs = [place.find(arguments) for place in self.inputs]
             results = list(Application(self.traced, others, starts).applied(inputs))
         else:
-            arrays = self.traced.program(others, starts)
+            try:
+                arrays = self.traced.program(others, starts)
+            except BaseException:  # what is stored where an input is may have been stored already
+                for tensor in written:
+                    mark_written(tensor.data)
+                raise
             results = [wrap(a, o.device) for a, o in zip(arrays, self.outputs)]
         gradients = [self._gradient(what, results, arguments) for _, what in self.gradients]
         for tensor, (_, number) in zip(written, self.writes):
@@ -225,12 +269,16 @@ class Recording:
             adopt(place.find(arguments), results[number])
         for (place, _), gradient in zip(self.gradients, gradients):
             place.find(arguments)._grad = gradient
+        for generator, (key, block) in self.tracer.restarted.items():
+            generator.set_state({"key": key, "block": block})
         return self.rebuild([self._returned(r, results, arguments) for r in self.results])
 
     def _gradient(self, what: Any, results: list[Tensor], arguments: list[Tensor]) -> Tensor | None:
         return what.find(arguments) if isinstance(what, Place) else None if what is None else results[what]
 
-    def _returned(self, result: Result, results: list[Tensor], arguments: list[Tensor]) -> Tensor:
+    def _returned(self, result: Any, results: list[Tensor], arguments: list[Tensor]) -> Any:
+        if result.__class__ is not Result:
+            return result.copy()  # a NumPy array, another one for each call
         number, place, chain = result
         tensor = results[number] if place is None else place.find(arguments)
         for op, attrs in chain:
@@ -253,4 +301,51 @@ def _without_spent_history(tensor: Tensor) -> Tensor:
 
 
 def _kind(tensor: Tensor) -> Any:
-    return tensor.data.shape, tensor.data.dtype, tensor.device, tensor.tracked
+    return tensor.data.shape, tensor.data.dtype, tensor.device, tensor.is_leaf, tensor.tracked
+
+
+def _difference(before: Any, now: Any) -> str:
+    """What is different between two kinds of a tensor, in words."""
+    shape = "" if before[0] == now[0] else f" {now[0]}"
+    for what, old, new in zip(("shape", "dtype", "device"), before, now):
+        if old != new:
+            return f"the {what} of a tensor used by name was {old} and is {new}"
+    history = "is a leaf" if now[3] else "has a history"
+    return f"a tensor used by name{shape} {'requires a gradient and' if now[4] else 'requires no gradient:'} {history}"
+
+
+def _hooks_seen(tracer: Tracer) -> list[list[Any]]:
+    """The hooks of each captured tensor that gradients flow to.  They have done their work in the trace."""
+    found = []
+    for entry in tracer.captured.values():
+        if entry.leaf is not None:
+            inside, outside = HOOKS.pop(entry.leaf, []), HOOKS.get(entry.tensor.node, [])
+            if inside != outside:
+                raise TraceError(
+                    f"jit: a hook is registered on a tensor from outside, of shape {entry.tensor.shape}, or removed",
+                    expect="what a function does besides is done to tensors: a hook stays, and each call would add one",
+                    hint="register it outside, or on a result that is made inside",
+                )
+            found.append(list(outside))
+    return found
+
+
+def _refuse_hidden(result: Any, tracer: Tracer, inside: str = "", depth: int = 0) -> None:
+    """Refuse results of which tensors are a part that will not be found."""
+    if isinstance(result, Tensor):
+        if inside and result.data.__class__ is Pending and result.data.trace is tracer:
+            raise TraceError(
+                f"jit: the function returns a {inside} that holds tensors, and it is no container that is looked into",
+                expect="tensors, numbers, and tuples, lists, dicts and modules of them",
+                hint="return the tensors themselves, and put them together outside",
+            )
+    elif isinstance(result, (list, tuple, dict)):
+        for part in result.values() if isinstance(result, dict) else result:
+            _refuse_hidden(part, tracer, inside, depth)
+    elif isinstance(result, (set, frozenset, deque)):
+        for part in result:
+            _refuse_hidden(part, tracer, type(result).__name__, depth)
+    elif depth < 3 and hasattr(result, "__dict__") and not isinstance(result, (type, ModuleType, FunctionType)):
+        name = inside or ("" if type(result).__module__.startswith("minigrad.nn") else type(result).__name__)
+        for part in vars(result).values():
+            _refuse_hidden(part, tracer, name, depth + 1)

@@ -15,14 +15,16 @@ from typing import Any
 
 import numpy as np
 
+from ..autodiff.reverse import HOOKS
+from ..core import dtypes
 from ..core.clock import tick
-from ..core.emit import Interpreter, emit
+from ..core.emit import EAGER, Interpreter, emit
 from ..core.errors import TraceError
 from ..core.mode import Mode, current_mode, switch
 from ..core.node import Leaf, Node
 from ..core.primitive import NO_RULES, P, Primitive
 from ..core.source import caller, show
-from ..core.tensor import StandIn, Tensor, wrap
+from ..core.tensor import DEFAULT, StandIn, Tensor, wrap
 from ..core.view import Alias, detach
 from .graph import Graph
 from .views import through, whole
@@ -73,14 +75,51 @@ class Pending(StandIn):
         return "that is not computed yet" if not self.trace.ended else "of a trace"
 
     @property
+    def way_out(self) -> str:
+        return StandIn.way_out if not self.trace.ended else "return it from the function instead of storing it"
+
+    @property
     def where(self) -> Any:
         return self.node.where
+
+    def missed(self, error: Exception) -> Exception:
+        self.trace.missed = self.trace.missed or error
+        return error
 
     def detached(self) -> Pending:
         return self
 
     def evaluated(self) -> Any:
         return self.trace.evaluated(self)
+
+
+SAFE = 127  # integers from 0 to this fit every type of integers
+
+
+def in_range(trace: Tracer, op: Primitive, values: list[Any], attrs: dict[str, Any], device: Any) -> list[Any]:
+    """The operands of an operation where Python integers fit the type that they are computed in.
+
+    Where they don't, eager mode compares them all the same, wraps them round (`where`), or refuses, and so it is here.
+    """
+    tensors = [v for v in values if v.__class__ is Pending]
+    dtype = attrs["dtype"] if op is P.full else tensors[0 if op is P.put else -1].dtype if tensors else None
+    if dtype is None or dtype.kind not in "iu":
+        return values
+    limits = dtypes.iinfo(dtype)
+    numbers = [v for v in (*values, attrs.get("value")) if v.__class__ is int]
+    beyond = [v for v in numbers if not limits.min <= v <= limits.max]
+    if not beyond:
+        return values
+    if op.kind == "elementwise":
+        empty = [np.empty((0,), v.dtype) if v.__class__ is Pending else v for v in values]
+        result = EAGER.compute(op, empty, attrs, DEFAULT.device)  # raises what it raises
+        if result.dtype is dtype:
+            return [int(np.array(v).astype(dtype)) if v.__class__ is int else v for v in values]
+        if dtype.itemsize < 8 and all(abs(v) < 1 << 63 for v in beyond):
+            as_wide = {"dtype": dtypes.int64}
+            wide = {v: Pending(trace, trace.noted(P.astype, (v.node,), as_wide, device)) for v in tensors}
+            return [wide.get(v, v) if v.__class__ is Pending else v for v in values]
+    raise OverflowError(f"Python integer {beyond[0]} out of bounds for {dtype}")
 
 
 class Captured:
@@ -114,6 +153,8 @@ class Tracer(Interpreter):
         self.sources: list[Source] = []
         self.effects: list[Node] = []
         self.drawn: dict[Any, int] = {}  # generator -> how many blocks have been drawn
+        self.restarted: dict[Any, tuple[int, int]] = {}  # generator that was seeded -> its key and next block
+        self.missed: Exception | None = None  # the first error of asking for a value that is not there
         self.values: dict[Node, Node] = {}  # a node of the history -> the node of its value
         self.modes: dict[Any, Mode] = {}
         self.looked_into: list[tuple[Any, Any]] = []  # arrays of the user's, and copies of what was in them
@@ -144,6 +185,8 @@ class Tracer(Interpreter):
     def compute(self, op: Primitive, values: list[Any], attrs: dict[str, Any], device: Any) -> Any:
         if op is P.call:
             return attrs["application"].compute(*values)  # a function of the user's own is recorded as what it does
+        if op is P.full or any(v.__class__ is int and not 0 <= v <= SAFE for v in values):
+            values = in_range(self, op, values, attrs, device)
         node = self.noted(op, tuple([v.node if v.__class__ is Pending else v for v in values]), attrs, device)
         if node.shape and node.shape[0].__class__ is tuple:
             return tuple([self._part(node, i) for i in range(len(node.shape))])
@@ -211,6 +254,8 @@ class Tracer(Interpreter):
         """Where gradients that flow to a tensor from outside arrive: here, at a leaf in its place."""
         leaf = Leaf(stand_in)
         leaf.code, leaf.offset = tensor.node.code, tensor.node.offset
+        if tensor.node in HOOKS:
+            HOOKS[leaf] = list(HOOKS[tensor.node])
         return leaf
 
     def _same_view(self, base: Tensor, alias: Alias) -> Tensor:
@@ -254,9 +299,21 @@ class Tracer(Interpreter):
         known.stand_in._grad = gradient if gradient is None else self.lift(gradient)
 
     def take_blocks(self, generator: Any, count: int) -> tuple[Any, int] | None:
+        if generator in self.restarted:
+            key, block = self.restarted[generator]
+            self.restarted[generator] = key, block + count
+            return key, block
         drawn = self.drawn.get(generator, 0)
         self.drawn[generator] = drawn + count
         return generator, drawn
+
+    def seeded(self, generator: Any, key: int, block: int) -> bool:
+        self.restarted[generator] = key, block
+        return True
+
+    @property
+    def seals_generators(self) -> bool:
+        return True
 
     # the end --------------------------------------------------------------------------------------------------------
 

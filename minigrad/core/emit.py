@@ -60,7 +60,8 @@ class Interpreter:
             raise
         except Exception as error:
             now = [v.evaluated() if isinstance(v, StandIn) else v for v in values]
-            if any(a is not b for a, b in zip(now, values)):  # recorded in graph mode, and wanted here after it
+            recorded = any(a is not b for a, b in zip(now, values))
+            if recorded and self is EAGER:  # in graph mode, and wanted here after it
                 return self.manifest_values(op, inputs, now, mask, attrs, device)
             raise explained(op, inputs, attrs, error) from error
         mode = current_mode()
@@ -112,6 +113,15 @@ class Interpreter:
     def take_blocks(self, generator: Any, count: int) -> tuple[Any, int] | None:
         """The random numbers that a draw will be made from; None leaves it to the generator."""
         return None if self.below is EAGER else self.below.take_blocks(generator, count)
+
+    @property
+    def seals_generators(self) -> bool:
+        """Whether the state of a generator is not to be read: a program will not read it again."""
+        return False if self.below is EAGER else self.below.seals_generators
+
+    def seeded(self, generator: Any, key: int, block: int) -> bool:
+        """Whether it keeps to itself that a generator starts again; else the generator does so now."""
+        return False if self.below is EAGER else self.below.seeded(generator, key, block)
 
     # Control flow ---------------------------------------------------------------------------------------------------
 
@@ -404,7 +414,7 @@ def described(op: Primitive, inputs: Sequence[Any]) -> str:
 def explained(op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any], error: Exception) -> Exception:
     """The array library's error in our words: what `infer` has to say, which is what graph mode says too."""
     for x in inputs:
-        if x.__class__ is Tensor and isinstance(x.data, StandIn):
+        if x.__class__ is Tensor and isinstance(x.data, StandIn) and current_mode().interpreter is None:
             return TraceError(
                 f"{op.name}: a tensor {x.data.no_value} is used after that has ended"
                 + (f", made at {show(x.data.where)}" if x.data.where else ""),

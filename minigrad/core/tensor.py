@@ -232,10 +232,13 @@ class StandIn:
     __array_ufunc__ = None
     size = 1 << 62  # large enough that no quick path takes it for an array
     no_value = "not computed yet"
+    way_out = "stay in tensor operations (mg.where instead of `if`), or do this outside"
     where: Any = None  # the line that made it, where that is known
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        raise TraceError(f"a NumPy function was called on a tensor {self.no_value}", hint="mg's function of that name")
+        raise self.missed(
+            TraceError(f"a NumPy function was called on a tensor {self.no_value}", hint="mg's function of that name")
+        )
 
     def detached(self) -> StandIn:
         """The same without the histories and tangents that it carries."""
@@ -244,6 +247,10 @@ class StandIn:
     def evaluated(self) -> Any:
         """The array, where it can be computed now; else the stand-in itself."""
         return self
+
+    def missed(self, error: Exception) -> Exception:
+        """The error of asking for a value that is not there, noted: whoever catches it goes on with a guess."""
+        return error
 
 
 def contiguous_base(tensor: Tensor) -> None:
@@ -263,12 +270,11 @@ def host_value(tensor: Tensor, what: str) -> Any:
         data = data.evaluated()
     if data.__class__ is tensor.device.ndarray:
         return data
-    reason = getattr(tensor.data, "no_value", "without an array")
+    reason = getattr(data, "no_value", "without an array")
     made = f", made at {show(tensor.node.where)}" if tensor.node is not None and tensor.node.where else ""
-    raise TraceError(
-        f"{what} needs the value of a tensor {reason}{made}",
-        hint="stay in tensor operations (mg.where instead of `if`), or do this outside",
-    )
+    hint = getattr(data, "way_out", StandIn.way_out)
+    error = TraceError(f"{what} needs the value of a tensor {reason}{made}", hint=hint)
+    raise data.missed(error) if isinstance(data, StandIn) else error
 
 
 def host_array(tensor: Tensor, what: str) -> np.ndarray[Any, Any]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.emit import emit
-from ..core.errors import ConversionError, DtypeError
+from ..core.errors import ConversionError, DtypeError, TraceError
 from ..core.mode import current_mode
 from ..core.primitive import P, Primitive
 from ..core.tensor import NUMBERS, Tensor, as_tensor
@@ -39,6 +39,13 @@ P.declare(
 Shape = int | Sequence[int]
 KEYS = 1 << 128
 BLOCKS = 1 << 63
+
+
+def _refuse_while_tracing(what: str, hint: str) -> None:
+    """Refuse what a trace would see once and a program never again."""
+    interpreter = current_mode().interpreter
+    if interpreter is not None and interpreter.seals_generators:
+        raise TraceError(f"{what} inside a function that is traced: every run would draw the same", hint=hint)
 
 
 class Generator:
@@ -64,6 +71,8 @@ class Generator:
         >>> mg.random.uniform(2).tolist() == first
         True
         """
+        if seed is None:
+            _refuse_while_tracing("a generator is started from the system's own randomness", "a seed of your choice")
         key = int.from_bytes(os.urandom(8), "little") if seed is None else seed
         self.set_state({"key": key, "block": 0})
 
@@ -75,6 +84,7 @@ class Generator:
         >>> generator.get_state()
         {'key': 7, 'block': 13}
         """
+        _refuse_while_tracing("the state of a generator is read", "seed it inside, or read its state outside")
         with self._lock:
             return {"key": self._key, "block": self._block}
 
@@ -91,6 +101,9 @@ class Generator:
         if not isinstance(state, dict) or set(state) != {"key", "block"}:
             raise ConversionError(f"a state is what get_state() gives, {{'key': ..., 'block': ...}}, not {state!r}")
         key, block = _whole("the seed", state["key"], 0, KEYS - 1), _whole("the block", state["block"], 0, BLOCKS)
+        interpreter = current_mode().interpreter
+        if interpreter is not None and interpreter.seeded(self, key, block):
+            return
         with self._lock:
             self._key, self._block = key, block
 
