@@ -40,17 +40,24 @@ from .core.replay import Gone, replay
 from .core.tensor import Tensor
 from .devices import as_device, available_devices, device
 from .ops.contract import *
+from .ops.convolution import *
 from .ops.creation import *
 from .ops.elementary import *
 from .ops.elementwise import *
 from .ops.functional import *
 from .ops.index import *
 from .ops.interop import from_dlpack
+from .ops.losses import *
 from .ops.namespace import *
+from .ops.normalization import *
 from .ops.ordering import *
+from .ops.pooling import *
+from .ops.positions import *
 from .ops.reduce import *
+from .ops.segments import *
 from .ops.transfer import to_device
 from .ops.view import *
+from .ops.windows import *
 
 __version__ = "0.1.0"
 

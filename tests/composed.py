@@ -215,6 +215,17 @@ for _start, _stop, _count in ((0.0, 1.0, 5), (2, -1, 4), (1.0, 1.0, 1), (0.0, 1.
     composed("linspace", lambda m, a=_start, b=_stop, c=_count: m.linspace(a, b, c), smooth=False)
 composed("linspace", lambda m: m.linspace(0.0, math.pi, 7, endpoint=False), smooth=False)
 
+# Windows --------------------------------------------------------------------------------------------------------------
+
+composed("windows", lambda m, x: m.windows(x, 3), values(2, 5),
+         like=lambda x: np.lib.stride_tricks.sliding_window_view(x, 3, 1))  # fmt: skip
+composed(
+    "windows", lambda m, x: m.windows(x, (2, 3), axis=(0, 2), stride=(1, 2)), values(3, 2, 7),
+    like=lambda x: np.lib.stride_tricks.sliding_window_view(x, (2, 3), (0, 2))[:, :, ::2],
+)  # fmt: skip
+composed("overlap_add", lambda m, x: m.overlap_add(x, (2, 4)), values(2, 3, 2),
+         like=lambda x: np.pad(x[..., 0], ((0, 0), (0, 1))) + np.pad(x[..., 1], ((0, 0), (1, 0))))  # fmt: skip
+
 # The modules whose functions have tests of their own, with references of their own.
 ELSEWHERE = {
     "minigrad.ops.contract": "tests/ops/test_contract.py",

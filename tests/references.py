@@ -42,7 +42,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "arange": lambda start, step, count, dtype, device: np.array([start + i * step for i in range(count)]),
 }  # fmt: skip
 
-VIEWS = ("reshape", "permute_dims", "broadcast_to", "slice")
+VIEWS = ("reshape", "permute_dims", "broadcast_to", "slice", "windows")
 
 
 def reference(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -83,6 +83,39 @@ def put(base: Any, value: Any, *indices: Any, chain: Any) -> Any:
 def place(x: Any, shape: Any, index: Any) -> Any:
     out = np.zeros(shape, x.dtype)
     out[index] = x
+    return out
+
+
+def _places(axis: Any, stride: Any, dilation: Any, counts: Any, size: Any) -> Any:
+    """For each window and each place in it, which element of the whole that is, along the dimensions `axis`."""
+    for window in np.ndindex(*[counts[a] for a in axis]):
+        for within in np.ndindex(*size):
+            yield window, within, [w * s + i * d for w, i, s, d in zip(window, within, stride, dilation)]
+
+
+def _at(ndim: int, axis: Any, places: Any) -> Any:
+    index: list[Any] = [slice(None)] * ndim
+    for a, place in zip(axis, places):
+        index[a] = place
+    return tuple(index)
+
+
+@reference
+def windows(x: Any, axis: Any, size: Any, stride: Any, dilation: Any) -> Any:
+    counts = list(x.shape)
+    for a, k, s, d in zip(axis, size, stride, dilation):
+        counts[a] = len(range(0, x.shape[a] - (k - 1) * d, s))
+    out = np.zeros((*counts, *size), x.dtype)
+    for window, within, place in _places(axis, stride, dilation, counts, size):
+        out[(*_at(x.ndim, axis, window), *within)] = x[_at(x.ndim, axis, place)]
+    return out
+
+
+@reference
+def overlap_add(x: Any, axis: Any, stride: Any, dilation: Any, shape: Any) -> Any:
+    out = np.zeros(shape, x.dtype)
+    for window, within, place in _places(axis, stride, dilation, x.shape, x.shape[out.ndim :]):
+        out[_at(out.ndim, axis, place)] += x[(*_at(out.ndim, axis, window), *within)]
     return out
 
 

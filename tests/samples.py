@@ -190,6 +190,12 @@ sample("slice", values(4, 5), index=(None, ..., None, slice(3, None)))
 sample("slice", values(4), index=(slice(3, 1), ...))
 sample("slice", values(), index=(...,))
 sample("slice", integers(2, 3, 4), index=(slice(None, None, -1), ..., 0))
+_pair = {"axis": (1, 2), "size": (2, 3), "stride": (2, 1), "dilation": (1, 2)}
+sample("windows", values(2, 5, 6), **_pair)
+sample("windows", values(6), axis=(0,), size=(3,), stride=(1,), dilation=(1,))
+sample("windows", values(2, 3, 4), axis=(2, 0), size=(2, 1), stride=(1, 1), dilation=(1, 3))
+sample("windows", values(0, 4), axis=(1,), size=(4,), stride=(3,), dilation=(1,))
+sample("windows", integers(5, 2), axis=(0,), size=(2,), stride=(3,), dilation=(1,))
 
 # Reductions -----------------------------------------------------------------------------------------------------------
 
@@ -274,6 +280,13 @@ sample("place", values(2), shape=(4, 3), index=(slice(None, None, -2), 1, ...))
 sample("place", values(), shape=(2,), index=(1, ...))
 sample("place", values(0, 3), shape=(2, 3), index=(slice(2, None), ...))
 sample("place", bools(2), shape=(4,), index=(slice(0, 2), ...))
+_pair = {"axis": (1, 2), "stride": (2, 1), "dilation": (1, 2)}
+sample("overlap_add", values(2, 2, 2, 2, 3), **_pair, shape=(2, 5, 6))
+sample("overlap_add", values(4, 3), axis=(0,), stride=(1,), dilation=(1,), shape=(6,))
+sample("overlap_add", values(3, 3, 2, 2, 1), axis=(2, 0), stride=(1, 1), dilation=(1, 3), shape=(3, 3, 3))
+sample("overlap_add", values(0, 1, 4), axis=(1,), stride=(3,), dilation=(1,), shape=(0, 4))
+sample("overlap_add", integers(2, 2, 2), axis=(0,), stride=(3,), dilation=(1,), shape=(6, 2))
+sample("overlap_add", values(2, 2, dtype=np.float16), axis=(0,), stride=(1,), dilation=(1,), shape=(3,))
 sample("concat", values(2, 3), values(1, 3), axis=0)
 sample("concat", values(2, 3), values(2, 0), values(2, 2), axis=1)
 sample("concat", values(2), axis=0)

@@ -9,6 +9,7 @@ import pytest
 import minigrad as mg
 from minigrad.core.primitive import P
 from tests.composed import COMPOSED, ELSEWHERE
+from tests.composed_nn import plain  # noqa: F401 - adds its samples
 from tests.numerical import check_gradients
 from tests.test_registry import RTOL, laid_out
 

@@ -307,7 +307,7 @@ def test_only_a_view_shares_memory_with_its_input(name):
                 assert np.shares_memory(result.data, x.data) == (P[name].kind == "view"), sample
 
 
-def test_the_view_primitives_are_these_four():
+def test_the_view_primitives_are_these_five():
     assert {op.name for op in P if op.kind == "view"} == set(VIEWS)
 
 

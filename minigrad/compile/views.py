@@ -135,6 +135,8 @@ def through(node: Node, source: View) -> View | None:
         return source.broadcast(node.shape)
     if name == "slice":
         return sliced(source, attrs["index"])
+    if name == "windows":
+        return windowed(source, node.shape, attrs)
     return None
 
 
@@ -162,6 +164,15 @@ def sliced(source: View, index: tuple[object, ...]) -> View:
         else:
             offset += int(item) % size * stride  # type: ignore[call-overload]
     return View(source.base, offset, tuple(shape), tuple(strides))
+
+
+def windowed(source: View, shape: tuple[int, ...], attrs: dict[str, tuple[int, ...]]) -> View:
+    """All windows along some dimensions: the steps from one to the next, and behind them those within a window."""
+    strides = list(source.strides)
+    for axis, step in zip(attrs["axis"], attrs["stride"]):
+        strides[axis] *= step
+    within = [source.strides[axis] * gap for axis, gap in zip(attrs["axis"], attrs["dilation"])]
+    return View(source.base, source.offset, shape, (*strides, *within))
 
 
 def reshaped(source: View, shape: tuple[int, ...]) -> View | None:

@@ -131,9 +131,9 @@ def writable(tensor: Tensor, value: Any) -> Tensor | None:
             "a value with a history cannot be assigned through detach(), which has none",
             hint="assign to the tensor itself, or assign value.detach()",
         )
-    if alias is not None and any(op is P.broadcast_to for op, _ in alias.chain):
+    if alias is not None and any(op is P.broadcast_to or op is P.windows for op, _ in alias.chain):
         raise MutationError(
-            "this tensor is a broadcast view: several of its elements are the same memory",
+            "this tensor is a broadcast view, or one of windows: several of its elements are the same memory",
             hint="write into x.copy()",
         )
     if tensor.data.__class__ is not tensor.device.ndarray:

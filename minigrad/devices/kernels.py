@@ -12,6 +12,7 @@ from .matrices import matrix_kernels
 from .philox import random_kernel
 from .special import erf_kernel, scatter_add_kernel
 from .threads import BLOCK, elementwise_in_blocks
+from .windows import window_kernels
 
 Kernel = Callable[..., Any]
 MANY = 1 << 14  # elements from which arithmetic on bits is faster than a branch for each
@@ -219,7 +220,7 @@ def kernel_table(xp: Any, empty: Any = None) -> dict[str, Kernel]:
 
     table["random"] = random_kernel(xp)
     table["erf"], table["scatter_add"] = erf_kernel(xp), scatter_add_kernel(xp)
-    table |= matrix_kernels(xp, empty)
+    table |= matrix_kernels(xp, empty) | window_kernels(xp, empty)
     @kernel
     def to_device(x: Any, source: Any, device: Any) -> Any:
         return device.receive(x, source)

@@ -136,7 +136,7 @@ def scatter_add(base: Any, value: Any, *indices: Any) -> Any:
            [3., 4.]])
     """
     out = base.copy(order="C")
-    if value.size < WORTH_FLATTENING or (len(indices) == 1 and base.ndim == 1):
+    if np.size(value) < WORTH_FLATTENING or (len(indices) == 1 and base.ndim == 1):
         np.add.at(out, indices, value)
         return out
     starts = row_numbers(base.shape[: len(indices)], indices)

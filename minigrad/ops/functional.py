@@ -1,4 +1,4 @@
-"""What neural networks are made of, composed from the primitives: activations, normalisation, losses, attention.
+"""What neural networks are made of, composed from the primitives: activations, normalisation, attention.
 
 Nothing here is special to the compiler or to the walk back: a variant of your own costs and fuses the same.  Each is
 written so that it neither overflows nor loses its gradients, to any order, for any finite input.
@@ -28,7 +28,6 @@ __all__ = [
     "softmax", "log_softmax", "logsumexp",
     "relu", "leaky_relu", "elu", "sigmoid", "silu", "gelu", "softplus",
     "linear", "embedding", "one_hot", "dropout", "layer_norm", "scaled_dot_product_attention",
-    "cross_entropy", "nll_loss", "mse_loss",
 ]  # fmt: skip
 
 # Values beside the computation --------------------------------------------------------------------------------------
@@ -333,83 +332,7 @@ def scaled_dot_product_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor |
     return matmul(weights, v)
 
 
-# Losses -------------------------------------------------------------------------------------------------------------
-
-
-def cross_entropy(logits: Tensor, targets: Any, reduction: str = "mean") -> Tensor:
-    """How surprised softmax(logits) is by the targets: minus the log-probability of each.
-
-    The classes are the last dimension of `logits`; `targets` are integers, one for each position.
-
-    >>> mg.cross_entropy(mg.asarray([[0.0, 0.0], [0.0, 1000.0]]), mg.asarray([1, 1])).item()
-    0.346...
-    """
-    logits, targets = _rows("cross_entropy", "logits", logits, targets)
-    shifted = logits - _top(logits, logits.ndim - 1)
-    normaliser = log(reduce.sum(exp(shifted), axis=-1))
-    return _reduced("cross_entropy", normaliser - _picked(shifted, targets), reduction)
-
-
-def nll_loss(log_probabilities: Tensor, targets: Any, reduction: str = "mean") -> Tensor:
-    """Minus the log-probability of each target: what `cross_entropy` does, after `log_softmax`.
-
-    >>> mg.nll_loss(mg.asarray([[-1.0, -2.0]]), mg.asarray([1])).item()
-    2.0
-    """
-    rows, targets = _rows("nll_loss", "log_probabilities", log_probabilities, targets)
-    return _reduced("nll_loss", -_picked(rows, targets), reduction)
-
-
-def mse_loss(prediction: Tensor, target: Any, reduction: str = "mean") -> Tensor:
-    """The mean of the squared differences.
-
-    >>> mg.mse_loss(mg.asarray([1.0, 2.0]), mg.asarray([1.0, 4.0])).item()
-    2.0
-    """
-    prediction = _as_float("mse_loss", prediction)
-    target = as_tensor(target, prediction.device)
-    if prediction.shape != target.shape:
-        raise ShapeError(
-            f"mse_loss: the prediction has shape {prediction.shape} and the target {target.shape}",
-            expect="the same shape: broadcasting here would compare each prediction with every target",
-            hint="reshape or expand_dims one of them",
-        )
-    off = prediction - target
-    return _reduced("mse_loss", off * off, reduction)
-
-
-def _reduced(name: str, losses: Tensor, reduction: str) -> Tensor:
-    if reduction == "mean":
-        return reduce.mean(losses)
-    if reduction == "sum":
-        return reduce.sum(losses)
-    if reduction != "none":
-        raise ConversionError(f"{name}: reduction is 'mean', 'sum' or 'none', not {reduction!r}")
-    return losses
-
-
-def _rows(name: str, what: str, scores: Tensor, targets: Any) -> tuple[Tensor, Tensor]:
-    """The scores and targets of a loss over classes, when they go together."""
-    scores = _as_float(name, scores)
-    targets = _as_integers(name, "targets", targets, scores)
-    if not scores.ndim or scores.shape[:-1] != targets.shape:
-        classes = scores.ndim > 1 and (scores.shape[0], *scores.shape[2:]) == targets.shape
-        raise ShapeError(
-            f"{name}: {what} of shape {scores.shape} do not fit targets of shape {targets.shape}",
-            expect=f"targets of shape {scores.shape[:-1]}: the last dimension are the classes",
-            hint=f"mg.moveaxis({what}, 1, -1) brings the classes from dimension 1 to the end" if classes else None,
-        )
-    targets = _check_range(f"{name}: target", targets, scores.shape[-1], f"{what} have shape {scores.shape}")
-    return scores, targets
-
-
-def _picked(scores: Tensor, targets: Tensor) -> Tensor:
-    """For each position, the score of its target."""
-    if scores.ndim == 2:
-        picked: Tensor = emit(P.gather, scores, arange(scores.shape[0], device=scores.device), targets)
-        return picked
-    flat = reshape(scores, (targets.size, scores.shape[-1])) if scores.ndim else scores
-    return reshape(_picked(flat, reshape(targets, (targets.size,))), targets.shape)
+# Integers that name rows -------------------------------------------------------------------------------------------
 
 
 def _as_integers(name: str, what: str, indices: Any, beside: Tensor | None = None) -> Tensor:

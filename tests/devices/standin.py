@@ -355,6 +355,10 @@ def broadcast_to(array: ndarray, shape: Any) -> ndarray:
                                                 np.broadcast_to(array._host, shape).strides), array)  # fmt: skip
 
 
+def as_strided(x: ndarray, shape: Any = None, strides: Any = None) -> ndarray:
+    return made(np.lib.stride_tricks.as_strided(x._host, shape, strides), x)
+
+
 def concatenate(tup: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind") -> ndarray:
     return made(np.concatenate([host(t) for t in tup], axis))
 
@@ -474,6 +478,8 @@ def modules(count: int = 2, failure: str | None = None) -> dict[str, types.Modul
     cupy.linalg = types.SimpleNamespace(  # type: ignore[attr-defined]
         solve=_linalg(np.linalg.solve), cholesky=_linalg(np.linalg.cholesky), slogdet=_linalg(np.linalg.slogdet)
     )
+    strides = types.SimpleNamespace(as_strided=as_strided)
+    cupy.lib = types.SimpleNamespace(stride_tricks=strides)  # type: ignore[attr-defined]
     runtime = types.SimpleNamespace(getDeviceCount=count_or_fail, CUDARuntimeError=CUDARuntimeError)
     cupy.cuda = types.SimpleNamespace(Device=Device, runtime=runtime)  # type: ignore[attr-defined]
     cupyx, scipy, special = (types.ModuleType(n) for n in ("cupyx", "cupyx.scipy", "cupyx.scipy.special"))

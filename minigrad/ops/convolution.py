@@ -1,0 +1,172 @@
+"""Convolutions in one and two dimensions, and the transposed one.
+
+A convolution is a matrix product of the kernel with all windows of the input ("im2col"): the windows are a view, a
+reshape makes columns of them, and the gradients are those of the parts.  Images are (examples, channels, height,
+width).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..core.emit import emit, emit_view
+from ..core.errors import ConversionError, ShapeError
+from ..core.primitive import P
+from ..core.tensor import Tensor
+from .contract import matmul
+from .index import pad
+from .reduce import _as_float
+from .view import expand_dims, permute_dims, reshape, squeeze
+from .windows import Sizes, for_each, window_count
+
+__all__ = ["conv1d", "conv2d", "conv_transpose2d"]
+
+Pairs = tuple[tuple[int, int], ...]
+
+
+def conv1d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+           groups: int = 1) -> Tensor:  # fmt: skip
+    """Slide kernels along sequences (examples, channels, length): see `conv2d`.
+
+    >>> x, weight = mg.asarray([[[1.0, 2.0, 4.0, 8.0]]]), mg.asarray([[[-1.0, 1.0]]])
+    >>> mg.conv1d(x, weight).tolist()
+    [[[1.0, 2.0, 4.0]]]
+    """
+    return _convolution("conv1d", 1, x, weight, bias, stride, padding, dilation, groups)
+
+
+def conv2d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+           groups: int = 1) -> Tensor:  # fmt: skip
+    """Slide kernels over images: each output is a sum of products of a kernel and the part of the image below it.
+
+    `x` is (examples, channels, height, width) or a single image without the first, and `weight` (outputs, channels /
+    groups, height, width).  Zeros are put around the image, `padding` of them on each side, or with "same" as many as
+    keep its size.  Kernels move by `stride`, their elements are `dilation` apart, and with `groups` each group of
+    outputs sees its own group of channels only.
+
+    >>> x, weight = mg.reshape(mg.arange(9.0), (1, 1, 3, 3)), mg.ones((1, 1, 2, 2))
+    >>> mg.conv2d(x, weight).tolist()
+    [[[[8.0, 12.0], [20.0, 24.0]]]]
+    >>> mg.conv2d(x, weight, padding="same").shape
+    (1, 1, 3, 3)
+    """
+    return _convolution("conv2d", 2, x, weight, bias, stride, padding, dilation, groups)
+
+
+def conv_transpose2d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
+                     output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Tensor:  # fmt: skip
+    """What `conv2d` does to gradients: each element of the image, times a kernel, is added to the larger image.
+
+    `weight` is (channels, outputs / groups, height, width).  `padding` is cut off the result on each side, and
+    `output_padding` says how many rows and columns there are beyond, where a stride leaves that open.
+
+    >>> mg.conv_transpose2d(mg.asarray([[[[1.0, 10.0]]]]), mg.ones((1, 1, 1, 2)), stride=(1, 2)).tolist()
+    [[[[1.0, 1.0, 10.0, 10.0]]]]
+    """
+    name = "conv_transpose2d"
+    x, single = _examples(name, 2, x)
+    _check_weight(name, 2, x, weight, groups, channels=weight.shape[0] if weight.ndim else 0)
+    steps, gaps = for_each(name, "stride", stride, 2), for_each(name, "dilation", dilation, 2)
+    cut, extra = for_each(name, "padding", padding, 2, least=0), for_each(name, "output_padding", output_padding, 2, 0)
+    if any(e >= max(s, d) for e, s, d in zip(extra, steps, gaps)):
+        raise ConversionError(
+            f"{name}: output_padding {extra} must be smaller than the stride {steps} or the dilation {gaps}"
+        )
+    (count, channels, *image), kernel = x.shape, weight.shape[2:]
+    outputs = groups * weight.shape[1]
+    pixels = reshape(x, (count, groups, channels // groups, math.prod(image)))
+    rows = reshape(weight, (groups, channels // groups, math.prod(weight.shape[1:])))
+    columns = matmul(rows.mT, pixels)  # type: ignore[attr-defined]
+    parts = permute_dims(reshape(columns, (count, outputs, *kernel, *image)), (0, 1, 4, 5, 2, 3))
+    full = [(n - 1) * s + (k - 1) * d + 1 for n, s, k, d in zip(image, steps, kernel, gaps)]
+    out = emit(P.overlap_add, parts, axis=(2, 3), stride=steps, dilation=gaps, shape=(count, outputs, *full))
+    out = padded(out, tuple([(0, e) for e in extra]))
+    if any(cut):
+        kept = [slice(c, n + e - c) for c, n, e in zip(cut, full, extra)]
+        out = emit_view(P.slice, out, {"index": (..., *kept)})
+    return _finished(name, out, bias, single)
+
+
+def _convolution(name: str, count: int, x: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any,
+                 dilation: Any, groups: int) -> Tensor:  # fmt: skip
+    x, single = _examples(name, count, x)
+    _check_weight(name, count, x, weight, groups, channels=groups * weight.shape[1] if weight.ndim > 1 else 0)
+    steps, gaps = for_each(name, "stride", stride, count), for_each(name, "dilation", dilation, count)
+    kernel = weight.shape[2:]
+    x = padded(x, _pads(name, padding, kernel, steps, gaps))
+    image = tuple([window_count(name, *sizes) for sizes in zip(x.shape[2:], kernel, steps, gaps)])
+    columns = _columns(x, kernel, steps, gaps)
+    outputs, length = weight.shape[0], math.prod(weight.shape[1:])
+    if groups == 1:
+        out = matmul(reshape(weight, (outputs, length)), reshape(columns, (x.shape[0], length, math.prod(image))))
+    else:
+        columns = reshape(columns, (x.shape[0], groups, length, math.prod(image)))
+        out = matmul(reshape(weight, (groups, outputs // groups, length)), columns)
+    return _finished(name, reshape(out, (x.shape[0], outputs, *image)), bias, single)
+
+
+def _columns(x: Tensor, kernel: Sizes, steps: Sizes, gaps: Sizes) -> Tensor:
+    """What each element of a kernel meets: (examples, channels, *kernel, *image), a view."""
+    count = len(kernel)
+    axes = tuple(range(2, 2 + count))
+    parts = emit_view(P.windows, x, {"axis": axes, "size": kernel, "stride": steps, "dilation": gaps})
+    return permute_dims(parts, (0, 1, *range(2 + count, 2 + 2 * count), *axes))
+
+
+def padded(x: Tensor, pads: Pairs, value: float = 0.0) -> Tensor:
+    """With `pads` elements of `value` before and after in the last dimensions; itself where these are none.
+
+    >>> padded(mg.ones(2), ((1, 0),)).tolist()
+    [0.0, 1.0, 1.0]
+    """
+    if not any(map(any, pads)):
+        return x
+    return pad(x, ((0, 0),) * (x.ndim - len(pads)) + pads, value)
+
+
+def _pads(name: str, padding: Any, kernel: Sizes, steps: Sizes, gaps: Sizes) -> Pairs:
+    if padding == "valid":
+        return ((0, 0),) * len(kernel)
+    if padding == "same":
+        if any(step != 1 for step in steps):
+            raise ConversionError(f'{name}: padding="same" keeps the size, and a stride of {steps} does not')
+        totals = [(size - 1) * gap for size, gap in zip(kernel, gaps)]
+        return tuple([(total // 2, total - total // 2) for total in totals])
+    if isinstance(padding, str):
+        raise ConversionError(f"{name}: padding is numbers, 'same' or 'valid', not {padding!r}")
+    return tuple([(p, p) for p in for_each(name, "padding", padding, len(kernel), least=0)])
+
+
+def _finished(name: str, out: Tensor, bias: Tensor | None, single: bool) -> Tensor:
+    if bias is not None:
+        if bias.shape != out.shape[1:2]:
+            raise ShapeError(f"{name}: a bias of shape {bias.shape} for {out.shape[1]} outputs",
+                             expect=f"({out.shape[1]},)")  # fmt: skip
+        out = out + reshape(bias, (-1, *[1] * (out.ndim - 2)))
+    return squeeze(out, 0) if single else out
+
+
+def _examples(name: str, count: int, x: Tensor) -> tuple[Tensor, bool]:
+    """The input with a dimension for the examples, and whether that had to be put in."""
+    x = _as_float(name, x)
+    if x.ndim not in (count + 1, count + 2):
+        sides = ("length",) if count == 1 else ("height", "width")
+        raise ShapeError(
+            f"{name}: an input of shape {x.shape} has {x.ndim} dimensions",
+            expect=f"(examples, channels, {', '.join(sides)}), or the same without examples",
+        )
+    single = x.ndim == count + 1
+    return (expand_dims(x, 0) if single else x), single
+
+
+def _check_weight(name: str, count: int, x: Tensor, weight: Tensor, groups: int, channels: int) -> None:
+    if weight.ndim != count + 2 or x.shape[1] != channels:
+        per_group = f" in {groups} groups" if groups != 1 else ""
+        raise ShapeError(
+            f"{name}: an input of shape {x.shape} has {x.shape[1]} channels, and the weight of shape {weight.shape}"
+            f" is for {channels}{per_group}",
+            expect=f"(examples, {channels}, ...)",
+        )
+    if groups < 1 or weight.shape[0] % groups or channels % groups:
+        raise ShapeError(f"{name}: {weight.shape[0]} and {channels} channels can't be divided into {groups} groups")

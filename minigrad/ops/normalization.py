@@ -1,0 +1,143 @@
+"""Normalisation: tensors shifted and scaled to mean 0 and variance 1, over some dimensions or over the whole batch.
+
+`layer_norm` is with the other functions that every network uses, in `functional`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..core import dtypes
+from ..core.errors import ConversionError, ShapeError
+from ..core.mode import no_grad
+from ..core.tensor import Tensor
+from .elementwise import power
+from .reduce import _as_float, in_float32, mean
+from .view import reshape
+
+__all__ = ["rms_norm", "group_norm", "batch_norm"]
+
+Axes = tuple[int, ...]
+
+
+def rms_norm(x: Tensor, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
+    """Each row divided by the root of the mean of its squares, then times `weight`; without `eps`, the dtype's.
+
+    >>> mg.rms_norm(mg.asarray([3.0, 4.0]), eps=0.0).tolist()
+    [0.848..., 1.131...]
+    """
+    x = _as_float("rms_norm", x)
+    if not x.ndim:
+        raise ShapeError("rms_norm: a tensor without dimensions has no rows")
+    eps = dtypes.finfo(x.dtype).eps if eps is None else eps
+    out = in_float32(_scaled, x, eps) if x.dtype is dtypes.float16 else _scaled(x, eps)
+    return _times_and_plus("rms_norm", out, weight, None, x.ndim - 1)
+
+
+def _scaled(x: Tensor, eps: float) -> Tensor:
+    return x * power(mean(x * x, -1, keepdims=True) + eps, -0.5)
+
+
+def group_norm(x: Tensor, groups: int, weight: Tensor | None = None, bias: Tensor | None = None,
+               eps: float = 1e-5) -> Tensor:  # fmt: skip
+    """Each group of channels of each example to mean 0 and variance 1; then a factor and a summand for each channel.
+
+    >>> mg.group_norm(mg.asarray([[[1.0], [3.0], [5.0], [9.0]]]), groups=2, eps=0.0).tolist()
+    [[[-1.0], [1.0], [-1.0], [1.0]]]
+    """
+    x = _as_float("group_norm", x)
+    if x.ndim < 2 or groups < 1 or x.shape[1] % groups:
+        raise ShapeError(
+            f"group_norm: an input of shape {x.shape} has no channels that can be divided into {groups} groups",
+            expect="(examples, channels, ...)",
+        )
+    count, channels = x.shape[:2]
+    rows = reshape(x, (count, groups, channels // groups * math.prod(x.shape[2:])))
+    out = reshape(standardized(rows, (2,), eps), x.shape)
+    return _times_and_plus("group_norm", out, weight, bias, 1)
+
+
+def batch_norm(x: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None,
+               weight: Tensor | None = None, bias: Tensor | None = None, training: bool = False,
+               momentum: float | Tensor = 0.1, eps: float = 1e-5) -> Tensor:  # fmt: skip
+    """Each channel to mean 0 and variance 1 over the batch, then times `weight`, plus `bias`.
+
+    In training these are the batch's own, and the running ones move towards them in place, by `momentum`; else the
+    running ones are used.  Channels are dimension 1, and all others are reduced.
+
+    >>> mean, variance = mg.zeros(1), mg.ones(1)
+    >>> mg.batch_norm(mg.asarray([[1.0], [3.0]]), mean, variance, training=True, momentum=0.5, eps=0.0).tolist()
+    [[-1.0], [1.0]]
+    >>> mean.tolist(), variance.tolist()
+    ([1.0], [1.5])
+    """
+    x = _as_float("batch_norm", x)
+    if x.ndim < 2:
+        raise ShapeError(f"batch_norm: an input of shape {x.shape} has no channels", expect="(examples, channels, ...)")
+    if not training and (running_mean is None or running_var is None):
+        raise ConversionError("batch_norm: outside of training it takes a running mean and variance",
+                              hint="training=True for those of the batch")  # fmt: skip
+    for statistic in (running_mean, running_var):
+        _check_channels("batch_norm", x, statistic, 1)
+    axes = (0, *range(2, x.ndim))
+    if not training:
+        assert running_mean is not None and running_var is not None
+        factor = power(running_var + eps, -0.5)
+        out = (x - _beside(running_mean, x, 1)) * _beside(factor, x, 1)
+        return _times_and_plus("batch_norm", out, weight, bias, 1)
+    count = math.prod([x.shape[a] for a in axes])
+    if count < 2:
+        raise ShapeError(f"batch_norm: an input of shape {x.shape} has one value for each channel, which has no "
+                         "variance", hint="a larger batch, or layer.eval()")  # fmt: skip
+    if x.dtype is dtypes.float16:
+        return batch_norm(x.astype(dtypes.float32), running_mean, running_var, weight, bias, True, momentum,
+                          eps).astype(dtypes.float16)  # type: ignore[attr-defined, no-any-return]  # fmt: skip
+    centre = mean(x, axes, keepdims=True)
+    off = x - centre
+    variance = mean(off * off, axes, keepdims=True)
+    with no_grad():
+        _move(running_mean, centre, momentum, 1.0)
+        _move(running_var, variance, momentum, count / (count - 1))
+    return _times_and_plus("batch_norm", off * power(variance + eps, -0.5), weight, bias, 1)
+
+
+def _move(running: Tensor | None, statistic: Tensor, momentum: Any, scale: float) -> None:
+    if running is not None:
+        seen = reshape(statistic.detach(), running.shape).astype(running.dtype)  # type: ignore[attr-defined]
+        running += (seen * scale - running) * momentum
+
+
+def standardized(x: Tensor, axes: Axes, eps: float) -> Tensor:
+    """The tensor shifted and scaled to mean 0 and variance 1 over `axes`.
+
+    >>> standardized(mg.asarray([1.0, 3.0]), (0,), 0.0).tolist()
+    [-1.0, 1.0]
+    """
+    if x.dtype is dtypes.float16:
+        return in_float32(standardized, x, axes, eps)
+    off = x - mean(x, axes, keepdims=True)
+    return off * power(mean(off * off, axes, keepdims=True) + eps, -0.5)
+
+
+def _times_and_plus(name: str, x: Tensor, weight: Tensor | None, bias: Tensor | None, axis: int) -> Tensor:
+    for parameter in (weight, bias):
+        _check_channels(name, x, parameter, axis)
+    if weight is not None:
+        x = x * _beside(weight, x, axis)
+    return x if bias is None else x + _beside(bias, x, axis)
+
+
+def _check_channels(name: str, x: Tensor, parameter: Tensor | None, axis: int) -> None:
+    if parameter is not None and parameter.shape != x.shape[axis : axis + 1]:
+        raise ShapeError(
+            f"{name}: an input of shape {x.shape} has {x.shape[axis]} channels in dimension {axis}, and a parameter "
+            f"has shape {parameter.shape}",
+            expect=f"({x.shape[axis]},)",
+        )
+
+
+def _beside(parameter: Tensor, x: Tensor, axis: int) -> Tensor:
+    """A vector with ones behind it, so that it broadcasts along `axis`."""
+    behind = x.ndim - axis - 1
+    return reshape(parameter, (*parameter.shape, *[1] * behind)) if behind else parameter

@@ -1,0 +1,80 @@
+"""Sums, maxima and softmax over segments: the rows that one number names together, in any order.
+
+What a graph's edges bring to a node is a segment: that is all that graph networks need beyond the rest.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core import dtypes
+from ..core.emit import emit
+from ..core.errors import ShapeError
+from ..core.primitive import P
+from ..core.tensor import Tensor, as_tensor
+from .creation import arange, full, zeros
+from .elementwise import exp, maximum
+from .functional import _as_integers, _check_range
+from .index import argsort, scatter_add, take_along_axis
+from .reduce import _as_float
+from .view import reshape
+
+__all__ = ["segment_sum", "segment_mean", "segment_max", "segment_softmax"]
+
+
+def segment_sum(x: Tensor, segments: Any, count: int) -> Tensor:
+    """For each of `count` segments the sum of its rows: row i belongs to `segments[i]`.
+
+    >>> mg.segment_sum(mg.asarray([1.0, 2.0, 4.0]), mg.asarray([1, 0, 1]), 2).tolist()
+    [2.0, 5.0]
+    """
+    x, segments = _rows_and_segments("segment_sum", x, segments, count)
+    return scatter_add(zeros((count, *x.shape[1:]), x.dtype, x.device), segments, x)
+
+
+def segment_mean(x: Tensor, segments: Any, count: int) -> Tensor:
+    """For each of `count` segments the mean of its rows; 0 where it has none.
+
+    >>> mg.segment_mean(mg.asarray([1.0, 2.0, 4.0]), mg.asarray([1, 0, 1]), 3).tolist()
+    [2.0, 2.5, 0.0]
+    """
+    x, segments = _rows_and_segments("segment_mean", x, segments, count)
+    sizes = scatter_add(zeros((count,), x.dtype, x.device), segments, 1.0)
+    return segment_sum(x, segments, count) / reshape(maximum(sizes, 1.0), (count, *[1] * (x.ndim - 1)))
+
+
+def segment_max(x: Tensor, segments: Any, count: int) -> Tensor:
+    """For each of `count` segments the largest of its rows, element by element; -inf where it has none.
+
+    >>> mg.segment_max(mg.asarray([1.0, 2.0, 4.0]), mg.asarray([1, 0, 1]), 2).tolist()
+    [2.0, 4.0]
+    """
+    x, segments = _rows_and_segments("segment_max", x, segments, count)
+    order = argsort(x, axis=0)  # written in ascending order, the largest comes last and stays
+    base = full((count, *x.shape[1:]), -float("inf"), x.dtype, x.device)
+    places = [segments[order]]
+    places += [reshape(arange(s, device=x.device), (s, *[1] * (x.ndim - a - 2))) for a, s in enumerate(x.shape[1:])]
+    return emit(P.put, base, take_along_axis(x, order, 0), *places, chain=())  # type: ignore[no-any-return]
+
+
+def segment_softmax(x: Tensor, segments: Any, count: int) -> Tensor:
+    """exp(x), divided by its sum over all rows of the same segment.
+
+    >>> mg.segment_softmax(mg.asarray([1000.0, -5.0, 1000.0]), mg.asarray([1, 0, 1]), 2).tolist()
+    [0.5, 1.0, 0.5]
+    """
+    x, segments = _rows_and_segments("segment_softmax", x, segments, count)
+    top = segment_max(x.detach(), segments, count)  # type: ignore[attr-defined]
+    powers = exp(x - maximum(top, dtypes.finfo(x.dtype).min)[segments])
+    return powers / segment_sum(powers, segments, count)[segments]
+
+
+def _rows_and_segments(name: str, x: Any, segments: Any, count: int) -> tuple[Tensor, Tensor]:
+    x = _as_float(name, x)
+    segments = _as_integers(name, "segments", as_tensor(segments, x.device), x)
+    if segments.ndim != 1 or x.shape[:1] != segments.shape:
+        raise ShapeError(
+            f"{name}: rows of shape {x.shape} and segments of shape {segments.shape} do not go together",
+            expect="(rows, ...) and (rows,)",
+        )
+    return x, _check_range(f"{name}: segment", segments, count, f"there are {count} segments")
