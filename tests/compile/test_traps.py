@@ -122,7 +122,7 @@ def test_tensors_hidden_in_a_result():
 # values, and who catches the error of asking for them -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("ask", [lambda x: x.item(), bool, np.linalg.norm, lambda x: x[x > 0], lambda x: 1 in x])
+@pytest.mark.parametrize("ask", [lambda x: x.item(), bool, np.asarray, lambda x: x[x > 0], lambda x: 1 in x])
 def test_a_caught_error_is_not_forgotten(ask):
     def f(x):
         try:
