@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import ctypes
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from ctypes import addressof, c_char
 from functools import partial
+from operator import is_
 from typing import Any
 
 import numpy as np
 
-from ..core.emit import EAGER
+from ..core.emit import EAGER, explained
 from ..core.errors import IndexingError, MinigradError
 from ..core.node import Node
 from ..core.primitive import P
 from ..core.source import show
+from ..core.tensor import wrap
 from ..devices.threads import THREADS, in_blocks
 from .executors import WORTH_SHARING, Call, Run, as_steps, as_timed_steps, in_turn, is_profiled, stages
 from .groups import Group, Partition
@@ -55,15 +58,20 @@ class Layout:
                 self.direct[view.base] = number
         libraries = [g.opaque for g in partition.groups if g.opaque is not None]
         self.opaque = {recipe.node for recipe in libraries if not _is_product(recipe.node)}
-        self.results = [(n, k) for n, k in self.direct.items() if n not in self.opaque and n not in self.donated]
-        wanted = {v.base for v in partition.outputs} - self.donated.keys()
-        asked = {base for recipe in libraries for base in recipe.bases} | wanted
+        self.finishing = [(i, v) for i, v in enumerate(partition.outputs) if self._is_finished_later(i, v)]
+        asked = {base for recipe in libraries for base in (recipe.node, *recipe.bases)}
+        asked |= {view.base for _, view in self.finishing}
         if partition.checks:
             views = views_of(partition.graph)
             asked |= {views[check.node].base for check in partition.checks}
+        fresh = [(n, k) for n, k in self.direct.items() if n not in self.opaque and n not in self.donated]
+        self.results = [(n, k, memory_for(n), n in asked) for n, k in fresh]
         given = [*self.inputs.items(), *[(out, self.inputs[source]) for out, source in self.donated.items()]]
-        self.arriving = [(node, i, node in asked) for node, i in given]
-        self.passing = {*self.inputs, *self.opaque, *self.direct, *self.donated}
+        self.arriving: list[list[Node]] = [[] for _ in graph.inputs]  # what each input is the memory of
+        for node, i in given:
+            self.arriving[i].append(node)
+        self.looked_at = [(node, i) for node, i in given if node in asked]
+        self.passing = asked & {*self.inputs, *self.opaque, *self.direct, *self.donated}
         self._partials = {
             argument: parameter.size * parameter.dtype.itemsize
             for each in lowered.values()
@@ -72,6 +80,12 @@ class Layout:
         }
         steps = [self._uses([partition.groups[step.number] for step in stage]) for stage in self.stages]
         self.plan: Plan = plan([*steps, ([view.base for view in partition.outputs], [])], self._size)
+
+    def _is_finished_later(self, number: int, view: View) -> bool:
+        """Whether a result is not what was computed, but a copy or another shape of it."""
+        if self.direct.get(view.base) != number or view.base in self.opaque:
+            return True
+        return view.shape != view.base.shape and view.base not in self.donated
 
     def _uses(self, stage: list[Group]) -> tuple[list[Any], list[Any]]:
         """What runs at the same time reads and writes: nothing of that may lie in the same place."""
@@ -88,221 +102,6 @@ class Layout:
         if value in self.inputs or value in self.direct or value in self.donated or value in self.opaque:
             return None
         return int(value.size * value.dtype.itemsize)
-
-
-class Frame:
-    """All that a single run at a time needs."""
-
-    def __init__(self, layout: Layout, functions: dict[Group, Callable[[int], object]]) -> None:
-        self.layout = layout
-        self.memory = layout.plan.arena()
-        self.keep: list[Any] = []  # what only addresses refer to
-        self.arrays: dict[Node, Any] = {}  # the values in order, as arrays of one dimension
-        self.slots: dict[Node, list[tuple[Table, int]]] = {}  # where the addresses of what is bound are written
-        self.last: dict[Node, weakref.ref[Any]] = {}  # the arrays that came in last
-        for value, slot in layout.plan.place.items():
-            if isinstance(value, Node):
-                self.arrays[value] = self._in_arena(slot, value.size, value.dtype)
-        calls = [[self._call(step, functions) for step in stage] for stage in layout.stages]
-        self.calls = [*[[Call("check", check)] for check in self._checks(None)], *calls]
-        self.steps = as_steps(self.calls)
-
-    def _in_arena(self, slot: int, size: int, dtype: Any) -> Any:
-        return self.memory[slot][: size * dtype.itemsize].view(dtype)
-
-    def _call(self, step: Step, functions: dict[Group, Callable[[int], object]]) -> Call:
-        """A step, and behind it what has to be checked of its results."""
-        group = self.layout.partition.groups[step.number]
-        run, checks = self._run_of(group, functions), self._checks(group)
-        return Call(step.name, partial(in_turn, [run, *checks]) if checks else run, step.cost)
-
-    def _run_of(self, group: Group, functions: dict[Group, Callable[[int], object]]) -> Run:
-        if group.opaque is not None:
-            return self._product(group.opaque) if _is_product(group.opaque.node) else self._library(group.opaque)
-        return self._launch(self.layout.lowered[group], functions[group])
-
-    def _checks(self, group: Group | None) -> list[Callable[[Starts], object]]:
-        """What has to be looked at once this group has run (None: before all of them)."""
-        partition = self.layout.partition
-        if not partition.checks:
-            return []
-        views, home = views_of(partition.graph), partition.home()
-        found = [check for check in partition.checks if home.get(views[check.node].base) is group]
-        return [self._check(check, self._reader(views[check.node], check.node.shape)) for check in found]
-
-    def _check(self, check: Check, read: Callable[[], Any]) -> Callable[[Starts], None]:
-        """Positions that are none: an array library would say so, where a kernel compares and finds nothing."""
-        node, size = check
-
-        def look(starts: Starts) -> None:
-            positions = read()
-            if positions.size and (positions.min() < -size or positions.max() >= size):
-                wrong = positions[(positions < -size) | (positions >= size)].flat[0]
-                error = IndexingError(
-                    f"index {wrong} is out of bounds in a dimension of {size}",
-                    expect=f"integers from {-size} to {size - 1}",
-                )
-                raise located(error, node)
-
-        return look
-
-    # kernels --------------------------------------------------------------------------------------------------------
-
-    def _launch(self, lowered: Lowered, function: Callable[[int], object]) -> Callable[[Starts], object]:
-        kernel = lowered.kernel
-        shared = work_of(lowered) >= WORTH_SHARING and THREADS.count > 1
-        pieces = PIECES * THREADS.count if shared else 1
-        addresses = []
-        for low, high in _pieces(kernel.units, pieces, STEP if kernel.parallel == "elements" else 1):
-            table = (ctypes.c_void_p * (len(kernel.parameters) + 2))()
-            for i, (argument, parameter) in enumerate(zip(lowered.arguments, kernel.parameters)):
-                table[i] = self._address(argument, parameter, table, i)
-            table[len(kernel.parameters)], table[len(kernel.parameters) + 1] = low, high
-            self.keep.append(table)
-            addresses.append(ctypes.addressof(table))
-        if len(addresses) == 1:
-            only = addresses[0]
-            return lambda starts: function(only)
-        return lambda starts: in_blocks(lambda first, _: function(addresses[first]), len(addresses), 1)
-
-    def _address(self, argument: Argument, parameter: Any, table: Table, index: int) -> int | None:
-        node = argument.node
-        if argument.kind == "scratch" or node is None:
-            memory = aligned(parameter.size * parameter.dtype.itemsize)
-            self.keep.append(memory)
-            return address(memory)
-        if argument.kind == "partial":
-            return address(self.memory[self.layout.plan.place[argument]])
-        if node in self.layout.plan.place:
-            return address(self.arrays[node])
-        self.slots.setdefault(node, []).append((table, index))
-        return None
-
-    # libraries ------------------------------------------------------------------------------------------------------
-
-    def _product(self, recipe: Recipe) -> Callable[[Starts], object]:
-        node = recipe.node
-        left, right = [self._reader(r, i.shape) for r, i in zip(recipe.reads, node.inputs)]
-        out = self._reader(whole(node), node.shape)
-        x, y = node.inputs
-        if y.ndim == 2 and x.ndim == 2:
-            return lambda starts: np.dot(left(), right(), out())
-        if y.ndim == 2:
-            rows = node.size // node.shape[-1] if node.shape[-1] else 0
-            width, columns = x.shape[-1], node.shape[-1]
-
-            def tall(starts: Starts) -> object:
-                return np.dot(left().reshape(rows, width), right(), out().reshape(rows, columns))
-
-            return tall
-        return lambda starts: np.matmul(left(), right(), out())
-
-    def _reader(self, view: View, shape: tuple[int, ...]) -> Callable[[], Any]:
-        """A function that gives an operand of a library as an array; made once where its memory stays the same."""
-        base = view.base
-
-        def read() -> Any:
-            return seen(self.arrays[base], view, shape)
-
-        if base not in self.layout.plan.place:
-            return read
-        fixed = read()
-        return lambda: fixed
-
-    def _library(self, recipe: Recipe) -> Callable[[Starts], object]:
-        node = recipe.node
-        readers = [self._reader(r, r.shape) if isinstance(r, View) else partial(_number, r) for r in recipe.reads]
-        op = node.op
-        assert op is not None
-
-        def call(starts: Starts) -> None:
-            attrs = node.attrs
-            if op is P.random and attrs["key"] in starts:
-                key, first = starts[attrs["key"]]
-                attrs = attrs | {"key": key, "block": first + attrs["block"]}
-            try:
-                values = [read() for read in readers]
-                if op.kind == "own":
-                    result = attrs["kernel"].run(node, values)
-                else:
-                    result = EAGER.compute(op, values, attrs, node.device)
-            except MinigradError as error:
-                raise located(error, node) from None
-            self.bind(node, result if isinstance(result, tuple) else np.ascontiguousarray(result))
-
-        return call
-
-    # a run ----------------------------------------------------------------------------------------------------------
-
-    def bind(self, node: Node, array: Any) -> None:
-        """Let `array`, whose elements lie in order, be the value of a node."""
-        if array.__class__ is tuple:
-            self.arrays[node] = array
-            return
-        self.arrays[node] = array.reshape(-1)
-        places = self.slots.get(node)
-        if places:
-            where = address(array)
-            for table, index in places:
-                table[index] = where
-
-    def run(self, arrays: Sequence[Any], starts: Starts) -> list[Any]:
-        """The results for these inputs, None for those that are stored in an input."""
-        layout = self.layout
-        copies = self._bind_inputs(arrays)
-        results: list[Any] = [None] * len(layout.partition.outputs)
-        for node, number in layout.results:
-            result = results[number] = fresh(node)
-            self.bind(node, result)
-        for step in as_timed_steps(self.calls) if is_profiled() else self.steps:
-            step(starts)
-        for number, view in enumerate(layout.partition.outputs):
-            result = results[number]
-            if layout.direct.get(view.base) != number:
-                results[number] = seen(self.arrays[view.base], view, view.shape).copy()
-            elif view.base in layout.opaque:
-                results[number] = self.arrays[view.base].reshape(view.shape)
-            elif result is not None and result.shape != view.shape:
-                results[number] = result.reshape(view.shape)
-        for node in layout.passing:  # the caller's, not ours
-            self.arrays.pop(node, None)
-        del copies
-        return results
-
-    def _bind_inputs(self, arrays: Sequence[Any]) -> list[Any]:
-        """Bind what has come in, where it is not what came in the last time; the answer are copies to keep alive."""
-        copies = []
-        for node, number, by_library in self.layout.arriving:
-            array = arrays[number]
-            last = self.last.get(node)
-            known = last is not None and last() is array
-            if known:
-                if by_library:
-                    self.arrays[node] = array.reshape(-1)
-                continue
-            self.last[node] = weakref.ref(array)
-            if not array.flags.c_contiguous:
-                self.last.pop(node)
-                array = np.ascontiguousarray(array)
-                copies.append(array)
-            self.bind(node, array)
-        return copies
-
-
-def _is_product(node: Node) -> bool:
-    """Whether NumPy can put the result where we want it: no library multiplies halves, or integers, in place."""
-    return node.op is P.matmul and node.dtype.name in ("float32", "float64") and node.size > 0
-
-
-def _number(value: Any) -> Any:
-    """An operand that is no tensor."""
-    return value
-
-
-def _pieces(units: int, count: int, step: int) -> list[tuple[int, int]]:
-    """`units` in about `count` ranges that begin at multiples of `step`."""
-    length = -(-units // (count * step)) * step if units else 1
-    return [(low, min(low + length, units)) for low in range(0, units, length)]
 
 
 def address(array: Any) -> int:
@@ -322,11 +121,290 @@ def seen(flat: Any, view: View, shape: tuple[int, ...]) -> Any:
     return np.ndarray(shape, flat.dtype, flat, view.offset * size, [s * size for s in view.strides])
 
 
-def fresh(node: Node) -> Any:
-    """Memory for a result."""
+class Frame:
+    """All that a single run at a time needs.
+
+    What stands first is what a frame for another device has in another way.
+    """
+
+    library: Any = np  # the array library
+    new_memory = staticmethod(aligned)
+    address = staticmethod(address)
+    seen = staticmethod(seen)
+    compute = staticmethod(EAGER.compute)
+
+    def __init__(self, layout: Layout, functions: Mapping[Group, Any]) -> None:
+        self.layout = layout
+        self.memory = [self.new_memory(size) for size in layout.plan.slots]
+        self.keep: list[Any] = []  # what only addresses refer to
+        self.arrays: dict[Node, Any] = {}  # the values in order, as arrays of one dimension
+        self.slots: dict[Node, list[tuple[Table, int]]] = {}  # where the addresses of what is bound are written
+        self.last: list[Callable[[], Any]] = [_nothing] * len(layout.inputs)  # weak references to what came in last
+        for value, slot in layout.plan.place.items():
+            if isinstance(value, Node):
+                self.arrays[value] = self._in_arena(slot, value.size, value.dtype)
+        calls = [[self._call(step, functions) for step in stage] for stage in layout.stages]
+        self.calls = [*[[Call("check", check)] for check in self._checks(None)], *calls]
+        self.steps = as_steps(self.calls)
+
+    def _in_arena(self, slot: int, size: int, dtype: Any) -> Any:
+        return self.memory[slot][: size * dtype.itemsize].view(dtype)
+
+    def _call(self, step: Step, functions: Mapping[Group, Any]) -> Call:
+        """A step, and behind it what has to be checked of its results."""
+        group = self.layout.partition.groups[step.number]
+        run, checks = self._run_of(group, functions), self._checks(group)
+        return Call(step.name, partial(in_turn, [run, *checks]) if checks else run, step.cost)
+
+    def _run_of(self, group: Group, functions: Mapping[Group, Any]) -> Run:
+        if group.opaque is not None:
+            return self._product(group.opaque) if _is_product(group.opaque.node) else self._library(group.opaque)
+        return self._launch(self.layout.lowered[group], functions[group])
+
+    def _checks(self, group: Group | None) -> list[Callable[[Starts], object]]:
+        """What has to be looked at once this group has run (None: before all of them)."""
+        partition = self.layout.partition
+        if not partition.checks:
+            return []
+        views, home = views_of(partition.graph), partition.home()
+        found = [check for check in partition.checks if home.get(views[check.node].base) is group]
+        return [self._check(check, self._reader(views[check.node], check.node.shape)) for check in found]
+
+    def _check(self, check: Check, read: Callable[[], Any]) -> Run:
+        """Positions that are none: an array library would say so, where a kernel compares and finds nothing."""
+        node, size = check
+
+        def look(starts: Starts) -> None:
+            positions = read()
+            if positions.size and (positions.min() < -size or positions.max() >= size):
+                wrong = positions[(positions < -size) | (positions >= size)].flat[0]
+                error = IndexingError(
+                    f"index {wrong} is out of bounds in a dimension of {size}",
+                    expect=f"integers from {-size} to {size - 1}",
+                )
+                raise located(error, node)
+
+        return look
+
+    # kernels --------------------------------------------------------------------------------------------------------
+
+    def _launch(self, lowered: Lowered, function: Any) -> Run:
+        tables, run = self._tables(lowered, function)
+        for table in tables:
+            for i, (argument, parameter) in enumerate(zip(lowered.arguments, lowered.kernel.parameters)):
+                if parameter.role != "scratch":
+                    table[i] = self._address(argument, table, i)
+            self.keep.append(table)
+        return run
+
+    def _tables(self, lowered: Lowered, function: Any) -> tuple[list[Table], Run]:
+        """What a kernel is called with, once for each piece of its work, and the step that runs it on them.
+
+        The addresses in the tables are still missing, but for those of scratch memory.
+        """
+        kernel = lowered.kernel
+        tables = []
+        for low, high in pieces_of(lowered):
+            table = (ctypes.c_void_p * (len(kernel.parameters) + 2))()
+            for i, parameter in enumerate(kernel.parameters):
+                if parameter.role == "scratch":
+                    table[i] = self._kept(parameter.size * parameter.dtype.itemsize)
+            table[len(kernel.parameters)], table[len(kernel.parameters) + 1] = low, high
+            tables.append(table)
+        addresses = [ctypes.addressof(table) for table in tables]
+        if len(addresses) == 1:
+            only = addresses[0]
+            return tables, lambda starts: function(only)
+        return tables, lambda starts: in_blocks(lambda first, _: function(addresses[first]), len(addresses), 1)
+
+    def _kept(self, size: int) -> int:
+        """The address of so many bytes that are the frame's own."""
+        self.keep.append(self.new_memory(size))
+        return self.address(self.keep[-1])
+
+    def _address(self, argument: Argument, table: Table, index: int) -> int | None:
+        """Where an argument lies; None if that is written into the table when it is bound."""
+        node = argument.node
+        assert node is not None
+        if argument.kind == "partial":
+            return self.address(self.memory[self.layout.plan.place[argument]])
+        if node in self.layout.plan.place:
+            return self.address(self.arrays[node])
+        self.slots.setdefault(node, []).append((table, index))
+        return None
+
+    # libraries ------------------------------------------------------------------------------------------------------
+
+    def _product(self, recipe: Recipe) -> Callable[[Starts], object]:
+        node, xp = recipe.node, self.library
+        left, right = [self._reader(r, i.shape) for r, i in zip(recipe.reads, node.inputs)]
+        out = self._reader(whole(node), node.shape)
+        x, y = node.inputs
+        if y.ndim == 2 and x.ndim == 2:
+            return lambda starts: xp.dot(left(), right(), out())
+        if y.ndim == 2:
+            rows = node.size // node.shape[-1] if node.shape[-1] else 0
+            width, columns = x.shape[-1], node.shape[-1]
+
+            def tall(starts: Starts) -> object:
+                return xp.dot(left().reshape(rows, width), right(), out().reshape(rows, columns))
+
+            return tall
+        return lambda starts: xp.matmul(left(), right(), out=out())
+
+    def _reader(self, view: View, shape: tuple[int, ...]) -> Callable[[], Any]:
+        """A function that gives an operand of a library as an array; made once where its memory stays the same."""
+        base = view.base
+
+        def read() -> Any:
+            return self.seen(self.arrays[base], view, shape)
+
+        if base not in self.layout.plan.place:
+            return read
+        fixed = read()
+        return lambda: fixed
+
+    def _library(self, recipe: Recipe) -> Callable[[Starts], object]:
+        node = recipe.node
+        readers = [self._reader(r, r.shape) if isinstance(r, View) else partial(_number, r) for r in recipe.reads]
+        op = node.op
+        assert op is not None
+
+        def call(starts: Starts) -> None:
+            attrs = started(node.attrs, starts)
+            values = [read() for read in readers]
+            try:
+                if op.kind == "own":
+                    result = attrs["kernel"].run(node, values)
+                else:
+                    result = self.compute(op, values, attrs, node.device)
+            except Exception as error:
+                raise failed(error, node, values) from None
+            self.bind(node, result if isinstance(result, tuple) else self.library.ascontiguousarray(result))
+
+        return call
+
+    # a run ----------------------------------------------------------------------------------------------------------
+
+    def bind(self, node: Node, array: Any) -> None:
+        """Let `array`, whose elements lie in order, be the value of a node."""
+        if array.__class__ is tuple:
+            self.arrays[node] = array
+            return
+        self.arrays[node] = array.reshape(-1)
+        self._write_address(node, self.address(array))
+
+    def _write_address(self, node: Node, where: int) -> None:
+        for table, index in self.slots.get(node, ()):
+            table[index] = where
+
+    def run(self, arrays: Sequence[Any], starts: Starts) -> list[Any]:
+        """The results for these inputs, None for those that are stored in an input."""
+        layout = self.layout
+        arrays = self._bind_inputs(arrays)
+        results = self._bind_results()
+        self._run_steps(arrays, results, starts)
+        for number, view in layout.finishing:
+            if layout.direct.get(view.base) != number:
+                results[number] = self.seen(self.arrays[view.base], view, view.shape).copy()
+            else:
+                results[number] = self.arrays[view.base].reshape(view.shape)
+        for node in layout.passing:  # the caller's, not ours
+            self.arrays.pop(node, None)
+        return results
+
+    def _run_steps(self, arrays: Sequence[Any], results: list[Any], starts: Starts) -> None:
+        for step in as_timed_steps(self.calls) if is_profiled() else self.steps:
+            step(starts)
+
+    def _bind_results(self) -> list[Any]:
+        """Memory for the results, but for those that are stored in an input or that a library makes."""
+        results: list[Any] = [None] * len(self.layout.partition.outputs)
+        for node, number, take, is_asked in self.layout.results:
+            result = results[number] = take(node.shape, node.dtype)
+            if is_asked:
+                self.arrays[node] = result.reshape(-1)
+            self._write_address(node, addressof(c_char.from_buffer(result)))
+        return results
+
+    def _bind_inputs(self, arrays: Sequence[Any]) -> Sequence[Any]:
+        """Bind what has come in, where it is not what came in the last time; the answer has to be kept alive."""
+        if not all(map(is_, arrays, [last() for last in self.last])):
+            arrays = [self._bind_input(number, array) for number, array in enumerate(arrays)]
+        for node, number in self.layout.looked_at:
+            self.arrays[node] = arrays[number].reshape(-1)
+        return arrays
+
+    def _bind_input(self, number: int, array: Any) -> Any:
+        if self.last[number]() is array:
+            return array
+        self.last[number] = weakref.ref(array)
+        if not array.flags.c_contiguous:
+            self.last[number] = _nothing
+            array = self.library.ascontiguousarray(array)
+        where = self.address(array)
+        for node in self.layout.arriving[number]:
+            self._write_address(node, where)
+        return array
+
+
+def started(attrs: dict[str, Any], starts: Starts) -> dict[str, Any]:
+    """The attributes of what draws random numbers, or calls what does, from where its generators begin in this run."""
+    if attrs.get("key") in starts:
+        key, first = starts[attrs["key"]]
+        return attrs | {"key": key, "block": first + attrs["block"]}
+    if attrs.get("draws"):
+        return attrs | {"draws": tuple([_begun(draw, starts) for draw in attrs["draws"]])}
+    return attrs
+
+
+def _begun(draw: tuple[Any, Any, int, int], starts: Starts) -> tuple[Any, Any, int, int]:
+    generator, key, block, step = draw
+    if key not in starts:
+        return draw
+    return generator, starts[key][0], starts[key][1] + block, step
+
+
+def _is_product(node: Node) -> bool:
+    """Whether NumPy can put the result where we want it: no library multiplies halves, or integers, in place."""
+    return node.op is P.matmul and node.dtype.name in ("float32", "float64") and node.size > 0
+
+
+def _number(value: Any) -> Any:
+    """An operand that is no tensor."""
+    return value
+
+
+def pieces_of(lowered: Lowered) -> list[tuple[int, int]]:
+    """The ranges of a kernel's units that threads share; a single one where sharing takes longer than working."""
+    kernel = lowered.kernel
+    shared = work_of(lowered) >= WORTH_SHARING and THREADS.count > 1
+    return _pieces(kernel.units, PIECES * THREADS.count if shared else 1, STEP if kernel.parallel == "elements" else 1)
+
+
+def _pieces(units: int, count: int, step: int) -> list[tuple[int, int]]:
+    """`units` in about `count` ranges that begin at multiples of `step`."""
+    length = -(-units // (count * step)) * step if units else 1
+    return [(low, min(low + length, units)) for low in range(0, units, length)]
+
+
+def memory_for(node: Node) -> Callable[[tuple[int, ...], Any], Any]:
+    """What finds memory for a result of this size."""
     if node.size * node.dtype.itemsize >= POOLED:
-        return node.device.pool.take(node.shape, node.dtype)
-    return np.empty(node.shape, node.dtype)
+        return node.device.pool.take  # type: ignore[no-any-return]
+    return np.empty
+
+
+def _nothing() -> None:
+    """What a reference to an array that is gone gives."""
+
+
+def failed(error: Exception, node: Node, values: Sequence[Any]) -> Exception:
+    """An error of what a library computes, in our words, with the line that made the node."""
+    if not isinstance(error, MinigradError) and node.op is not None:
+        given = [wrap(v, node.device) if isinstance(v, node.device.ndarray) else v for v in values]
+        error = explained(node.op, given, node.attrs, error)
+    return located(error, node) if isinstance(error, MinigradError) else error
 
 
 def located(error: MinigradError, node: Node) -> MinigradError:

@@ -28,6 +28,7 @@ class Chunking:
 
     most: int = 64  # chunks
     least: int = 1 << 16  # elements in a chunk
+    step: int = 1  # what the elements of a chunk are a multiple of, where they are not cut into rows
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,8 @@ def loops_of(group: Group, recipes: dict[Node, Recipe], chunking: Chunking) -> L
     widest = max(node.size for node in group.partials)
     chunks = max(1, min(chunking.most, elements // chunking.least, elements // (4 * widest), units))
     length = -(-units // chunks)
+    if flat:
+        length = -(-length // chunking.step) * chunking.step
     return Loops(elements, columns, flat, -(-units // length), length)
 
 

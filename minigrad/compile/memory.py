@@ -27,10 +27,6 @@ class Plan:
         """What an arena takes."""
         return sum(self.slots)
 
-    def arena(self) -> list[Any]:
-        """Memory for one run at a time."""
-        return [aligned(size) for size in self.slots]
-
 
 def plan(steps: Sequence[tuple[Iterable[Any], Iterable[Any]]], size_of: Callable[[Any], int | None]) -> Plan:
     """A plan for steps that each read some values and then write some.

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import os
 import threading
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from ..core.emit import EAGER
-from ..core.errors import MinigradError
+from ..core.errors import CompileError, MinigradError
 from ..core.node import Node
 from ..core.primitive import P
-from .backends import compiled
+from .backends import BackendWarning
 from .execution import Frame, Layout, Starts, located
 from .fusion import fuse
 from .graph import Graph
 from .lowering import lower
 from .passes.pipeline import optimise
 from .schedule import Schedule
+from .targets import HOST, Target, target_of
 
 
 class Program:
@@ -33,18 +33,19 @@ class Program:
 
     def __init__(
         self, graph: Graph, donate: Mapping[int, int] | None = None, without: Iterable[str] = (),
-        backend: str | None = None, executor: str | None = None,
+        backend: str | None = None, executor: str | None = None, target: Target = HOST,
     ) -> None:  # fmt: skip
+        self.target = target
         self.constants = [node for node in graph.nodes if node.op is None]
         self.graph = Graph((*graph.inputs, *self.constants), graph.outputs, graph.effects)
         self.optimised, self.log = optimise(self.graph, without)
-        self.partition = fuse(self.optimised)
+        self.partition = fuse(self.optimised, target.chunking)
         self.stored_in: dict[int, int] = {}  # the outputs that are stored in inputs
         self._donate(donate or {})
         self.lowered = {group: lower(self.partition, group) for group in self.partition.kernels}
-        self.functions = compiled(self.lowered, backend)
+        self.functions = target.compiled(self.lowered, backend)
         self.schedule = Schedule(self.partition, self.lowered)
-        self.executor = executor or os.environ.get("MINIGRAD_EXECUTOR") or "auto"
+        self.executor = "serial" if not target.threads else executor or os.environ.get("MINIGRAD_EXECUTOR") or "auto"
         self.layout = Layout(self.partition, self.lowered, self.schedule, self.executor)
         self._idle: list[Frame] = []
         self._lock = threading.Lock()
@@ -72,10 +73,10 @@ class Program:
 
     def _run_on_copy(self, source: int, given: list[Any], starts: Starts | None) -> list[Any]:
         """A run that stores a result where an input is, whose elements do not lie in order."""
-        array = given[source]
-        given[source] = np.ascontiguousarray(array)
+        array, device = given[source], self.graph.inputs[source].device
+        given[source] = device.contiguous(array)
         results = self(given[: len(given) - len(self.constants)], starts)
-        np.copyto(array, given[source])
+        device.kernels["put"](array, given[source], chain=(), out=array)
         return results
 
     def _run(self, given: list[Any], starts: Starts) -> list[Any]:
@@ -83,7 +84,7 @@ class Program:
             frame = self._idle.pop()  # as many as there are runs at a time
         except IndexError:
             with self._lock:
-                frame = Frame(self.layout, self.functions)
+                frame = self.target.frame(self.layout, self.functions)
         try:
             return frame.run(given, starts)
         finally:
@@ -141,8 +142,13 @@ def _computed(node: Node, given: list[Any], starts: Starts) -> Any:
 
 
 def program_for(graph: Graph, donate: Mapping[int, int] | None = None, **options: Any) -> Program | PlainProgram:
-    """A program for where the graph's values are."""
-    devices = {node.device for node in (*graph.inputs, *graph.nodes)}
-    if all(device.hosted for device in devices):
+    """A program for where the graph's values are; node by node where they are in several places, or compiling fails."""
+    target = target_of((*graph.inputs, *graph.nodes))
+    if target is HOST:
         return Program(graph, donate, **options)
+    if target is not None:
+        try:
+            return Program(graph, donate, **options, target=target)
+        except CompileError as error:
+            warnings.warn(f"the graph runs node by node, which takes longer: {error}", BackendWarning, stacklevel=2)
     return PlainProgram(graph)

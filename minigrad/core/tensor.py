@@ -198,7 +198,9 @@ class Tensor:
         return int(host_value(self, "an index"))
 
     def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if spec else str(self)
+        if not spec or self.size == 1:
+            return format(self.item(), spec) if spec else str(self)
+        return text_of_values(self, lambda element: format(element, spec))
 
     def __str__(self) -> str:
         return text_of_values(self)
@@ -269,6 +271,7 @@ def host_value(tensor: Tensor, what: str) -> Any:
     if data.__class__ is not tensor.device.ndarray:
         data = data.evaluated()
     if data.__class__ is tensor.device.ndarray:
+        tensor.device.settle()
         return data
     reason = getattr(data, "no_value", "without an array")
     made = f", made at {show(tensor.node.where)}" if tensor.node is not None and tensor.node.where else ""
@@ -294,14 +297,16 @@ def _one(tensor: Tensor, what: str) -> Any:
     return host_value(tensor, what).reshape(())
 
 
-def text_of_values(tensor: Tensor) -> str:
-    """The values as NumPy prints them, or why there are none."""
+def text_of_values(tensor: Tensor, each: Callable[[Any], str] | None = None) -> str:
+    """The values as NumPy prints them, or with each element as `each` does; or why there are none."""
     data = tensor.data
     if data.__class__ is not tensor.device.ndarray:
         data = getattr(data, "value", None)
         if data is None:
             return f"<{tensor.data.no_value}>"
-    return np.array2string(tensor.device.to_numpy(data), separator=", ", threshold=200, edgeitems=3)
+    tensor.device.settle()
+    array, formatter = tensor.device.to_numpy(data), None if each is None else {"all": each}
+    return np.array2string(array, separator=", ", threshold=200, edgeitems=3, formatter=formatter)
 
 
 def describe(tensor: Tensor) -> str:

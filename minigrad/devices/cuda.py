@@ -26,12 +26,15 @@ class CudaDevice(Device):
     """A GPU.  Work is queued on it and goes on while Python does; reading a value waits for it.
 
     `check_indices` is whether integer arrays are looked at before they index: CuPy takes them modulo the size, where
-    NumPy raises.  It costs a small reduction, and a wait for what is queued.
+    NumPy raises.  It costs a small reduction, and a wait for what is queued.  Programs do not wait: what they find is
+    an error when a value is next read, or at once with `check_at_once`.  `replays` says if they run as CUDA graphs.
     """
 
     kind = "cuda"
     hosted = False
     check_indices = True
+    check_at_once = False
+    replays = True
 
     def __init__(self, name: str) -> None:
         self.cupy = _imported_cupy(name)
@@ -39,10 +42,13 @@ class CudaDevice(Device):
         _check_present(self)
         self.ndarray = self.cupy.ndarray
         self.gpu = self.cupy.cuda.Device(self.index)
+        self.findings: dict[Any, None] = {}  # what programs may have found and nobody has looked at
 
     def make_kernels(self) -> dict[str, Kernel]:
         common = kernel_table(self.cupy)
         table = common | differences(self, common)
+        # What programs call, which look at positions by themselves, and on the device that is current by then.
+        self.unchecked = {"gather": common["gather"], "scatter_add": scatter_add_kernel(self, common)}
         # CuPy works on its current device, which is the first one; for another, each kernel has to switch to it.
         return table if self.index == 0 else {op: self._here(kernel) for op, kernel in table.items()}
 
@@ -96,6 +102,18 @@ class CudaDevice(Device):
 
     def synchronize(self) -> None:
         self.gpu.synchronize()
+        self.settle()
+
+    def found_later(self, findings: Any) -> None:
+        """Let `findings.look()` be called when a value is next read: it raises what a program has found wrong."""
+        self.findings[findings] = None
+        if self.check_at_once:
+            self.settle()
+
+    def settle(self) -> None:
+        while self.findings:
+            findings, _ = self.findings.popitem()
+            findings.look()
 
 
 # Whether there is one -----------------------------------------------------------------------------------------------
@@ -181,16 +199,12 @@ def differences(device: CudaDevice, table: dict[str, Kernel]) -> dict[str, Kerne
         checked(x, indices)
         return x[indices]
 
+    add_at = scatter_add_kernel(device, table)
+
     @kernel
     def scatter_add(base: Any, value: Any, *indices: Any) -> Any:
         checked(base, indices)
-        add, dtype = table["scatter_add"], base.dtype
-        value = xp.asarray(value, dtype)
-        if dtype.name in ADDS_ATOMICALLY:
-            return add(base, value, *indices)
-        if dtype.name == "int64":  # the bits of a sum are the same without a sign
-            return add(base.view("uint64"), value.view("uint64"), *indices).view(dtype)
-        return add(base.astype("int32"), value.astype("int32"), *indices).astype(dtype)
+        return add_at(base, value, *indices)
 
     @kernel
     def put(base: Any, value: Any, *indices: Any, chain: Any, out: Any = None) -> Any:
@@ -260,6 +274,22 @@ def differences(device: CudaDevice, table: dict[str, Kernel]) -> dict[str, Kerne
         return table["argsort"](x, axis, descending) if x.size else xp.zeros(x.shape, "int64")
 
     return own
+
+
+def scatter_add_kernel(device: CudaDevice, table: dict[str, Kernel]) -> Kernel:
+    """`scatter_add` for every dtype, by atomic additions of the few that there are."""
+    xp, add = device.cupy, table["scatter_add"]
+
+    def scatter_add(base: Any, value: Any, *indices: Any) -> Any:
+        dtype = base.dtype
+        value = xp.asarray(value, dtype)
+        if dtype.name in ADDS_ATOMICALLY:
+            return add(base, value, *indices)
+        if dtype.name == "int64":  # the bits of a sum are the same without a sign
+            return add(base.view("uint64"), value.view("uint64"), *indices).view(dtype)
+        return add(base.astype("int32"), value.astype("int32"), *indices).astype(dtype)
+
+    return scatter_add
 
 
 def _into(out: Any, result: Any) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import threading
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -141,13 +142,19 @@ __device__ void philox_block(word counter, word key_0, word key_1, word *out) {
 }
 
 #define RANDOM(NAME, TYPE, PER_BLOCK, VALUE)                                                       \\
-    extern "C" __global__ void NAME(TYPE *out, long long count, word key_0, word key_1, word block) { \\
+    __device__ void fill_##NAME(TYPE *out, long long count, word key_0, word key_1, word block) {  \\
         long long group = blockIdx.x * (long long)blockDim.x + threadIdx.x;                        \\
         if (group * PER_BLOCK >= count) return;                                                    \\
         word words[4];                                                                             \\
         philox_block(block + 1 + group, key_0, key_1, words);                                      \\
         for (int i = 0; i < PER_BLOCK && group * PER_BLOCK + i < count; ++i)                       \\
             out[group * PER_BLOCK + i] = VALUE;                                                    \\
+    }                                                                                              \\
+    extern "C" __global__ void NAME(TYPE *out, long long count, word key_0, word key_1, word block) { \\
+        fill_##NAME(out, count, key_0, key_1, block);                                              \\
+    }                                                                                              \\
+    extern "C" __global__ void NAME##_from(TYPE *out, long long count, const word *start, word block) { \\
+        fill_##NAME(out, count, start[0], start[1], start[2] + block);                             \\
     }
 
 #define HALF_WORD ((unsigned int)(words[i / 2] >> (32 * (i % 2))))
@@ -156,7 +163,26 @@ RANDOM(random_float32, float, 8, (HALF_WORD >> 8) * 5.9604644775390625e-08f)
 RANDOM(random_float64, double, 4, (words[i] >> 11) * 1.1102230246251565e-16)
 RANDOM(random_int32, int, 8, (int)HALF_WORD)
 RANDOM(random_int64, long long, 4, (long long)words[i])
+
+extern "C" __global__ void set_start(word *start, word key_0, word key_1, word block) {
+    start[0] = key_0; start[1] = key_1; start[2] = block;
+}
 """
+
+
+@cache
+def cuda_module(xp: Any) -> Any:
+    """The kernels above, compiled by CuPy when one is first called.
+
+    Those whose names end in `_from` read key and block from the GPU's memory, where `set_start` puts them: a launch
+    that is recorded once can then give other numbers each time.
+    """
+    return xp.RawModule(code=CUDA_SOURCE)
+
+
+def key_words(key: int, block: int) -> list[Any]:
+    """A key and a block as these kernels take them."""
+    return [np.uint64(word) for word in (key & WORD, key >> 64, block)]
 
 
 def random_kernel(xp: Any) -> Any:
@@ -169,15 +195,13 @@ def random_kernel(xp: Any) -> Any:
             return draw_in_array_operations(xp, shape, dtype, key, block)
 
         return random
-    module = xp.RawModule(code=CUDA_SOURCE)  # compiled when it is first called
 
     def random_on_cuda(shape: tuple[int, ...], dtype: Any, key: int, block: int, device: Any) -> Any:
         out = xp.empty(shape, dtype)
         groups = blocks_for(shape, dtype)
         if groups:
-            words = [xp.uint64(word) for word in (key & WORD, key >> 64, block)]
-            launch = module.get_function(f"random_{dtype.name}")
-            launch((-(-groups // 128),), (128,), (out, xp.int64(out.size), *words))
+            launch = cuda_module(xp).get_function(f"random_{dtype.name}")
+            launch((-(-groups // 128),), (128,), (out, np.int64(out.size), *key_words(key, block)))
         return out
 
     return random_on_cuda

@@ -122,6 +122,9 @@ class Device:
     def synchronize(self) -> None:
         """Wait until all that was started here is done; a CPU is done when a function returns."""
 
+    def settle(self) -> None:
+        """Raise what has gone wrong in work that goes on while Python does: called before a value is read."""
+
 
 def _parsed(name: str) -> tuple[str, int]:
     """`"cuda:1"` as its kind and its number; the number is -1 where this is no name of a device."""

@@ -60,7 +60,7 @@ class ndarray:
     __array_ufunc__ = None
     __hash__ = None
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, shape: Any, dtype: Any = float, memptr: Any = None, strides: Any = None) -> None:
         raise NotImplementedError("the stand-in makes arrays by asarray, zeros ...")
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:

@@ -11,17 +11,29 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from minigrad.compile.kernels import cuda
 from minigrad.compile.kernels.cuda import cuda_source
 from minigrad.compile.kernels.ir import Kernel
 from tests.compile.kernels.lowered import check_roughly, lowered_samples
-from tests.compile.kernels.samples import DTYPES, FUNCTIONS, LOOPS, check, every_operation, expected, poison, softmax
+from tests.compile.kernels.samples import DTYPES, FUNCTIONS, LOOPS, check, every_operation, expected, poison
+
+from tests.compile.kernels.samples import column_sums, softmax, total  # isort: skip
 
 CXX = shutil.which("g++") if sys.platform == "linux" else None
 EMULATION = Path(__file__).parent / "emulation"
 FLAGS = ["-O1", "-fwrapv", "-shared", "-fPIC", "-std=c++17", f"-I{EMULATION}", "-w"]
 ORDERS = {"ascending": 0, "descending": 1, "shuffled": 5}
 SAMPLES = LOOPS | {f"every_operation_{dtype}": lambda dtype=dtype: every_operation(dtype) for dtype in DTYPES}
-SAMPLES |= {"row_in_memory": lambda: softmax(3, 20_000)}  # too long for shared memory
+LONG_ROWS = {
+    "row_in_memory": lambda: softmax(3, 20_000),  # too long for shared memory
+    "fours_of_a_warp": lambda: softmax(20, 256),
+    "fours_of_a_block": lambda: softmax(4, 1000),
+    "sums_in_registers": lambda: column_sums(30, 200, 7, "max"),
+    "many_sums_in_registers": lambda: column_sums(9, 1500, 4),
+    "too_many_sums_for_registers": lambda: column_sums(9, 5000, 4),
+    "fours_of_a_chunk": lambda: total(1000, 300),
+}
+SAMPLES |= LONG_ROWS
 emulated = pytest.mark.skipif(CXX is None, reason="the emulation needs g++ and Linux")
 
 
@@ -46,7 +58,9 @@ def library(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cuda")
     samples = {name: make() for name, make in SAMPLES.items()}
     samples |= {f"lowered_{number}": sample for number, sample in enumerate(lowered_samples(range(3000, 3012)))}
-    sources = {name: cuda_source(sample.kernel, name) for name, sample in samples.items()}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cuda, "MANY", 0)  # small ones take four elements at once too
+        sources = {name: cuda_source(sample.kernel, name) for name, sample in samples.items()}
     files = []
     for number in range(2):  # files, which are compiled at the same time
         part = [sources[name] for name in list(sources)[number::2]]
@@ -82,7 +96,7 @@ def runner(library, name, order, blocks=3):
 
 @emulated
 @pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("name", [*LOOPS, "row_in_memory"])
+@pytest.mark.parametrize("name", [*LOOPS, *LONG_ROWS])
 def test_loops(library, name, order):
     sample = library[0][name]
     check(sample, runner(library, name, ORDERS[order]), reference=expected(sample))
@@ -108,7 +122,7 @@ def test_what_the_compiler_lowers(library, order):
 
 @emulated
 def test_a_missing_barrier_shows(tmp_path):
-    sample = softmax()
+    sample = softmax(9, 600)
     source = cuda_source(sample.kernel, "broken")
     text = source.text.replace("__syncthreads();", "")
     (tmp_path / "broken.cpp").write_text(f'#include "cuda.h"\n{CAST}\n{text}\n{launcher(source)}')
@@ -122,19 +136,52 @@ def test_a_missing_barrier_shows(tmp_path):
 
 
 def test_who_does_what():
-    text = cuda_source(softmax().kernel).text
+    text = cuda_source(softmax(9, 601).kernel).text
+    assert "__launch_bounds__(256)" in text
     assert "for (int p = lo + blockIdx.x; p < hi; p += gridDim.x) {" in text
-    assert "for (int r1 = threadIdx.x; r1 < 100; r1 += blockDim.x) {" in text
-    assert "__shared__ float s0[100];" in text
-    assert "total = block_sum_float32(total);" in text
+    assert "for (int r1 = threadIdx.x; r1 < 601; r1 += 256) {" in text
+    assert "__shared__ __align__(16) float s0[601];" in text
+    assert "total = team_sum_float32(total);" in text and "warp < 8" in text
     assert "if (threadIdx.x == 0) c[p] = total;" in text
     assert "prefetch" not in text
 
 
+def test_short_rows_have_a_warp_each():
+    source = cuda_source(softmax(9, 100).kernel)
+    assert (source.threads, source.together) == (256, 8)
+    assert "for (int p = lo + blockIdx.x * 8 + threadIdx.x / 32; p < hi; p += gridDim.x * 8) {" in source.text
+    assert "for (int r1 = threadIdx.x % 32; r1 < 100; r1 += 32) {" in source.text
+    assert "float *s0 = all_s0 + threadIdx.x / 32 * 100;" in source.text
+    assert "__syncthreads" not in source.text and "warp <" not in source.text
+
+
+def test_four_elements_at_once():
+    text = cuda_source(softmax(4, 1024).kernel).text
+    assert "const bool aligned = ((size_t)a | (size_t)b) % 16 == 0;" in text
+    assert "for (int r0_first = 4 * (threadIdx.x); r0_first < 1024; r0_first += 1024) {" in text
+    assert "const Four<float> a_in = four_of(a + p * 1024 + r0_first, aligned);" in text
+    assert "put_four(b + p * 1024 + r2_first, b_out, aligned);" in text
+    for kernel in (softmax(4, 1023).kernel, softmax(4, 64).kernel):  # not in fours, too short
+        assert "Four" not in cuda_source(kernel).text
+
+
+def test_what_loops_of_one_kernel_leave_for_each_other_stays_with_a_thread(monkeypatch):
+    assert "four_of" not in cuda_source(LOOPS["in_place"]().kernel).text
+    monkeypatch.setattr(cuda, "MANY", 0)
+    assert "four_of" not in cuda_source(LOOPS["gathered"]().kernel).text
+    assert "four_of" in cuda_source(LOOPS["in_place"]().kernel).text
+
+
+def test_sums_across_rows_stay_in_registers():
+    text = cuda_source(column_sums(9, 1500, 4).kernel).text
+    assert "own_t[4 * round + lane] += y;" in text and "t[c * 1500 + r]" not in text
+    assert "own_t" not in cuda_source(column_sums(9, 5000, 4).kernel).text
+
+
 def test_places_that_several_threads_add_to_have_one_owner():
     text = cuda_source(LOOPS["shared_places"]().kernel).text
-    assert "% blockDim.x == threadIdx.x) t[" in text
-    assert "% blockDim.x" not in cuda_source(LOOPS["column_sums"]().kernel).text
+    assert "% 256 == threadIdx.x) t[" in text
+    assert "% 256 ==" not in cuda_source(LOOPS["column_sums"]().kernel).text
 
 
 def test_large_arrays_have_long_positions():
@@ -144,8 +191,9 @@ def test_large_arrays_have_long_positions():
 
 
 def test_how_many_threads():
-    assert [cuda_source(softmax(2, n).kernel).threads for n in (1, 40, 100, 300, 5000)] == [32, 64, 128, 256, 1024]
-    elements, rows = cuda_source(LOOPS["places"]().kernel), cuda_source(softmax(9, 100).kernel)
+    threads = [cuda_source(softmax(2, n).kernel).threads for n in (1, 128, 129, 300, 600, 5000, 50_000)]
+    assert threads == [256, 256, 160, 256, 160, 256, 1024]
+    elements, rows = cuda_source(LOOPS["places"]().kernel), cuda_source(softmax(9, 1000).kernel)
     assert elements.blocks(1000, 100) == 4 and rows.blocks(1000, 10) == 160 and rows.blocks(9, 10) == 9
 
 
@@ -178,7 +226,7 @@ def nvrtc():
 
 
 WITHOUT_HALF = [d for d in DTYPES if d != np.float16]  # which needs CUDA's headers
-COMPILED = LOOPS | {
+COMPILED = LOOPS | LONG_ROWS | {
     f"every_operation_{dtype}": lambda dtype=dtype: every_operation(dtype, WITHOUT_HALF) for dtype in WITHOUT_HALF
 }
 

@@ -18,6 +18,8 @@
 #define __global__
 #define __device__ static
 #define __forceinline__
+#define __launch_bounds__(threads)
+#define __align__(bytes) __attribute__((aligned(bytes)))
 #define __shared__ static __attribute__((section("shared_memory")))
 
 struct Position { unsigned x, y, z; };
@@ -25,7 +27,7 @@ static Position threadIdx, blockIdx, blockDim, gridDim;
 extern char __start_shared_memory[], __stop_shared_memory[];
 __attribute__((section("shared_memory"), used)) static int there_is_shared_memory;
 
-enum State { READY, AT_BARRIER, AT_SHUFFLE, DONE };
+enum State { READY, AT_BARRIER, AT_SHUFFLE, AT_WARP, DONE };
 struct Fiber { ucontext_t context; std::vector<char> stack; State state; unsigned long long value; };
 static std::vector<Fiber> fibers;
 static ucontext_t scheduler;
@@ -39,6 +41,7 @@ static void wait_as(State state) {
 }
 
 static void __syncthreads() { wait_as(AT_BARRIER); }
+static void __syncwarp() { wait_as(AT_WARP); }
 
 template <class T> static T __shfl_xor_sync(unsigned, T value, int distance) {
     unsigned own = current;
@@ -48,6 +51,10 @@ template <class T> static T __shfl_xor_sync(unsigned, T value, int distance) {
     memcpy(&other, &fibers[own ^ distance].value, sizeof other);
     wait_as(AT_SHUFFLE);  // all lanes have read theirs
     return other;
+}
+
+static unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
+    return (unsigned __int128)a * b >> 64;
 }
 
 static void fiber_main() {
@@ -91,7 +98,10 @@ static void run_block(const std::vector<unsigned> &order) {
         if (done) return;
         if (!moved) fail("some threads wait at a barrier that others never come to");
         release(0, fibers.size(), AT_BARRIER);
-        for (unsigned warp = 0; warp < fibers.size(); warp += 32) release(warp, warp + 32, AT_SHUFFLE);
+        for (unsigned warp = 0; warp < fibers.size(); warp += 32) {
+            release(warp, warp + 32, AT_SHUFFLE);
+            release(warp, warp + 32, AT_WARP);
+        }
     }
 }
 
