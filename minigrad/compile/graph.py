@@ -60,6 +60,17 @@ class Graph:
         """In a notebook, a picture.  What draws it looks at everything, so nothing here may depend on it."""
         return import_module("minigrad.viz").shown(self)  # type: ignore[no-any-return]
 
+    def cost(self) -> Cost:
+        """What it takes node by node, and what the program takes that is made of it.
+
+        >>> mg.trace(lambda x: x * 2 + 1, mg.ones(100)).cost().program.bytes
+        800
+        """
+        from .cost import Cost
+        from .program import Program
+
+        return Cost(Program(self, backend="numpy"))  # which takes least to make
+
     def rebuilt(self, replace: Callable[[Node, tuple[Any, ...]], Node]) -> Graph:
         """The graph in which each node is what `replace(node, inputs)` says, the inputs being replaced already."""
         new: dict[Any, Any] = {node: node for node in self.inputs}

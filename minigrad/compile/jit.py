@@ -17,6 +17,7 @@ from ..core.mode import current_mode
 from ..core.source import Where, caller, show
 from ..core.tensor import Tensor
 from .arguments import hashable, in_words, kind_of, kinds_of_tensors
+from .cost import Cost
 from .executors import EXECUTORS, no_executor
 from .graph import Graph
 from .groups import Partition
@@ -109,6 +110,17 @@ class Jitted:
           writes sum_1
         """
         return self._compiled(args, kwargs).partition
+
+    def cost(self, *args: Any, **kwargs: Any) -> Cost:
+        """What the program takes and what the same takes node by node: bytes, operations, launches, memory.
+
+        >>> print(mg.jit(lambda x: mg.tanh(x @ x) * 2).cost(mg.ones((8, 8))))
+        step      computes             read  written  flops  flops/byte  read and written node by node
+        matmul_1  matmul_1            256 B    256 B  1,024        2.00                          512 B
+        kernel_1  tanh_1, multiply_1  256 B    256 B    128        0.25                        1.02 kB
+        ...
+        """
+        return Cost(self._compiled(args, kwargs))
 
     def _compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
         program = self._recording(args, kwargs, caller(3))[0].traced.program
