@@ -62,7 +62,9 @@ from .ops.windows import *
 __version__ = "0.1.0"
 
 # Loaded when they are first used: `import minigrad` stays light.
-_COMPILER = ("RetraceWarning", "graph", "jit", "kernel", "profile", "trace")
+_COMPILER = (
+    "ProgramError", "RetraceWarning", "graph", "jit", "kernel", "load_program", "profile", "trace",
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> object:

@@ -2,7 +2,12 @@
 
 from .jit import Jitted, RetraceWarning, jit, trace
 from .lazy import graph
+from .loaded import LoadedProgram, load_program
 from .own import kernel
+from .plain import ProgramError
 from .profiler import profile
 
-__all__ = ["Jitted", "RetraceWarning", "graph", "jit", "kernel", "profile", "trace"]
+__all__ = [
+    "Jitted", "LoadedProgram", "ProgramError", "RetraceWarning", "graph", "jit", "kernel", "load_program", "profile",
+    "trace",
+]  # fmt: skip

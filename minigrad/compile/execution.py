@@ -400,8 +400,8 @@ def _nothing() -> None:
 
 
 def failed(error: Exception, node: Node, values: Sequence[Any]) -> Exception:
-    """An error of what a library computes, in our words, with the line that made the node."""
-    if not isinstance(error, MinigradError) and node.op is not None:
+    """An error of what a library computes, in our words, with the line that made the node; of a user's, in theirs."""
+    if not isinstance(error, MinigradError) and node.op is not None and node.op.kind != "own":
         given = [wrap(v, node.device) if isinstance(v, node.device.ndarray) else v for v in values]
         error = explained(node.op, given, node.attrs, error)
     return located(error, node) if isinstance(error, MinigradError) else error

@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Callable
 from functools import partial, update_wrapper
 from inspect import Parameter, isasyncgenfunction, iscoroutinefunction, isgeneratorfunction, signature
+from types import MethodType
 from typing import Any
 
 from ..core.errors import CompileError, ConversionError
@@ -122,6 +123,16 @@ class Jitted:
         """
         return Cost(self._compiled(args, kwargs))
 
+    def save(self, path: str | os.PathLike[str], *args: Any, **kwargs: Any) -> None:
+        """Write the program for arguments like these to a file, for `mg.load_program`: it runs without this function.
+
+        Tensors that it uses by name go into the file with their values.  It is for inference: what changes tensors,
+        draws random numbers or has other effects is refused.
+        """
+        from .saved import save_program
+
+        save_program(self.function, path, args, kwargs)
+
     def _compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
         program = self._recording(args, kwargs, caller(3))[0].traced.program
         if not isinstance(program, Program):
@@ -224,6 +235,10 @@ class JittedMethod:
             raise AttributeError(name)
         found = getattr(self.jitted, name)
         return partial(found, self.__self__) if name in self.stages else found
+
+    def save(self, path: str | os.PathLike[str], *args: Any, **kwargs: Any) -> None:
+        """What `Jitted.save` does; what the object holds goes into the file."""
+        Jitted(MethodType(self.jitted.function, self.__self__)).save(path, *args, **kwargs)
 
     def __repr__(self) -> str:
         return f"<{self.jitted!r} as a method of a {type(self.__self__).__name__}>"

@@ -78,7 +78,9 @@ class OwnKernel:
             if not self.pattern.begins(now):
                 return now
             found, why = self.pattern.at(now)
-            if found and self.when is not None and not self.when(*found):
+            if found and not now.device.hosted:
+                why = f"it runs on {now.device}, and kernels of yours on CPUs only"
+            elif found and self.when is not None and not self.when(*found):
                 why = "`when` said no"
             if why:
                 log.miss(self.name, node, why)

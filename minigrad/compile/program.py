@@ -17,7 +17,9 @@ from .backends import BackendWarning
 from .execution import Frame, Layout, Starts, located
 from .fusion import fuse
 from .graph import Graph
-from .lowering import lower
+from .groups import Group, Partition
+from .lowering import Lowered, lower
+from .passes.log import Log
 from .passes.pipeline import optimise
 from .schedule import Schedule
 from .targets import HOST, Target, target_of
@@ -36,19 +38,33 @@ class Program:
         backend: str | None = None, executor: str | None = None, target: Target = HOST,
     ) -> None:  # fmt: skip
         self.target = target
-        self.constants = [node for node in graph.nodes if node.op is None]
+        self.constants: list[Any] = [node for node in graph.nodes if node.op is None]
         self.graph = Graph((*graph.inputs, *self.constants), graph.outputs, graph.effects)
         self.optimised, self.log = optimise(self.graph, without)
         self.partition = fuse(self.optimised, target.chunking)
         self.stored_in: dict[int, int] = {}  # the outputs that are stored in inputs
         self._donate(donate or {})
-        self.lowered = {group: lower(self.partition, group) for group in self.partition.kernels}
+        self._finish({group: lower(self.partition, group) for group in self.partition.kernels}, backend, executor)
+
+    def _finish(self, lowered: dict[Group, Lowered], backend: str | None, executor: str | None) -> None:
+        """What is left to do when the kernels are known."""
+        target, self.lowered = self.target, lowered
         self.functions = target.compiled(self.lowered, backend)
         self.schedule = Schedule(self.partition, self.lowered)
         self.executor = "serial" if not target.threads else executor or os.environ.get("MINIGRAD_EXECUTOR") or "auto"
         self.layout = Layout(self.partition, self.lowered, self.schedule, self.executor)
         self._idle: list[Frame] = []
         self._lock = threading.Lock()
+
+    @classmethod
+    def restored(cls, partition: Partition, lowered: dict[Group, Lowered], constants: list[Any]) -> Program:
+        """A program whose graph has been through all passes, fusion and lowering before: it was saved."""
+        program = cls.__new__(cls)
+        program.constants, program.partition, program.stored_in, program.target = constants, partition, {}, HOST
+        program.graph = program.optimised = partition.graph
+        program.log = Log(partition.graph)
+        program._finish(lowered, None, None)
+        return program
 
     def _donate(self, donate: Mapping[int, int]) -> None:
         inputs, outputs = set(self.optimised.inputs), self.partition.outputs
@@ -65,7 +81,7 @@ class Program:
 
         `starts` says where each generator of random numbers begins in this run.
         """
-        given = [*arrays, *[node.array() for node in self.constants]]  # type: ignore[attr-defined]
+        given = [*arrays, *[node.array() for node in self.constants]]
         for source in self.stored_in.values():
             if not given[source].flags.c_contiguous:
                 return self._run_on_copy(source, given, starts)

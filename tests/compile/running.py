@@ -12,6 +12,7 @@ from minigrad.compile.graph import Graph
 from minigrad.compile.kernels.ir import Kernel
 from minigrad.compile.kernels.native import compile_kernels
 from minigrad.compile.kernels.numpy_blocks import compile_blocks
+from minigrad.compile.kernels.verify import verify
 from minigrad.compile.lowering import lower
 from minigrad.compile.views import View
 from minigrad.core import emit
@@ -65,6 +66,8 @@ class Runner:
     def __init__(self, partition, threads=1, run=run_kernel):
         self.partition, self.threads, self.run = partition, threads, run
         self.lowered = {g: lower(partition, g) for g in partition.kernels}
+        for lowered in self.lowered.values():
+            verify(lowered.kernel)
 
     def __call__(self, arrays):
         self.memory = {n: np.ascontiguousarray(a).reshape(-1) for n, a in zip(self.partition.graph.inputs, arrays)}

@@ -1,0 +1,298 @@
+"""Reading a saved program.  Nothing in the file is believed: see `saved`."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import struct
+import zipfile
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..core import dtypes
+from ..core.clock import tick
+from ..core.errors import DtypeError, GradError, MinigradError, ShapeError, TraceError
+from ..core.mode import Mode, current_mode
+from ..core.node import Node
+from ..core.primitive import NO_RULES, P
+from ..core.tensor import Tensor, as_tensor, wrap
+from ..devices import as_device
+from .graph import Graph
+from .groups import Group, Partition
+from .kernels.plain import kernel_from_data
+from .lowering import Argument, Lowered
+from .picking import Check
+from .plain import ProgramError, Slot, decoded, filled, slots
+from .program import Program
+from .recipes import Recipe, recipes_of
+from .saved import ARRAYS, CONTENT, FORMAT
+from .schedule import uses
+from .trace import Source
+
+KEPT_OUT = ("random", "own")  # kinds of primitives that no file has
+FAULTS = (
+    KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, AssertionError, RecursionError,
+    MemoryError, MinigradError,
+)  # fmt: skip
+
+
+def load_program(path: str | os.PathLike[str]) -> LoadedProgram:
+    """The program in a file that `f.save(path, ...)` wrote; it runs without the function that it was made from.
+
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "double.program")
+    >>> mg.jit(lambda x: {"double": x * 2}).save(path, mg.ones(3))
+    >>> program = mg.load_program(path)
+    >>> program
+    <program of <lambda>, for float32 (3,)>
+    >>> program(mg.asarray([1.0, 2.0, 3.0]))["double"].tolist()
+    [2.0, 4.0, 6.0]
+    """
+    raw = Path(path).read_bytes()
+    try:
+        with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+            content, arrays = _parts(archive)
+    except (zipfile.BadZipFile, struct.error, OSError, EOFError, ValueError, RuntimeError) as error:
+        raise ProgramError(f"load_program: {os.fspath(path)} is no saved program, or damaged: {error}") from None
+    try:
+        data = json.loads(content)
+        version, made_by = data["format"], str(data["minigrad"])
+    except FAULTS:
+        raise ProgramError(f"load_program: {os.fspath(path)} is no saved program") from None
+    if version != FORMAT:
+        raise ProgramError(
+            "load_program: the file is in another format",
+            expect=f"format {FORMAT}", actual=f"format {version!r}, written by minigrad {made_by[:20]}",
+            hint="save the function again with this version of minigrad",
+        )  # fmt: skip
+    try:
+        return LoadedProgram(data, arrays)
+    except FAULTS as error:
+        why = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+        raise ProgramError(
+            f"load_program: {os.fspath(path)} cannot be run here: {why}",
+            hint=f"it was written by minigrad {made_by[:20]}; save the function again",
+        ) from error
+
+
+def _parts(archive: zipfile.ZipFile) -> tuple[bytes, list[bytes]]:
+    """The files in an archive.  They are stored as they are, so that none is larger than the file."""
+    members = archive.infolist()
+    names = [CONTENT, *[f"{ARRAYS}{i}" for i in range(len(members) - 1)]]
+    if [m.filename for m in members] != names or any(m.compress_type != zipfile.ZIP_STORED for m in members):
+        raise zipfile.BadZipFile("it holds something else")
+    content, *arrays = [archive.read(member) for member in members]
+    return content, arrays
+
+
+class LoadedProgram:
+    """A program from a file: called like the function, with arguments of the same kinds.  It has no gradients.
+
+    `args`, `kwargs` and `result` are the containers of the example, with a `Slot` for each tensor; `arrays` the values
+    that the function used by name; and `program` has the graph, the kernels and the schedule.
+    """
+
+    def __init__(self, data: dict[str, Any], arrays: list[bytes]) -> None:
+        self.name = str(data["name"])
+        self.args, self.kwargs, self.result = [decoded(data[key]) for key in ("args", "kwargs", "result")]
+        if self.args.__class__ is not list or self.kwargs.__class__ is not dict:
+            raise ProgramError("load: the arguments are no list and no dict")
+        inputs = [_input(entry, arrays) for entry in data["inputs"]]
+        given = {entry["argument"]: node for entry, node in zip(data["inputs"], inputs) if "argument" in entry}
+        count = len([node for node in inputs if node.kind == "tensor"])
+        if inputs[:count] != list(given.values()):
+            raise ProgramError("load: arguments come before arrays, each once")
+        self.arrays = {
+            f"{entry['name']}": node.held for entry, node in zip(data["inputs"], inputs) if "argument" not in entry
+        }
+        partition, lowered = _Reader(data, inputs).partition()
+        self.program = Program.restored(partition, lowered, inputs[count:])
+        self.given = given  # by number of the tensor among the arguments
+        numbers = slots((self.args, self.kwargs))
+        right = sorted(numbers) == list(range(len(numbers))) and set(given) <= set(numbers)
+        if not right or not set(slots(self.result)) <= set(range(len(partition.outputs))):
+            raise ProgramError("load: a tensor is not there")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        tensors: dict[int, Tensor] = {}
+        if len(args) != len(self.args) or kwargs.keys() != self.kwargs.keys():
+            raise ProgramError(
+                f"{self.name} is called in another way than when it was saved",
+                expect=_call(len(self.args), self.kwargs), actual=_call(len(args), kwargs),
+            )  # fmt: skip
+        for number, (saved, value) in enumerate(zip(self.args, args)):
+            _collect(saved, value, f"argument {number}", tensors)
+        for name, saved in self.kwargs.items():
+            _collect(saved, kwargs[name], f"argument {name}", tensors)
+        for number, node in self.given.items():
+            _check_tensor(tensors[number], node, number)
+        results = self.program([tensors[number].data for number in self.given])
+        devices = [node.device for node in self.program.graph.outputs]
+        return filled(self.result, [wrap(array, device) for array, device in zip(results, devices)])
+
+    def __repr__(self) -> str:
+        inputs = ", ".join(f"{node.dtype} {node.shape}" for node in self.given.values())
+        return f"<program of {self.name}, for {inputs or 'no tensors'}>"
+
+
+def _input(entry: dict[str, Any], arrays: list[bytes]) -> Source:
+    """The node of an argument, or of an array in the file."""
+    shape, dtype, device = tuple(entry["shape"]), dtypes.ALL[entry["dtype"]], as_device(entry["device"])
+    if any(n.__class__ is not int or n < 0 for n in shape) or not device.hosted:
+        raise ProgramError("load: an input has no shape, or is on no CPU")
+    kind, held = "tensor", None
+    if "argument" not in entry:
+        raw = arrays[entry["array"]]
+        if len(raw) != prod(shape) * dtype.itemsize:
+            raise ProgramError(f"load: the array {entry['name']!r} has {len(raw)} bytes, and should be {dtype} {shape}")
+        little = np.frombuffer(raw, dtype.newbyteorder("<"))
+        kind, held = "constant", np.array(little.reshape(shape), dtype)
+    return Source(kind, held, shape, dtype, device, Mode())
+
+
+class _Reader:
+    """Makes the nodes and kernels again that a file describes, each checked."""
+
+    def __init__(self, data: dict[str, Any], inputs: list[Source]) -> None:
+        self.data = data
+        self.nodes: list[Node] = [*inputs]
+        for entry in data["nodes"]:
+            self.nodes.append(self._node(entry))
+        self.graph = Graph(inputs, [self._at(i) for i in data["outputs"]])
+        self.kernels = [kernel_from_data(kernel) for kernel in data["kernels"]]
+
+    def _at(self, place: Any) -> Node:
+        if place.__class__ is not int or not 0 <= place < len(self.nodes):
+            raise ProgramError(f"load: there is no node {place!r}")
+        return self.nodes[place]
+
+    def _node(self, entry: dict[str, Any]) -> Node:
+        name = entry["op"]
+        op = next((op for op in P if op.name == name), None)
+        if op is None or op.effect is not None or op.kind in KEPT_OUT or op is P.call:
+            raise ProgramError(f"load: there is no primitive {name!r} that a saved program may have")
+        node = Node.__new__(Node)
+        node.op, node.plan, node.saved, node.mode, node.serial = op, NO_RULES, None, Mode(), tick()
+        node.code, node.offset = None, 0
+        inputs = [self._at(i["at"]) if isinstance(i, dict) and "at" in i else decoded(i) for i in entry["inputs"]]
+        node.inputs = tuple(inputs)
+        node.attrs = {str(key): decoded(value) for key, value in entry["attrs"]}
+        node.shape, node.dtype = op.infer(*node.inputs, **node.attrs)
+        if node.shape != decoded(entry["shape"]) or node.dtype != decoded(entry["dtype"]):
+            raise ProgramError(f"load: {name} gives {node.dtype} {node.shape}, which is not what the file says")
+        devices = [i.device for i in node.inputs if isinstance(i, Node)]
+        node.device = node.attrs.get("device") or devices[0]
+        return node
+
+    def partition(self) -> tuple[Partition, dict[Group, Lowered]]:
+        recipes, views = recipes_of(self.graph)
+        lowered: dict[Group, Lowered] = {}
+        groups = [self._group(step, recipes, lowered) for step in self.data["steps"]]
+        checks = [Check(self._at(node), size) for node, size in self.data["checks"]]
+        outputs = [views[node] for node in self.graph.outputs]
+        _check_order(self.graph, groups, lowered, [v.base for v in outputs] + [views[c.node].base for c in checks])
+        return Partition(self.graph, groups, recipes, outputs, {}, [], checks), lowered
+
+    def _group(self, step: dict[str, Any], recipes: dict[Node, Recipe], lowered: dict[Group, Lowered]) -> Group:
+        if "library" in step:
+            recipe = recipes[self._at(step["library"])]
+            if recipe.kind != "opaque":
+                raise ProgramError(f"load: {recipe.node.name} is no library call")
+            group = Group(0, opaque=recipe)
+            group.loads, group.stores = dict.fromkeys(recipe.bases), [recipe.node]
+            return group
+        kernel = self.kernels[step["kernel"]]
+        arguments = [Argument(None if at is None else self._at(at), kind) for at, kind in step["arguments"]]
+        for argument, parameter in zip(arguments, kernel.parameters, strict=True):
+            _check_argument(argument, parameter)
+        read, written, flops = map(int, step["costs"])
+        group = Group(0, kernel.units)
+        lowered[group] = Lowered(group, kernel, arguments, read, written, flops)
+        reads, writes = uses(group, lowered)
+        group.loads = {key: None for key in reads if isinstance(key, Node)}
+        group.stores = [key for key in writes if isinstance(key, Node)]
+        return group
+
+
+def _check_argument(argument: Argument, parameter: Any) -> None:
+    """See to it that a kernel is given as much memory as it says it has."""
+    node, kind = argument
+    fits = {
+        "value": lambda: node is not None and (parameter.size, parameter.dtype) == (node.size, node.dtype),
+        "partial": lambda: node is not None and parameter.role in ("in", "partial", "out"),
+        "scratch": lambda: node is None and parameter.role == "scratch",
+    }[kind]
+    if not fits() or (kind == "value" and parameter.role not in ("in", "out")):
+        raise ProgramError(f"load: {parameter.name} of a kernel has another size or role than what it stands for")
+
+
+def _check_order(graph: Graph, groups: list[Group], lowered: dict[Group, Lowered], asked: list[Node]) -> None:
+    """See to it that everything is written once, and before it is read."""
+    written: set[Any] = set(graph.inputs)
+    sizes: dict[Any, Any] = {}
+    for group in groups:
+        reads, writes = uses(group, lowered)
+        if not written.issuperset(reads) or written.intersection(writes) or len({*writes}) < len(writes):
+            raise ProgramError("load: a step reads what is not there yet, or writes what is there already")
+        written.update(writes)
+        if group in lowered:
+            for argument, parameter in zip(lowered[group].arguments, lowered[group].kernel.parameters):
+                memory = (parameter.size, parameter.dtype)
+                if argument.kind == "partial" and sizes.setdefault(argument, memory) != memory:
+                    raise ProgramError("load: two kernels differ about the size of what they pass on")
+    if not written.issuperset(asked):
+        raise ProgramError("load: a result is computed by nobody")
+
+
+# Calls ----------------------------------------------------------------------------------------------------------------
+
+
+def _collect(saved: Any, value: Any, where: str, tensors: dict[int, Tensor]) -> None:
+    """The tensors of an argument by their numbers; everything else has to be what it was when the program was saved."""
+    if isinstance(saved, Slot):
+        if not isinstance(value, (Tensor, np.ndarray)):
+            raise ProgramError(f"{where} has to be a tensor", actual=f"a {type(value).__name__}")
+        tensors[saved.number] = as_tensor(value)
+    elif isinstance(saved, (list, tuple)):
+        kind = list if isinstance(saved, list) else tuple
+        if not isinstance(value, kind) or len(value) != len(saved):
+            raise ProgramError(f"{where} has to be a {kind.__name__} of {len(saved)}", actual=_short(value))
+        for number, (a, b) in enumerate(zip(saved, value)):
+            _collect(a, b, f"{where}[{number}]", tensors)
+    elif isinstance(saved, dict):
+        if not isinstance(value, dict) or value.keys() != saved.keys():
+            raise ProgramError(f"{where} has to be a dict with the keys {list(saved)}", actual=_short(value))
+        for key in saved:
+            _collect(saved[key], value[key], f"{where}[{key!r}]", tensors)
+    elif type(value) is not type(saved) or not (value == saved or value != value != saved != saved):
+        raise ProgramError(f"{where} is part of the program, and another one now", expect=saved, actual=_short(value))
+
+
+def _check_tensor(tensor: Tensor, node: Node, number: int) -> None:
+    if current_mode().interpreter is not None or not isinstance(tensor.data, np.ndarray):
+        raise TraceError("a loaded program was called inside a trace or a transformation", hint="call it outside")
+    if tensor.shape != node.shape:
+        raise ShapeError(f"tensor {number} of a loaded program's arguments", expect=node.shape, actual=tensor.shape)
+    if tensor.dtype != node.dtype:
+        raise DtypeError(
+            f"tensor {number} of a loaded program's arguments", expect=node.dtype, actual=tensor.dtype,
+            hint=f"x.astype({node.dtype.name!r})",
+        )  # fmt: skip
+    if tensor.tracked and current_mode().grad:
+        raise GradError(
+            "a loaded program has no gradients, and an argument requires one",
+            hint="with mg.no_grad(): around the call, or x.detach()",
+        )
+
+
+def _call(count: int, names: Any) -> str:
+    return f"{count} arguments" + (f" and {', '.join(names)} by name" if names else "")
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) < 60 else f"a {type(value).__name__}"

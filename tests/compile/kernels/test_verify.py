@@ -1,0 +1,97 @@
+"""Kernels verified, and as plain data: every sample passes and comes back the same, and what is wrong is found."""
+
+import json
+
+import numpy as np
+import pytest
+
+from minigrad.compile.kernels.ir import Accumulate, Accumulator, For, Kernel, Let, Parameter, Prefetch, Store
+from minigrad.compile.kernels.plain import kernel_as_data, kernel_from_data
+from minigrad.compile.kernels.verify import range_of, verify
+from minigrad.core.errors import CompileError
+from tests.compile.kernels.samples import LOOPS, every_operation
+
+FLOAT = np.dtype(np.float32)
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_samples_pass_and_come_back_from_text(name):
+    check_as_text(LOOPS[name]().kernel)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "int64", "uint8", "bool"])
+def test_every_operation_passes_and_comes_back_from_text(dtype):
+    check_as_text(every_operation(np.dtype(dtype)).kernel)
+
+
+def check_as_text(kernel):
+    verify(kernel)
+    again = kernel_from_data(json.loads(json.dumps(kernel_as_data(kernel), allow_nan=False)))
+    assert repr(again) == repr(kernel)
+
+
+def kernel(body, size=10, role="out", units=10, parallel="elements", name="kernel", parameter="a"):
+    return Kernel(
+        name, [Parameter(parameter, FLOAT, size, role), Parameter("b", FLOAT, size, "in")], body, units, parallel
+    )
+
+
+def loop(*body, low="lo", high="hi", accumulators=()):
+    return [For("i", low, high, list(body), list(accumulators))]
+
+
+LOAD = Let("x", "load", ("b", "i"), FLOAT)
+
+
+@pytest.mark.parametrize(("wrong", "message"), [
+    (kernel(loop(LOAD), units=11), "it goes from 0 to 10 in b, which has 10 elements"),
+    (kernel(loop(LOAD, low=-1)), "it goes from -1 to 9"),
+    (kernel(loop(LOAD, high=("+", "hi", 1))), "it goes from 0 to 10"),
+    (kernel(loop(Store("a", ("*", "i", 2), 1.0))), "it goes from 0 to 18 in a"),
+    (kernel(loop(Store("a", ("+", ("*", "i", -1), 8), 1.0))), "it goes from -1 to 8"),
+    (kernel(loop(Store("b", "i", 1.0))), "it writes b, which it may only read"),
+    (kernel(loop(Store("c", "i", 1.0))), "there is no memory named 'c'"),
+    (kernel(loop(Store("a", "j", 1.0))), "there is no variable 'j'"),
+    (kernel(loop(Store("a", "i", "x"))), "'x' is no value that is known there"),
+    (kernel([*loop(LOAD), Store("a", 0, "x")]), "'x' is no value that is known there"),  # of the loop only
+    (kernel(loop(Store("a", ("%", "i", 0), 1.0))), "the index operation '%'"),
+    (kernel(loop(Store("a", ("//", "i", "i"), 1.0))), "the index operation '//'"),
+    (kernel(loop(Accumulate("mean", "a", "i", 1.0))), "the reduction 'mean'"),
+    (kernel(loop(LOAD, accumulators=[Accumulator("s", "sum", "y", FLOAT)])), "'y' is no value"),
+    (kernel(loop(LOAD, accumulators=[Accumulator("s", "mean", "x", FLOAT)])), "the accumulator s"),
+    (kernel(loop(Let("x y", "exp", (1.0,), FLOAT))), "the name 'x y'"),
+    (kernel(loop(Let("x", "exp", (1.0, 2.0), FLOAT))), "the operation 'exp' of 2 operands"),
+    (kernel(loop(Let("x", "exp", (1.0,), np.dtype("complex64")))), "the type of x"),
+    (kernel(loop(Prefetch("a", "j"))), "there is no variable 'j'"),
+    (kernel(["text"]), "a statement of the kind str"),
+    (kernel([], role="own"), "the parameter a"),
+    (kernel([], size=-1), "the parameter a"),
+    (kernel([], parameter="b"), "two parameters of one name"),
+    (kernel([], parallel="threads"), "how they are shared"),
+    (kernel([], units=-1), "its units"),
+    (kernel([], name="a b"), "its name"),
+])  # fmt: skip
+def test_what_is_wrong_is_found(wrong, message):
+    with pytest.raises(CompileError, match=message):
+        verify(wrong)
+
+
+def test_a_loop_that_is_never_entered_harms_nothing():
+    verify(kernel(loop(Store("a", 99, 1.0), low=3, high=3)))
+
+
+@pytest.mark.parametrize("index", [
+    ("+", ("*", "p", 7), "i"), ("%", ("+", "p", "i"), 5), ("//", ("+", ("*", "p", 3), 2), 4),
+    ("min", ("*", "i", 2), "p"),
+    ("%", ("+", "i", 10), 7), ("+", ("*", ("%", "p", 3), -2), ("//", "p", 3)), ("*", ("min", "p", 2), ("+", "i", 1)),
+])  # fmt: skip
+def test_the_range_of_an_index_holds_all_its_values(index):
+    def value(index, variables):
+        if not isinstance(index, tuple):
+            return variables.get(index, index)
+        operation, a, b = index[0], value(index[1], variables), value(index[2], variables)
+        return {"+": a + b, "*": a * b, "min": min(a, b), "//": a // (b or 1), "%": a % (b or 1)}[operation]
+
+    low, high = range_of(index, {"p": (0, 6), "i": (2, 5)})
+    values = {value(index, {"p": p, "i": i}) for p in range(7) for i in range(2, 6)}
+    assert low <= min(values) and max(values) <= high
