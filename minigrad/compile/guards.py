@@ -6,56 +6,56 @@ for everything that can be reached from the function by name, and looked at agai
 
 from __future__ import annotations
 
-import dis
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable
 from itertools import repeat
 from operator import is_
 from typing import Any
 
 import numpy as np
 
-from ..core.source import in_library
 from ..core.tensor import Tensor
 
 SIMPLE = (int, float, complex, str, bytes, bool, type(None))
-DEPTH = 8  # how many attributes and entries deep it is looked
-OPAQUE = (Tensor, np.ndarray, types.ModuleType, type, types.MethodType, *SIMPLE)
-ROOMS = tuple(f"minigrad.{room}" for room in ("core", "devices", "ops", "autodiff", "compile"))  # keep caches only
 MISSING = object()
+Reader = Callable[[Any], dict[Any, Any]]
 
 
 class Guard:
     """One place where values are held: a closure cell, some globals, the attributes of an object, a list or a dict.
 
-    `held` and `entries` are what is there as of the last look: mostly it is the very same again, quickly seen.
+    `held` and `entries` are what is there as of the last look: mostly it is the very same again, quickly seen.  Of a
+    `part` of a place only the entries noted matter, and of what is neither a list nor a dict what `reader` makes of it.
     """
 
-    __slots__ = ("entries", "held", "ignored", "name", "place", "values")
+    __slots__ = ("entries", "held", "ignored", "name", "part", "place", "reader", "values")
 
-    def __init__(self, name: str, place: Any, values: dict[Any, Any], ignored: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, name: str, place: Any, values: dict[Any, Any], ignored: tuple[str, ...] = (), part: bool = False,
+        reader: Reader | None = None,
+    ) -> None:  # fmt: skip
         self.name, self.place, self.values, self.ignored = name, place, values, ignored
+        self.part, self.reader = part, reader
         self.held, self.entries = self._look()
 
     def _look(self) -> tuple[list[Any], int | None]:
         now = self.current()
-        partly = self._is_global or isinstance(self.place, types.CellType)
+        partly = self.part or self.reader is not None or isinstance(self.place, types.CellType)
         return [now.get(key, MISSING) for key in self.values], None if partly else len(self.place)
-
-    @property
-    def _is_global(self) -> bool:
-        return self.name.startswith("global")
 
     def holds(self) -> bool:
         """Whether nothing is different."""
         place = self.place
-        if place.__class__ is types.CellType:
-            same = _content(place) is self.held[0]
+        if self.reader is not None:
+            now = self.reader(place)
+            same = len(now) == len(self.values) and all(map(is_, map(now.get, self.values, repeat(MISSING)), self.held))
+        elif place.__class__ is types.CellType:
+            same = content(place) is self.held[0]
         elif self.entries is not None and len(place) != self.entries:
             same = False
         else:
-            now = place if isinstance(place, list) else map(place.get, self.values, repeat(MISSING))
-            same = all(map(is_, now, self.held))
+            here = place if isinstance(place, list) else map(place.get, self.values, repeat(MISSING))
+            same = all(map(is_, here, self.held))
         if same:
             return True
         seen = self._look()  # before it is compared: whatever another thread does meanwhile is found the next time
@@ -67,11 +67,13 @@ class Guard:
     def current(self) -> dict[Any, Any]:
         """What is held there now."""
         place = self.place
+        if self.reader is not None:
+            return self.reader(place)
         if isinstance(place, types.CellType):
-            return {"": _content(place)}
+            return {"": content(place)}
         if isinstance(place, list):
             return dict(enumerate(place))
-        if self._is_global:
+        if self.part:
             return {name: place.get(name, MISSING) for name in self.values}
         return {k: v for k, v in place.items() if k not in self.ignored} if self.ignored else place
 
@@ -85,28 +87,66 @@ class Guard:
         for key, value in values.items():
             new = now.get(key, MISSING)
             if new is not value and not _same(new, value):
-                return f"{_join(self.name, key)} was {_short(value)} and is {_short(new)}"
+                return f"{join(self.name, key)} was {_short(value)} and is {_short(new)}"
         return None
 
 
-def guards_of(*roots: Any) -> list[Guard]:
-    """Guards for all that can be reached by name from functions and objects."""
-    guards: list[Guard] = []
-    seen: set[int] = set()
-    stack: list[tuple[str, Any, int]] = [("", root, 0) for root in reversed(roots)]
-    while stack:
-        name, value, depth = stack.pop()
-        if id(value) in seen or depth > DEPTH:
-            continue
-        seen.add(id(value))
-        for guard in _places(name, value):
-            guards.append(guard)
-            stack += [(_join(guard.name, key), held, depth + 1) for key, held in guard.values.items()]
-        stack += [(name, part, depth + 1) for part in _parts(value)]
-    return guards
+class OrderGuard(Guard):
+    """The entries of a dict of the user's, which may be gone through in their order."""
+
+    __slots__ = ()
+
+    def holds(self) -> bool:
+        return (super().holds() and all(map(is_, self.place, self.values))) or self.change() is None
+
+    def change(self) -> str | None:
+        found = super().change()
+        if found is None and list(self.place) != list(self.values):
+            return f"{self.name}: its entries are in another order"
+        return found
 
 
-def changed(guards: list[Guard]) -> str | None:
+class ArrayGuard:
+    """The values in a NumPy array of the user's."""
+
+    __slots__ = ("array", "before", "name")
+
+    def __init__(self, name: str, array: Any) -> None:
+        self.name, self.array, self.before = name, array, _bytes(array).copy()
+
+    def holds(self) -> bool:
+        """Whether nothing is different."""
+        return np.array_equal(_bytes(self.array), self.before)
+
+    def change(self) -> str | None:
+        """What is different, in words, or None."""
+        if self.holds():
+            return None
+        return f"values in the array {self.name} have changed (as an argument it may change)"
+
+
+class StateGuard:
+    """The state of a generator of random numbers that is none of ours."""
+
+    __slots__ = ("before", "name", "source")
+
+    def __init__(self, name: str, source: Any) -> None:
+        self.name, self.source, self.before = name, source, _state(source)
+
+    def holds(self) -> bool:
+        """Whether no number has been drawn."""
+        return _state(self.source) == self.before
+
+    def change(self) -> str | None:
+        """What is different, in words, or None."""
+        kind = f"{type(self.source).__module__}.{type(self.source).__name__}"
+        return None if self.holds() else f"the state of {self.name}, a {kind}: mg.random draws new numbers in each run"
+
+
+AnyGuard = Guard | ArrayGuard | StateGuard
+
+
+def changed(guards: Iterable[AnyGuard]) -> str | None:
     """The first change, in words, or None."""
     for guard in guards:
         if not guard.holds():
@@ -114,47 +154,19 @@ def changed(guards: list[Guard]) -> str | None:
     return None
 
 
-def _places(name: str, value: Any) -> Iterator[Guard]:
-    if isinstance(value, types.FunctionType):
-        if in_library(value.__code__.co_filename):
-            return
-        read = [n for n in _names(value.__code__) if n in value.__globals__]
-        yield Guard("global", value.__globals__, {n: value.__globals__[n] for n in read})
-        for free, cell in zip(value.__code__.co_freevars, value.__closure__ or ()):
-            yield Guard(free, cell, {"": _content(cell)})
-    elif isinstance(value, list):
-        yield Guard(name, value, dict(enumerate(value)))
-    elif isinstance(value, dict):
-        yield Guard(name, value, dict(value))
-    elif isinstance(value, OPAQUE) or type(value).__module__.startswith(ROOMS):
-        return
-    elif hasattr(value, "__dict__"):
-        ignored = getattr(value, "caches", ())  # what a class keeps for speed only
-        attributes = vars(value)
-        known = {k: v for k, v in attributes.items() if k not in ignored}
-        yield Guard(name or type(value).__name__, attributes, known, ignored)
+def _bytes(array: Any) -> Any:
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
-def _parts(value: Any) -> list[Any]:
-    """What is reached from a value that cannot change itself."""
-    if isinstance(value, types.MethodType):
-        return [value.__func__, value.__self__]
-    if isinstance(value, tuple):
-        return list(value)
-    wrapped = getattr(value, "__wrapped__", None)
-    return [] if wrapped is None else [wrapped]
+def _state(source: Any) -> str:
+    if hasattr(source, "bit_generator"):
+        source = source.bit_generator
+    return repr(source.state if hasattr(source, "state") else (source.get_state if hasattr(source, "get_state") else
+                                                              source.getstate)())  # fmt: skip
 
 
-def _names(code: types.CodeType) -> list[str]:
-    """The global names that a function reads, and those that the functions in it read."""
-    names = [i.argval for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")]
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            names += _names(constant)
-    return names
-
-
-def _content(cell: types.CellType) -> Any:
+def content(cell: types.CellType) -> Any:
+    """What a closure cell holds."""
     try:
         return cell.cell_contents
     except ValueError:
@@ -162,13 +174,16 @@ def _content(cell: types.CellType) -> Any:
 
 
 def _same(new: Any, old: Any) -> bool:
-    return type(new) is type(old) and (
-        (isinstance(new, SIMPLE) and (new == old or (new != new and old != old)))
-        or (isinstance(new, types.MethodType) and new == old)
-    )
+    if type(new) is not type(old):
+        return False
+    if isinstance(new, (float, complex)):
+        return repr(new) == repr(old)  # nan is itself, and 0.0 is not -0.0
+    if isinstance(new, np.generic):
+        return new.tobytes() == old.tobytes()
+    return isinstance(new, (*SIMPLE, types.MethodType, types.BuiltinMethodType)) and bool(new == old)
 
 
-def _join(name: str, key: Any) -> str:
+def join(name: str, key: Any) -> str:
     """How a part of something is called in a message: `model.layers`, `layers[2]`, `the global scale`."""
     if isinstance(key, int):
         return f"{name}[{key}]"
@@ -180,4 +195,4 @@ def _short(value: Any) -> str:
         return "missing"
     if isinstance(value, Tensor):
         return f"a tensor {value.shape}"
-    return repr(value) if isinstance(value, SIMPLE) else f"a {type(value).__name__}"
+    return repr(value) if isinstance(value, (*SIMPLE, np.generic)) else f"a {type(value).__name__}"

@@ -25,7 +25,8 @@ from ..core.view import Step
 from ..core.write import adopt, read_only
 from .arguments import changed_container, objects, replaced
 from .function import Application, Starts, Traced
-from .guards import changed, guards_of
+from .guards import changed
+from .reach import guards_of
 from .trace import Captured, Pending, Source, Tracer
 
 
@@ -75,7 +76,7 @@ class Recording:
             self.hooks = _hooks_seen(tracer)
         if tracer.missed is not None:
             raise tracer.missed  # it was caught, and what came after it is a guess
-        side_effect = changed(self.guards) or changed_container(given, inside)
+        side_effect = changed(self.guards) or changed(self.guards.own) or changed_container(given, inside)
         if side_effect is not None:
             raise TraceError(
                 f"jit: the function changes something that is no tensor: {side_effect}",

@@ -333,7 +333,7 @@ def test_an_array_of_the_users_is_read_again():
     f = mg.jit(lambda: mg.asarray(array) * 2)
     assert f().tolist() == [2, 4]
     array[:] = 5
-    assert f().tolist() == [10, 10] and len(f.traces) == 1
+    assert f().tolist() == [10, 10] and "values in the array" in f.traces[1]
 
 
 def test_results_survive_later_calls():
