@@ -42,6 +42,7 @@ from .devices import as_device, available_devices, device
 from .ops.contract import *
 from .ops.convolution import *
 from .ops.creation import *
+from .ops.effects import *
 from .ops.elementary import *
 from .ops.elementwise import *
 from .ops.functional import *

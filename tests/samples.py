@@ -354,6 +354,8 @@ sample("arange", start=0, step=1, count=0, dtype=np.dtype("float64"), device=Non
 # Primitives whose tests are elsewhere.
 ELSEWHERE = {
     "to_device": "tests/devices: its result is on another device",
+    "print": "tests/compile/test_effects.py: what it does is not its result",
+    "breakpoint": "tests/compile/test_effects.py: what it does is not its result",
     "call": "tests/autodiff/test_custom.py: its gradient rule is the caller's",
     "random": "tests/test_random.py: its values are not NumPy's",
     "project": "tests/autodiff/test_reverse.py, with an operation of several results",

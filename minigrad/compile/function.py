@@ -76,6 +76,7 @@ class Gradient(Traced):
 
     def __init__(self, function: Traced) -> None:
         tracer = function.tracer
+        earlier = len(tracer.effects)
         tracked = [t for t in function.inputs if t.tracked]
         with switch(Mode(interpreter=tracer, grad=True)):
             self.roots = [i for i, o in enumerate(function.outputs) if o.tracked]
@@ -85,10 +86,11 @@ class Gradient(Traced):
         self.found = [t.tracked and t.node in found for t in function.inputs]
         outputs = [found[t.node] for t, there in zip(function.inputs, self.found) if there]
         starts = [c.data.node for c in cotangents]
-        self.left = _read_from(function, [o.data.node for o in outputs], starts)
+        effects = tracer.effects[earlier:]  # of hooks, and of rules of the user's own
+        self.left = _read_from(function, [*[o.data.node for o in outputs], *effects], starts)
         own, others = (*function.own, *starts), (*function.others, *self.left)
         inputs = [*function.inputs, *cotangents]
-        super().__init__(tracer, inputs, own, others, outputs, executor=function.executor)
+        super().__init__(tracer, inputs, own, others, outputs, effects, executor=function.executor)
 
 
 def _cotangent(tracer: Tracer, output: Tensor, index: int) -> Tensor:

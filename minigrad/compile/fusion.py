@@ -72,6 +72,7 @@ class _Fusion:
         self.kept = kept  # what has to be in memory at the end
         self.home: dict[Node, Group] = {}  # where a node's value is to be had
         self.computed_in: dict[Node, Group] = {}  # where its inputs are read: the same, but for reductions across rows
+        self.last_effect: Group | None = None
         self.reading: dict[Any, Group] = {}  # (stage, array, elements) -> a group that reads the array
         self.reasons: dict[tuple[Node, Node], str] = {}
 
@@ -131,6 +132,10 @@ class _Fusion:
     def _place_opaque(self, recipe: Recipe) -> None:
         reads = self._computed_reads(recipe)
         group = Group(max([g.stage + 1 for _, g in reads], default=0), opaque=recipe)
+        if recipe.node.effect is not None:
+            if self.last_effect is not None:
+                group.stage = max(group.stage, self.last_effect.stage)
+            self.last_effect = group  # which none of those to come may overtake
         group.loads = dict.fromkeys(recipe.bases)
         self.home[recipe.node] = self.computed_in[recipe.node] = group
         for view, other in reads:

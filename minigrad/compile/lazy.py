@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from ..core.clock import mark_written, written_since
 from ..core.emit import Results
+from ..core.errors import MinigradError
 from ..core.mode import current_mode, switch
 from ..core.node import Node, topological_order
 from ..core.primitive import Primitive
@@ -34,6 +36,7 @@ class Lazy(Tracer):
         self.held: list[weakref.ref[Tensor]] = []  # the tensors that have been made, while somebody holds them
         self.programs: list[Program | PlainProgram] = []  # what has been run
         self.known: dict[Node, Any] = {}  # the values that have been computed
+        self.begun = 0  # how many effects have been had, or have failed
 
     def manifest_values(
         self, op: Primitive, inputs: Sequence[Any], values: list[Any], mask: int, attrs: dict[str, Any], device: Any
@@ -93,17 +96,25 @@ class Lazy(Tracer):
         alive = self._alive()
         wanted = {p.node: p for p in (*asked, *[t.data for t in alive], *self._changed()) if p.__class__ is Pending}
         outputs = [node for node in wanted if node not in self.known]
+        self.known |= dict(zip(outputs, self._run(outputs)))
+        for pending in (*asked, *[t.data for t in alive if t.data.__class__ is Pending], *self._changed()):
+            pending.value = self.known[pending.node]
+
+    def _run(self, outputs: list[Node]) -> list[Any]:
+        """The values of nodes that are not known yet; the effects that are due are had on the way."""
         sources = [s for s in self.sources if s.kind == "tensor" and s not in self.known]
-        graph = Graph([*sources, *self.known], outputs, [e for e in self.effects if e not in self.known])
-        program = program_for(graph)
+        program = program_for(Graph([*sources, *self.known], outputs, self.effects[self.begun :]))
+        self.begun = len(self.effects)
         with switch(interpreter=None):
             results = program([*[s.held.data for s in sources], *self.known.values()], {})
         self.programs.append(program)
-        self.known |= dict(zip(outputs, results))
-        for effect in self.effects:
-            self.known.setdefault(effect, None)
-        for pending in (*asked, *[t.data for t in alive if t.data.__class__ is Pending], *self._changed()):
-            pending.value = self.known[pending.node]
+        return results
+
+    def have_effects(self) -> None:
+        """Print what was to be printed before an error, which it may explain; another error would hide that one."""
+        if self.begun < len(self.effects):
+            with suppress(MinigradError):
+                self._run([])
 
     def _changed(self) -> list[Pending]:
         return [e.stand_in.data for e in self.captured.values() if e.written]
@@ -218,6 +229,8 @@ class graph:
         try:
             if kind is None and not _is_traced():
                 self._lazy.finish()
+            elif kind is not None:
+                self._lazy.have_effects()
         finally:
             self._lazy.ended = True
             self._switch.__exit__(kind, error, traceback)

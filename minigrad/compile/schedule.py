@@ -146,7 +146,7 @@ def dependencies(partition: Partition, lowered: Mapping[Group, Lowered]) -> list
         after = {made_by[key] for key in reads if key in made_by}
         for source in group.inplace.values():
             after |= {other for other in read_by.get(source, ()) if other != number}
-        effect = group.opaque is not None and group.opaque.node.op is not None and group.opaque.node.op.effect
+        effect = group.opaque is not None and group.opaque.node.effect is not None
         if effect and last_effect is not None:
             after.add(last_effect)
         if effect or group.inplace:

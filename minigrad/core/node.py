@@ -73,6 +73,14 @@ class Node:
     def name(self) -> str:
         return "?" if self.op is None else self.op.name
 
+    @property
+    def effect(self) -> str | None:
+        """What it does besides computing its result: itself, or in a branch or a body that it holds."""
+        op = self.op
+        if op is None or op.effect is not None or op.kind != "structural":
+            return None if op is None else op.effect
+        return "within" if any(getattr(held, "effects", ()) for held in self.attrs.values()) else None
+
     def __repr__(self) -> str:
         return f"<{self.name} {self.shape} {self.dtype}, made at {show(self.where)}>"
 

@@ -20,11 +20,12 @@ class Gone(Exception):
 def recompute(nodes: Sequence[Node], values: dict[Node, Any]) -> Iterator[tuple[Node, list[Any], Any]]:
     """Run recipes in order from the values given, yielding each node with the values of its inputs and its own.
 
-    A value is let go after its last use, so that no more is alive than in the forward pass.
+    A value is let go after its last use, so that no more is alive than in the forward pass.  What has an effect is left
+    out: it has had it.
     """
     uses = Counter(i for node in nodes for i in node.inputs if isinstance(i, Node))
     for node in nodes:
-        if node.op is None:
+        if node.op is None or node.op.effect is not None:
             continue
         inputs = [values[i] if isinstance(i, Node) else i for i in node.inputs]
         value = EAGER.compute(node.op, inputs, node.attrs, node.device)

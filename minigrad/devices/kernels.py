@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import IndexingError
+from .effects import effect_kernels
 from .matrices import matrix_kernels
 from .philox import random_kernel
 from .special import erf_kernel, scatter_add_kernel
@@ -218,6 +219,7 @@ def kernel_table(xp: Any, empty: Any = None) -> dict[str, Kernel]:
     def arange(start: Any, step: Any, count: int, dtype: Any, device: Any) -> Any:
         return (start + xp.arange(count) * step).astype(dtype)
 
+    table |= effect_kernels(xp)
     table["random"] = random_kernel(xp)
     table["erf"], table["scatter_add"] = erf_kernel(xp), scatter_add_kernel(xp)
     table |= matrix_kernels(xp, empty) | window_kernels(xp, empty)

@@ -35,7 +35,7 @@ def recipe(node: Node) -> Any:
 
     Random draws are the same only where their key and block are, which are among the attributes.
     """
-    if node.op is None or node.op.effect is not None:
+    if node.op is None or node.effect is not None:
         return None
     inputs = [x if x.__class__ not in NUMBER_BITS else hashable(x) for x in node.inputs]
     if node.op.name in COMMUTE:

@@ -135,7 +135,7 @@ def rewritten(graph: Graph, replace: Callable[[Node, tuple[Any, ...]], Node]) ->
 
     def step(node: Node, inputs: tuple[Any, ...]) -> Node:
         nonlocal moved
-        if node.op is None or node.op.effect is None:
+        if node.op is None or node.effect is None:
             return replace(node, inputs)
         now = made(node.op, inputs, node.attrs, like=node) if moved else remade(node, inputs)
         moved = now is not node

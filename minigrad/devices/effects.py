@@ -1,0 +1,78 @@
+"""Kernels of what is done besides computing: printing values, and stopping in the debugger.
+
+They run wherever values are: in the middle of eager code, or of a program.  What they are given is wrapped in tensors
+again, so that a format may ask for anything that a tensor has: `{x.shape}`, `{x[0]:.3f}`.
+"""
+
+from __future__ import annotations
+
+import builtins
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..core.errors import ConversionError, MinigradError
+from ..core.mode import Mode, switch
+from ..core.tensor import wrap
+
+Name = Any  # of a value: the number of an argument, or the name that it was given by
+
+
+class Stop:
+    """A line of the user's at which the debugger stops, and what its names mean there."""
+
+    def __init__(self, filename: str, line: int, function: str, names: dict[str, Any]) -> None:
+        self.filename, self.line, self.function, self.names = filename, line, function, names
+
+    def __repr__(self) -> str:
+        return f"{self.filename}:{self.line}"
+
+    def here(self, values: dict[str, Any]) -> None:
+        """Call Python's breakpoint hook in a frame that is at this line, and whose variables are these values.
+
+        The frame is one of our own: where a program runs, the one that made the node is long gone.
+        """
+        call, rest = "\n" * (self.line - 2) + "__stop__()", "\nNone" if self.line > 1 else "; None"
+        code = compile(call + rest, self.filename, "exec").replace(co_name=self.function, co_qualname=self.function)
+        exec(code, self.names | {"__stop__": sys.breakpointhook}, values)
+
+
+def effect_kernels(xp: Any) -> dict[str, Callable[..., Any]]:
+    """`print` and `breakpoint` for one array library.  Their results are numbers that nobody reads."""
+
+    def print(
+        *arrays: Any, message: str, names: Sequence[Name], others: dict[Name, Any], batch: tuple[int, ...], device: Any
+    ) -> Any:
+        if 0 not in batch:
+            with switch(Mode(grad=False)):
+                values = others | {name: wrap(array, device) for name, array in zip(names, arrays)}
+                text = _text(message, values)
+            builtins.print(f"{_whose(batch)}{text}")
+        return xp.zeros((), bool)
+
+    def breakpoint(
+        *arrays: Any, stop: Stop, names: Sequence[str], conditional: bool, batch: tuple[int, ...], device: Any
+    ) -> Any:
+        if 0 not in batch and (not conditional or arrays[0].any()):
+            with switch(Mode()):
+                kept = arrays[conditional:]
+                stop.here({name: wrap(array.copy(), device) for name, array in zip(names, kept)})
+        return xp.zeros((), bool)
+
+    return {"print": print, "breakpoint": breakpoint}
+
+
+def _whose(batch: tuple[int, ...]) -> str:
+    return f"vmap of {' × '.join(map(str, batch))}: " if batch else ""
+
+
+def _text(message: str, values: dict[Name, Any]) -> str:
+    """The message with the values in its fields."""
+    positional = [values[i] for i in range(sum(name.__class__ is int for name in values))]
+    named = {name: value for name, value in values.items() if name.__class__ is str}
+    try:
+        return message.format(*positional, **named)
+    except MinigradError:
+        raise
+    except Exception as error:
+        raise ConversionError(f"print: {message!r} cannot be filled in: {error}") from error

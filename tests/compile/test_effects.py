@@ -1,0 +1,322 @@
+"""`mg.print` and `mg.breakpoint` in every mode: once for each run, in order, with the values of that run."""
+
+import sys
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.compile.program import Program
+
+pytestmark = pytest.mark.usefixtures("numpy_kernels")
+
+
+def fixed(*values):
+    return mg.asarray([float(v) for v in values])
+
+
+def leaf(*values):
+    return mg.asarray([float(v) for v in values], requires_grad=True)
+
+
+def in_graph_mode(f):
+    def run(*args):
+        with mg.graph():
+            result = f(*args)
+        return result
+
+    return run
+
+
+MODES = {"eager": lambda f: f, "jit": mg.jit, "graph": in_graph_mode, "nested jit": lambda f: mg.jit(mg.jit(f))}
+every_mode = pytest.mark.parametrize("mode", MODES.values(), ids=MODES.keys())
+
+
+# What is printed ------------------------------------------------------------------------------------------------------
+
+
+@every_mode
+def test_it_prints_each_time_that_it_runs_in_the_order_of_the_lines(mode, capsys):
+    def f(x, w):
+        h = x @ w
+        mg.print("late {h}", h=(h @ w).sum())
+        mg.print("early", x)
+        y = mg.tanh(h) * 2
+        mg.print("then {:.2f} {}", y, "text")
+        mg.print("no value")
+        mg.print("early", x)
+        return y.sum()
+
+    f = mode(f)
+    w = mg.asarray([[1.0, 0.0], [0.0, 1.0]])
+    for value in (1.0, 2.0):
+        f(mg.full((1, 2), value), w)
+        assert capsys.readouterr().out.splitlines() == [
+            f"late {2 * value:.0f}.",
+            f"early: [[{value:.0f}., {value:.0f}.]]",
+            f"then [[{2 * np.tanh(value):.2f}, {2 * np.tanh(value):.2f}]] text",
+            "no value",
+            f"early: [[{value:.0f}., {value:.0f}.]]",
+        ]
+
+
+@every_mode
+def test_a_message_is_filled_in_as_python_does(mode, capsys):
+    @mode
+    def f(x):
+        mg.print("{0:.1f} {0:e} {n:>3}|{x.shape} {x[1]:.2f} {{}} {x!r:.6}", x.sum(), x=x, n=7)
+        mg.print(x, 3)
+        mg.print("label", a=x, b=x.sum())
+        return x
+
+    f(fixed(1, 2.5))
+    assert capsys.readouterr().out.splitlines() == [
+        "3.5 3.500000e+00   7|(2,) 2.50 {} Tensor",
+        "[1. , 2.5], 3",
+        "label: a=[1. , 2.5], b=3.5",
+    ]
+
+
+def test_many_elements_are_formatted_one_by_one():
+    assert f"{fixed(1, 2.25):.1f}" == "[1.0, 2.2]" and f"{fixed(1):.1f}" == "1.0" and f"{fixed(1, 2)}" == "[1., 2.]"
+
+
+def test_what_cannot_be_filled_in_is_refused_where_it_is_written():
+    for message, values, named in (("{y}", (), {"x": 1}), ("{} {}", (1,), {}), ("{3}", (1,), {})):
+        with pytest.raises(mg.ConversionError, match="nothing to put in the place of"):
+            mg.print(message, *values, **named)
+    with pytest.raises(mg.ConversionError, match="no message to fill in"):
+        mg.print("{", 1)
+
+
+@every_mode
+def test_a_format_that_does_not_fit_the_value_is_an_error_at_the_line(mode):
+    @mode
+    def f(x):
+        y = x * 2
+        mg.print("{:q}", y)
+        return y
+
+    with pytest.raises(mg.ConversionError, match=r"cannot be filled in.*'q'") as error:
+        f(fixed(1))
+    assert "mg.print" in str(error.value) + "".join(getattr(error.value, "__notes__", []))
+
+
+@every_mode
+def test_what_is_printed_is_the_value_of_that_moment(mode, capsys):
+    w = fixed(1, 2)
+
+    @mode
+    def f():
+        mg.print("before", w)
+        with mg.no_grad():
+            w.__iadd__(1)
+        mg.print("after", w)
+
+    for value in (1, 2):
+        f()
+        assert capsys.readouterr().out == (
+            f"before: [{value}., {value + 1}.]\nafter: [{value + 1}., {value + 2}.]\n"
+        )
+
+
+def test_effects_are_not_dead_and_not_merged_whatever_the_passes_do():
+    def f(x):
+        for _ in range(3):
+            mg.print("x", x * 1)
+        return x
+
+    graph = mg.trace(f, mg.ones(2))
+    for without in ((), ("simplify",), ("common",)):
+        program = Program(graph, without=without)
+        assert len(program.optimised.effects) == 3
+        assert [n.name for n in program.optimised.nodes].count("print") == 3
+
+
+def test_the_parallel_executor_keeps_the_order(capsys):
+    @mg.jit(executor="parallel")
+    def f(x):
+        for i in range(6):
+            mg.print("{}", i if i % 2 else (x @ x * i).sum())
+        return x
+
+    f(mg.ones((2, 2)))
+    assert [float(line) for line in capsys.readouterr().out.split()] == [0, 1, 16, 3, 32, 5]
+
+
+def test_tensors_on_several_devices_are_printed_together(capsys):
+    for mode in (MODES["eager"], MODES["jit"]):
+        mode(lambda x, y: mg.print("", x, y))(mg.ones(1), mg.zeros(1, device="cpu:1"))
+        assert capsys.readouterr().out == "[1.], [0.]\n"
+
+
+def test_an_error_in_graph_mode_does_not_swallow_what_was_to_be_printed(capsys):
+    with pytest.raises(ZeroDivisionError), mg.graph():
+        mg.print("so far", mg.ones(1) + 1)
+        raise ZeroDivisionError
+    assert capsys.readouterr().out == "so far: [2.]\n"
+
+
+# Beside transformations -----------------------------------------------------------------------------------------------
+
+
+@every_mode
+def test_gradients_print_nothing_again(mode, capsys):
+    def f(w):
+        h = w * w
+        mg.print("h", h)
+        return h.sum()
+
+    w = leaf(1, 2)
+    f = mode(f)
+    f(w).backward()
+    assert (w.grad.tolist(), capsys.readouterr().out) == ([2, 4], "h: [1., 4.]\n")
+    mg.grad(f)(fixed(1, 2))
+    assert capsys.readouterr().out == "h: [1., 4.]\n"
+
+
+@every_mode
+def test_a_gradient_is_printed_by_a_hook(mode, capsys):
+    def forward(w):
+        h = w * w
+        h.register_hook(lambda g: mg.print("gradient", g))
+        return (h * h).sum()
+
+    def step(w):
+        forward(w).backward()
+
+    step, forward = mode(step), mode(forward)
+    w = leaf(1, 2)
+    for _ in range(2):
+        step(w)
+        assert capsys.readouterr().out == "gradient: [2., 8.]\n"
+        forward(w).backward()
+        assert capsys.readouterr().out == "gradient: [2., 8.]\n"
+
+
+@every_mode
+def test_vmap_prints_all_examples_at_once(mode, capsys):
+    def f(x):
+        mg.print("x {:.1f}", x)
+        mg.print("constant", mg.ones(1))
+        return x
+
+    mode(mg.vmap(f))(fixed(1, 2))
+    assert capsys.readouterr().out == "vmap of 2: x [1.0, 2.0]\nconstant: [1.]\n"
+    mode(mg.vmap(mg.vmap(f)))(mg.ones((1, 2)))
+    assert capsys.readouterr().out == "vmap of 1 × 2: x [[1.0, 1.0]]\nconstant: [1.]\n"
+
+
+@every_mode
+def test_forward_mode_prints_the_value(mode, capsys):
+    def f(x):
+        mg.print("x", x)
+        return x * x
+
+    mode(lambda x: mg.jvp(f, (x,), (x,)))(fixed(3))
+    assert capsys.readouterr().out == "x: [3.]\n"
+
+
+@every_mode
+def test_what_a_checkpoint_computes_again_is_not_printed_again(mode, capsys):
+    @mg.checkpoint
+    def f(w):
+        h = w.tanh()
+        mg.print("h {:.2f}", h)
+        return h.exp()
+
+    w = leaf(0, 1)
+    mode(f)(w).sum().backward()
+    assert capsys.readouterr().out == "h [0.00, 0.76]\n"
+    np.testing.assert_allclose(w.grad.tolist(), [1.0, 0.42 * np.exp(0.7616)], rtol=1e-3)
+
+
+# Stopping -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def stops(monkeypatch):
+    found = []
+
+    def hook():
+        frame = sys._getframe(1)
+        values = {name: value.tolist() for name, value in frame.f_locals.items() if isinstance(value, mg.Tensor)}
+        found.append((frame, frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name, values))
+
+    monkeypatch.setattr(sys, "breakpointhook", hook)
+    return found
+
+
+@every_mode
+def test_it_stops_at_the_line_with_the_values_by_their_names(mode, stops):
+    def f(x):
+        h = x * 2
+        mg.breakpoint(h, h + 1, first=x[0])
+        return h.sum()
+
+    line = f.__code__.co_firstlineno + 2
+    f = mode(f)
+    for value in (1.0, 2.0):
+        f(fixed(value))
+        [(frame, filename, before, function, values)] = stops
+        assert (filename, before, function) == (__file__, line - 1, "f")  # the next line that runs is that of the call
+        assert values == {"h": [2 * value], "value_1": [2 * value + 1], "first": value}
+        assert frame.f_globals["leaf"] is leaf
+        stops.clear()
+
+
+@every_mode
+def test_a_conditional_one_stops_only_where_the_condition_holds(mode, stops):
+    @mode
+    def f(x):
+        h = x * 2
+        mg.breakpoint(h, when=h.sum() > 5)
+        mg.breakpoint(x, when=False)
+        return h
+
+    for value in (1.0, 3.0):
+        f(fixed(value))
+    assert [values for *_, values in stops] == [{"h": [6.0]}]
+
+
+def test_it_stops_for_a_batch_if_any_example_is_concerned(stops):
+    def f(x):
+        mg.breakpoint(x, when=x > 1)
+        return x
+
+    mg.vmap(f)(fixed(0, 1))
+    mg.jit(mg.vmap(f))(fixed(1, 2))
+    assert [values for *_, values in stops] == [{"x": [1, 2]}]
+
+
+def test_a_condition_is_of_bools():
+    with pytest.raises(mg.ConversionError, match="`when` is a bool"):
+        mg.breakpoint(when=mg.ones(1))
+
+
+def test_pythons_own_debugger_stops_there(monkeypatch, capsys):
+    """The line shown is the user's, and the variables are there."""
+    import io
+    import pdb
+
+    typed = io.StringIO("p h.tolist()\nc\n")
+
+    def hook():
+        debugger = pdb.Pdb(stdin=typed, stdout=sys.stdout, nosigint=True, readrc=False)
+        debugger.set_trace(sys._getframe(1))
+
+    monkeypatch.setattr(sys, "breakpointhook", hook)
+    before = sys.gettrace()
+
+    @mg.jit
+    def f(x):
+        h = x * 2
+        mg.breakpoint(h)
+        return h
+
+    try:
+        assert f(fixed(1)).tolist() == [2]
+    finally:
+        sys.settrace(before)
+    out = capsys.readouterr().out
+    assert "-> mg.breakpoint(h)" in out and "[2.0]" in out
