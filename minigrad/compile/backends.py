@@ -12,12 +12,14 @@ import numpy as np
 
 from ..core.dtypes import float16
 from ..core.errors import CompileError
+from ..core.source import show
 from .groups import Group
 from .kernels.ir import Kernel, Let, statements
 from .lowering import Lowered
 
 Function = Callable[[int], object]  # of the address of a table: the parameters' addresses, then lo and hi
 BACKENDS = ("llvm", "numpy")
+NAMED = 3  # kernels, and operations of each, that a warning names
 
 
 class BackendWarning(UserWarning):
@@ -30,23 +32,44 @@ def compiled(lowered: Mapping[Group, Lowered], backend: str | None = None) -> di
     if chosen not in BACKENDS:
         raise CompileError(f"there is no backend named {chosen!r}", expect=" or ".join(BACKENDS))
     if chosen == "llvm":
-        native = {group: each.kernel for group, each in lowered.items() if is_native(each.kernel)}
-        try:
-            functions = _native(native)
-        except CompileError as error:
-            warnings.warn(f"NumPy runs the kernels, several times slower: {error}", BackendWarning, stacklevel=2)
-            functions = {}
+        functions = _native({group: each.kernel for group, each in lowered.items() if is_native(each.kernel)})
     else:
         functions = {}
     return {group: functions.get(group) or on_tables(each.kernel) for group, each in lowered.items()}
 
 
 def _native(kernels: Mapping[Group, Kernel]) -> dict[Group, Function]:
-    if not kernels:
-        return {}
+    """Machine code for the kernels that it can be made for; for others a warning says which these are, and why."""
     from .kernels.native import compile_kernels
 
-    return {g: made.function for g, made in zip(kernels, compile_kernels(list(kernels.values())))}
+    functions: dict[Group, Function] = {}
+    failures: dict[str, list[Group]] = {}
+    for group, kernel in kernels.items():
+        try:
+            (made,) = compile_kernels([kernel])
+            functions[group] = made.function
+        except (CompileError, RuntimeError) as error:  # the latter are llvmlite's own
+            failures.setdefault(_in_short(error), []).append(group)
+    for why, groups in failures.items():
+        which = ", ".join(map(_described, groups[:NAMED])) + (
+            f" and {len(groups) - NAMED} more" * (len(groups) > NAMED)
+        )
+        warnings.warn(f"NumPy runs {which}, several times slower: {why}", BackendWarning, stacklevel=3)
+    return functions
+
+
+def _described(group: Group) -> str:
+    """The name of a kernel, what it computes, and a line that made some of that."""
+    nodes = [*group.levels, *group.partials]
+    if not nodes:
+        return group.name
+    return f"{group.name} ({', '.join([node.name for node in nodes[:NAMED]])}, made at {show(nodes[0].where)})"
+
+
+def _in_short(error: Exception) -> str:
+    """What an error says, without the text of the kernel."""
+    lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    return "\n".join([lines[0], *[line for line in lines if line.startswith("  Way out")]])
 
 
 def is_native(kernel: Kernel) -> bool:

@@ -8,6 +8,8 @@ import pytest
 import minigrad as mg
 from minigrad.compile.backends import BackendWarning, compiled, is_native
 from minigrad.compile.graph import Graph
+from minigrad.compile.kernels import native
+from minigrad.compile.kernels.ir import Let, statements
 from minigrad.compile.memory import plan
 from minigrad.compile.program import PlainProgram, Program
 from minigrad.core.errors import CompileError
@@ -175,6 +177,55 @@ def test_a_backend_that_fails_is_replaced_aloud(monkeypatch):
     with pytest.warns(BackendWarning, match="no such processor"):
         program = Program(graph)
     assert program([np.ones(3, np.float32)])[0].tolist() == [2, 2, 2]
+
+
+def test_only_the_kernel_that_fails_is_run_by_numpy_and_the_warning_names_it(monkeypatch):
+    real = native.compile_kernels
+    failed = []
+
+    def picky(kernels):
+        if any(s.op == "tanh" for kernel in kernels for s in statements(kernel.body) if isinstance(s, Let)):
+            failed.append(kernels)
+            raise RuntimeError("LLVM ran out of registers")
+        return real(kernels)
+
+    monkeypatch.setattr(native, "compile_kernels", picky)
+    graph = mg.trace(lambda x, y: (mg.tanh(x), mg.exp(y)), mg.ones(3), mg.ones(4))
+    message = (
+        r"NumPy runs kernel_0 \(tanh, made at .*test_program.py:\d+ .*\), several times slower: LLVM ran out of reg"
+    )
+    with pytest.warns(BackendWarning, match=message) as caught:
+        program = Program(graph)
+    assert len(caught) == len(failed) == 1
+    ran_by = [program.functions[group].__class__.__name__ for group in program.partition.kernels]
+    assert ran_by == ["function", "CFunctionType"]
+    x, y = program([np.ones(3, np.float32), np.ones(4, np.float32)])
+    np.testing.assert_allclose(x, np.tanh(np.ones(3)), rtol=1e-6)
+    np.testing.assert_allclose(y, np.exp(np.ones(4)), rtol=1e-6)
+
+
+def test_many_kernels_that_fail_alike_are_one_warning(monkeypatch):
+    def broken(kernels):
+        raise CompileError("no such processor", actual="a long text", hint="another processor")
+
+    monkeypatch.setattr(native, "compile_kernels", broken)
+    graph = mg.trace(lambda *xs: [mg.exp(x) for x in xs], *[mg.ones(size) for size in range(2, 7)])
+    with pytest.warns(BackendWarning) as caught:
+        Program(graph)
+    (text,) = [str(warning.message) for warning in caught]
+    assert "kernel_2 (exp, made at" in text and "and 2 more, several times slower: no such processor" in text
+    assert "Way out: another processor" in text and "a long text" not in text
+
+
+def test_a_cache_folder_that_cannot_be_used_changes_nothing(monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("not a folder")
+    graph = mg.trace(lambda x: mg.tanh(x) * 3 + x, mg.ones(5))
+    expected = Program(graph, backend="numpy")([np.ones(5, np.float32)])[0]
+    for folder in (tmp_path / "file", tmp_path / "file" / "below", "off"):
+        monkeypatch.setenv("MINIGRAD_CACHE", str(folder))
+        compiler = native._Compiler(native.llvmlite(), native.machine())  # which has compiled nothing yet
+        monkeypatch.setattr(native, "_compiler", lambda compiler=compiler: compiler)
+        np.testing.assert_allclose(Program(graph)([np.ones(5, np.float32)])[0], expected, rtol=1e-6)
 
 
 def test_a_backend_that_does_not_exist():
