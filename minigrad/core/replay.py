@@ -20,11 +20,12 @@ class Gone(Exception):
 def recompute(nodes: Sequence[Node], values: dict[Node, Any]) -> Iterator[tuple[Node, list[Any], Any]]:
     """Run recipes in order from the values given, yielding each node with the values of its inputs and its own.
 
-    A value is let go after its last use, so that no more is alive than in the forward pass.
+    A value is let go after its last use, so that no more is alive than in the forward pass.  What has an effect is left
+    out: it has had it.
     """
     uses = Counter(i for node in nodes for i in node.inputs if isinstance(i, Node))
     for node in nodes:
-        if node.op is None:
+        if node.op is None or node.op.effect is not None:
             continue
         inputs = [values[i] if isinstance(i, Node) else i for i in node.inputs]
         value = EAGER.compute(node.op, inputs, node.attrs, node.device)
@@ -57,6 +58,13 @@ def replay(made: Tensor | Node) -> Tensor:
     if node is None:
         raise Gone("nothing was recorded for this tensor; `with mg.record():` keeps recipes")
     order = topological_order([node])
+    values = sources(order)
+    results = [value for made, _, value in recompute(order, values) if made is node]
+    return wrap(results[0] if results else values[node], node.device)
+
+
+def sources(order: Sequence[Node]) -> dict[Node, Any]:
+    """The values of the leaves and constants among nodes, which are what they were when those nodes were made."""
     values = {n: _source_value(n) for n in order if n.op is None}
     for user in order:
         for source in user.inputs:
@@ -64,8 +72,7 @@ def replay(made: Tensor | Node) -> Tensor:
                 changed = _changed(values[source], user.serial)
                 if changed is not None:
                     raise Gone(f"{source.name} {source.shape} was changed since, at {show(changed)}")
-    results = [value for made, _, value in recompute(order, values) if made is node]
-    return wrap(results[0] if results else values[node], node.device)
+    return values
 
 
 def _source_value(node: Node) -> Any:
