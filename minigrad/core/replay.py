@@ -58,6 +58,13 @@ def replay(made: Tensor | Node) -> Tensor:
     if node is None:
         raise Gone("nothing was recorded for this tensor; `with mg.record():` keeps recipes")
     order = topological_order([node])
+    values = sources(order)
+    results = [value for made, _, value in recompute(order, values) if made is node]
+    return wrap(results[0] if results else values[node], node.device)
+
+
+def sources(order: Sequence[Node]) -> dict[Node, Any]:
+    """The values of the leaves and constants among nodes, which are what they were when those nodes were made."""
     values = {n: _source_value(n) for n in order if n.op is None}
     for user in order:
         for source in user.inputs:
@@ -65,8 +72,7 @@ def replay(made: Tensor | Node) -> Tensor:
                 changed = _changed(values[source], user.serial)
                 if changed is not None:
                     raise Gone(f"{source.name} {source.shape} was changed since, at {show(changed)}")
-    results = [value for made, _, value in recompute(order, values) if made is node]
-    return wrap(results[0] if results else values[node], node.device)
+    return values
 
 
 def _source_value(node: Node) -> Any:

@@ -37,10 +37,10 @@ def graph(
     """
     if isinstance(what, Tensor):
         nodes, results = _history(what), [what.node]
-        known = _leaf_names(nodes, names)
+        known = names_of(nodes, names)
     elif hasattr(what, "nodes") and hasattr(what, "outputs"):
         nodes, results = [*what.inputs, *what.nodes], what.outputs
-        known = {}
+        known = names_in_code(nodes)
     elif callable(what):
         nodes, results, known = _traced(what, args, kwargs, backward)
     else:
@@ -48,7 +48,7 @@ def graph(
             f"there is no graph in a {type(what).__name__}",
             expect="a tensor, a Graph, or a function or model and its arguments",
         )
-    scene = fold(scene_of(nodes, results, names_in_code(nodes) | known), budget)
+    scene = fold(scene_of(nodes, results, known), budget)
     if backward:
         scene = with_gradients(scene)
     return Picture(_drawable(scene), direction, engine)
@@ -72,14 +72,15 @@ def _history(tensor: Tensor) -> list[Node]:
     return topological_order([tensor.node])
 
 
-def _leaf_names(nodes: list[Node], names: Mapping[str, Tensor] | Module | None) -> dict[Node, str]:
-    """What the leaves among the nodes are called, if a model or a dictionary says so."""
+def names_of(nodes: list[Node], names: Mapping[str, Tensor] | Module | None) -> dict[Node, str]:
+    """What the values are called in the user's code, and the leaves by a model or a dictionary."""
     if names is None:
-        return {}
+        return names_in_code(nodes)
     named = names.named_parameters() if isinstance(names, Module) else names.items()
     called = {id(tensor): name for name, tensor in named}
     leaves = {node: node.tensor() for node in nodes if isinstance(node, Leaf)}
-    return {node: called[id(tensor)] for node, tensor in leaves.items() if id(tensor) in called}
+    known = {node: called[id(tensor)] for node, tensor in leaves.items() if id(tensor) in called}
+    return names_in_code(nodes) | known
 
 
 def _traced(
@@ -96,13 +97,15 @@ def _traced(
             )
         nodes = topological_order([t.node for t in tensors])
         leaves = {id(node.tensor()): node for node in nodes if isinstance(node, Leaf)}
-        return nodes, [t.node for t in tensors], {leaves[k]: n for k, n in named.items() if k in leaves}
+        names = names_in_code(nodes) | {leaves[key]: name for key, name in named.items() if key in leaves}
+        return nodes, [t.node for t in tensors], names
     from ..compile import trace
 
     graph = trace(function, *args, **kwargs)
-    names = {node: named[id(node.held)] for node in graph.inputs if id(node.held) in named}  # type: ignore[attr-defined]
+    known = {node: named[id(node.held)] for node in graph.inputs if id(node.held) in named}  # type: ignore[attr-defined]
     used = {source for node in graph.nodes for source in node.inputs if isinstance(source, Node)}
-    return [*[n for n in graph.inputs if n in used or n in graph.outputs], *graph.nodes], list(graph.outputs), names
+    nodes = [*[node for node in graph.inputs if node in used or node in graph.outputs], *graph.nodes]
+    return nodes, list(graph.outputs), names_in_code(graph.nodes) | known
 
 
 def _named_tensors(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int, str]:

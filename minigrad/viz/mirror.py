@@ -42,7 +42,8 @@ def with_gradients(scene: Scene) -> Scene:
 
 def _gradient(number: int, box: Box) -> Box:
     name = box.title.split("→")[-1].strip() if box.kind != "group" else box.title
-    return Box(f"∂ {name}", "gradient", box.lines[:1], box.scope, (), False, box.count, mirrors=number)
+    room = box.lines[:1] if box.kind == "group" else (*box.lines[:1], *([" "] * (len(box.lines) > 1)))
+    return Box(f"∂ {name}", "gradient", tuple(room), box.scope, (), False, box.count, mirrors=number)
 
 
 def _passes(box: Box, slot: int) -> bool:

@@ -51,6 +51,16 @@ class Summary(NamedTuple):
             text = "[" + ", ".join(map(short, self.few)) + "]"
         return text + self.warning()
 
+    def size(self) -> str:
+        """Its norm."""
+        return f"‖·‖ = {short(self.norm)}" + self.warning()
+
+    def sign(self) -> str:
+        """Whether its numbers are positive, negative, all zero, or some of each."""
+        if not (self.most or self.least):
+            return "zero"
+        return "positive" if self.least >= 0 else "negative" if self.most <= 0 else "mixed"
+
     def warning(self) -> str:
         """What is not finite, if anything is."""
         found = [f"{count} {what}" for count, what in ((self.nans, "nan"), (self.infinities, "inf")) if count]

@@ -89,14 +89,14 @@ def scene_of(
 
 
 def _box(node: Node, name: str | None, result: bool, scope: tuple[str, ...]) -> Box:
-    about = [f"{node.name}  {_type(node)}"]
+    about = [f"{node.name}  {type_of(node)}"]
     about += [f"{key} = {value!r}" for key, value in node.attrs.items()]
     if node.code is not None:
         about.append(_line(node.code, node.offset))
     title = name or ("parameter" if isinstance(node, Leaf) else node.name)
     if node.op is not None:
         title = _operation(node) if name is None else f"{_operation(node)} → {name}"
-    return Box(title, _kind(node), (_type(node),), scope, (node,), result, about=tuple(about))
+    return Box(title, _kind(node), (type_of(node),), scope, (node,), result, about=tuple(about))
 
 
 _line = lru_cache(10_000)(lambda code, offset: show((code, offset)))
@@ -129,7 +129,7 @@ def _is_parameter(node: Node) -> bool:
     return isinstance(node, Leaf) or bool(getattr(getattr(node, "held", None), "tracked", 0))
 
 
-def _type(node: Node) -> str:
+def type_of(node: Node) -> str:
     """Shape and dtype, in the fewest words."""
     if node.shape and isinstance(node.shape[0], tuple):
         return f"{len(node.shape)} results"

@@ -9,7 +9,7 @@ from html import escape
 
 from .layout import Frame, Layout, Rectangle, Route, arrange
 from .mirror import mirrored
-from .scene import Box, Edge, Scene
+from .scene import Box, Scene
 
 FORWARD, BACKWARD, LEAF, INPUT = "#0072b2", "#d55e00", "#009e73", "#56b4e9"
 INK, QUIET, PAPER, FRAME = "#1f2328", "#57606a", "#ffffff", "#f4f6f8"
@@ -43,7 +43,7 @@ def draw(scene: Scene, direction: str = "auto") -> str:
         f'<rect width="100%" height="100%" fill="{PAPER}" class="mg-paper"/>',
         f'<g transform="translate({number(BORDER)} {number(BORDER)})">',
         *[_frame(frame) for frame in layout.frames],
-        *[_edge(scene, edge, route, direction) for edge, route in zip(scene.edges, layout.routes)],
+        *[_edge(scene, number, route, direction) for number, route in enumerate(layout.routes)],
         *[_box(i, box, place) for i, (box, place) in enumerate(zip(scene.boxes, layout.boxes))],
         "</g></svg>",
     ]
@@ -96,8 +96,9 @@ def described(scene: Scene) -> str:
 def size_of(box: Box) -> tuple[float, float]:
     """The width and height of a box: what its text takes."""
     widths = [text_width(title_of(box), TITLE, bold=True), *[text_width(line, LINE) for line in box.lines]]
+    side = SIDE + (6.0 if LOOKS[box.kind][2] > 50 else 0.0)
     height = 2 * TOP + LEADING * (TITLE + LINE * len(box.lines)) - 2.0
-    return max(44.0, round(max(widths) + 2 * SIDE, 1)), round(height, 1)
+    return max(44.0, round(max(widths) + 2 * side, 1)), round(height, 1)
 
 
 def title_of(box: Box) -> str:
@@ -132,15 +133,15 @@ def _frame(frame: Frame) -> str:
     )
 
 
-def _edge(scene: Scene, edge: Edge, route: Route, direction: str) -> str:
-    source, target = scene.boxes[edge.source], scene.boxes[edge.target]
+def _edge(scene: Scene, key: int, route: Route, direction: str) -> str:
+    source, target = scene.boxes[scene.edges[key].source], scene.boxes[scene.edges[key].target]
     seed = source.mirrors is None and target.mirrors is not None
     if seed:
         direction = "down" if direction == "right" else "right"
     dashes = ' stroke-dasharray="4 3"' if seed else ""
     colour = BACKWARD if target.kind == "gradient" else QUIET if target.kind == "view" else FORWARD
     return (
-        f'<g class="mg-edge" stroke="{colour}" fill="none" stroke-width="1.2" stroke-opacity="0.75">'
+        f'<g class="mg-edge" data-edge="{key}" stroke="{colour}" fill="none" stroke-width="1.2" stroke-opacity="0.75">'
         f'<path d="{path_of(route, direction)}"{dashes}/>'
         f'<path d="{_head(route, direction)}" fill="{colour}" stroke="none"/></g>'
     )
