@@ -19,6 +19,7 @@ from ..core.emit import emit
 from ..core.errors import TraceError
 from ..core.mode import current_mode, switch
 from ..core.node import FREED, topological_order
+from ..core.source import caller
 from ..core.tensor import Tensor, wrap
 from ..core.tree import flatten
 from ..core.view import Step
@@ -259,13 +260,14 @@ class Recording:
                 for tensor in written:
                     mark_written(tensor.data)
                 raise
-            results = [wrap(a, o.device) for a, o in zip(arrays, self.outputs)]
+            results = [None if a is None else wrap(a, o.device) for a, o in zip(arrays, self.outputs)]
         gradients = [self._gradient(what, results, arguments) for _, what in self.gradients]
+        line = caller() if written else None
         for tensor, (_, number) in zip(written, self.writes):
-            new = results[number].data
+            new = results[number]
             if new is not None:  # else it is there already
-                tensor.device.kernels["put"](tensor.data, new, chain=(), out=tensor.data)
-            mark_written(tensor.data)
+                tensor.device.kernels["put"](tensor.data, new.data, chain=(), out=tensor.data)
+            mark_written(tensor.data, where=line)
         for place, number in self.adoptions:
             adopt(place.find(arguments), results[number])
         for (place, _), gradient in zip(self.gradients, gradients):

@@ -42,15 +42,15 @@ def buffer_of(array: Any) -> Any:
     return array
 
 
-def mark_written(array: Any, depth: int = 1) -> None:
-    """Note that the memory of `array` has just been overwritten, by the caller's line, `depth` frames up or further."""
+def mark_written(array: Any, depth: int = 1, where: Where | None = None) -> None:
+    """Note that the memory of `array` was just overwritten: `where`, or by the caller, `depth` frames up or further."""
     buffer = buffer_of(array)
     key = id(buffer)
     entry = WRITTEN.get(key)
     if entry is None or entry.buffer() is not buffer:
         entry = WRITTEN[key] = Written()
         entry.buffer = weakref.ref(buffer, lambda _: WRITTEN.pop(key, None))
-    entry.where = caller(depth + 1)
+    entry.where = where or caller(depth + 1)
     entry.time = LastWrite.time = tick()
 
 
