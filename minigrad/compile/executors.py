@@ -48,8 +48,11 @@ def stages(schedule: Schedule, executor: str) -> list[list[Step]]:
         raise no_executor(executor)
     found: list[list[Step]] = []
     for level in schedule.levels:
-        at_once = executor == "parallel" or (executor == "auto" and _pays(level))
-        found += [level] if at_once else [[step] for step in level]
+        apart = [step for step in level if step.has_effect]
+        rest = [step for step in level if not step.has_effect]
+        at_once = executor == "parallel" or (executor == "auto" and _pays(rest))
+        found += [rest] if at_once and rest else [[step] for step in rest]
+        found += [[step] for step in apart]
     return found if len(found) < len(schedule.steps) else [[step] for step in schedule.steps]
 
 

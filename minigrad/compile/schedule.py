@@ -37,6 +37,7 @@ class Step(NamedTuple):
     flops: int
     cost: float
     is_product: bool  # of matrices, whose library has threads of its own
+    has_effect: bool  # which happens in the thread that called
 
 
 class Schedule:
@@ -59,8 +60,8 @@ class Schedule:
             name = group.name if group.opaque is None else names[group.opaque.node]
             kind = "kernel" if group.opaque is None else "library"
             taken = _taken(group) if group.opaque is not None else _measured(lowered[group])
-            product = group.opaque is not None and group.opaque.node.op is P.matmul
-            self.steps.append(Step(number, name, kind, levels[-1], tuple(sorted(after)), *taken, product))
+            what = (group.opaque is not None and group.opaque.node.op is P.matmul, _has_effect(group))
+            self.steps.append(Step(number, name, kind, levels[-1], tuple(sorted(after)), *taken, *what))
 
     @cached_property
     def levels(self) -> list[list[Step]]:
@@ -146,7 +147,7 @@ def dependencies(partition: Partition, lowered: Mapping[Group, Lowered]) -> list
         after = {made_by[key] for key in reads if key in made_by}
         for source in group.inplace.values():
             after |= {other for other in read_by.get(source, ()) if other != number}
-        effect = group.opaque is not None and group.opaque.node.effect is not None
+        effect = _has_effect(group)
         if effect and last_effect is not None:
             after.add(last_effect)
         if effect or group.inplace:
@@ -160,6 +161,10 @@ def dependencies(partition: Partition, lowered: Mapping[Group, Lowered]) -> list
             read_by.setdefault(key, []).append(number)
         found.append(after)
     return found
+
+
+def _has_effect(group: Group) -> bool:
+    return group.opaque is not None and group.opaque.node.effect is not None
 
 
 def _checked(partition: Partition) -> set[Group]:

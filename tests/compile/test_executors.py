@@ -203,6 +203,30 @@ def test_an_error_comes_with_the_line_that_called_and_the_line_that_made_it(nump
     assert f(good, good)[1].tolist() == [[0.5, 0.0], [0.0, 0.5]]
 
 
+def test_effects_happen_in_the_callers_thread_and_in_their_order(numpy_kernels, monkeypatch, capsys):
+    threads = []
+    kernels = mg.as_device("cpu").kernels
+    real = kernels["print"]
+
+    def noted(*values, **attrs):
+        threads.append(threading.current_thread())
+        return real(*values, **attrs)
+
+    monkeypatch.setitem(kernels, "print", noted)
+
+    @mg.jit(executor="parallel")
+    def f(x, y):
+        for number, value in enumerate((x, y, x + 1, y + 1)):
+            mg.print(f"n{number}", value.sum())
+        return mg.exp(x), mg.tanh(y)
+
+    for _ in range(2):
+        f(mg.ones(3), mg.ones(4))
+    assert capsys.readouterr().out.split() == "n0: 3. n1: 4. n2: 6. n3: 8.".split() * 2
+    assert set(threads) == {threading.current_thread()} and len(threads) == 8
+    assert sum(s.has_effect for s in f.program(mg.ones(3), mg.ones(4)).schedule.steps) == 4
+
+
 def test_several_threads_may_call_at_once():
     tensors = given()
     program = program_of(branches, *tensors, executor="parallel")
