@@ -6,7 +6,7 @@ the value, and every arrow back runs like the arrow there, the other way round.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from ..core.node import Leaf, Node
 from .layout import BETWEEN_LAYERS, Frame, Layout, Rectangle, Route
@@ -22,15 +22,19 @@ def flowing(nodes: Collection[Node]) -> set[Node]:
     return found
 
 
-def with_gradients(scene: Scene) -> Scene:
-    """The scene with a gradient beside each box that one comes to, and the arrows between these."""
+def with_gradients(scene: Scene, numbers: Mapping[Node, str] | None = None) -> Scene:
+    """The scene with a gradient beside each box that one comes to, and the arrows between these.
+
+    `numbers` says what stands in the gradient of a node, where there is something to say.
+    """
+    numbers = numbers or {}
     wanted = flowing([node for box in scene.boxes for node in box.nodes])
     partner: dict[int, int] = {}
     boxes = list(scene.boxes)
     for i, box in enumerate(scene.boxes):
         if any(node in wanted for node in box.nodes):
             partner[i] = len(boxes)
-            boxes.append(_gradient(i, box))
+            boxes.append(_gradient(i, box, [numbers[node] for node in box.nodes if node in numbers]))
     back = [
         Edge(partner[edge.target], partner[edge.source], edge.slot)
         for edge in scene.edges
@@ -40,10 +44,10 @@ def with_gradients(scene: Scene) -> Scene:
     return Scene(tuple(boxes), (*scene.edges, *back, *seeds))
 
 
-def _gradient(number: int, box: Box) -> Box:
+def _gradient(number: int, box: Box, numbers: list[str]) -> Box:
     name = box.title.split("→")[-1].strip() if box.kind != "group" else box.title
-    room = box.lines[:1] if box.kind == "group" else (*box.lines[:1], *([" "] * (len(box.lines) > 1)))
-    return Box(f"∂ {name}", "gradient", tuple(room), box.scope, (), False, box.count, mirrors=number)
+    lines = (*box.lines[:1], *(numbers if box.kind != "group" else ()))
+    return Box(f"∂ {name}", "gradient", lines, box.scope, (), False, box.count, mirrors=number)
 
 
 def _passes(box: Box, slot: int) -> bool:

@@ -17,24 +17,26 @@ def rule_of(node: Node, index: int, called: Callable[[Node], str]) -> str:
     r"""LaTeX of what `node` passes back to its input `index`.
 
     >>> x = mg.asarray(2.0, requires_grad=True)
-    >>> rule_of(mg.tanh(x).node, 0, lambda node: "x")
-    '\\bar{x} \\mathrel{+}= \\bar{y} \\cdot \\left(1 - \\tanh^2 x\\right)'
+    >>> rule_of(mg.tanh(x).node, 0, lambda node: node.name)
+    '\\bar{x} \\mathrel{+}= \\bar{\\mathrm{out}} \\cdot \\left(1 - \\tanh^2 x\\right)'
     """
     op = node.op
     assert op is not None
     name = op.name_of(index).split("[")[0]
     local = op.local.get(name, "")
     own = _bar(_symbol(node.inputs[index], called, name))
+    result = _bar(_symbol(node, called, r"\mathrm{out}"))
     if not local:
         return rf"{own} \mathrel{{+}}= \text{{what {_words(op.name)} says}}"
     names = {op.name_of(i): x for i, x in enumerate(node.inputs)}
-    filled = VARIABLE.sub(lambda m: _put_in(m.group(), names, called), local.replace(r"\bar g", r"\bar{y}"))
-    if r"\bar{" in filled:
+    filled = VARIABLE.sub(lambda m: _put_in(m.group(), names, called), local)
+    if r"\bar g" in filled:
+        filled = filled.replace(r"\bar g", result)
         return rf"{own} \mathrel{{+}}= {filled}"
     if filled == "1":
-        return rf"{own} \mathrel{{+}}= \bar{{y}}"
+        return rf"{own} \mathrel{{+}}= {result}"
     single = len(filled) == 1 or re.fullmatch(r"\\mathrm\{\w+\}", filled)
-    return rf"{own} \mathrel{{+}}= \bar{{y}} \cdot " + (filled if single else rf"\left({filled}\right)")
+    return rf"{own} \mathrel{{+}}= {result} \cdot " + (filled if single else rf"\left({filled}\right)")
 
 
 def _put_in(letter: str, names: dict[str, object], called: Callable[[Node], str]) -> str:

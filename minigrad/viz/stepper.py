@@ -64,7 +64,8 @@ class Stepper:
                 hint="with mg.scope('name'): around parts of the computation, or step through a smaller example",
             )
         scenes = {"folded": folded, "all": self._scene} if whole and folded != self._scene else {"all": folded}
-        self.scenes = {name: with_gradients(scene) for name, scene in scenes.items()}
+        gradients = {each.target: each.total.short() for each in self.steps}
+        self.scenes = {name: with_gradients(scene, gradients) for name, scene in scenes.items()}
 
     def __repr__(self) -> str:
         return f"<backprop of {len(self.recording.nodes)} nodes, {len(self.steps)} steps>"

@@ -104,9 +104,10 @@ def test_every_rule_can_be_written_down():
 def test_rules_have_names_and_numbers_put_in():
     x = mg.asarray(2.0, requires_grad=True)
     called = lambda node: "speed"  # noqa: E731
-    assert rule_of((x * 3.0).node, 0, called) == r"\bar{\mathrm{speed}} \mathrel{+}= \bar{y} \cdot 3"
-    assert rule_of((x + 1).node, 0, called) == r"\bar{\mathrm{speed}} \mathrel{+}= \bar{y}"
-    assert rule_of(mg.exp(x).node, 0, lambda node: node.name) == r"\bar{x} \mathrel{+}= \bar{y} \cdot \left(e^x\right)"
+    assert rule_of((x * 3.0).node, 0, called) == r"\bar{\mathrm{speed}} \mathrel{+}= \bar{\mathrm{speed}} \cdot 3"
+    assert rule_of((x + 1).node, 0, called) == r"\bar{\mathrm{speed}} \mathrel{+}= \bar{\mathrm{speed}}"
+    latex = rule_of(mg.exp(x).node, 0, lambda node: node.name)
+    assert latex == r"\bar{x} \mathrel{+}= \bar{\mathrm{out}} \cdot \left(e^x\right)"
 
 
 class Deep(mg.nn.Module):
