@@ -217,7 +217,7 @@ class CudaFrame(Frame):
     def _run_steps(self, arrays: Sequence[Any], results: list[Any], starts: Starts) -> None:
         for generator, start in self.starts.items():
             key, block = starts[generator]
-            cuda_module(self.library).get_function("set_start")((1,), (1,), [start, *key_words(key, block)])
+            cuda_module(self.library).get_function("set_start")((1,), (32,), [start, *key_words(key, block)])
         if self.replay is None or is_profiled():
             super()._run_steps(arrays, results, starts)
         else:

@@ -157,4 +157,8 @@ class Application:
         """The results, through the door: who differentiates them finds a history."""
         results = emit(P.call, *inputs, application=self)
         traced = self.function.outputs
+        for result, like in zip(results, traced):
+            result.device = like.device  # not always that of the inputs
+            if result.node is not None:
+                result.node.device = like.device
         return tuple([r if t.tracked else wrap(r.data, r.device) for r, t in zip(results, traced)])

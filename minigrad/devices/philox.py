@@ -165,7 +165,7 @@ RANDOM(random_int32, int, 8, (int)HALF_WORD)
 RANDOM(random_int64, long long, 4, (long long)words[i])
 
 extern "C" __global__ void set_start(word *start, word key_0, word key_1, word block) {
-    start[0] = key_0; start[1] = key_1; start[2] = block;
+    if (threadIdx.x == 0) { start[0] = key_0; start[1] = key_1; start[2] = block; }
 }
 """
 

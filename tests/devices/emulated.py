@@ -33,6 +33,7 @@ SIZES = {"int": 4, "float": 4, "long long": 8, "word": 8}
 PROCESSORS = 2
 
 RECORDINGS: list[list[Any]] = []  # what is queued while a stream records, innermost last
+ALLOCATORS: list[Any] = []  # in use, innermost last
 LAUNCHES: list[str] = []  # the kernels that ran
 MODULES: list[RawModule] = []  # all modules that were compiled
 
@@ -66,8 +67,10 @@ def making(function: Any) -> Any:
                 raise NotImplementedError(f"{function.__name__} with out= is not recorded")
             return result  # a view
         target = result._host
+        _allocated(target)
         target.reshape(-1).view(np.uint8)[...] = 0x7B
-        recording.append(lambda: target.__setitem__(..., function(*args, **kwargs)._host))
+        place = target.ctypes.data, target.shape, target.dtype
+        recording.append(lambda: _at(*place).__setitem__(..., function(*args, **kwargs)._host))
         return result
 
     return make
@@ -93,6 +96,12 @@ def refused(function: Any) -> Any:
         return function(*args, **kwargs)
 
     return ask
+
+
+def _at(address: int, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """The memory that was here when the recording was made, whoever has it now."""
+    size = int(np.prod(shape)) * dtype.itemsize
+    return np.frombuffer((ctypes.c_uint8 * size).from_address(address), dtype).reshape(shape)
 
 
 class Stream:
@@ -131,15 +140,35 @@ class Graph:
 
 
 class MemoryPool:
-    """Stands for cupy.cuda.MemoryPool."""
+    """Stands for cupy.cuda.MemoryPool: memory that was taken from it stays the same while it is there."""
 
-    def malloc(self, size: int) -> Any:
-        raise NotImplementedError
+    def __init__(self) -> None:
+        self.taken: list[Any] = []
+
+    def malloc(self, array: Any) -> None:
+        self.taken.append(array)
 
 
 @contextlib.contextmanager
 def using_allocator(allocator: Any = None) -> Any:
-    yield
+    ALLOCATORS.append(allocator)
+    try:
+        yield
+    finally:
+        ALLOCATORS.pop()
+
+
+def _allocated(array: np.ndarray) -> None:
+    """What a recording makes may not be given to anybody else before the recording is gone."""
+    assert ALLOCATORS, "memory of the default pool is written to by each launch"
+    ALLOCATORS[-1](array)
+
+
+def empty(shape: Any, dtype: Any = float, order: str = "C") -> Any:
+    array = standin.empty(shape, dtype, order)
+    if RECORDINGS:
+        _allocated(array._host)
+    return array
 
 
 # Memory ---------------------------------------------------------------------------------------------------------------
@@ -194,6 +223,7 @@ class RawModule:
 
     def _launch(self, name: str, grid: Any, block: Any, args: Any, *, shared_mem: int = 0) -> None:
         (blocks,), (threads,) = grid, block
+        assert threads % 32 == 0 and blocks > 0, "a launch has blocks of whole warps"
         kinds = self.parameters[name]
         assert len(args) == len(kinds), f"{name} takes {len(kinds)} arguments, not {len(args)}"
         values = [_passed(a, kind, name) for a, kind in zip(args, kinds)]
@@ -293,6 +323,7 @@ def modules(**how: Any) -> dict[str, Any]:
         wrapped.at, wrapped.reduce = changing(function.at), function.reduce
         setattr(cupy, name, wrapped)
     cupy.copyto, cupy.dot, cupy.matmul, cupy.RawModule = changing(cupy.copyto), dot, matmul, RawModule
+    cupy.empty = empty
     for name, kind in (("Stream", Stream), ("MemoryPool", MemoryPool), ("using_allocator", using_allocator)):
         setattr(cupy.cuda, name, kind)
     cupy.cuda.Device = Device

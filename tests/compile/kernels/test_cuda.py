@@ -233,15 +233,17 @@ COMPILED = LOOPS | LONG_ROWS | {
 
 @pytest.mark.parametrize("name", COMPILED)
 def test_nvrtc_compiles_it(name):
-    library = nvrtc()
-    if library is None:
+    if nvrtc() is None:
         pytest.skip("NVRTC is not installed (pip install nvidia-cuda-nvrtc)")
-    source = cuda_source(COMPILED[name]().kernel, name)
-    program = ctypes.c_void_p()
-    text = source.text.encode()
-    assert library.nvrtcCreateProgram(ctypes.byref(program), text, b"kernel.cu", 0, None, None) == 0
-    options = (ctypes.c_char_p * 1)(b"--gpu-architecture=compute_80")
-    result = library.nvrtcCompileProgram(program, 1, options)
+    compile_by_nvrtc(cuda_source(COMPILED[name]().kernel, name).text)
+
+
+def compile_by_nvrtc(text, options=()):
+    """Compile CUDA C for a GPU that is not here."""
+    library, program = nvrtc(), ctypes.c_void_p()
+    assert library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernel.cu", 0, None, None) == 0
+    given = [b"--gpu-architecture=compute_80", *[option.encode() for option in options]]
+    result = library.nvrtcCompileProgram(program, len(given), (ctypes.c_char_p * len(given))(*given))
     size = ctypes.c_size_t()
     library.nvrtcGetProgramLogSize(program, ctypes.byref(size))
     log = ctypes.create_string_buffer(size.value)
