@@ -252,7 +252,7 @@ class Recording:
         others = [(p.what if p.kind == "tensor" else p.find(arguments)).data for p in self.besides]
         if self.differentiable:
             inputs = [place.find(arguments) for place in self.inputs]
-            results = list(Application(self.traced, others, starts).applied(inputs))
+            results: list[Any] = list(Application(self.traced, others, starts).applied(inputs))
         else:
             try:
                 arrays = self.traced.program(others, starts)
@@ -275,6 +275,10 @@ class Recording:
         for generator, (key, block) in self.tracer.restarted.items():
             generator.set_state({"key": key, "block": block})
         return self.rebuild([self._returned(r, results, arguments) for r in self.results])
+
+    def arrays(self, arguments: list[Tensor]) -> list[Any]:
+        """The arrays of the graph's inputs, as they are now."""
+        return [place.find(arguments).data for place in (*self.inputs, *self.besides)]
 
     def _gradient(self, what: Any, results: list[Tensor], arguments: list[Tensor]) -> Tensor | None:
         return what.find(arguments) if isinstance(what, Place) else None if what is None else results[what]
