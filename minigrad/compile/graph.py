@@ -14,6 +14,7 @@ from ..core.primitive import NO_RULES, Primitive
 
 if TYPE_CHECKING:
     from .cost import Cost
+    from .inspection import Values
 
 
 class Graph:
@@ -70,6 +71,19 @@ class Graph:
         from .program import Program
 
         return Cost(Program(self, backend="numpy"))  # which takes least to make
+
+    def values(self, *inputs: Any) -> Values:
+        """The values of its nodes, each computed when it is asked for: by node, or by the name that is printed for it.
+
+        `inputs` are tensors for each of `graph.inputs`; without any, they are those that it was traced with.
+
+        >>> graph = mg.trace(lambda x: (x * 2).sum(), mg.ones(2))
+        >>> graph.values()["multiply_1"].tolist(), graph.values(mg.zeros(2))[graph.outputs[0]].item()
+        ([2.0, 2.0], 0.0)
+        """
+        from .inspection import values_of
+
+        return values_of(self, inputs)
 
     def rebuilt(self, replace: Callable[[Node, tuple[Any, ...]], Node]) -> Graph:
         """The graph in which each node is what `replace(node, inputs)` says, the inputs being replaced already."""

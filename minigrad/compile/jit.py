@@ -22,6 +22,7 @@ from .cost import Cost
 from .executors import EXECUTORS, no_executor
 from .graph import Graph
 from .groups import Partition
+from .inspection import Values, starts_of
 from .passes.log import Log
 from .program import PlainProgram, Program
 from .recording import Recording
@@ -91,6 +92,17 @@ class Jitted:
     def program(self, *args: Any, **kwargs: Any) -> Program | PlainProgram:
         """The program that runs for these arguments."""
         return self._recording(args, kwargs, caller(2))[0].traced.program
+
+    def values(self, *args: Any, **kwargs: Any) -> Values:
+        """The values of all nodes for these arguments, each computed when it is asked for; nothing else is done.
+
+        >>> f = mg.jit(lambda x: mg.tanh(x * 2).sum())
+        >>> values = f.values(mg.zeros(2))
+        >>> values["tanh_1"].tolist(), [node.name for node in values]
+        ([0.0, 0.0], ['tensor', 'multiply', 'tanh', 'sum'])
+        """
+        recording, tensors = self._recording(args, kwargs, caller(2))
+        return Values(recording.traced.graph, recording.arrays(tensors), starts_of(recording.traced.graph))
 
     def passes(self, *args: Any, **kwargs: Any) -> Log:
         """What the passes did to the graph.
@@ -222,7 +234,7 @@ class Jitted:
 class JittedMethod:
     """A jitted function and the object it is a method of: each stage is asked for without naming the object again."""
 
-    stages = ("cost", "graph", "kernels", "passes", "program")
+    stages = ("cost", "graph", "kernels", "passes", "program", "values")
 
     def __init__(self, jitted: Jitted, instance: Any) -> None:
         self.jitted, self.__self__ = jitted, instance

@@ -9,15 +9,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ..core.emit import EAGER
-from ..core.errors import CompileError, MinigradError
+from ..core.errors import CompileError
 from ..core.node import Node
-from ..core.primitive import P
 from .backends import BackendWarning
-from .execution import Frame, Layout, Starts, located
+from .execution import Frame, Layout, Starts
 from .fusion import fuse
 from .graph import Graph
 from .groups import Group, Partition
+from .inspection import compute
 from .lowering import Lowered, lower
 from .passes.log import Log
 from .passes.pipeline import optimise
@@ -130,10 +129,7 @@ class PlainProgram:
         values: list[Any] = [*arrays, *[None] * (self.size - len(arrays))]
         for node, reads, slot, done in self.steps:
             given = [number if place < 0 else values[place] for place, number in reads]
-            try:
-                values[slot] = _computed(node, given, starts or {})
-            except MinigradError as error:
-                raise located(error, node) from None
+            values[slot] = compute(node, given, starts or {})
             for place in done:
                 values[place] = None
         seen = {id(a) for a in arrays}
@@ -144,17 +140,6 @@ class PlainProgram:
         shared = node.op is None or node.op.kind == "view" or id(array) in seen
         seen.add(id(array))
         return array.copy() if shared else array
-
-
-def _computed(node: Node, given: list[Any], starts: Starts) -> Any:
-    """The value of one node, by its device's kernel."""
-    attrs = node.attrs
-    if node.op is None:
-        return node.array()  # type: ignore[attr-defined]
-    if node.op is P.random and attrs["key"] in starts:
-        key, first = starts[attrs["key"]]
-        attrs = attrs | {"key": key, "block": first + attrs["block"]}
-    return EAGER.compute(node.op, given, attrs, node.device)
 
 
 def program_for(graph: Graph, donate: Mapping[int, int] | None = None, **options: Any) -> Program | PlainProgram:

@@ -8,14 +8,28 @@ from __future__ import annotations
 
 import builtins
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from ..core.errors import ConversionError, MinigradError
 from ..core.mode import Mode, switch
 from ..core.tensor import wrap
 
+HELD: ContextVar[list[str] | None] = ContextVar("held back", default=None)
 Name = Any  # of a value: the number of an argument, or the name that it was given by
+
+
+@contextmanager
+def held_back() -> Iterator[list[str]]:
+    """A block that computes again what has been computed: what it prints comes into the list, and it never stops."""
+    held: list[str] = []
+    token = HELD.set(held)
+    try:
+        yield held
+    finally:
+        HELD.reset(token)
 
 
 class Stop:
@@ -47,13 +61,14 @@ def effect_kernels(xp: Any) -> dict[str, Callable[..., Any]]:
             with switch(Mode(grad=False)):
                 values = others | {name: wrap(array, device) for name, array in zip(names, arrays)}
                 text = _text(message, values)
-            builtins.print(f"{_whose(batch)}{text}")
+            held = HELD.get()
+            (builtins.print if held is None else held.append)(f"{_whose(batch)}{text}")
         return xp.zeros((), bool)
 
     def breakpoint(
         *arrays: Any, stop: Stop, names: Sequence[str], conditional: bool, batch: tuple[int, ...], device: Any
     ) -> Any:
-        if 0 not in batch and (not conditional or arrays[0].any()):
+        if 0 not in batch and HELD.get() is None and (not conditional or arrays[0].any()):
             with switch(Mode()):
                 kept = arrays[conditional:]
                 stop.here({name: wrap(array.copy(), device) for name, array in zip(names, kept)})
