@@ -140,12 +140,12 @@ def kinds_of_tensors(tensors: list[Tensor]) -> list[Any]:
     numbers: dict[int, int] = {}
     kinds = []
     for tensor in tensors:
-        alias = tensor.alias
+        alias, data = tensor.alias, tensor.data
         base = tensor if alias is None or alias.base is None else alias.base
         memory: Any = numbers.setdefault(id(base), len(numbers))
         if alias is not None and base is not tensor:
             steps = tuple([(op.name, repr(attrs)) for op, attrs in alias.chain])
             memory = memory, base.shape, steps, alias.linked
         gradient = (2 if tensor.is_leaf else 1) if tensor.tracked else 0
-        kinds.append((tensor.shape, tensor.dtype, tensor.device, gradient, memory))
+        kinds.append((data.shape, data.dtype, tensor.device, gradient, memory))
     return kinds

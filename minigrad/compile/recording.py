@@ -8,6 +8,7 @@ from __future__ import annotations
 import weakref
 from collections import deque
 from collections.abc import Callable
+from functools import cached_property
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
@@ -243,7 +244,7 @@ class Recording:
 
     def run(self, arguments: list[Tensor]) -> Any:
         """The function's result for these arguments, and all that it does besides."""
-        written = [place.find(arguments) for place, _ in self.writes]
+        written = [place.find(arguments) for place, _ in self.writes] if self.writes else []
         for tensor in written:
             if not tensor.device.is_writable(tensor.data):
                 raise read_only()
@@ -261,6 +262,17 @@ class Recording:
                     mark_written(tensor.data)
                 raise
             results = [None if a is None else wrap(a, o.device) for a, o in zip(arrays, self.outputs)]
+        if self.changes:
+            self._change(written, results, arguments)
+        return self.rebuild([self._returned(r, results, arguments) for r in self.results])
+
+    @cached_property
+    def changes(self) -> bool:
+        """Whether a run does anything besides computing results."""
+        return bool(self.writes or self.adoptions or self.gradients or self.tracer.restarted)
+
+    def _change(self, written: list[Tensor], results: list[Any], arguments: list[Tensor]) -> None:
+        """Change outside what the function changes."""
         gradients = [self._gradient(what, results, arguments) for _, what in self.gradients]
         line = caller() if written else None
         for tensor, (_, number) in zip(written, self.writes):
@@ -274,7 +286,6 @@ class Recording:
             place.find(arguments)._grad = gradient
         for generator, (key, block) in self.tracer.restarted.items():
             generator.set_state({"key": key, "block": block})
-        return self.rebuild([self._returned(r, results, arguments) for r in self.results])
 
     def arrays(self, arguments: list[Tensor]) -> list[Any]:
         """The arrays of the graph's inputs, as they are now."""
