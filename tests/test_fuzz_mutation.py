@@ -5,7 +5,7 @@ Case 56 of the semantics.  MINIGRAD_FUZZ=20000 runs more programs than the defau
 
 import os
 import random
-from collections import deque
+from contextvars import ContextVar
 
 import numpy as np
 import pytest
@@ -103,15 +103,16 @@ def owner(array):
 class OnTensors(OnArrays):
     """The same for tensors; `stale` says whether a saved factor without a history was overwritten.
 
-    It takes notes while it is traced, which jit would refuse if they were lists.
+    It takes notes while it is traced, which jit would refuse if it found them.
     """
 
     def __init__(self):
-        self.saved, self.overwritten = deque(), deque()
+        self.notes = ContextVar("notes")
+        self.notes.set(([], []))
 
     @property
     def stale(self):
-        return any(self.overwritten)
+        return any(self.notes.get()[1])
 
     def zeros(self, shape):
         return mg.zeros(shape, dtype="float64")
@@ -124,11 +125,12 @@ class OnTensors(OnArrays):
 
     def factors(self, *values):
         if any(x.requires_grad for x in values):
-            self.saved += [owner(x.data) for x in values if not x.requires_grad]
+            self.notes.get()[0].extend([owner(x.data) for x in values if not x.requires_grad])
 
     def writing(self, target, value):
         if not target.requires_grad and not getattr(value, "requires_grad", False):
-            self.overwritten.append(any(owner(target.data) is saved for saved in self.saved))
+            saved, overwritten = self.notes.get()
+            overwritten.append(any(owner(target.data) is array for array in saved))
 
 
 def run(side, x, steps):
