@@ -69,6 +69,18 @@ class Options:
     only: str
     torch: ModuleType | None
     compile: bool = False
+    device: str = "cpu"
+
+    def finish(self, last: Any = None) -> None:
+        """Wait for what is queued on a GPU, by whomever; `last` is the last result."""
+        if self.device != "cpu":
+            if hasattr(last, "block_until_ready"):  # jax may queue in a thread of its own
+                last.block_until_ready()
+            import minigrad as mg
+
+            mg.as_device(self.device).synchronize()
+            if self.torch is not None:
+                self.torch.cuda.synchronize()
 
     def peers(self, **made: Callable[[], Any]) -> dict[str, Callable[[], Any]]:
         """The contenders that take part: everyone but torch, where it is missing."""
@@ -83,11 +95,15 @@ def options(description: str, arguments: list[str] | None, rounds: int = 15) -> 
     parser.add_argument("--only", default="*", help="the lines to measure, as in '*softmax*'")
     parser.add_argument("--without-torch", action="store_true", help="measure minigrad alone")
     parser.add_argument("--compile", action="store_true", help="torch.compile too, where it is compared with")
+    parser.add_argument("--device", default="cpu", help="cuda: everybody on the GPU (training and compiled only)")
     given = parser.parse_args(arguments)
     torch = None if given.without_torch else optional("torch")
     if torch is not None:
         torch.set_num_threads(THREADS)
-    return Options(given.smoke, 1 if given.smoke else given.rounds, given.only, torch, given.compile)
+        if given.device != "cpu":
+            torch.set_default_device(given.device)
+    rounds = 1 if given.smoke else given.rounds
+    return Options(given.smoke, rounds, given.only, torch, given.compile, given.device)
 
 
 def optional(name: str) -> ModuleType | None:
@@ -110,34 +126,38 @@ def measure(cases: Iterable[Case], opts: Options) -> list[Row]:
 
 
 def _measured(case: Case, opts: Options) -> Row:
-    counts = {name: 1 if opts.smoke else _count(work, case.least) for name, work in case.work.items()}
+    finish = opts.finish
+    counts = {name: 1 if opts.smoke else _count(work, case.least, finish) for name, work in case.work.items()}
     rounds: list[dict[str, float]] = []
     for turn in range(opts.rounds):
         order = list(case.work) if turn % 2 else list(case.work)[::-1]
-        rounds.append({name: _time(case.work[name], counts[name], 0 if opts.smoke else case.pause) for name in order})
+        pause = 0 if opts.smoke else case.pause
+        rounds.append({name: _time(case.work[name], counts[name], finish, pause) for name in order})
     seconds = {name: statistics.median(r[name] for r in rounds) / case.per for name in case.work}
     peers = [n for n in case.work if n == case.peer or (case.peer == BEST and n not in ("minigrad", "eager"))]
     ratio = statistics.median(r["minigrad"] / min(r[p] for p in peers) for r in rounds) if peers else None
     return Row(case, seconds, ratio)
 
 
-def _count(work: Callable[[], Any], least: float) -> int:
+def _count(work: Callable[[], Any], least: float, finish: Callable[..., None]) -> int:
     """How many calls one timing needs to be long enough; finding out warms up as well."""
     count = 1
     while True:
-        taken = _time(work, count)
+        taken = _time(work, count, finish)
         if taken * count >= least:
             return count
         count *= 2
 
 
-def _time(work: Callable[[], Any], count: int, pause: float = 0.0) -> float:
+def _time(work: Callable[[], Any], count: int, finish: Callable[..., None], pause: float = 0.0) -> float:
     if pause:
         time.sleep(pause)
         work()
+    finish()
     start = time.perf_counter()
     for _ in range(count):
-        work()
+        last = work()
+    finish(last)  # a GPU may still be at work
     return (time.perf_counter() - start) / count
 
 
@@ -180,7 +200,18 @@ def facts(opts: Options) -> str:
     if opts.torch is not None:
         versions.append(f"torch {opts.torch.__version__}")
     note = "smoke run: the figures mean nothing" if opts.smoke else f"medians of {opts.rounds} interleaved rounds"
-    return f"{processor()}, {os.cpu_count()} cores, {THREADS} threads; {', '.join(versions)}; {note}.\n"
+    where = f"{processor()}, {os.cpu_count()} cores, {THREADS} threads"
+    if opts.device != "cpu":
+        where = f"{graphics_processor()}, {where}"
+    return f"{where}; {', '.join(versions)}; {note}.\n"
+
+
+def graphics_processor() -> str:
+    """The name of the first GPU, and the versions of what runs on it."""
+    import cupy
+
+    name = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
+    return f"{name} (CUDA {cupy.cuda.runtime.runtimeGetVersion()}, CuPy {cupy.__version__})"
 
 
 def processor() -> str:

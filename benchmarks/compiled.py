@@ -2,8 +2,9 @@
 
     python3 course bench compiled
     python3 course bench compiled --compile     # torch.compile too, which takes minutes to compile
+    python3 course bench compiled --device cuda # everybody on the GPU
 
-`eager` is minigrad without jit.  jax takes part where it is installed.
+`eager` is minigrad without jit.  jax takes part where it is installed.  On a GPU all multiply matrices in float32.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def _forward(function: Callable[..., Any], array: Any, opts: Options, jax: Any) 
             work["torch.compile"] = lambda: compiled(t)
     if jax is not None:
         j, theirs = jax.numpy.asarray(array), jax.jit(lambda x: function(jax.numpy, x))
-        work["jax.jit"] = lambda: theirs(j).block_until_ready()
+        work["jax.jit"] = lambda: _done(theirs(j), opts)
     return work
 
 
@@ -103,8 +104,13 @@ def _forward_and_backward(function: Callable[..., Any], array: Any, weights: Any
     if jax is not None:
         j, jg = jax.numpy.asarray(array), jax.numpy.asarray(weights)
         theirs = jax.jit(lambda x, g: jax.vjp(lambda x: function(jax.numpy, x), x)[1](g)[0])
-        work["jax.jit"] = lambda: theirs(j, jg).block_until_ready()
+        work["jax.jit"] = lambda: _done(theirs(j, jg), opts)
     return work
+
+
+def _done(array: Any, opts: Options) -> Any:
+    """A result of jax.  On a GPU nobody waits for each result."""
+    return array.block_until_ready() if opts.device == "cpu" else array
 
 
 def adam_case(opts: Options) -> Case:
@@ -156,8 +162,10 @@ def first_calls(opts: Options) -> str:
         for _ in range(2):
             step = mg.jit(case.work["eager"])
             case.work["eager"]()  # so that gradients are there
+            opts.finish()
             start = time.perf_counter()
             step()
+            opts.finish()
             times.append(time.perf_counter() - start)
         rows.append(f"| {case.name} | {text_of(times[0])} | {text_of(times[1])} |")
     return "\n".join(rows) + "\n"
@@ -166,10 +174,13 @@ def first_calls(opts: Options) -> str:
 def main(arguments: list[str] | None = None) -> str:
     opts = options(__doc__, arguments)
     jax = None if opts.torch is None else optional("jax")
-    latency = first_calls(opts)  # before anything has been compiled
-    mg.random.seed(0)
-    cases = [*function_cases(opts, jax), adam_case(opts), *training_cases(opts)]
-    text = report("Compiled work", measure(cases, opts), opts)
+    if jax is not None:
+        jax.config.update("jax_default_matmul_precision", "highest")
+    with mg.device(opts.device):
+        latency = first_calls(opts)  # before anything has been compiled
+        mg.random.seed(0)
+        cases = [*function_cases(opts, jax), adam_case(opts), *training_cases(opts)]
+        text = report("Compiled work", measure(cases, opts), opts)
     print(latency)
     return f"{text}\n{latency}"
 

@@ -3,6 +3,7 @@
 The models are written once: both libraries have the names that are used here.
 
     python3 course bench training
+    python3 course bench training --device cuda
 """
 
 from __future__ import annotations
@@ -131,12 +132,13 @@ def main(arguments: list[str] | None = None) -> str:
     if opts.torch is not None:
         opts.torch.manual_seed(0)
     mg.random.seed(0)
-    made = cases(opts)
-    for case in made:
-        for name, step in case.work.items():
-            loss = step().item()
-            assert math.isfinite(loss), f"{name}: the loss of {case.name} is {loss}"
-    return report("Eager training steps", measure(made, opts), opts)
+    with mg.device(opts.device):
+        made = cases(opts)
+        for case in made:
+            for name, step in case.work.items():
+                loss = step().item()
+                assert math.isfinite(loss), f"{name}: the loss of {case.name} is {loss}"
+        return report("Eager training steps", measure(made, opts), opts)
 
 
 if __name__ == "__main__":
