@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from ..core.dtypes import int64
 from ..core.emit import EAGER
 from ..core.errors import ConversionError, DtypeError, ShapeError
 from ..core.mode import current_mode, switch
+from ..core.primitive import P, Primitive
 from ..core.tensor import NUMBERS, Tensor, as_tensor, wrap
 from ..core.tree import flatten, structure
 from ..ops.creation import arange, zeros
@@ -188,6 +190,61 @@ def _rows(x: Tensor, count: int) -> Sequence[Tensor]:
     )
     rows: Sequence[Tensor] = split
     return rows
+
+
+# The primitives: what their attributes, closed functions, do is told in `compile/control.py` --------------------------
+
+
+def _infer_cond(pred: Any, *inputs: Any, then: Any, otherwise: Any, draws: Any) -> Any:
+    return _shapes(then.results)
+
+
+def _infer_while_loop(*inputs: Any, condition: Any, body: Any, consts: int, limit: Any, keep: bool) -> Any:
+    carry = [(x.shape, x.dtype) for x in inputs[consts:]]
+    kept = [((limit, *shape), dtype) for shape, dtype in carry] if keep else []
+    return _shapes([*carry, ((), int64), *kept])
+
+
+def _infer_scan(
+    *inputs: Any, body: Any, consts: int, carries: int, length: int, reverse: bool, counted: bool, keep: bool,
+    draws: Any,
+) -> Any:  # fmt: skip
+    results = body.results
+    each = [*results[carries:], *(results[:carries] if keep else [])]
+    return _shapes([*results[:carries], *[((length, *shape), dtype) for shape, dtype in each]])
+
+
+def _shapes(results: Sequence[Any]) -> Any:
+    return tuple([shape for shape, _ in results]), tuple([dtype for _, dtype in results])
+
+
+for _op in (
+    Primitive(
+        "cond", "structural", ("pred", "*inputs"), _infer_cond,
+        {"inputs": lambda g, pred, inputs, node, index: node.attrs["then"].rules.gradient_of_cond(
+            g, pred, inputs, node, index)},
+        promotes=(), formula=r"p \mathbin{?} f(x) : g(x)",
+        batch=lambda op, inputs, many, size, attrs: attrs["then"].rules.batch_cond(inputs, many, size, attrs),
+        jvp=lambda primals, tangents, **attrs: attrs["then"].rules.push_cond(primals, tangents, attrs),
+    ),
+    Primitive(
+        "while_loop", "structural", ("*inputs",), _infer_while_loop,
+        {"inputs": lambda g, inputs, out, node, index: node.attrs["body"].rules.gradient_of_while(
+            g, inputs, out, node, index)},
+        promotes=(), formula=r"x \leftarrow f(x) \text{ while } p(x)",
+        batch=lambda op, inputs, many, size, attrs: attrs["body"].rules.batch_while(inputs, many, size, attrs),
+        jvp=lambda primals, tangents, **attrs: attrs["body"].rules.push_while(primals, tangents, attrs),
+    ),
+    Primitive(
+        "scan", "structural", ("*inputs",), _infer_scan,
+        {"inputs": lambda g, inputs, out, node, index: node.attrs["body"].rules.gradient_of_scan(
+            g, inputs, out, node, index)},
+        promotes=(), formula=r"c_{i+1}, y_i = f(c_i, x_i)",
+        batch=lambda op, inputs, many, size, attrs: attrs["body"].rules.batch_scan(inputs, many, size, attrs),
+        jvp=lambda primals, tangents, **attrs: attrs["body"].rules.push_scan(primals, tangents, attrs),
+    ),
+):  # fmt: skip
+    P.declare(_op)
 
 
 # Containers, and what is wrong with them ------------------------------------------------------------------------------

@@ -65,10 +65,10 @@ NOT_RUN: Any = object()
 class _Application:
     """What one call keeps for its gradient, and the gradient while the walk asks for it input by input."""
 
-    __slots__ = ("backward", "cotangent", "device", "forward", "found", "kept")
+    __slots__ = ("backward", "cotangent", "device", "forward", "found", "keeps", "kept")
 
-    def __init__(self, forward: Any, backward: Any, device: Any) -> None:
-        self.forward, self.backward, self.device = forward, backward, device
+    def __init__(self, forward: Any, backward: Any, device: Any, keeps: bool) -> None:
+        self.forward, self.backward, self.device, self.keeps = forward, backward, device, keeps
         self.kept = NOT_RUN
         self.cotangent: Any = None
         self.found: Any = None
@@ -83,15 +83,18 @@ class _Application:
         """Run the backward function once for all inputs; on values with a history, where the gradient has one too."""
         if self.cotangent is not g:
             again = current_mode().grad or self.kept is NOT_RUN  # inside vmap another application ran in its place
-            kept = self.forward(*inputs)[1] if again else self.kept
+            kept = inputs if not self.keeps else self.forward(*inputs)[1] if again else self.kept
             found = self.backward(kept, tuple(g) if isinstance(g, list) else g)
             self.cotangent, self.found = g, found if isinstance(found, tuple) else (found,)
         return self.found  # type: ignore[no-any-return]
 
 
-def call_with_gradient(inputs: Sequence[Tensor], forward: Any, backward: Any) -> Any:
-    """The result of `forward(*inputs) -> (result, kept)`, whose gradient is `backward(kept, g)`."""
-    application = _Application(forward, backward, common_device(P.call, inputs, {}))
+def call_with_gradient(inputs: Sequence[Tensor], forward: Any, backward: Any, keeps: bool = True) -> Any:
+    """The result of `forward(*inputs) -> (result, kept)`, whose gradient is `backward(kept, g)`.
+
+    If it `keeps` nothing, `backward` is given the inputs themselves.
+    """
+    application = _Application(forward, backward, common_device(P.call, inputs, {}), keeps)
     return emit(P.call, *inputs, application=application)
 
 
@@ -111,7 +114,19 @@ def _infer_call(*inputs: Any, application: Any) -> Any:
 def _batch_call(op: Primitive, inputs: Any, many: Any, size: int, attrs: Any) -> Any:
     application = attrs["application"]
     axes = tuple([0 if m else None for m in many])
-    return call_with_gradient(inputs, vmap(application.forward, in_axes=axes), vmap(application.backward))
+    forward = vmap(application.forward, in_axes=axes)
+    if application.keeps:
+        return call_with_gradient(inputs, forward, vmap(application.backward))
+
+    def backward(given: Any, g: Any) -> Any:
+        results = g if isinstance(g, tuple) else (g,)
+        one = vmap(
+            lambda *xs: application.backward(xs[: len(axes)], xs[len(axes) :] if g is results else xs[-1]),
+            in_axes=(*axes, *[0] * len(results)),
+        )
+        return one(*given, *results)
+
+    return call_with_gradient(inputs, forward, backward, keeps=False)
 
 
 P.declare(

@@ -61,6 +61,9 @@ class Forward(Interpreter):
         primals = [v.primal if isinstance(v, Dual) else v for v in values]
         tangents = [v.tangent if isinstance(v, Dual) else None for v in values]
         with switch(self.outer):
+            if op.jvp is not None and op.kind == "structural":  # which compute values and tangents together
+                outs, moved = op.jvp(primals, tangents, **attrs)
+                return tuple([Dual(self, o, m) for o, m in zip(outs, moved)])
             out = emit(op, *primals, **attrs)
             if isinstance(out, tuple):
                 raise ConversionError(f"jvp: {op.name} has several results and no forward-mode rule", hint="mg.vjp")

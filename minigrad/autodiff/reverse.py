@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ..core.clock import LastWrite, tick, written_since
-from ..core.emit import emit1
+from ..core.emit import emit1, record
 from ..core.errors import DeviceError, GradError, MutationError
 from ..core.mode import current_mode, switch
 from ..core.node import FREED, Leaf, Node, topological_order
@@ -152,11 +152,24 @@ def read(node: Node, slot: int, recording: bool, index: int = 0) -> Any:
     source = node if slot == OUT else node.inputs[slot]
     if source.__class__ in NUMBERS:
         return source
+    if isinstance(node.saved[slot], tuple):
+        return _read_results(node, recording)
     tensor = wrap(node.saved[slot], node.device)
     if recording:
         tensor.node = source
         tensor.tracked = 1 if source.plan.rules or source.__class__ is Leaf else 0
     return tensor
+
+
+def _read_results(node: Node, recording: bool) -> tuple[Tensor, ...]:
+    """The results of an operation that has several."""
+    results = tuple([wrap(data, node.device) for data in node.saved[OUT]])
+    if recording:
+        for i, result in enumerate(results):
+            result.tracked = 1 if result.dtype.kind == "f" else 0
+            plan = P.project.plan(result.tracked, 1)
+            result.node = record(P.project, (node,), {"index": i}, plan, None, result.data, current_mode(), node.device)
+    return results
 
 
 def _owner(tensor: Tensor) -> Tensor:

@@ -14,6 +14,7 @@ from typing import Any
 
 from ..autodiff.reverse import exhaust, walk
 from ..core.emit import emit
+from ..core.errors import GradError
 from ..core.mode import Mode, current_mode, switch
 from ..core.node import Node
 from ..core.primitive import P
@@ -59,7 +60,11 @@ class Traced:
     @cached_property
     def recording_program(self) -> Program | PlainProgram:
         """Computes the outputs, and what the gradient wants to know besides them."""
-        outputs = (*self.graph.outputs, *self.gradient.left)
+        try:
+            left = self.gradient.left
+        except GradError:  # for who asks for the gradient, and not for who only has the value computed
+            left = []
+        outputs = (*self.graph.outputs, *left)
         return program_for(Graph(self.sources, outputs, self.effects), executor=self.executor)
 
     @cached_property
@@ -80,7 +85,7 @@ class Gradient(Traced):
         tracked = [t for t in function.inputs if t.tracked]
         with switch(Mode(interpreter=tracer, grad=True)):
             self.roots = [i for i, o in enumerate(function.outputs) if o.tracked]
-            cotangents = [_cotangent(tracer, function.outputs[i], i) for i in self.roots]
+            cotangents = [cotangent_of(tracer, function.outputs[i], i) for i in self.roots]
             histories = [function.outputs[i].node for i in self.roots]
             found = exhaust(walk(histories, cotangents, [t.node for t in tracked], retain=True, announced=False))
         self.found = [t.tracked and t.node in found for t in function.inputs]
@@ -93,7 +98,8 @@ class Gradient(Traced):
         super().__init__(tracer, inputs, own, others, outputs, effects, executor=function.executor)
 
 
-def _cotangent(tracer: Tracer, output: Tensor, index: int) -> Tensor:
+def cotangent_of(tracer: Tracer, output: Tensor, index: int) -> Tensor:
+    """The gradient of an output, as somebody will give it."""
     data = tracer.source("cotangent", index, output.shape, output.dtype, output.device)
     cotangent = wrap(data, output.device)
     cotangent.requires_grad = True

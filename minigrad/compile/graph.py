@@ -53,7 +53,10 @@ class Graph:
         for node in self.nodes:
             given = [names[i] if isinstance(i, Node) else repr(i) for i in node.inputs]
             given += [f"{key}={value!r}" for key, value in node.attrs.items()]
-            lines.append(f"{names[node]}: {node.dtype} {node.shape} = {node.name}({', '.join(given)})")
+            lines.append(f"{names[node]}: {_kind(node)} = {node.name}({', '.join(given)})")
+            for key, value in node.attrs.items():
+                if isinstance(getattr(value, "graph", None), Graph):  # a branch, or the body of a loop
+                    lines += [f"  {key}:", *[f"    {line}" for line in str(value.graph).splitlines()]]
         lines.append("return " + ", ".join(names[node] for node in self.outputs))
         return "\n".join(lines)
 
@@ -91,6 +94,13 @@ class Graph:
         for node in self.nodes:
             new[node] = replace(node, tuple([new[i] if isinstance(i, Node) else i for i in node.inputs]))
         return Graph(self.inputs, [new[node] for node in self.outputs], [new[node] for node in self.effects])
+
+
+def _kind(node: Node) -> str:
+    """The dtype and shape of a node; of several results those of each."""
+    if isinstance(node.dtype, tuple):
+        return ", ".join([f"{dtype} {shape}" for dtype, shape in zip(node.dtype, node.shape)])
+    return f"{node.dtype} {node.shape}"
 
 
 def _between(inputs: set[Node], roots: Sequence[Node]) -> list[Node]:

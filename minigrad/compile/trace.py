@@ -211,7 +211,8 @@ class Tracer(Interpreter):
         node.op, node.inputs, node.attrs, node.plan, node.saved = op, inputs, attrs, NO_RULES, None
         node.device, node.mode, node.serial = device, self._mode(), tick()
         node.code, node.offset = caller(3)
-        if op.effect is not None:
+        inside = op.kind == "structural" and any(getattr(a, "effects", ()) for a in attrs.values())
+        if op.effect is not None or inside:
             self.effects.append(node)
         return node
 
@@ -314,6 +315,12 @@ class Tracer(Interpreter):
     @property
     def seals_generators(self) -> bool:
         return True
+
+    @property
+    def control(self) -> Any:
+        from . import control
+
+        return control
 
     # the end --------------------------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import IndexingError
+from .control import control_kernels
 from .effects import effect_kernels
 from .matrices import matrix_kernels
 from .philox import random_kernel
@@ -235,4 +236,4 @@ def kernel_table(xp: Any, empty: Any = None) -> dict[str, Kernel]:
     def call(*values: Any, application: Any) -> Any:
         return application.compute(*values)
 
-    return table
+    return table | control_kernels(xp)

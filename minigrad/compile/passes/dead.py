@@ -7,9 +7,11 @@ and overwritten before anybody looks, as programs do that work in place.
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...core.node import Node
 from ...core.primitive import P
-from ..graph import Graph, made
+from ..graph import Graph, made, remade
 from .common import hashable
 from .fold_views import picks_of, written
 from .rules import Note, Rules, apply_rules
@@ -19,7 +21,34 @@ rule = Rules()
 
 def dead(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:
     """What is overwritten before anybody reads it is not written, and what nobody reads not computed."""
-    return apply_rules(graph, rule, note, without)
+    return apply_rules(_unkept(graph, note), rule, note, without)
+
+
+def _unkept(graph: Graph, note: Note) -> Graph:
+    """Loops keep what they carried into each round only where a gradient reads it."""
+    loops = [node for node in graph.nodes if node.attrs.get("keep")]
+    if not loops:
+        return graph
+    read: dict[Node, int] = {}  # of each loop, the last result that is read
+    for node in graph.nodes:
+        if node.op is P.project:
+            read[node.inputs[0]] = max(read.get(node.inputs[0], 0), node.attrs["index"])
+    idle = {node for node in loops if read.get(node, 0) < len(node.shape) - _kept(node)}
+
+    def replace(node: Node, inputs: tuple[Any, ...]) -> Node:
+        if node not in idle or node.op is None:
+            return remade(node, inputs)
+        now = made(node.op, inputs, node.attrs | {"keep": False}, like=node)
+        note("kept for nobody", node, now)
+        return now
+
+    return graph.rebuilt(replace) if idle else graph
+
+
+def _kept(node: Node) -> int:
+    """How many results of a loop are what it keeps: one for each part of the carry."""
+    carries = node.attrs.get("carries")
+    return len(node.inputs) - node.attrs["consts"] if carries is None else int(carries)
 
 
 @rule("put")
