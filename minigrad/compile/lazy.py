@@ -124,8 +124,9 @@ class Lazy(Tracer):
     def finish(self) -> None:
         """Compute what is still wanted, give tensors their arrays, and change outside what was changed inside."""
         alive = self._alive()
-        nodes = [n for n in topological_order([t.node for t in alive if t.tracked]) if n.saved.__class__ is tuple]
-        saved = {v: node for node in nodes for v in _each(node.saved) if v.__class__ is Pending}
+        kept = [*alive, *[e.stand_in for e in self.captured.values() if e.written]]
+        nodes = [n for n in topological_order([t.node for t in kept if t.tracked]) if n.saved.__class__ is tuple]
+        saved = {v: node for node in nodes for v in _each(node.saved) if v.__class__ is Pending and v.trace is self}
         # What was overwritten since stays pending: its gradient is the error that it would be without graph mode.
         self.evaluate([v for v, node in saved.items() if written_since(v, node.serial) is None])
         for node in nodes:

@@ -24,7 +24,7 @@ from ..core.mode import Mode, current_mode, switch
 from ..core.node import Leaf, Node
 from ..core.primitive import NO_RULES, P, Primitive
 from ..core.source import caller, show
-from ..core.tensor import DEFAULT, StandIn, Tensor, wrap
+from ..core.tensor import DEFAULT, NUMBERS, StandIn, Tensor, wrap
 from ..core.view import Alias, detach
 from .graph import Graph
 from .views import through, whole
@@ -102,7 +102,9 @@ def in_range(trace: Tracer, op: Primitive, values: list[Any], attrs: dict[str, A
     Where they don't, eager mode compares them all the same, wraps them round (`where`), or refuses, and so it is here.
     """
     tensors = [v for v in values if v.__class__ is Pending]
-    dtype = attrs["dtype"] if op is P.full else tensors[0 if op is P.put else -1].dtype if tensors else None
+    if op is P.put:
+        return _assignable(values)
+    dtype = attrs["dtype"] if op is P.full else tensors[-1].dtype if tensors else None
     if dtype is None or dtype.kind not in "iu":
         return values
     limits = dtypes.iinfo(dtype)
@@ -120,6 +122,16 @@ def in_range(trace: Tracer, op: Primitive, values: list[Any], attrs: dict[str, A
             wide = {v: Pending(trace, trace.noted(P.astype, (v.node,), as_wide, device)) for v in tensors}
             return [wide.get(v, v) if v.__class__ is Pending else v for v in values]
     raise OverflowError(f"Python integer {beyond[0]} out of bounds for {dtype}")
+
+
+def _assignable(values: list[Any]) -> list[Any]:
+    """The operands of an assignment, a number being what it becomes in a tensor of integers."""
+    base, value, *indices = values
+    if base.dtype.kind not in "iu" or value.__class__ not in NUMBERS:
+        return values
+    one = np.empty((1,), base.dtype)
+    one[...] = value  # raises what it raises
+    return [base, one.item(), *indices]
 
 
 class Captured:
@@ -185,7 +197,7 @@ class Tracer(Interpreter):
     def compute(self, op: Primitive, values: list[Any], attrs: dict[str, Any], device: Any) -> Any:
         if op is P.call:
             return attrs["application"].compute(*values)  # a function of the user's own is recorded as what it does
-        if op is P.full or any(v.__class__ is int and not 0 <= v <= SAFE for v in values):
+        if op is P.full or op is P.put or any(v.__class__ is int and not 0 <= v <= SAFE for v in values):
             values = in_range(self, op, values, attrs, device)
         node = self.noted(op, tuple([v.node if v.__class__ is Pending else v for v in values]), attrs, device)
         if node.shape and node.shape[0].__class__ is tuple:

@@ -1,6 +1,8 @@
 """Every primitive and every composed function gives in graph mode and under jit what it gives eagerly: values,
 gradients, and gradients of gradients."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
@@ -101,3 +103,17 @@ def test_values_and_gradients_are_those_of_eager_mode(name, mode, monkeypatch):
             np.testing.assert_allclose(
                 ours.numpy_copy(), theirs.numpy_copy(), rtol=precision, atol=precision * scale, err_msg=what
             )
+
+
+def test_a_captured_tensor_takes_its_history_along():
+    for change in (lambda t, w: t.__imul__(w), lambda t, w: t.__setitem__(0, w[0] * w[1]),
+                   lambda t, w: t.__setitem__(..., (t * w).exp())):  # fmt: skip
+        gradients = []
+        for mode in (nullcontext, mg.graph):
+            t, w = mg.asarray([1.0, 2.0]), mg.asarray([0.5, 0.25], requires_grad=True)
+            with mode():
+                change(t, w)
+                change(t, w)
+            t.sum().backward()
+            gradients.append(w.grad.numpy_copy())
+        np.testing.assert_allclose(gradients[1], gradients[0], rtol=1e-6)
