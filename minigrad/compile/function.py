@@ -32,6 +32,8 @@ class Traced:
     `others` are nodes whose values a run is given besides.
     """
 
+    looks_inside = True  # its program looks at each node, where nans are hunted
+
     def __init__(
         self, tracer: Tracer, inputs: Sequence[Tensor], own: Sequence[Node], others: Sequence[Node],
         outputs: Sequence[Tensor], effects: Sequence[Node] = (), donate: Mapping[int, int] | None = None,
@@ -131,6 +133,8 @@ class Application:
 
     `others` are the values of the sources beyond the inputs.
     """
+
+    looks_inside = True
 
     def __init__(self, function: Traced, others: list[Any], starts: Starts) -> None:
         self.function, self.others, self.starts = function, others, starts

@@ -68,7 +68,8 @@ class Jitted:
         return Jitted, (self.function, tuple(self.static), self.disabled, self.executor)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self.disabled or current_mode().interpreter is not None:  # others see through it, operation by operation
+        interpreter = current_mode().interpreter
+        if self.disabled or (interpreter is not None and not interpreter.runs_programs):
             return self.function(*args, **kwargs)
         recording, tensors = self._recording(args, kwargs, caller(2))
         return recording.run(tensors)

@@ -11,8 +11,8 @@ tensors like any other, with their histories.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from ..core.clock import mark_written, written_since
@@ -71,6 +71,15 @@ class Lazy(Tracer):
     def seals_generators(self) -> bool:
         return False
 
+    @contextmanager
+    def hunting(self, hunter: Any) -> Iterator[None]:
+        before, self.hunter = self.hunter, hunter
+        try:
+            yield
+            self.evaluate([])
+        finally:
+            self.hunter = before
+
     def _alive(self) -> list[Tensor]:
         """All tensors of the trace that somebody holds, and all that look at their memory."""
         found = {id(t): t for reference in self.held if (t := reference()) is not None}
@@ -105,7 +114,7 @@ class Lazy(Tracer):
         sources = [s for s in self.sources if s.kind == "tensor" and s not in self.known]
         program = program_for(Graph([*sources, *self.known], outputs, self.effects[self.begun :]))
         self.begun = len(self.effects)
-        with switch(interpreter=None):
+        with switch(interpreter=self.hunter):
             results = program([*[s.held.data for s in sources], *self.known.values()], {})
         self.programs.append(program)
         return results
@@ -221,6 +230,8 @@ class graph:
         self._nodes: dict[int, tuple[Tensor, Node]] = {}
 
     def __enter__(self) -> graph:
+        outer = current_mode().interpreter
+        self._lazy.hunter = outer if outer is not None and outer.runs_programs else None
         if _is_traced():
             self._switch = switch()  # all is recorded as it is
         self._switch.__enter__()

@@ -10,12 +10,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..core.errors import CompileError
+from ..core.mode import current_mode
 from ..core.node import Node
 from .backends import BackendWarning
 from .execution import Frame, Layout, Starts
 from .fusion import fuse
 from .graph import Graph
 from .groups import Group, Partition
+from .hunting import hunted
 from .inspection import compute
 from .lowering import Lowered, lower
 from .passes.log import Log
@@ -81,6 +83,9 @@ class Program:
         `starts` says where each generator of random numbers begins in this run.
         """
         given = [*arrays, *[node.array() for node in self.constants]]
+        hunter = current_mode().interpreter
+        if hunter is not None and hunter.runs_programs:
+            return hunted(self.graph, given, starts or {}, hunter, lambda: self(arrays, starts))
         for source in self.stored_in.values():
             if not given[source].flags.c_contiguous:
                 return self._run_on_copy(source, given, starts)
@@ -126,6 +131,9 @@ class PlainProgram:
 
     def __call__(self, arrays: Sequence[Any], starts: Starts | None = None) -> list[Any]:
         """The outputs for these inputs."""
+        hunter = current_mode().interpreter
+        if hunter is not None and hunter.runs_programs:
+            return hunted(self.graph, arrays, starts or {}, hunter, lambda: self(arrays, starts))
         values: list[Any] = [*arrays, *[None] * (self.size - len(arrays))]
         for node, reads, slot, done in self.steps:
             given = [number if place < 0 else values[place] for place, number in reads]

@@ -244,6 +244,9 @@ class Recording:
 
     def run(self, arguments: list[Tensor]) -> Any:
         """The function's result for these arguments, and all that it does besides."""
+        if self.tracer.hunter is not None and current_mode().interpreter is None:
+            with switch(interpreter=self.tracer.hunter):
+                return self.run(arguments)
         written = [place.find(arguments) for place, _ in self.writes] if self.writes else []
         for tensor in written:
             if not tensor.device.is_writable(tensor.data):

@@ -11,6 +11,7 @@ in for it, data, gradient and views.  Who runs the trace writes back what became
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -169,6 +170,7 @@ class Tracer(Interpreter):
         self.missed: Exception | None = None  # the first error of asking for a value that is not there
         self.values: dict[Node, Node] = {}  # a node of the history -> the node of its value
         self.modes: dict[Any, Mode] = {}
+        self.hunter: Any = None  # the interpreter by which to run this, if `debug_nans` says so inside
         self.looked_into: list[tuple[Any, Any]] = []  # arrays of the user's, and copies of what was in them
         self.ended = False
 
@@ -242,6 +244,10 @@ class Tracer(Interpreter):
         node = Source(kind, held, shape, dtype, device, self._mode())
         self.sources.append(node)
         return Pending(self, node)
+
+    def hunting(self, hunter: Any) -> Any:
+        self.hunter = hunter
+        return nullcontext() if self.below is EAGER else self.below.hunting(hunter)
 
     # tensors from outside -------------------------------------------------------------------------------------------
 

@@ -4,38 +4,63 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import wraps
+from math import inf
 from typing import Any
 
-from .emit import Eager
+from .emit import EAGER, Eager
 from .errors import NanError
-from .mode import current_mode, switch
+from .mode import F, current_mode
 from .node import Node, topological_order
 from .primitive import Primitive
-from .source import line_of, show
+from .source import Where, line_of, show
 
 
 class NanHunter(Eager):
-    """Eager mode that looks at every result."""
+    """Eager mode that looks at every result, and so do programs that are run by it."""
+
+    runs_programs = True
+
+    def __init__(self, infinities: bool = False) -> None:
+        self.infinities = infinities
 
     def compute(self, op: Primitive, values: list[Any], attrs: dict[str, Any], device: Any) -> Any:
         data = super().compute(op, values, attrs, device)
-        if _holds_nan(data) and not any(_holds_nan(v) for v in values):
-            origin = current_mode().origin
-            whose = "" if origin is None else f", in the gradient of {origin.name} made at {show(origin.where)}"
-            raise NanError(
-                f"{op.name} made a nan out of inputs that held none{whose}",
-                actual=", ".join(f"{op.name_of(i)} {_range(v)}" for i, v in enumerate(values)),
-            )
+        self.look(op, values, attrs, data, current_mode().origin)
         return data
 
+    def look(
+        self, op: Primitive, values: Sequence[Any], attrs: dict[str, Any], data: Any, origin: Node | None,
+        where: Where | None = None,
+    ) -> None:  # fmt: skip
+        """Raise where a result holds what none of the inputs did."""
+        what = self.found(data)
+        if what is None or any(self.found(v) == what for v in (*values, attrs.get("value"))):
+            return
+        if op.kind == "structural" and any(getattr(held, "looks_inside", False) for held in attrs.values()):
+            return  # a program, whose nodes have been looked at
+        made = "" if where is None else f", made at {show(where)},"
+        whose = "" if origin is None else f", in the gradient of {origin.name} made at {show(origin.where)}"
+        raise NanError(
+            f"{op.name}{made} made {what} out of inputs that held none{whose}",
+            actual=", ".join(f"{op.name_of(i)} {_range(v)}" for i, v in enumerate(values)),
+        )
 
-def _holds_nan(value: Any) -> bool:
-    if isinstance(value, tuple):
-        return any(_holds_nan(v) for v in value)
-    if not hasattr(value, "dtype"):
-        return bool(value != value)
-    return value.dtype.kind == "f" and bool((value != value).any())
+    def found(self, value: Any) -> str | None:
+        """Which of the values that are hunted is among these, if any."""
+        if isinstance(value, tuple):
+            return next((what for what in map(self.found, value) if what is not None), None)
+        if not isinstance(value, float) and getattr(getattr(value, "dtype", None), "kind", "") != "f":
+            return None
+        if _any(value != value):
+            return "a nan"
+        return "an infinity" if self.infinities and _any(abs(value) == inf) else None
+
+
+def _any(condition: Any) -> bool:
+    return bool(condition if isinstance(condition, bool) else condition.any())
 
 
 def _range(value: Any) -> str:
@@ -46,14 +71,43 @@ def _range(value: Any) -> str:
     return f"{value.shape} from {float(value.min()):.4g} to {float(value.max()):.4g}"
 
 
-def debug_nans() -> switch:
-    """In this block, stop at the first operation that makes a nan, forward or backward.
+class debug_nans:
+    """In this block, stop at the first operation that makes a nan, forward or backward; with `infinities`, or an inf.
+
+    Programs of `mg.jit` and of graph mode are looked into as well: they are run node by node first, and the error names
+    the line that made the node.  A hunt that begins inside of a jitted function is for the whole of it, in each run.
 
     >>> with mg.debug_nans():
     ...     mg.sqrt(mg.asarray([4.0])).tolist()
     [2.0]
+    >>> f = mg.jit(lambda x: mg.exp(x) * 0.0)
+    >>> with mg.debug_nans(infinities=True):
+    ...     f(mg.asarray([1e3]))
+    Traceback (most recent call last):
+    minigrad.core.errors.NanError: exp, made at ..., made an infinity out of inputs that held none
+    ...
     """
-    return switch(interpreter=NanHunter())
+
+    def __init__(self, infinities: bool = False) -> None:
+        self.hunter = NanHunter(infinities)
+        self.blocks: list[Any] = []
+
+    def __enter__(self) -> debug_nans:
+        block = (current_mode().interpreter or EAGER).hunting(self.hunter)
+        block.__enter__()
+        self.blocks.append(block)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.blocks.pop().__exit__(*error)
+
+    def __call__(self, function: F) -> F:
+        @wraps(function)
+        def hunted(*args: Any, **kwargs: Any) -> Any:
+            with self:
+                return function(*args, **kwargs)
+
+        return hunted  # type: ignore[return-value]
 
 
 @dataclass(frozen=True)

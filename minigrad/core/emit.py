@@ -14,7 +14,7 @@ from typing import Any
 from .clock import tick
 from .dtypes import float32
 from .errors import ConversionError, DeviceError, DtypeError, MinigradError, TraceError
-from .mode import Mode, current_mode
+from .mode import Mode, current_mode, switch
 from .node import Constant, Node
 from .primitive import P, Plan, Primitive
 from .source import LIBRARY, in_library, show
@@ -123,6 +123,17 @@ class Interpreter:
         """Whether it keeps to itself that a generator starts again; else the generator does so now."""
         return False if self.below is EAGER else self.below.seeded(generator, key, block)
 
+    # Programs -------------------------------------------------------------------------------------------------------
+
+    runs_programs = False  # whether what is jitted runs as a program; others see through it, operation by operation
+
+    def hunting(self, hunter: Any) -> Any:
+        """A block in which every value is looked at by `hunter`, which is an interpreter."""
+        raise TraceError(
+            "debug_nans begins inside of vmap or jvp, where a tensor stands for several values",
+            hint="`with mg.debug_nans():` around the call",
+        )
+
     # Control flow ---------------------------------------------------------------------------------------------------
 
     @property
@@ -171,6 +182,9 @@ class Eager(Interpreter):
             if plain and not (op.casting and op.casts(values).indices):
                 return self.manifest_values(op, inputs, values, mask, attrs, device)
         return super().manifest(op, inputs, attrs)
+
+    def hunting(self, hunter: Any) -> Any:
+        return switch(interpreter=hunter)
 
     def compute(self, op: Primitive, values: list[Any], attrs: dict[str, Any], device: Any) -> Any:
         kernel = device.kernels[op.name]
