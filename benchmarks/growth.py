@@ -3,7 +3,8 @@
     python3 course bench growth
     python3 course bench growth --only 'nodes*'     # or 'elements*', 'memory*', 'calls*', 'bandwidth'
 
-The nodes are those that were recorded.  Each stage is timed by itself; only the last one waits for LLVM.
+The nodes are those that were recorded.  Each stage is timed by itself, in seconds of a processor, which other work on
+the machine matters less to; the whole first call, which waits for LLVM, in seconds.
 """
 
 from __future__ import annotations
@@ -146,24 +147,24 @@ STAGES = ("trace", "passes", "fusion", "lowering", "plan")
 
 
 def stages(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[int, int, list[float]]:
-    """How many nodes and steps a function has as a graph and a program, and the seconds that each stage takes."""
+    """How many nodes and steps a function has as a graph and a program, and what each stage takes of a processor."""
     from minigrad.compile.execution import Layout
     from minigrad.compile.fusion import fuse
     from minigrad.compile.lowering import lower
     from minigrad.compile.passes.pipeline import optimise
     from minigrad.compile.schedule import Schedule
 
-    times = [time.perf_counter()]
+    times = [time.process_time()]
     graph = mg.trace(function, *args)
-    times.append(time.perf_counter())
+    times.append(time.process_time())
     optimised, _ = optimise(graph)
-    times.append(time.perf_counter())
+    times.append(time.process_time())
     partition = fuse(optimised)
-    times.append(time.perf_counter())
+    times.append(time.process_time())
     lowered = {group: lower(partition, group) for group in partition.kernels}
-    times.append(time.perf_counter())
+    times.append(time.process_time())
     Layout(partition, lowered, Schedule(partition, lowered))
-    times.append(time.perf_counter())
+    times.append(time.process_time())
     return len(graph), len(partition.groups), [b - a for a, b in pairwise(times)]
 
 
@@ -254,11 +255,11 @@ def _seconds_of(function: Callable[..., Any], x: Any, opts: Options) -> float:
 
 # Memory -------------------------------------------------------------------------------------------------------------
 
-CHAIN_SIZE, BATCH = 10_000_000, 512
+CHAIN_SIZE, BATCH = 10_000_000, 32_768
 
 
 def peak(who: str, work: str, size: int) -> None:
-    """Print by how much the process grows at its most, in bytes, beyond what it takes when all inputs are there."""
+    """Print by how much the process grows at its most, in bytes, in the first step after the inputs are there."""
     step = _memory_work(who, work, size)
     gc.collect()
     Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")  # the peak begins again
@@ -273,19 +274,13 @@ def _of_status(name: str) -> int:
 
 
 def _memory_work(who: str, work: str, size: int) -> Callable[[], Any]:
-    """Forward and backward of the chain on so many floats, or a step of the MLP on a batch of so many."""
+    """Forward and backward of the chain on so many floats, or a first step of the MLP on a batch of so many."""
     torch = optional("torch") if who == "torch" else None
     if work == "mlp":
         import training
 
         step = training.mlp(torch, "Adam", size, (784, 256, 128, 10) if size > 8 else (8, 6, 3))
-        if who != "jit":
-            step()  # what stays, as gradients and the optimizer's state do, is no part of the peak
-            return step
-        jitted = mg.jit(step)
-        step()
-        jitted()
-        return jitted
+        return mg.jit(step) if who == "jit" else step
     values = np.ones(size, np.float32)
     if torch is not None:
         t = torch.tensor(values, requires_grad=True)

@@ -37,6 +37,7 @@ COMPARISONS = {"lt": ("olt", "lt"), "le": ("ole", "le"), "eq": ("oeq", "eq")}
 INDEXING = {"+": "add nsw", "*": "mul nsw", "//": "udiv", "%": "urem"}
 INTERLEAVED = 24  # statements in an innermost loop from which several rounds at a time run faster:
 ROUNDS = 4  # they wait for each other less
+VERY_LONG = 100  # statements that keep the processor busy one round at a time; LLVM would take four times as long
 CONTRACT = "contract"
 REGROUP = "reassoc nsz contract"
 
@@ -250,6 +251,8 @@ class _Printer:
         if any(a.op == "prod" and a.dtype.kind in "iu" and a.dtype.itemsize < 4 for a in loop.accumulators):
             # Vectors of small integers cannot be multiplied, which LLVM takes seconds to find a way around.
             hints = ['!"llvm.loop.vectorize.enable", i1 false', '!"llvm.loop.unroll.disable"']
+        elif len(loop.body) > VERY_LONG:
+            hints = ['!"llvm.loop.interleave.count", i32 1', '!"llvm.loop.unroll.disable"']
         elif len(loop.body) > INTERLEAVED:
             hints = [f'!"llvm.loop.interleave.count", i32 {ROUNDS}']
         if not hints:
