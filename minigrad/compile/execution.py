@@ -11,7 +11,7 @@ import ctypes
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from ctypes import addressof, c_char
-from functools import partial
+from functools import cached_property, partial
 from operator import is_
 from typing import Any
 
@@ -24,13 +24,13 @@ from ..core.primitive import P
 from ..core.source import show
 from ..core.tensor import wrap
 from ..devices.threads import THREADS, in_blocks
-from .executors import WORTH_SHARING, Call, Run, as_steps, as_timed_steps, in_turn, is_profiled, stages
+from .executors import WORTH_SHARING, Call, Run, as_steps, as_timed_steps, in_turn, is_profiled
 from .groups import Group, Partition
 from .lowering import Argument, Lowered
 from .memory import Plan, aligned, plan
 from .picking import Check
 from .recipes import Recipe
-from .schedule import Schedule, Step, uses, work_of
+from .schedule import step_names, uses, work_of
 from .views import View, views_of, whole
 
 PIECES = 2  # of the work for each thread, so that one that is busy elsewhere delays little
@@ -44,11 +44,8 @@ Table = Any  # of addresses
 class Layout:
     """Where each value of a partition lies: in an input, in a result, in the arena, or with a library."""
 
-    def __init__(
-        self, partition: Partition, lowered: dict[Group, Lowered], schedule: Schedule, executor: str = "serial"
-    ) -> None:
-        self.partition, self.lowered = partition, lowered
-        self.stages = stages(schedule, executor)
+    def __init__(self, partition: Partition, lowered: dict[Group, Lowered], stages: list[list[Group]]) -> None:
+        self.partition, self.lowered, self.stages = partition, lowered, stages
         graph = partition.graph
         self.inputs = {node: i for i, node in enumerate(graph.inputs)}
         self.donated = {out: source for g in partition.groups for out, source in g.inplace.items()}
@@ -77,7 +74,7 @@ class Layout:
             for argument, parameter in zip(each.arguments, each.kernel.parameters)
             if argument.kind == "partial"
         }
-        steps = [self._uses([partition.groups[step.number] for step in stage]) for stage in self.stages]
+        steps = [self._uses(stage) for stage in stages]
         self.plan: Plan = plan([*steps, ([view.base for view in partition.outputs], [])], self._size)
 
     def _is_finished_later(self, number: int, view: View) -> bool:
@@ -85,6 +82,11 @@ class Layout:
         if self.direct.get(view.base) != number or view.base in self.opaque:
             return True
         return view.shape != view.base.shape and view.base not in self.donated
+
+    @cached_property
+    def names(self) -> dict[Group | None, str]:
+        """What the steps are called."""
+        return step_names(self.partition) | {None: "check"}
 
     def _uses(self, stage: list[Group]) -> tuple[list[Any], list[Any]]:
         """What runs at the same time reads and writes: nothing of that may lie in the same place."""
@@ -144,18 +146,17 @@ class Frame:
         for value, slot in layout.plan.place.items():
             if isinstance(value, Node):
                 self.arrays[value] = self._in_arena(slot, value.size, value.dtype)
-        calls = [[self._call(step, functions) for step in stage] for stage in layout.stages]
-        self.calls = [*[[Call("check", check)] for check in self._checks(None)], *calls]
+        calls = [[self._call(group, functions) for group in stage] for stage in layout.stages]
+        self.calls = [*[[Call(None, check)] for check in self._checks(None)], *calls]
         self.steps = as_steps(self.calls)
 
     def _in_arena(self, slot: int, size: int, dtype: Any) -> Any:
         return self.memory[slot][: size * dtype.itemsize].view(dtype)
 
-    def _call(self, step: Step, functions: Mapping[Group, Any]) -> Call:
-        """A step, and behind it what has to be checked of its results."""
-        group = self.layout.partition.groups[step.number]
+    def _call(self, group: Group, functions: Mapping[Group, Any]) -> Call:
+        """The step of a group, and behind it what has to be checked of its results."""
         run, checks = self._run_of(group, functions), self._checks(group)
-        return Call(step.name, partial(in_turn, [run, *checks]) if checks else run, step.cost)
+        return Call(group, partial(in_turn, [run, *checks]) if checks else run)
 
     def _run_of(self, group: Group, functions: Mapping[Group, Any]) -> Run:
         if group.opaque is not None:
@@ -312,7 +313,7 @@ class Frame:
         return results
 
     def _run_steps(self, arrays: Sequence[Any], results: list[Any], starts: Starts) -> None:
-        for step in as_timed_steps(self.calls) if is_profiled() else self.steps:
+        for step in as_timed_steps(self.calls, self.layout.names) if is_profiled() else self.steps:
             step(starts)
 
     def _bind_results(self) -> list[Any]:

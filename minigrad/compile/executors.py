@@ -7,17 +7,18 @@ free takes part, and nobody waits for a helper that has not begun.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 from ..core.errors import CompileError
 from ..core.source import ON_BEHALF_OF, caller
 from ..devices.threads import in_blocks
+from .groups import Group
 from .profiler import RUNNING, timed
 from .schedule import Schedule, Step
 
-EXECUTORS = ("auto", "serial", "parallel")
+EXECUTORS = ("serial", "auto", "parallel")
 WORTH_SHARING = 2_000_000  # bytes, or what takes as long, from which several threads share a kernel
 # From which a step gains by running beside another: a smaller one ends as a helper wakes up.  One that shares its work
 # gains nothing, and matrix products are shared by their library.
@@ -27,17 +28,18 @@ Run = Callable[[Any], object]  # of where the generators of random numbers begin
 
 
 class Call(NamedTuple):
-    """A step that can be run."""
+    """The step of a group, to be run; of no group is a check before all of them."""
 
-    name: str
+    group: Group | None
     run: Run
-    cost: float = 0.0
 
 
 def stages(schedule: Schedule, executor: str) -> list[list[Step]]:
     """The steps in the order of a run, in lists of those that run at the same time.
 
-    "parallel" takes each level as a whole; "auto" only where at least two of its steps gain by it.
+    "parallel" takes each level as a whole; "auto" only where at least two of its steps may gain by it.  "serial" is the
+    default: on two cores there is nothing to gain, because what takes longer than waking up a thread does (50 to 90 µs)
+    is soon large enough to share its own work.
 
     >>> f = mg.jit(lambda x, y: (x @ x, y @ y))
     >>> schedule = f.program(mg.ones((2, 2)), mg.ones((3, 3))).schedule
@@ -70,9 +72,9 @@ def as_steps(levels: Sequence[Sequence[Call]]) -> list[Run]:
     return [level[0].run if len(level) == 1 else partial(together, level) for level in levels if level]
 
 
-def as_timed_steps(levels: Sequence[Sequence[Call]]) -> list[Run]:
+def as_timed_steps(levels: Sequence[Sequence[Call]], names: Mapping[Group | None, str]) -> list[Run]:
     """The same, with each call written down by the profile that is on."""
-    return as_steps([[call._replace(run=timed(call.name, call.run)) for call in level] for level in levels])
+    return as_steps([[Call(group, timed(names[group], run)) for group, run in level] for level in levels])
 
 
 def is_profiled() -> bool:
@@ -87,12 +89,10 @@ def in_turn(runs: Sequence[Run], starts: Any) -> None:
 
 
 def together(calls: Sequence[Call], starts: Any) -> None:
-    """All calls of a level at the same time, the dearest first; if some fail, the first of them is the error."""
-    order = sorted(range(len(calls)), key=lambda i: -calls[i].cost)
+    """All calls of a level at the same time; if some fail, the first of them is the error."""
     errors: dict[int, Exception] = {}
 
-    def work(place: int, _: int) -> None:
-        number = order[place]
+    def work(number: int, _: int) -> None:
         try:
             calls[number].run(starts)
         except Exception as error:

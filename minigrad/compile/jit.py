@@ -281,8 +281,8 @@ def jit(
 
     Tensors that it uses without being given them are inputs too, and those that it changes are changed.  Arguments that
     are no tensors, and those named or numbered in `static`, are part of the kind.  `f.traces` says why it was traced.
-    With `executor="parallel"` kernels that do not wait for each other run at the same time, with "serial" never, and by
-    default where that pays; `MINIGRAD_EXECUTOR` says it for all programs.
+    With `executor="parallel"` kernels that do not wait for each other run at the same time, with "auto" where that may
+    pay, and by default ("serial") never; `MINIGRAD_EXECUTOR` says it for all programs.
 
     >>> @mg.jit
     ... def step(x):

@@ -7,6 +7,7 @@ import threading
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from ..core.errors import CompileError
@@ -14,6 +15,7 @@ from ..core.mode import current_mode
 from ..core.node import Node
 from .backends import BackendWarning
 from .execution import Frame, Layout, Starts
+from .executors import stages
 from .fusion import fuse
 from .graph import Graph
 from .groups import Group, Partition
@@ -49,13 +51,24 @@ class Program:
 
     def _finish(self, lowered: dict[Group, Lowered], backend: str | None, executor: str | None) -> None:
         """What is left to do when the kernels are known."""
-        target, self.lowered = self.target, lowered
-        self.functions = target.compiled(self.lowered, backend)
-        self.schedule = Schedule(self.partition, self.lowered)
-        self.executor = "serial" if not target.threads else executor or os.environ.get("MINIGRAD_EXECUTOR") or "auto"
-        self.layout = Layout(self.partition, self.lowered, self.schedule, self.executor)
+        self.lowered = lowered
+        self.functions = self.target.compiled(self.lowered, backend)
+        self.executor = executor or os.environ.get("MINIGRAD_EXECUTOR") or "serial"
+        self.layout = Layout(self.partition, self.lowered, self._stages())
         self._idle: list[Frame] = []
         self._lock = threading.Lock()
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        """What waits for what, and what could run at the same time."""
+        return Schedule(self.partition, self.lowered)
+
+    def _stages(self) -> list[list[Group]]:
+        """The groups in the order in which they run, in lists of those that run at the same time."""
+        groups = self.partition.groups
+        if self.executor == "serial" or not self.target.threads:
+            return [[group] for group in groups]
+        return [[groups[step.number] for step in stage] for stage in stages(self.schedule, self.executor)]
 
     @classmethod
     def restored(cls, partition: Partition, lowered: dict[Group, Lowered], constants: list[Any]) -> Program:

@@ -52,16 +52,15 @@ class Schedule:
     """
 
     def __init__(self, partition: Partition, lowered: Mapping[Group, Lowered]) -> None:
-        names = partition.graph.names()
+        names = step_names(partition)
         levels: list[int] = []
         self.steps: list[Step] = []
         for number, (group, after) in enumerate(zip(partition.groups, dependencies(partition, lowered))):
             levels.append(max([levels[i] + 1 for i in after], default=0))
-            name = group.name if group.opaque is None else names[group.opaque.node]
             kind = "kernel" if group.opaque is None else "library"
             taken = _taken(group) if group.opaque is not None else _measured(lowered[group])
             what = (group.opaque is not None and group.opaque.node.op is P.matmul, _has_effect(group))
-            self.steps.append(Step(number, name, kind, levels[-1], tuple(sorted(after)), *taken, *what))
+            self.steps.append(Step(number, names[group], kind, levels[-1], tuple(sorted(after)), *taken, *what))
 
     @cached_property
     def levels(self) -> list[list[Step]]:
@@ -119,6 +118,12 @@ class Schedule:
         gain = self.work / self.span if self.span else 1.0
         lines.append(f"* on the critical path; many threads could be {gain:.2f} times as fast as one")
         return "\n".join(lines)
+
+
+def step_names(partition: Partition) -> dict[Group | None, str]:
+    """What each step is called: a kernel by its number, a library call like its node."""
+    names = partition.graph.names()
+    return {group: group.name if group.opaque is None else names[group.opaque.node] for group in partition.groups}
 
 
 def uses(group: Group, lowered: Mapping[Group, Lowered]) -> tuple[list[Any], list[Any]]:
