@@ -237,7 +237,10 @@ def one_hot(indices: Any, count: int, dtype: Any = None) -> Tensor:
     """
     indices = _as_integers("one_hot", "indices", indices)
     indices = _check_range("one_hot: index", indices, count, f"there are {count} classes")
-    hit = expand_dims(indices, -1) == arange(count, dtype=indices.dtype, device=indices.device)
+    classes = arange(count, dtype=indices.dtype, device=indices.device)
+    if current_mode().interpreter is not None:
+        indices = emit(P.gather, classes, indices)  # an error, when it runs, where there is no such class
+    hit = expand_dims(indices, -1) == classes
     return astype(hit, dtypes.default_float if dtype is None else dtype)
 
 
@@ -345,7 +348,7 @@ def _as_integers(name: str, what: str, indices: Any, beside: Tensor | None = Non
 def _check_range(what: str, indices: Tensor, size: int, why: str) -> Tensor:
     """The indices, none of them negative: the array library would count those from the end."""
     if current_mode().interpreter is not None:  # their values are not known: what picks by them says so when it runs
-        return where(indices < 0, size, indices)
+        return where(indices < 0, size, astype(indices, dtypes.int64, copy=False))  # small integers have no room for it
     value = indices.data
     if not value.size:
         return indices
