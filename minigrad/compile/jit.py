@@ -71,7 +71,7 @@ class Jitted:
         interpreter = current_mode().interpreter
         if self.disabled or (interpreter is not None and not interpreter.runs_programs):
             return self.function(*args, **kwargs)
-        recording, tensors = self._recording(args, kwargs, caller(2))
+        recording, tensors = self._recording(args, kwargs)
         return recording.run(tensors)
 
     def __repr__(self) -> str:
@@ -88,11 +88,11 @@ class Jitted:
         sum_1: float32 () = sum(multiply_1, axis=(0,), keepdims=False, dtype=None)
         return sum_1
         """
-        return self._recording(args, kwargs, caller(2))[0].traced.graph
+        return self._recording(args, kwargs)[0].traced.graph
 
     def program(self, *args: Any, **kwargs: Any) -> Program | PlainProgram:
         """The program that runs for these arguments."""
-        return self._recording(args, kwargs, caller(2))[0].traced.program
+        return self._recording(args, kwargs)[0].traced.program
 
     def values(self, *args: Any, **kwargs: Any) -> Values:
         """The values of all nodes for these arguments, each computed when it is asked for; nothing else is done.
@@ -102,7 +102,7 @@ class Jitted:
         >>> values["tanh_1"].tolist(), [node.name for node in values]
         ([0.0, 0.0], ['tensor', 'multiply', 'tanh', 'sum'])
         """
-        recording, tensors = self._recording(args, kwargs, caller(2))
+        recording, tensors = self._recording(args, kwargs)
         return Values(recording.traced.graph, recording.arrays(tensors), starts_of(recording.traced.graph))
 
     def passes(self, *args: Any, **kwargs: Any) -> Log:
@@ -147,14 +147,14 @@ class Jitted:
         save_program(self.function, path, args, kwargs)
 
     def _compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
-        program = self._recording(args, kwargs, caller(3))[0].traced.program
+        program = self._recording(args, kwargs)[0].traced.program
         if not isinstance(program, Program):
             raise CompileError("there are no kernels for where this runs", hint="f.graph(...) is what was traced")
         return program
 
     # which recording ------------------------------------------------------------------------------------------------
 
-    def _recording(self, args: tuple[Any, ...], kwargs: dict[str, Any], where: Where) -> tuple[Recording, list[Tensor]]:
+    def _recording(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Recording, list[Tensor]]:
         tensors: list[Tensor] = []
         key = self._key(args, kwargs, tensors)
         reason = None
@@ -170,7 +170,7 @@ class Jitted:
             reason = reason or self._news(key)
             recording = Recording(self.function, args, kwargs, tensors, self.executor)
             self._keep(key, recording)
-            self._note(reason, where)
+            self._note(reason, caller())
         return recording, tensors
 
     def _keep(self, key: Any, recording: Recording) -> None:
