@@ -273,7 +273,8 @@ def _collect(saved: Any, value: Any, where: str, tensors: dict[int, Tensor]) -> 
 
 
 def _check_tensor(tensor: Tensor, node: Node, number: int) -> None:
-    if current_mode().interpreter is not None or not isinstance(tensor.data, np.ndarray):
+    interpreter = current_mode().interpreter
+    if not isinstance(tensor.data, np.ndarray) or (interpreter is not None and not interpreter.runs_programs):
         raise TraceError("a loaded program was called inside a trace or a transformation", hint="call it outside")
     if tensor.shape != node.shape:
         raise ShapeError(f"tensor {number} of a loaded program's arguments", expect=node.shape, actual=tensor.shape)

@@ -146,6 +146,16 @@ def test_what_is_read_twice_must_be_the_same():
         assert any("two tensors where the pattern has one" in m.why for m in f.passes(normal(3), normal(3)).missed)
 
 
+def test_values_of_the_optimised_graph_and_hunting_for_nans():
+    with mg.kernel(lambda x: mg.log(x) * 2)(lambda x: np.log(x) * 2):
+        f = mg.jit(lambda x: (mg.log(x) * 2).sum())
+        with mg.debug_nans(), pytest.raises(mg.NanError, match="log"):
+            f(mg.asarray([1.0, -1.0]))
+        graph = f.program(mg.ones(2)).optimised
+        node = next(n for n in graph.nodes if n.op.kind == "own")
+        assert graph.values(mg.full(2, 1.0))[node].tolist() == [0, 0]
+
+
 def test_when_decides():
     mine = Counted()
     with mg.kernel(last_softmax, when=lambda x: x.shape[-1] < 10 and x.dtype == "float32")(mine):

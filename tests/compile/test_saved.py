@@ -222,6 +222,7 @@ class Box:
     (_changes_a_tensor, "changes WEIGHTS in place(.|\n)*return the new value"),
     (lambda x: x + mg.random.normal(3), r"draws random numbers(.|\n)*model.eval\(\)"),
     (lambda x: (mg.print(x), x)[1], r"does more than compute its result: print, at (.|\n)*test_saved.py"),
+    (lambda x: mg.while_loop(lambda c: c.sum() < 9, lambda c: c * 2, x), "of while_loop is a Closed, which cannot be"),
     (lambda x: (x, Box(2)), r"the result\[1\] is a Box, which cannot be part of a file"),
     (lambda x: {"a": [x, {1, 2}]}, r"the result\['a'\]\[1\] is a set, which cannot"),
 ])  # fmt: skip
@@ -275,6 +276,14 @@ def test_there_are_no_gradients_and_no_transformations(path, numpy_kernels):
     for call in (lambda: mg.vmap(program)(mg.ones((2, 3))), lambda: mg.jit(program)(mg.ones(3))):
         with pytest.raises(mg.TraceError, match="a loaded program was called inside a trace"):
             call()
+
+
+def test_nans_are_hunted_in_loaded_programs(path, numpy_kernels):
+    program = saved(path, lambda x: mg.log(x) * 2, mg.ones(3))
+    with mg.debug_nans():
+        assert program(mg.ones(3)).tolist() == [0, 0, 0]
+        with pytest.raises(mg.NanError, match=r"log(.|\n)*made a nan"):
+            program(mg.asarray([1.0, -1.0, 2.0]))
 
 
 # Files ----------------------------------------------------------------------------------------------------------------
