@@ -6,8 +6,9 @@ from .loaded import LoadedProgram, load_program
 from .own import kernel
 from .plain import ProgramError
 from .profiler import profile
+from .scripting import script
 
 __all__ = [
     "Jitted", "LoadedProgram", "ProgramError", "RetraceWarning", "graph", "jit", "kernel", "load_program", "profile",
-    "trace",
+    "script", "trace",
 ]  # fmt: skip

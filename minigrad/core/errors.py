@@ -14,6 +14,7 @@ from .source import ON_BEHALF_OF, caller, show
 __all__ = [
     "MinigradError", "ShapeError", "DtypeError", "DeviceError", "IndexingError", "AxisError", "GradError",
     "MutationError", "TraceError", "NanError", "ConversionError", "MatrixError", "CheckError", "CompileError",
+    "ScriptError",
 ]  # fmt: skip
 
 
@@ -216,4 +217,17 @@ class CompileError(MinigradError, RuntimeError):
     ...
 
     Way out: `python -m pip install llvmlite`; where there is none, MINIGRAD_BACKEND=numpy says that this is known.
+    """
+
+
+class ScriptError(MinigradError, TypeError):
+    """`mg.script` cannot rewrite this function: its source is not there, or means something else when rewritten.
+
+    >>> import minigrad as mg
+    >>> mg.script(lambda x: x if x > 0 else -x)
+    Traceback (most recent call last):
+    minigrad.core.errors.ScriptError: script: <lambda>, at ...: a lambda cannot be told from others on its line
+    ...
+
+    Way out: a function with a name, in a file or a notebook cell, with `@mg.script` next to it.
     """

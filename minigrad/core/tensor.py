@@ -234,7 +234,7 @@ class StandIn:
     __array_ufunc__ = None
     size = 1 << 62  # large enough that no quick path takes it for an array
     no_value = "not computed yet"
-    way_out = "stay in tensor operations (mg.where instead of `if`), or do this outside"
+    way_out = "mg.where, mg.cond, or @mg.script, with which `if` and loops may depend on tensors; or do this outside"
     where: Any = None  # the line that made it, where that is known
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:

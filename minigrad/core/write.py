@@ -11,6 +11,7 @@ There are two kinds:
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 from .clock import mark_written
@@ -22,6 +23,28 @@ from .primitive import P, Primitive
 from .source import show
 from .tensor import NUMBERS, StandIn, Tensor, as_tensor, wrap
 from .view import Step, alias_of
+
+
+class Links:
+    """For tensors, others that something connects them with, for as long as both live."""
+
+    def __init__(self) -> None:
+        self.held: dict[int, tuple[weakref.ref[Tensor], list[weakref.ref[Tensor]]]] = {}
+
+    def add(self, tensor: Tensor, other: Tensor) -> None:
+        key = id(tensor)
+
+        def forget(_: Any) -> None:
+            self.held.pop(key, None)
+
+        entry = self.held.setdefault(key, (weakref.ref(tensor, forget), []))
+        entry[1].append(weakref.ref(other))
+
+    def __contains__(self, tensor: object) -> bool:
+        return any(other() is not None for other in self.held.get(id(tensor), (None, []))[1])
+
+
+UNDECIDED = Links()  # a tensor, and one that is this or another, as a value will tell that is not there yet
 
 
 def assign(
@@ -107,6 +130,7 @@ def writable(tensor: Tensor, value: Any) -> Tensor | None:
     mode = current_mode()
     if mode.interpreter is not None:
         mode.interpreter.before_write(tensor)
+        _refuse_undecided(tensor)
     alias = tensor.alias
     tracked_value = value.tracked if value.__class__ is Tensor else 0
     if alias is None and tensor.node is None and not tracked_value and tensor.data.__class__ is tensor.device.ndarray:
@@ -143,6 +167,16 @@ def writable(tensor: Tensor, value: Any) -> Tensor | None:
             raise read_only()
         return None
     return base
+
+
+def _refuse_undecided(tensor: Tensor) -> None:
+    """A write to what may be the same as another tensor would have to change that one too, or not."""
+    base = tensor if tensor.alias is None or tensor.alias.base is None else tensor.alias.base
+    if UNDECIDED.held and base in UNDECIDED:
+        raise MutationError(
+            "in-place change of a tensor that may be the same as another, as a value decides that is not there yet",
+            hint="x = x + 1 in the place of x += 1, or x = x.copy() before the change",
+        )
 
 
 def _refuse_stand_ins(tensor: Tensor, written: tuple[Any, ...]) -> None:

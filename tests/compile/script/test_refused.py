@@ -1,0 +1,138 @@
+"""What a tensor cannot decide is refused where functions are recorded, by an error that names the line."""
+
+import asyncio
+import linecache
+import types
+
+import pytest
+
+import minigrad as mg
+
+from .refused import CASES
+
+
+def line_of(error):
+    return next(line for line in str(error).splitlines() if line.startswith("  Line: "))
+
+
+@pytest.mark.parametrize("f, args, says, line", CASES, ids=[case[0].__name__ for case in CASES])
+def test_refused_with_its_line(f, args, says, line):
+    scripted = mg.script(f)
+    with pytest.raises(mg.MinigradError) as caught:
+        mg.trace(scripted, *[mg.asarray(x) for x in args])
+    assert says in str(caught.value)
+    assert line_of(caught.value).endswith(line)
+
+
+@pytest.mark.parametrize("f, args, says, line", CASES, ids=[case[0].__name__ for case in CASES])
+def test_as_plain_python_it_is_what_it_was(f, args, says, line):
+    def outcome(function):
+        try:
+            return function(*[mg.asarray(x) for x in args])
+        except Exception as error:
+            return str(error).splitlines()[0]
+
+    plain, scripted = outcome(f), outcome(mg.script(f))
+    assert type(plain) is type(scripted)
+    if isinstance(plain, mg.Tensor):
+        assert plain.tolist() == scripted.tolist()
+
+
+def generator(x):
+    while x < 3:
+        yield x
+        x = x + 1
+
+
+async def coroutine(x):
+    if x > 0:
+        x = x * 2
+    return x
+
+
+def test_generators_and_coroutines_stay_plain():
+    assert [x.item() for x in mg.script(generator)(mg.asarray(1.0))] == [1.0, 2.0]
+    assert asyncio.run(mg.script(coroutine)(mg.asarray(2.0))).item() == 4.0
+    with pytest.raises(mg.TraceError, match="it is in a generator"):
+        mg.trace(lambda x: list(mg.script(generator)(x)), mg.asarray(1.0))
+    with pytest.raises(mg.TraceError, match="it is in an `async` function"):
+        mg.trace(lambda x: asyncio.run(mg.script(coroutine)(x)), mg.asarray(1.0))
+
+
+# What cannot be scripted at all ---------------------------------------------------------------------------------------
+
+
+def by_name(x):
+    if x > 0:
+        x = -x
+    return locals()["x"]
+
+
+def test_lambdas_are_refused():
+    with pytest.raises(mg.ScriptError, match="a lambda cannot be told from others on its line"):
+        mg.script(lambda x: x if x > 0 else -x)
+
+
+def test_what_looks_for_variables_by_name_is_refused_with_its_line():
+    with pytest.raises(mg.ScriptError) as caught:
+        mg.script(by_name)
+    assert "locals() looks for variables by name" in str(caught.value) and 'return locals()["x"]' in str(caught.value)
+
+
+@pytest.mark.parametrize("what", [len, mg.nn.Linear, mg.nn.Linear(1, 1), 3])
+def test_what_is_no_function_is_refused(what):
+    with pytest.raises(mg.ScriptError, match="a function is needed, whose source can be read"):
+        mg.script(what)
+
+
+def test_other_decorators_come_above():
+    with pytest.raises(mg.ScriptError, match="wraps another function"):
+        mg.script(mg.jit(by_name))
+    with pytest.raises(mg.ScriptError, match="this is a staticmethod"):
+        mg.script(staticmethod(by_name))
+
+
+def test_no_source():
+    namespace = {}
+    exec("def typed(x):\n    return x if x > 0 else -x", namespace)
+    with pytest.raises(mg.ScriptError, match="there is no source to read, as for what is typed at a prompt"):
+        mg.script(namespace["typed"])
+
+
+def defined(text, filename):
+    linecache.cache[filename] = len(text), None, text.splitlines(keepends=True), filename
+    namespace = {}
+    exec(compile(text, filename, "exec"), namespace)
+    return namespace["f"]
+
+
+def test_a_file_that_has_changed():
+    f = defined("def f(x):\n    return x\n", "<changed>")
+    text = "a = 1\n\n\ndef f(x):\n    return x\n"
+    linecache.cache["<changed>"] = len(text), None, text.splitlines(keepends=True), "<changed>"
+    with pytest.raises(mg.ScriptError, match="its definition is not where it was"):
+        mg.script(f)
+    linecache.cache["<changed>"] = 5, None, ["def f(x:\n"], "<changed>"
+    with pytest.raises(mg.ScriptError, match="cannot be read any more"):
+        mg.script(f)
+
+
+def test_without_script_the_error_says_what_would_help():
+    with pytest.raises(mg.TraceError) as caught:
+        mg.jit(lambda x: x if x > 0 else -x)(mg.asarray(1.0))
+    for name in ("mg.script", "mg.where", "mg.cond"):
+        assert name in str(caught.value)
+
+
+def test_the_gradient_of_an_endless_loop_is_refused_at_its_line():
+    def double(x):
+        while x < 100:  # without end
+            x = x * 2
+        return x
+
+    x = mg.asarray(1.0, requires_grad=True)
+    with pytest.raises(mg.GradError, match="# without end"):
+        mg.jit(mg.script(double))(x).backward()
+    mg.script(double)(x).backward()
+    assert x.grad.item() == 128.0
+    assert isinstance(mg.script(double), types.FunctionType)
