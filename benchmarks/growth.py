@@ -242,10 +242,10 @@ def _captures(count: int) -> Any:
 
 
 def _seconds_of(function: Callable[..., Any], x: Any, opts: Options) -> float:
-    count, best = (1, 1) if opts.smoke else (1000, 15)
+    count, repeats = (1, 1) if opts.smoke else (50, 300)  # in so little time, nothing else often comes between
     function(x)
     times = []
-    for _ in range(best):
+    for _ in range(repeats):
         start = time.perf_counter()
         for _ in range(count):
             function(x)
