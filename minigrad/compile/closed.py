@@ -9,6 +9,7 @@ closed functions again.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from ..autodiff.batching import Batched, vmap
@@ -24,7 +25,7 @@ from ..core.tensor import StandIn, Tensor, wrap
 from ..ops.creation import zeros
 from .execution import Starts, started
 from .function import Traced, cotangent_of
-from .graph import Graph
+from .graph import Graph, made, remade
 from .trace import Captured, Pending, Source, Tracer
 
 Function = Callable[[list[Tensor]], Sequence[Tensor]]
@@ -142,13 +143,13 @@ class Body(Tracer):
         """What has been traced, from these tensors from around and the arguments to the outputs."""
         around = [self.stand_in(t) for t in captured]
         inputs = [*[self.captured[id(t)].stand_in for t in captured], *self.arguments]
-        made = Closed(self, inputs, [t.data.node for t in inputs], outputs, self.effects)
+        function = Closed(self, inputs, [t.data.node for t in inputs], outputs, self.effects)
         self.ended = True
         for stand_in in around:
             stand_in.data.node.held = None  # nothing outside is kept alive
         self.captured.clear()
         self.standing.clear()
-        return made
+        return function
 
 
 def traced(body: Body, function: Function, arguments: Sequence[Tensor]) -> list[Tensor]:
@@ -170,9 +171,10 @@ class Closed(Traced):
 
     def __init__(
         self, tracer: Body, inputs: Sequence[Tensor], own: Sequence[Node], outputs: Sequence[Tensor],
-        effects: Sequence[Node] = (),
+        effects: Sequence[Node] = (), again: frozenset[Node] = frozenset(),
     ) -> None:  # fmt: skip
         super().__init__(tracer, inputs, own, (), outputs, effects)
+        self.again = again  # what it computes for the second time: without its effects
         self.drawn = dict(tracer.drawn)  # how many blocks of random numbers a run takes, of each generator
         self.known: dict[Any, Closed] = {}
         self.unused: set[int] = set()  # of a gradient, the inputs that nothing depends on
@@ -196,6 +198,24 @@ class Closed(Traced):
     def results(self) -> list[tuple[tuple[int, ...], Any]]:
         """The shapes and dtypes of the outputs."""
         return [(o.shape, o.dtype) for o in self.outputs]
+
+    @cached_property
+    def _traced(self) -> Graph:
+        return Graph(self.sources, [o.data.node for o in self.outputs], self.effects)
+
+    @cached_property
+    def graph(self) -> Graph:
+        """From the inputs to the outputs; what was printed once is not printed when it is computed again."""
+        whole = self._traced
+        loud = {node for node in whole.nodes if node in self.again and _effects(node)}
+        if not loud:
+            return whole
+        return whole.rebuilt(lambda node, inputs: (_silent if node in loud else remade)(node, inputs))
+
+    @cached_property
+    def silent(self) -> Closed:
+        """The same, for the second time."""
+        return Closed(self._body, self.inputs, self.own, self.outputs, (), frozenset(self._traced.nodes))
 
     def inlined(self, tensors: Sequence[Tensor], starts: Starts | None = None) -> tuple[Tensor, ...]:
         """Written out where this is called.  Its gradient is that of what was traced, with its custom rules."""
@@ -231,8 +251,9 @@ class Closed(Traced):
                 outputs = [found[t.node] if t.node in found else zeros(t.shape, t.dtype, t.device) for t in targets]
             inputs = [*self.inputs, *given]
             own, effects = [t.data.node for t in inputs], tracer.effects[earlier:]  # of hooks, and of users' own rules
-            made = self.known[key] = Closed(self._body, inputs, own, outputs, effects)
-            made.unused = {i for i, t in zip(wanted, targets) if t.node not in found}
+            again = self.again | set(self._traced.nodes)
+            found_by = self.known[key] = Closed(self._body, inputs, own, outputs, effects, again)
+            found_by.unused = {i for i, t in zip(wanted, targets) if t.node not in found}
         return self.known[key]
 
     @property
@@ -277,6 +298,17 @@ class Closed(Traced):
             total = total.astype(product.dtype, copy=False) + product
         moved = gradients(total, given, create_graph=True, allow_unused=True)
         return outputs, [zeros(g.shape, g.dtype, g.device) if m is None else m for m, g in zip(moved, given)]
+
+
+def _effects(node: Node) -> bool:
+    """Whether a branch or body that the node holds has effects."""
+    return any(isinstance(held, Closed) and held.effects for held in node.attrs.values())
+
+
+def _silent(node: Node, inputs: tuple[Any, ...]) -> Node:
+    assert node.op is not None
+    attrs = {key: held.silent if isinstance(held, Closed) else held for key, held in node.attrs.items()}
+    return made(node.op, inputs, attrs, like=node)
 
 
 def floats_of(tensors: Sequence[Any]) -> list[int]:

@@ -142,7 +142,7 @@ class Frame:
         self.keep: list[Any] = []  # what only addresses refer to
         self.arrays: dict[Node, Any] = {}  # the values in order, as arrays of one dimension
         self.slots: dict[Node, list[tuple[Table, int]]] = {}  # where the addresses of what is bound are written
-        self.last: list[Callable[[], Any]] = [_nothing] * len(layout.inputs)  # weak references to what came in last
+        self.last: list[Callable[[], Any]] = [_nothing] * len(layout.arriving)  # weak references to what came in last
         for value, slot in layout.plan.place.items():
             if isinstance(value, Node):
                 self.arrays[value] = self._in_arena(slot, value.size, value.dtype)

@@ -120,7 +120,8 @@ def _read_from(function: Traced, outputs: list[Node], starts: list[Node]) -> lis
         if node in seen or node in given:
             continue
         seen.add(node)
-        keeps = node in inside and node.op is not None and node.op.kind not in ("view", "creation")
+        known = node in inside or (node.op is P.project and node.inputs[0] in inside)  # what a loop keeps is not inside
+        keeps = known and node.op is not None and node.op.kind not in ("view", "creation")
         if keeps and not isinstance(node.shape[0] if node.shape else 0, tuple):
             left[node] = None
         else:

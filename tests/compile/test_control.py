@@ -438,6 +438,23 @@ def test_branches_of_a_batch_both_draw():
     assert after.shape == (2,)
 
 
+def test_what_is_printed_in_branches_and_bodies_is_printed_in_order_in_every_round(capsys):
+    def step(h, row):
+        mg.print("h", h.sum())
+        return mg.cond(h.sum() > 2, lambda: (mg.print("large"), h * 0)[1], lambda: h + row), None
+
+    def f(x, m):
+        last = mg.scan(step, x, m)[0]
+        mg.cond(last.sum() > 0, lambda: mg.print("end"), lambda: None)
+        return last
+
+    printed = []
+    for run in (f, mg.jit(f), mg.grad(mg.jit(lambda x, m: f(x, m).sum()))):
+        run(mg.ones(2), mg.ones((3, 2)))
+        printed.append(capsys.readouterr().out)
+    assert printed == ["h: 2.\nh: 4.\nlarge\nh: 0.\nend\n"] * 3
+
+
 def test_random_numbers_that_cannot_be_those_of_eager_mode_are_refused():
     p = mg.asarray(1.0)
     with pytest.raises(mg.TraceError, match=r"different amounts of random[\s\S]*true_fun 1 blocks, false_fun 0"):

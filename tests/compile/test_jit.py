@@ -611,3 +611,10 @@ def test_positions_that_are_none_are_found_though_kernels_compare():
     for f, target in ((loss, [0, 4, 1]), (loss, [0, -1, 1]), (computed, [0, 3, 1])):
         with pytest.raises(mg.IndexingError, match="out of bounds in a dimension of 4"):
             f(x, mg.asarray(target))
+
+
+def test_an_argument_may_look_at_the_memory_of_another_tensor_without_its_history():
+    w = mg.asarray([1.0, 2.0], requires_grad=True)
+    for given in (w.detach(), w.detach()[1:], mg.ones(2)):
+        value, gradient = mg.jit(mg.value_and_grad(lambda x: (x * x).sum()))(given)
+        assert value.item() == (given * given).sum().item() and gradient.tolist() == (given * 2).tolist()
