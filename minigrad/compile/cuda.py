@@ -20,7 +20,7 @@ from ..core.node import Node
 from ..core.primitive import P
 from ..devices.philox import blocks_for, cuda_module, key_words
 from .execution import Frame, Layout, Starts, Table, located
-from .executors import Run, in_turn, is_profiled
+from .executors import Run, as_timed_steps, in_turn, is_profiled
 from .groups import Group
 from .kernels.nvrtc import GpuKernel, compile_for_gpu
 from .loops import Chunking
@@ -218,7 +218,17 @@ class CudaFrame(Frame):
         for generator, start in self.starts.items():
             key, block = starts[generator]
             cuda_module(self.library).get_function("set_start")((1,), (32,), [start, *key_words(key, block)])
-        if self.replay is None or is_profiled():
-            super()._run_steps(arrays, results, starts)
-        else:
+        if self.replay is not None and not is_profiled():
             self.replay.run(arrays, results, starts)
+            return
+        steps = self.steps
+        if is_profiled():
+            calls = [[call._replace(run=partial(self._waited, call.run)) for call in level] for level in self.calls]
+            steps = as_timed_steps(calls, self.layout.names)
+        for step in steps:
+            step(starts)
+
+    def _waited(self, run: Run, starts: Starts) -> None:
+        """Run a step and wait for it: else a profile would show how long it takes to queue it."""
+        run(starts)
+        self.device.gpu.synchronize()

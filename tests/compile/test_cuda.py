@@ -261,6 +261,16 @@ def test_replay_can_be_switched_off(gpu, monkeypatch):
     assert frame_of(f, *given).replay is None
 
 
+def test_a_profile_waits_for_each_step(gpu):
+    f = mg.jit(three_steps)
+    given = on("cuda", floats(4, 4), floats(4, 4, seed=1))
+    f(*given)
+    standin.SYNCHRONIZED.clear()
+    with mg.profile() as run:
+        f(*given)
+    assert len(run.events) == len(standin.SYNCHRONIZED) == len(f.program(*given).partition.groups)
+
+
 # Errors ---------------------------------------------------------------------------------------------------------------
 
 
