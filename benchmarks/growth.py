@@ -152,7 +152,6 @@ def stages(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[int, in
     from minigrad.compile.fusion import fuse
     from minigrad.compile.lowering import lower
     from minigrad.compile.passes.pipeline import optimise
-    from minigrad.compile.schedule import Schedule
 
     times = [time.process_time()]
     graph = mg.trace(function, *args)
@@ -163,7 +162,7 @@ def stages(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[int, in
     times.append(time.process_time())
     lowered = {group: lower(partition, group) for group in partition.kernels}
     times.append(time.process_time())
-    Layout(partition, lowered, Schedule(partition, lowered))
+    Layout(partition, lowered, [[group] for group in partition.groups])
     times.append(time.process_time())
     return len(graph), len(partition.groups), [b - a for a, b in pairwise(times)]
 
