@@ -1,10 +1,50 @@
 """Neural networks: `Module`, a container of tensors that transformations accept, and the layers."""
 
-from .layers import GELU, Dropout, Embedding, LayerNorm, Linear, ReLU, Sequential, Tanh
+from . import init
+from .activations import ELU, GELU, LeakyReLU, LogSoftmax, ReLU, Sigmoid, SiLU, Softmax, Softplus, Tanh
+from .attention import LearnedPositions, MultiheadAttention
+from .containers import ModuleDict, ModuleList, Sequential
+from .conv import (
+    AdaptiveAvgPool1d,
+    AdaptiveAvgPool2d,
+    AvgPool1d,
+    AvgPool2d,
+    Conv1d,
+    Conv2d,
+    ConvTranspose2d,
+    MaxPool1d,
+    MaxPool2d,
+)
+from .graph import GAT, GraphConv
+from .layers import Dropout, Embedding, Flatten, Identity, Linear
+from .losses import (
+    BCEWithLogitsLoss,
+    CosineSimilarity,
+    CrossEntropyLoss,
+    HuberLoss,
+    KLDivLoss,
+    L1Loss,
+    MSELoss,
+    NLLLoss,
+    SmoothL1Loss,
+)
 from .module import Module, functional_call
+from .norm import BatchNorm1d, BatchNorm2d, GroupNorm, LayerNorm, RMSNorm
+from .recurrent import GRU, LSTM, RNN
+from .transformer import TransformerDecoder, TransformerDecoderLayer, TransformerEncoder, TransformerEncoderLayer
 
 __all__ = [
-    "Module", "functional_call",
-    "Linear", "Embedding", "LayerNorm", "Dropout", "Sequential",
-    "ReLU", "GELU", "Tanh",
+    "Module", "functional_call", "init",
+    "Sequential", "ModuleList", "ModuleDict",
+    "Linear", "Embedding", "Dropout", "Flatten", "Identity",
+    "ReLU", "LeakyReLU", "ELU", "GELU", "Sigmoid", "SiLU", "Softplus", "Tanh", "Softmax", "LogSoftmax",
+    "Conv1d", "Conv2d", "ConvTranspose2d",
+    "MaxPool1d", "MaxPool2d", "AvgPool1d", "AvgPool2d", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d",
+    "LayerNorm", "RMSNorm", "GroupNorm", "BatchNorm1d", "BatchNorm2d",
+    "RNN", "GRU", "LSTM",
+    "MultiheadAttention", "LearnedPositions",
+    "TransformerEncoderLayer", "TransformerEncoder", "TransformerDecoderLayer", "TransformerDecoder",
+    "GraphConv", "GAT",
+    "CrossEntropyLoss", "NLLLoss", "BCEWithLogitsLoss", "KLDivLoss", "MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss",
+    "CosineSimilarity",
 ]  # fmt: skip

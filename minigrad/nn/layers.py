@@ -1,17 +1,15 @@
-"""The layers: modules that hold parameters or a setting and call one function of `ops.functional`."""
+"""The layers that need no others: linear maps, tables, dropout, and what only gives a tensor another shape."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
 from typing import Any
 
 from ..core.errors import ConversionError, ShapeError
 from ..core.tensor import Tensor
-from ..ops.creation import ones, zeros
-from ..ops.elementwise import tanh
-from ..ops.functional import dropout, embedding, gelu, layer_norm, linear, relu
+from ..ops.functional import dropout, embedding, linear
 from ..ops.random import DEFAULT_GENERATOR
+from ..ops.view import flatten
+from .init import uniform_parameter
 from .module import Module
 
 
@@ -26,17 +24,14 @@ class Linear(Module):
     """
 
     def __init__(self, inputs: int, outputs: int, bias: bool = True, dtype: Any = None, device: Any = None) -> None:
-        _check_sizes("Linear", inputs=inputs, outputs=outputs)
-        bound = 1 / math.sqrt(inputs) if inputs else 0.0
-        options = {"low": -bound, "high": bound, "dtype": dtype, "device": device, "requires_grad": True}
-        self.weight = DEFAULT_GENERATOR.uniform((outputs, inputs), **options)
-        self.bias = DEFAULT_GENERATOR.uniform((outputs,), **options) if bias else None
+        check_sizes("Linear", inputs=inputs, outputs=outputs)
+        self.weight = uniform_parameter((outputs, inputs), inputs, dtype, device)
+        self.bias = uniform_parameter((outputs,), inputs, dtype, device) if bias else None
 
     def forward(self, x: Tensor) -> Tensor:
         if not x.shape or x.shape[-1] != self.weight.shape[1]:
             raise ShapeError(
-                f"{self._name or 'Linear'}: an input of shape {x.shape} does not fit {self!r}",
-                expect=f"(..., {self.weight.shape[1]})",
+                f"an input of shape {x.shape} does not fit {self!r}", expect=f"(..., {self.weight.shape[1]})"
             )
         return linear(x, self.weight, self.bias)
 
@@ -54,7 +49,7 @@ class Embedding(Module):
     """
 
     def __init__(self, count: int, size: int, dtype: Any = None, device: Any = None) -> None:
-        _check_sizes("Embedding", count=count, size=size)
+        check_sizes("Embedding", count=count, size=size)
         self.weight = DEFAULT_GENERATOR.normal((count, size), dtype=dtype, device=device, requires_grad=True)
 
     def forward(self, indices: Tensor) -> Tensor:
@@ -62,31 +57,6 @@ class Embedding(Module):
 
     def extra_repr(self) -> str:
         return "{} × {}".format(*self.weight.shape)
-
-
-class LayerNorm(Module):
-    """Each example shifted and scaled to mean 0 and variance 1, then times `weight`, plus `bias`.
-
-    >>> norm = mg.nn.LayerNorm(2, eps=0.0)
-    >>> norm, norm(mg.asarray([[1.0, 3.0]])).tolist()
-    (LayerNorm(2), [[-1.0, 1.0]])
-    """
-
-    def __init__(self, size: int, eps: float = 1e-5, affine: bool = True, bias: bool = True, dtype: Any = None,
-                 device: Any = None) -> None:  # fmt: skip
-        _check_sizes("LayerNorm", size=size)
-        self.size, self.eps = size, eps
-        self.weight = ones(size, dtype, device, requires_grad=True) if affine else None
-        self.bias = zeros(size, dtype, device, requires_grad=True) if affine and bias else None
-
-    def forward(self, x: Tensor) -> Tensor:
-        if not x.shape or x.shape[-1] != self.size:
-            raise ShapeError(f"{self._name or 'LayerNorm'}: an input of shape {x.shape} does not fit {self!r}",
-                             expect=f"(..., {self.size})")  # fmt: skip
-        return layer_norm(x, self.weight, self.bias, eps=self.eps)
-
-    def extra_repr(self) -> str:
-        return f"{self.size}" + ("" if self.weight is not None else ", affine=False")
 
 
 class Dropout(Module):
@@ -108,74 +78,42 @@ class Dropout(Module):
         return f"{self.p}"
 
 
-class Sequential(Module):
-    """Modules and functions applied one after the other.
+class Flatten(Module):
+    """The dimensions from `start` to `stop` made one: by default all but that of the examples.
 
-    >>> model = mg.nn.Sequential(mg.nn.Linear(2, 3), mg.nn.Tanh(), mg.nn.Linear(3, 1))
-    >>> model
-    Sequential(
-      0: Linear(2 → 3)
-      1: Tanh()
-      2: Linear(3 → 1)
-    )
-    >>> len(model), model[0].weight.shape, model(mg.ones((5, 2))).shape
-    (3, (3, 2), (5, 1))
+    >>> mg.nn.Flatten()(mg.ones((5, 2, 3))).shape
+    (5, 6)
     """
 
-    def __init__(self, *layers: Any) -> None:
-        for i, layer in enumerate(layers):
-            if not callable(layer):
-                raise ConversionError(f"Sequential: layer {i} is a {type(layer).__name__}, which cannot be called",
-                                      hint="Sequential(*layers) where they are in a list")  # fmt: skip
-            setattr(self, str(i), layer)
-
-    def forward(self, x: Any) -> Any:
-        for layer in self:
-            x = layer(x)
-        return x
-
-    def __len__(self) -> int:
-        return sum(name.isdecimal() for name in vars(self))
-
-    def __getitem__(self, index: int) -> Any:
-        return getattr(self, str(range(len(self))[index]))
-
-    def __iter__(self) -> Iterator[Any]:
-        return (layer for name, layer in vars(self).items() if name.isdecimal())
-
-
-class ReLU(Module):
-    """`mg.relu` as a layer."""
+    def __init__(self, start: int = 1, stop: int = -1) -> None:
+        self.start, self.stop = start, stop
 
     def forward(self, x: Tensor) -> Tensor:
-        return relu(x)
-
-
-class GELU(Module):
-    """`mg.gelu` as a layer.
-
-    >>> mg.nn.GELU("tanh")
-    GELU(tanh)
-    """
-
-    def __init__(self, approximate: str = "none") -> None:
-        self.approximate = approximate
-
-    def forward(self, x: Tensor) -> Tensor:
-        return gelu(x, self.approximate)
+        return flatten(x, self.start, self.stop)
 
     def extra_repr(self) -> str:
-        return "" if self.approximate == "none" else self.approximate
+        return "" if (self.start, self.stop) == (1, -1) else f"{self.start}, {self.stop}"
 
 
-class Tanh(Module):
-    """`mg.tanh` as a layer."""
+class Identity(Module):
+    """Passes on what it is given: for the place of a layer that is left out.
 
-    def forward(self, x: Tensor) -> Tensor:
-        return tanh(x)
+    >>> mg.nn.Identity()(mg.ones(2)).tolist()
+    [1.0, 1.0]
+    """
+
+    def forward(self, x: Any) -> Any:
+        return x
 
 
-def _check_sizes(name: str, **sizes: Any) -> None:
+def check_sizes(name: str, least: int = 0, **sizes: Any) -> None:
+    """Raise unless each size is an integer that is large enough.
+
+    >>> check_sizes("Linear", inputs=2.5)
+    Traceback (most recent call last):
+    minigrad.core.errors.ConversionError: Linear: inputs is an integer, 0 or more, not 2.5
+    ...
+    """
     for what, size in sizes.items():
-        if not hasattr(size, "__index__") or size.__index__() < 0:
-            raise ConversionError(f"{name}: {what} is an integer, 0 or more, not {size!r}")
+        if not hasattr(size, "__index__") or size.__index__() < least:
+            raise ConversionError(f"{name}: {what} is an integer, {least} or more, not {size!r}")

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..core.errors import ConversionError
+from ..core.errors import ConversionError, MinigradError
 from ..core.mode import CURRENT, Mode, current_mode
 from ..core.tensor import Tensor
 from ..core.tree import flatten, register_container
-from .state import load_tensors, move_tensor
+from .hooks import AFTER, BEFORE, Handle, Hooks
+from .state import Loaded, load_tensors, move_tensor
 
 Path = tuple[Any, ...]
 
@@ -31,24 +32,31 @@ class Module:
     ([2.0, 4.0], 1)
     """
 
-    caches = ("_entry", "_name")  # attributes that are no state
+    caches = ("_entry", "_name", "_hooks")  # attributes that are no state
     training = True  # train() and eval() set it on the object
     _entry: tuple[Mode | None, Mode | None] = (None, None)  # the mode outside of the last call, and that inside
     _name = ""  # what the module that holds this one calls it
+    _hooks: Hooks | None = None
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the module computes: for subclasses to say."""
         raise NotImplementedError(f"{type(self).__name__} has no forward method")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run `forward`, whose nodes carry the name of this module."""
+        """Run `forward`, whose nodes carry the name of this module, and the hooks before and after it."""
         mode = current_mode()
         outside, inside = self._entry
         if mode is not outside:
             inside = self._enter(mode)
         token = CURRENT.set(inside)  # type: ignore[arg-type]
         try:
-            return self.forward(*args, **kwargs)
+            if self._hooks is None:
+                return self.forward(*args, **kwargs)
+            args = self._hooks.before(self, args)
+            return self._hooks.after(self, args, self.forward(*args, **kwargs))
+        except MinigradError as error:
+            _say_where(error, inside)  # type: ignore[arg-type]
+            raise
         finally:
             CURRENT.reset(token)
 
@@ -60,6 +68,33 @@ class Module:
         if mode.interpreter is None and mode.origin is None:  # do not keep a graph alive
             self._entry = mode, inside
         return inside
+
+    def register_forward_pre_hook(self, hook: Any) -> Handle:
+        """Call `hook(module, args)` before each `forward`; what it returns, if not None, are the arguments instead.
+
+        >>> double = mg.nn.Tanh()
+        >>> handle = double.register_forward_pre_hook(lambda module, args: (args[0] * 0,))
+        >>> double(mg.ones(2)).tolist()
+        [0.0, 0.0]
+        """
+        return self._hook(BEFORE, hook)
+
+    def register_forward_hook(self, hook: Any) -> Handle:
+        """Call `hook(module, args, output)` after each `forward`; what it returns, if not None, is the output instead.
+
+        >>> layer = mg.nn.Linear(2, 3)
+        >>> with layer.register_forward_hook(lambda module, args, output: print(output.shape)):
+        ...     _ = layer(mg.ones((5, 2)))
+        (5, 3)
+        """
+        return self._hook(AFTER, hook)
+
+    def _hook(self, when: str, hook: Any) -> Handle:
+        if not callable(hook):
+            raise ConversionError(f"a hook is a function, not a {type(hook).__name__}")
+        if self._hooks is None:
+            self._hooks = Hooks()
+        return self._hooks.add(when, hook)
 
     # what hangs on it -----------------------------------------------------------------------------------------------
 
@@ -147,15 +182,18 @@ class Module:
         """
         return {name: tensor.detach().copy() for name, tensor in self.named_tensors()}  # type: ignore[attr-defined]
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: dict[str, Any], strict: bool = True) -> Loaded:
         """Copy values into the tensors of the same names; all of them or, if they do not fit, none.
+
+        If not `strict`, what is missing on either side is left out, and told; shapes have to fit all the same.
 
         >>> one, other = mg.nn.Linear(2, 3), mg.nn.Linear(2, 3)
         >>> other.load_state_dict(one.state_dict())
+        Loaded(missing=[], unexpected=[])
         >>> bool((one.weight == other.weight).all())
         True
         """
-        load_tensors(dict(self.named_tensors()), state, type(self).__name__)
+        return load_tensors(dict(self.named_tensors()), state, type(self).__name__, strict)
 
     # text -----------------------------------------------------------------------------------------------------------
 
@@ -163,9 +201,29 @@ class Module:
         """What to say about this module in its repr, besides its name."""
         return ""
 
+    def summary(self, *inputs: Any) -> Any:
+        """A table of the modules: what each makes of such inputs, its parameters, and what it computes.
+
+        >>> print(mg.nn.Sequential(mg.nn.Linear(2, 3), mg.nn.ReLU()).summary(mg.ones((5, 2))))
+        module   type         output   parameters   bytes   flops
+                 Sequential   (5, 3)   9            36      105
+          0      Linear       (5, 3)   9            36      75
+          1      ReLU         (5, 3)                        30
+        """
+        from .summary import summary
+
+        return summary(self, *inputs)
+
     def __repr__(self) -> str:
         parts = [f"{'.'.join(map(str, path))}: {child!r}" for path, child in children(self)]
-        head = f"{type(self).__name__}({self.extra_repr()}"
+        told = type(self).extra_repr is not Module.extra_repr  # by the layer itself: no need to list its tensors
+        if not told:
+            parts = [_described(path, t) for path, t in _held(self) if isinstance(t, Tensor)] + parts
+        words = [self.extra_repr()] if told else []
+        if children(self):
+            count = sum(p.size for p in self.parameters())
+            words += [f"{count:,} parameter{'s' * (count != 1)}"]
+        head = f"{type(self).__name__}({', '.join(filter(None, words))}"
         return head + "".join("\n  " + part.replace("\n", "\n  ") for part in parts) + ("\n)" if parts else ")")
 
     def __getstate__(self) -> dict[str, Any]:
@@ -195,6 +253,18 @@ def _walk(path: Path, value: Any) -> Iterator[tuple[Path, Any]]:
             yield from _walk((*path, key), item)
 
 
+def _described(path: Path, tensor: Tensor) -> str:
+    kind = "" if tensor.requires_grad else ", buffer"
+    return f"{'.'.join(map(str, path))}: {tensor.dtype} {tensor.shape}{kind}"
+
+
+def _say_where(error: MinigradError, mode: Mode) -> None:
+    """Put the path of the innermost module that an error came from in front of its message."""
+    if not hasattr(error, "module"):
+        error.module = path = ".".join(mode.scope).replace("[", ".").replace("]", "")  # type: ignore[attr-defined]
+        error.args = (f"in {path}: {error.args[0]}", *error.args[1:])
+
+
 def _collect_modules(module: Module, path: Path, found: dict[int, tuple[str, Module]]) -> None:
     if id(module) in found:
         return
@@ -221,7 +291,7 @@ def _rebuilt(module: Module, parts: list[Any]) -> Module:
     """A shallow copy of a module with other tensors in the same places."""
     copy = object.__new__(type(module))
     names = [name for name in vars(module) if name not in module.caches]
-    vars(copy).update(zip(names, parts), _name=module._name)
+    vars(copy).update(zip(names, parts), _name=module._name, _hooks=module._hooks)
     return copy
 
 

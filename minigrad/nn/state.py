@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,11 +26,19 @@ class StateError(ConversionError):
       mismatched: weight is (3, 3) in the state and (3, 2) here
     ...
 
-    Way out: load into a model that is built with the same sizes, or change the names and shapes in the dict first.
+    Way out: load into a model that is built with the same sizes, or change the names and shapes in the dict first;
+    `strict=False` loads what both have.
     """
 
 
-def load_tensors(own: dict[str, Tensor], state: dict[str, Any], into: str) -> None:
+class Loaded(NamedTuple):
+    """What a state lacked when it was loaded, and what it held besides."""
+
+    missing: list[str]
+    unexpected: list[str]
+
+
+def load_tensors(own: dict[str, Tensor], state: dict[str, Any], into: str, strict: bool = True) -> Loaded:
     """Copy every value of a state into the tensor of the same name, or raise without having changed any."""
     given = {name: v if isinstance(v, Tensor) else as_tensor(np.asarray(v)) for name, v in state.items()}
     missing = [name for name in own if name not in given]
@@ -40,7 +48,7 @@ def load_tensors(own: dict[str, Tensor], state: dict[str, Any], into: str) -> No
         for name, tensor in own.items()
         if name in given and given[name].shape != tensor.shape
     ]
-    if missing or unexpected or mismatched:
+    if mismatched or (strict and (missing or unexpected)):
         lines = [f"load_state_dict: the state does not fit {into}, and nothing was loaded"]
         lines += [f"  missing:    {', '.join(missing)}"] * bool(missing)
         lines += [f"  unexpected: {', '.join(unexpected)}"] * bool(unexpected)
@@ -48,7 +56,9 @@ def load_tensors(own: dict[str, Tensor], state: dict[str, Any], into: str) -> No
         raise StateError("\n".join(lines))
     with no_grad():
         for name, tensor in own.items():
-            tensor[...] = like(given[name].detach(), tensor)  # type: ignore[attr-defined, index]
+            if name in given:
+                tensor[...] = like(given[name].detach(), tensor)  # type: ignore[attr-defined, index]
+    return Loaded(missing, unexpected)
 
 
 def like(tensor: Tensor, other: Tensor) -> Tensor:

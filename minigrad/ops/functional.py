@@ -299,11 +299,12 @@ def _per_feature(parameter: Tensor, x: Tensor, place: int) -> Tensor:
 
 
 def scaled_dot_product_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, causal: bool = False,
-                                 scale: float | None = None) -> Tensor:  # fmt: skip
+                                 scale: float | None = None, dropout_p: float = 0.0) -> Tensor:  # fmt: skip
     """For each query, the mean of the values, weighted by how well their keys fit it: softmax(q kᵀ / √d) v.
 
     `mask` is True where a query may look at a key, or floats that are added to the scores; `causal` lets a query look
-    at the keys up to its own position only.  A query that may look at nothing gets zeros.
+    at the keys up to its own position only.  A query that may look at nothing gets zeros.  `dropout_p` is how many of
+    the weights are dropped: none, out of training.
 
     >>> q = k = v = mg.asarray([[1.0, 0.0], [0.0, 1.0]])
     >>> mg.scaled_dot_product_attention(q, k, v, causal=True).tolist()[0]
@@ -332,7 +333,7 @@ def scaled_dot_product_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor |
     weights = softmax(scores)
     if forbidden is not None and mask is not None:
         weights = where(reduce.all(forbidden, axis=-1, keepdims=True), 0.0, weights)
-    return matmul(weights, v)
+    return matmul(dropout(weights, dropout_p), v)
 
 
 # Integers that name rows -------------------------------------------------------------------------------------------

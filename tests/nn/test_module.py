@@ -251,11 +251,13 @@ def test_copies_and_pickles():
 
 def test_repr_is_a_tree():
     assert repr(Net()) == (
-        "Net(\n  layers.0: Linear(2 → 3)\n  layers.1: Linear(3 → 3)\n"
+        "Net(31 parameters\n  scale: float32 (1,)\n  seen: float32 (1,), buffer\n  pair.0: float32 (1,)\n"
+        "  layers.0: Linear(2 → 3)\n  layers.1: Linear(3 → 3)\n"
         "  heads.up: Linear(3 → 1)\n  heads.down: Linear(3 → 1)\n)"
     )
     nested = nn.Sequential(nn.Sequential(nn.ReLU()), nn.Dropout(0.1))
-    assert repr(nested) == "Sequential(\n  0: Sequential(\n    0: ReLU()\n  )\n  1: Dropout(0.1)\n)"
+    inner = "Sequential(0 parameters\n    0: ReLU()\n  )"
+    assert repr(nested) == f"Sequential(0 parameters\n  0: {inner}\n  1: Dropout(0.1)\n)"
 
 
 def test_a_module_without_forward_says_so():
@@ -271,3 +273,82 @@ def test_a_result_that_hangs_on_a_module_cannot_be_moved():
     net.last = net(mg.ones(2))
     with pytest.raises(mg.ConversionError, match="keep results of operations out of a module's attributes"):
         net.to(mg.float64)
+
+
+# Hooks, partial states, tables, paths -------------------------------------------------------------------------------
+
+
+def test_hooks_see_and_change_what_goes_in_and_out_until_they_are_removed():
+    layer, seen = nn.Linear(2, 2), []
+    x = mg.ones((1, 2))
+    plain = layer(x).tolist()
+    first = layer.register_forward_pre_hook(lambda module, args: seen.append((module, args)))
+    second = layer.register_forward_pre_hook(lambda module, args: args[0] * 0)
+    third = layer.register_forward_hook(lambda module, args, output: output + args[0].sum())
+    assert layer(x).tolist() == [layer.bias.tolist()] and seen == [(layer, (x,))]
+    for handle in (second, third, third):
+        handle.remove()
+    assert layer(x).tolist() == plain and len(seen) == 2
+    with layer.register_forward_hook(lambda module, args, output: None):
+        assert layer(x).tolist() == plain
+    first.remove()
+    layer(x)
+    assert len(seen) == 3
+    with pytest.raises(mg.ConversionError, match="a hook is a function, not a int"):
+        layer.register_forward_hook(3)
+
+
+def test_hooks_are_recorded_by_jit_and_kept_by_functional_call(numpy_kernels):
+    layer = nn.Linear(2, 2)
+    layer.register_forward_hook(lambda module, args, output: output * 0)
+    x = mg.ones((1, 2))
+    assert mg.jit(lambda x: layer(x))(x).tolist() == [[0.0, 0.0]]
+    assert nn.functional_call(layer, {}, x).tolist() == [[0.0, 0.0]]
+    assert copy.deepcopy(layer)(x).tolist() != [[0.0, 0.0]], "a hook belongs to the module that it was added to"
+
+
+def test_a_state_is_loaded_in_part_if_it_need_not_be_strict():
+    net = nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 1))
+    bias = net[1].bias.tolist()
+    loaded = net.load_state_dict({"0.bias": [1.0, 2.0, 3.0], "head": mg.ones(1)}, strict=False)
+    assert loaded == (["0.weight", "1.weight", "1.bias"], ["head"])
+    assert net[0].bias.tolist() == [1.0, 2.0, 3.0] and net[1].bias.tolist() == bias
+    with pytest.raises(mg.MinigradError, match=r"was loaded\n.*\n.*\n  mismatched: 0.bias is \(2,\) in the state"):
+        net.load_state_dict({"0.bias": [1.0, 2.0], "0.weight": mg.ones((3, 2)), "head": 1.0}, strict=False)
+    assert net[0].bias.tolist() == [1.0, 2.0, 3.0]
+
+
+def test_an_error_says_which_module_it_comes_from():
+    class Model(nn.Module):
+        def __init__(self):
+            self.encoder = [nn.Sequential(nn.Linear(2, 3), nn.Conv2d(1, 2, 3))]
+
+        def forward(self, x):
+            return self.encoder[0](x)
+
+    for shape, message in (
+        ((5, 4), r"in Model.encoder.0.0: an input of shape \(5, 4\) does not fit Linear\(2 → 3\)"),
+        ((1, 2), r"in Model.encoder.0.1: an input of shape \(1, 3\) does not fit Conv2d\(1 → 2, 3 × 3\)"),
+    ):
+        with pytest.raises(mg.ShapeError, match=f"^{message}\n  Expect: "):
+            Model()(mg.ones(shape))
+        with pytest.raises(mg.ShapeError, match=f"^{message}"):
+            mg.jit(Model())(mg.ones(shape))
+
+
+def test_a_summary_counts_shapes_parameters_and_work_and_computes_nothing():
+    model = nn.Sequential(nn.Conv2d(1, 4, 3, padding=1), nn.BatchNorm2d(4), nn.Flatten(), nn.Linear(4 * 64, 10))
+    table = model.summary(mg.ones((2, 1, 8, 8)))
+    rows = {row.path: row for row in table}
+    assert [row.path for row in table] == ["", "0", "1", "2", "3"]
+    assert rows["0"].output == "(2, 4, 8, 8)" and rows["0"].parameters == 40 and rows["0"].bytes == 160
+    assert rows["3"].flops == 2 * 2 * 256 * 10 + 2 * 10 and rows["2"].flops == 0
+    assert rows["0"].flops >= 2 * 2 * 64 * 4 * 9
+    assert rows[""].parameters == sum(p.size for p in model.parameters())
+    assert rows[""].flops == sum(rows[str(i)].flops for i in range(4))
+    assert model[1].num_batches_tracked.item() == 0, "the running statistics were touched"
+    assert all(module._hooks is None or not module._hooks.added for _, module in model.named_modules())
+    assert str(table).splitlines()[0].split() == ["module", "type", "output", "parameters", "bytes", "flops"]
+    unused = nn.ModuleDict({"a": nn.Linear(1, 1)})
+    unused.forward = lambda x: x * 2
+    assert [row.output for row in unused.summary(mg.ones(3))] == ["(3,)", "not called"]

@@ -1,0 +1,100 @@
+"""Attention with several heads, and the ways to tell it where in a sequence something is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.errors import ConversionError, ShapeError
+from ..core.tensor import Tensor
+from ..ops.creation import zeros
+from ..ops.functional import linear, scaled_dot_product_attention
+from ..ops.index import split
+from ..ops.positions import rotary_embedding
+from ..ops.random import DEFAULT_GENERATOR
+from ..ops.view import permute_dims, reshape, swapaxes
+from .init import xavier_uniform_, zeros_
+from .layers import Linear, check_sizes
+from .module import Module
+
+
+class MultiheadAttention(Module):
+    """Each position looks at all others, with several heads at once, and takes in the mean of what it finds.
+
+    Inputs are (length, examples, size), or with `batch_first` (examples, length, size).  `mask` is True where a query
+    may look at a key (or floats that are added to the scores), and broadcasts to (examples, heads, queries, keys);
+    `causal` lets no position look ahead.  With `rotary` queries and keys are turned by their positions.
+
+    >>> attention = mg.nn.MultiheadAttention(8, heads=2, batch_first=True)
+    >>> attention(mg.ones((5, 7, 8)), causal=True).shape, list(attention.state_dict())[::2]
+    ((5, 7, 8), ['in_proj_weight', 'out_proj.weight'])
+    """
+
+    def __init__(self, size: int, heads: int, dropout: float = 0.0, bias: bool = True, batch_first: bool = False,
+                 rotary: bool = False, dtype: Any = None, device: Any = None) -> None:  # fmt: skip
+        check_sizes("MultiheadAttention", 1, size=size, heads=heads)
+        if size % heads or (rotary and size // heads % 2):
+            even = " of even size" if rotary else ""
+            raise ConversionError(f"MultiheadAttention: a size of {size} can't be divided into {heads} heads{even}")
+        self.size, self.heads, self.dropout = size, heads, dropout
+        self.batch_first, self.rotary = batch_first, rotary
+        self.in_proj_weight = xavier_uniform_(zeros((3 * size, size), dtype, device, requires_grad=True))
+        self.in_proj_bias = zeros(3 * size, dtype, device, requires_grad=True) if bias else None
+        self.out_proj = Linear(size, size, bias, dtype, device)
+        if bias:
+            zeros_(self.out_proj.bias)  # type: ignore[arg-type]
+
+    def forward(self, query: Tensor, key: Tensor | None = None, value: Tensor | None = None, mask: Any = None,
+                causal: bool = False, positions: Any = None) -> Tensor:  # fmt: skip
+        """What each query finds; without `key` and `value`, among the queries."""
+        key = query if key is None else key
+        value = key if value is None else value
+        for x in (query, key, value):
+            if x.ndim != 3 or x.shape[-1] != self.size:
+                order = "examples, length" if self.batch_first else "length, examples"
+                raise ShapeError(f"an input of shape {x.shape} does not fit {self!r}", expect=f"({order}, {self.size})")
+        q, k, v = [self._by_head(x) for x in self._projected(query, key, value)]
+        if self.rotary:
+            q, k = rotary_embedding(q, positions), rotary_embedding(k, positions)
+        dropped = self.dropout if self.training else 0.0
+        seen = scaled_dot_product_attention(q, k, v, mask, causal, dropout_p=dropped)
+        back = (0, 2, 1, 3) if self.batch_first else (2, 0, 1, 3)
+        return self.out_proj(reshape(permute_dims(seen, back), query.shape))  # type: ignore[no-any-return]
+
+    def _projected(self, query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
+        if query is key is value:
+            return split(linear(query, self.in_proj_weight, self.in_proj_bias), 3, axis=-1)
+        weights = split(self.in_proj_weight, 3)
+        biases: Any = (None,) * 3 if self.in_proj_bias is None else split(self.in_proj_bias, 3)
+        return [linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases)]
+
+    def _by_head(self, x: Tensor) -> Tensor:
+        """(examples, heads, length, size of a head)."""
+        parts = reshape(x, (*x.shape[:2], self.heads, self.size // self.heads))
+        return swapaxes(parts, 1, 2) if self.batch_first else permute_dims(parts, (1, 2, 0, 3))
+
+    def extra_repr(self) -> str:
+        words = [f"{self.size} in {self.heads} heads"]
+        return ", ".join(words + [w for w in ("batch_first", "rotary") if getattr(self, w)])
+
+
+class LearnedPositions(Module):
+    """A row of numbers for each position of a sequence, learned, which is added: (examples, length, size).
+
+    >>> positions = mg.nn.LearnedPositions(16, 8)
+    >>> positions, positions(mg.ones((5, 7, 8))).shape
+    (LearnedPositions(16 × 8), (5, 7, 8))
+    """
+
+    def __init__(self, length: int, size: int, dtype: Any = None, device: Any = None) -> None:
+        check_sizes("LearnedPositions", length=length, size=size)
+        self.weight = DEFAULT_GENERATOR.normal((length, size), std=0.02, dtype=dtype, device=device, requires_grad=True)
+
+    def forward(self, x: Tensor) -> Tensor:
+        length, size = self.weight.shape
+        if x.ndim < 2 or x.shape[-1] != size or x.shape[-2] > length:
+            raise ShapeError(f"an input of shape {x.shape} does not fit {self!r}",
+                             expect=f"(..., {length} or less, {size})")  # fmt: skip
+        return x + self.weight[: x.shape[-2]]
+
+    def extra_repr(self) -> str:
+        return "{} × {}".format(*self.weight.shape)

@@ -1,0 +1,152 @@
+"""Layers that bring what they are given to mean 0 and variance 1: per row, per group of channels, per batch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.dtypes import int64
+from ..core.errors import ShapeError
+from ..core.mode import no_grad
+from ..core.tensor import Tensor
+from ..ops.creation import ones, zeros
+from ..ops.functional import layer_norm
+from ..ops.normalization import batch_norm, group_norm, rms_norm
+from .layers import check_sizes
+from .module import Module
+
+
+class LayerNorm(Module):
+    """Each example shifted and scaled to mean 0 and variance 1, then times `weight`, plus `bias`.
+
+    >>> norm = mg.nn.LayerNorm(2, eps=0.0)
+    >>> norm, norm(mg.asarray([[1.0, 3.0]])).tolist()
+    (LayerNorm(2), [[-1.0, 1.0]])
+    """
+
+    def __init__(self, size: int, eps: float = 1e-5, affine: bool = True, bias: bool = True, dtype: Any = None,
+                 device: Any = None) -> None:  # fmt: skip
+        check_sizes("LayerNorm", size=size)
+        self.size, self.eps = size, eps
+        self.weight = ones(size, dtype, device, requires_grad=True) if affine else None
+        self.bias = zeros(size, dtype, device, requires_grad=True) if affine and bias else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        _check_last(self, x)
+        return layer_norm(x, self.weight, self.bias, eps=self.eps)
+
+    def extra_repr(self) -> str:
+        return f"{self.size}" + ("" if self.weight is not None else ", affine=False")
+
+
+class RMSNorm(Module):
+    """Each example divided by the root of the mean of its squares, then times `weight`.
+
+    >>> norm = mg.nn.RMSNorm(2, eps=0.0)
+    >>> norm, norm(mg.asarray([[1.0, 1.0]])).tolist()
+    (RMSNorm(2), [[1.0, 1.0]])
+    """
+
+    def __init__(self, size: int, eps: float | None = None, affine: bool = True, dtype: Any = None,
+                 device: Any = None) -> None:  # fmt: skip
+        check_sizes("RMSNorm", size=size)
+        self.size, self.eps = size, eps
+        self.weight = ones(size, dtype, device, requires_grad=True) if affine else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        _check_last(self, x)
+        return rms_norm(x, self.weight, self.eps)
+
+    def extra_repr(self) -> str:
+        return f"{self.size}" + ("" if self.weight is not None else ", affine=False")
+
+
+class GroupNorm(Module):
+    """Each group of channels (dimension 1) of each example to mean 0 and variance 1, then a factor for each channel.
+
+    >>> norm = mg.nn.GroupNorm(2, 4)
+    >>> norm, norm(mg.ones((5, 4, 3))).shape
+    (GroupNorm(2 groups of 4), (5, 4, 3))
+    """
+
+    def __init__(self, groups: int, channels: int, eps: float = 1e-5, affine: bool = True, dtype: Any = None,
+                 device: Any = None) -> None:  # fmt: skip
+        check_sizes("GroupNorm", 1, groups=groups, channels=channels)
+        if channels % groups:
+            raise ShapeError(f"GroupNorm: {channels} channels can't be divided into {groups} groups")
+        self.groups, self.channels, self.eps = groups, channels, eps
+        self.weight = ones(channels, dtype, device, requires_grad=True) if affine else None
+        self.bias = zeros(channels, dtype, device, requires_grad=True) if affine else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.ndim < 2 or x.shape[1] != self.channels:
+            raise ShapeError(f"an input of shape {x.shape} does not fit {self!r}",
+                             expect=f"(examples, {self.channels}, ...)")  # fmt: skip
+        return group_norm(x, self.groups, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        return f"{self.groups} groups of {self.channels}" + ("" if self.weight is not None else ", affine=False")
+
+
+class _BatchNorm(Module):
+    """In training each channel to mean 0 and variance 1 over the batch; else by the running mean and variance.
+
+    `momentum` is how far these move at each step; None makes them the mean of all steps so far.
+    """
+
+    dimensions: tuple[int, ...] = ()
+
+    def __init__(self, channels: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
+                 track_running_stats: bool = True, dtype: Any = None, device: Any = None) -> None:  # fmt: skip
+        check_sizes(type(self).__name__, channels=channels)
+        self.channels, self.eps, self.momentum = channels, eps, momentum
+        self.weight = ones(channels, dtype, device, requires_grad=True) if affine else None
+        self.bias = zeros(channels, dtype, device, requires_grad=True) if affine else None
+        self.running_mean = zeros(channels, dtype, device) if track_running_stats else None
+        self.running_var = ones(channels, dtype, device) if track_running_stats else None
+        self.num_batches_tracked = zeros((), int64, device) if track_running_stats else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.ndim not in self.dimensions or x.shape[1] != self.channels:
+            sides = {2: "", 3: ", length", 4: ", height, width"}
+            expect = " or ".join(f"(examples, {self.channels}{sides[d]})" for d in self.dimensions)
+            raise ShapeError(f"an input of shape {x.shape} does not fit {self!r}", expect=expect)
+        momentum: Any = self.momentum
+        if self.training and self.num_batches_tracked is not None:
+            with no_grad():
+                self.num_batches_tracked += 1
+            if momentum is None:
+                momentum = 1.0 / self.num_batches_tracked.astype(x.dtype)  # type: ignore[attr-defined]
+        by_batch = self.training or self.running_mean is None
+        return batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, by_batch, momentum, self.eps)
+
+    def extra_repr(self) -> str:
+        return f"{self.channels}" + ("" if self.weight is not None else ", affine=False")
+
+
+class BatchNorm1d(_BatchNorm):
+    """Batch normalisation of rows (examples, channels), or of sequences (examples, channels, length).
+
+    >>> norm = mg.nn.BatchNorm1d(1, eps=0.0)
+    >>> norm(mg.asarray([[1.0], [3.0]])).tolist(), norm.running_mean.tolist()
+    ([[-1.0], [1.0]], [0.2...])
+    >>> list(norm.state_dict())
+    ['weight', 'bias', 'running_mean', 'running_var', 'num_batches_tracked']
+    """
+
+    dimensions = (2, 3)
+
+
+class BatchNorm2d(_BatchNorm):
+    """Batch normalisation of images (examples, channels, height, width).
+
+    >>> norm = mg.nn.BatchNorm2d(3).eval()
+    >>> norm, norm(mg.ones((1, 3, 2, 2))).shape
+    (BatchNorm2d(3), (1, 3, 2, 2))
+    """
+
+    dimensions = (4,)
+
+
+def _check_last(layer: Any, x: Tensor) -> None:
+    if not x.shape or x.shape[-1] != layer.size:
+        raise ShapeError(f"an input of shape {x.shape} does not fit {layer!r}", expect=f"(..., {layer.size})")

@@ -1,0 +1,73 @@
+"""`Module.summary`: what each module makes of certain inputs, what it holds, and what it computes."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ..compile.counts import flops_of
+from ..compile.jit import trace
+from ..core.mode import current_mode
+from ..core.tree import leaves
+
+Scope = tuple[str, ...]
+HEAD = ("module", "type", "output", "parameters", "bytes", "flops")
+
+
+class Row(NamedTuple):
+    """One module: where it hangs, its type, the shapes it gave; and with all that is in it, what it holds and takes."""
+
+    path: str
+    type: str
+    output: str
+    parameters: int
+    bytes: int
+    flops: int
+
+
+class Summary(list[Row]):
+    """The modules of a model, one row each; as text, a table."""
+
+    def __str__(self) -> str:
+        table: list[tuple[str, ...]] = [HEAD]
+        for row in self:
+            around = [other.path for other in self if row.path.startswith(f"{other.path}.")]
+            name = row.path.removeprefix(f"{max(around, key=len)}." if around else "")
+            indent = "  " * (len(around) + bool(row.path))
+            table.append((indent + name, row.type, row.output, *[f"{n:,}" if n else "" for n in row[3:]]))
+        widths = [max(map(len, column)) for column in zip(*table)]
+        lines = ["   ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in table]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def summary(module: Any, *inputs: Any) -> Summary:
+    """Trace a module with these inputs, which computes nothing, and count.
+
+    >>> summary(mg.nn.Linear(2, 3), mg.ones((5, 2)))[0].flops
+    75
+    """
+    called: dict[int, list[tuple[str, Scope]]] = {}
+
+    def note(inner: Any, args: Any, output: Any) -> None:
+        shapes = ", ".join(str(t.shape) for t in leaves(output))
+        called.setdefault(id(inner), []).append((shapes, current_mode().scope))
+
+    named = module.named_modules()
+    handles = [inner.register_forward_hook(note) for _, inner in named]
+    try:
+        graph = trace(lambda *given: module(*given), *inputs)
+    finally:
+        for handle in handles:
+            handle.remove()
+    work = [(node.scope, flops_of(node)) for node in graph.nodes if node.op is not None]
+    rows = Summary()
+    for path, inner in named:
+        calls = called.get(id(inner), [])
+        scopes = {scope for _, scope in calls}
+        flops = sum(n for scope, n in work if any(scope[: len(s)] == s for s in scopes))
+        held = inner.parameters()
+        size = sum(p.size * p.dtype.itemsize for p in held)
+        output = calls[-1][0] if calls else "not called"
+        rows.append(Row(path, type(inner).__name__, output, sum(p.size for p in held), size, flops))
+    return rows

@@ -1,0 +1,119 @@
+"""Transformer blocks, with PyTorch's names of weights: attention and a small network, each with a way around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+from ..core.errors import ConversionError
+from ..core.tensor import Tensor
+from ..ops.functional import gelu, relu
+from .attention import MultiheadAttention
+from .containers import ModuleList
+from .layers import Dropout, Linear, check_sizes
+from .module import Module
+from .norm import LayerNorm
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": relu, "gelu": gelu}
+
+
+class _Block(Module):
+    """What both kinds of blocks have: attention to oneself, a network of two layers, and a norm for each."""
+
+    def __init__(self, size: int, heads: int, hidden: int, dropout: float, activation: Any, norm_first: bool,
+                 batch_first: bool, eps: float, bias: bool, rotary: bool, options: dict[str, Any]) -> None:  # fmt: skip
+        if not callable(activation) and activation not in ACTIVATIONS:
+            raise ConversionError(f"{type(self).__name__}: activation is 'relu', 'gelu' or a function, "
+                                  f"not {activation!r}")  # fmt: skip
+        self.activation = activation if callable(activation) else ACTIVATIONS[activation]
+        self.norm_first = norm_first
+        self.self_attn = MultiheadAttention(size, heads, dropout, bias, batch_first, rotary, **options)
+        self.linear1, self.linear2 = Linear(size, hidden, bias, **options), Linear(hidden, size, bias, **options)
+        self.norm1, self.norm2 = (LayerNorm(size, eps, bias=bias, **options) for _ in range(2))
+        self.dropout, self.dropout1, self.dropout2 = Dropout(dropout), Dropout(dropout), Dropout(dropout)
+
+    def around(self, x: Tensor, norm: Module, part: Callable[[Tensor], Tensor]) -> Tensor:
+        """x and what a part makes of it, with the norm before that part or after the sum."""
+        return x + part(norm(x)) if self.norm_first else norm(x + part(x))  # type: ignore[no-any-return]
+
+    def feed(self, x: Tensor) -> Tensor:
+        """The network of two layers."""
+        return self.linear2(self.dropout(self.activation(self.linear1(x))))  # type: ignore[no-any-return]
+
+
+class TransformerEncoderLayer(_Block):
+    """Attention of a sequence to itself, then two linear layers, each added to what went in and normalised.
+
+    With `norm_first` the norm comes before each part, which trains more easily.
+
+    >>> block = mg.nn.TransformerEncoderLayer(8, heads=2, hidden=16, batch_first=True)
+    >>> block(mg.ones((5, 7, 8)), causal=True).shape
+    (5, 7, 8)
+    """
+
+    def __init__(self, size: int, heads: int, hidden: int = 2048, dropout: float = 0.1, activation: Any = "relu",
+                 eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False, bias: bool = True,
+                 rotary: bool = False, dtype: Any = None, device: Any = None) -> None:  # fmt: skip
+        options = {"dtype": dtype, "device": device}
+        super().__init__(size, heads, hidden, dropout, activation, norm_first, batch_first, eps, bias, rotary, options)
+
+    def forward(self, x: Tensor, mask: Any = None, causal: bool = False) -> Tensor:
+        """`mask` and `causal` as in `MultiheadAttention`."""
+        x = self.around(x, self.norm1, lambda x: self.dropout1(self.self_attn(x, mask=mask, causal=causal)))
+        return self.around(x, self.norm2, lambda x: self.dropout2(self.feed(x)))
+
+
+class TransformerDecoderLayer(_Block):
+    """An encoder layer that, between its parts, looks at another sequence, the memory.
+
+    >>> block = mg.nn.TransformerDecoderLayer(8, heads=2, hidden=16, batch_first=True)
+    >>> block(mg.ones((5, 7, 8)), mg.ones((5, 3, 8)), causal=True).shape
+    (5, 7, 8)
+    """
+
+    def __init__(self, size: int, heads: int, hidden: int = 2048, dropout: float = 0.1, activation: Any = "relu",
+                 eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False, bias: bool = True,
+                 rotary: bool = False, dtype: Any = None, device: Any = None) -> None:  # fmt: skip
+        options = {"dtype": dtype, "device": device}
+        super().__init__(size, heads, hidden, dropout, activation, norm_first, batch_first, eps, bias, rotary, options)
+        self.multihead_attn = MultiheadAttention(size, heads, dropout, bias, batch_first, **options)
+        self.norm3, self.dropout3 = LayerNorm(size, eps, bias=bias, **options), Dropout(dropout)
+
+    def forward(self, x: Tensor, memory: Tensor, mask: Any = None, memory_mask: Any = None,
+                causal: bool = False) -> Tensor:  # fmt: skip
+        """`mask` and `causal` as in `MultiheadAttention`; `memory_mask` says where in the memory x may look."""
+        x = self.around(x, self.norm1, lambda x: self.dropout1(self.self_attn(x, mask=mask, causal=causal)))
+        x = self.around(x, self.norm2, lambda x: self.dropout2(self.multihead_attn(x, memory, mask=memory_mask)))
+        return self.around(x, self.norm3, lambda x: self.dropout3(self.feed(x)))
+
+
+class _Stack(Module):
+    def __init__(self, layer: Module, num_layers: int, norm: Module | None = None) -> None:
+        check_sizes(type(self).__name__, num_layers=num_layers)
+        self.layers = ModuleList([deepcopy(layer) for _ in range(num_layers)])
+        self.norm = norm
+
+    def forward(self, x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        """Each layer after the other, with the same further arguments, and then the norm, if there is one."""
+        for layer in self.layers:
+            x = layer(x, *args, **kwargs)
+        return x if self.norm is None else self.norm(x)  # type: ignore[no-any-return]
+
+
+class TransformerEncoder(_Stack):
+    """Copies of an encoder layer one after the other, which start equal.
+
+    >>> layer = mg.nn.TransformerEncoderLayer(8, heads=2, hidden=16)
+    >>> mg.nn.TransformerEncoder(layer, 2)(mg.ones((7, 5, 8))).shape
+    (7, 5, 8)
+    """
+
+
+class TransformerDecoder(_Stack):
+    """Copies of a decoder layer one after the other, which start equal and look at the same memory.
+
+    >>> layer = mg.nn.TransformerDecoderLayer(8, heads=2, hidden=16)
+    >>> mg.nn.TransformerDecoder(layer, 2)(mg.ones((7, 5, 8)), mg.ones((3, 5, 8))).shape
+    (7, 5, 8)
+    """
