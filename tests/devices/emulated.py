@@ -7,6 +7,7 @@ run each time that the graph is launched, at the addresses that it had when it w
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
 import functools
@@ -253,6 +254,7 @@ def _passed(value: Any, kind: str, name: str) -> Any:
 def _folder() -> Path:
     """Where libraries are put, with the emulation header compiled before."""
     folder = Path(tempfile.mkdtemp(prefix="minigrad-emulated-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     for name in ("cuda.h", "cuda_fp16.h"):
         shutil.copy(EMULATION / name, folder)
     subprocess.run([CXX, *FLAGS, "-x", "c++-header", str(folder / "cuda.h")], check=True)
