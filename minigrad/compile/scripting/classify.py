@@ -79,10 +79,8 @@ class Kinds:
         for node, free in Names(function.body).inner:
             self._note_inner(node, free & self.local)
         self._settle()
-        returns = [j for j in self.jumps if isinstance(j.node, ast.Return)]
-        self.flagged = {j.node for j in self.jumps if any(self.kinds.get(s) == "dynamic" for s in j.leaves)}
-        if any(j.node in self.flagged for j in returns):  # then those at the end become part of the others' `else`
-            self.flagged |= {j.node for j in returns if not any(s in self.kinds for s in j.leaves)}
+        self.flagged = {jump.node for jump in self.jumps if self._leaves_dynamic(jump)}
+        self.flagged |= {jump.node for jump in self._later_returns()}
 
     def of(self, node: ast.AST) -> str:
         return self.kinds[node]
@@ -140,14 +138,14 @@ class Kinds:
                         self.kinds[node] = "plain"
 
     def _would_differ(self, node: Any, inner: Any, name: str) -> bool:
-        after = (inner.lineno, inner.col_offset)
+        after = _place(inner)
         if not any(n is inner for n in ast.walk(node)):
             shared = [loop for loop in self.loops[node] if any(n is inner for n in ast.walk(loop))]
-            return bool(shared) or (node.lineno, node.col_offset) > after
+            return bool(shared) or _place(node) > after
         within = set(map(id, ast.walk(node)))
         later = [n for n in walk_frame(self.function.body)
                  if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)
-                 and id(n) not in within and (n.lineno, n.col_offset) > after]  # fmt: skip
+                 and id(n) not in within and _place(n) > after]  # fmt: skip
         return isinstance(node, LOOPS) or bool(self.loops[node]) or bool(later)
 
     # settling ---------------------------------------------------------------------------------------------------------
@@ -159,6 +157,8 @@ class Kinds:
             before = dict(self.kinds)
             for jump in self.jumps:
                 self._settle_jump(jump)
+            for jump in self._later_returns():
+                self._settle_return(jump)
             changed = before != self.kinds
 
     def _settle_jump(self, jump: Jump) -> None:
@@ -172,6 +172,27 @@ class Kinds:
             if why:
                 self.reasons.setdefault(node, why)
 
+    def _leaves_dynamic(self, jump: Jump) -> bool:
+        return any(self.kinds.get(node) == "dynamic" for node in jump.leaves)
+
+    def _later_returns(self) -> list[Jump]:
+        """The `return`s after one that becomes a flag: what comes after that becomes part of its `else`."""
+        returns = [jump for jump in self.jumps if isinstance(jump.node, ast.Return)]
+        flagged = [_place(jump.node) for jump in returns if self._leaves_dynamic(jump)]
+        return [jump for jump in returns if flagged and _place(jump.node) > min(flagged)]
+
+    def _settle_return(self, jump: Jump) -> None:
+        """A later `return` becomes a flag too, or those before it stay as they are."""
+        loops = [s for s in jump.leaves if isinstance(s, LOOPS) and self.kinds[s] == "static"]
+        why = self._hindrance(jump, loops)
+        for node in () if why else loops:
+            self.kinds[node] = "dynamic"
+        for other in self.jumps if why else ():
+            for node in other.leaves if isinstance(other.node, ast.Return) else ():
+                if self.kinds.get(node) == "dynamic":
+                    self.kinds[node] = "plain"
+                    self.reasons.setdefault(node, why or "")
+
     def _hindrance(self, jump: Jump, loops: list[Any]) -> str | None:
         word = type(jump.node).__name__.lower()
         for node in jump.leaves:
@@ -183,6 +204,10 @@ class Kinds:
                     f"which stays plain Python: {self.reasons[node]}"
                 )
         return None
+
+
+def _place(node: Any) -> tuple[int, int]:
+    return node.lineno, node.col_offset
 
 
 def _whole_reason(function: Any) -> str | None:

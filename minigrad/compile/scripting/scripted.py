@@ -6,6 +6,7 @@ import ast
 import functools
 import inspect
 import linecache
+import re
 import types
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
@@ -53,7 +54,7 @@ def script(function: F) -> F:
     calls = Script(code.co_filename)
     _refuse_by_name(definition, function)
     Rewriting(definition, name, fresh, calls.blocks, code.co_filename).rewritten()
-    source = ast.unparse(ast.fix_missing_locations(definition))
+    source = _readable(ast.unparse(ast.fix_missing_locations(definition)))
     made = _compiled(function, definition, name, calls)
     functools.update_wrapper(made, function)
     made.source = source  # type: ignore[attr-defined]
@@ -129,6 +130,26 @@ def _refuse_by_name(definition: Any, function: Any) -> None:
             if node.func.id != "vars" or not node.args:
                 why = f"{node.func.id}() looks for variables by name, and blocks become functions with their own"
                 raise _error(function, why, node.lineno)
+
+
+def _readable(source: str) -> str:
+    """The text of a function with an empty line after each inner one, and without parentheses that need not be."""
+    lines: list[str] = []
+    inner: list[int] = []  # the indentation of the functions that a line is in
+    for line in source.split("\n"):
+        indent = len(line) - len(line.lstrip())
+        if line:
+            ended = bool(inner) and indent <= inner[-1]
+            while inner and indent <= inner[-1]:
+                inner.pop()
+            if ended and lines[-1]:
+                lines.append("")
+            if line.lstrip().startswith("def "):
+                inner.append(indent)
+                if lines and lines[-1] == "" and lines[-2].lstrip().startswith("def "):
+                    lines.pop()
+        lines.append(re.sub(r"^( *return )\((\w+(?:, \w+)+)\)$", r"\1\2", line))
+    return "\n".join(lines)
 
 
 def _compiled(function: Any, definition: Any, name: str, calls: Script) -> Any:

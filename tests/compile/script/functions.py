@@ -165,6 +165,28 @@ def returns_after_a_loop(x):
     return -x
 
 
+@case((2.0, 1.0), (-2.0, 1.0), (-2.0, -5.0))
+def returns_out_of_plain_loops_later(x, y):
+    if x > 0:
+        return x * y
+    for k in (1, 2):
+        if k == 2:
+            return x - k
+        y = y + k
+    return y
+
+
+@case((2.0, 1.0), (-2.0, 1.0), (-2.0, -5.0))
+def a_plain_return_comes_first(x, y, z=None):
+    if z is not None:
+        return z
+    for _ in range(2):
+        if y > 0:
+            return x * y
+        y = y + 3
+    return x
+
+
 # boolean expressions --------------------------------------------------------------------------------------------------
 
 

@@ -90,6 +90,16 @@ def return_leaves_try(x):
     return -x
 
 
+@refused(1.0, says="leaves `try`", line="if x > 0:  # before")
+def return_before_one_that_leaves_try(x):
+    if x > 0:  # before
+        return x
+    try:
+        return -x
+    except ZeroDivisionError:
+        return x
+
+
 @refused(1.0, says="it changes `counter`, which is declared global", line="if x > 0:  # global")
 def changes_a_global(x):
     global counter

@@ -46,6 +46,7 @@ def test_the_source_of_a_branch():
             def if_false():
                 y = -x
                 return y
+
             y = script.cond(x.sum() > 0, if_true, if_false)
             return y
         '''
@@ -55,7 +56,6 @@ def test_the_source_of_a_branch():
 def test_the_source_of_early_exits():
     expected = """
         def early(x):
-
             def if_true(x):
                 return x * 2
 
@@ -71,10 +71,13 @@ def test_the_source_of_early_exits():
 
                     def if_false_2():
                         return looping
+
                     looping = script.cond(x > 5, if_true_2, if_false_2)
-                    return (x, looping)
+                    return x, looping
+
                 x, looping = script.for_loop(x, loop_body, x, looping, as_long_as='looping')
                 return -x
+
             return script.cond(x > 0, if_true, if_false, x)
         """
     assert mg.script(early).source == textwrap.dedent(expected).strip()
