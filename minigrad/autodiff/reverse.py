@@ -352,6 +352,9 @@ def gradients(
     one_output, one_input = isinstance(outputs, Tensor), isinstance(inputs, Tensor)
     outs = [outputs] if isinstance(outputs, Tensor) else list(outputs)
     ins = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    interpreter = current_mode().interpreter
+    if interpreter is not None:
+        outs, ins = [interpreter.stand_in(t) for t in outs], [interpreter.stand_in(t) for t in ins]
     given = [cotangents] if one_output or cotangents is None else list(cotangents)
     given = given * len(outs) if cotangents is None else given
     for i, tensor in enumerate(ins):

@@ -23,7 +23,7 @@ from ..core.node import FREED, topological_order
 from ..core.source import caller
 from ..core.tensor import Tensor, wrap
 from ..core.tree import flatten
-from ..core.view import Step
+from ..core.view import Step, detach
 from ..core.write import adopt, read_only
 from .arguments import changed_container, objects, replaced
 from .function import Application, Starts, Traced
@@ -49,11 +49,15 @@ class Place(NamedTuple):
 
 
 class Result(NamedTuple):
-    """A tensor that the function returns: output `number` of the program, or the tensor at `place`, through `chain`."""
+    """A tensor that the function returns: output `number` of the program, or the tensor at `place`, through `chain`.
+
+    What is not `linked` has no history: it was detached.
+    """
 
     number: int
     place: Place | None
     chain: tuple[Step, ...]
+    linked: bool = True
 
 
 class Recording:
@@ -155,11 +159,11 @@ class Recording:
         if tensor.data.trace is not self.tracer:
             raise TraceError("jit: the function returns a tensor of another trace, which has ended")
         alias = tensor.alias
-        if alias is not None and alias.base is not None and alias.linked:
+        if alias is not None and alias.base is not None and (alias.linked or not tensor.tracked):
             base = self.tracer.standing.get(id(alias.base))
             if base is not None:
-                return Result(-1, self._place(base.tensor), alias.chain)
-            return Result(self._output(alias.base), None, alias.chain)
+                return Result(-1, self._place(base.tensor), alias.chain, alias.linked)
+            return Result(self._output(alias.base), None, alias.chain, alias.linked)
         return Result(self._output(tensor), None, ())
 
     def _output(self, tensor: Tensor) -> int:
@@ -290,6 +294,11 @@ class Recording:
         for generator, (key, block) in self.tracer.restarted.items():
             generator.set_state({"key": key, "block": block})
 
+    def used(self, arguments: list[Tensor]) -> list[Tensor]:
+        """The tensors that the function was seen to use, as they are found now."""
+        places = [self._place(entry.tensor) for entry in self.tracer.captured.values()]
+        return [t for t in [place.find(arguments) for place in (*places, *self.known.values())] if t is not None]
+
     def arrays(self, arguments: list[Tensor]) -> list[Any]:
         """The arrays of the graph's inputs, as they are now."""
         return [place.find(arguments).data for place in (*self.inputs, *self.besides)]
@@ -300,11 +309,11 @@ class Recording:
     def _returned(self, result: Any, results: list[Tensor], arguments: list[Tensor]) -> Any:
         if result.__class__ is not Result:
             return result.copy()  # a NumPy array, another one for each call
-        number, place, chain = result
+        number, place, chain, linked = result
         tensor = results[number] if place is None else place.find(arguments)
         for op, attrs in chain:
             tensor = emit(op, tensor, **attrs)
-        return tensor
+        return tensor if linked else detach(tensor)
 
 
 def _as_captured(entry: Captured) -> Tensor:

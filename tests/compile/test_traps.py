@@ -119,6 +119,24 @@ def test_tensors_hidden_in_a_result():
             mg.jit(lambda x, hide=hide: hide(x * 2))(fixed(1))
 
 
+def test_results_look_at_the_memory_that_they_look_at_eagerly():
+    w = leaf(1, 2)
+
+    def f(x):
+        y = x * 2
+        return y, y.detach(), y[1:].detach(), x.detach(), x[1:].detach(), w.detach(), x + 0, x.copy()
+
+    seen = []
+    for run in (f, mg.jit(f)):
+        x = fixed(1, 2)
+        results = run(x)
+        x[1] = 9.0
+        results[1][1], results[3][0] = 5.0, 4.0
+        seen.append([r.tolist() for r in (*results, x)])
+        assert not results[5].requires_grad
+    assert seen[0] == seen[1]
+
+
 # values, and who catches the error of asking for them -----------------------------------------------------------------
 
 
@@ -240,6 +258,17 @@ def test_a_hook_of_what_a_jitted_function_was_given_runs_once():
     f = mg.jit(lambda: (w * w).sum())
     f().backward()
     assert w.grad.tolist() == [20, 40]
+
+
+def test_gradients_by_captured_tensors():
+    w = leaf(1, 2)
+
+    def f():
+        first = mg.gradients((w**3).sum(), w, create_graph=True)
+        return first.detach(), mg.gradients((first * first).sum(), w)
+
+    assert [t.tolist() for t in mg.jit(f)()] == [t.tolist() for t in f()]
+    assert w.grad is None
 
 
 def test_a_hook_registered_inside_on_a_tensor_from_outside():
