@@ -68,7 +68,7 @@ def while_loop(
     _check_functions("while_loop", cond_fun=cond_fun, body_fun=body_fun)
     if max_steps is not None:
         max_steps = _count("while_loop: max_steps", max_steps)
-    carry = Values(init)
+    carry = Values(init, _device_of(init))
     interpreter = current_mode().interpreter or EAGER
     if interpreter.control is not None:
         return interpreter.control.while_loop(cond_fun, body_fun, carry, max_steps)
@@ -99,7 +99,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init:
     _check_functions("fori_loop", body_fun=body_fun)
     low, high = _bound("lower", lower), _bound("upper", upper)
     if isinstance(low, int) and isinstance(high, int):
-        numbers = arange(low, max(low, high))
+        numbers = arange(low, max(low, high), device=_device_of(init))
         return _scan("fori_loop", lambda value, i: (body_fun(i, value), None), init, Values(numbers), None, False)[0]
     start, stop = as_tensor(low), as_tensor(high)
     start = start.astype(stop.dtype, copy=False) if isinstance(low, int) else start
@@ -128,7 +128,7 @@ def scan(
 
 
 def _scan(name: str, f: Any, init: Any, xs: Values, length: Any, reverse: bool) -> tuple[Any, Any]:
-    carry = Values(init)
+    carry = Values(init, _device_of((init, xs.tensors)))
     count = _rounds(name, xs, length)
     interpreter = current_mode().interpreter or EAGER
     if interpreter.control is not None:
@@ -253,10 +253,10 @@ for _op in (
 class Values:
     """A container taken apart: its tensors (numbers and arrays have become some), and how it is built."""
 
-    def __init__(self, tree: Any) -> None:
+    def __init__(self, tree: Any, device: Any = None) -> None:
         given, self.rebuild = flatten(tree, VALUES)
         self.structure = structure(tree, VALUES)
-        self.tensors = [as_tensor(value) for value in given]
+        self.tensors = [as_tensor(value, device) for value in given]
         self.weak = [value.__class__ in NUMBERS for value in given]  # Python numbers: they take any dtype they fit in
 
     def whole(self) -> Any:
@@ -289,6 +289,12 @@ class Values:
 class _Text(str):
     def __repr__(self) -> str:
         return str(self)
+
+
+def _device_of(tree: Any) -> Any:
+    """Where the tensors of a container are, and so the numbers beside them; None if there are none."""
+    tensors = flatten(tree)[0]
+    return tensors[0].device if tensors else None
 
 
 def _kind(tensor: Tensor) -> str:

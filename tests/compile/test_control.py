@@ -362,6 +362,19 @@ def test_numbers_become_tensors_in_every_mode():
         assert (a.dtype, b.dtype, c.dtype) == (mg.int64, mg.float32, mg.bool)
 
 
+@pytest.mark.parametrize("run", [lambda f: f, mg.jit], ids=["eager", "jit"])
+def test_loops_run_where_their_tensors_are(run):
+    def f(x):
+        counted = mg.fori_loop(0, 3, lambda i, h: h + i, x)
+        total, rows = mg.scan(lambda c, v: (c + v, c * v), 0.0, x)
+        return counted, mg.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1] * 2), (0, x))[1], total, rows
+
+    x = mg.asarray([1.0, 2.0], device="cpu:1")
+    results = run(f)(x)
+    assert [str(t.device) for t in results] == ["cpu:1"] * 4
+    assert [t.tolist() for t in results] == [[4, 5], [8, 16], 3, [0, 2]]
+
+
 def test_a_predicate_that_is_known_chooses_while_tracing():
     graph = mg.trace(lambda x: mg.cond(True, lambda: x * 2, lambda: x), mg.ones(2))
     assert [n.name for n in graph.nodes] == ["multiply"]
