@@ -40,8 +40,10 @@ class Links:
         entry = self.held.setdefault(key, (weakref.ref(tensor, forget), []))
         entry[1].append(weakref.ref(other))
 
-    def __contains__(self, tensor: object) -> bool:
-        return any(other() is not None for other in self.held.get(id(tensor), (None, []))[1])
+    def of(self, tensor: object) -> list[Tensor]:
+        """What a tensor is connected with."""
+        known = self.held.get(id(tensor))
+        return [] if known is None else [t for other in known[1] if (t := other()) is not None]
 
 
 UNDECIDED = Links()  # a tensor, and one that is this or another, as a value will tell that is not there yet
@@ -172,7 +174,7 @@ def writable(tensor: Tensor, value: Any) -> Tensor | None:
 def _refuse_undecided(tensor: Tensor) -> None:
     """A write to what may be the same as another tensor would have to change that one too, or not."""
     base = tensor if tensor.alias is None or tensor.alias.base is None else tensor.alias.base
-    if UNDECIDED.held and base in UNDECIDED:
+    if UNDECIDED.of(base):
         raise MutationError(
             "in-place change of a tensor that may be the same as another, as a value decides that is not there yet",
             hint="x = x + 1 in the place of x += 1, or x = x.copy() before the change",

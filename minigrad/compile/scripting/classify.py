@@ -188,10 +188,10 @@ class Kinds:
         for node in () if why else loops:
             self.kinds[node] = "dynamic"
         for other in self.jumps if why else ():
-            for node in other.leaves if isinstance(other.node, ast.Return) else ():
-                if self.kinds.get(node) == "dynamic":
-                    self.kinds[node] = "plain"
-                    self.reasons.setdefault(node, why or "")
+            for left in other.leaves if isinstance(other.node, ast.Return) else ():
+                if self.kinds.get(left) == "dynamic":
+                    self.kinds[left] = "plain"
+                    self.reasons.setdefault(left, why or "")
 
     def _hindrance(self, jump: Jump, loops: list[Any]) -> str | None:
         word = type(jump.node).__name__.lower()

@@ -48,7 +48,7 @@ def as_number(value: Any) -> Any:
 
 def is_number(value: Any) -> bool:
     """Whether a value is a Python number, or a tensor that stands for one."""
-    return isinstance(value, WEAK) or value in _NUMBERS
+    return isinstance(value, WEAK) or bool(_NUMBERS.of(value))
 
 
 class Like(NamedTuple):

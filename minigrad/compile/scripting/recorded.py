@@ -20,7 +20,7 @@ from ...core.errors import MinigradError, TraceError
 from ...core.mode import current_mode
 from ...core.tensor import Tensor
 from ...core.tree import flatten
-from ...core.write import UNDECIDED, assign
+from ...core.write import UNDECIDED, Links, assign
 from ..guards import changed
 from ..reach import guards_of
 from .blocks import Block
@@ -42,6 +42,7 @@ from .kinds import (
 
 ATTEMPTS = 8
 EMPTY = CellType()
+ORIGINS = Links()  # a tensor, and those that it may be the same as
 UNCHANGEABLE = (int, float, complex, str, bytes, tuple, frozenset, type(None), Tensor, Undefined)
 
 
@@ -112,9 +113,9 @@ class Recorder:
             if number is not None and value is given[number] and value.__class__ is Tensor:
                 states[name] = "same" if value.data is first[number] else "placed"
             else:
-                found = [self._found(t, given) for t in flatten(value)[0]]
-                states[name] = "new" if found == [None] * len(found) else "other"
-                self.others.setdefault(name, []).extend([t for t in found if t is not None])
+                found = [found for t in flatten(value)[0] for found in self._found(t, given)]
+                states[name] = "other" if found else "new"
+                self.others.setdefault(name, []).extend(found)
         for number, name in enumerate(self.block.parameters):
             copy = given[number]
             if name in self.block.changed and copy.__class__ is Tensor and copy.data is not first[number]:
@@ -126,18 +127,22 @@ class Recorder:
                 self.refuse_aliases(name, self.original[number], self.original)
         self.memory.append(states)
 
-    def _found(self, tensor: Tensor, given: Sequence[Any]) -> Tensor | None:
-        """The tensor from outside whose memory this one looks at; None if it has been made in the block."""
+    def _found(self, tensor: Tensor, given: Sequence[Any]) -> list[Tensor]:
+        """The tensors from outside whose memory this one may look at; none if it has been made in the block."""
         base = base_of(tensor)
+        if is_number(base):
+            return []
+        found = [t for origin in ORIGINS.of(base) for t in self._found(origin, given)]
         interpreter, data = current_mode().interpreter, base.data
-        for value, original in zip(given, self.original):
-            if base is value and not is_number(tensor):
-                return original  # type: ignore[no-any-return]
         standing = getattr(interpreter, "standing", {}).get(id(base))
-        if standing is not None:
-            return standing.tensor  # type: ignore[no-any-return]
-        made = getattr(data, "trace", None) is interpreter or getattr(data, "born", 0) > self.began
-        return None if made or is_number(tensor) else base
+        originals = [original for value, original in zip(given, self.original) if base is value]
+        if originals:
+            found += [original for original in originals if original.__class__ is Tensor]
+        elif standing is not None:
+            found.append(standing.tensor)
+        elif getattr(data, "trace", None) is not interpreter and getattr(data, "born", 0) <= self.began:
+            found.append(base)
+        return found
 
     def after(self, number: int, value: Any, may_be_old: bool) -> Any:
         """The value of a variable after the block: where nobody can know whose memory it is, it may not be written to.
@@ -162,8 +167,11 @@ class Recorder:
         if may_be_old or "same" in states:
             others += [t for t in flatten(before)[0] if not is_number(t)]
         for tensor in flatten(value)[0] if others else ():
-            for other in (tensor, *others):
-                UNDECIDED.add(base_of(_inside(other)), tensor)
+            UNDECIDED.add(tensor, tensor)
+            for other in others:
+                base = base_of(_inside(other))
+                UNDECIDED.add(base, tensor)
+                ORIGINS.add(tensor, base)
         return value
 
     def refuse_aliases(self, name: str, original: Tensor, given: Sequence[Any]) -> None:
@@ -173,10 +181,13 @@ class Recorder:
         captured = getattr(current_mode().interpreter, "captured", {})  # what a recorded block has read
         seen = [*flatten([*cells, *others])[0], *[entry.tensor for entry in captured.values()]]
         if any(_shared(original, tensor) for tensor in seen):
-            raise TraceError(
-                f"`{name}` is changed in {self.block}, which also sees it under another name",
-                hint=f"{name} = {name}.copy() before, or change it after",
-            )  # fmt: skip
+            raise self._seen_twice(name)
+
+    def _seen_twice(self, name: str) -> TraceError:
+        return TraceError(
+            f"`{name}` is changed in {self.block}, which also sees it under another name",
+            hint=f"{name} = {name}.copy() before, or change it after",
+        )  # fmt: skip
 
 
 def _shared(one: Tensor, other: Tensor) -> bool:
@@ -295,6 +306,10 @@ class Carry(Recorder):
         if any(again):
             raise Again
         self.follow(given, first, values)
+        for name, original in zip(self.block.parameters, self.original):
+            others = [t for found in self.others.values() for t in found]
+            if self.memory[-1][name] == "placed" and any(_shared(original, t) for t in others):
+                raise self._seen_twice(name)  # in the next turn a change of one would be one of the other too
         return tuple([t for v, kind in zip(values, self.kinds) for t in tensors_of(v, kind)])
 
     def _settled(self, number: int, name: str, value: Any) -> bool:
