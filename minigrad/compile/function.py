@@ -19,6 +19,7 @@ from ..core.mode import Mode, current_mode, switch
 from ..core.node import Node
 from ..core.primitive import P
 from ..core.tensor import Tensor, wrap
+from .collector import no_collection
 from .graph import Graph
 from .program import PlainProgram, Program, program_for
 from .trace import Tracer
@@ -57,7 +58,8 @@ class Traced:
     @cached_property
     def program(self) -> Program | PlainProgram:
         """Computes the outputs."""
-        return program_for(self.graph, self.donate, executor=self.executor)
+        with no_collection():
+            return program_for(self.graph, self.donate, executor=self.executor)
 
     @cached_property
     def recording_program(self) -> Program | PlainProgram:

@@ -18,6 +18,7 @@ from ..core.mode import current_mode
 from ..core.source import Where, caller, show
 from ..core.tensor import Tensor
 from .arguments import hashable, in_words, kind_of, kinds_of_tensors
+from .collector import no_collection
 from .cost import Cost
 from .executors import EXECUTORS, no_executor
 from .graph import Graph
@@ -168,7 +169,8 @@ class Jitted:
                 if recording.mismatch(tensors) is None:
                     return recording, tensors
             reason = reason or self._news(key)
-            recording = Recording(self.function, args, kwargs, tensors, self.executor)
+            with no_collection():
+                recording = Recording(self.function, args, kwargs, tensors, self.executor)
             self._keep(key, recording)
             self._note(reason, caller())
         return recording, tensors

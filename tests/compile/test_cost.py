@@ -1,5 +1,6 @@
 """The cost model: figures computed by hand, and the same as runs that are watched really touch and allocate."""
 
+import gc
 import tracemalloc
 from math import prod
 
@@ -384,3 +385,12 @@ def test_this_machine_is_measured_once(monkeypatch):
         assert first is roofline.machine() and min(first.bandwidth, first.flops, first.launch) > 0
     finally:
         roofline.machine.cache_clear()
+
+
+def test_the_collector_runs_again_after_a_trace_that_failed():
+    def f(x):
+        raise ValueError("half-way")
+
+    with pytest.raises(ValueError, match="half-way"):
+        mg.jit(f)(floats(2))
+    assert gc.isenabled()
