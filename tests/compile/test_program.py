@@ -231,3 +231,15 @@ def test_a_cache_folder_that_cannot_be_used_changes_nothing(monkeypatch, tmp_pat
 def test_a_backend_that_does_not_exist():
     with pytest.raises(CompileError, match="no backend named 'fortran'"):
         compiled({}, "fortran")
+
+
+def test_division_by_numbers():
+    x = np.array([2.0, -3.7, 3.1, -1.8, 0.5, -0.0, np.inf], np.float32)
+    numbers = (-1.0, -2.0, -0.7, 0.5, 0.0, -0.0, 3.0, float("inf"), float("-inf"))
+
+    def divided(x):
+        return mg.stack([part for number in numbers for part in (x // number, x % number)])
+
+    with np.errstate(all="ignore"):
+        expected = divided(mg.asarray(x)).numpy_copy()
+        np.testing.assert_array_equal(mg.jit(divided)(mg.asarray(x)).numpy_copy(), expected)

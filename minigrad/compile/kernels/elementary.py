@@ -148,8 +148,12 @@ def _safe_divisor(w: Writer, dtype: Any, y: Operand) -> tuple[str, str, str]:
 def _other_side(w: Writer, dtype: Any, rest: Operand, y: Operand) -> str:
     """Whether a remainder is not 0 and has another sign than y."""
     present = w.let("invert", (w.let("eq", (rest, 0), BOOL),), BOOL)
-    signs = w.let("xor", (w.let("lt", (rest, 0), BOOL), w.let("lt", (y, 0), BOOL)), BOOL)
-    return w.let("and", (present, signs), BOOL)
+    below = w.let("lt", (rest, 0), BOOL)
+    if isinstance(y, str):
+        below = w.let("xor", (below, w.let("lt", (y, 0), BOOL)), BOOL)
+    elif y < 0:  # a number: what it is compared with would not say of which type
+        below = w.let("invert", (below,), BOOL)
+    return w.let("and", (present, below), BOOL)
 
 
 def _float_mod(w: Writer, dtype: Any, x: Operand, y: Operand) -> str:
@@ -161,6 +165,8 @@ def _float_mod(w: Writer, dtype: Any, x: Operand, y: Operand) -> str:
 
 def _float_floordiv(w: Writer, dtype: Any, x: Operand, y: Operand) -> str:
     """(x - remainder) / y, rounded to the whole number that it nearly is; x / y where y is 0."""
+    if not isinstance(y, str) and not y:
+        return w.let("div", (x, y), dtype)
     rest = w.let("remainder", (x, y), dtype)
     ratio = w.let("div", (x, y), dtype)
     quotient = w.let("div", (w.let("sub", (x, rest), dtype), y), dtype)
@@ -171,6 +177,8 @@ def _float_floordiv(w: Writer, dtype: Any, x: Operand, y: Operand) -> str:
     whole = w.let("select", (nearer, w.let("add", (whole, 1.0), dtype), whole), dtype)
     nothing = w.let("eq", (quotient, 0.0), BOOL)
     whole = w.let("select", (nothing, w.let("copysign", (0.0, ratio), dtype), whole), dtype)
+    if not isinstance(y, str):
+        return whole
     return w.let("select", (w.let("eq", (y, 0.0), BOOL), ratio, whole), dtype)
 
 
