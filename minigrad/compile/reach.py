@@ -1,7 +1,8 @@
 """What can be reached by name from a function: whatever a trace may have read, and where it is held.
 
 The walk follows globals, closure cells, defaults, attributes, containers, and the methods and class attributes whose
-names the code reads.  It ends at the libraries: Python's own, NumPy, and ours.
+names the code reads.  It ends at the libraries: Python's own, NumPy, and ours.  What a function asks these for is not
+seen: the time, the environment, files, and memory that tensors share by `copy=False`.
 """
 
 from __future__ import annotations

@@ -131,7 +131,11 @@ def _assignable(values: list[Any]) -> list[Any]:
     if base.dtype.kind not in "iu" or value.__class__ not in NUMBERS:
         return values
     one = np.empty((1,), base.dtype)
-    one[...] = value  # raises what it raises
+    if indices:  # of positions NumPy makes an array of the value first, which wraps round
+        with np.errstate(all="ignore"):
+            one[...] = np.asarray(value).astype(base.dtype)
+    else:
+        one[...] = value  # raises what it raises
     return [base, one.item(), *indices]
 
 

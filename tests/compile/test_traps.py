@@ -191,13 +191,14 @@ def test_python_integers_beyond_a_type(number):
         assert seen[0] == seen[1]
 
 
+@pytest.mark.parametrize("where", [slice(1, None), [0, -1]])
 @pytest.mark.parametrize("value", [-1, -1.5, 2.5, 300, 300.5, float("nan"), True, 1 << 64])
-def test_python_numbers_assigned_to_integers(value):
+def test_python_numbers_assigned_to_integers(value, where):
     seen = []
     for wrap in (lambda f: f, mg.jit):
         u = mg.asarray([1, 2, 3], dtype=mg.uint8)
         try:
-            wrap(lambda u=u: u.__setitem__(slice(1, None), value))()
+            wrap(lambda u=u: u.__setitem__(where, value))()
             seen.append(u.tolist())
         except (mg.DtypeError, mg.ShapeError, mg.ConversionError):
             seen.append("refused")
