@@ -1,6 +1,6 @@
 """Write the pages of `lectures/reference` from the library itself: the primitives, and the catalogue of errors.
 
-`python lectures/build_reference.py` writes them again; a test compares the stored pages with fresh ones.
+`python -m lectures.build_reference` writes them again; a test compares the stored pages with fresh ones.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+import minigrad.compile  # noqa: F401 - some errors are declared there
 from minigrad.core import errors
 from minigrad.core.primitive import P, Primitive
 
@@ -123,7 +124,7 @@ def provoked(cls: type[errors.MinigradError], name: str) -> tuple[str, str]:
 def catalogue(cls: type[errors.MinigradError] = errors.MinigradError) -> list[type[errors.MinigradError]]:
     """Every class of errors in minigrad, special ones after the general ones."""
     found = []
-    for special in cls.__subclasses__():
+    for special in sorted(cls.__subclasses__(), key=lambda one: one.__name__):  # not in the order of imports
         if special.__module__.startswith("minigrad."):
             found += [special, *catalogue(special)]
     return found

@@ -11,8 +11,6 @@ rooms, each of which imports only from those before it: `core` (what a computati
 (what there is to compute with), `autodiff` (derivatives), `nn` and `optim`.
 """
 
-from importlib import import_module
-
 from . import autodiff, devices, linalg, nn, optim, random
 from .autodiff import (
     checkpoint,
@@ -69,11 +67,11 @@ _COMPILER = (
 
 
 def __getattr__(name: str) -> object:
+    from importlib import import_module
+
     if name == "viz":
         return import_module("minigrad.viz")
     if name not in _COMPILER:
         raise AttributeError(f"minigrad has no {name!r}")
-    from . import compile
-
-    found = globals()[name] = getattr(compile, name)
+    found = globals()[name] = getattr(import_module("minigrad.compile"), name)
     return found

@@ -358,8 +358,8 @@ ELSEWHERE = {
     "breakpoint": "tests/compile/test_effects.py: what it does is not its result",
     "call": "tests/autodiff/test_custom.py: its gradient rule is the caller's",
     "random": "tests/test_random.py: its values are not NumPy's",
-    "project": "tests/autodiff/test_reverse.py, with an operation of several results",
     "cond": "tests/compile/test_control.py: its attributes are traced functions",
     "while_loop": "tests/compile/test_control.py",
     "scan": "tests/compile/test_control.py",
+    "project": "tests/autodiff/test_reverse.py, with an operation of several results",
 }

@@ -18,6 +18,7 @@ from ..core.mode import current_mode
 from ..core.source import Where, caller, show
 from ..core.tensor import Tensor
 from .arguments import hashable, in_words, kind_of, kinds_of_tensors
+from .checking import checked
 from .collector import no_collection
 from .cost import Cost
 from .executors import EXECUTORS, no_executor
@@ -48,10 +49,11 @@ class Jitted:
 
     def __init__(
         self, function: Callable[..., Any], static: tuple[Any, ...] = (), disable: bool = False,
-        executor: str | None = None,
+        executor: str | None = None, check: bool = False,
     ) -> None:  # fmt: skip
         update_wrapper(self, function)
         self.function, self.static, self.executor = function, _both_spellings(function, static), executor
+        self.check = check
         self.disabled = disable or os.environ.get("MINIGRAD_JIT", "").lower() in ("0", "off", "no", "false")
         self.traces = Traces()
         self.recordings: dict[Any, list[Recording]] = {}
@@ -66,13 +68,15 @@ class Jitted:
         name = getattr(self, "__qualname__", "")
         if getattr(module, name, None) is self:
             return name  # it is found by name; programs are made anew where it is used
-        return Jitted, (self.function, tuple(self.static), self.disabled, self.executor)
+        return Jitted, (self.function, tuple(self.static), self.disabled, self.executor, self.check)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         interpreter = current_mode().interpreter
         if self.disabled or (interpreter is not None and not interpreter.runs_programs):
             return self.function(*args, **kwargs)
         recording, tensors = self._recording(args, kwargs)
+        if self.check:
+            return checked(self.function, recording, tensors, args, kwargs)
         return recording.run(tensors)
 
     def __repr__(self) -> str:
@@ -277,14 +281,18 @@ def _likeness(known: Any, key: Any) -> tuple[int, ...]:
 
 
 def jit(
-    function: Callable[..., Any] | None = None, *, static: Any = (), disable: bool = False, executor: str | None = None
-) -> Any:
+    function: Callable[..., Any] | None = None, *, static: Any = (), disable: bool = False, executor: str | None = None,
+    check: bool = False,
+) -> Any:  # fmt: skip
     """Make a function into a program: it is traced once for each kind of arguments, and runs compiled after that.
 
     Tensors that it uses without being given them are inputs too, and those that it changes are changed.  Arguments that
     are no tensors, and those named or numbered in `static`, are part of the kind.  `f.traces` says why it was traced.
     With `executor="parallel"` kernels that do not wait for each other run at the same time, with "auto" where that may
     pay, and by default ("serial") never; `MINIGRAD_EXECUTOR` says it for all programs.
+
+    With `check` each call also runs the function itself, on copies of all that it uses: where results, writes or
+    gradients differ, a `CheckError` names the first node that does, and the pass that makes it so.
 
     >>> @mg.jit
     ... def step(x):
@@ -293,13 +301,13 @@ def jit(
     (9.0, 3.0, 1)
     """
     if function is None:
-        return partial(jit, static=static, disable=disable, executor=executor)
+        return partial(jit, static=static, disable=disable, executor=executor, check=check)
     if not disable:
         _refuse_what_is_no_function(function)
     listed = static if isinstance(static, (tuple, list)) else (static,)
     if executor is not None and executor not in EXECUTORS:
         raise no_executor(executor)
-    return Jitted(function, tuple(listed), disable, executor)
+    return Jitted(function, tuple(listed), disable, executor, check)
 
 
 def _refuse_what_is_no_function(function: Any) -> None:

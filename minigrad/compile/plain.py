@@ -24,6 +24,7 @@ PLAIN = (bool, int, str, type(None))
 class ProgramError(ConversionError):
     """A function cannot be saved as a program, or a file holds none that can be run here.
 
+    >>> import minigrad as mg
     >>> f = mg.jit(lambda x: mg.random.normal(x.shape) + x)
     >>> f.save("noise.program", mg.ones(3))
     Traceback (most recent call last):

@@ -193,6 +193,7 @@ class CheckError(MinigradError, AssertionError):
     """`gradcheck` found a gradient that differs from the numerical one; the message says where and by how much.
 
     A gradient rule of your own is wrong, a `detach()` cuts a path, or the function has a kink or a jump at that place.
+    `mg.jit(f, check=True)` raises it too, where a program gives another result than the function.
 
     >>> import minigrad as mg
     >>> mg.gradcheck(lambda x: x * x.detach(), [mg.asarray([3.0])])

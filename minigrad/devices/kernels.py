@@ -224,6 +224,7 @@ def kernel_table(xp: Any, empty: Any = None) -> dict[str, Kernel]:
     table["random"] = random_kernel(xp)
     table["erf"], table["scatter_add"] = erf_kernel(xp), scatter_add_kernel(xp)
     table |= matrix_kernels(xp, empty) | window_kernels(xp, empty)
+
     @kernel
     def to_device(x: Any, source: Any, device: Any) -> Any:
         return device.receive(x, source)
