@@ -1,6 +1,7 @@
-"""What all tests share: how many examples hypothesis tries, and when tests that need a GPU are skipped."""
+"""What all tests share: how many examples hypothesis tries, when tests that need a GPU are skipped, and saying so."""
 
 import os
+from collections import Counter
 
 import hypothesis
 import pytest
@@ -33,3 +34,13 @@ def pytest_collection_modifyitems(items):
 def numpy_kernels(monkeypatch):
     """Programs run by NumPy: for tests of many programs, whose kernels would take minutes to compile."""
     monkeypatch.setenv("MINIGRAD_BACKEND", "numpy")
+
+
+def pytest_terminal_summary(terminalreporter):
+    """What was not tested for want of something is said aloud at the end, whatever pytest was told about skips."""
+    skipped = [report.longrepr for report in terminalreporter.stats.get("skipped", ())]
+    reasons = Counter(why[2].removeprefix("Skipped: ") for why in skipped if isinstance(why, tuple))
+    if reasons:
+        terminalreporter.section("NOT TESTED")
+        for reason, count in sorted(reasons.items()):
+            terminalreporter.write_line(f"{count} test{'s' * (count > 1)}: {reason}")

@@ -1,15 +1,18 @@
-"""Two ways to show data by a script of ours: a widget in a live notebook, and a page by itself.
+"""Three ways to show data by a script of ours: in the output of a notebook, as a widget, and as a page by itself.
 
 The scripts and styles in `static/` are complete: they import nothing and fetch nothing.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from functools import cache
 from html import escape
 from importlib.resources import files
 from typing import Any
+
+from ..core.errors import MinigradError
 
 
 @cache
@@ -19,7 +22,7 @@ def static(name: str) -> str:
 
 
 def script_of(view: str) -> str:
-    """The module of a view: what all views share, and its own part."""
+    """The script of a view: what all views share, and its own part, the function `show`."""
     return static("common.js") + static(f"{view}.js")
 
 
@@ -50,15 +53,33 @@ def safe(data: dict[str, Any]) -> str:
     return json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
-def widget(view: str, data: dict[str, Any], static_forms: dict[str, str]) -> Any:
-    """What a notebook is given: a widget where there are any, and forms that need none."""
+def widget(view: str, data: dict[str, Any], static_forms: dict[str, str]) -> dict[str, str]:
+    """What a notebook is given: what is seen where nothing may run, and a script that puts the view in its place.
+
+    This works where a widget does not: in a notebook whose kernel is gone, and on the pages that nbconvert makes.
+    """
+    words = static_forms["text/html"]
+    code = (
+        f"const style = {_string(style_of(view))};\nconst data = {safe(data)};\n"
+        f"{script_of(view)}\n{static('embed.js')}"
+    )
+    key = hashlib.sha256((code + words).encode()).hexdigest()[:12]
+    script = f'<script>(() => {{\nconst key = "{key}";\n{code}}})();</script>'
+    return {**static_forms, "text/html": f'<div class="mg-embed" data-mg="{key}">{words}</div>{script}'}
+
+
+def _string(text: str) -> str:
+    return json.dumps(text).replace("<", "\\u003c")
+
+
+def live(view: str, data: dict[str, Any]) -> Any:
+    """The view as a widget, which tells Python what is seen (`step`) and is told; it lives as long as its kernel."""
     try:
-        made = _widget_class(view)(data=data)
+        return _widget_class(view)(data=data)
     except ImportError:
-        return static_forms
-    bundle = made._repr_mimebundle_()
-    live, about = bundle if isinstance(bundle, tuple) else (bundle, {})
-    return {**static_forms, **{k: v for k, v in live.items() if k.startswith("application/")}}, about
+        raise MinigradError(
+            "a widget is made by the package anywidget, which is not here", hint="python -m pip install anywidget"
+        ) from None
 
 
 @cache
@@ -69,7 +90,7 @@ def _widget_class(view: str) -> Any:
     class View(anywidget.AnyWidget):  # type: ignore[misc]
         """Data, and the step that is seen."""
 
-        _esm = script_of(view)
+        _esm = script_of(view) + static("widget.js")
         _css = style_of(view)
         data = traitlets.Dict().tag(sync=True)
         step = traitlets.Int(0).tag(sync=True)

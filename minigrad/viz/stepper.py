@@ -21,7 +21,7 @@ from .folding import BUDGET, fold
 from .graphs import MOST, names_of
 from .mirror import with_gradients
 from .numbers import Summary
-from .page import page, widget
+from .page import live, page, widget
 from .rules import mathml, rule_of
 from .scene import Scene, scene_of, type_of
 from .steps import Recording, Step, record_steps
@@ -178,6 +178,10 @@ class Stepper:
             raise MinigradError(f"steps can't be saved as {file.name!r}", expect="a name that ends in .html or .svg")
         file.write_text(forms[file.suffix](), encoding="utf-8")
 
+    def widget(self) -> Any:
+        """A widget whose `step` Python can read and set, while the kernel lives."""
+        return live("step", self.data())
+
     def text(self) -> str:
         """The steps in words, one in a line."""
         return "\n".join(f"{i}. {self._described(each)['say']}" for i, each in enumerate(self.steps, 1))
@@ -187,6 +191,6 @@ class Stepper:
         listing = f"<details><summary>the steps in words</summary><pre>{escape(self.text())}</pre></details>"
         static = {
             "text/html": f'<img alt="{escape(repr(self))}" src="data:image/svg+xml;base64,{encoded}">{listing}',
-            "text/plain": repr(self),
-        }
+            "image/svg+xml": self.to_svg(), "text/plain": repr(self),
+        }  # fmt: skip
         return widget("step", self.data(), static)

@@ -345,12 +345,73 @@ def commands(course, monkeypatch):
     monkeypatch.setattr(course.Environment, "prepare", lambda self, extras: None)
     monkeypatch.setattr(course, "hand_over", pretend)
     monkeypatch.setattr(course.subprocess, "call", pretend)
+    monkeypatch.setattr(course, "install_programs", lambda env: Commands.ran.append(["programs"]))
     return Commands
 
 
 def test_test_runs_linters_and_pytest_on_all_cores(course, commands):
     assert course.main(["test"]) == 0
-    assert commands.ran == [["ruff", "check", "."], ["mypy"], ["pytest", "-n", "auto", "--dist", "loadfile", "--nbval"]]
+    in_parallel = ["pytest", "-n", "auto", "--dist", "loadfile", "--nbval"]
+    assert commands.ran == [["programs"], ["ruff", "check", "."], ["mypy"], in_parallel]
+
+
+@pytest.fixture
+def apt(checkout, course, monkeypatch):
+    """A Debian without the programs: what apt would be called with, and who we are."""
+
+    class Debian:
+        there, user, sudo = {"apt-get"}, 0, 0
+
+    monkeypatch.setattr(course.shutil, "which", lambda name: name if name in Debian.there else None)
+    monkeypatch.setattr(course.os, "geteuid", lambda: Debian.user, raising=False)
+    monkeypatch.setattr(course.subprocess, "call", lambda command, **pipes: Debian.sudo)
+    return Debian
+
+
+def asked(checkout):
+    """The packages that apt was asked for, and with which rights."""
+    installs = [command for command in checkout.installer.commands if "install" in command]
+    assert all("update" in checkout.installer.commands[0] for _ in installs)
+    return [(command[0], command[-1]) for command in installs]
+
+
+def test_what_tests_need_is_installed_where_we_may(apt, course, checkout):
+    course.install_programs(checkout)
+    assert asked(checkout) == [("env", "chromium"), ("env", "graphviz")]
+
+
+def test_what_is_there_is_not_installed_again(apt, course, checkout):
+    apt.there = {"apt-get", "google-chrome"}
+    course.install_programs(checkout)
+    assert asked(checkout) == [("env", "graphviz")]
+    checkout.installer.commands.clear()
+    apt.there = {"apt-get", "chromium", "dot"}
+    course.install_programs(checkout)
+    assert checkout.installer.commands == []
+
+
+@pytest.mark.parametrize(
+    ("there", "sudo", "expected"),
+    [
+        ({"apt-get", "sudo"}, 0, [("sudo", "chromium"), ("sudo", "graphviz")]),
+        ({"apt-get", "sudo"}, 1, []),  # it would ask for a password
+        ({"apt-get"}, 0, []),
+        (set(), 0, []),
+    ],
+)
+def test_somebody_who_is_not_root(apt, course, checkout, there, sudo, expected):
+    apt.there, apt.user, apt.sudo = there, 1000, sudo
+    course.install_programs(checkout)
+    assert asked(checkout) == expected
+
+
+def test_an_apt_that_fails_stops_nothing(apt, course, checkout, monkeypatch, capsys):
+    def failing(title, command, log, cwd):
+        raise course.Problem("no network")
+
+    monkeypatch.setattr(course, "watch", failing)
+    course.install_programs(checkout)
+    assert "tests that need it are skipped" in capsys.readouterr().out
 
 
 def test_quick_leaves_out_mypy_and_what_is_slow(course, commands):

@@ -1,4 +1,4 @@
-// What all views share: making elements, a canvas that moves and grows, keys, and the entry for notebooks.
+// What all views share: making elements, a canvas that moves and grows, keys.
 
 const make = (tag, attributes = {}, ...children) => {
   const element = document.createElement(tag);
@@ -70,11 +70,3 @@ const canvasOf = (svgText) => {
 
 const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
-// What anywidget looks for.  `show` is the view's own function; it is given where to say which step is seen.
-export default {
-  render({ model, el }) {
-    const told = { get: () => model.get("step"), set: (step) => { model.set("step", step); model.save_changes(); } };
-    const view = show(el, model.get("data"), told);
-    model.on("change:step", () => view.go(model.get("step"), false));
-  },
-};
