@@ -68,14 +68,14 @@ def test_rates_read_as_they_were_written():
     assert optimizer.lr == 0.7
 
 
-@pytest.mark.parametrize("make", [SGD, Adam, RMSprop, Adagrad])
-@pytest.mark.parametrize("options", [{}, {"momentum": 0.5}, {"momentum": 0.5, "dampening": 0.5}, {"lr_decay": 0.5}])
+@pytest.mark.parametrize(
+    ("make", "options"),
+    [(SGD, {}), (SGD, {"momentum": 0.5}), (SGD, {"momentum": 0.5, "dampening": 0.5}), (Adam, {}), (Adagrad, {}),
+     (Adagrad, {"lr_decay": 0.5}), (RMSprop, {}), (RMSprop, {"momentum": 0.5, "centered": True})],
+)  # fmt: skip
 def test_a_restored_run_equals_the_uninterrupted_one(make, options):
-    try:
-        whole = [leaf(1.0, 2.0), leaf(3.0)]
-        optimizer = make([{"params": whole[:1]}, {"params": whole[1:], "lr": 0.5}], lr=0.05, **options)
-    except TypeError:
-        pytest.skip("not an option of it")
+    whole = [leaf(1.0, 2.0), leaf(3.0)]
+    optimizer = make([{"params": whole[:1]}, {"params": whole[1:], "lr": 0.5}], lr=0.05, **options)
 
     def run(optimizer, parameters):
         for t in range(3):
