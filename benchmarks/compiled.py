@@ -137,6 +137,9 @@ def training_cases(opts: Options) -> list[Case]:
     for batch, name in ((batches[0], "SGD"), (batches[0], "Adam"), (batches[1], "SGD"), (batches[1], "Adam")):
         label = f"MLP {'-'.join(map(str, sizes))}, batch {batch}, {name}"
         builds[label] = (lambda t, n=name, b=batch: training.mlp(t, n, b, sizes)), 0.8 if batch == batches[0] else 0.95
+    batch, side, channels = (2, 8, (2, 3)) if opts.smoke else (64, 28, (16, 32))
+    label = f"CNN, {channels[0]} and {channels[1]} channels, {side} × {side}, batch {batch}, SGD"
+    builds[label] = (lambda t: training.cnn(t, "SGD", batch, side, channels)), 1.0
     size = {"layers": 1, "width": 8, "heads": 2, "batch": 2, "length": 4, "vocabulary": 5}
     if not opts.smoke:
         size = {"layers": 4, "width": 128, "heads": 4, "batch": 16, "length": 64, "vocabulary": 65}

@@ -49,6 +49,32 @@ def mlp(torch: Any, make_optimizer: str, batch: int, sizes: tuple[int, ...]) -> 
     return step
 
 
+def cnn(torch: Any, make_optimizer: str, batch: int, side: int, channels: tuple[int, int]) -> Callable[[], Any]:
+    """A training step of two convolutions with pooling and a linear layer, on pictures in grey."""
+    _, nn, optim, asarray, cross_entropy, _, _ = library(torch)
+    first, second = channels
+    model = nn.Sequential(
+        nn.Conv2d(1, first, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(first, second, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Flatten(), nn.Linear(second * (side // 4) ** 2, 10),
+    )  # fmt: skip
+    optimizer = getattr(optim, make_optimizer)(model.parameters(), lr=1e-3)
+    rng = np.random.default_rng(0)
+    x = asarray(rng.normal(size=(batch, 1, side, side)).astype(np.float32))
+    y = asarray(rng.integers(0, 10, batch))
+    if torch is not None:  # which is faster when channels come last
+        model, x = model.to(memory_format=torch.channels_last), x.to(memory_format=torch.channels_last)
+
+    def step() -> Any:
+        optimizer.zero_grad()
+        loss = cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step
+
+
 def gpt(torch: Any, layers: int, width: int, heads: int, batch: int, length: int, vocabulary: int) -> Callable[[], Any]:
     """A training step of a small transformer that predicts the next character, with Adam."""
     _, nn, optim, asarray, cross_entropy, permute, attention = library(torch)
@@ -113,9 +139,12 @@ def cases(opts: Options) -> list[Case]:
     tiny = {"layers": 4, "width": 128, "heads": 4, "batch": 16, "length": 64, "vocabulary": 65}
     shape = "-".join(map(str, sizes))
     works = {
-        f"MLP {shape}, batch {batch}, {name}": _both(opts, lambda t, n=name: mlp(t, n, batch, sizes))
+        f"MLP {shape}, batch {batch}, {name}": _both(opts, lambda t, n=name, b=batch: mlp(t, n, b, sizes))
         for name in ("SGD", "Adam")
     }
+    batch, side, channels = (2, 8, (2, 3)) if opts.smoke else (64, 28, (16, 32))
+    label = f"CNN, {channels[0]} and {channels[1]} channels, {side} × {side}, batch {batch}, SGD"
+    works[label] = _both(opts, lambda t: cnn(t, "SGD", batch, side, channels))
     size = small if opts.smoke else tiny
     label = f"GPT, {size['layers']} layers of {size['width']}, batch {size['batch']} × {size['length']}, Adam"
     works[label] = _both(opts, lambda t: gpt(t, **size))

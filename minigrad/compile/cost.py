@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 from ..core.node import Node
 from ..core.primitive import P
+from ..core.table import as_html, as_table, bytes_text
 from .counts import Count, eager_count, library_count, nbytes, takes_nothing
 from .execution import Layout, pieces_of
 from .graph import Graph
@@ -255,37 +255,9 @@ def _memory(layout: Layout, scratch: int) -> Memory:
 # Words --------------------------------------------------------------------------------------------------------------
 
 
-def bytes_text(size: float) -> str:
-    """A number of bytes with its unit.
-
-    >>> bytes_text(100), bytes_text(4_100_000)
-    ('100 B', '4.1 MB')
-    """
-    for unit, one in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if size >= one:
-            return f"{size / one:.3g} {unit}"
-    return f"{size:.0f} B"
-
-
 def _figures(count: Count) -> tuple[str, str, str, str]:
     return bytes_text(count.bytes_read), bytes_text(count.bytes_written), f"{count.flops:,}", f"{count.intensity:.2f}"
 
 
 def _listed(names: Sequence[str], most: int = 6) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
-
-
-def as_table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> str:
-    """Rows under a head, the first columns to the left, the others, which are figures, to the right."""
-    widths = [max(map(len, column)) for column in zip(head, *rows)]
-    return "\n".join(
-        "  ".join(c.ljust(w) if i < left else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths))).rstrip()
-        for row in (head, *rows)
-    )
-
-
-def as_html(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """The same as a table of a notebook."""
-    cells = "".join(f"<th>{escape(cell)}</th>" for cell in head)
-    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"

@@ -96,7 +96,15 @@ class Jitted:
         return self._recording(args, kwargs)[0].traced.graph
 
     def program(self, *args: Any, **kwargs: Any) -> Program | PlainProgram:
-        """The program that runs for these arguments."""
+        """The program that runs for these arguments: its steps, and where each value lies.
+
+        >>> print(mg.jit(lambda x: mg.tanh(x @ x) @ x).program(mg.ones((8, 8))))
+        stage  step      writes               reads
+        0      matmul_1  matmul_1 [slot 0]    tensor_1 [input 0]
+        1      kernel_1  tanh_1 [slot 1]      matmul_1 [slot 0]
+        2      matmul_2  matmul_2 [result 0]  tanh_1 [slot 1], tensor_1 [input 0]
+        arena of 512 B in 2 slots (256 B, 256 B)
+        """
         return self._recording(args, kwargs)[0].traced.program
 
     def values(self, *args: Any, **kwargs: Any) -> Values:

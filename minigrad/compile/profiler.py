@@ -10,6 +10,8 @@ from contextvars import ContextVar, Token
 from time import perf_counter
 from typing import Any, NamedTuple
 
+from ..core.table import as_table
+
 RUNNING: ContextVar[profile | None] = ContextVar("minigrad profile", default=None)
 
 
@@ -75,15 +77,11 @@ class profile:
         taken: dict[str, list[float]] = {}
         for event in self.events:
             taken.setdefault(event.name, []).append(event.end - event.begin)
-        rows = [("step", "calls", "total µs", "each µs")]
+        rows = []
         for name, times in sorted(taken.items(), key=lambda item: -sum(item[1])):
             total = sum(times) * 1e6
             rows.append((name, str(len(times)), f"{total:.1f}", f"{total / len(times):.1f}"))
-        widths = [max(len(row[i]) for row in rows) for i in range(4)]
-        return "\n".join(
-            "  ".join([row[0].ljust(widths[0]), *[cell.rjust(width) for cell, width in zip(row[1:], widths[1:])]])
-            for row in rows
-        )
+        return as_table(("step", "calls", "total µs", "each µs"), rows, left=1)
 
 
 def timed(name: str, run: Callable[[Any], object]) -> Callable[[Any], object]:

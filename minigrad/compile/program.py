@@ -13,6 +13,7 @@ from typing import Any
 from ..core.errors import CompileError
 from ..core.mode import current_mode
 from ..core.node import Node
+from ..core.table import bytes_text
 from .backends import BackendWarning
 from .execution import Frame, Layout, Starts
 from .executors import stages
@@ -21,6 +22,7 @@ from .graph import Graph
 from .groups import Group, Partition
 from .hunting import hunted
 from .inspection import compute
+from .listing import listing
 from .lowering import Lowered, lower
 from .passes.log import Log
 from .passes.pipeline import optimise
@@ -62,6 +64,13 @@ class Program:
     def schedule(self) -> Schedule:
         """What waits for what, and what could run at the same time."""
         return Schedule(self.partition, self.lowered)
+
+    def __repr__(self) -> str:
+        arena = bytes_text(self.layout.plan.bytes)
+        return f"<Program of {len(self.partition.groups)} steps, {len(self.lowered)} of them kernels, arena {arena}>"
+
+    def __str__(self) -> str:
+        return listing(self)
 
     def _stages(self) -> list[list[Group]]:
         """The groups in the order in which they run, in lists of those that run at the same time."""

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.primitive import P
+from ..core.table import as_html, as_table
 from ..devices.threads import in_blocks
-from .cost import Cost, KernelCost, as_html, as_table
+from .cost import Cost, KernelCost
 from .profiler import profile
 
 if TYPE_CHECKING:

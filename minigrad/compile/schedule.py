@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from ..core.node import Node
 from ..core.primitive import P
+from ..core.table import as_table
 from .counts import library_count
 from .groups import Group, Partition
 from .lowering import Argument, Lowered
@@ -105,19 +106,14 @@ class Schedule:
 
     def __str__(self) -> str:
         critical = {step.number for step in self.critical_path}
-        rows = [("level", "step", "after", "bytes", "flops", "cost")]
+        rows = []
         for step in (step for level in self.levels for step in level):
             name = step.name + (" *" if step.number in critical else "")
             after = ", ".join(self.steps[i].name for i in step.after) or "-"
             rows.append((str(step.level), name, after, f"{step.bytes:,}", f"{step.flops:,}", f"{step.cost:,.0f}"))
-        widths = [max(len(row[i]) for row in rows) for i in range(6)]
-        lines = []
-        for row in rows:
-            left = [cell.ljust(width) for cell, width in zip(row[:3], widths)]
-            lines.append("  ".join([*left, *[cell.rjust(width) for cell, width in zip(row[3:], widths[3:])]]))
+        table = as_table(("level", "step", "after", "bytes", "flops", "cost"), rows, left=3)
         gain = self.work / self.span if self.span else 1.0
-        lines.append(f"* on the critical path; many threads could be {gain:.2f} times as fast as one")
-        return "\n".join(lines)
+        return f"{table}\n* on the critical path; many threads could be {gain:.2f} times as fast as one"
 
 
 def step_names(partition: Partition) -> dict[Group | None, str]:

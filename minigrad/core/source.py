@@ -6,6 +6,8 @@ instruction, and the line is only worked out when somebody wants to see it.
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import linecache
 import os
 import sys
@@ -17,7 +19,8 @@ HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 Where = tuple[CodeType, int]
 ON_BEHALF_OF: ContextVar[Where | None] = ContextVar("line", default=None)  # whose work a helping thread does
 
-LIBRARY: dict[str, bool] = {}  # whether a file belongs to minigrad, by its name
+# Whether a file belongs to minigrad, by its name.  Through these two of Python's it calls itself.
+LIBRARY: dict[str, bool] = {functools.__file__: True, contextlib.__file__: True}
 
 
 def in_library(filename: str) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..core.primitive import P
+from ..core.table import as_html, as_table
 from .registry import DEVICES, REGISTRATIONS, Device, as_device
 
 
@@ -26,20 +27,13 @@ class KernelTable(Mapping[str, dict[str, str]]):
         return len(self.rows)
 
     def __repr__(self) -> str:
-        lines = [["operation", *self.devices], *([op, *row.values()] for op, row in self.rows.items())]
-        widths = [max(map(len, column)) for column in zip(*lines)]
-        text = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in lines]
-        return "\n".join([text[0], "  ".join("─" * width for width in widths), *text[1:]])
+        return as_table(*self._cells(), left=1 + len(self.devices))
 
     def _repr_html_(self) -> str:
-        from html import escape
+        return as_html(*self._cells())
 
-        head = "".join(f"<th>{escape(name)}</th>" for name in ("operation", *self.devices))
-        body = "".join(
-            f"<tr><th>{op}</th>" + "".join(f"<td>{escape(label)}</td>" for label in row.values()) + "</tr>"
-            for op, row in self.rows.items()
-        )
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    def _cells(self) -> tuple[list[str], list[list[str]]]:
+        return ["operation", *self.devices], [[op, *row.values()] for op, row in self.rows.items()]
 
 
 def _label(device: Device, op: str) -> str:

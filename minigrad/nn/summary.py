@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from ..compile.counts import flops_of
 from ..compile.jit import trace
 from ..core.mode import current_mode
+from ..core.table import as_table
 from ..core.tree import leaves
 
 Scope = tuple[str, ...]
@@ -28,15 +29,13 @@ class Summary(list[Row]):
     """The modules of a model, one row each; as text, a table."""
 
     def __str__(self) -> str:
-        table: list[tuple[str, ...]] = [HEAD]
+        table: list[tuple[str, ...]] = []
         for row in self:
             around = [other.path for other in self if row.path.startswith(f"{other.path}.")]
             name = row.path.removeprefix(f"{max(around, key=len)}." if around else "")
             indent = "  " * (len(around) + bool(row.path))
             table.append((indent + name, row.type, row.output, *[f"{n:,}" if n else "" for n in row[3:]]))
-        widths = [max(map(len, column)) for column in zip(*table)]
-        lines = ["   ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in table]
-        return "\n".join(lines)
+        return as_table(HEAD, table, left=3)
 
     __repr__ = __str__
 

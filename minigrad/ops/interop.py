@@ -298,7 +298,8 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
 
 def _restored(array: Any, device: str, requires_grad: bool) -> Tensor:
     where_to = as_device(device)
-    tensor = wrap(where_to.from_numpy(array), where_to)
+    ours = array.view(dtypes.ALL[array.dtype.name])  # an unpickled dtype equals ours without being it
+    tensor = wrap(where_to.from_numpy(ours), where_to)
     tensor.requires_grad = requires_grad
     return tensor
 

@@ -629,3 +629,10 @@ def test_random_bodies_agree_with_eager_mode(first, second, kind, reverse, mode)
         return mg.cond(x.sum() > 0, lambda: body(x, m[0]), lambda: made_of(second, [x, m[1]]))
 
     agree(MODES[mode](case, [X, M]), eagerly(case, [X, M]), rtol=1e-8)
+
+
+def test_the_line_of_an_error_in_a_programs_gradient_is_the_callers():
+    f = mg.jit(lambda x: mg.while_loop(lambda v: v < 100, lambda v: v * v, x))
+    y = f(mg.asarray(3.0, requires_grad=True))
+    with pytest.raises(mg.GradError, match=r"Line: .*test_control.py:\d+  y.backward\(\)  # here"):
+        y.backward()  # here

@@ -243,3 +243,21 @@ def test_division_by_numbers():
     with np.errstate(all="ignore"):
         expected = divided(mg.asarray(x)).numpy_copy()
         np.testing.assert_array_equal(mg.jit(divided)(mg.asarray(x)).numpy_copy(), expected)
+
+
+def test_a_program_lists_where_each_value_lies():
+    w, total = mg.ones((4, 4)), mg.zeros(4)
+
+    @mg.jit
+    def step(x):
+        h = mg.tanh(x @ w)
+        total[...] = total + h.sum(0)
+        return h * 2
+
+    program = step.program(mg.ones((3, 4)))
+    assert repr(program) == f"<Program of {len(program.partition.groups)} steps, 2 of them kernels, arena 64 B>"
+    text = str(program)
+    assert "matmul_1 [slot 0]" in text and "[result 0]" in text and "[input 0]" in text
+    assert text.splitlines()[-1].startswith("arena of 64 B in")
+    donated = [line for line in text.splitlines() if "was]" in line]
+    assert len(donated) == 1 and "add_1 [where tensor_3 was]" in donated[0] and "tensor_3 [input 2]" in donated[0]

@@ -336,6 +336,11 @@ def test_deepcopy_keeps_gradients_and_identity(w):
     assert pickle.loads(pickle.dumps(w)).grad is None
 
 
+def test_an_unpickled_tensor_has_our_dtype_and_not_one_that_equals_it():
+    """Casts are found once for each pair of dtypes, which are told apart by identity."""
+    assert pickle.loads(pickle.dumps(mg.ones(2))).dtype is mg.float32
+
+
 @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, pickle.dumps])
 def test_results_of_operations_do_not_lose_their_history(w, again):
     with pytest.raises(TypeError, match=r"would lose its history in silence\n.*x.detach\(\)"):

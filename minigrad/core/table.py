@@ -1,0 +1,44 @@
+"""Tables and amounts as text and as HTML: one form for all that minigrad lists."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+
+def as_table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> str:
+    """Rows under a head, the first columns to the left, the others, which are figures, to the right.
+
+    >>> print(as_table(("op", "calls"), [("add", "3"), ("multiply", "12")], left=1))
+    op        calls
+    add           3
+    multiply     12
+    """
+    widths = [max(map(len, column)) for column in zip(head, *rows)]
+    return "\n".join(
+        "  ".join(c.ljust(w) if i < left else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths))).rstrip()
+        for row in (head, *rows)
+    )
+
+
+def as_html(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """The same as a table of a notebook.
+
+    >>> as_html(("op",), [("a < b",)])
+    '<table><thead><tr><th>op</th></tr></thead><tbody><tr><td>a &lt; b</td></tr></tbody></table>'
+    """
+    cells = "".join(f"<th>{escape(cell)}</th>" for cell in head)
+    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def bytes_text(size: float) -> str:
+    """A number of bytes with its unit.
+
+    >>> bytes_text(100), bytes_text(4_100_000)
+    ('100 B', '4.1 MB')
+    """
+    for unit, one in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= one:
+            return f"{size / one:.3g} {unit}"
+    return f"{size:.0f} B"
