@@ -15,14 +15,13 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
+from .layers import Path, layers
+
 SWEEPS = 6  # rounds of moving boxes to where their neighbours are, once down and once up
 ORDERING = 4  # rounds in which they may change places
 BETWEEN_LAYERS, BETWEEN_BOXES, BETWEEN_EDGES = 34.0, 18.0, 10.0
 MARGIN, HEADER = 10.0, 22.0  # inside a frame: around its contents, and for its name
 PORT = 14.0  # at most so far apart do edges arrive at a box
-
-Path = tuple[str, ...]
-
 
 class Rectangle(NamedTuple):
     """Its corner with the least coordinates, and its size."""
@@ -39,6 +38,7 @@ class Frame(NamedTuple):
     path: Path
     place: Rectangle
     upside_down: bool = False  # whether the room for its name is at the bottom
+    mirrored: bool = False  # whether its name stands at the right
 
 
 class Route(NamedTuple):
@@ -108,7 +108,7 @@ class _Arrangement:
         self.count = len(sizes)
         self.turned = _against_the_stream(self.count, edges)
         self.edges = [(b, a) if back else (a, b) for (a, b), back in zip(edges, self.turned)]
-        self.layer = _layers(self.count, self.edges)
+        self.layer = layers(self.edges, paths)
         self.paths = list(paths)
         self.root = self._scopes()
         self.chains = [self._chain(a, b) for a, b in self.edges]
@@ -188,8 +188,8 @@ class _Arrangement:
         up = _layers_of(units, home, self.below, False)
         _start(units)
         for sweep in range(SWEEPS):
-            for layers in (down, up):
-                _sweep(layers, sweep < ORDERING)
+            for ways in (down, up):
+                _sweep(ways, sweep < ORDERING)
         _separate(units)
         left = min((unit.x for unit in units), default=0.0)
         before, after = self.across
@@ -299,25 +299,6 @@ def _against_the_stream(count: int, edges: Sequence[tuple[int, int]]) -> list[bo
     Where boxes have been folded, what they stand for may have been made before and after others.
     """
     return [source > target for source, target in edges]
-
-
-def _layers(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
-    """As early as what they are computed from allows; then as late, where that makes no more edges longer than shorter.
-
-    So a weight, and what is done to a weight, comes right before it is used.
-    """
-    layer = [0] * count
-    before, after = [0] * count, [[] for _ in range(count)]  # type: ignore[var-annotated]
-    for source, target in edges:
-        after[source].append(target)
-        before[target] += 1
-    for box in range(count):
-        for target in after[box]:
-            layer[target] = max(layer[target], layer[box] + 1)
-    for box in reversed(range(count)):
-        if after[box] and before[box] <= len(after[box]):
-            layer[box] = min([layer[target] for target in after[box]]) - 1
-    return layer
 
 
 Near = list[tuple[Unit, float]]  # the neighbours on one side, and how far right of their left a unit wants to be

@@ -51,7 +51,7 @@ def draw(scene: Scene, direction: str = "auto") -> str:
     return "\n".join(parts) + "\n"
 
 
-STYLING = re.compile(r' (?:fill|stroke|stroke-opacity|text-anchor|font-weight|font-style)="[^"]*"')
+STYLING = re.compile(r' (?:fill|stroke|stroke-opacity|font-weight|font-style)="[^"]*"| text-anchor="middle"')
 
 
 def lean(svg: str) -> str:
@@ -134,11 +134,13 @@ def _frame(frame: Frame) -> str:
     r = frame.place
     shade = FRAME if len(frame.path) % 2 else PAPER
     baseline = r.y + (r.height - 7.0 if frame.upside_down else 14.0)
+    start = r.x + (r.width - 8 if frame.mirrored else 8)
+    anchor = ' text-anchor="end"' if frame.mirrored else ""
     return (
         f'<g class="mg-frame" data-frame="{escape("/".join(frame.path))}">'
         f'<rect x="{number(r.x)}" y="{number(r.y)}" width="{number(r.width)}" '
         f'height="{number(r.height)}" rx="6" fill="{shade}" stroke="#c4cad1" class="mg-frame-box"/>'
-        f'<text x="{number(r.x + 8)}" y="{number(baseline)}" font-size="{number(LINE)}" fill="{QUIET}" '
+        f'<text x="{number(start)}" y="{number(baseline)}" font-size="{number(LINE)}" fill="{QUIET}"{anchor} '
         f'font-style="italic" class="mg-quiet">{escape(frame.path[-1])}</text></g>'
     )
 
