@@ -1,7 +1,11 @@
 """Seeing a computation: pictures of graphs, and backward passes to step through."""
 
+from .dispatch import dispatch
+from .flipbook import Flipbook
 from .graphs import graph, shown
 from .picture import Picture
+from .ring import ring
+from .stack import stack
 from .stepper import Stepper, step
 
 __all__ = ["Picture", "Stepper", "graph", "shown", "step"]
