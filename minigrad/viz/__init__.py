@@ -1,5 +1,6 @@
 """Seeing a computation: pictures of graphs, and backward passes to step through."""
 
+from .bench import bench
 from .dispatch import dispatch
 from .flipbook import Flipbook
 from .graphs import graph, shown

@@ -71,6 +71,10 @@ class Drawing:
         """A piece of SVG, in which every word of the user's is escaped."""
         self.pieces.append(piece)
 
+    def merge(self, begin: int) -> None:
+        """Make one piece of all pieces since number `begin`, which then come and go together."""
+        self.pieces[begin:] = ["".join(self.pieces[begin:])]
+
     def rect(
         self, x: float, y: float, width: float, height: float, fill: str = "paper", stroke: str = "line",
         *, thick: float = 1.0, round: float = 3.0, dashes: str = "", opacity: float = 1.0, about: str = "", go: str = "",

@@ -42,8 +42,8 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
   });
   const turning = paged ? [back, next, slider, count] : [];
   const bar = make("div", { class: "mg-bar" }, ...turning, ...(paged ? [] : knobs.map((knob) => knob.label)), make("span", { class: "mg-space" }), opener);
-  const board = make("div", { class: "mg-bar mg-knobs" }, ...knobs.map((knob) => knob.label));
-  root.append(bar, ...(paged && knobs.length ? [board] : []), more, stage, help, aloud);
+  const board = paged && knobs.length ? [make("div", { class: "mg-bar mg-knobs" }, ...knobs.map((knob) => knob.label))] : [];
+  root.append(bar, ...board, more, stage, help, aloud);
 
   // what is seen ------------------------------------------------------------------------------------------------------
   const blockOf = ([heading, kind, content]) => [
