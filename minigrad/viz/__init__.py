@@ -9,4 +9,7 @@ from .ring import ring
 from .stack import stack
 from .stepper import Stepper, step
 
+from .tape import tape
+from .timeline import timeline
+
 __all__ = ["Picture", "Stepper", "graph", "shown", "step"]

@@ -158,7 +158,7 @@ def _clean(text: str) -> str:
 
 
 class Chart:
-    """A part of a drawing with two axes, in which curves are drawn.
+    """A part of a drawing with two axes, in which curves are drawn.  Numbers are told at "both", or along one of them.
 
     >>> drawing = Drawing(200, 100)
     >>> chart = Chart(drawing, (0, 0, 200, 100), (0.0, 1.0), (0.0, 10.0))
@@ -170,23 +170,22 @@ class Chart:
 
     def __init__(
         self, drawing: Drawing, place: tuple[float, float, float, float], across: tuple[float, float],
-        up: tuple[float, float], *, log: bool = False, ticks: bool = True,
+        up: tuple[float, float], *, log: bool = False, told: str = "both",
     ) -> None:  # fmt: skip
         x, y, width, height = place
         self.drawing, self.log = drawing, log
         self.x, self.y, self.width, self.height = x + self.LEFT, y, width - self.LEFT, height - self.BELOW
         self.across, self.up = _wide(across), _wide(_logs(up) if log else up)
         drawing.rect(self.x, self.y, self.width, self.height, "tint", "line", round=0)
-        if ticks:
-            self._ticks()
+        self._ticks(told)
 
-    def _ticks(self) -> None:
+    def _ticks(self, which: str) -> None:
         bottom = self.y + self.height
-        for value in round_numbers(*self.across, int(self.width // 60)):
+        for value in round_numbers(*self.across, int(self.width // 60)) if which != "up" else ():
             x = self.at(value, 0.0)[0]
             self.drawing.path([(x, bottom), (x, bottom + 3)], "quiet", thick=1)
             self.drawing.text(x, bottom + 14, told(value), fill="quiet", anchor="middle")
-        for value in round_numbers(*self.up, int(self.height // 28)):
+        for value in round_numbers(*self.up, int(self.height // 28)) if which != "across" else ():
             y = self._level(value)
             self.drawing.path([(self.x, y), (self.x + self.width, y)], "line", thick=0.6)
             self.drawing.text(self.x - 4, y + 3.5, told(10**value if self.log else value), fill="quiet", anchor="end")
