@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from ..core.node import Node
 from .counts import distinct_bytes
 from .groups import Group, Partition
-from .indices import plus, times
+from .indices import plus, round_of, times
 from .kernels.ir import Accumulate, Accumulator, For, Index, Kernel, Let, Parameter, Prefetch, Statement, Store
 from .levels import FULL, ONCE, ROW
 from .recipes import is_made
@@ -186,28 +186,33 @@ class _Lowering:
 
     def _loop(self, k: int, nodes: list[Node]) -> None:
         """The loop of pass k over a row, or over all elements."""
-        self.inner = Block(FULL)
-        self.values.variable = variable = "i" if self.loops.flat else f"r{k}"
-        for node in nodes:
-            self.values.compute(node, self.inner)
+        variable = "i" if self.loops.flat else f"r{k}"
+        body: list[Statement] = []
         accumulators: list[Accumulator] = []
         complete: list[tuple[Node, str]] = []
         after: list[Statement] = []
         stores: list[Statement] = []  # behind all loads, because they may go to the same memory
-        for node in self.wanted[k]:
-            if self._is_reduced(node):
-                self._reduce(node, accumulators, complete, after)
-            else:
-                name = self.parameter(node, "out").name
-                stores.append(Store(name, self.values.here(), self.inner.names[node]))
-        for node, scratch in self.scratch.items():
-            if self.passes[node] == k:
-                stores.append(Store(scratch.name, variable, self.inner.names[node]))
-        self.inner.statements += stores
-        if not self.inner.statements and not accumulators:
+        known: dict[Any, str] = {}
+        for step in range(self.loops.steps):
+            self.inner = Block(FULL, body, known)
+            self.values.variable = round_of(variable, self.loops.steps, step)
+            for node in nodes:
+                self.values.compute(node, self.inner)
+            for node in self.wanted[k]:
+                if self._is_reduced(node):
+                    self._reduce(node, accumulators, complete, after)
+                else:
+                    name = self.parameter(node, "out").name
+                    stores.append(Store(name, self.values.here(), self.inner.names[node]))
+            for node, scratch in self.scratch.items():
+                if self.passes[node] == k:
+                    stores.append(Store(scratch.name, self.values.variable, self.inner.names[node]))
+            known = {key: name for key, name in self.inner.names.items() if isinstance(key, tuple)}  # what was loaded
+        body += stores
+        if not body and not accumulators:
             return
         low, high = self._range()
-        self.row.statements.append(For(variable, low, high, self.inner.statements, accumulators))
+        self.row.statements.append(For(variable, low, high, body, accumulators, self.loops.steps))
         if k == 0 and self.last_pass > 0:
             self.row.statements += self._prefetches()
         for node, name in complete:
@@ -217,7 +222,7 @@ class _Lowering:
     def _range(self) -> tuple[Index, Index]:
         loops = self.loops
         if not loops.flat:
-            return 0, loops.columns
+            return 0, loops.columns // loops.steps
         return self._chunk_range(loops.elements) if loops.chunks else ("lo", "hi")
 
     def _chunk_range(self, units: int) -> tuple[Index, Index]:

@@ -26,7 +26,7 @@ class Values:
 
     def __init__(self, lowering: _Lowering) -> None:
         self.lowering, self.group, self.loops = lowering, lowering.group, lowering.loops
-        self.variable = "i"  # of the innermost loop
+        self.variable: Index = "i"  # of the innermost loop: which element of the row a round is at
         self.count = 0
         self.level_of: dict[str, str] = {}  # name -> how often it is computed
         self.reciprocals: dict[str, str] = {}

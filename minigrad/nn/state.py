@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,11 +39,17 @@ class Loaded(NamedTuple):
     unexpected: list[str]
 
 
-def load_tensors(own: dict[str, Tensor], state: dict[str, Any], into: str, strict: bool = True) -> Loaded:
-    """Copy every value of a state into the tensor of the same name, or raise without having changed any."""
+def load_tensors(
+    own: dict[str, Tensor], state: dict[str, Any], into: str, strict: bool = True, lacks: Sequence[str] = (),
+    besides: Sequence[str] = (),
+) -> Loaded:  # fmt: skip
+    """Copy every value of a state into the tensor of the same name, or raise without having changed any.
+
+    `lacks` and `besides` are further names that are missing in the state, or not known here.
+    """
     given = {name: v if isinstance(v, Tensor) else as_tensor(np.asarray(v)) for name, v in state.items()}
-    missing = [name for name in own if name not in given]
-    unexpected = [name for name in given if name not in own]
+    missing = [*lacks, *[name for name in own if name not in given]]
+    unexpected = [*besides, *[name for name in given if name not in own]]
     mismatched = [
         f"{name} is {given[name].shape} in the state and {tensor.shape} here"
         for name, tensor in own.items()

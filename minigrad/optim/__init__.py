@@ -1,7 +1,16 @@
-"""Optimizers: `step()` changes the parameters by their gradients."""
+"""Optimizers: `step()` changes the parameters by their gradients; what clips gradients, schedules rates, averages."""
 
-from .adam import Adam, AdamW
+from . import lr_scheduler
+from .adam import Adam, AdamW, Lion
+from .adaptive import Adagrad, RMSprop
+from .clipping import clip_grad_norm, clip_grad_value
+from .ema import EMA
+from .groups import Group
+from .muon import Muon
 from .optimizer import Optimizer
 from .sgd import SGD
 
-__all__ = ["Optimizer", "SGD", "Adam", "AdamW"]
+__all__ = [
+    "Optimizer", "Group", "SGD", "Adam", "AdamW", "Lion", "RMSprop", "Adagrad", "Muon",
+    "clip_grad_norm", "clip_grad_value", "EMA", "lr_scheduler",
+]  # fmt: skip

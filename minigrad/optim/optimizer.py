@@ -1,29 +1,33 @@
-"""`Optimizer`: what all of them share. The parameters, a rate that can change, and a state that can be saved."""
+"""`Optimizer`: what all of them share.  Groups of parameters, rates that can change, and a state that can be saved."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
 from typing import Any
 
-from ..core import dtypes
-from ..core.errors import ConversionError, GradError
+from ..core.errors import ConversionError
 from ..core.mode import no_grad
-from ..core.tensor import NUMBERS, Tensor
-from ..nn.state import like, load_tensors
-from ..ops.creation import full, zeros_like
+from ..core.tensor import Tensor
+from ..nn.state import StateError, load_tensors
+from ..ops.creation import full_like
+from .groups import Group, check_options, check_parameters, parameter_groups
+
+# Options in files of PyTorch that say how it computes there, and not what.
+SPEED_ONLY = ("foreach", "fused", "capturable", "differentiable", "decoupled_weight_decay", "initial_lr", "params")
 
 
 class Optimizer:
-    """Changes parameters by their gradients.  A subclass says in `update` how one step does it.
+    """Changes parameters by their gradients.  A subclass says in `update` how one step does it, for one group of them.
 
     Everything that changes from step to step is a tensor that is written in place, the rate included, so that a step
-    is a computation like any other: nothing in it depends on Python numbers that change.
+    is a computation like any other: nothing in it depends on Python numbers that change, and `mg.jit` makes one
+    program of it, together with what comes before.
 
     >>> class Descent(mg.optim.Optimizer):
-    ...     def update(self):
-    ...         for parameter, gradient in self.moving():
-    ...             parameter -= self.rate * gradient
+    ...     def __init__(self, parameters, lr):
+    ...         super().__init__(parameters, lr=lr)
+    ...     def update(self, group):
+    ...         for _, parameter, gradient in group.moving():
+    ...             parameter -= group.rate * gradient
     >>> w = mg.asarray([1.0], requires_grad=True)
     >>> optimizer = Descent([w], lr=0.25)
     >>> (w * w).sum().backward()
@@ -32,31 +36,53 @@ class Optimizer:
     [0.5]
     """
 
-    def __init__(self, parameters: Iterable[Tensor], lr: float) -> None:
-        self.parameters = _checked(parameters, type(self).__name__)
-        # 0-d, and as wide as the widest parameter: a 0-d float64 beside float32 would make the result float64
-        self.dtype = dtypes.result_type(dtypes.float32, *[p.dtype for p in self.parameters])
-        self.rate = self.scalar(_checked_rate(lr))
-        self.state: dict[str, Tensor | list[Tensor]] = {"lr": self.rate}
+    def __init__(self, parameters: Any, **defaults: Any) -> None:
+        self.defaults = defaults
+        self.param_groups: list[Group] = []
+        self._add(parameter_groups(type(self).__name__, parameters, defaults))
+
+    def add_param_group(self, group: dict[str, Any]) -> None:
+        """Take more parameters in, with options of their own: those that are not named are as for the others.
+
+        >>> model, head = mg.nn.Linear(2, 3), mg.nn.Linear(3, 1)
+        >>> optimizer = mg.optim.SGD(model.parameters(), lr=0.1)
+        >>> optimizer.add_param_group({"params": head.parameters(), "lr": 0.5})
+        >>> optimizer
+        SGD(4 parameters of 13 numbers, lr=0.1, 0.5)
+        """
+        self._add(parameter_groups(type(self).__name__, [group], self.defaults))
+
+    def _add(self, groups: list[tuple[list[Tensor], dict[str, Any]]]) -> None:
+        name = type(self).__name__
+        known = [group.parameters for group in self.param_groups]
+        check_parameters(name, known + [parameters for parameters, _ in groups])
+        made = [Group(name, parameters, options, self.check, self.states) for parameters, options in groups]
+        self.param_groups += made
+
+    @property
+    def parameters(self) -> list[Tensor]:
+        """The parameters of all groups."""
+        return [p for group in self.param_groups for p in group.parameters]
 
     @property
     def lr(self) -> float:
         """The rate, how far a step goes.  Set it whenever you like: `optimizer.lr *= 0.5`."""
-        return float(self.rate.item())
+        rates = [group["lr"] for group in self.param_groups]
+        if len(set(rates)) > 1:
+            raise ConversionError(f"{type(self).__name__}: the groups have different rates, {_listed(rates)}",
+                                  hint='optimizer.param_groups[0]["lr"]')  # fmt: skip
+        return rates[0]  # type: ignore[no-any-return]
 
     @lr.setter
     def lr(self, value: Any) -> None:
-        with no_grad():
-            self.rate[...] = _checked_rate(value)  # type: ignore[index]
+        for group in self.param_groups:
+            group["lr"] = value
 
     def step(self) -> None:
         """Change every parameter that has a gradient."""
         with no_grad():
-            self.update()
-
-    def update(self) -> None:
-        """One step, with gradients off: for subclasses to say."""
-        raise NotImplementedError(f"{type(self).__name__} has no update method")
+            for group in self.param_groups:
+                self.update(group)
 
     def zero_grad(self) -> None:
         """Forget the gradients: the next backward starts from nothing.
@@ -72,101 +98,116 @@ class Optimizer:
 
     # for subclasses -------------------------------------------------------------------------------------------------
 
-    def moving(self, *names: str) -> Any:
-        """For each parameter with a gradient: the parameter, the gradient, and what the named states hold for it."""
-        rows = zip(self.parameters, [p.grad for p in self.parameters], *[self.state[name] for name in names])
-        return [row for row in rows if row[1] is not None]
+    def update(self, group: Group) -> None:
+        """One step of a group, with gradients off."""
+        raise NotImplementedError(f"{type(self).__name__} has no update method")
 
-    def scalar(self, value: float) -> Tensor:
-        """A number as a 0-d tensor, which can be written."""
-        return full((), float(value), self.dtype, self.parameters[0].device)
+    def states(self, options: dict[str, Any]) -> dict[str, float]:
+        """What is kept of each parameter, in its shape, and with which values it begins; "step" is a single number."""
+        return {}
 
-    def zeros(self) -> list[Tensor]:
-        """Zeros in the shape of each parameter, for a state."""
-        return [zeros_like(p) for p in self.parameters]
+    def check(self, options: dict[str, Any], parameters: list[Tensor]) -> None:
+        """Refuse options that make no sense, of which `lr` is one, for these parameters."""
+        check_options(type(self).__name__, options)
 
     # saving ---------------------------------------------------------------------------------------------------------
 
-    def state_dict(self) -> dict[str, Tensor]:
-        """Copies of all that a training that goes on later needs, by name.
+    def tensors(self) -> list[Tensor]:
+        """All tensors that a step may write: parameters, states and rates."""
+        held = [t for group in self.param_groups for t in group.state.values()]
+        states = [t for one in held for t in (one if isinstance(one, list) else [one])]
+        return [*self.parameters, *states, *[group.rate for group in self.param_groups]]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Copies of all that a training that goes on later needs, laid out as PyTorch does.
 
         >>> w = mg.asarray([1.0], requires_grad=True)
-        >>> list(mg.optim.SGD([w], lr=0.1, momentum=0.9).state_dict())
-        ['lr', 'velocity.0']
+        >>> mg.optim.SGD([w], lr=0.5, momentum=0.75).state_dict()
+        {'state': {0: {'momentum_buffer': Tensor([0.], shape=(1,), dtype=float32, device=cpu)}},
+         'param_groups': [{'lr': 0.5, 'momentum': 0.75, 'dampening': 0.0, 'weight_decay': 0.0, 'nesterov': False,
+                           'params': [0]}]}
         """
-        return {name: tensor.copy() for name, tensor in self._named_state().items()}  # type: ignore[attr-defined]
+        state: dict[int, dict[str, Tensor]] = {}
+        groups: list[dict[str, Any]] = []
+        total = 0
+        for group in self.param_groups:
+            numbers = list(range(total, total := total + len(group.parameters)))
+            for i, number in enumerate(numbers):
+                kept = group.kept(i, group.options)
+                state |= {number: {name: t.copy() for name, t in kept.items()}} if kept else {}  # type: ignore[attr-defined]
+            groups.append({name: group[name] for name in group if name != "params"} | {"params": numbers})
+        return {"state": state, "param_groups": groups}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Copy saved values into the state; all of them or, if they do not fit, none.
+        """Copy saved values into the state, and take over the options; all or, if something does not fit, nothing.
+
+        A parameter of which the state has nothing starts anew.  What PyTorch saved fits, where its options exist here.
 
         >>> w = mg.asarray([1.0], requires_grad=True)
+        >>> saved = mg.optim.SGD([w], lr=0.5).state_dict()
         >>> optimizer = mg.optim.SGD([w], lr=0.1)
-        >>> optimizer.load_state_dict({"lr": 0.5})
+        >>> optimizer.load_state_dict(saved)
         >>> optimizer.lr
         0.5
         """
-        load_tensors(self._named_state(), state, type(self).__name__)
+        name, groups = type(self).__name__, self.param_groups
+        saved = _saved_groups(name, state, groups)
+        lacks, besides, options = [], [], []
+        for number, (own, given) in enumerate(zip(groups, saved)):
+            unknown = [what for what, value in given.items() if what not in own and what not in SPEED_ONLY and value]
+            lacks += [f"param_groups.{number}.{what}" for what in own if what not in given]
+            besides += [f"param_groups.{number}.{what}" for what in unknown]
+            known = {what: _as(own[what], given[what]) for what in own if what in given and what != "params"}
+            self.check(own.options | known, own.parameters)
+            own.grow(own.options | known)
+            options.append(known)
+        entries = {str(number): entry for number, entry in state["state"].items()}
+        mine: dict[str, Tensor] = {}
+        theirs: dict[str, Any] = {}
+        for own, given, known in zip(groups, saved, options):
+            for i, number in enumerate(given["params"]):
+                kept = own.kept(i, own.options | known)
+                entry = self.adapted(entries.pop(str(number), {}), kept)
+                anew = {what: full_like(kept[what], start) for what, start in self.states(own.options | known).items()}
+                mine |= {f"state.{number}.{what}": t for what, t in kept.items()}
+                theirs |= {f"state.{number}.{what}": v for what, v in (entry or anew).items()}
+        theirs |= {f"state.{number}.{what}": v for number, entry in entries.items() for what, v in entry.items()}
+        load_tensors(mine, theirs, name, lacks=lacks, besides=besides)
+        for own, known in zip(groups, options):
+            for what, value in known.items():
+                own[what] = value
 
-    def _named_state(self) -> dict[str, Tensor]:
-        named: dict[str, Tensor] = {}
-        for name, held in self.state.items():
-            named |= {f"{name}.{i}": t for i, t in enumerate(held)} if isinstance(held, list) else {name: held}
-        return named
+    def adapted(self, entry: dict[str, Any], kept: dict[str, Tensor]) -> dict[str, Any]:
+        """What a state has of a parameter, as it is kept here.  PyTorch counts steps where nobody asks, too."""
+        return {what: v for what, v in entry.items() if v is not None and (what in kept or what != "step")}
 
     def __repr__(self) -> str:
         count = sum(p.size for p in self.parameters)
-        return f"{type(self).__name__}({len(self.parameters)} parameters of {count} numbers, lr={self.lr:g})"
+        rates = _listed(dict.fromkeys(group["lr"] for group in self.param_groups))
+        return f"{type(self).__name__}({len(self.parameters)} parameters of {count} numbers, lr={rates})"
 
 
-def beside(scalars: tuple[Tensor, ...], parameter: Tensor) -> tuple[Tensor, ...]:
-    """0-d tensors where a parameter is and in its dtype: mostly they are there already."""
-    if scalars[0].device is parameter.device and scalars[0].dtype is parameter.dtype:
-        return scalars
-    return tuple([like(s, parameter) for s in scalars])
+def _saved_groups(name: str, state: Any, groups: list[Group]) -> list[dict[str, Any]]:
+    """The groups in a state, if they are as many and as large as these."""
+    if not isinstance(state, dict) or not {"state", "param_groups"} <= set(state):
+        has = ", ".join(map(str, state)) if isinstance(state, dict) else type(state).__name__
+        raise StateError(f"load_state_dict: this is no state of an optimizer, and nothing was loaded into {name}",
+                         expect='a dict with "state" and "param_groups"', actual=has)  # fmt: skip
+    saved: list[dict[str, Any]] = state["param_groups"]
+    sizes, own = [len(g.get("params", ())) for g in saved], [len(g.parameters) for g in groups]
+    if sizes != own:
+        raise StateError(f"load_state_dict: the state does not fit {name}, and nothing was loaded",
+                         expect=f"groups of {_listed(own)} parameters",
+                         actual=f"groups of {_listed(sizes)}")  # fmt: skip
+    return saved
 
 
-def _checked(parameters: Any, name: str) -> list[Tensor]:
-    if isinstance(parameters, Tensor) or not isinstance(parameters, Iterable):
-        hint = "model.parameters()" if hasattr(parameters, "parameters") else "[w] for a single tensor"
-        raise ConversionError(f"{name}: parameters are a list of tensors, not a {type(parameters).__name__}", hint=hint)
-    given = list(parameters)
-    if not given:
-        raise ConversionError(
-            f"{name}: there are no parameters to optimize",
-            hint="a model's tensors need requires_grad=True; an iterator that was used up before is empty",
-        )
-    seen: set[int] = set()
-    for i, p in enumerate(given):
-        if not isinstance(p, Tensor):
-            raise ConversionError(f"{name}: parameter {i} is a {type(p).__name__}, not a tensor",
-                                  hint="model.parameters() gives them without their names")  # fmt: skip
-        if not p.requires_grad:
-            raise GradError(f"{name}: parameter {i}, of shape {p.shape}, does not require a gradient",
-                            hint="p.requires_grad = True, or leave it out")  # fmt: skip
-        if not p.is_leaf:
-            raise GradError(f"{name}: parameter {i}, of shape {p.shape}, is a result of {p.node.name}, not a leaf",
-                            hint="optimize what it is made of, or p.detach() with requires_grad = True")  # fmt: skip
-        if id(p) in seen:
-            raise ConversionError(f"{name}: parameter {i}, of shape {p.shape}, is in the list twice")
-        seen.add(id(p))
-    return given
+def _as(own: Any, given: Any) -> Any:
+    """A saved option in the type that it has here: files have lists in place of tuples, and 0-d tensors of numbers."""
+    if isinstance(own, tuple) and isinstance(given, list):
+        return tuple(given)
+    return given.item() if hasattr(given, "item") else given
 
 
-def _checked_rate(value: Any) -> Any:
-    if value.__class__ in NUMBERS and not (value >= 0 and math.isfinite(value)):
-        raise ConversionError(f"a learning rate is a number, 0 or more, not {value}")
-    return value
-
-
-def checked_share(name: str, what: str, value: float) -> float:
-    """A coefficient from 0 up to, not including, 1: a momentum, a decay of a running mean."""
-    if not 0 <= value < 1:
-        raise ConversionError(f"{name}: {what} is at least 0 and below 1, not {value}")
-    return value
-
-
-def checked_decay(name: str, value: float) -> float:
-    """A weight decay."""
-    if not value >= 0:
-        raise ConversionError(f"{name}: weight_decay is 0 or more, not {value}")
-    return value
+def _listed(values: Any) -> str:
+    return ", ".join(f"{v:g}" for v in values)

@@ -22,11 +22,11 @@ NUMBERED = re.compile(r"(.*?)(\d+)(\D*)")
 
 def fold(scene: Scene, budget: int = BUDGET, opened: Collection[Path] | None = None) -> Scene:
     """The scene with scopes closed: all but those in `opened`, or as many as it takes to stay within the budget."""
-    outline = _Outline(scene)
+    outline = Outline(scene)
     return outline.closed(outline.worth_opening(budget) if opened is None else set(opened))
 
 
-class _Outline:
+class Outline:
     """The scopes of a scene, and what each of them has in it."""
 
     def __init__(self, scene: Scene) -> None:

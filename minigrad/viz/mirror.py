@@ -57,7 +57,7 @@ def _passes(box: Box, slot: int) -> bool:
 
 def mirrored(layout: Layout, scene: Scene, direction: str) -> Layout:
     """The layout of a scene with gradients, from the layout of the boxes that they mirror."""
-    axis = (layout.width if direction == "down" else layout.height) + BETWEEN_LAYERS
+    axis = _axis(layout, scene, direction)
 
     def across(r: Rectangle) -> Rectangle:
         if direction == "down":
@@ -78,9 +78,35 @@ def mirrored(layout: Layout, scene: Scene, direction: str) -> Layout:
         way = forward[target.mirrors, source.mirrors, edge.slot]  # type: ignore[index]
         points = [(2 * axis - x, y) if direction == "down" else (x, 2 * axis - y) for x, y in way.points]
         routes.append(Route(tuple(reversed(points)), not way.backwards))
-    turned = [Frame(f.path, across(f.place), upside_down=direction == "right") for f in layout.frames]
-    width, height = (2 * axis, layout.height) if direction == "down" else (layout.width, 2 * axis)
+    paths = _scopes_of([box for box in scene.boxes if box.mirrors is not None])
+    upside_down = direction == "right"
+    turned = [Frame(f.path, across(f.place), upside_down) for f in layout.frames if f.path in paths]
+    places = boxes + [f.place for f in turned]
+    points = [point for route in routes for point in route.points]
+    width, height = layout.width, layout.height
+    if direction == "down":
+        width = max([r.x + r.width for r in places] + [x for x, _ in points])
+    else:
+        height = max([r.y + r.height for r in places] + [y for _, y in points])
     return Layout(boxes, [*layout.frames, *turned], routes, width, height)
+
+
+def _axis(layout: Layout, scene: Scene, direction: str) -> float:
+    """Where the mirror is: as near as what is reflected allows, which is not all that is there."""
+    down = direction == "down"
+    partners = {box.mirrors for box in scene.boxes if box.mirrors is not None}
+    paths = _scopes_of([scene.boxes[i] for i in partners])
+    places = [layout.boxes[i] for i in partners] + [frame.place for frame in layout.frames if frame.path in paths]
+    ends = [r.x + r.width if down else r.y + r.height for r in places]
+    for edge, route in zip(scene.edges, layout.routes):
+        if edge.source in partners and edge.target in partners:
+            ends += [x if down else y for x, y in route.points]
+    whole = layout.width if down else layout.height
+    return (whole + max(ends, default=whole)) / 2 + BETWEEN_LAYERS
+
+
+def _scopes_of(boxes: Collection[Box]) -> set[tuple[str, ...]]:
+    return {box.scope[:depth] for box in boxes for depth in range(1, len(box.scope) + 1)}
 
 
 def _seed(a: Rectangle, b: Rectangle, direction: str) -> Route:

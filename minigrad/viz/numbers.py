@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 FEW = 4  # numbers that are shown one by one
+ROWS, COLUMNS = 4, 5  # of the corner of a larger tensor
+CHUNK = 1 << 20  # numbers of a large tensor that are looked at at once, where some are not finite
 
 
 class Summary(NamedTuple):
@@ -22,6 +24,7 @@ class Summary(NamedTuple):
     norm: float
     nans: int
     infinities: int
+    corner: tuple[tuple[str, ...], ...] = ()
 
     @classmethod
     def of(cls, value: Any) -> Summary:
@@ -32,17 +35,15 @@ class Summary(NamedTuple):
         """
         array = np.asarray(value)
         few = tuple(array.reshape(-1).tolist()) if array.size <= FEW else None
-        numbers = array.astype(np.float64) if array.dtype.kind in "biuf" else np.zeros(array.shape)
-        finite = numbers[np.isfinite(numbers)]
-        some = finite.size > 0
-        return cls(
-            array.shape, str(array.dtype), few, float(finite.min()) if some else math.nan,
-            float(finite.max()) if some else math.nan, float(finite.mean()) if some else math.nan,
-            float(np.sqrt(np.square(finite).sum())), int(np.isnan(numbers).sum()), int(np.isinf(numbers).sum()),
-        )  # fmt: skip
+        least, most, mean, norm, nans, infinities = _measured(array)
+        return cls(array.shape, str(array.dtype), few, least, most, mean, norm, nans, infinities, _corner(array))
 
     def short(self) -> str:
         """One line: the numbers, or where they lie."""
+        if 0 in self.shape:
+            return "no numbers"
+        if self.few is None and math.isnan(self.least):
+            return "nothing finite" + self.warning()
         if self.few is None:
             text = f"{short(self.least)} … {short(self.most)}"
         elif self.shape == ():
@@ -57,7 +58,11 @@ class Summary(NamedTuple):
 
     def sign(self) -> str:
         """Whether its numbers are positive, negative, all zero, or some of each."""
-        if not (self.most or self.least):
+        if 0 in self.shape:
+            return "no numbers"
+        if self.nans or math.isnan(self.most):
+            return "not a number"
+        if not (self.most or self.least) and not self.infinities:
             return "zero"
         return "positive" if self.least >= 0 else "negative" if self.most <= 0 else "mixed"
 
@@ -65,6 +70,57 @@ class Summary(NamedTuple):
         """What is not finite, if anything is."""
         found = [f"{count} {what}" for count, what in ((self.nans, "nan"), (self.infinities, "inf")) if count]
         return "  " + ", ".join(found) if found and self.shape != () else ""
+
+
+def _measured(array: Any) -> tuple[float, float, float, float, int, int]:
+    """Least, most, mean and norm of the finite numbers, and how many are nan and infinite.
+
+    A large tensor is not copied: what is done in one pass over it is.
+    """
+    if array.dtype.kind not in "biuf" or not array.size:
+        return math.nan, math.nan, math.nan, 0.0, 0, 0
+    least, most = float(array.min()), float(array.max())  # both are nan where any is
+    if math.isfinite(least) and math.isfinite(most):
+        chunks, nans, infinities = [array], 0, 0
+        if array.size <= CHUNK:
+            chunks = [array.astype(np.float64)]
+    else:
+        flat = array.reshape(-1)
+        parts = [flat[i : i + CHUNK].astype(np.float64) for i in range(0, flat.size, CHUNK)]
+        nans = sum(int(np.isnan(part).sum()) for part in parts)
+        infinities = sum(int(np.isinf(part).sum()) for part in parts)
+        chunks = [part for part in (part[np.isfinite(part)] for part in parts) if part.size]
+        least = min([float(part.min()) for part in chunks], default=math.nan)
+        most = max([float(part.max()) for part in chunks], default=math.nan)
+    count = sum(part.size for part in chunks)
+    mean = sum(float(part.sum(dtype=np.float64)) for part in chunks) / count if count else math.nan
+    largest = max(abs(least), abs(most)) if count else 0.0
+    return least, most, mean, largest * _relative_norm(chunks, largest), nans, infinities
+
+
+def _relative_norm(chunks: list[Any], largest: float) -> float:
+    """The norm of numbers over the largest of them, of which no square overflows."""
+    if not largest:
+        return 0.0
+    total = 0.0
+    for part in chunks:
+        flat = part.reshape(-1)
+        for i in range(0, flat.size, CHUNK):
+            scaled = flat[i : i + CHUNK] / largest
+            total += float(np.square(scaled, dtype=np.float64).sum())
+    return math.sqrt(total)
+
+
+def _corner(array: Any) -> tuple[tuple[str, ...], ...]:
+    """The first numbers of the last two dimensions, as text, and dots where there are more; of few numbers, nothing."""
+    if array.size <= 1 or array.ndim == 0 or array.dtype.kind not in "biuf":
+        return ()
+    flat = array[(0,) * (array.ndim - 2)] if array.ndim > 2 else array.reshape((-1, array.shape[-1]))
+    wide = flat.shape[1] > COLUMNS
+    rows = [(*map(short, row[:COLUMNS].tolist()), *(["…"] if wide else [])) for row in flat[:ROWS]]
+    if flat.shape[0] > ROWS or math.prod(array.shape[:-2]) > 1:
+        rows.append(("…",) * len(rows[0]))
+    return tuple(rows)
 
 
 def short(number: Any) -> str:
@@ -75,4 +131,4 @@ def short(number: Any) -> str:
     """
     if isinstance(number, (bool, int)) or not isinstance(number, float):
         return str(number)
-    return f"{number:.3g}".replace("-", "−") if math.isfinite(number) else str(number)
+    return f"{number + 0.0:.3g}".replace("-", "−") if math.isfinite(number) else str(number)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache
 from html import escape
 
 from ..core.node import Node
@@ -24,23 +25,45 @@ def rule_of(node: Node, index: int, called: Callable[[Node], str]) -> str:
     assert op is not None
     name = op.name_of(index).split("[")[0]
     local = op.local.get(name, "")
-    own = _bar(_symbol(node.inputs[index], called, name))
-    result = _bar(_symbol(node, called, r"\mathrm{out}"))
-    if not local:
-        return rf"{own} \mathrel{{+}}= \text{{what {_words(op.name)} says}}"
+    taken = {called(each) for each in (node, *node.inputs) if isinstance(each, Node)}
+    source = node.inputs[index]
+    own = _sized(_bar(_symbol(source, called, _letter(name, source, taken))), source)
+    result = _sized(_bar(_symbol(node, called, r"\mathrm{out}")), node)
+    if not local:  # the other linear operations move numbers about, and back
+        back = rf"\mathrm{{{_words(op.name)}}}" + (r"^{\mathsf T}" if op.linear else "'")
+        return rf"{own} \mathrel{{+}}= {back}\left({result}\right)"
     names = {op.name_of(i): x for i, x in enumerate(node.inputs)}
-    filled = VARIABLE.sub(lambda m: _put_in(m.group(), names, called), local)
+    sized = r"\bar g" in local
+    filled = VARIABLE.sub(lambda m: _put_in(m.group(), names, called, taken, sized), local)
     if r"\bar g" in filled:
         filled = filled.replace(r"\bar g", result)
         return rf"{own} \mathrel{{+}}= {filled}"
     if filled == "1":
         return rf"{own} \mathrel{{+}}= {result}"
-    single = len(filled) == 1 or re.fullmatch(r"\\mathrm\{\w+\}", filled)
+    single = re.fullmatch(r"\w|\d+(\.\d+)?|\\mathrm\{\w+\}|\\frac\{.*\}", filled)
     return rf"{own} \mathrel{{+}}= {result} \cdot " + (filled if single else rf"\left({filled}\right)")
 
 
-def _put_in(letter: str, names: dict[str, object], called: Callable[[Node], str]) -> str:
-    return _symbol(names[letter], called, letter) if letter in names else letter
+def _letter(letter: str, value: object, taken: set[str]) -> str:
+    """The letter that a rule has for an input, or the operation's name where the user calls something else so."""
+    return rf"\mathrm{{{_words(value.name)}}}" if letter in taken and isinstance(value, Node) else letter
+
+
+def _put_in(
+    letter: str, names: dict[str, object], called: Callable[[Node], str], taken: set[str], sized: bool
+) -> str:  # fmt: skip
+    if letter not in names:
+        return letter
+    symbol = _symbol(names[letter], called, _letter(letter, names[letter], taken))
+    return _sized(symbol, names[letter]) if sized else symbol
+
+
+def _sized(symbol: str, value: object) -> str:
+    """The symbol with its shape below, if it has one that says something."""
+    if not isinstance(value, Node) or not value.shape or isinstance(value.shape[0], tuple):
+        return symbol
+    shape = r" \times ".join(map(str, value.shape))
+    return rf"\underset{{{shape}}}{{{symbol}}}"
 
 
 def _symbol(value: object, called: Callable[[Node], str], otherwise: str) -> str:
@@ -60,8 +83,30 @@ def _words(name: str) -> str:
     return name.replace("_", r"\_")
 
 
+PLAIN = [
+    (r"\\underset\{[^{}]*\}", ""), (r"\\(?:mathrm|text|operatorname)\{([^{}]*)\}", r"\1"),
+    (r"\\bar\{([^{}]*)\}", r"∂\1"), (r"\\bar ", "∂"), (r"\^\{(-?)\\mathsf T\}", r"\1ᵀ"), (r"\\mathrel\{\+\}=", "+="),
+    (r"\\sqrt\{([^{}]*)\}", r"√(\1)"),
+    (r"\\frac\{((?:[^{}]|\{[^{}]*\})*)\}\{((?:[^{}]|\{[^{}]*\})*)\}", r"(\1) / (\2)"),
+    (r"\\cdot", "·"), (r"\\(?:left|right)", ""), (r"\\,", " "), (r"\\_", "_"), (r"\\sum", "∑"), (r"\\prod", "∏"),
+    (r"\\ne\b", "≠"), (r"\\le\b", "≤"), (r"\\neg", "not"), (r"\\times", "×"), (r"\\(\w+)", r"\1"), (r"[{}]", ""),
+]  # fmt: skip
+
+
+def plain(latex: str) -> str:
+    r"""LaTeX of ours as a line of text, for where no formula can be shown.
+
+    >>> plain(r"\bar{x} \mathrel{+}= \bar{\mathrm{out}} \cdot \left(1 - \tanh^2 x\right)")
+    '∂x += ∂out · (1 - tanh^2 x)'
+    """
+    for pattern, replacement in PLAIN:
+        latex = re.sub(pattern, replacement, latex)
+    return latex
+
+
+@cache
 def mathml(latex: str) -> str:
-    """LaTeX as MathML, which browsers show by themselves; as it is, where the package for that is missing.
+    """LaTeX as MathML, which browsers show by themselves; as a line of text, where the package for that is missing.
 
     >>> "math" in mathml("x") or "<code>" in mathml("x")
     True
@@ -69,5 +114,5 @@ def mathml(latex: str) -> str:
     try:
         from latex2mathml.converter import convert
     except ImportError:
-        return f"<code>{escape(latex)}</code>"
+        return f"<code>{escape(plain(latex))}</code>"
     return str(convert(latex)).replace(ADDED, "<mo>+=</mo>")

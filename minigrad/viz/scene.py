@@ -12,10 +12,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..core.node import Constant, Leaf, Node
-from ..core.source import line_of, show
+from ..core.source import line_of
 from .numbers import Summary, short
 
 SIGNS = {
@@ -99,7 +100,11 @@ def _box(node: Node, name: str | None, result: bool, scope: tuple[str, ...]) -> 
     return Box(title, _kind(node), (type_of(node),), scope, (node,), result, about=tuple(about))
 
 
-_line = lru_cache(10_000)(lambda code, offset: show((code, offset)))
+@lru_cache(10_000)
+def _line(code: Any, offset: int) -> str:
+    """A line of code, without its file: that of a notebook's cell has another name each time."""
+    filename, line = line_of((code, offset))
+    return f"line {line}:  {linecache.getline(filename, line).strip()}"
 
 
 def _operation(node: Node) -> str:
@@ -139,7 +144,8 @@ def type_of(node: Node) -> str:
 
 
 def _shown(what: str, value: Any) -> str:
-    return ("" if what == "value" else "∂ ") + Summary.of(value).short()
+    summary = value if isinstance(value, Summary) else Summary.of(value)
+    return ("" if what == "value" else "∂ ") + summary.short()
 
 
 def _scopes(nodes: Sequence[Node]) -> dict[Node, tuple[str, ...]]:
@@ -162,6 +168,22 @@ def _common(a: tuple[str, ...], b: tuple[str, ...]) -> tuple[str, ...]:
 
 
 
+AROUND = 2  # lines of code that are shown before and after the one that made a node
+
+
+def excerpt(node: Node) -> dict[str, Any] | None:
+    """The line of the user's code that made a node, with those around it."""
+    if node.where is None:
+        return None
+    filename, line = line_of(node.where)
+    first = max(1, line - AROUND)
+    text = [linecache.getline(filename, n).rstrip("\n") for n in range(first, line + AROUND + 1)]
+    while text and not text[-1].strip():
+        text.pop()
+    file = Path(filename).name if Path(filename).exists() else ""  # the cell of a notebook has a number for a name
+    return {"file": file, "line": line, "first": first, "text": text} if text else None
+
+
 def names_in_code(nodes: Sequence[Node]) -> dict[Node, str]:
     """What the user's code calls the values: of `h = relu(x @ w)`, the last operation makes `h`.
 
@@ -172,6 +194,12 @@ def names_in_code(nodes: Sequence[Node]) -> dict[Node, str]:
         if node.code is not None and node.origin is None:
             last[_place(node.code, node.offset)] = node
     named = {node: name for line, node in last.items() if (name := _assigned(*line))}
+    for node in nodes:
+        for slot, source in enumerate(node.inputs):
+            if isinstance(source, Node) and source.op is None and source not in named and node.code is not None:
+                operands = _operands(*_place(node.code, node.offset), node.name, len(node.inputs))
+                if operands and operands[slot]:
+                    named[source] = operands[slot]
     count = Counter(named.values())
     return {node: name for node, name in named.items() if count[name] == 1}
 
@@ -194,3 +222,27 @@ def _assigned(filename: str, line: int) -> str | None:
     target, value = statement.targets[0], statement.value
     called = getattr(value.func, "attr", getattr(value.func, "id", "")) if isinstance(value, ast.Call) else ""
     return target.id if isinstance(target, ast.Name) and not called[:1].isupper() else None
+
+
+BINARY = {
+    ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide", ast.Pow: "power",
+    ast.MatMult: "matmul",
+}  # fmt: skip
+
+
+@lru_cache(10_000)
+def _operands(filename: str, line: int, op: str, count: int) -> tuple[str, ...] | None:
+    """What a line of code calls the inputs of an operation, if the operation stands there once."""
+    try:
+        tree = ast.parse(linecache.getline(filename, line).strip())
+    except (SyntaxError, ValueError):
+        return None
+    found: list[list[ast.expr]] = []
+    for each in ast.walk(tree):
+        if isinstance(each, ast.BinOp) and BINARY.get(type(each.op)) == op:
+            found.append([each.left, each.right])
+        elif isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) and each.func.attr == op:
+            found.append(each.args if len(each.args) == count else [each.func.value, *each.args])
+    if len(found) != 1 or len(found[0]) != count:
+        return None
+    return tuple([each.id if isinstance(each, ast.Name) else "" for each in found[0]])

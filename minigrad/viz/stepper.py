@@ -6,28 +6,29 @@ Everything that can be seen is computed here and handed over as data: what the p
 from __future__ import annotations
 
 import base64
-import linecache
+import math
 from collections.abc import Mapping
 from html import escape
 from pathlib import Path as File
 from typing import Any
 
 from ..core.errors import MinigradError
-from ..core.node import Leaf, Node
-from ..core.source import line_of
+from ..core.node import Leaf, Node, topological_order
 from ..core.tensor import Tensor
 from ..nn.module import Module
-from .folding import BUDGET, fold
+from .folding import BUDGET
 from .graphs import MOST, names_of
 from .mirror import with_gradients
-from .numbers import Summary
+from .numbers import Summary, short
+from .opening import View, views_of
 from .page import live, page, widget
-from .rules import mathml, rule_of
-from .scene import Scene, scene_of, type_of
+from .rules import mathml, plain, rule_of
+from .scene import Scene, excerpt, scene_of, type_of
 from .steps import Recording, Step, record_steps
-from .svg import draw
+from .svg import draw, laid_out, lean
 
-AROUND = 2  # lines of code that are shown before and after the one that made a node
+LONGEST = 20_000  # operations: a backward pass of more is not recorded
+SEED = 32  # numbers: of a larger gradient to begin with, acting it out shows none
 
 
 def step(
@@ -42,11 +43,17 @@ def step(
     >>> mg.viz.step((w * w).sum())
     <backprop of 3 nodes, 5 steps>
     """
+    count = len(topological_order([result.node])) if result.node is not None else 0
+    if count > LONGEST:
+        raise MinigradError(
+            f"a backward pass of {count:,} operations has too many steps to look at",
+            expect=f"at most {LONGEST:,}", hint="fewer layers or fewer rounds of a loop show the same",
+        )  # fmt: skip
     return Stepper(record_steps(result, cotangent), result.node, names, direction, budget)
 
 
 class Stepper:
-    """A backward pass that shows itself: in a notebook as a widget, in a file as a page, elsewhere as text."""
+    """A backward pass that shows itself: in a notebook and in a file as a page, elsewhere as text."""
 
     def __init__(
         self, recording: Recording, result: Node, names: Any = None, direction: str = "auto", budget: int = BUDGET
@@ -55,17 +62,16 @@ class Stepper:
         self.steps = recording.steps
         self.names = names_of(recording.nodes, names)
         self._number = {node: i for i, node in enumerate(recording.nodes)}
-        self._scene = scene_of(recording.nodes, [result], self.names, values=recording.values)
-        whole = len(recording.nodes) <= MOST
-        folded = fold(self._scene, budget)
-        if len(folded.boxes) > MOST:
+        scene = scene_of(recording.nodes, [result], self.names, values=recording.values)
+        self.views = views_of(scene, budget, MOST)
+        if len(self.views[0].scene.boxes) > MOST:
             raise MinigradError(
                 f"stepping through {len(recording.nodes):,} operations side by side would show nothing",
                 hint="with mg.scope('name'): around parts of the computation, or step through a smaller example",
             )
-        scenes = {"folded": folded, "all": self._scene} if whole and folded != self._scene else {"all": folded}
         gradients = {each.target: each.total.short() for each in self.steps}
-        self.scenes = {name: with_gradients(scene, gradients) for name, scene in scenes.items()}
+        self.scenes = [with_gradients(view.scene, gradients) for view in self.views]
+        self._tables: dict[tuple[tuple[str, ...], ...], int] = {}
 
     def __repr__(self) -> str:
         return f"<backprop of {len(self.recording.nodes)} nodes, {len(self.steps)} steps>"
@@ -74,17 +80,22 @@ class Stepper:
 
     def data(self) -> dict[str, Any]:
         """All that is shown, as plain data."""
+        made = [self._made(node) for node in self.recording.nodes if node.op is not None]
+        nodes = [self._node(node) for node in self.recording.nodes]
+        steps = made + [self._described(each) for each in self.steps]
+        seed = self.recording.seed
         return {
             "about": repr(self),
-            "views": [self._view(name, scene) for name, scene in self.scenes.items()],
-            "nodes": [self._node(node) for node in self.recording.nodes],
-            "steps": [self._made(node) for node in self.recording.nodes if node.op is not None]
-            + [self._described(each) for each in self.steps],
-            "forward": sum(node.op is not None for node in self.recording.nodes),
+            "views": [self._view(view, scene) for view, scene in zip(self.views, self.scenes)],
+            "nodes": nodes,
+            "steps": steps,
+            "tables": [list(map(list, table)) for table in self._tables],
+            "forward": len(made),
+            "seed": [_rounded(x) for x in seed.reshape(-1).tolist()] if seed.size <= SEED else None,
             "missing": self.recording.missing,
         }
 
-    def _view(self, name: str, scene: Scene) -> dict[str, Any]:
+    def _view(self, view: View, scene: Scene) -> dict[str, Any]:
         """A picture, and which of its boxes and arrows belong to which nodes."""
         box: dict[int, int] = {}
         partner: dict[int, int] = {}
@@ -107,33 +118,41 @@ class Stepper:
                     arrows[f"there {arrow}"] = edges[b, a, seen]
                 if (partner.get(a), partner.get(b), seen) in edges:
                     arrows[f"back {arrow}"] = edges[partner[a], partner[b], seen]
-        return {"name": name, "svg": draw(scene, self.direction), "box": box, "gradient": gradient, "arrows": arrows}
+        doors = dict(view.doors) | {partner[key]: other for key, other in view.doors.items() if key in partner}
+        return {
+            "svg": lean(draw(scene, self._direction())), "box": box, "gradient": gradient, "arrows": arrows,
+            "doors": doors, "exits": {"/".join(path): other for path, other in view.exits.items()},
+        }  # fmt: skip
+
+    def _direction(self) -> str:
+        """That of the first view, for all of them."""
+        if self.direction == "auto":
+            self.direction = laid_out(self.scenes[0])[1]
+        return self.direction
 
     def _node(self, node: Node) -> dict[str, Any]:
-        value = self.recording.values.get(node)
-        summary = None if value is None else Summary.of(value)
+        summary = self.recording.values.get(node)
         return {
-            "name": self._called(node), "type": type_of(node), "line": self._line(node),
+            "name": self._called(node), "type": type_of(node), "line": excerpt(node), "scope": "/".join(node.scope),
             "value": "" if summary is None else summary.short(), "norm": "" if summary is None else summary.size(),
-            "leaf": isinstance(node, Leaf), "inputs": [self._number.get(i) for i in node.inputs if isinstance(i, Node)],
+            "table": self._table(summary), "leaf": isinstance(node, Leaf),
+            "inputs": [self._number.get(i) for i in node.inputs if isinstance(i, Node)],
         }  # fmt: skip
+
+    def _table(self, summary: Summary | None) -> int | None:
+        """The number of the table that shows the corner of a tensor."""
+        if summary is None or not summary.corner:
+            return None
+        return self._tables.setdefault(summary.corner, len(self._tables))
 
     def _called(self, node: Node) -> str:
         return self.names.get(node) or ("parameter" if isinstance(node, Leaf) else node.name)
 
-    def _line(self, node: Node) -> dict[str, Any] | None:
-        """The line of the user's code that made a node, with those around it."""
-        if node.where is None:
-            return None
-        filename, line = line_of(node.where)
-        first = max(1, line - AROUND)
-        text = [linecache.getline(filename, n).rstrip("\n") for n in range(first, line + AROUND + 1)]
-        return {"file": File(filename).name, "line": line, "first": first, "text": text} if any(text) else None
-
     def _made(self, node: Node) -> dict[str, Any]:
         """A step forward."""
         given = [self._called(i) if isinstance(i, Node) else str(i) for i in node.inputs]
-        say = f"{node.name}({', '.join(given)}) makes {self._called(node)}, {type_of(node)}"
+        name = self._called(node)
+        say = f"{node.name}({', '.join(given)}) makes {name if name != node.name else 'this'}, {type_of(node)}"
         math = mathml(node.op.formula) if node.op is not None and node.op.formula else ""
         return {"kind": "make", "target": self._number[node], "node": self._number[node], "say": say, "rule": math}
 
@@ -141,23 +160,26 @@ class Stepper:
         """A step back."""
         target, node = each.target, each.node
         name = self._called(target)
-        plain: dict[str, Any] = {
+        about: dict[str, Any] = {
             "kind": each.kind, "target": self._number[target], "value": each.value.short(), "type": type_of(target),
             "before": None if each.before is None else each.before.short(), "total": each.total.short(),
-            "norm": each.total.size(), "sign": each.value.sign(),
+            "norm": each.total.size(), "sign": each.value.sign(), "few": _numbers(each.value),
+            "tables": [self._table(each.value), self._table(each.before), self._table(each.total)],
         }  # fmt: skip
         if node is None:
-            return plain | {"say": f"We start at {name}: its gradient with respect to itself is {each.value.short()}."}
-        plain |= {"node": self._number[node], "slot": each.index}
+            return about | {"say": f"We start at {name}: its gradient with respect to itself is {each.value.short()}."}
+        about |= {"node": self._number[node], "slot": each.index}
         if each.kind == "sum":
-            say = f"{name} is used more than once, so what comes back is added: {plain['before']} + {plain['value']}."
-            return plain | {"say": say}
+            say = f"{name} is used more than once, so what comes back is added: {about['before']} + {about['value']}."
+            return about | {"say": say}
         assert node.op is not None and each.index is not None
-        say = f"{self._called(node)} passes back to {name}, {type_of(target)}: {plain['value']}"
         check = each.check
-        return plain | {
-            "say": say, "rule": mathml(rule_of(node, each.index, self._called)),
-            "check": None if check is None else [check.by_rule, check.by_differences, check.agrees],
+        return about | {
+            "say": f"{self._called(node)} passes back to {name}, {type_of(target)}: {about['value']}",
+            "rule": mathml(rule_of(node, each.index, self._called)),
+            "check": None if check is None else [*map(short, check[:4]), check.agrees, check.kink],
+            "needs": [self._number[other] for other in each.needs if other in self._number],
+            "matrix": None if each.matrix is None else [[_rounded(x) for x in row] for row in each.matrix.tolist()],
         }  # fmt: skip
 
     # how it is shown ------------------------------------------------------------------------------------------------
@@ -168,7 +190,7 @@ class Stepper:
 
     def to_svg(self) -> str:
         """The whole pass in one picture."""
-        return draw(next(iter(self.scenes.values())), self.direction)
+        return draw(self.scenes[0], self._direction())
 
     def save(self, path: str | File) -> None:
         """Write a page (.html) or a picture (.svg)."""
@@ -183,8 +205,14 @@ class Stepper:
         return live("step", self.data())
 
     def text(self) -> str:
-        """The steps in words, one in a line."""
-        return "\n".join(f"{i}. {self._described(each)['say']}" for i, each in enumerate(self.steps, 1))
+        """The steps in words, one in a line, with their rules."""
+        lines = []
+        for i, each in enumerate(self.steps, 1):
+            line = f"{i}. {self._described(each)['say']}"
+            if each.kind == "pass" and each.node is not None and each.index is not None:
+                line += f"    by {plain(rule_of(each.node, each.index, self._called))}"
+            lines.append(line)
+        return "\n".join(lines)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
         encoded = base64.b64encode(self.to_svg().encode()).decode()
@@ -194,3 +222,13 @@ class Stepper:
             "image/svg+xml": self.to_svg(), "text/plain": repr(self),
         }  # fmt: skip
         return widget("step", self.data(), static)
+
+
+def _numbers(summary: Summary) -> list[Any] | None:
+    """The numbers of a small tensor, which somebody may want to predict."""
+    return None if summary.few is None else [_rounded(x) for x in summary.few]
+
+
+def _rounded(number: Any) -> float | None:
+    """A number with six digits; there is no other way to write nan in JSON than not to."""
+    return float(f"{number:.6g}") if math.isfinite(number) else None

@@ -11,16 +11,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..autodiff.reverse import seeds, walk
+from ..autodiff.reverse import read, seeds, walk
 from ..core.emit import EAGER
 from ..core.mode import switch
 from ..core.node import Node, topological_order
+from ..core.primitive import OUT
 from ..core.replay import Gone, recompute, sources
-from ..core.tensor import Tensor
+from ..core.tensor import Tensor, wrap
+from ..devices import CPU
+from ..ops.view import unbroadcast
 from .numbers import Summary
 
 CHECKED = 10_000  # numbers: contributions to larger tensors are not checked by finite differences
-NEAR = 1e-5, 1e-4  # how far apart, absolutely and relatively, a rule and finite differences may be in float64
+NEAR = 1e-4  # how far apart, relatively, a rule (in float32) and finite differences (in float64) may be
+MATRIX, FEW_NODES = 256, 100  # numbers of a matrix of derivatives, and nodes of a graph, for which they are worked out
 
 
 class Step(NamedTuple):
@@ -28,6 +32,8 @@ class Step(NamedTuple):
 
     `kind` is "seed" (the result's own gradient is 1), "pass" (`node` passes `value` to its input `index`), or "sum"
     (what came to `target` before and `value` are added).  `total` is the gradient of `target` after the step.
+    `needs` are the nodes whose values the rule read.  `matrix` holds the derivatives of each number of the result by
+    each of the input's, where there are few: with it, what would be passed back of another gradient can be told.
     """
 
     kind: str
@@ -37,29 +43,51 @@ class Step(NamedTuple):
     value: Summary
     before: Summary | None
     total: Summary
-    check: Check | None
+    check: Check | None = None
+    needs: tuple[Node, ...] = ()
+    matrix: Any = None
 
 
 class Check(NamedTuple):
-    """A contribution along a random direction, by the rule and by finite differences."""
+    """A contribution along a random direction, by the rule and by differences: of both sides, and of each side.
+
+    `noise` is what rounding makes of such numbers.
+    """
 
     by_rule: float
     by_differences: float
+    below: float
+    above: float
+    noise: float
+
+    @property
+    def kink(self) -> bool:
+        """Whether the slopes of the two sides differ: at a kink, a rule may give either or one between them."""
+        return abs(self.above - self.below) > 100 * self._tolerance()
 
     @property
     def agrees(self) -> bool:
-        """Whether the two are equal, as far as numbers go."""
-        apart = abs(self.by_rule - self.by_differences)
-        return apart <= NEAR[0] + NEAR[1] * max(abs(self.by_rule), abs(self.by_differences))
+        """Whether rule and differences are equal, as far as numbers go."""
+        if self.kink:
+            least, most = sorted((self.below, self.above))
+            return least - self._tolerance() <= self.by_rule <= most + self._tolerance()
+        return abs(self.by_rule - self.by_differences) <= self._tolerance()
+
+    def _tolerance(self) -> float:
+        return self.noise + NEAR * max(abs(self.by_rule), abs(self.by_differences))
 
 
 class Recording(NamedTuple):
-    """A backward pass: its nodes in the order of their making, the values of those that are still known, its steps."""
+    """A backward pass: its nodes in the order of their making, what is known of their values, its steps.
+
+    `seed` is the gradient it began with, and `missing` says why values are not known.
+    """
 
     nodes: list[Node]
-    values: dict[Node, Any]
-    missing: str | None  # why values are not known
+    values: dict[Node, Summary]
+    missing: str | None
     steps: list[Step]
+    seed: Any
 
 
 def record_steps(result: Tensor, cotangent: Tensor | None = None) -> Recording:
@@ -72,33 +100,104 @@ def record_steps(result: Tensor, cotangent: Tensor | None = None) -> Recording:
     with switch(grad=False):
         start = seeds([result], [cotangent], "step")
         nodes = topological_order([result.node])
-        values, missing = values_of(nodes)
-        begun = Summary.of(start[0].numpy())
-        steps = [Step("seed", result.node, None, None, begun, None, begun, None)]
+        values, small, missing = values_of(nodes)
+        seed = start[0].numpy()
+        steps = [Step("seed", result.node, None, None, Summary.of(seed), None, Summary.of(seed))]
+        reached = {result.node}
         for node, index, g, value, so_far in walk([result.node], start, retain=True):
+            if node not in reached:
+                reached.add(node)
+                steps += _parts(node, steps)
             target = node.inputs[index]
+            reached.add(target)
             passed = Summary.of(value.numpy())
-            check = _checked(node, index, g.numpy(), value.numpy(), values)
-            if so_far is None:
-                steps.append(Step("pass", target, node, index, passed, None, passed, check))
-                continue
-            before = Summary.of(so_far.numpy())
-            steps.append(Step("pass", target, node, index, passed, before, before, check))
-            total = Summary.of(so_far.numpy() + value.numpy())
-            steps.append(Step("sum", target, node, index, passed, before, total, None))
-    return Recording(nodes, values, missing, steps)
+            check = _checked(node, index, g.numpy(), value.numpy(), small)
+            before = None if so_far is None else Summary.of(so_far.numpy())
+            needs = _needed(node, index)
+            matrix = _derivatives(node, index, g) if len(nodes) <= FEW_NODES else None
+            step = Step("pass", target, node, index, passed, before, before or passed, check, needs, matrix)
+            steps.append(step)
+            if so_far is not None:
+                total = Summary.of(so_far.numpy() + value.numpy())
+                steps.append(step._replace(kind="sum", total=total, check=None, needs=(), matrix=None))
+    return Recording(nodes, values, missing, steps, seed)
 
 
-def values_of(nodes: Sequence[Node]) -> tuple[dict[Node, Any], str | None]:
-    """The values of nodes, computed again from what they were made from; or why they can't be."""
-    try:
-        values = dict(sources(nodes))
-    except Gone as gone:
-        return {}, str(gone)
-    known = dict(values)
-    for node, _, value in recompute(nodes, values):
-        known[node] = value
-    return known, None
+def _parts(whole: Node, steps: Sequence[Step]) -> list[Step]:
+    """What those who took its results pass back to an operation that has several, which the walk does not say."""
+    found: dict[Node, Step] = {}
+    for step in steps:
+        if step.target.op is not None and step.target.op.name == "project" and step.target.inputs[0] is whole:
+            found[step.target] = Step("pass", whole, step.target, 0, step.total, None, step.total)
+    return list(found.values())
+
+
+def _needed(node: Node, index: int) -> tuple[Node, ...]:
+    """The nodes whose values the rule of an input reads."""
+    reads = next(rule.reads for rule in node.plan.rules if rule.index == index)
+    slots = [slot for slot in reads if slot >= 0]
+    found = [node.inputs[slot] for slot in slots] + [node] * (OUT in reads)
+    return tuple(dict.fromkeys([each for each in found if isinstance(each, Node)]))
+
+
+def _derivatives(node: Node, index: int, g: Tensor) -> Any:
+    """The rule applied to each number of the gradient alone, where there are few: a row for each."""
+    target = node.inputs[index]
+    if isinstance(node.dtype, tuple) or isinstance(target.dtype, tuple) or not 0 < target.size * g.size <= MATRIX:
+        return None
+    rule = next(rule for rule in node.plan.rules if rule.index == index)
+    rows = []
+    for unit in np.eye(g.size, dtype=g.numpy().dtype):
+        given = wrap(node.device.from_numpy(unit.reshape(g.shape)), node.device)
+        value = rule.function(given, *[read(node, slot, False, index) for slot in rule.reads])
+        rows.append(unbroadcast(value, target.shape).numpy().reshape(-1).astype(np.float64))
+    return np.array(rows)
+
+
+def values_of(nodes: Sequence[Node]) -> tuple[dict[Node, Summary], dict[Node, Any], str | None]:
+    """What is to be said of the values of nodes, and why, if of some there is nothing.
+
+    What was kept for the way back is known, and what can be computed again from what is known.  Of the values
+    themselves, only small ones are kept.
+    """
+    values: dict[Node, Any] = {}
+    missing = None
+    for node in nodes:
+        if isinstance(node.saved, tuple):
+            made = (*[i if isinstance(i, Node) else None for i in node.inputs], node)
+            kept = {at: value for at, value in zip(made, node.saved) if at is not None and hasattr(value, "dtype")}
+            values |= {at: value for at, value in kept.items() if not isinstance(at.dtype, tuple)}
+    users: dict[Node, list[Node]] = {}
+    for node in nodes:
+        for source in node.inputs:
+            if isinstance(source, Node) and source.op is None:
+                users.setdefault(source, []).append(node)
+    for node in nodes:
+        if node.op is None and node not in values:
+            try:
+                values |= sources([node, *users.get(node, ())])
+            except Gone as gone:
+                missing = str(gone)
+    able: set[Node] = set(values)
+    runnable = []
+    for node in nodes:
+        if node.op is not None and node not in able and all(i in able for i in node.inputs if isinstance(i, Node)):
+            runnable.append(node)
+            able.add(node)
+    known = {node: _host(value, node) for node, value in values.items()}
+    summaries = {node: Summary.of(value) for node, value in known.items()}
+    small = {node: value for node, value in known.items() if value.size <= CHECKED}
+    for node, _, value in recompute(runnable, values):
+        if not isinstance(node.dtype, tuple):
+            array = _host(value, node)
+            summaries[node] = Summary.of(array)
+            if array.size <= CHECKED:
+                small[node] = array
+    return summaries, small, missing
+
+
+def _host(value: Any, node: Node) -> Any:
+    return np.asarray(wrap(value, node.device).numpy())
 
 
 def _checked(node: Node, index: int, g: Any, value: Any, values: dict[Node, Any]) -> Check | None:
@@ -108,7 +207,7 @@ def _checked(node: Node, index: int, g: Any, value: Any, values: dict[Node, Any]
     smooth = node.op is not None and node.op.kind not in ("random", "creation", "structural") and not node.op.effect
     if not known or not smooth or isinstance(node.dtype, tuple) or isinstance(target.dtype, tuple):
         return None
-    if target.size > CHECKED or target.dtype.kind != "f":
+    if target.size > CHECKED or g.size > CHECKED or target.dtype.kind != "f":
         return None
     inputs = [_in_float64(values[source]) if isinstance(source, Node) else source for source in node.inputs]
     direction = np.random.default_rng(target.size).standard_normal(target.shape)
@@ -117,10 +216,16 @@ def _checked(node: Node, index: int, g: Any, value: Any, values: dict[Node, Any]
     def moved(by: float) -> Any:
         there = [*inputs]
         there[index] = inputs[index] + by * direction
-        return np.asarray(EAGER.compute(node.op, there, node.attrs, node.device), np.float64)  # type: ignore[arg-type]
+        with np.errstate(all="ignore"):
+            return _in_float64(EAGER.compute(node.op, there, node.attrs, CPU))  # type: ignore[arg-type]
 
-    slope = float(((moved(width) - moved(-width)) * _in_float64(g)).sum()) / (2 * width)
-    return Check(float((_in_float64(value) * direction).sum()), slope)
+    below, here, above = moved(-width), moved(0.0), moved(width)
+    g = _in_float64(g)
+    slopes = [float(((b - a) * g).sum()) / width for a, b in ((below, here), (here, above))]
+    value = _in_float64(value)
+    noise = 1e-5 * float(np.sqrt(np.square(value).sum())) + 1e-8 * float(np.abs(here * g).sum())
+    check = Check(float((value * direction).sum()), sum(slopes) / 2, slopes[0], slopes[1], noise)
+    return check if all(map(np.isfinite, check)) else None
 
 
 def _in_float64(value: Any) -> Any:

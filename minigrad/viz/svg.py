@@ -5,6 +5,7 @@ Nothing in it has an id, so that many pictures fit on one page, and every word o
 
 from __future__ import annotations
 
+import re
 from html import escape
 
 from .layout import Frame, Layout, Rectangle, Route, arrange
@@ -48,6 +49,14 @@ def draw(scene: Scene, direction: str = "auto") -> str:
         "</g></svg>",
     ]
     return "\n".join(parts) + "\n"
+
+
+STYLING = re.compile(r' (?:fill|stroke|stroke-opacity|text-anchor|font-weight|font-style)="[^"]*"')
+
+
+def lean(svg: str) -> str:
+    """A picture without its colours, for a page whose style has them."""
+    return STYLING.sub("", svg)
 
 
 def laid_out(scene: Scene, direction: str = "auto") -> tuple[Layout, str]:
@@ -126,7 +135,8 @@ def _frame(frame: Frame) -> str:
     shade = FRAME if len(frame.path) % 2 else PAPER
     baseline = r.y + (r.height - 7.0 if frame.upside_down else 14.0)
     return (
-        f'<g class="mg-frame"><rect x="{number(r.x)}" y="{number(r.y)}" width="{number(r.width)}" '
+        f'<g class="mg-frame" data-frame="{escape("/".join(frame.path))}">'
+        f'<rect x="{number(r.x)}" y="{number(r.y)}" width="{number(r.width)}" '
         f'height="{number(r.height)}" rx="6" fill="{shade}" stroke="#c4cad1" class="mg-frame-box"/>'
         f'<text x="{number(r.x + 8)}" y="{number(baseline)}" font-size="{number(LINE)}" fill="{QUIET}" '
         f'font-style="italic" class="mg-quiet">{escape(frame.path[-1])}</text></g>'
@@ -139,9 +149,11 @@ def _edge(scene: Scene, key: int, route: Route, direction: str) -> str:
     if seed:
         direction = "down" if direction == "right" else "right"
     dashes = ' stroke-dasharray="4 3"' if seed else ""
-    colour = BACKWARD if target.kind == "gradient" else QUIET if target.kind == "view" else FORWARD
+    look = "back" if target.kind == "gradient" else "moved" if target.kind == "view" else "there"
+    colour = {"back": BACKWARD, "moved": QUIET, "there": FORWARD}[look]
     return (
-        f'<g class="mg-edge" data-edge="{key}" stroke="{colour}" fill="none" stroke-width="1.2" stroke-opacity="0.75">'
+        f'<g class="mg-edge mg-{look}" data-edge="{key}" '
+        f'stroke="{colour}" fill="none" stroke-width="1.2" stroke-opacity="0.75">'
         f'<path d="{path_of(route, direction)}"{dashes}/>'
         f'<path d="{_head(route, direction)}" fill="{colour}" stroke="none"/></g>'
     )

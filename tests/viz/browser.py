@@ -41,12 +41,13 @@ def _browser():
 
 
 @contextmanager
-def opened(html=None, url=None, dark=False, size=(1100, 700)):
+def opened(html=None, url=None, dark=False, size=(1100, 700), timeout=5000):
     """A page that shows some HTML; what it asks of the network is refused, noted, and must be nothing."""
     asked, errors = [], []
     page = _browser().new_page(
         viewport={"width": size[0], "height": size[1]}, color_scheme="dark" if dark else "light"
     )  # fmt: skip
+    page.set_default_timeout(timeout)
 
     def refuse(route):
         if "127.0.0.1" in route.request.url or "localhost" in route.request.url:

@@ -38,9 +38,9 @@ const canvasOf = (svgText) => {
     holder.scrollLeft = left * scale - x;
     holder.scrollTop = top * scale - y;
   };
-  const fit = () => {
+  const fit = (least = 0.15) => {
     const room = [holder.clientWidth - 4, (holder.clientHeight || 480) - 4];
-    zoom(Math.min(1.25, Math.max(0.45, Math.min(room[0] / width, room[1] / height))));
+    zoom(Math.min(1.25, Math.max(least, Math.min(room[0] / width, room[1] / height))));
   };
   const reveal = (element) => {
     if (!element) return;
@@ -69,4 +69,112 @@ const canvasOf = (svgText) => {
 };
 
 const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+// A row of small buttons and, hidden at first, what only some want.
+const moreOf = (...children) => {
+  const more = make("div", { class: "mg-bar mg-more", hidden: true }, ...children);
+  const opener = make("button", { "aria-expanded": "false", onclick: () => {
+    more.hidden = !more.hidden;
+    opener.setAttribute("aria-expanded", String(!more.hidden));
+  } }, "more ▾");
+  return { more, opener };
+};
+
+// The keys of a view, as a list that is shown on request.
+const helpOf = (keys) => make("div", { class: "mg-help", hidden: true },
+  ...keys.map(([names, does]) => make("div", {}, ...names.split(" ").flatMap((k) => [make("kbd", {}, k), " "]), does)));
+
+// MathML of ours, or a line of text in its place.
+const mathOf = (text) => {
+  const element = make("div", { class: "mg-rule" });
+  element.innerHTML = text;
+  return element;
+};
+
+// Lines of somebody's code, one of them marked.
+const codeOf = (line) => [
+  make("h3", {}, line.file ? `your code: ${line.file}` : "your code"),
+  make("div", { class: "mg-code" }, ...line.text.map((text, i) =>
+    make("div", line.first + i === line.line ? { class: "mg-here" } : {}, `${String(line.first + i).padStart(3)}  ${text}`))),
+];
+
+// The corner of a tensor: its numbers, coloured by sign and size.
+const tableOf = (rows) => {
+  const number = (text) => parseFloat(text.replace("−", "-"));
+  const most = Math.max(...rows.flat().map((text) => Math.abs(number(text))).filter(Number.isFinite), 1e-30);
+  const cell = (text) => {
+    const share = Math.round(45 * Math.abs(number(text)) / most);
+    const colour = number(text) < 0 ? "--back" : "--there";
+    const strange = /nan|inf/.test(text) ? "mg-no" : null;
+    return make("td", { class: strange, style: share ? `background:color-mix(in srgb, var(${colour}) ${share}%, transparent)` : null }, text);
+  };
+  return make("table", { class: "mg-numbers" }, ...rows.map((row) => make("tr", {}, ...row.map(cell))));
+};
+
+// Boxes that stand for closed scopes can be opened, frames closed: `turn` is given the number of another picture.
+const hingesOf = (svg, doors, exits, turn) => {
+  for (const box of svg.querySelectorAll(".mg-box")) {
+    if (!(box.dataset.box in doors)) continue;
+    const open = (event) => { event.stopPropagation(); turn(doors[box.dataset.box], +box.dataset.box); };
+    const place = box.querySelector("rect:last-of-type");
+    const sign = document.createElementNS("http://www.w3.org/2000/svg", "text");
+    for (const [name, value] of Object.entries({
+      x: +place.getAttribute("x") + +place.getAttribute("width") - 11, y: +place.getAttribute("y") + 13,
+      "font-size": 13, "text-anchor": "middle", class: "mg-door",
+    })) sign.setAttribute(name, value);
+    sign.textContent = "⊞";
+    sign.addEventListener("click", open);
+    box.append(sign);
+    box.addEventListener("dblclick", open);
+    box.addEventListener("keydown", (event) => { if (event.key === "o") open(event); });
+  }
+  for (const frame of svg.querySelectorAll(".mg-frame")) {
+    if (!(frame.dataset.frame in exits)) continue;
+    const name = frame.querySelector("text");
+    const close = (event) => { event.stopPropagation(); turn(exits[frame.dataset.frame]); };
+    for (const [key, value] of [["tabindex", "0"], ["role", "button"], ["aria-label", `close ${name.textContent}`]]) {
+      name.setAttribute(key, value);
+    }
+    name.textContent = `⊟ ${name.textContent}`;
+    name.classList.add("mg-door");
+    name.addEventListener("click", close);
+    name.addEventListener("keydown", (event) => { if (event.key === "Enter" || event.key === "o") close(event); });
+  }
+};
+
+// The picture as it is seen now, colours and all, as the text of a file.
+const pictureOf = (svg) => {
+  const copy = svg.cloneNode(true);
+  const [from, to] = [svg, copy].map((root) => [...root.querySelectorAll("rect, path, text, g")]);
+  from.forEach((element, i) => {
+    const style = getComputedStyle(element);
+    for (const name of ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "opacity"]) {
+      to[i].setAttribute(name, style.getPropertyValue(name));
+    }
+  });
+  for (const sign of copy.querySelectorAll(".mg-door")) if (sign.closest(".mg-box")) sign.remove();
+  const size = svg.viewBox.baseVal;
+  copy.setAttribute("width", size.width);
+  copy.setAttribute("height", size.height);
+  return new XMLSerializer().serializeToString(copy);
+};
+
+const download = (content, type, name) => {
+  const url = URL.createObjectURL(new Blob([content], { type }));
+  make("a", { href: url, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 1000);
+};
+
+const saveSvg = (svg, name) => download(pictureOf(svg), "image/svg+xml", `${name}.svg`);
+
+const savePng = (svg, name) => {
+  const size = svg.viewBox.baseVal;
+  const image = new Image();
+  image.onload = () => {
+    const canvas = make("canvas", { width: 2 * size.width, height: 2 * size.height });
+    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+    canvas.toBlob((blob) => download(blob, "image/png", `${name}.png`));
+  };
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(pictureOf(svg))}`;
+};
 

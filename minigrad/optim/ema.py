@@ -1,0 +1,75 @@
+"""Averages of parameters over the last steps: smoother than the parameters, and often better."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ..core.errors import ConversionError
+from ..core.mode import no_grad
+from ..core.tensor import Tensor
+from ..nn.module import Module
+from ..nn.state import load_tensors
+
+
+class EMA:
+    """A running mean of a model's parameters, of which each `update()` keeps `decay` and takes the rest from them.
+
+    >>> model = mg.nn.Linear(1, 1, bias=False)
+    >>> ema = mg.optim.EMA(model, decay=0.75)
+    >>> before = model.weight.item()
+    >>> with mg.no_grad():
+    ...     model.weight += 4.0
+    >>> ema.update()
+    >>> with ema.applied():
+    ...     model.weight.item() - before
+    1.0...
+    """
+
+    def __init__(self, model: Any, decay: float = 0.999) -> None:
+        if not 0 <= decay < 1:
+            raise ConversionError(f"EMA: decay is at least 0 and below 1, not {decay}")
+        named = model.named_parameters() if isinstance(model, Module) else [(str(i), p) for i, p in enumerate(model)]
+        if not named:
+            raise ConversionError("EMA: there are no parameters to average", hint="EMA(model), or EMA([w, b])")
+        self.names = [name for name, _ in named]
+        self.parameters: list[Tensor] = [p for _, p in named]
+        self.averages: list[Tensor] = [p.detach().copy() for p in self.parameters]  # type: ignore[attr-defined]
+        self.decay = decay
+
+    def update(self) -> None:
+        """Take the parameters in as they are now: after each `optimizer.step()`."""
+        with no_grad():
+            for average, parameter in zip(self.averages, self.parameters):
+                average += (parameter - average) * (1 - self.decay)
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        """In this block the model has the averages as its parameters; after it, its own again."""
+        own = [p.detach().copy() for p in self.parameters]  # type: ignore[attr-defined]
+        self._put(self.averages)
+        try:
+            yield
+        finally:
+            self._put(own)
+
+    def _put(self, values: list[Tensor]) -> None:
+        with no_grad():
+            for parameter, value in zip(self.parameters, values):
+                parameter[...] = value  # type: ignore[index]
+
+    def tensors(self) -> list[Tensor]:
+        """The averages, which are what a training that goes on later needs."""
+        return self.averages
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """Copies of the averages, by the names of the parameters: a model can load them too."""
+        return {name: t.copy() for name, t in zip(self.names, self.averages)}  # type: ignore[attr-defined]
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Copy saved averages in; all of them or, if they do not fit, none."""
+        load_tensors(dict(zip(self.names, self.averages)), state, "EMA")
+
+    def __repr__(self) -> str:
+        return f"EMA({len(self.averages)} parameters, decay={self.decay:g})"

@@ -1,0 +1,389 @@
+"""Schedules: how the rate of an optimizer goes from step to step.
+
+A schedule is a formula: the rate after t steps, from the rate that the optimizer was made with.  Count and rate are
+tensors, so that `schedule.step()` works in a jitted training step, which is then traced once, as well as outside of it.
+Call it after `optimizer.step()`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..core import dtypes
+from ..core.errors import ConversionError
+from ..core.mode import no_grad
+from ..core.tensor import Tensor
+from ..nn.state import StateError, like
+from ..ops.creation import full
+from ..ops.elementwise import abs, cos, floor, maximum, minimum, power, where
+from .groups import checked_rate
+from .optimizer import Optimizer
+
+__all__ = [
+    "Schedule", "LambdaLR", "StepLR", "MultiStepLR", "ExponentialLR", "LinearLR", "CosineAnnealingLR", "OneCycleLR",
+    "SequentialLR", "ChainedScheduler", "ReduceLROnPlateau",
+]  # fmt: skip
+
+
+class Schedule:
+    """A rate that follows a formula: `rate(base, t)`, in operations on tensors, for subclasses to say.
+
+    >>> class Halving(mg.optim.lr_scheduler.Schedule):
+    ...     def rate(self, base, t):
+    ...         return base * 0.5**t
+    >>> optimizer = mg.optim.SGD([mg.asarray([1.0], requires_grad=True)], lr=0.5)
+    >>> schedule = Halving(optimizer)
+    >>> schedule.step()
+    >>> optimizer.lr
+    0.25
+    """
+
+    def __init__(self, optimizer: Optimizer) -> None:
+        name = type(self).__name__
+        if not isinstance(optimizer, Optimizer):
+            raise ConversionError(f"{name}: the first argument is an optimizer, not a {type(optimizer).__name__}")
+        self.optimizer = optimizer
+        for group in optimizer.param_groups:
+            if group.initial_rate is None:  # the first schedule of an optimizer
+                group.initial_rate = group["lr"]
+        self.bases: list[Any] = [group.initial_rate for group in optimizer.param_groups]
+        self.count = full((), 0.0, dtypes.float64, optimizer.param_groups[0].rate.device)
+        self._set()
+
+    def rate(self, base: Any, t: Tensor) -> Any:
+        """The rate after t steps, a float64 tensor without dimensions, of a group whose rate was `base` at first."""
+        raise NotImplementedError(f"{type(self).__name__} has no rate method")
+
+    def step(self) -> None:
+        """Go on to the next rate."""
+        with no_grad():
+            self.count += 1.0
+        self._set()
+
+    def _set(self) -> None:
+        with no_grad():
+            for group, base in zip(self.optimizer.param_groups, self.bases):
+                group.rate[...] = like(self.rate(base, self.count), group.rate)  # type: ignore[index]
+
+    def get_last_lr(self) -> list[float]:
+        """The rate of each group just now."""
+        return [group["lr"] for group in self.optimizer.param_groups]
+
+    def tensors(self) -> list[Tensor]:
+        """All tensors that a step writes, but for the rates, which are the optimizer's."""
+        return [self.count]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the schedule is, and from which rates it began."""
+        return {"last_epoch": int(self.count.item()), "base_lrs": list(self.bases)}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on where a saved schedule was."""
+        name = type(self).__name__
+        lost = [key for key in self.state_dict() if key not in state]
+        if lost or len(state["base_lrs"]) != len(self.bases):
+            raise StateError(f"load_state_dict: the state does not fit {name}, and nothing was loaded",
+                             expect=f"{', '.join(self.state_dict())}, and {len(self.bases)} base_lrs",
+                             actual=", ".join(map(str, state)))  # fmt: skip
+        self.bases = [float(checked_rate(name, base)) for base in state["base_lrs"]]
+        with no_grad():
+            self.count[...] = float(state["last_epoch"])  # type: ignore[index]
+        self._set()
+
+    def __repr__(self) -> str:
+        rates = ", ".join(f"{rate:g}" for rate in self.get_last_lr())
+        return f"{type(self).__name__}(after {int(self.count.item())} steps, lr={rates})"
+
+
+class LambdaLR(Schedule):
+    """The first rate times a factor that a function of the number of steps, a tensor, gives.
+
+    >>> optimizer = mg.optim.SGD([mg.asarray([1.0], requires_grad=True)], lr=0.5)
+    >>> schedule = mg.optim.lr_scheduler.LambdaLR(optimizer, lambda t: 1 / (1 + t))
+    >>> schedule.step()
+    >>> optimizer.lr
+    0.25
+    """
+
+    def __init__(self, optimizer: Optimizer, lr_lambda: Callable[[Tensor], Any]) -> None:
+        self.lr_lambda = lr_lambda
+        super().__init__(optimizer)
+
+    def rate(self, base: Any, t: Tensor) -> Any:
+        factor = self.lr_lambda(t)
+        return factor * base if isinstance(factor, Tensor) else t * 0.0 + factor * base
+
+
+class StepLR(Schedule):
+    """The rate times `gamma` after every `step_size` steps.
+
+    >>> optimizer = mg.optim.SGD([mg.asarray([1.0], requires_grad=True)], lr=0.5)
+    >>> schedule, rates = mg.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5), []
+    >>> for _ in range(5):
+    ...     rates.append(optimizer.lr)
+    ...     schedule.step()
+    >>> rates
+    [0.5, 0.5, 0.25, 0.25, 0.125]
+    """
+
+    def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1) -> None:
+        self.step_size, self.gamma = _count("StepLR", "step_size", step_size), gamma
+        super().__init__(optimizer)
+
+    def rate(self, base: Any, t: Tensor) -> Any:
+        return base * power(self.gamma, floor(t / self.step_size))
+
+
+class MultiStepLR(Schedule):
+    """The rate times `gamma` after each of these numbers of steps."""
+
+    def __init__(self, optimizer: Optimizer, milestones: Sequence[int], gamma: float = 0.1) -> None:
+        self.milestones, self.gamma = tuple(milestones), gamma
+        super().__init__(optimizer)
+
+    def rate(self, base: Any, t: Tensor) -> Any:
+        factor = t * 0.0 + base
+        for milestone in self.milestones:
+            factor = where(t >= milestone, factor * self.gamma, factor)
+        return factor
+
+
+class ExponentialLR(Schedule):
+    """The rate times `gamma` after every step."""
+
+    def __init__(self, optimizer: Optimizer, gamma: float) -> None:
+        self.gamma = gamma
+        super().__init__(optimizer)
+
+    def rate(self, base: Any, t: Tensor) -> Any:
+        return base * power(self.gamma, t)
+
+
+class LinearLR(Schedule):
+    """In a straight line from `start_factor` times the rate to `end_factor` times, in `total_iters` steps: a warm-up.
+
+    >>> optimizer = mg.optim.SGD([mg.asarray([1.0], requires_grad=True)], lr=0.5)
+    >>> schedule, rates = mg.optim.lr_scheduler.LinearLR(optimizer, start_factor=0.25, total_iters=3), []
+    >>> for _ in range(5):
+    ...     rates.append(optimizer.lr)
+    ...     schedule.step()
+    >>> rates
+    [0.125, 0.25, 0.375, 0.5, 0.5]
+    """
+
+    def __init__(self, optimizer: Optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0,
+                 total_iters: int = 5) -> None:  # fmt: skip
+        self.start_factor, self.end_factor = start_factor, end_factor
+        self.total_iters = _count("LinearLR", "total_iters", total_iters)
+        super().__init__(optimizer)
+
+    def rate(self, base: Any, t: Tensor) -> Any:
+        done = minimum(t / self.total_iters, 1.0)
+        return ((self.end_factor - self.start_factor) * done + self.start_factor) * base
+
+
+class CosineAnnealingLR(Schedule):
+    """Along half a cosine from the rate to `eta_min` in `T_max` steps; and back up, if it goes on.
+
+    >>> optimizer = mg.optim.SGD([mg.asarray([1.0], requires_grad=True)], lr=0.5)
+    >>> schedule = mg.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=2)
+    >>> schedule.step()
+    >>> optimizer.lr
+    0.25
+    """
+
+    def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0) -> None:
+        self.period, self.eta_min = _count("CosineAnnealingLR", "T_max", T_max), eta_min
+        super().__init__(optimizer)
+
+    def rate(self, base: Any, t: Tensor) -> Any:
+        return (base - self.eta_min) * (cos(t * (math.pi / self.period)) + 1) * 0.5 + self.eta_min
+
+
+class OneCycleLR(Schedule):
+    """Up from `max_lr / div_factor` to `max_lr` in `pct_start` of `total_steps`, and down to next to nothing.
+
+    The lowest rate is the first divided by `final_div_factor`.  Momentum stays as it is: that would be another program
+    in each step.
+
+    >>> optimizer = mg.optim.SGD([mg.asarray([1.0], requires_grad=True)], lr=0.5)
+    >>> schedule = mg.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1.0, total_steps=10, pct_start=0.5)
+    >>> for _ in range(4):
+    ...     schedule.step()
+    >>> optimizer.lr
+    1.0
+    """
+
+    def __init__(
+        self, optimizer: Optimizer, max_lr: float, total_steps: int, pct_start: float = 0.3,
+        anneal_strategy: str = "cos", div_factor: float = 25.0, final_div_factor: float = 1e4,
+    ) -> None:  # fmt: skip
+        if anneal_strategy not in ("cos", "linear"):
+            raise ConversionError(f"OneCycleLR: no anneal_strategy {anneal_strategy!r}", expect="cos or linear")
+        if not 0 <= pct_start <= 1:
+            raise ConversionError(f"OneCycleLR: pct_start is a share, from 0 to 1, not {pct_start}")
+        self.total_steps = _count("OneCycleLR", "total_steps", total_steps)
+        self.max_lr, self.up, self.cosine = max_lr, pct_start * total_steps - 1, anneal_strategy == "cos"
+        self.first = max_lr / div_factor
+        self.last = self.first / final_div_factor
+        super().__init__(optimizer)
+
+    def rate(self, base: Any, t: Tensor) -> Any:
+        falling = self._between(self.max_lr, self.last, (t - self.up) / max(self.total_steps - 1 - self.up, 1e-9))
+        if self.up <= 0:
+            return falling
+        return where(t <= self.up, self._between(self.first, self.max_lr, t / self.up), falling)
+
+    def _between(self, start: float, end: float, share: Any) -> Any:
+        share = minimum(maximum(share, 0.0), 1.0)
+        if self.cosine:
+            share = 0.5 - cos(share * math.pi) * 0.5
+        return share * (end - start) + start
+
+
+class SequentialLR(Schedule):
+    """One schedule after the other: the next takes over at each of the milestones, and counts from there.
+
+    >>> from minigrad.optim.lr_scheduler import CosineAnnealingLR, LinearLR, SequentialLR
+    >>> optimizer = mg.optim.SGD([mg.asarray([1.0], requires_grad=True)], lr=0.5)
+    >>> warm_up = LinearLR(optimizer, start_factor=0.5, total_iters=2)
+    >>> schedule, rates = SequentialLR(optimizer, [warm_up, CosineAnnealingLR(optimizer, T_max=4)], milestones=[2]), []
+    >>> for _ in range(5):
+    ...     rates.append(optimizer.lr)
+    ...     schedule.step()
+    >>> [round(rate, 3) for rate in rates]
+    [0.25, 0.375, 0.5, 0.427, 0.25]
+    """
+
+    def __init__(self, optimizer: Optimizer, schedulers: Sequence[Schedule], milestones: Sequence[int]) -> None:
+        if len(schedulers) != len(milestones) + 1:
+            raise ConversionError("SequentialLR: there is a milestone between each two schedules",
+                                  expect=f"{len(schedulers) - 1} milestones", actual=f"{len(milestones)}")  # fmt: skip
+        if list(milestones) != sorted(set(milestones)):
+            raise ConversionError(f"SequentialLR: milestones go upwards, {list(milestones)} do not")
+        self.schedulers, self.milestones = _formulas("SequentialLR", optimizer, schedulers), tuple(milestones)
+        super().__init__(optimizer)
+
+    def rate(self, base: Any, t: Tensor) -> Any:
+        now = self.schedulers[0].rate(base, t)
+        for schedule, milestone in zip(self.schedulers[1:], self.milestones):
+            now = where(t < milestone, now, schedule.rate(base, maximum(t - milestone, 0.0)))
+        return now
+
+
+class ChainedScheduler(Schedule):
+    """Several schedules at once, each of the rate that the one before it gives.
+
+    >>> from minigrad.optim.lr_scheduler import ChainedScheduler, ExponentialLR, StepLR
+    >>> optimizer = mg.optim.SGD([mg.asarray([1.0], requires_grad=True)], lr=0.5)
+    >>> schedule = ChainedScheduler([ExponentialLR(optimizer, 0.5), StepLR(optimizer, step_size=1, gamma=0.25)])
+    >>> schedule.step()
+    >>> optimizer.lr
+    0.0625
+    """
+
+    def __init__(self, schedulers: Sequence[Schedule]) -> None:
+        if not schedulers:
+            raise ConversionError("ChainedScheduler: there are no schedules to chain")
+        optimizer = getattr(schedulers[0], "optimizer", None)
+        self.schedulers = _formulas("ChainedScheduler", optimizer, schedulers)
+        super().__init__(optimizer)  # type: ignore[arg-type]
+
+    def rate(self, base: Any, t: Tensor) -> Any:
+        for schedule in self.schedulers:
+            base = schedule.rate(base, t)
+        return base
+
+
+class ReduceLROnPlateau:
+    """The rate times `factor` once a number, a loss say, has not become better for more than `patience` steps.
+
+    `mode` says whether less ("min") or more ("max") is better, and by `threshold` (a share of the best number, or with
+    `threshold_mode="abs"` an amount) better has to be.  After a cut nothing is counted for `cooldown` steps.
+
+    >>> optimizer = mg.optim.SGD([mg.asarray([1.0], requires_grad=True)], lr=0.5)
+    >>> schedule = mg.optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=0.5, patience=1)
+    >>> for loss in [3.0, 2.0, 2.0, 2.0]:
+    ...     schedule.step(loss)
+    >>> optimizer.lr
+    0.25
+    """
+
+    def __init__(self, optimizer: Optimizer, mode: str = "min", factor: float = 0.1, patience: int = 10,
+                 threshold: float = 1e-4, threshold_mode: str = "rel", cooldown: int = 0, min_lr: float = 0.0,
+                 eps: float = 1e-8) -> None:  # fmt: skip
+        name = "ReduceLROnPlateau"
+        if mode not in ("min", "max") or threshold_mode not in ("rel", "abs"):
+            raise ConversionError(f"{name}: mode is min or max, threshold_mode rel or abs",
+                                  actual=f"{mode!r}, {threshold_mode!r}")  # fmt: skip
+        if not 0 < factor < 1:
+            raise ConversionError(f"{name}: factor is between 0 and 1, not {factor}")
+        self.optimizer, self.sign, self.relative = optimizer, 1 if mode == "min" else -1, threshold_mode == "rel"
+        self.factor, self.patience, self.threshold = factor, patience, threshold
+        self.cooldown, self.min_lr, self.eps = cooldown, min_lr, eps
+        device = optimizer.param_groups[0].rate.device
+        self.best = full((), self.sign * math.inf, dtypes.float64, device)
+        self.bad, self.cooling = (full((), 0.0, dtypes.float64, device) for _ in range(2))
+
+    def step(self, metric: Any) -> None:
+        """Look at the next number, a Python number or a tensor without dimensions."""
+        with no_grad():
+            given = isinstance(metric, Tensor)
+            value = metric.detach() if given else full((), float(metric), dtypes.float64, self.best.device)
+            self._look_at(like(value, self.best))
+
+    def _look_at(self, value: Tensor) -> None:
+        margin = abs(self.best) * self.threshold if self.relative else self.threshold
+        better = value * self.sign < self.best * self.sign - where(abs(self.best) < math.inf, margin, 0.0)
+        self.best[...] = where(better, value, self.best)  # type: ignore[index]
+        bad = where(better, 0.0, self.bad + 1.0)
+        bad = where(self.cooling > 0.0, 0.0, bad)
+        cooling = maximum(self.cooling - 1.0, 0.0)
+        cut = bad > self.patience
+        self.bad[...] = where(cut, 0.0, bad)  # type: ignore[index]
+        self.cooling[...] = where(cut, float(self.cooldown), cooling)  # type: ignore[index]
+        for group in self.optimizer.param_groups:
+            lower = maximum(group.rate * self.factor, self.min_lr)
+            use = _beside(cut, group.rate) & (group.rate - lower > self.eps)
+            group.rate[...] = where(use, lower, group.rate)  # type: ignore[index]
+
+    def tensors(self) -> list[Tensor]:
+        """All tensors that a step writes, but for the rates, which are the optimizer's."""
+        return [self.best, self.bad, self.cooling]
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a training that goes on later needs; the rates are in the optimizer's state."""
+        bad, cooling = int(self.bad.item()), int(self.cooling.item())
+        return {"best": self.best.item(), "num_bad_epochs": bad, "cooldown_counter": cooling}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on where a saved schedule was."""
+        lost = [key for key in self.state_dict() if key not in state]
+        if lost:
+            raise StateError("load_state_dict: the state does not fit ReduceLROnPlateau, and nothing was loaded\n"
+                             f"  missing:    {', '.join(lost)}")  # fmt: skip
+        with no_grad():
+            for tensor, key in zip(self.tensors(), self.state_dict()):
+                tensor[...] = float(state[key])  # type: ignore[index]
+
+
+def _beside(value: Tensor, other: Tensor) -> Tensor:
+    return value if value.device is other.device else value.to(other.device)  # type: ignore[attr-defined, no-any-return]
+
+
+def _formulas(name: str, optimizer: Any, schedulers: Sequence[Schedule]) -> tuple[Schedule, ...]:
+    for schedule in schedulers:
+        if not isinstance(schedule, Schedule):
+            raise ConversionError(f"{name}: a {type(schedule).__name__} is no formula of the number of steps",
+                                  hint="call its step() beside this one's")  # fmt: skip
+        if schedule.optimizer is not optimizer:
+            raise ConversionError(f"{name}: its schedules are all of the same optimizer")
+    return tuple(schedulers)
+
+
+def _count(name: str, what: str, value: Any) -> int:
+    if not isinstance(value, int) or value < 1:
+        raise ConversionError(f"{name}: {what} is a whole number, 1 or more, not {value!r}")
+    return value
