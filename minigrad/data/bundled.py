@@ -7,7 +7,7 @@ chosen by looking at it.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -70,7 +70,7 @@ def karate() -> Graph:
 
 
 def airfoil() -> tuple[Table, Table]:
-    """The noise of wings in a wind tunnel, for training (1,203) and for testing (300): five columns, and `pressure` in dB.
+    """The noise of wings in a wind tunnel, `pressure` in dB, and five causes, for training (1,203) and testing (300).
 
     >>> train, test = mg.data.airfoil()
     >>> train
@@ -83,7 +83,7 @@ def airfoil() -> tuple[Table, Table]:
     return Table(dict(zip(names, train.T))), Table(dict(zip(names, test.T)))
 
 
-def _split(held_out: int, *arrays: np.ndarray) -> tuple[TensorDataset, TensorDataset]:
+def _split(held_out: int, *arrays: np.ndarray[Any, Any]) -> tuple[TensorDataset, TensorDataset]:
     """All but some for training, and these for testing."""
     shuffled = order(len(arrays[0]), SPLIT)
     test, train = shuffled[:held_out], shuffled[held_out:]

@@ -98,7 +98,7 @@ class Subset(Dataset):
     ['g', 'r', 'a', 'd']
     """
 
-    def __init__(self, dataset: Any, indices: Sequence[int]) -> None:
+    def __init__(self, dataset: Any, indices: Any) -> None:
         self.dataset, self.indices = dataset, np.asarray(indices, dtype=np.int64)
         for place in np.flatnonzero((self.indices < 0) | (self.indices >= len(dataset)))[:1]:
             raise IndexingError(f"Subset: there is no item {self.indices[place]}, only {len(dataset)} items")

@@ -63,7 +63,7 @@ class DataLoader:
 
     >>> loader = mg.data.DataLoader(mg.data.TensorDataset([1, 2, 3, 4, 5]), batch_size=2, shuffle=True, seed=0)
     >>> len(loader), [x.tolist() for (x,) in loader], [x.tolist() for (x,) in loader]
-    (3, [[1, 4], [5, 3], [2]], [[3, 4], [5, 1], [2]])
+    (3, [[1, 3], [2, 5], [4]], [[4, 3], [5, 2], [1]])
     """
 
     def __init__(self, dataset: Any, batch_size: int = 1, shuffle: bool = False, *, drop_last: bool = False,

@@ -158,7 +158,7 @@ def serve(pipe: Any, source: Any) -> None:
         except (EOFError, OSError):
             return
         try:
-            answer = source.load(key, indices), None
+            answer: Any = (source.load(key, indices), None)
         except ItemFault as fault:
             answer = None, (fault.indices, fault.reason, "".join(traceback.format_exception(fault.__cause__)))
         try:
