@@ -8,10 +8,10 @@ Tensor([2., 4.], shape=(2,), dtype=float32, device=cpu)
 
 Arrays have the names of the Python array API standard, training those of PyTorch, transformations those of JAX.  The
 rooms, each of which imports only from those before it: `core` (what a computation is), `devices` (where it runs), `ops`
-(what there is to compute with), `autodiff` (derivatives), `nn` and `optim`.
+(what there is to compute with), `autodiff` (derivatives), `nn`, `optim` and `train`.
 """
 
-from . import autodiff, devices, linalg, nn, optim, random
+from . import autodiff, devices, linalg, nn, optim, random, train
 from .autodiff import (
     checkpoint,
     cond,

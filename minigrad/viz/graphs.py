@@ -11,22 +11,26 @@ from ..core.node import Leaf, Node, topological_order
 from ..core.tensor import Tensor
 from ..core.tree import flatten
 from ..nn.module import Module
-from .folding import BUDGET, fold
+from .folding import BUDGET
 from .mirror import with_gradients
+from .numbers import Summary
+from .opening import views_of
 from .picture import Picture
 from .scene import Scene, names_in_code, scene_of
+from .steps import record_steps, values_of
 
 MOST = 500  # boxes; past that, a picture says nothing
 
 
 def graph(
     what: Any, *args: Any, backward: bool = False, names: Mapping[str, Tensor] | Module | None = None,
-    direction: str = "auto", budget: int = BUDGET, engine: str = "minigrad", **kwargs: Any,
+    values: bool = False, direction: str = "auto", budget: int = BUDGET, engine: str = "minigrad", **kwargs: Any,
 ) -> Picture:  # fmt: skip
     """A picture of how a tensor came about, or of what a function or a model does with these arguments.
 
-    `backward=True` shows the gradients beside it.  Names come from your code, from a model's parameters, and from
-    `names`.  Scopes are closed until at most `budget` boxes are seen.
+    `backward=True` shows the gradients beside it, and `values=True` the numbers, if it is a tensor's history.  Names
+    come from your code, from a model's parameters, and from `names`.  Scopes are closed until at most `budget` boxes
+    are seen.
 
     >>> w = mg.asarray([1.0, 2.0], requires_grad=True)
     >>> loss = (w * w).sum()
@@ -48,10 +52,26 @@ def graph(
             f"there is no graph in a {type(what).__name__}",
             expect="a tensor, a Graph, or a function or model and its arguments",
         )
-    scene = fold(scene_of(nodes, results, known), budget)
+    found = _numbers(what, values, backward)
+    views = views_of(scene_of(nodes, results, known, found[0]), budget, MOST)
     if backward:
-        scene = with_gradients(scene)
-    return Picture(_drawable(scene), direction, engine)
+        views = [view._replace(scene=with_gradients(view.scene, found[1])) for view in views]
+    return Picture(_drawable(views[0].scene), direction, engine, views)
+
+
+def _numbers(what: Any, values: bool, backward: bool) -> tuple[dict[Node, Summary] | None, dict[Node, str]]:
+    """What is known of the values and of the gradients."""
+    if not values:
+        return None, {}
+    if not isinstance(what, Tensor):
+        raise MinigradError(
+            "a function or a graph that was only recorded has no values", expect="values=True for a tensor",
+            hint="mg.viz.graph(function(*arguments), values=True)",
+        )  # fmt: skip
+    if not backward:
+        return values_of(_history(what))[0], {}
+    recording = record_steps(what)
+    return recording.values, {step.target: step.total.short() for step in recording.steps}
 
 
 def shown(what: Any) -> dict[str, str]:

@@ -80,7 +80,7 @@ def mirrored(layout: Layout, scene: Scene, direction: str) -> Layout:
         routes.append(Route(tuple(reversed(points)), not way.backwards))
     paths = _scopes_of([box for box in scene.boxes if box.mirrors is not None])
     upside_down = direction == "right"
-    turned = [Frame(f.path, across(f.place), upside_down) for f in layout.frames if f.path in paths]
+    turned = [Frame(f.path, across(f.place), upside_down, not upside_down) for f in layout.frames if f.path in paths]
     places = boxes + [f.place for f in turned]
     points = [point for route in routes for point in route.points]
     width, height = layout.width, layout.height

@@ -31,12 +31,12 @@ def style_of(view: str) -> str:
     return static("common.css")
 
 
-def page(view: str, data: dict[str, Any], title: str) -> str:
-    """A page that shows the data."""
+def page(view: str, data: dict[str, Any], title: str, static_form: str = "") -> str:
+    """A page that shows the data; `static_form` is what stands there where no script runs."""
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
         f"<style>body {{ margin: 0 }}\n{style_of(view)}</style></head><body>"
-        f'<div id="view"></div><noscript>{escape(title)}</noscript>'
+        f'<div id="view">{static_form or escape(title)}</div>'
         f'<script type="application/json" id="data">{safe(data)}</script>'
         f'<script type="module">{script_of(view)}\n'
         f'show(document.getElementById("view"), JSON.parse(document.getElementById("data").textContent));</script>'

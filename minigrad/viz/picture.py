@@ -7,7 +7,7 @@ left in a notebook that somebody else has made, where nothing may run.
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from html import escape
 from pathlib import Path as File
@@ -15,8 +15,11 @@ from typing import Any
 
 from ..core.errors import MinigradError
 from .dot import to_graphviz
-from .scene import Scene
-from .svg import described, draw, title_of
+from .opening import View
+from .page import live, page, widget
+from .rules import mathml, rule_of
+from .scene import Box, Scene, excerpt
+from .svg import described, draw, laid_out, lean, title_of
 
 NO_PNG = "python -m pip install resvg-py, or save it as .svg, which every browser shows"
 NO_DOT = "the program `dot` is missing: apt install graphviz, brew install graphviz or conda install graphviz"
@@ -30,12 +33,15 @@ class Picture:
     <picture of a graph of 1 parameter, 2 operations>
     """
 
-    def __init__(self, scene: Scene, direction: str = "auto", engine: str = "minigrad") -> None:
+    def __init__(
+        self, scene: Scene, direction: str = "auto", engine: str = "minigrad", views: Sequence[View] = ()
+    ) -> None:  # fmt: skip
         if direction not in ("auto", "down", "right"):
             raise MinigradError(f"a picture has no direction {direction!r}", expect="'down', 'right' or 'auto'")
         if engine not in ("minigrad", "dot"):
             raise MinigradError(f"there is no layout engine {engine!r}", expect="'minigrad' or 'dot'")
         self.scene, self.direction, self.engine = scene, direction, engine
+        self.views = list(views) or [View(scene, {}, {})]
 
     def __repr__(self) -> str:
         return f"<picture of {described(self.scene)}>"
@@ -52,22 +58,34 @@ class Picture:
         return self.svg
 
     def to_html(self) -> str:
-        """A page with the picture, and its text for those who do not see it.  It needs no other file."""
-        title = escape(described(self.scene))
-        return (
-            f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title></head>'
-            f'<body style="margin:1em">{self.svg}{self._listing()}</body></html>\n'
-        )
+        """A page with the picture to look around in.  It needs no other file, and no network."""
+        if self.engine == "dot":
+            return f"<!doctype html><meta charset='utf-8'><body>{self._image()}{self._listing()}</body>\n"
+        return page("graph", self.data(), described(self.scene), self.svg + self._listing())
+
+    def data(self) -> dict[str, Any]:
+        """All that can be seen, as plain data: the pictures with scopes opened and closed, and what each box is."""
+        direction = laid_out(self.scene, self.direction)[1]
+        numbers: dict[Box, int] = {}
+        views = [
+            {
+                "svg": lean(draw(view.scene, direction)), "edges": [edge[:2] for edge in view.scene.edges],
+                "doors": view.doors, "exits": {"/".join(path): other for path, other in view.exits.items()},
+                "info": [numbers.setdefault(box, len(numbers)) for box in view.scene.boxes],
+            }
+            for view in self.views
+        ]  # fmt: skip
+        return {"about": described(self.scene), "views": views, "info": [_told(box) for box in numbers]}
+
+    def widget(self) -> Any:
+        """The picture as a widget, for where scripts in an output do not run and widgets do."""
+        return live("graph", self.data())
 
     def to_png(self, scale: float = 2.0) -> bytes:
         """The picture in pixels."""
         if self.engine == "dot":
             return _by_dot(self.to_graphviz(), "png")
-        try:
-            import resvg_py
-        except ImportError:
-            raise MinigradError("a PNG is made by the package resvg-py, which is not here", hint=NO_PNG) from None
-        return bytes(resvg_py.svg_to_bytes(svg_string=self.svg, zoom=scale))
+        return pixels(self.svg, scale)
 
     def to_graphviz(self) -> Any:
         """A `graphviz.Digraph` of the same boxes and arrows."""
@@ -96,9 +114,45 @@ class Picture:
         return "<details><summary>as text</summary><pre>" + escape("\n".join(lines)) + "</pre></details>"
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        forms = {"text/html": self._image() + self._listing(), "image/svg+xml": self.svg, "text/plain": repr(self)}
+        return forms if self.engine == "dot" else widget("graph", self.data(), forms)
+
+    def _image(self) -> str:
         data = base64.b64encode(self.svg.encode()).decode()
-        image = f'<img alt="{escape(described(self.scene))}" src="data:image/svg+xml;base64,{data}">'
-        return {"text/html": image + self._listing(), "image/svg+xml": self.svg, "text/plain": repr(self)}
+        return f'<img alt="{escape(described(self.scene))}" src="data:image/svg+xml;base64,{data}">'
+
+
+def _told(box: Box) -> dict[str, Any]:
+    """What is said of a box when somebody asks."""
+    node = box.nodes[0] if len(box.nodes) == 1 else None
+    about = [line for line in box.about[node is not None :] if not line.startswith("line ")]  # which is shown below
+    told: dict[str, Any] = {
+        "title": title_of(box), "about": "\n".join([*box.lines, *about]), "formula": "",
+        "scope": " / ".join(box.scope), "rules": [], "line": None,
+    }  # fmt: skip
+    if node is None:
+        return told
+    if node.op is not None:
+        if node.op.formula and box.kind != "gradient":
+            told["formula"] = mathml(node.op.formula)
+        told["rules"] = [mathml(rule_of(node, rule.index, lambda each: each.name)) for rule in node.plan.rules]
+    return told | {"line": excerpt(node)}
+
+
+def pixels(svg: str, scale: float) -> bytes:
+    """An SVG as a PNG.  Where the machine has no fonts, that of matplotlib does."""
+    try:
+        import resvg_py
+    except ImportError:
+        raise MinigradError("a PNG is made by the package resvg-py, which is not here", hint=NO_PNG) from None
+    try:
+        from matplotlib import get_data_path
+
+        fonts = [f"{get_data_path()}/fonts/ttf"]
+    except ImportError:
+        fonts = []
+    family = "DejaVu Sans"
+    return bytes(resvg_py.svg_to_bytes(svg_string=svg, zoom=scale, font_dirs=fonts, sans_serif_family=family))
 
 
 def _by_dot(graph: Any, form: str) -> bytes:

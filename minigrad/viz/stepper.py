@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from html import escape
 from pathlib import Path as File
 from typing import Any
@@ -22,6 +22,7 @@ from .mirror import with_gradients
 from .numbers import Summary, short
 from .opening import View, views_of
 from .page import live, page, widget
+from .picture import pixels
 from .rules import mathml, plain, rule_of
 from .scene import Scene, excerpt, scene_of, type_of
 from .steps import Recording, Step, record_steps
@@ -186,19 +187,28 @@ class Stepper:
 
     def to_html(self) -> str:
         """A page that needs no other file, and no network."""
-        return page("step", self.data(), repr(self))
+        return page("step", self.data(), repr(self), self._static())
 
     def to_svg(self) -> str:
         """The whole pass in one picture."""
         return draw(self.scenes[0], self._direction())
 
+    def to_png(self, scale: float = 2.0) -> bytes:
+        """The whole pass in pixels."""
+        return pixels(self.to_svg(), scale)
+
     def save(self, path: str | File) -> None:
-        """Write a page (.html) or a picture (.svg)."""
+        """Write a page (.html), a picture of the whole pass (.svg, .png), or the steps in words (.txt)."""
         file = File(path)
-        forms = {".html": self.to_html, ".svg": self.to_svg}
+        forms: dict[str, Callable[[], str | bytes]] = {
+            ".html": self.to_html, ".svg": self.to_svg, ".png": self.to_png, ".txt": self.text,
+        }  # fmt: skip
         if file.suffix not in forms:
-            raise MinigradError(f"steps can't be saved as {file.name!r}", expect="a name that ends in .html or .svg")
-        file.write_text(forms[file.suffix](), encoding="utf-8")
+            raise MinigradError(
+                f"steps can't be saved as {file.name!r}", expect=f"a name that ends in {', '.join(forms)}"
+            )  # fmt: skip
+        made = forms[file.suffix]()
+        file.write_bytes(made if isinstance(made, bytes) else made.encode())
 
     def widget(self) -> Any:
         """A widget whose `step` Python can read and set, while the kernel lives."""
@@ -215,13 +225,14 @@ class Stepper:
         return "\n".join(lines)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
+        forms = {"text/html": self._static(), "image/svg+xml": self.to_svg(), "text/plain": repr(self)}
+        return widget("step", self.data(), forms)
+
+    def _static(self) -> str:
+        """What is seen where no script runs: the whole pass, and its steps in words."""
         encoded = base64.b64encode(self.to_svg().encode()).decode()
         listing = f"<details><summary>the steps in words</summary><pre>{escape(self.text())}</pre></details>"
-        static = {
-            "text/html": f'<img alt="{escape(repr(self))}" src="data:image/svg+xml;base64,{encoded}">{listing}',
-            "image/svg+xml": self.to_svg(), "text/plain": repr(self),
-        }  # fmt: skip
-        return widget("step", self.data(), static)
+        return f'<img alt="{escape(repr(self))}" src="data:image/svg+xml;base64,{encoded}">{listing}'
 
 
 def _numbers(summary: Summary) -> list[Any] | None:

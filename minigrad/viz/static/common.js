@@ -42,6 +42,12 @@ const canvasOf = (svgText) => {
     const room = [holder.clientWidth - 4, (holder.clientHeight || 480) - 4];
     zoom(Math.min(1.25, Math.max(least, Math.min(room[0] / width, room[1] / height))));
   };
+  const centre = (element) => { // for the beginning, where nothing else says what to look at
+    if (!element) return;
+    const [box, frame] = [element.getBoundingClientRect(), holder.getBoundingClientRect()];
+    holder.scrollLeft += (box.left + box.right - frame.left - frame.right) / 2;
+    holder.scrollTop += box.top - frame.top - 40;
+  };
   const reveal = (element) => {
     if (!element) return;
     const [box, frame] = [element.getBoundingClientRect(), holder.getBoundingClientRect()];
@@ -65,7 +71,7 @@ const canvasOf = (svgText) => {
     if (held) [holder.scrollLeft, holder.scrollTop] = [held[0] - event.clientX, held[1] - event.clientY];
   });
   for (const name of ["pointerup", "pointerleave"]) holder.addEventListener(name, () => { held = null; });
-  return { holder, svg, fit, reveal, zoom: (by) => zoom(scale * by) };
+  return { holder, svg, fit, reveal, centre, zoom: (by) => zoom(scale * by) };
 };
 
 const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;

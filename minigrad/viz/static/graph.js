@@ -1,0 +1,135 @@
+// A picture of a graph to look around in: open and close scopes, follow arrows, see what a box is.
+
+const HELP = [
+  ["Tab Enter", "from box to box, and what it is"], ["↑ ↓ ← →", "along the arrows, against them and between siblings"],
+  ["o", "open the box, close the frame"], ["c", "open or close all scopes"], ["f", "fit the picture into its frame"],
+  ["/", "find a box by its name"], ["Esc", "close what was opened"], ["?", "this list"],
+];
+
+const show = (parent, data) => {
+  const root = rootOf(parent, data.about);
+  let view = 0, canvas = null, boxes = new Map(), chosen = null, tall = 0;
+
+  const find = make("input", { type: "text", size: 14, placeholder: "find", "aria-label": "find a box by its name", oninput: () => search() });
+  const all = make("button", { title: "c", onclick: () => turnAll() }, "open all");
+  const fits = make("button", { title: "f", onclick: () => canvas.fit() }, "fit");
+  const saves = ["SVG", "PNG"].map((form) => make("button", {
+    onclick: () => (form === "SVG" ? saveSvg : savePng)(canvas.svg, "graph") }, `save ${form}`));
+  const helps = make("button", { title: "?", "aria-label": "keys", onclick: () => { help.hidden = !help.hidden; } }, "?");
+  const { more, opener } = moreOf(find, fits, ...saves, helps);
+  const help = helpOf(HELP);
+  const side = make("div", { class: "mg-side", hidden: true });
+  const stage = make("div", { class: "mg-stage mg-alone" });
+  const aloud = make("div", { class: "mg-sr", "aria-live": "polite" });
+  root.append(make("div", { class: "mg-bar" }, make("span", { class: "mg-about" }, data.about), make("span", { class: "mg-space" }),
+    ...(data.views.length > 1 ? [all] : []), opener), more, stage, help, aloud);
+
+  const draw = () => {
+    const seen = data.views[view];
+    canvas = canvasOf(seen.svg);
+    stage.replaceChildren(canvas.holder, side);
+    boxes = new Map([...canvas.svg.querySelectorAll(".mg-box")].map((box) => [+box.dataset.box, box]));
+    for (const [key, box] of boxes) {
+      box.setAttribute("tabindex", "0");
+      box.setAttribute("role", "button");
+      box.setAttribute("aria-label", [...box.querySelectorAll("text")].map((t) => t.textContent).join(", "));
+      box.addEventListener("click", () => choose(key));
+      box.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.stopPropagation(); choose(key); } });
+      box.addEventListener("focus", () => light(key));
+      box.addEventListener("pointerenter", () => light(key));
+      box.addEventListener("pointerleave", () => light(chosen));
+    }
+    hingesOf(canvas.svg, seen.doors, seen.exits, (to) => turn(to));
+    all.textContent = view === data.views.length - 1 && view ? "close" : "open all";
+    root.dataset.view = view;
+    tall = Math.max(tall, Math.min(620, canvas.svg.viewBox.baseVal.height + 30));
+    stage.style.height = `${tall}px`;
+    choose(null);
+    requestAnimationFrame(() => { canvas.fit(0.5); canvas.centre(boxes.get(0)); });
+  };
+
+  const turn = (to) => { view = to; draw(); root.focus(); };
+  const turnAll = () => { if (data.views.length > 1) turn(view === data.views.length - 1 ? 0 : data.views.length - 1); };
+
+  // The arrows of a box, and what is at their other ends.
+  const light = (key) => {
+    for (const element of canvas.svg.querySelectorAll(".mg-lit, .mg-near")) element.classList.remove("mg-lit", "mg-near");
+    if (key === null) return;
+    data.views[view].edges.forEach(([source, target], i) => {
+      if (source !== key && target !== key) return;
+      canvas.svg.querySelector(`[data-edge="${i}"]`).classList.add("mg-lit");
+      boxes.get(source === key ? target : source).classList.add("mg-near");
+    });
+  };
+
+  const choose = (key) => {
+    for (const box of boxes.values()) box.classList.remove("mg-now");
+    chosen = key;
+    side.hidden = key === null;
+    stage.classList.toggle("mg-alone", key === null);
+    root.dataset.chosen = key === null ? "" : key;
+    light(key);
+    if (key === null) return;
+    boxes.get(key).classList.add("mg-now");
+    const info = data.info[data.views[view].info[key]];
+    const edges = data.views[view].edges;
+    const link = (other) => make("button", { class: "mg-link", onclick: () => { choose(other); boxes.get(other).focus(); } }, data.info[data.views[view].info[other]].title);
+    const linked = (title, keys) => (keys.length ? [make("h3", {}, title), make("div", { class: "mg-links" }, ...[...new Set(keys)].map(link))] : []);
+    side.replaceChildren(
+      make("button", { class: "mg-close", "aria-label": "close", onclick: () => choose(null) }, "×"),
+      make("p", { class: "mg-say" }, make("strong", {}, info.title)),
+      make("p", { class: "mg-lines" }, info.about),
+      ...(info.scope ? [make("h3", {}, "in"), make("p", { style: "margin:0" }, info.scope)] : []),
+      ...(info.formula ? [make("h3", {}, "what it computes"), mathOf(info.formula)] : []),
+      ...(info.rules.length ? [make("h3", {}, info.rules.length > 1 ? "the rules of its gradients" : "the rule of its gradient"), ...info.rules.map(mathOf)] : []),
+      ...(info.table ? [make("h3", {}, "its numbers"), tableOf(info.table)] : []),
+      ...linked("made of", edges.filter((e) => e[1] === key).map((e) => e[0])),
+      ...linked("used by", edges.filter((e) => e[0] === key).map((e) => e[1])),
+      ...(info.line ? codeOf(info.line) : []));
+    aloud.textContent = `${info.title}, ${info.about}`;
+    canvas.reveal(boxes.get(key));
+  };
+
+  const search = () => {
+    const text = find.value.trim().toLowerCase();
+    let first = null;
+    for (const [key, box] of boxes) {
+      const hit = text && data.info[data.views[view].info[key]].title.toLowerCase().includes(text);
+      box.classList.toggle("mg-hit", Boolean(hit));
+      if (hit && first === null) first = key;
+    }
+    if (first !== null) canvas.reveal(boxes.get(first));
+  };
+
+  // From the focused box to the nearest one in a direction.
+  const move = (dx, dy) => {
+    const here = root.querySelector(".mg-box:focus");
+    if (!here) { boxes.values().next().value?.focus(); return; }
+    const middle = (box) => { const r = box.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; };
+    const [x, y] = middle(here);
+    let best = null, least = Infinity;
+    for (const box of boxes.values()) {
+      const [u, v] = middle(box);
+      const [along, aside] = [(u - x) * dx + (v - y) * dy, Math.abs((u - x) * dy) + Math.abs((v - y) * dx)];
+      if (along > 4 && along + 2 * aside < least) [best, least] = [box, along + 2 * aside];
+    }
+    if (best) { best.focus({ preventScroll: true }); canvas.reveal(best); }
+  };
+
+  root.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.matches("input") && event.key !== "Escape") return;
+    const keys = {
+      ArrowUp: () => move(0, -1), ArrowDown: () => move(0, 1), ArrowLeft: () => move(-1, 0), ArrowRight: () => move(1, 0),
+      c: turnAll, f: () => canvas.fit(), "/": () => { more.hidden = false; find.focus(); }, Escape: () => { choose(null); root.focus(); },
+      "?": () => { help.hidden = !help.hidden; },
+    };
+    if (!(event.key in keys)) return;
+    event.preventDefault();
+    event.stopPropagation();
+    keys[event.key]();
+  });
+
+  draw();
+  return { go: () => {} };
+};
