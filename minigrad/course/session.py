@@ -54,9 +54,9 @@ def begin(unit: str, student: str = "") -> None:
     _explain_stubs()
     each = SESSION.unit
     print(f"{each.number:02} · {each.title}: {each.minutes} minutes, {len(each.tasks)} tasks, {each.points} points")
-    kept = "kept in the workspace" if SESSION.progress.path else f"forgotten with the kernel; {__package__}.keep() keeps it"
-    whose = SESSION.student or 'nobody in particular: begin(..., student="your name") gives you numbers of your own'
-    print(f"for {whose}; progress is {kept}")
+    print(f"for {SESSION.student or 'nobody in particular: with a name, the numbers are yours'}")
+    if SESSION.progress.path is None:
+        print("progress is forgotten with the kernel; course.keep() keeps it in this folder")
 
 
 def keep(folder: str = ".") -> None:
@@ -130,13 +130,13 @@ def report() -> Path:
     return SESSION.progress.report()
 
 
-# ---- running an answer -------------------------------------------------------------------------------------------------
+# ---- running an answer -----------------------------------------------------------------------------------------------
 
 
 def _run(which: Task, given: Any, rounds: int) -> str:
     """What to say of a right answer; feedback is raised on any other."""
     if which.kind == "value" and (given is None or given is ...):
-        raise NotWritten(which.name, "not written yet", f"{which.name} = ..., with your answer in the place of the dots")
+        raise NotWritten(which.name, "not written yet", f"{which.name} = and your answer, in the place of the dots")
     if which.kind == "function" and not callable(given):
         raise Misused(which.name, f"{which.name} is {written(given)}, and should be a function", "def, not =")
     try:
@@ -196,7 +196,7 @@ def _task(name: str) -> Task:
     raise Misused(name, "there is no task of that name", "one of " + ", ".join(within) if within else None)
 
 
-# ---- finding an answer -------------------------------------------------------------------------------------------------
+# ---- finding an answer -----------------------------------------------------------------------------------------------
 
 
 def _lookup(which: Task, namespace: Mapping[str, Any]) -> Any:

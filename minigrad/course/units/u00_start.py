@@ -106,8 +106,8 @@ class TooEarly(ValueTask):
         heard = "the first part only" if self.heard == 1 else "two of the three parts"
         return (
             f"**too_early** (1 point). x = {self.x:g}, so a = {2 * self.x:g}. The parts that come to a are "
-            f"{', '.join(f'{part:g}' for part in self.parts)}, in this order. Somebody passes a's gradient on to x when "
-            f"**{heard}** has come, and never again. What does x get? Write `too_early = ` and the number."
+            f"{', '.join(f'{part:g}' for part in self.parts)}, in this order. Somebody passes a's gradient on "
+            f"when **{heard}** has come, and never again. What does x get? Write `too_early = ` and the number."
         )
 
     def right(self) -> float:
