@@ -110,7 +110,7 @@ def fit(
     for epoch in range(1, epochs + 1):
         means: dict[str, Mean] = {}
         for batch in (bar := progress(batches, f"epoch {epoch}/{epochs}", quiet=quiet)):
-            numbers = _by_name(guarded(*_arguments(batch)))
+            numbers = {name: _alone(value) for name, value in _by_name(guarded(*_arguments(batch))).items()}
             count += 1
             for name, value in numbers.items():
                 _mean(means, name, value).add(value, _examples(batch))
@@ -175,6 +175,11 @@ def _by_name(result: Any) -> dict[str, Any]:
             raise ConversionError(f"a step returns its loss, or a dict of numbers by name: {name} is {_short(value)}",
                                   hint='return {"loss": loss, "accuracy": accuracy}, of means')  # fmt: skip
     return numbers
+
+
+def _alone(value: Any) -> Any:
+    """A number without its history, which whoever keeps it would keep."""
+    return value.detach() if isinstance(value, Tensor) else value  # type: ignore[attr-defined]
 
 
 def _mean(means: dict[str, Mean], name: str, value: Any) -> Mean:

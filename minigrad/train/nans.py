@@ -17,7 +17,7 @@ from ..core.debug import debug_nans
 from ..core.errors import ConversionError, NanError
 from ..core.mode import no_grad
 from ..core.tensor import Tensor
-from ..core.tree import leaves
+from ..core.tree import flatten, leaves
 from ..nn.module import Module
 from ..ops.random import DEFAULT_GENERATOR
 
@@ -26,7 +26,7 @@ class NanGuard:
     """A training step that, when its loss is no longer finite, raises an error which names the first operation.
 
     `watch` are the things that a step changes: models, optimizers, schedules, tensors.  They are copied every `every`
-    steps.  On a GPU, losses are looked at only then, so that nobody waits for each.
+    steps, and the batches since are kept.  On a GPU, losses are looked at only then, so that nobody waits for each.
 
     >>> w = mg.asarray([2.0], requires_grad=True)
     >>> optimizer = mg.optim.SGD([w], lr=1.0)
@@ -44,10 +44,10 @@ class NanGuard:
     ...
     """
 
-    def __init__(self, step: Callable[..., Any], watch: Iterable[Any] = (), every: int = 50) -> None:
+    def __init__(self, step: Callable[..., Any], watch: Iterable[Any] = (), every: int = 20) -> None:
         self.step, self.every = step, every
         self.tensors = _once(t for thing in watch for t in _tensors_of(thing))
-        self.batches: list[tuple[Any, ...]] = []  # since the copies were made
+        self.batches: list[tuple[Any, ...]] = []  # since the copies were made; empty ones if there are none
         self.result: Any = None
 
     def __call__(self, *batch: Any) -> Any:
@@ -55,9 +55,9 @@ class NanGuard:
         if len(self.batches) >= self.every:
             self.check()
         if not self.batches:
-            self.copies = [t.detach().copy() for t in self.tensors]  # type: ignore[attr-defined]
+            self.copies = [(t.detach().copy(), _copy(t.grad)) for t in self.tensors]  # type: ignore[attr-defined]
             self.random = DEFAULT_GENERATOR.get_state()
-        self.batches.append(batch)
+        self.batches.append(batch if self.tensors else ())
         self.result = self.step(*batch)
         loss = loss_of(self.result)
         if isinstance(loss, Tensor) and loss.device.hosted and not math.isfinite(loss.item()):
@@ -77,15 +77,17 @@ class NanGuard:
         if not self.tensors:
             raise NanError(f"the loss is {value}", hint="watch=[model, optimizer], and the first operation is named")
         with no_grad():
-            for tensor, copy in zip(self.tensors, self.copies):
+            for tensor, (copy, gradient) in zip(self.tensors, self.copies):
                 tensor[...] = copy  # type: ignore[index]
+                tensor.grad = gradient
         DEFAULT_GENERATOR.set_state(self.random)
         batches, self.batches = self.batches, []
         bad = "a nan" if math.isnan(value) else "an infinity"
         for number, batch in enumerate(batches):
-            for i, tensor in enumerate(leaves(batch)):
-                if tensor.dtype.kind == "f" and not np.isfinite(tensor.numpy_copy()).all():
-                    what = f"tensor {i} of the batch, of shape {tensor.shape}, holds a nan or an infinity"
+            for i, array in enumerate(flatten(batch, (np.ndarray,))[0]):
+                values = array.numpy_copy() if isinstance(array, Tensor) else array
+                if values.dtype.kind == "f" and not np.isfinite(values).all():
+                    what = f"array {i} of the batch, of shape {array.shape}, holds a nan or an infinity"
                     raise NanError(f"the loss is {value}: {what}", hint="look at the data: mg.isfinite(x).all()")
             try:
                 with debug_nans(infinities=math.isinf(value)):
@@ -115,6 +117,10 @@ def _tensors_of(thing: Any) -> list[Tensor]:
     if not found:
         raise ConversionError(f"watch: a {type(thing).__name__} holds no tensors", expect="models, optimizers, tensors")
     return found
+
+
+def _copy(gradient: Tensor | None) -> Tensor | None:
+    return None if gradient is None else gradient.copy()  # type: ignore[attr-defined, no-any-return]
 
 
 def _once(tensors: Iterable[Tensor]) -> list[Tensor]:

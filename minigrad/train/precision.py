@@ -18,7 +18,8 @@ from ..core.tensor import Tensor
 from ..nn.state import like
 from ..ops import reduce
 from ..ops.creation import full
-from ..ops.elementwise import abs, where
+from ..ops.elementary import isfinite
+from ..ops.elementwise import where
 from ..optim.optimizer import Optimizer
 
 NARROW = ("matmul",)  # convolutions and attention too: they are made of these
@@ -43,9 +44,8 @@ class Autocast(Interpreter):
         fits = isinstance(x, Tensor) and x.dtype is source
         return emit(P.astype, x, dtype=target) if fits else x
 
-    @property
-    def control(self) -> Any:
-        return self.below.control
+    def for_body(self, body: Interpreter) -> Interpreter:
+        return Autocast(self.dtype, self.outer.but(interpreter=body))
 
     def outcomes(self, test: Tensor) -> tuple[bool, bool]:
         return self.below.outcomes(test)
@@ -77,7 +77,9 @@ class autocast:
 
     def __enter__(self) -> autocast:
         mode = current_mode()
-        block = switch(interpreter=Autocast(self.dtype, mode)) if self.enabled else switch()
+        if isinstance(mode.interpreter, Autocast):
+            mode = mode.but(interpreter=mode.interpreter.outer.interpreter)
+        block = switch(interpreter=Autocast(self.dtype, mode) if self.enabled else mode.interpreter)
         block.__enter__()
         self.blocks.append(block)
         return self
@@ -128,7 +130,7 @@ class GradScaler:
             finite = self.factor == self.factor
             for gradient in gradients:
                 gradient *= like(inverse, gradient)
-                finite = finite & like(reduce.max(abs(gradient)), self.factor).__lt__(float("inf"))
+                finite = finite & _beside(reduce.all(isfinite(gradient)), finite)
         self._unscaled[id(optimizer)] = finite
 
     def step(self, optimizer: Optimizer) -> None:
@@ -141,8 +143,7 @@ class GradScaler:
             before = [t.detach().copy() for t in tensors]  # type: ignore[attr-defined]
             optimizer.step()
             for tensor, old in zip(tensors, before):
-                here = finite if finite.device is tensor.device else finite.to(tensor.device)  # type: ignore[attr-defined]
-                tensor[...] = where(here, tensor, old)  # type: ignore[index]
+                tensor[...] = where(_beside(finite, tensor), tensor, old)  # type: ignore[index]
             self.fine *= finite.astype(dtypes.float32)  # type: ignore[attr-defined]
 
     def update(self) -> None:
@@ -176,3 +177,7 @@ class GradScaler:
         with no_grad():
             self.factor[...] = float(state["scale"])  # type: ignore[index]
             self.good[...] = float(state["growth_tracker"])  # type: ignore[index]
+
+
+def _beside(value: Tensor, other: Tensor) -> Tensor:
+    return value if value.device is other.device else value.to(other.device)  # type: ignore[attr-defined, no-any-return]
