@@ -7,7 +7,7 @@ from typing import Any
 
 from ..core.primitive import P
 from ..core.table import as_html, as_table
-from .registry import CPU, DEVICES, REGISTRATIONS, Device, as_device
+from .registry import DEVICES, REGISTRATIONS, Device, as_device
 
 
 class KernelTable(Mapping[str, dict[str, str]]):

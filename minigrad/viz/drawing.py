@@ -22,6 +22,7 @@ COLOURS = {
 SERIES = ("there", "back", "good", "now", "quiet")  # of curves: the dashes tell them apart as well
 DASHES = ("", "6 3", "2 3", "8 3 2 3", "1 4")
 NAMED = re.compile("\ue000([a-z-]+)\ue001")  # a colour by name; what users write never holds these characters
+CODE = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 BORDER = 10.0
 
 
@@ -55,12 +56,13 @@ class Drawing:
     def to_svg(self, title: str) -> str:
         """The drawing as an SVG element."""
         inside = "\n".join([coloured(piece) for piece in self.pieces])
+        frame, start = self.frame(), number(-BORDER)
+        _, _, width, height = frame.split()
         return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{self.frame()}" width="{number(self.width + 2 * BORDER)}" '
-            f'height="{number(self.height + 2 * BORDER)}" role="img" font-family="{FONT}" class="mg-picture" '
-            f'style="max-width:100%;height:auto"><title>{escape(title)}</title>\n'
-            f'<rect x="{number(-BORDER)}" y="{number(-BORDER)}" width="100%" height="100%" fill="{COLOURS["paper"]}"/>\n'
-            f"{inside}</svg>\n"
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{frame}" width="{width}" height="{height}" '
+            f'role="img" font-family="{FONT}" class="mg-picture" style="max-width:100%;height:auto">\n'
+            f"<title>{escape(title)}</title>\n"
+            f'<rect x="{start}" y="{start}" width="100%" height="100%" fill="{COLOURS["paper"]}"/>\n{inside}</svg>\n'
         )
 
     def frame(self) -> str:
@@ -77,20 +79,22 @@ class Drawing:
 
     def rect(
         self, x: float, y: float, width: float, height: float, fill: str = "paper", stroke: str = "line",
-        *, thick: float = 1.0, round: float = 3.0, dashes: str = "", opacity: float = 1.0, about: str = "", go: str = "",
+        *, thick: float = 1.0, round: float = 3.0, dashes: str = "", opacity: float = 1.0, about: str = "",
+        go: str = "",
     ) -> None:  # fmt: skip
         """A rectangle.  `about` is told when somebody points at it; `go` says where a click leads, see `Flipbook`."""
         more = f' stroke-dasharray="{dashes}"' if dashes else ""
         more += f' fill-opacity="{opacity:.2f}"' if opacity < 1 else ""
+        width, height = max(width, 0.0), max(height, 0.0)
         shape = (
-            f'<rect x="{number(x)}" y="{number(y)}" width="{number(max(width, 0.0))}" height="{number(max(height, 0.0))}" '
+            f'<rect x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}" '
             f'rx="{number(min(round, width / 2))}" fill="{_colour(fill)}" stroke="{_colour(stroke)}" '
             f'stroke-width="{number(thick)}"{more}'
         )
         told = f"<title>{escape(_clean(about))}</title>" if about else ""
         if go:
-            label = f' aria-label="{escape(_clean(about))}"'
-            self.add(f'<g class="mg-go" data-go="{escape(go)}" tabindex="0" role="button"{label}>{shape}>{told}</rect></g>')
+            named = f'tabindex="0" role="button" aria-label="{escape(_clean(about))}"'
+            self.add(f'<g class="mg-go" data-go="{escape(go)}" {named}>{shape}>{told}</rect></g>')
         else:
             self.add(f"{shape}>{told}</rect>" if told else f"{shape}/>")
 
@@ -104,7 +108,7 @@ class Drawing:
         while room and shown != "…" and width(shown) > room:
             shown = shown.rstrip("…")[:-1] + "…"
         more = ' font-weight="600"' if bold else ""
-        more += ' font-family="ui-monospace, Menlo, Consolas, \'DejaVu Sans Mono\', monospace" xml:space="preserve"' * code
+        more += f' font-family="{CODE}" xml:space="preserve"' * code
         told = f"<title>{escape(_clean(text))}</title>" if shown != _clean(text) else ""
         self.add(
             f'<text x="{number(x)}" y="{number(y)}" font-size="{number(size)}" text-anchor="{anchor}" '
@@ -128,17 +132,22 @@ class Drawing:
         more = f' stroke-dasharray="{dashes}"' if dashes else ""
         more += f' fill-opacity="{opacity:.2f}"' if opacity < 1 else ""
         self.add(
-            f'<path d="{"".join(parts)}" fill="{_colour(fill)}" stroke="{_colour(stroke)}" stroke-width="{number(thick)}" '
-            f'stroke-linejoin="round"{more}/>'
+            f'<path d="{"".join(parts)}" fill="{_colour(fill)}" stroke="{_colour(stroke)}" '
+            f'stroke-width="{number(thick)}" stroke-linejoin="round"{more}/>'
         )
         if arrow:
             self._tip(points[-2], points[-1], stroke)
+
+    def shape(self, outline: str, fill: str, opacity: float = 1.0) -> None:
+        """What a path goes round, in SVG's words.  It lets clicks and pointers through."""
+        more = f' fill-opacity="{opacity:g}"' if opacity < 1 else ""
+        self.add(f'<path d="{outline}" fill="{_colour(fill)}" pointer-events="none"{more}/>')
 
     def _tip(self, before: tuple[float, float], at: tuple[float, float], colour: str) -> None:
         angle = math.atan2(at[1] - before[1], at[0] - before[0])
         corners = [(at[0] - 7 * math.cos(angle + turn), at[1] - 7 * math.sin(angle + turn)) for turn in (-0.45, 0.45)]
         shape = "L".join(f"{number(x)} {number(y)}" for x, y in (at, *corners))
-        self.add(f'<path d="M{shape}z" fill="{_colour(colour)}" stroke="none"/>')
+        self.shape(f"M{shape}z", colour)
 
     def dot(self, x: float, y: float, fill: str = "now", radius: float = 4.0) -> None:
         """A point."""

@@ -105,8 +105,10 @@ class _Watch:
         finally:
             end = perf_counter()
             self.inside = False
-        held = (values, attrs, result) if self.keep else ((), {}, None)
-        self.calls.append(Call(op, device, kernel, *held, frames, shared, begin, end))
+        made = result
+        if not self.keep:
+            values, attrs, made = (), {}, None
+        self.calls.append(Call(op, device, kernel, values, attrs, made, frames, shared, begin, end))
         return result
 
 

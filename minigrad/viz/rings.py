@@ -184,10 +184,10 @@ def _blocks(way: str, now: Round, so_far: Sequence[Round], workers: int) -> tupl
     ]
     long = bytes_text(sum(max(s.values()) for s in sent)) if sent else "nothing"
     size = sum(chunk.nbytes for chunk in now.held[0])
-    share = f"2 · {workers - 1} / {workers}" if way == "ring" else f"2 · {workers - 1}"
+    whole = f"2 · {workers - 1}{f' / {workers}' if way == 'ring' else ''} × {bytes_text(size)}"
     return (
         ("bytes sent", ("table", {"head": ["worker", "this round", "so far"], "rows": rows})),
-        ("one after the other", ("text", f"{long} have passed the busiest wire; in all it will be {share} × {bytes_text(size)}.")),
+        ("one after the other", ("text", f"{long} have passed the busiest wire; in all it will be {whole}.")),
     )  # fmt: skip
 
 
@@ -237,8 +237,9 @@ def _arrow(drawing: Drawing, message: Message, workers: int) -> None:
     x = ACROSS + message.chunk * (WIDTH + 10) + WIDTH / 2
     colour = "back" if message.added else "good"
     if message.receiver == message.sender + 1:
-        drawing.path([(x, _top(message.sender) + HEIGHT + 1), (x, _top(message.receiver) - 2)], colour, thick=2, arrow=True)
-        drawing.text(x + 8, _top(message.receiver) - 13, "+" if message.added else "=", fill=colour, bold=True, size=13)
+        start, end = _top(message.sender) + HEIGHT + 1, _top(message.receiver) - 2
+        drawing.path([(x, start), (x, end)], colour, thick=2, arrow=True)
+        drawing.text(x + 8, end - 11, "+" if message.added else "=", fill=colour, bold=True, size=13)
         return
     edge = x + WIDTH / 2 + 5
     start, end = _top(message.sender) + HEIGHT / 2, _top(message.receiver) + HEIGHT / 2

@@ -124,9 +124,7 @@ def _share(run: Run) -> str:
 
 
 def _summed(ways: Sequence[Run], why: str) -> str:
-    said = [
-        f"{run.way} {_time(run.total)}, of which {_time(run.kernels)} in {len(run.spans)} kernels" for run in ways
-    ]
+    said = [f"{run.way} {_time(run.total)}, of which {_time(run.kernels)} in {len(run.spans)} kernels" for run in ways]
     text = "; ".join(said)
     if len(ways) > 1 and ways[1].total:
         text += f": {ways[0].total / ways[1].total:.2g} times as long eagerly"
@@ -151,7 +149,8 @@ def _page(ways: Sequence[Run], which: int, at: int) -> Page:
     span = run.spans[at]
     before = run.spans[at - 1].end if at else 0.0
     gap = max(0.0, span.begin - before)
-    says = f"{run.way}, call {at + 1}: {span.name} ran for {_time(span.end - span.begin)}, after {_time(gap)} of Python."
+    took = _time(span.end - span.begin)
+    says = f"{run.way}, call {at + 1}: {span.name} ran for {took}, after {_time(gap)} of Python."
     rows = [["Python before it", _time(gap)], ["the kernel", _time(span.end - span.begin)],
             ["done after", _time(span.end)], ["in all", _time(run.total)]]  # fmt: skip
     return Page(_drawn(ways, (which, at)), says, (("times", ("table", {"head": None, "rows": rows})),))
@@ -182,11 +181,12 @@ def _drawn(ways: Sequence[Run], here: tuple[int, int] | None) -> Drawing:
         for i, span in enumerate(run.spans[:MOST]):
             lit = here == (w, i)
             width = max((span.end - span.begin) * scale, 0.8)
-            drawing.rect(LEFT + span.begin * scale, y, width, LANE, "there" if w == 0 else "good", "now" if lit else "paper",
-                         thick=3 if lit else 0.4, round=1, go=f"page:{first + i}",
-                         about=f"{span.name}: {_time(span.end - span.begin)}")  # fmt: skip
+            x, about = LEFT + span.begin * scale, f"{span.name}: {_time(span.end - span.begin)}"
+            stroke, thick = ("now", 3.0) if lit else ("paper", 0.4)
+            drawing.rect(x, y, width, LANE, "good" if w else "there", stroke, thick=thick, round=1, about=about,
+                         go=f"page:{first + i}")  # fmt: skip
             if width > SHORT * len(span.name) + 6:
-                drawing.text(LEFT + span.begin * scale + width / 2, y + LANE / 2 + 4, span.name, anchor="middle", fill="paper")
+                drawing.text(x + width / 2, y + LANE / 2 + 4, span.name, anchor="middle", fill="paper")
         first += min(len(run.spans), MOST)
     _axis(drawing, longest, 22 + len(ways) * (LANE + 34) - 20)
     return drawing
@@ -194,7 +194,7 @@ def _drawn(ways: Sequence[Run], here: tuple[int, int] | None) -> Drawing:
 
 def _axis(drawing: Drawing, longest: float, y: float) -> None:
     begin = len(drawing.pieces)
-    Chart(drawing, (LEFT - Chart.LEFT, y, WIDTH + Chart.LEFT, 1 + Chart.BELOW), (0.0, longest), (0.0, 1.0), told="across")
+    place = LEFT - Chart.LEFT, y, WIDTH + Chart.LEFT, 1 + Chart.BELOW
+    Chart(drawing, place, (0.0, longest), (0.0, 1.0), told="across")
     drawing.text(LEFT + WIDTH, y + 32, "microseconds", fill="quiet", anchor="end")
     drawing.merge(begin)
-

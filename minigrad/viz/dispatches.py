@@ -153,7 +153,7 @@ def _door(call: Call) -> str:
     if any(name.endswith("emit1") or name.startswith("binary") or name == "emit_view" for name in names[-1:]):
         return f"{names[-1].split('.')[0]}, the short way: eager, one device, no cast, fewer than {LARGE:,} elements"
     if names:
-        return "emit, the general way: several inputs or attributes, a cast, a large tensor, or a mode that keeps recipes"
+        return "emit, the general way: for casts, attributes, large tensors, and modes that keep recipes"
     return "none: minigrad asked the device itself"
 
 

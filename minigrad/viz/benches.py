@@ -1,4 +1,4 @@
-"""`mg.viz.bench`: one operation on the bench, with a slider for each number that goes in and for the gradient that comes.
+"""`mg.viz.bench`: one operation on the bench, with sliders for the numbers that go in and the gradient that comes.
 
 Values and derivatives are computed here for every setting of the sliders, by the operation and by its gradient rule.
 """
@@ -69,9 +69,7 @@ def bench(function: Callable[..., Any], **inputs: Any) -> Flipbook:
     first = measure.read(tuple(number.start for number in numbers))
     width = len(first.value)
     gradients = _gradients(len(numbers), width)
-    knobs = [
-        Knob(number.name, tuple(short(v) for v in number.values), number.start) for number in numbers
-    ]
+    knobs = [Knob(number.name, tuple(short(v) for v in number.values), number.start) for number in numbers]
     start = next(i for i, g in enumerate(gradients) if g[1] == ([1.0] if width == 1 else [1.0] * width))
     knobs.append(Knob("gradient", tuple(g[0] for g in gradients), start, choice=width > 1))
     draw = _Curves(measure) if scalar and width == 1 else _Matrix(measure)
@@ -91,10 +89,11 @@ def _arguments(function: Callable[..., Any], name: str, inputs: dict[str, Any]) 
     if not callable(function):
         raise MinigradError(f"bench: there is no function in a {type(function).__name__}", hint="mg.viz.bench(mg.tanh)")
     try:
-        parameters = inspect.signature(function).parameters.values()
+        parameters = list(inspect.signature(function).parameters.values())
     except ValueError:
         parameters = []
-    needed = [p.name for p in parameters if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    needed = [p.name for p in parameters if p.default is p.empty and p.kind in kinds]
     unknown = set(inputs) - set(needed)
     if unknown or not needed:
         raise ConversionError(
@@ -125,12 +124,11 @@ def _numbers(function: Callable[..., Any], name: str, arguments: dict[str, Any])
     count = SETTINGS[len(places)]
     if None in arguments.values() and not np.isfinite(_tried(function, [-1.0] * len(arguments))):
         if np.isfinite(_tried(function, [1.0] * len(arguments))):  # a logarithm, a root
-            places = [(k, i, at, POSITIVE if arguments[k] is None else ends, 2.0) if at is None else (k, i, at, ends, value)
-                      for k, i, at, ends, value in places]  # fmt: skip
+            places = [(*p[:3], POSITIVE, 2.0) if arguments.get(p[0], p) is None else p for p in places]
     numbers = []
-    for key, i, at, (low, high), wish in places:
+    for key, i, place, (low, high), wish in places:
         values = [float(f"{v:.6g}") for v in np.linspace(low, high, count)]
-        numbers.append(Number(key, i, at, values, int(np.argmin(np.abs(np.array(values) - wish)))))
+        numbers.append(Number(key, i, place, values, int(np.argmin(np.abs(np.array(values) - wish)))))
     return numbers
 
 
@@ -217,11 +215,11 @@ def _flat(result: Any, name: str) -> Any:
     if not isinstance(result, Tensor) or result.dtype.kind != "f":
         what = f"a tensor of {result.dtype}" if isinstance(result, Tensor) else f"a {type(result).__name__}"
         raise ConversionError(
-            f"bench: {name} gives {what}, which has no derivative", expect="a function whose result is a tensor of floats"
+            f"bench: {name} gives {what}, which has no derivative", expect="a function that gives a tensor of floats"
         )
     flat = np.asarray(result.numpy(), np.float64).reshape(-1)
     if not 1 <= flat.size <= 8:
-        raise ConversionError(f"bench: {name} gives {flat.size} numbers", expect="from one to eight, to be seen at once")
+        raise ConversionError(f"bench: {name} gives {flat.size} numbers", expect="one to eight, to be seen at once")
     return flat
 
 
@@ -321,8 +319,9 @@ class _Curves:
             drawing.add(piece)
             begin, chart.drawing = len(drawing.pieces), drawing
             if math.isfinite(y) and math.isfinite(slope):
-                reach = (number.values[-1] - number.values[0]) / 5
-                chart.curve([(x + t * reach, y + slope * t * reach) for t in (-1, -0.5, 0, 0.5, 1)], "back", dashes=DASHES[1])
+                reach = (number.values[-1] - number.values[0]) / 10
+                line = [(x + t * reach, y + slope * t * reach) for t in (-2, -1, 0, 1, 2)]
+                chart.curve(line, "back", dashes=DASHES[1])
                 if self.up[0] <= y <= self.up[1]:
                     drawing.dot(*chart.at(x, y))
             drawing.merge(begin)
@@ -356,7 +355,8 @@ class _Matrix:
         most = float(np.abs(reading.rows[np.isfinite(reading.rows)]).max(initial=1e-12))
         for i in range(rows):
             y = self.TOP + i * 44
-            drawing.text(self.LEFT - 12, y + 24, f"result {i}: {short(float(reading.value[i]))}", anchor="end", bold=True)
+            result = f"result {i}: {short(float(reading.value[i]))}"
+            drawing.text(self.LEFT - 12, y + 24, result, anchor="end", bold=True)
             for j in range(columns):
                 _cell(drawing, self.LEFT + j * side, y, side, float(reading.rows[i][j]), most)
             _cell(drawing, self.LEFT + columns * side + 10, y, side, float(g[i]), 2.0, "back")

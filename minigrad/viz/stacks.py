@@ -29,7 +29,7 @@ WIDTH, HEIGHT = 560.0, 46.0
 PARTS = [
     ("core/emit.py", "the door", "now", "Every operation goes through here: the mode says what happens with it."),
     ("core/", "tensor", "good", "A tensor: what people hold. Its methods are put there by the operations."),
-    ("ops/", "operation", "there", "The operation as a function: it checks what it is given, and says what is asked for."),
+    ("ops/", "operation", "there", "The operation as a function: it checks what it is given and asks the door."),
     ("nn/", "module", "good", "A module: its parameters and what it computes with them."),
     ("autodiff/", "autodiff", "back", "The walk back through what was recorded."),
     ("devices/", "device", "quiet", "The device: one copy of NumPy, and a kernel for each primitive."),
@@ -57,6 +57,7 @@ def stack(function: Callable[..., Any], *args: Any) -> Flipbook:
     >>> print(book.text())
     tanh
       your line      <lambda>
+      operation      tanh
       the door       emit1
       the primitive  tanh
       kernel table   cpu × tanh
@@ -88,8 +89,8 @@ def stack(function: Callable[..., Any], *args: Any) -> Flipbook:
 
 def layers_of(call: Call) -> list[Layer]:
     """The layers of a call, from the line outside to what runs."""
-    layers = [_layer(code, line) for code, line in call.frames]
     op, name = call.op, call.op.name
+    layers = [_layer(code, line, name) for code, line in call.frames]
     declared = inspect.unwrap(getattr(minigrad, name, op.infer))
     code = getattr(declared, "__code__", op.infer.__code__)
     rules = ", ".join(op.rules) or "no input"
@@ -101,17 +102,20 @@ def layers_of(call: Call) -> list[Layer]:
     put_in = any(registration.function is call.kernel for registration in REGISTRATIONS)
     whose = "put in by register_kernel" if put_in else "which the device came with"
     table = kernel_table.__code__
-    layers.append(Layer("kernel table", "quiet", f"{call.device} × {name}", _source(table, table.co_firstlineno, AROUND),
-                        f"One look into the device's dictionary, device.kernels[{name!r}]: {label}, {whose}."))  # fmt: skip
+    found = f"One look into the device's dictionary, device.kernels[{name!r}]: {label}, {whose}."
+    source = _source(table, table.co_firstlineno, AROUND)
+    layers.append(Layer("kernel table", "quiet", f"{call.device} × {name}", source, found))
     ends = "" if own is not None else " It is compiled: Python's part ends here."
     layers.append(Layer("kernel", "good", label, own and _source(own, own.co_firstlineno, AROUND),
                         f"What computes, on raw arrays: {_given(call)}.{ends}"))  # fmt: skip
     return layers
 
 
-def _layer(code: Any, line: int) -> Layer:
+def _layer(code: Any, line: int, op: str) -> Layer:
     name = code.co_qualname.replace(".<locals>", "")
     name = name.rpartition(".")[2] if name.endswith("<lambda>") else name
+    if name.endswith("declare.apply"):  # made for each elementwise operation
+        name = op
     if not in_library(code.co_filename):
         return Layer("your line", "back", name, _source(code, line, AROUND), "The line as you wrote it.")
     inside = _inside(code.co_filename)
@@ -157,8 +161,9 @@ def _drawn(layers: list[Layer], at: int) -> Drawing:
     for i, layer in enumerate(layers):
         y = i * (HEIGHT + 12)
         here = i == at
-        drawing.rect(0, y, WIDTH, HEIGHT, "tint" if here else "paper", "now" if here else "line", thick=2.6 if here else 1,
-                     about=f"{layer.part}: {layer.name}", go=f"page:{i}")  # fmt: skip
+        fill, stroke, thick = ("tint", "now", 2.6) if here else ("paper", "line", 1.0)
+        about = f"{layer.part}: {layer.name}"
+        drawing.rect(0, y, WIDTH, HEIGHT, fill, stroke, thick=thick, about=about, go=f"page:{i}")
         drawing.rect(0, y, 6, HEIGHT, layer.colour, "none", round=2)
         drawing.text(18, y + 19, layer.part, fill="quiet")
         drawing.text(18, y + 36, layer.name, size=12.0, bold=True, room=190)
