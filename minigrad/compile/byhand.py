@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ..core.errors import CompileError
 from ..core.node import Node
-from .fusion import LONGEST_ROW, Misfit, Fusing, reduction_in, settled, without_idle_finishes
+from .fusion import LONGEST_ROW, Fusing, Misfit, reduction_in, settled, without_idle_finishes
 from .groups import Group, Partition
 from .levels import ACROSS, FULL, ONCE, ROW
 from .loops import Chunking, loops_of
@@ -115,6 +115,8 @@ class _ByHand:
         finishes = [member.node for member in kernel if isinstance(member, Finish)]
         nodes = sorted([m for m in kernel if not isinstance(m, Finish)], key=lambda n: self.recipes[n].position)
         for node in nodes:
+            if node in finishes:
+                raise CompileError(f"{node.name} can't be put together where its parts are made: {UNFINISHED}")
             if self.recipes[node].kind == "opaque":
                 if len(kernel) > 1:
                     raise CompileError(f"{_name(node)} can't be in a kernel with others: {library(node)}")

@@ -53,7 +53,8 @@ class Chart:
         wide = text_width(label, LINE)
         for left, middle in ((x + 8, y), (x - 8 - wide, y), (x - wide / 2, y - 13), (x - wide / 2, y + 13)):
             inside = left > 0 and left + wide < self.width
-            if inside and not any(abs(middle - m) < LINE and left < r and le < left + wide for le, r, m in self._labels):
+            taken = any(abs(middle - m) < LINE and left < b and a < left + wide for a, b, m in self._labels)
+            if inside and not taken:
                 self._labels.append((left, left + wide, middle))
                 at = f'x="{number(left)}" y="{number(middle + 3.5)}"'
                 return f'<text {at} font-size="{number(LINE)}" fill="{INK}">{escape(label)}</text>'
@@ -74,8 +75,8 @@ class Chart:
         """A line through points."""
         colour, width = {"axis": ("#c4cad1", "1"), "limit": (BACKWARD, "1.6"), "curve": (QUIET, "1.6")}[kind]
         way = "M" + "L".join(f"{number(x)} {number(y)}" for x, y in points)
-        dashes = ' stroke-dasharray="4 3"' if dashed else ""
-        self.parts.append(f'<path d="{way}" fill="none" stroke="{colour}" stroke-width="{width}" class="mg-{kind}"{dashes}/>')
+        look = f'class="mg-{kind}"' + (' stroke-dasharray="4 3"' if dashed else "")
+        self.parts.append(f'<path d="{way}" fill="none" stroke="{colour}" stroke-width="{width}" {look}/>')
 
     def to_svg(self) -> str:
         """The text of an SVG element."""

@@ -19,7 +19,7 @@ from .picture import pixels
 
 
 class Exhibit:
-    """What all of them have in common.  Each says what is shown, in four ways: `data`, `to_svg`, `text`, and its repr."""
+    """What all of them have in common.  Each says what is shown in four ways: `data`, `to_svg`, `text` and its repr."""
 
     script: ClassVar[str]  # the name of what runs in the page
 

@@ -25,11 +25,15 @@ NAME = re.compile(r"\b[vbs]\d+")
 
 
 class Place(NamedTuple):
-    """A node in a kernel that computes it; of no kernel is what comes in."""
+    """A node in a kernel that computes it; of no kernel is what comes in, once for each kernel that reads it.
+
+    `part` is "partial" where one kernel leaves parts of a reduction for another one to put together, and of what comes
+    in the name of the kernel that reads it.
+    """
 
     group: Group | None
     node: Node
-    part: str = ""  # "partial" is what one kernel leaves of a reduction, for another one to put together
+    part: str = ""
 
 
 class Crossing(NamedTuple):
@@ -59,18 +63,20 @@ def scene_of_kernels(partition: Partition, names: Mapping[Node, str]) -> Picked:
     >>> [crossing.why for crossing in picked.crossings][2]
     'matmul is a library call'
     """
-    made = [node for node in partition.recipes if any(node in _computed(group) for group in partition.groups)]
-    read = {base for node in made for base in partition.recipes[node].bases}
-    inputs = [node for node in partition.graph.inputs if node in read]
-    known = {**names_in_code(partition.graph.nodes), **names}
-    results = {view.base for view in partition.outputs}
-    drawn = dict(zip([*inputs, *made], scene_of([*inputs, *made], results, known).boxes))
-    places = [Place(None, node) for node in inputs]
+    inputs = set(partition.graph.inputs)
+    places: list[Place] = []
     for group in partition.groups:
         order = sorted(_computed(group), key=lambda node: partition.recipes[node].position)
+        read = dict.fromkeys(base for node in order for base in partition.recipes[node].bases if base in inputs)
+        places += [Place(None, node, group.name) for node in read]
         for node in order:
             places += [Place(group, node, part) for part in _parts(partition, group, node)]
-    boxes = [_boxed(place, drawn[place.node], place.node in results) for place in places]
+    nodes = list(dict.fromkeys(place.node for place in places))
+    known = {**names_in_code(partition.graph.nodes), **names}
+    results = {view.base for view in partition.outputs}
+    drawn = dict(zip(nodes, scene_of(nodes, results, known).boxes))
+    numbered = partition.graph.names()
+    boxes = [_boxed(place, drawn[place.node], place.node in results, numbered[place.node]) for place in places]
     number = {place: i for i, place in enumerate(places)}
     home = partition.home()
     edges: list[Edge] = []
@@ -98,15 +104,16 @@ def _parts(partition: Partition, group: Group, node: Node) -> list[str]:
     return ["partial"] + [""] * (node in group.finishes)
 
 
-def _boxed(place: Place, box: Box, result: bool) -> Box:
+def _boxed(place: Place, box: Box, result: bool, name: str) -> Box:
     if place.group is None:
         return replace(box, scope=())
+    box = replace(box, title=box.title.replace(place.node.name, name, 1))  # what the source and the tables call it
     if place.group.opaque is not None:
         return replace(box, scope=(), kind="library")
     if place.part:
-        box = replace(box, title=f"{place.node.name}: parts", result=False)
+        box = replace(box, title=f"{name}: parts", result=False)
     elif place.node in place.group.finishes:
-        box = replace(box, title=f"{place.node.name}: put together")
+        box = replace(box, title=f"{name}: put together")
     stored = place.node in place.group.stores or place.part
     return replace(box, scope=(place.group.name,), result=result and bool(stored))
 
@@ -128,7 +135,7 @@ def _sources(partition: Partition, place: Place, home: Mapping[Node, Group]) -> 
         inside = base in group.levels
         size = 0 if inside else nbytes_read(view)
         if base in inputs:
-            found.append((slot, Place(None, base), size))
+            found.append((slot, Place(None, base, group.name), size))
         elif inside or base in home:
             found.append((slot, Place(group if inside else home[base], base), size))
     return found

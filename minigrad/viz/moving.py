@@ -11,12 +11,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..compile.byhand import Finish, Member, members_of
+from ..compile.counts import library_count
 from ..compile.fusion import LONGEST_ROW, MOST_OUTPUTS, reduction_in
 from ..compile.groups import MOST_NODES, Partition
 from ..compile.levels import FULL, ROW
 from ..compile.recipes import Recipe, is_made, library
 from ..compile.scalar import accumulated_in
-from ..compile.views import View
+from ..compile.views import View, whole
 from ..core.node import Node
 from .kernels import nbytes_read
 from .scene import type_of
@@ -33,10 +34,10 @@ def tables(partition: Partition, names: Mapping[Node, str]) -> dict[str, Any]:
     >>> made["kernels"]
     [{'name': 'kernel_0', 'items': [1, 2]}]
     """
-    return _Tables(partition, names).plain()
+    return Tables(partition, names).plain()
 
 
-class _Tables:
+class Tables:
     def __init__(self, partition: Partition, names: Mapping[Node, str]) -> None:
         self.partition, self.names, self.recipes = partition, names, partition.recipes
         self.kernels = members_of(partition)
@@ -71,10 +72,13 @@ class _Tables:
         recipe = self.recipes[member]
         parted = member in self.finished
         size = self._partial_bytes(member) if parted else _nbytes(member)
+        kind = "library" if recipe.kind == "opaque" else "reduce" if recipe.kind == "reduce" else "kernel"
+        if kind == "library":
+            count = library_count(member, dict(zip(member.inputs, recipe.reads)) | {member: whole(member)})
+            name |= {"why": library(member), "takes": count.bytes_read + count.bytes_written}
         return name | {
-            "kind": "library" if recipe.kind == "opaque" else "reduce" if recipe.kind == "reduce" else "kernel",
-            "why": library(member) if recipe.kind == "opaque" else "",
-            "bytes": size, "kept": member in self.kept and not parted, "size": recipe.size, "rows": _rows(recipe),
+            "kind": kind, "bytes": size, "kept": member in self.kept and not parted, "size": recipe.size,
+            "rows": _rows(recipe),
             "reads": [self._read(recipe, view) for view in dict.fromkeys(recipe.reads) if self._is_read(recipe, view)],
         }  # fmt: skip
 
@@ -83,6 +87,7 @@ class _Tables:
         return {
             "name": f"{self.names[node]}, put together", "type": type_of(node), "bytes": _nbytes(node),
             "kind": "finish", "reads": [parts], "size": node.size, "rows": 0, "kept": node in self.kept,
+            "idle": self.partition.chunks_of[node] == 1 and accumulated_in(node) == node.dtype,
         }  # fmt: skip
 
     def _partial_bytes(self, node: Node) -> int:

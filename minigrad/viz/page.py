@@ -14,7 +14,6 @@ from typing import Any
 
 from ..core.errors import MinigradError
 
-
 # The scripts and styles of views that have more than one of their own.
 PARTS = {"fusion": ("board", "fusion"), "chart": ("chart",)}
 

@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ..compile.counts import Count
 from ..compile.cost import node_costs
+from ..compile.counts import Count
 from ..compile.graph import Graph
 from ..compile.passes.log import Run
 from ..compile.passes.pipeline import PASSES

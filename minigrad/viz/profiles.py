@@ -11,7 +11,8 @@ from math import log10
 from typing import Any
 
 from ..compile.cost import Cost, KernelCost
-from ..compile.profiler import Event, profile as recorder
+from ..compile.profiler import Event
+from ..compile.profiler import profile as recorder
 from ..compile.program import Program
 from ..compile.roofline import Roofline
 from ..core.errors import MinigradError
@@ -123,8 +124,8 @@ def _over_time(events: list[Event], threads: list[str]) -> str:
     for event in events:
         y = 14.0 + LANE * threads.index(event.thread)
         x, wide = LEFT + (event.begin - begin) * scale, (event.end - event.begin) * scale
-        kind = "kernel" if event.name.startswith("kernel_") else "library"
-        chart.bar(x, y + 2, wide, LANE - 4, kind, f"p{event.name}", event.name, f"{event.name}, {_time(event.end - event.begin)}")
+        told = f"{event.name}, {_time(event.end - event.begin)}"
+        chart.bar(x, y + 2, wide, LANE - 4, _kind(event.name), f"p{event.name}", event.name, told)
     return chart.to_svg()
 
 
@@ -136,9 +137,13 @@ def _by_step(taken: Mapping[str, list[float]]) -> str:
         y, seconds = 10.0 + LANE * number, sum(times)
         wide = (WIDTH - LEFT - RIGHT - 90.0) * seconds / (most or 1.0)
         chart.text(LEFT - 10.0, y + LANE / 2 + 3.0, name, "end", strong=True)
-        chart.bar(LEFT, y + 3.0, wide, LANE - 6.0, "kernel" if name.startswith("kernel_") else "library", f"p{name}")
+        chart.bar(LEFT, y + 3.0, wide, LANE - 6.0, _kind(name), f"p{name}", "", f"{name}, {_time(seconds)}")
         chart.text(LEFT + wide + 8.0, y + LANE / 2 + 3.0, _time(seconds))
     return chart.to_svg()
+
+
+def _kind(name: str) -> str:
+    return "kernel" if name.startswith("kernel_") else "library"
 
 
 # The roofline ---------------------------------------------------------------------------------------------------------
@@ -176,8 +181,10 @@ def roof(found: Roofline) -> Charted:
 def _roof(found: Roofline) -> str:
     """Operations a second over operations for a byte, both by powers of ten."""
     machine = found.machine
-    points = [(s, max(s.kernel.program.intensity, 0.01), s.kernel.program.flops / s.seconds) for s in found.steps if s.seconds]
-    points = [(s, x, max(y, 1e5)) for s, x, y in points]
+    points = []
+    for step in found.steps:
+        taken = step.kernel.program
+        points.append((step, max(taken.intensity, 0.01), max(taken.flops / (step.seconds or 1.0), 1e5)))
     ridge = machine.flops / machine.bandwidth
     low_x = 10.0 ** int(log10(min([x for _, x, _ in points] + [0.1])) - 1)
     high_x = 10.0 ** int(log10(max([x for _, x, _ in points] + [ridge])) + 1.5)
@@ -204,11 +211,11 @@ def _roof(found: Roofline) -> str:
         power *= 10.0
     chart.text((left + width) / 2, bottom + 34.0, "operations for each byte of memory traffic", "middle")
     start = max(low_y, machine.bandwidth * low_x)
-    roof_line = [(across(start / machine.bandwidth), up(start)), (across(ridge), up(machine.flops)), (width - 20.0, up(machine.flops))]
-    chart.line(roof_line, "limit")
+    edge = across(start / machine.bandwidth), up(start)
+    chart.line([edge, (across(ridge), up(machine.flops)), (width - 20.0, up(machine.flops))], "limit")
     chart.text(across(ridge), up(machine.flops) - 8.0, found.limits(), "middle", kind="limit")
     for step, x, y in points:
         name = step.kernel.name
         told = f"{name}: {_time(step.seconds)}, {step.attained:.0%} of what is possible"
-        chart.point(across(x), up(y), step.kernel.kind if step.kernel.kind in ("kernel", "library") else "quiet", f"r{name}", name, told)
+        chart.point(across(x), up(y), _kind(name), f"r{name}", name, told)
     return chart.to_svg()

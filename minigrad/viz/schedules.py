@@ -124,7 +124,8 @@ def _gantt(plan: Schedule, workers: int, critical: set[int]) -> Frame:
     for at, what in ((plan.span, "critical path"), (whole, "done")):
         if at:
             chart.line([(LEFT + at * scale, top - 6.0), (LEFT + at * scale, bottom + 6.0)], "limit", what == "done")
-    chart.text(LEFT, bottom + 38.0, "orange: on the critical path, which ends at the solid line.  Time in bytes of traffic.")
+    legend = "orange: on the critical path, which ends at the solid line.  Time in bytes of traffic."
+    chart.text(LEFT, bottom + 38.0, legend)
     gain = alone / whole if whole else 1.0
     limit = alone / plan.span if plan.span else 1.0
     says = (

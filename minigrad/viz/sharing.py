@@ -109,12 +109,13 @@ def _drawn(buffers: list[list[Span]]) -> Charted:
             chart.text(LEFT - 10.0, y + LANE / 2 + 5.0, span.name, "end", strong=True)
             x, w = LEFT + span.first * scale, max(4.0, (span.last - span.first) * scale)
             told = _told(span)
-            chart.bar(x, y + 3.0, w, LANE - 2.0, "kernel" if span.packed else "other", key, told, f"{span.name}: {told}")
+            kind = "kernel" if span.packed else "other"
+            chart.bar(x, y + 3.0, w, LANE - 2.0, kind, key, told, f"{span.name}: {told}")
             apart = "all of them" if span.packed else "not all: others lie between"
-            about = [("what it is", told), ("bytes", f"{span.first:,} to {span.last:,}"), ("of these", apart)]
+            known = [("what it is", told), ("bytes", f"{span.first:,} to {span.last:,}"), ("of these", apart)]
             others = [k for k in keys if k != key]
-            about += [("shares memory with", ", ".join(s.name for s in spans if s is not span))] if shared else []
-            marks[key] = mark(span.name, about, others)
+            known += [("shares memory with", ", ".join(s.name for s in spans if s is not span))] if shared else []
+            marks[key] = mark(span.name, known, others)
             rows.append((span.name, f"buffer {number}", told, f"{span.first:,}–{span.last:,}"))
             y += LANE
         y += GAP

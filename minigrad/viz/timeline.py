@@ -90,8 +90,8 @@ def timeline(program: Program, names: Mapping[Node, str]) -> tuple[str, dict[str
     for number, step in enumerate(steps):
         if across > 46.0 or number % (int(46.0 / across) + 1) == 0:
             chart.text(LEFT + across * (number + 0.5), bottom, step[:14], "middle")
-    rows = [(_name(l.value, called), l.lane, steps[l.begin], steps[l.end], bytes_text(l.bytes)) for l in lives]
-    words = as_table(("value", "lies in", "from", "until", "bytes"), rows, left=4)
+    table = [(_name(v, called), lane, steps[a], steps[b], bytes_text(size)) for v, lane, _, a, b, size in lives]
+    words = as_table(("value", "lies in", "from", "until", "bytes"), table, left=4)
     return chart.to_svg(), marks, words
 
 
@@ -145,7 +145,10 @@ def _bytes(program: Program, value: Any) -> int:
 
 
 def _name(value: Any, names: Mapping[Node, str]) -> str:
-    return f"parts of {names[value.node]}" if isinstance(value, Argument) else names[value]
+    if isinstance(value, Argument):
+        assert value.node is not None
+        return f"parts of {names[value.node]}"
+    return names[value]
 
 
 def _curves(chart: Chart, program: Program, lives: list[Life], steps: int, across: float) -> None:
