@@ -8,10 +8,10 @@ Tensor([2., 4.], shape=(2,), dtype=float32, device=cpu)
 
 Arrays have the names of the Python array API standard, training those of PyTorch, transformations those of JAX.  The
 rooms, each of which imports only from those before it: `core` (what a computation is), `devices` (where it runs), `ops`
-(what there is to compute with), `autodiff` (derivatives), `nn` and `optim`.
+(what there is to compute with), `autodiff` (derivatives), `nn`, `optim` and `train`.
 """
 
-from . import autodiff, devices, linalg, nn, optim, random
+from . import autodiff, devices, linalg, nn, optim, random, train
 from .autodiff import (
     checkpoint,
     cond,
@@ -69,8 +69,8 @@ _COMPILER = (
 def __getattr__(name: str) -> object:
     from importlib import import_module
 
-    if name == "viz":
-        return import_module("minigrad.viz")
+    if name in ("data", "viz"):
+        return import_module(f"minigrad.{name}")
     if name not in _COMPILER:
         raise AttributeError(f"minigrad has no {name!r}")
     found = globals()[name] = getattr(import_module("minigrad.compile"), name)

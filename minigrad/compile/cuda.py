@@ -30,7 +30,7 @@ from .recipes import Recipe
 from .replay import REPLAYABLE, Replay
 from .views import View
 
-CHUNKING = Chunking(most=256, least=1 << 13, step=4)  # about two blocks for each processor of a large GPU
+CHUNKING = Chunking(most=256, least=1 << 13, step=4, rounds=False)  # about two blocks for each processor of a large GPU
 FIRST_INDEX = {"gather": 1, "scatter_add": 2}  # which inputs of a library call are positions: from this one on
 THREADS = 128  # of a block of the small kernels below
 

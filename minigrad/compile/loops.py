@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 
 SHORTEST_ROW = 8  # elements: for shorter ones a loop of their own is not worth while
+FEWEST_ROUNDS = 4  # of several elements each
 
 
 @dataclass(frozen=True)
@@ -29,18 +30,21 @@ class Chunking:
     most: int = 64  # chunks
     least: int = 1 << 16  # elements in a chunk
     step: int = 1  # what the elements of a chunk are a multiple of, where they are not cut into rows
+    rounds: bool = True  # whether a round of a loop may take several elements
 
 
 @dataclass(frozen=True)
 class Loops:
     """The loops of a kernel: `rows` × `columns`, or one over all elements (`flat`).
 
-    A kernel that reduces across rows works in `chunks` of `chunk` rows (or elements), each with results of its own.
+    A round takes `steps` elements of a row: as many as views go on evenly for, where that is too few for a row.  A
+    kernel that reduces across rows works in `chunks` of `chunk` rows (or elements), each with results of its own.
     """
 
     elements: int
     columns: int
     flat: bool
+    steps: int = 1
     chunks: int = 0
     chunk: int = 0
 
@@ -54,32 +58,46 @@ class Loops:
         return self.chunks or (self.elements if self.flat else self.rows)
 
     def __str__(self) -> str:
-        what = f"{self.elements} elements" if self.flat else f"{self.rows} rows of {self.columns}"
+        columns = f"{self.columns // self.steps} × {self.steps}" if self.steps > 1 else str(self.columns)
+        what = f"{self.elements} elements" if self.flat else f"{self.rows} rows of {columns}"
         return f"{what} in {self.chunks} chunks" if self.chunks else what
 
 
 def loops_of(group: Group, recipes: dict[Node, Recipe], chunking: Chunking) -> Loops:
     """Rows of the length that reductions ask for; else as long that every view is evenly spaced within a row."""
-    elements, columns = group.elements, group.row
-    flat = False
-    if columns is None:
-        runs = _runs(group, recipes)
-        columns = gcd(*runs) if runs else elements
-        flat = not runs or columns < SHORTEST_ROW
-        columns = elements if flat else columns
+    elements, flat = group.elements, False
+    columns, steps = (group.row, 1) if group.row is not None else _row(_runs(group, recipes), chunking)
+    if not columns:
+        columns, flat = elements, True
     if not group.partials:
-        return Loops(elements, columns, flat)
+        return Loops(elements, columns, flat, steps)
     units = elements if flat else elements // columns
     widest = max(node.size for node in group.partials)
     chunks = max(1, min(chunking.most, elements // chunking.least, elements // (4 * widest), units))
     length = -(-units // chunks)
     if flat:
         length = -(-length // chunking.step) * chunking.step
-    return Loops(elements, columns, flat, -(-units // length), length)
+    return Loops(elements, columns, flat, steps, -(-units // length), length)
 
 
-def _runs(group: Group, recipes: dict[Node, Recipe]) -> list[int]:
-    """For each view that is read or reduced to, how many elements it goes on with one stride."""
+def _row(runs: list[tuple[int, int]], chunking: Chunking) -> tuple[int, int]:
+    """How long a row is, and how many elements a round takes; (0, 1) where rows would be too short."""
+    if not runs:
+        return 0, 1
+    steps = gcd(*[last for last, _ in runs])
+    if steps >= SHORTEST_ROW:
+        return steps, 1
+    rounds = gcd(*[before if last == steps else last // steps for last, before in runs])
+    if chunking.rounds and steps > 1 and rounds >= FEWEST_ROUNDS:
+        return steps * rounds, steps
+    return 0, 1
+
+
+def _runs(group: Group, recipes: dict[Node, Recipe]) -> list[tuple[int, int]]:
+    """For each view that is read or reduced to, the sizes of its last dimension and of the one before.
+
+    For so many elements it goes on with one stride, so many times with another.
+    """
     runs = []
     for node in (*group.levels, *group.partials):
         recipe = recipes[node]
@@ -87,7 +105,8 @@ def _runs(group: Group, recipes: dict[Node, Recipe]) -> list[int]:
             continue
         if recipe.kind == "place":
             parts = spans(node, recipe.reads[0]) or []
-            runs += [span.size for span in parts[1:][-1:]]
+            if len(parts) > 1:
+                runs.append((parts[-1].size, parts[-2].size))
             continue
         views = [r for r in recipe.reads if isinstance(r, View) and r.base not in group.levels]
         if node in group.partials:
@@ -95,7 +114,7 @@ def _runs(group: Group, recipes: dict[Node, Recipe]) -> list[int]:
         for view in views:
             dims = view.dims
             if len(dims) > 1 and not (is_made(view.base) and view.base.name == "full"):
-                runs.append(dims[-1][0])
+                runs.append((dims[-1][0], dims[-2][0]))
     return runs
 
 

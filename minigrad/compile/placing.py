@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..core import dtypes
 from ..core.node import Node
-from .indices import plus, times
+from .indices import divided, plus, remainder, times
 from .kernels.ir import Index, Operand
 from .levels import EVER_OFTENER, FULL, ONCE, ROW
 from .scalar import typed
@@ -86,7 +86,7 @@ def place(values: Values, recipe: Recipe, block: Block) -> Operand:
         where, changes = _coordinate(values, recipe.size, span.size, inner)
         inner *= span.size
         if not span.covered:
-            shifted = ("%", plus(where, span.size - span.start), span.size) if span.start else where
+            shifted = remainder(plus(where, span.size - span.start), span.size) if span.start else where
             number = values.named("", "index", shifted, changes, dtypes.int64)
             hit = values.let_at(changes, "lt", (number, span.length), dtypes.bool)
             inside = hit if inside is None else values.let(block, "and", (inside, hit), dtypes.bool)
@@ -119,6 +119,5 @@ def _coordinate(values: Values, total: int, size: int, inner: int) -> tuple[Inde
 
 
 def _digit(count: Index, inner: int, size: int, total: int) -> Index:
-    if inner > 1:
-        count = ("//", count, inner)
-    return ("%", count, size) if inner * size < total else count
+    count = divided(count, inner)
+    return remainder(count, size) if inner * size < total else count

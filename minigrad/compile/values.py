@@ -26,7 +26,7 @@ class Values:
 
     def __init__(self, lowering: _Lowering) -> None:
         self.lowering, self.group, self.loops = lowering, lowering.group, lowering.loops
-        self.variable = "i"  # of the innermost loop
+        self.variable: Index = "i"  # of the innermost loop: which element of the row a round is at
         self.count = 0
         self.level_of: dict[str, str] = {}  # name -> how often it is computed
         self.reciprocals: dict[str, str] = {}
@@ -198,7 +198,11 @@ class Values:
 
     def loaded(self, base: Node, index: Index, level: str) -> str:
         """An element of an array in memory."""
-        return self.named(self.lowering.parameter(base, "in").name, "load", index, level, base.dtype)
+        if level == ONCE and isinstance(index, int):
+            buffer, index = self.lowering.number(base, index)
+        else:
+            buffer = self.lowering.parameter(base, "in").name
+        return self.named(buffer, "load", index, level, base.dtype)
 
     def named(self, buffer: str, op: str, index: Index, level: str, dtype: Any) -> str:
         """What is loaded from a buffer, or an index as a number, once in the block where it changes."""

@@ -12,6 +12,7 @@ from .control import control_kernels
 from .effects import effect_kernels
 from .matrices import matrix_kernels
 from .philox import random_kernel
+from .reductions import reduction
 from .special import erf_kernel, scatter_add_kernel
 from .threads import BLOCK, elementwise_in_blocks
 from .windows import window_kernels
@@ -113,21 +114,24 @@ def kernel_table(xp: Any, empty: Any = None) -> dict[str, Kernel]:
 
     # reductions
 
+    add_up, multiply_all = reduction(xp.add), reduction(xp.multiply)
+    largest, smallest = reduction(xp.maximum), reduction(xp.minimum)
+
     @kernel
     def sum(x: Any, axis: Any, keepdims: bool, dtype: Any) -> Any:
-        return xp.add.reduce(x, axis, dtype or x.dtype, None, keepdims)
+        return add_up(x, axis, dtype or x.dtype, keepdims)
 
     @kernel
     def prod(x: Any, axis: Any, keepdims: bool, dtype: Any) -> Any:
-        return xp.multiply.reduce(x, axis, dtype or x.dtype, None, keepdims)
+        return multiply_all(x, axis, dtype or x.dtype, keepdims)
 
     @kernel
     def max(x: Any, axis: Any, keepdims: bool) -> Any:
-        return xp.maximum.reduce(x, axis, None, None, keepdims)
+        return largest(x, axis, None, keepdims)
 
     @kernel
     def min(x: Any, axis: Any, keepdims: bool) -> Any:
-        return xp.minimum.reduce(x, axis, None, None, keepdims)
+        return smallest(x, axis, None, keepdims)
 
     @kernel
     def argmax(x: Any, axis: int) -> Any:

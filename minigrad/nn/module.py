@@ -150,7 +150,9 @@ class Module:
         [1.0, 1.0, 1.0]
         """
         for _, module in self.named_modules():
-            module.training = mode
+            vars(module).pop("training", None)  # as it was before anybody called eval(): a jitted step sees no change
+            if not mode:
+                module.training = False
         return self
 
     def eval(self) -> Any:

@@ -19,8 +19,8 @@ class Optimizer:
     """Changes parameters by their gradients.  A subclass says in `update` how one step does it, for one group of them.
 
     Everything that changes from step to step is a tensor that is written in place, the rate included, so that a step
-    is a computation like any other: nothing in it depends on Python numbers that change, and `mg.jit` makes one
-    program of it, together with what comes before.
+    is a computation like any other: nothing in it depends on Python numbers that change.  `mg.jit` makes one program of
+    it, together with what comes before, or alone: `update = mg.jit(optimizer.step)`.
 
     >>> class Descent(mg.optim.Optimizer):
     ...     def __init__(self, parameters, lr):
@@ -35,6 +35,8 @@ class Optimizer:
     >>> w.tolist()
     [0.5]
     """
+
+    caches = ("defaults",)  # of groups to come: nothing that a step reads
 
     def __init__(self, parameters: Any, **defaults: Any) -> None:
         self.defaults = defaults

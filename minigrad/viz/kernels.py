@@ -190,10 +190,13 @@ def source_of(lowered: Lowered, names: Mapping[Node, str]) -> list[Line]:
     """
     about: dict[str, Node] = dict(lowered.origins)
     head = []
-    for parameter, (node, kind) in zip(lowered.kernel.parameters, lowered.arguments):
+    for parameter, argument in zip(lowered.kernel.parameters, lowered.arguments):
+        node = argument.node
+        what = "a row for itself"
         if node is not None:
             about[parameter.name] = node
-        what = "a row for itself" if node is None else ("parts of " if kind == "partial" else "") + names[node]
+            part = {"partial": "parts of ", "number": f"element {argument.offset} of "}.get(argument.kind, "")
+            what = part + names[node]
         head.append(Line(f"// {parameter.name}: {what}, {_elements(parameter.size)}", () if node is None else (node,)))
     listing = CPrinter(lowered.kernel, lowered.group.name).function().splitlines()
     lines = [Line(text, _meant(text, about) if number else ()) for number, text in enumerate(listing)]

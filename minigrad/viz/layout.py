@@ -19,6 +19,8 @@ from .layers import Path, layers
 
 SWEEPS = 6  # rounds of moving boxes to where their neighbours are, once down and once up
 ORDERING = 4  # rounds in which they may change places
+MANY = 400  # boxes and points: for more, half of the rounds must do
+STILL = 0.5  # what moves less does not matter
 BETWEEN_LAYERS, BETWEEN_BOXES, BETWEEN_EDGES = 34.0, 18.0, 10.0
 MARGIN, HEADER = 10.0, 22.0  # inside a frame: around its contents, and for its name
 PORT = 14.0  # at most so far apart do edges arrive at a box
@@ -187,9 +189,10 @@ class _Arrangement:
         down = _layers_of(units, home, self.above, True)
         up = _layers_of(units, home, self.below, False)
         _start(units)
-        for sweep in range(SWEEPS):
-            for ways in (down, up):
-                _sweep(ways, sweep < ORDERING)
+        less = 1 + (len(home) > MANY)
+        for sweep in range(SWEEPS // less):
+            if max([_sweep(ways, sweep < ORDERING // less) for ways in (down, up)]) < STILL:
+                break
         _separate(units)
         left = min((unit.x for unit in units), default=0.0)
         before, after = self.across
@@ -331,35 +334,48 @@ def _start(units: list[Unit]) -> None:
             ends[layer] = unit.x + unit.width + unit.gap
 
 
-def _sweep(layers: list[Layer], may_change_places: bool) -> None:
-    """Layer after layer, move each unit towards its neighbours in the layers before."""
+def _sweep(layers: list[Layer], may_change_places: bool) -> float:
+    """Layer after layer, move each unit towards its neighbours in those before; return how far one went at most."""
+    farthest = 0.0
     for layer in layers:
         wanted = []
         for unit, near in layer:
             if len(near) == 1:
                 ((other, off),) = near
                 wanted.append(other.x + off)
+            elif near:
+                total = 0.0
+                for other, off in near:
+                    total += other.x + off
+                wanted.append(total / len(near))
             else:
-                wanted.append(sum([other.x + off for other, off in near]) / len(near) if near else unit.x)
+                wanted.append(unit.x)
         if len(layer) == 1:
-            layer[0][0].x = wanted[0]
+            unit, x = layer[0][0], wanted[0]
+            farthest = max(farthest, abs(unit.x - x))
+            unit.x = x
             continue
-        keys = [x + u.width / 2 if may_change_places else u.x for x, (u, _) in zip(wanted, layer)]
-        order = sorted(range(len(layer)), key=keys.__getitem__)
-        _spread([layer[i][0] for i in order], [wanted[i] for i in order])
+        units = [unit for unit, _ in layer]
+        before = [unit.x for unit in units]
+        keys = [x + u.width / 2 for x, u in zip(wanted, units)] if may_change_places else before
+        order = sorted(range(len(units)), key=keys.__getitem__)
+        _spread([units[i] for i in order], [wanted[i] for i in order])
+        farthest = max(farthest, *[abs(unit.x - x) for unit, x in zip(units, before)])
+    return farthest
 
 
 def _spread(units: list[Unit], wanted: list[float]) -> None:
     """Put units that lie in one layer, in this order, as near to where they want to be as fits."""
-    pushed, end = [], float("-inf")
+    end = float("-inf")
     for unit, x in zip(units, wanted):
-        pushed.append(max(x, end))
-        end = pushed[-1] + unit.width + unit.gap
+        unit.x = x = x if x > end else end
+        end = x + unit.width + unit.gap
     end = float("inf")
     for i in range(len(units) - 1, -1, -1):
-        x = min(wanted[i], end - units[i].width - units[i].gap)
-        end = x
-        units[i].x = (pushed[i] + x) / 2
+        unit, x = units[i], wanted[i]
+        room = end - unit.width - unit.gap
+        end = x if x < room else room
+        unit.x = (unit.x + end) / 2
 
 
 def _separate(units: list[Unit]) -> None:

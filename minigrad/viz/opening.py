@@ -7,8 +7,10 @@ from typing import NamedTuple
 
 from .folding import BUDGET, Outline, Path
 from .scene import Scene
+from .turns import with_rounds
 
 VIEWS, BOXES = 12, 600  # of all pictures of one scene, at most
+MANY, FEW = 5_000, 4  # boxes of a scene that is large, and pictures of such a one
 
 
 class View(NamedTuple):
@@ -28,17 +30,20 @@ def views_of(scene: Scene, budget: int = BUDGET, most: int = 500) -> list[View]:
 
     The last one has everything open, if that is not too much to see.
     """
+    if len(scene.boxes) > budget:
+        scene = with_rounds(scene)
     outline = Outline(scene)
     begin = frozenset(outline.worth_opening(budget))
     everything = frozenset(outline.members)
     wanted = [begin]
     scenes = {begin: outline.closed(set(begin))}
+    enough = VIEWS if len(scene.boxes) < MANY else FEW
     for state in wanted:  # which grows meanwhile
         for _, other in _moves(scenes[state], state):
-            if other not in scenes:
+            if other not in scenes and len(scenes) < enough:
                 closed = outline.closed(set(other))
                 room = BOXES - sum(len(each.boxes) for each in scenes.values())
-                if len(scenes) < VIEWS and len(closed.boxes) <= min(most, room):
+                if len(closed.boxes) <= min(most, room):
                     scenes[other] = closed
                     wanted.append(other)
     if everything not in scenes and len(scene.boxes) <= most:

@@ -136,10 +136,15 @@ def _is_parameter(node: Node) -> bool:
 
 def type_of(node: Node) -> str:
     """Shape and dtype, in the fewest words."""
-    if node.shape and isinstance(node.shape[0], tuple):
-        return f"{len(node.shape)} results"
-    shape = " × ".join(map(str, node.shape)) if node.shape else "scalar"
-    dtype = str(node.dtype)
+    return _type(node.shape, node.dtype)
+
+
+@lru_cache(10_000)
+def _type(sizes: tuple[Any, ...], kind: Any) -> str:
+    if sizes and isinstance(sizes[0], tuple):
+        return f"{len(sizes)} results"
+    shape = " × ".join(map(str, sizes)) if sizes else "scalar"
+    dtype = str(kind)
     return shape if dtype == "float32" else f"{shape}  {dtype}"
 
 
@@ -207,6 +212,14 @@ def names_in_code(nodes: Sequence[Node]) -> dict[Node, str]:
 _place = lru_cache(10_000)(lambda code, offset: line_of((code, offset)))
 
 
+def place_of(node: Node) -> tuple[str, int] | None:
+    """The file and the line that made a node."""
+    return None if node.code is None else _place(node.code, node.offset)
+
+
+NO_TENSOR = {"graph", "step", "float", "int", "bool", "len", "item", "numpy", "tolist", "tuple"}
+
+
 @lru_cache(10_000)
 def _assigned(filename: str, line: int) -> str | None:
     """The variable that a line of code gives a tensor to, if the line says so by itself.
@@ -220,8 +233,10 @@ def _assigned(filename: str, line: int) -> str | None:
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return None
     target, value = statement.targets[0], statement.value
-    called = getattr(value.func, "attr", getattr(value.func, "id", "")) if isinstance(value, ast.Call) else ""
-    return target.id if isinstance(target, ast.Name) and not called[:1].isupper() else None
+    calls = [each.func for each in ast.walk(value) if isinstance(each, ast.Call)]
+    called = [getattr(each, "attr", getattr(each, "id", "")) for each in calls]
+    other = (isinstance(value, ast.Call) and called[0][:1].isupper()) or NO_TENSOR.intersection(called)
+    return target.id if isinstance(target, ast.Name) and not other else None
 
 
 BINARY = {

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from functools import lru_cache
 from html import escape
 
 from .layout import Frame, Layout, Rectangle, Route, arrange
@@ -120,12 +121,14 @@ def title_of(box: Box) -> str:
     return box.title if box.count == 1 else f"{box.title}  ×{box.count}"
 
 
+@lru_cache(10_000)
 def text_width(text: str, size: float, bold: bool = False) -> float:
     """About how wide a text is.  (Fonts differ from machine to machine; the picture must not.)"""
     units = sum(0.34 if c in NARROW else 0.95 if c in WIDE else 0.68 if c.isupper() else 0.58 for c in text)
     return units * size * (1.06 if bold else 1.0)
 
 
+@lru_cache(50_000)
 def number(x: float) -> str:
     """A coordinate, as short as it can be.
 

@@ -10,6 +10,7 @@ from minigrad.compile.loops import Chunking
 from minigrad.compile.lowering import lower
 from minigrad.compile.scalar import steps_of
 from minigrad.core.primitive import P
+from tests.compile.interpreter import run_kernel
 from tests.compile.programs import random_program
 from tests.compile.running import Runner, by_blocks, check, fed, graph_of, natively, recorded
 
@@ -268,8 +269,8 @@ def test_parameters_are_named_by_what_they_stand_for():
     partition = check(y, chunking=SMALL)
     first, second = (lower(partition, g) for g in partition.kernels)
     assert [(a.node, a.kind) for a in first.arguments] == [(x.node, "value"), (y.node.inputs[0], "partial")]
-    assert (y.node.inputs[0], "partial") in [tuple(a) for a in second.arguments]
-    assert (y.node, "value") in [tuple(a) for a in second.arguments]
+    assert (y.node.inputs[0], "partial") in [(a.node, a.kind) for a in second.arguments]
+    assert (y.node, "value") in [(a.node, a.kind) for a in second.arguments]
     assert any(isinstance(s, Accumulate) for s in statements(first.kernel.body))
 
 
@@ -323,3 +324,49 @@ def test_padding_is_a_loop():
     assert all(group.opaque is None for group in partition.groups)
     (group,) = partition.kernels[:1]
     assert lower(partition, group).bytes_read == x.size * 4
+
+
+# Rounds of several elements -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("run", [run_kernel, by_blocks, natively])
+@pytest.mark.parametrize("chunking", [None, SMALL, Chunking(rounds=False)])
+@pytest.mark.parametrize("size", [2, 3])
+def test_short_runs_are_taken_together_in_a_round(run, chunking, size):
+    if run is natively:
+        pytest.importorskip("llvmlite")
+    x = floats(2, 3, 4 * size, 5 * size)
+    with recorded() as _alive:
+        y = mg.tanh(x * 2)
+        pooled = mg.max_pool2d(y, size) + mg.avg_pool2d(y, size)
+        (gradient,) = mg.gradients((pooled * pooled).sum(), [x], create_graph=True)
+        by_channel = gradient.sum((0, 2, 3))
+        outputs = [pooled, gradient, by_channel]
+    check(*outputs, threads=2, rtol=1e-5, atol=1e-5, chunking=chunking, run=run)
+    loops = [k.loops for k in fuse(graph_of(*outputs), chunking).kernels]
+    taken = {(each.columns, each.steps) for each in loops if each.steps > 1}
+    assert taken == (set() if chunking is not None and not chunking.rounds else {(5 * size, size)})
+    assert all(f"rows of 5 × {size}" in str(each) for each in loops if each.steps > 1)
+
+
+def test_elements_with_no_run_in_common_are_not_taken_together():
+    x, y = floats(6, 35, 2), floats(6, 14, 5)
+    with recorded() as _alive:
+        total = x.sum(2, keepdims=True).broadcast_to((6, 35, 2)).reshape((6, 70)) + mg.exp(
+            y.max(2, keepdims=True).broadcast_to((6, 14, 5)).reshape((6, 70))
+        )
+    check(total, rtol=1e-5, atol=1e-5)
+    assert all(k.loops.steps == 1 for k in fuse(graph_of(total)).kernels)
+
+
+def test_numbers_that_stand_elsewhere_do_not_make_another_kernel():
+    x, rates, w = floats(8, 8, seed=1), floats(5, seed=3), floats(8, 8, seed=2)
+    with recorded() as _alive:
+        y = mg.tanh(x * rates[3] + mg.exp(rates[1])) @ w
+        z = mg.tanh(y * rates[0] + mg.exp(rates[4])) @ w
+    partition = check(z)
+    lowered = [lower(partition, group) for group in partition.kernels]
+    numbers = [each.offset for one in lowered for each in one.arguments if each.kind == "number"]
+    assert sorted(numbers) == [0, 1, 3, 4]
+    bodies = {repr((one.kernel.parameters, one.kernel.body)) for one in lowered}
+    assert len(lowered) == 2 and len(bodies) == 1

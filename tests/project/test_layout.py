@@ -19,7 +19,7 @@ TOP_LEVEL = {
 
 # Each room may import from itself and from those before it.
 ROOMS = [
-    "core", "devices", "ops", "autodiff", "compile", "nn", "optim", "data", "io", "distributed",
+    "core", "devices", "ops", "autodiff", "compile", "nn", "optim", "data", "io", "distributed", "train",
 ]
 # These look at everything, and nothing imports them.
 ONLOOKERS = ["viz", "course"]

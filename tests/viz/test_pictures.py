@@ -1,6 +1,7 @@
 """Pictures of real computations: what is on them, and that it is safe and always the same."""
 
 import base64
+import random
 import re
 import xml.dom.minidom
 
@@ -145,19 +146,74 @@ def test_a_graph_draws_itself_in_a_notebook():
     assert bundle["text/html"].index("<img") < bundle["text/html"].index("<script>")
 
 
+def without_pattern(x, count):
+    """A computation that never does the same twice in a row."""
+    chance = random.Random(0)
+    for _ in range(count):
+        x = x + mg.sin(x) if chance.random() < 0.5 else x * 2.0
+    return x
+
+
 def test_what_is_too_large_says_so():
+    with pytest.raises(mg.MinigradError, match=r"\d+ boxes would show nothing[\s\S]*mg.scope"):
+        mg.viz.graph(without_pattern(mg.ones(2, requires_grad=True), 600))
+    bundle = mg.trace(lambda x: without_pattern(x, 600), mg.ones(2))._repr_mimebundle_()
+    assert "would show nothing" in bundle["text/plain"]
+
+
+def test_a_loop_is_shown_once():
     x = mg.ones(2, requires_grad=True)
-    for _ in range(600):
-        x = x + 1.0
-    with pytest.raises(mg.MinigradError, match=r"601 boxes would show nothing[\s\S]*mg.scope"):
-        mg.viz.graph(x)
+    for _ in range(100):
+        x = mg.tanh(x * 0.5)
+    picture = mg.viz.graph(x.sum())
+    boxes = [(box.title, box.count) for box in picture.scene.boxes if box.kind == "group"]
+    assert re.fullmatch(r"line \d+ \[0…99\]", boxes[0][0]) and boxes[0][1] == 100
+    opened = picture.views[picture.views[0].doors[1]].scene
+    assert [box.title for box in opened.boxes if box.kind != "group"][1:3] == ["multiply × 0.5", "tanh"]
 
-    def long(y):
-        for _ in range(600):
-            y = y + mg.sin(y)
-        return y
 
-    assert "would show nothing" in mg.trace(long, mg.ones(2))._repr_mimebundle_()["text/plain"]
+def test_rounds_have_their_own_weights_and_inner_loops():
+    x, weights = mg.ones((2, 2), requires_grad=True), [mg.ones((2, 2), requires_grad=True) for _ in range(30)]
+    for i in range(30):
+        x = x @ weights[i]
+        for _ in range(3):
+            x = x * 0.5
+    scene = mg.viz.graph(x).scene
+    (pile,) = [box for box in scene.boxes if box.kind == "group"]
+    assert pile.count == 30 and sum(node.op is None for node in pile.nodes) == 30
+
+
+def test_few_operations_are_not_folded_into_rounds():
+    x = mg.ones(2, requires_grad=True)
+    for _ in range(5):
+        x = x * 2.0
+    assert not any(box.kind == "group" for box in mg.viz.graph(x).scene.boxes)
+
+
+def test_scopes_open_and_close():
+    views = mg.viz.graph(Net(12), mg.ones((3, 4))).views
+    first = views[0]
+    assert first.doors and ("Net",) in first.exits
+    inside = views[next(iter(first.doors.values()))]
+    assert len(inside.scene.boxes) > len(first.scene.boxes)
+    assert [box.title for box in views[first.exits[("Net",)]].scene.boxes] == ["x", "Net"]
+    assert len(views[-1].scene.boxes) == max(len(view.scene.boxes) for view in views)
+    assert all(0 <= to < len(views) for view in views for to in [*view.doors.values(), *view.exits.values()])
+
+
+def test_values_and_gradients_stand_in_the_boxes():
+    w, x = mg.asarray([[1.0, 2.0]], requires_grad=True), mg.asarray([[3.0], [4.0]])
+    boxes = mg.viz.graph(mg.tanh(w @ x).sum(), values=True, backward=True).scene.boxes
+    lines = {box.title: box.lines for box in boxes}
+    assert lines["w"] == ("1 × 2", "[1, 2]") and lines["sum"] == ("scalar", "1")
+    assert lines["∂ sum"] == ("scalar", "1") and len(lines["∂ w"]) == 2
+    with pytest.raises(mg.MinigradError, match="only recorded has no values"):
+        mg.viz.graph(lambda x: x + 1, mg.ones(2), values=True)
+
+
+def test_nothing_in_a_picture_depends_on_where_the_code_lies():
+    svg = mg.viz.graph(loss_of_a_line()).to_svg()
+    assert "line " in svg and "test_pictures" not in svg and "ipykernel" not in svg
 
 
 HOSTILE = ["</script><script>alert(1)</script>", 'a"b', "<b>&amp;", "javascript:alert(1)", "{x|y}"]

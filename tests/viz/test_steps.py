@@ -1,13 +1,16 @@
 """The steps of a backward pass: what happens in them, and that they are what `backward()` does."""
 
 import json
+import random
 import re
+import tracemalloc
 
 import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.viz.rules import rule_of
+from minigrad.viz.numbers import Summary
+from minigrad.viz.rules import plain, rule_of
 from minigrad.viz.steps import record_steps
 
 
@@ -174,7 +177,144 @@ def test_hostile_names_stay_inside_the_data():
 
 def test_what_is_too_large_says_so():
     x = mg.ones(2, requires_grad=True)
+    y = x
+    chance = random.Random(0)
     for _ in range(600):
-        x = x * 1.0
+        y = y * 1.0 if chance.random() < 0.5 else mg.sin(y)
     with pytest.raises(mg.MinigradError, match=r"stepping through 602 operations[\s\S]*mg\.scope"):
-        mg.viz.step(x.sum())
+        mg.viz.step(y.sum())
+
+
+def test_far_too_many_operations_are_refused_before_anything_is_computed(monkeypatch):
+    monkeypatch.setattr("minigrad.viz.stepper.record_steps", None)
+    y = mg.ones(1, requires_grad=True)
+    for _ in range(25_000):
+        y = y * 1.0
+    with pytest.raises(mg.MinigradError, match=r"25,002 operations has too many steps[\s\S]*at most 20,000"):
+        mg.viz.step(y.sum())
+    assert [box.count for box in mg.viz.graph(y).scene.boxes] == [1, 25_000]
+
+
+def test_shapes_are_put_in_where_there_are_any():
+    x, y = mg.ones((2, 3), requires_grad=True), mg.ones((3, 4))
+    latex = rule_of((x @ y).node, 0, lambda node: node.name)
+    assert latex.startswith(r"\underset{2 \times 3}{\bar{x}}") and r"\underset{3 \times 4}{y}^{\mathsf T}" in latex
+    assert plain(latex) == "∂x += ∂out yᵀ"
+
+
+def test_a_letter_means_one_thing_in_a_rule():
+    x = mg.asarray(2.0, requires_grad=True)
+    y = x * x
+    node = (y * 3.0 + y).node  # which somebody calls x
+    latex = rule_of(node, 0, lambda each: {node: "x"}.get(each, each.name))
+    assert plain(latex) == "∂multiply += ∂x"
+
+
+def test_what_a_rule_needs():
+    _, loss = branching()
+    needs = {(s.node.name, s.index): [n.name for n in s.needs] for s in record_steps(loss).steps if s.kind == "pass"}
+    assert needs["multiply", 0] == ["tanh"] and needs["tanh", 0] == ["tanh"] and needs["add", 0] == []
+
+
+def test_matrices_say_what_is_passed_back_of_any_gradient():
+    _, loss = branching()
+    for step in [s for s in record_steps(loss).steps if s.kind == "pass"]:
+        total = next(s for s in record_steps(loss).steps[::-1] if s.target is step.node).total
+        np.testing.assert_allclose(np.array(total.few) @ step.matrix, step.value.few, rtol=1e-5)
+
+
+def test_a_kink_is_not_an_error():
+    x = mg.asarray([0.0, 1.0], requires_grad=True)
+    (step,) = [s for s in record_steps(mg.abs(x).sum()).steps if s.kind == "pass" and s.node.name == "abs"]
+    assert step.check.kink and step.check.agrees and step.value.few == (0.0, 1.0)
+
+
+def test_small_gradients_are_checked_as_strictly(monkeypatch):
+    w = mg.asarray([0.5, 1.5], requires_grad=True)
+    y = mg.sin(w)
+    (rule,) = y.node.plan.rules
+    wrong = rule._replace(function=lambda g, x: g * 2.0)
+    monkeypatch.setattr(y.node, "plan", y.node.plan._replace(rules=(wrong,)))
+    steps = record_steps((y * 1e-7).sum()).steps
+    assert not next(s for s in steps if s.node is y.node).check.agrees
+
+
+def test_several_results_pass_their_gradients_on():
+    x = mg.asarray([[4.0, 1.0], [1.0, 3.0]], requires_grad=True)
+    sign, size = mg.linalg.slogdet(x)
+    steps = record_steps(size + sign * 0.0).steps
+    reached = {step.target for step in steps}
+    assert all(step.node in reached for step in steps if step.node is not None)
+
+
+def test_values_that_were_kept_are_known_although_their_tensors_are_gone():
+    weight = mg.ones((3, 2), requires_grad=True)
+    loss = ((mg.ones((2, 3)) * 2.0) @ weight).sum()  # nothing holds the first input any more
+    recording = record_steps(loss)
+    assert recording.missing is None and len(recording.values) == len(recording.nodes)
+
+
+def test_inputs_are_called_as_in_the_code():
+    speed, wind = mg.ones(3), mg.ones(3, requires_grad=True)
+    loss = mg.tanh(speed * wind).sum()
+    assert [node["name"] for node in mg.viz.step(loss).data()["nodes"]][:2] == ["wind", "speed"]
+
+
+def test_the_corner_of_a_large_tensor():
+    assert Summary.of(np.arange(6.0).reshape(2, 3)).corner == (("0", "1", "2"), ("3", "4", "5"))
+    corner = Summary.of(np.arange(700.0).reshape(10, 7, 10)).corner
+    assert len(corner) == 5 and corner[0] == ("0", "1", "2", "3", "4", "…") and set(corner[-1]) == {"…"}
+    assert Summary.of(np.float32(3.0)).corner == ()
+
+
+STRANGE = {
+    "nan": ([np.nan, 1.0, 2.0, 3.0, 4.0], "1 … 4  1 nan", "not a number"),
+    "inf": ([np.inf, 1.0, 2.0, 3.0, -4.0], "−4 … 3  1 inf", "mixed"),
+    "nothing finite": ([np.nan] * 5, "nothing finite  5 nan", "not a number"),
+    "empty": (np.zeros((0, 3)), "no numbers", "no numbers"),
+    "0-d": (2.5, "2.5", "positive"),
+    "bool": ([True] * 6, "1 … 1", "positive"),
+    "huge": ([1e300] * 5, "1e+300 … 1e+300", "positive"),
+    "minus zero": ([-0.0], "[0]", "zero"),
+}
+
+
+@pytest.mark.parametrize("value, short, sign", STRANGE.values(), ids=STRANGE)
+def test_numbers_that_are_strange(value, short, sign):
+    summary = Summary.of(np.asarray(value))
+    assert (summary.short(), summary.sign()) == (short, sign) and not np.isnan(summary.norm)
+
+
+@pytest.mark.parametrize("value", [[np.nan, 1.0], [np.inf, 0.0], np.zeros((0, 3)), 2.5])
+def test_strange_tensors_can_be_stepped_through(value):
+    x = mg.asarray(value, requires_grad=True)
+    stepper = mg.viz.step((x * x).sum())
+    data = stepper.data()
+    json.dumps(data, allow_nan=False)
+    assert all(step["check"] is None or step["check"][4] for step in data["steps"] if step["kind"] == "pass")
+    assert stepper.to_svg().startswith("<svg")
+
+
+def test_a_large_tensor_is_neither_copied_nor_listed():
+    whole = np.broadcast_to(np.float32(2.0), (2**14, 2**14))  # a gigabyte, of which four bytes are there
+    assert Summary.of(whole[:2048]).short() == "2 … 2"
+    x = mg.ones((1024, 1024), requires_grad=True)
+    tracemalloc.start()
+    recording = record_steps(mg.tanh(x).sum())
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 48e6 and recording.steps[-1].check is None and recording.steps[-1].matrix is None
+
+
+def test_a_graph_that_was_let_go():
+    _, loss = branching()
+    loss.backward()
+    with pytest.raises(mg.GradError, match="a second time"):
+        mg.viz.step(loss)
+    assert "tanh" in mg.viz.graph(loss).to_svg()  # the recipes are still there
+
+
+def test_grains_have_scopes():
+    model = Deep(2)
+    scopes = {node["scope"] for node in mg.viz.step(model(mg.ones((2, 3))).sum(), names=model).data()["nodes"]}
+    assert any("layers[1]" in scope for scope in scopes)

@@ -67,13 +67,17 @@ class Accumulator:
 
 @dataclass
 class For:
-    """`for variable in range(low, high): body`, then each accumulator takes in its value of this round."""
+    """`for variable in range(low, high): body`, then each accumulator takes in its value of this round.
+
+    `steps` says of how many neighbours in memory a round takes care.
+    """
 
     variable: str
     low: Index
     high: Index
     body: list[Statement]
     accumulators: list[Accumulator] = field(default_factory=list)
+    steps: int = 1
 
 
 @dataclass

@@ -37,6 +37,7 @@ COMPARISONS = {"lt": ("olt", "lt"), "le": ("ole", "le"), "eq": ("oeq", "eq")}
 INDEXING = {"+": "add nsw", "*": "mul nsw", "//": "udiv", "%": "urem"}
 INTERLEAVED = 24  # statements in an innermost loop from which several rounds at a time run faster:
 ROUNDS = 4  # they wait for each other less
+LANES, MOST_LANES = 8, 32  # rounds that are made at once where they take several steps
 VERY_LONG = 100  # statements that keep the processor busy one round at a time; LLVM would take four times as long
 CONTRACT = "contract"
 REGROUP = "reassoc nsz contract"
@@ -248,7 +249,13 @@ class _Printer:
         if any(isinstance(s, For) for s in loop.body):
             return ""
         hints = []
-        if any(a.op == "prod" and a.dtype.kind in "iu" and a.dtype.itemsize < 4 for a in loop.accumulators):
+        if loop.steps > 1:  # LLVM prices the shuffling of neighbours too high, and unrolls what should be vectors
+            rounds = loop.high if isinstance(loop.high, int) and loop.high <= MOST_LANES else 0
+            lanes = 1 << (rounds - 1).bit_length() if rounds else LANES
+            hints = ['!"llvm.loop.unroll.disable"', f'!"llvm.loop.vectorize.width", i32 {lanes}']
+            if rounds:  # all of them at once
+                hints.append('!"llvm.loop.vectorize.predicate.enable", i1 true')
+        elif any(a.op == "prod" and a.dtype.kind in "iu" and a.dtype.itemsize < 4 for a in loop.accumulators):
             # Vectors of small integers cannot be multiplied, which LLVM takes seconds to find a way around.
             hints = ['!"llvm.loop.vectorize.enable", i1 false', '!"llvm.loop.unroll.disable"']
         elif len(loop.body) > VERY_LONG:

@@ -43,7 +43,8 @@ def _statement(statement: Statement) -> list[Any]:
         return ["prefetch", statement.buffer, _operand(statement.index)]
     accumulators = [[a.name, a.op, _operand(a.value), a.dtype.name] for a in statement.accumulators]
     body = [_statement(s) for s in statement.body]
-    return ["for", statement.variable, _operand(statement.low), _operand(statement.high), body, accumulators]
+    low, high = _operand(statement.low), _operand(statement.high)
+    return ["for", statement.variable, low, high, body, accumulators, statement.steps]
 
 
 def _read_statement(data: Any) -> Statement:
@@ -62,9 +63,9 @@ def _read_statement(data: Any) -> Statement:
         return Prefetch(buffer, _read_operand(index))
     if kind != "for":
         raise ValueError(f"there is no statement {kind!r}")
-    variable, low, high, body, accumulators = rest
+    variable, low, high, body, accumulators, steps = rest
     read = [Accumulator(name, op, _read_operand(v), dtypes.ALL[dtype]) for name, op, v, dtype in accumulators]
-    return For(variable, _read_operand(low), _read_operand(high), [_read_statement(s) for s in body], read)
+    return For(variable, _read_operand(low), _read_operand(high), [_read_statement(s) for s in body], read, steps)
 
 
 def _operand(value: Any) -> Any:

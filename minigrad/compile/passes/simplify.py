@@ -14,11 +14,13 @@ from ...core.dtypes import can_cast, finfo, iinfo
 from ...core.node import Node
 from ...core.primitive import P
 from ..graph import Graph, made
-from .constants import add_rules, in_dtype, is_number, same_number, value_of, wrapped
+from . import constants, overlaps
+from .constants import in_dtype, is_number, same_number, value_of, wrapped
 from .rules import Note, Rules, apply_rules, filled, shaped
 
 rule = Rules()
-add_rules(rule)
+constants.add_rules(rule)
+overlaps.add_rules(rule)
 
 
 def simplify(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:

@@ -167,7 +167,33 @@ def test_a_rule_fires_and_keeps_every_bit(number):
             assert_same_bits(recorded.values(kept), [r.data for r in recorded.results], f"{dtype}\n{kept}")
 
 
-FOLDED = {"fold constants", "extreme of a constant", "total of a constant", "small constant"}  # in tests below
+def windows_of(shape, size, dtype, dilation):
+    rng = np.random.default_rng(0)
+    counts = [n - (k - 1) * dilation for n, k in zip(shape, size)]
+    return rng.standard_normal((2, *counts, *size)).astype(dtype) * 3
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+@pytest.mark.parametrize("dilation", [1, 2])
+def test_overlapping_windows_become_parts_that_are_added_up(dtype, dilation):
+    shape, size = (2, 7, 9), (3, 2)
+    parts = mg.asarray(windows_of(shape[1:], size, dtype, dilation))
+    recorded = Recorded(lambda x: mg.overlap_add(x, shape, axis=(1, 2), dilation=dilation), parts.data)
+    after, log = optimise(recorded.graph, only="simplify")
+    assert log.counts()["windows as parts"] == 1 and {n.name for n in after.nodes} == {"slice", "place", "add"}
+    assert_same_bits(recorded.values(after), [r.data for r in recorded.results], str(after))
+
+
+@pytest.mark.parametrize("options", [{"stride": 2}, {"size": 26}])
+def test_windows_that_are_apart_or_long_stay_with_the_library(options):
+    size, stride = options.get("size", 2), options.get("stride", 1)
+    parts = mg.ones(((40 - size) // stride + 1, size))
+    recorded = Recorded(lambda x: mg.overlap_add(x, (40,), stride=stride), parts.data)
+    assert "windows as parts" not in optimise(recorded.graph, only="simplify")[1].counts()
+
+
+# Those with tests of their own below.
+FOLDED = {"windows as parts", "fold constants", "extreme of a constant", "total of a constant", "small constant"}
 
 
 def test_every_rule_has_a_case():

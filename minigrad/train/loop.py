@@ -1,0 +1,192 @@
+"""The loop itself, for who wants it written; early stopping; and the history, which prints as a table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ..core.errors import ConversionError
+from ..core.mode import no_grad
+from ..core.tensor import Tensor
+from ..nn.module import Module
+from .metrics import Mean
+from .nans import NanGuard
+from .progress import progress
+
+
+class History(list[dict[str, float]]):
+    """One dict of numbers for each epoch; a name gives all numbers of that name, and printing it a table.
+
+    >>> history = mg.train.History([{"loss": 2.0, "accuracy": 0.5}, {"loss": 1.0, "accuracy": 0.75}])
+    >>> history["loss"]
+    [2.0, 1.0]
+    >>> history
+    epoch   loss  accuracy
+        1      2       0.5
+        2      1      0.75
+    """
+
+    def __getitem__(self, key: Any) -> Any:
+        return [row[key] for row in self if key in row] if isinstance(key, str) else super().__getitem__(key)
+
+    def __repr__(self) -> str:
+        names = list(dict.fromkeys(name for row in self for name in row))
+        widths = [max(len(name), 6) for name in names]
+        lines = ["epoch" + "".join(f" {name:>{w}} " for name, w in zip(names, widths))]
+        for i, row in enumerate(self):
+            cells = [f"{row[name]:.4g}" if name in row else "" for name in names]
+            lines.append(f"{i + 1:5d}" + "".join(f" {cell:>{w}} " for cell, w in zip(cells, widths)))
+        return "\n".join(line.rstrip() for line in lines)
+
+
+class EarlyStopping:
+    """Says when to stop: once a number has not become better for more than `patience` looks at it.
+
+    `name` is which number, where there are several by name; `mode` whether less ("min") or more ("max") is better, and
+    by `min_delta` better has to be.  With a `model`, its best state is kept: `restore()` brings it back.
+
+    >>> stop = mg.train.EarlyStopping(patience=1)
+    >>> [stop.after(loss) for loss in (3.0, 2.0, 2.5, 2.1)], stop.best, stop.best_at
+    ([False, False, False, True], 2.0, 2)
+    """
+
+    def __init__(self, patience: int = 5, name: str = "val_loss", mode: str = "min", min_delta: float = 0.0,
+                 model: Module | None = None) -> None:  # fmt: skip
+        if mode not in ("min", "max"):
+            raise ConversionError(f"EarlyStopping: mode is min or max, not {mode!r}")
+        self.patience, self.name, self.min_delta, self.model = patience, name, abs(min_delta), model
+        self.sign = 1.0 if mode == "min" else -1.0
+        self.best, self.best_at, self.looks = self.sign * math.inf, 0, 0
+        self._state: dict[str, Tensor] | None = None
+
+    def after(self, numbers: Any) -> bool:
+        """Look at a number, or at the one of that name among several: whether it is time to stop."""
+        if isinstance(numbers, dict):
+            if self.name not in numbers:
+                raise ConversionError(f"EarlyStopping: there is no number named {self.name!r}",
+                                      expect=", ".join(numbers))  # fmt: skip
+            numbers = numbers[self.name]
+        value = float(numbers)
+        self.looks += 1
+        if value * self.sign < self.best * self.sign - self.min_delta:
+            self.best, self.best_at = value, self.looks
+            self._state = None if self.model is None else self.model.state_dict()
+        return self.looks - self.best_at > self.patience
+
+    def restore(self) -> None:
+        """Give the model the parameters with which the number was best."""
+        if self.model is not None and self._state is not None:
+            self.model.load_state_dict(self._state)
+
+
+def fit(
+    step: Callable[..., Any], batches: Iterable[Any], epochs: int = 1, *, validate: Callable[[], Any] | None = None,
+    stop: EarlyStopping | None = None, watch: Iterable[Any] = (), callbacks: Iterable[Any] = (), model: Any = None,
+    quiet: bool = False,
+) -> History:  # fmt: skip
+    """Call `step(*batch)` for each batch, for some epochs: the loop that one writes, with a bar, means and a history.
+
+    `step` makes a whole training step and returns the loss, or a dict of numbers by name; jit it.  After each epoch
+    `validate()` gives further numbers, which are called `val_...`, and `stop` says whether that was enough.  `watch` is
+    what `NanGuard` is told, so that a nan is named.  Each of the `callbacks` is told the number of steps and what
+    `step` returned, and the `model` if there is one: `callback.log(7, loss=..., model=...)`, or if it has no such
+    method `callback(7, loss=..., model=...)`; and in the same way the numbers of each validation.
+
+    >>> w = mg.asarray([4.0], requires_grad=True)
+    >>> optimizer = mg.optim.SGD([w], lr=0.25)
+    >>> def step(x):
+    ...     optimizer.zero_grad()
+    ...     loss = ((w - x) ** 2).sum()
+    ...     loss.backward()
+    ...     optimizer.step()
+    ...     return loss
+    >>> mg.train.fit(step, [2.0, 2.0], epochs=3, watch=[optimizer], quiet=True)["loss"]
+    [2.5, 0.15625, 0.009765625]
+    """
+    history, guarded, count = History(), NanGuard(step, watch), 0
+    told = [getattr(callback, "log", callback) for callback in callbacks]
+    besides = {} if model is None else {"model": model}
+    for epoch in range(1, epochs + 1):
+        means: dict[str, Mean] = {}
+        for batch in (bar := progress(batches, f"epoch {epoch}/{epochs}", quiet=quiet)):
+            numbers = {name: _alone(value) for name, value in _by_name(guarded(*_arguments(batch))).items()}
+            count += 1
+            for name, value in numbers.items():
+                _mean(means, name, value).add(value, _examples(batch))
+            bar.show(**means)
+            for tell in told:
+                tell(count, **numbers, **besides)
+        guarded.check()
+        row = {name: mean.value for name, mean in means.items()}
+        if not row:
+            raise ConversionError("fit: there are no batches", hint="a generator is used up after one epoch: a list")
+        if validate is not None:
+            found = {f"val_{name}": float(value) for name, value in _by_name(validate()).items()}
+            for tell in told:
+                tell(count, **found, **besides)
+            row |= found
+        history.append(row)
+        if stop is not None and stop.after(row):
+            break
+    return history
+
+
+def evaluate(model: Module, function: Callable[..., Any], batches: Iterable[Any]) -> dict[str, float]:
+    """The means of what `function(*batch)` returns, by name, with the model as it is in use and without gradients.
+
+    What it returns are means over a batch; a batch counts by its number of examples, its first dimension.
+
+    >>> model = mg.nn.Dropout(0.5)
+    >>> mg.train.evaluate(model, lambda x: {"mean": model(x).mean()}, [mg.ones(4), mg.zeros(4)])
+    {'mean': 0.5}
+    """
+    means: dict[str, Mean] = {}
+    modes = [(module, module.training) for _, module in model.named_modules()]  # some may be frozen
+    model.eval()
+    try:
+        with no_grad():
+            for batch in batches:
+                for name, value in _by_name(function(*_arguments(batch))).items():
+                    _mean(means, name, value).add(value, _examples(batch))
+    finally:
+        model.train()
+        for module, training in modes:
+            if not training:
+                module.training = False
+    return {name: mean.value for name, mean in means.items()}
+
+
+def _arguments(batch: Any) -> tuple[Any, ...]:
+    return tuple(batch) if isinstance(batch, (tuple, list)) else (batch,)
+
+
+def _examples(batch: Any) -> int:
+    """How many examples a batch has: the size of the first dimension of what comes first in it."""
+    shape = getattr(next(iter(_arguments(batch)), None), "shape", ())
+    return shape[0] if shape else 1
+
+
+def _by_name(result: Any) -> dict[str, Any]:
+    """What a step returns as numbers by name: a dict as it is, and anything else as the loss."""
+    numbers = result if isinstance(result, dict) else {"loss": result}
+    for name, value in numbers.items():
+        if not isinstance(value, (int, float)) and not (isinstance(value, Tensor) and value.size == 1):
+            raise ConversionError(f"a step returns its loss, or a dict of numbers by name: {name} is {_short(value)}",
+                                  hint='return {"loss": loss, "accuracy": accuracy}, of means')  # fmt: skip
+    return numbers
+
+
+def _alone(value: Any) -> Any:
+    """A number without its history, which whoever keeps it would keep."""
+    return value.detach() if isinstance(value, Tensor) else value  # type: ignore[attr-defined]
+
+
+def _mean(means: dict[str, Mean], name: str, value: Any) -> Mean:
+    if name not in means:
+        means[name] = Mean(device=value.device if isinstance(value, Tensor) else None)
+    return means[name]
+
+
+def _short(value: Any) -> str:
+    return f"a tensor of shape {value.shape}" if isinstance(value, Tensor) else f"a {type(value).__name__}"

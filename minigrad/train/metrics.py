@@ -1,0 +1,134 @@
+"""Metrics: numbers about many batches, added up where the batches are.
+
+What is added up is held in tensors that are written in place: `add` works in a jitted step, where it makes no new trace
+and waits for nothing; only `value` reads a number.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..core import dtypes
+from ..core.errors import ConversionError, ShapeError
+from ..core.mode import no_grad
+from ..core.tensor import Tensor, as_tensor
+from ..nn.state import like
+from ..ops import reduce
+from ..ops.creation import arange, full
+from ..ops.elementwise import where
+from ..ops.functional import one_hot
+from ..ops.view import expand_dims
+
+
+class Metric:
+    """A sum of what was seen, and a count.  A subclass says in `add` what is seen, and calls `take`.
+
+    >>> class Largest(mg.train.Metric):
+    ...     def add(self, x):
+    ...         self.take(x.max())
+    >>> largest = Largest()
+    >>> largest.add(mg.asarray([1.0, 3.0]))
+    >>> largest.add(mg.asarray([2.0, 5.0]))
+    >>> largest.value
+    4.0
+    """
+
+    def __init__(self, device: Any = None) -> None:
+        self.total, self.count = (full((), 0.0, dtypes.float64, device) for _ in range(2))
+
+    def add(self, *seen: Any) -> None:
+        """Take a batch in: for subclasses to say."""
+        raise NotImplementedError(f"{type(self).__name__} has no add method")
+
+    def take(self, amount: Any, count: Any = 1) -> None:
+        """Add to the sum and to the count."""
+        with no_grad():
+            self.total += like(amount.detach(), self.total) if isinstance(amount, Tensor) else float(amount)
+            self.count += like(count, self.count) if isinstance(count, Tensor) else float(count)
+
+    @property
+    def value(self) -> float:
+        """The sum by the count, as a number."""
+        count = self.count.item()
+        if not count:
+            raise ConversionError(f"{type(self).__name__}: there is no value before anything is added", hint="add(...)")
+        return float(self.total.item()) / float(count)
+
+    def reset(self) -> None:
+        """Forget all: at the beginning of an epoch."""
+        with no_grad():
+            self.total *= 0.0
+            self.count *= 0.0
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({f'{self.value:.4g}' if self.count.item() else 'nothing yet'})"
+
+
+class Mean(Metric):
+    """The mean of numbers, or of the means of batches of `count` examples.
+
+    >>> mean = mg.train.Mean()
+    >>> mean.add(mg.asarray(2.0), count=3)
+    >>> mean.add(6.0)
+    >>> mean
+    Mean(3)
+    """
+
+    def add(self, value: Any, count: Any = 1) -> None:
+        """Take in the mean of `count` examples, a number or a tensor of one element."""
+        if isinstance(value, Tensor) and value.size != 1:
+            raise ShapeError(f"{type(self).__name__}: a number is added at a time, not a tensor of shape {value.shape}",
+                             hint="x.mean(), count=x.size")  # fmt: skip
+        one = value.reshape(()) if isinstance(value, Tensor) else value  # type: ignore[attr-defined]
+        self.take(one * count, count)
+
+
+class Perplexity(Mean):
+    """e to the mean of losses: among how many equally likely tokens a language model hesitates.
+
+    >>> perplexity = mg.train.Perplexity()
+    >>> perplexity.add(mg.log(mg.asarray(8.0)))
+    >>> round(perplexity.value, 4)
+    8.0
+    """
+
+    @property
+    def value(self) -> float:
+        mean = super().value
+        return math.exp(mean) if mean < 700 else math.inf
+
+
+class Accuracy(Metric):
+    """The share of targets that are the class with the largest logit, or among the `top` largest.
+
+    The classes are the last dimension of the logits; targets that are `ignore_index` are left out.
+
+    >>> accuracy = mg.train.Accuracy()
+    >>> accuracy.add(mg.asarray([[1.0, 2.0], [4.0, 3.0]]), mg.asarray([1, 1]))
+    >>> accuracy.value
+    0.5
+    """
+
+    def __init__(self, top: int = 1, ignore_index: int | None = None, device: Any = None) -> None:
+        super().__init__(device)
+        self.top, self.ignore_index = top, ignore_index
+
+    def add(self, logits: Tensor, targets: Any) -> None:
+        """Take in the logits of a batch, and the numbers of its classes."""
+        targets = as_tensor(targets, logits.device)
+        if not logits.ndim or logits.shape[:-1] != targets.shape:
+            raise ShapeError("Accuracy: there is a target for each row of logits", actual=f"targets {targets.shape}",
+                             expect=f"targets {logits.shape[:-1]}, for logits {logits.shape}")  # fmt: skip
+        with no_grad():
+            counted = targets != self.ignore_index if self.ignore_index is not None else targets == targets
+            right = _rank(logits, where(counted, targets, 0)) < self.top
+            self.take(reduce.sum(right & counted), reduce.sum(counted))
+
+
+def _rank(logits: Tensor, targets: Tensor) -> Tensor:
+    """How many classes come before the target: with a larger logit, or the same and a smaller number; a nan does."""
+    classes = arange(logits.shape[-1], device=logits.device)
+    own = reduce.sum(where(one_hot(targets, logits.shape[-1], bool), logits, 0.0), axis=-1, keepdims=True)
+    later = (logits == own) & (classes >= expand_dims(targets, -1))
+    return reduce.sum(~((logits < own) | later), axis=-1)

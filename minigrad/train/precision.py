@@ -1,0 +1,183 @@
+"""Mixed precision: products of matrices in half precision, where GPUs are many times faster, and the rest in float32.
+
+The parameters stay float32.  `autocast` is an interpreter, as graph mode and `vmap` are: every operation passes through
+it on the way to the mode outside, and its inputs are cast on the way, by nodes that gradients go back through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..core import dtypes
+from ..core.emit import EAGER, Interpreter, emit
+from ..core.errors import ConversionError, DtypeError
+from ..core.mode import Mode, current_mode, no_grad, switch
+from ..core.primitive import P, Primitive
+from ..core.tensor import Tensor
+from ..nn.state import like
+from ..ops import reduce
+from ..ops.creation import full
+from ..ops.elementary import isfinite
+from ..ops.elementwise import where
+from ..optim.optimizer import Optimizer
+
+NARROW = ("matmul",)  # convolutions and attention too: they are made of these
+# Where half precision has too few digits, or its largest number, 65504, is too small.
+WIDE = ("exp", "expm1", "log", "log1p", "pow", "sum", "prod", "cumulative_sum", "cumulative_prod")
+
+
+class Autocast(Interpreter):
+    """Casts the inputs of some operations, and leaves all else to the interpreter outside."""
+
+    def __init__(self, dtype: Any, outer: Mode) -> None:
+        self.dtype, self.outer = dtype, outer
+
+    def manifest(self, op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        if op.name in NARROW:
+            inputs = [self._cast(x, dtypes.float32, self.dtype) for x in inputs]
+        elif op.name in WIDE:
+            inputs = [self._cast(x, self.dtype, dtypes.float32) for x in inputs]
+        return self.below.manifest(op, inputs, attrs)
+
+    def _cast(self, x: Any, source: Any, target: Any) -> Any:
+        fits = isinstance(x, Tensor) and x.dtype is source
+        return emit(P.astype, x, dtype=target) if fits else x
+
+    def for_body(self, body: Interpreter) -> Interpreter:
+        return Autocast(self.dtype, self.outer.but(interpreter=body))
+
+    def outcomes(self, test: Tensor) -> tuple[bool, bool]:
+        return self.below.outcomes(test)
+
+    def hunting(self, hunter: Any) -> Any:
+        if self.below is not EAGER:
+            return self.below.hunting(hunter)
+        return switch(interpreter=Autocast(self.dtype, self.outer.but(interpreter=hunter)))
+
+
+class autocast:
+    """In this block, multiply matrices in half precision; sums, exponentials and logarithms stay in float32.
+
+    Put the forward pass in it, and the backward pass after it.  In a jitted function it belongs inside.
+
+    >>> layer = mg.nn.Linear(2, 3)
+    >>> with mg.train.autocast():
+    ...     y = layer(mg.ones((1, 2)))
+    >>> mg.cross_entropy(y, mg.asarray([0])).backward()
+    >>> layer.weight.dtype, layer.weight.grad.dtype
+    (dtype('float32'), dtype('float32'))
+    """
+
+    def __init__(self, dtype: Any = None, enabled: bool = True) -> None:
+        self.dtype, self.enabled = dtypes.as_dtype(dtypes.float16 if dtype is None else dtype), enabled
+        if self.dtype is not dtypes.float16:
+            raise DtypeError(f"autocast: float16 is the type to compute in, not {self.dtype}")
+        self.blocks: list[Any] = []
+
+    def __enter__(self) -> autocast:
+        mode = current_mode()
+        if isinstance(mode.interpreter, Autocast):
+            mode = mode.but(interpreter=mode.interpreter.outer.interpreter)
+        block = switch(interpreter=Autocast(self.dtype, mode) if self.enabled else mode.interpreter)
+        block.__enter__()
+        self.blocks.append(block)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.blocks.pop().__exit__(*error)
+
+
+class GradScaler:
+    """Keeps small gradients from vanishing in half precision: the loss is multiplied by a large factor before them.
+
+    Gradients are divided by it again before the step, and a step whose gradients are not finite is left out: then the
+    factor is halved, and after `growth_interval` good steps it is doubled.  All of it works in a jitted step.
+
+    >>> w = mg.asarray([1.0], requires_grad=True)
+    >>> optimizer, scaler = mg.optim.SGD([w], lr=0.25), mg.train.GradScaler()
+    >>> with mg.train.autocast():
+    ...     loss = (w * w).sum()
+    >>> scaler.scale(loss).backward()
+    >>> scaler.step(optimizer)
+    >>> scaler.update()
+    >>> w.tolist()
+    [0.5]
+    """
+
+    def __init__(self, init_scale: float = 2.0**16, growth_factor: float = 2.0, backoff_factor: float = 0.5,
+                 growth_interval: int = 2000, device: Any = None) -> None:  # fmt: skip
+        if not init_scale > 0 or not growth_factor >= 1 or not 0 < backoff_factor < 1:
+            raise ConversionError("GradScaler: init_scale is above 0, growth_factor 1 or more, backoff_factor below 1",
+                                  actual=f"{init_scale}, {growth_factor}, {backoff_factor}")  # fmt: skip
+        self.growth_factor, self.backoff_factor, self.growth_interval = growth_factor, backoff_factor, growth_interval
+        self.factor, self.good = full((), init_scale, dtypes.float32, device), full((), 0.0, dtypes.float32, device)
+        self.fine = full((), 1.0, dtypes.float32, device)  # whether all gradients since the last update were finite
+        self._unscaled: dict[int, Tensor] = {}  # by id of an optimizer that has not stepped since: whether its were
+
+    def scale(self, loss: Tensor) -> Tensor:
+        """The loss times the factor: what `backward()` is called on."""
+        wide = loss if loss.dtype is not dtypes.float16 else loss.astype(dtypes.float32)  # type: ignore[attr-defined]
+        return wide * like(self.factor, wide)
+
+    def unscale(self, optimizer: Optimizer) -> None:
+        """Divide the gradients by the factor, to clip them before `step`, which does it otherwise."""
+        if id(optimizer) in self._unscaled:
+            raise ConversionError("GradScaler: these gradients are unscaled already", hint="unscale() once, step()")
+        gradients = [g for g in [p.grad for p in optimizer.parameters] if g is not None]
+        with no_grad():
+            inverse = 1.0 / self.factor
+            finite = self.factor == self.factor
+            for gradient in gradients:
+                gradient *= like(inverse, gradient)
+                finite = finite & _beside(reduce.all(isfinite(gradient)), finite)
+        self._unscaled[id(optimizer)] = finite
+
+    def step(self, optimizer: Optimizer) -> None:
+        """Let the optimizer step, if all gradients are finite."""
+        if id(optimizer) not in self._unscaled:
+            self.unscale(optimizer)
+        finite = self._unscaled.pop(id(optimizer))
+        with no_grad():
+            tensors = optimizer.tensors()
+            before = [t.detach().copy() for t in tensors]  # type: ignore[attr-defined]
+            optimizer.step()
+            for tensor, old in zip(tensors, before):
+                tensor[...] = where(_beside(finite, tensor), tensor, old)  # type: ignore[index]
+            self.fine *= finite.astype(dtypes.float32)  # type: ignore[attr-defined]
+
+    def update(self) -> None:
+        """Change the factor, after the step."""
+        with no_grad():
+            fine = self.fine > 0.0
+            good = where(fine, self.good + 1.0, 0.0)
+            grown = good >= float(self.growth_interval)
+            larger = where(grown, self.factor * self.growth_factor, self.factor)
+            self.factor[...] = where(fine, larger, self.factor * self.backoff_factor)  # type: ignore[index]
+            self.good[...] = where(grown, 0.0, good)  # type: ignore[index]
+            self.fine[...] = 1.0  # type: ignore[index]
+
+    def get_scale(self) -> float:
+        """The factor, as a number."""
+        return float(self.factor.item())
+
+    def tensors(self) -> list[Tensor]:
+        """All tensors that it writes."""
+        return [self.factor, self.good, self.fine]
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a training that goes on later needs."""
+        return {"scale": self.get_scale(), "growth_tracker": int(self.good.item())}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on with a saved factor."""
+        lost = [name for name in ("scale", "growth_tracker") if name not in state]
+        if lost:
+            raise ConversionError(f"load_state_dict: the state lacks {', '.join(lost)}, of a GradScaler")
+        with no_grad():
+            self.factor[...] = float(state["scale"])  # type: ignore[index]
+            self.good[...] = float(state["growth_tracker"])  # type: ignore[index]
+
+
+def _beside(value: Tensor, other: Tensor) -> Tensor:
+    return value if value.device is other.device else value.to(other.device)  # type: ignore[attr-defined, no-any-return]
