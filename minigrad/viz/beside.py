@@ -15,7 +15,7 @@ from ..core.errors import MinigradError
 from ..core.node import Node
 from ..core.replay import recompute
 from .numbers import Summary
-from .page import live, page, widget
+from .page import Live, page, widget
 from .scene import excerpt, names_in_code, type_of
 from .steps import on_host
 
@@ -39,8 +39,10 @@ def beside(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Beside:
     return Beside(graph)
 
 
-class Beside:
+class Beside(Live):
     """Both ways of one function, which shows itself: in a notebook and in a file as a page, elsewhere as text."""
+
+    view = "beside"
 
     def __init__(self, graph: Any) -> None:
         from ..compile.fusion import fuse
@@ -131,10 +133,6 @@ class Beside:
         """The steps in words, what eager mode does beside what graph mode does."""
         steps = self._steps([self._kernel(n, group) for n, group in enumerate(self.partition.groups)])
         return "\n".join(f"{i}. eager: {s['eager']}\n   graph: {s['graph']}" for i, s in enumerate(steps, 1))
-
-    def widget(self) -> Any:
-        """A widget whose `step` Python can read and set, while the kernel lives."""
-        return live("beside", self.data())
 
     def _static(self) -> str:
         return f"<details open><summary>{escape(repr(self))}</summary><pre>{escape(self.text())}</pre></details>"

@@ -72,14 +72,29 @@ def _string(text: str) -> str:
     return json.dumps(text).replace("<", "\\u003c")
 
 
-def live(view: str, data: dict[str, Any]) -> Any:
-    """The view as a widget, which tells Python what is seen (`step`) and is told; it lives as long as its kernel."""
-    try:
-        return _widget_class(view)(data=data)
-    except ImportError:
-        raise MinigradError(
-            "a widget is made by the package anywidget, which is not here", hint="python -m pip install anywidget"
-        ) from None
+class Live:
+    """What can also be a widget: a thing with the name of its script in `view`, and `data()`."""
+
+    view = ""
+
+    def data(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def widget(self) -> Any:
+        """A widget that tells Python what is seen (`step`) and is told; it lives as long as its kernel.
+
+        Nobody needs it in Jupyter, where the output is alive by itself; hosts that run no scripts in outputs do.
+        """
+        try:
+            return _widget_class(self.view)(data=self.data())
+        except ImportError:
+            raise MinigradError(
+                "a widget is made by the package anywidget, which is not here", hint="python -m pip install anywidget"
+            ) from None
+
+    def _display_(self) -> Any:
+        """What marimo asks for, which runs no scripts in outputs."""
+        return self.widget()
 
 
 @cache

@@ -16,7 +16,7 @@ from typing import Any
 from ..core.errors import MinigradError
 from .dot import to_graphviz
 from .opening import View
-from .page import live, page, widget
+from .page import Live, page, widget
 from .rules import mathml, rule_of
 from .scene import Box, Scene, excerpt
 from .svg import described, draw, laid_out, lean, title_of
@@ -25,13 +25,15 @@ NO_PNG = "python -m pip install resvg-py, or save it as .svg, which every browse
 NO_DOT = "the program `dot` is missing: apt install graphviz, brew install graphviz or conda install graphviz"
 
 
-class Picture:
+class Picture(Live):
     """A drawing of a scene.  The last line of a notebook's cell shows itself; `save` writes a file.
 
     >>> x = mg.asarray([1.0, 2.0], requires_grad=True)
     >>> mg.viz.graph((x * 2).sum())
     <picture of a graph of 1 parameter, 2 operations>
     """
+
+    view = "graph"
 
     def __init__(
         self, scene: Scene, direction: str = "auto", engine: str = "minigrad", views: Sequence[View] = ()
@@ -76,10 +78,6 @@ class Picture:
             for view in self.views
         ]  # fmt: skip
         return {"about": described(self.scene), "views": views, "info": [_told(box) for box in numbers]}
-
-    def widget(self) -> Any:
-        """The picture as a widget, for where scripts in an output do not run and widgets do."""
-        return live("graph", self.data())
 
     def to_png(self, scale: float = 2.0) -> bytes:
         """The picture in pixels."""

@@ -21,7 +21,7 @@ from .graphs import MOST, names_of
 from .mirror import with_gradients
 from .numbers import Summary, short
 from .opening import View, views_of
-from .page import live, page, widget
+from .page import Live, page, widget
 from .picture import pixels
 from .rules import mathml, plain, rule_of
 from .scene import Scene, excerpt, scene_of, type_of
@@ -53,8 +53,10 @@ def step(
     return Stepper(record_steps(result, cotangent), result.node, names, direction, budget)
 
 
-class Stepper:
+class Stepper(Live):
     """A backward pass that shows itself: in a notebook and in a file as a page, elsewhere as text."""
+
+    view = "step"
 
     def __init__(
         self, recording: Recording, result: Node, names: Any = None, direction: str = "auto", budget: int = BUDGET
@@ -209,10 +211,6 @@ class Stepper:
             )  # fmt: skip
         made = forms[file.suffix]()
         file.write_bytes(made if isinstance(made, bytes) else made.encode())
-
-    def widget(self) -> Any:
-        """A widget whose `step` Python can read and set, while the kernel lives."""
-        return live("step", self.data())
 
     def text(self) -> str:
         """The steps in words, one in a line, with their rules."""
