@@ -7,17 +7,16 @@ into kernels, and only then computes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from html import escape
-from pathlib import Path as File
 from typing import Any
 
 from ..core.errors import MinigradError
 from ..core.node import Node
 from ..core.replay import recompute
+from .exhibit import Exhibit
 from .numbers import Summary
-from .page import Live, page, widget
-from .scene import excerpt, names_in_code, type_of
+from .scene import excerpt, names_in_code, scene_of, type_of
 from .steps import on_host
+from .svg import draw
 
 MOST = 300  # operations
 
@@ -39,10 +38,10 @@ def beside(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Beside:
     return Beside(graph)
 
 
-class Beside(Live):
+class Beside(Exhibit):
     """Both ways of one function, which shows itself: in a notebook and in a file as a page, elsewhere as text."""
 
-    view = "beside"
+    script = "beside"
 
     def __init__(self, graph: Any) -> None:
         from ..compile.fusion import fuse
@@ -117,28 +116,18 @@ class Beside(Live):
             })  # fmt: skip
         return steps
 
-    def to_html(self) -> str:
-        """A page that needs no other file, and no network."""
-        return page("beside", self.data(), repr(self), self._static())
-
-    def save(self, path: str | File) -> None:
-        """Write a page (.html) or the steps in words (.txt)."""
-        file = File(path)
-        forms = {".html": self.to_html, ".txt": self.text}
-        if file.suffix not in forms:
-            raise MinigradError(f"this can't be saved as {file.name!r}", expect="a name that ends in .html or .txt")
-        file.write_text(forms[file.suffix](), encoding="utf-8")
+    def to_svg(self) -> str:
+        """The graph, with its values."""
+        nodes = [*self.graph.inputs, *self.graph.nodes]
+        return draw(scene_of(nodes, self.graph.outputs, self.names, self.values))
 
     def text(self) -> str:
         """The steps in words, what eager mode does beside what graph mode does."""
         steps = self._steps([self._kernel(n, group) for n, group in enumerate(self.partition.groups)])
         return "\n".join(f"{i}. eager: {s['eager']}\n   graph: {s['graph']}" for i, s in enumerate(steps, 1))
 
-    def _static(self) -> str:
-        return f"<details open><summary>{escape(repr(self))}</summary><pre>{escape(self.text())}</pre></details>"
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return widget("beside", self.data(), {"text/html": self._static(), "text/plain": repr(self)})
+    def _plain(self) -> str:
+        return repr(self)
 
 
 def _values_of(graph: Any, inputs: list[Any]) -> dict[Node, Summary]:

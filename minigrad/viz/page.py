@@ -14,6 +14,10 @@ from typing import Any
 
 from ..core.errors import MinigradError
 
+NO_PNG = "python -m pip install resvg-py, or save it as .svg, which every browser shows"
+# The scripts and styles of views that have more than one of their own.
+PARTS = {"fusion": ("board", "fusion"), "chart": ("chart",)}
+
 
 @cache
 def static(name: str) -> str:
@@ -23,12 +27,12 @@ def static(name: str) -> str:
 
 def script_of(view: str) -> str:
     """The script of a view: what all views share, and its own part, the function `show`."""
-    return static("common.js") + static(f"{view}.js")
+    return static("common.js") + "".join([static(f"{part}.js") for part in PARTS.get(view, (view,))])
 
 
 def style_of(view: str) -> str:
     """The style of a view."""
-    return static("common.css")
+    return static("common.css") + (static("fusion.css") if view in PARTS else "")
 
 
 def page(view: str, data: dict[str, Any], title: str, static_form: str = "") -> str:
@@ -72,29 +76,30 @@ def _string(text: str) -> str:
     return json.dumps(text).replace("<", "\\u003c")
 
 
-class Live:
-    """What can also be a widget: a thing with the name of its script in `view`, and `data()`."""
+def live(view: str, data: dict[str, Any]) -> Any:
+    """The view as a widget, which tells Python what is seen (`step`) and is told; it lives as long as its kernel."""
+    try:
+        return _widget_class(view)(data=data)
+    except ImportError:
+        raise MinigradError(
+            "a widget is made by the package anywidget, which is not here", hint="python -m pip install anywidget"
+        ) from None
 
-    view = ""
 
-    def data(self) -> dict[str, Any]:
-        raise NotImplementedError
+def pixels(svg: str, scale: float) -> bytes:
+    """An SVG as a PNG.  Where the machine has no fonts, that of matplotlib does."""
+    try:
+        import resvg_py
+    except ImportError:
+        raise MinigradError("a PNG is made by the package resvg-py, which is not here", hint=NO_PNG) from None
+    try:
+        from matplotlib import get_data_path
 
-    def widget(self) -> Any:
-        """A widget that tells Python what is seen (`step`) and is told; it lives as long as its kernel.
-
-        Nobody needs it in Jupyter, where the output is alive by itself; hosts that run no scripts in outputs do.
-        """
-        try:
-            return _widget_class(self.view)(data=self.data())
-        except ImportError:
-            raise MinigradError(
-                "a widget is made by the package anywidget, which is not here", hint="python -m pip install anywidget"
-            ) from None
-
-    def _display_(self) -> Any:
-        """What marimo asks for, which runs no scripts in outputs."""
-        return self.widget()
+        fonts = [f"{get_data_path()}/fonts/ttf"]
+    except ImportError:
+        fonts = []
+    family = "DejaVu Sans"
+    return bytes(resvg_py.svg_to_bytes(svg_string=svg, zoom=scale, font_dirs=fonts, sans_serif_family=family))
 
 
 @cache
