@@ -19,7 +19,7 @@ from ..core.mode import no_grad
 from ..core.primitive import P
 from ..core.tensor import Tensor
 from ..ops.creation import asarray
-from .drawing import DASHES, Chart, Drawing
+from .drawing import DASHES, Axes, Drawing
 from .flipbook import Block, Flipbook, Knob, Page, settings_of
 from .numbers import short
 from .rules import mathml
@@ -268,7 +268,7 @@ class _Curves:
     def __init__(self, measure: _Bench) -> None:
         self.measure = measure
         self.known: dict[tuple[int, tuple[int, ...]], list[tuple[float, float]]] = {}
-        self.drawn: dict[tuple[int, tuple[int, ...]], tuple[Chart, str]] = {}
+        self.drawn: dict[tuple[int, tuple[int, ...]], tuple[Axes, str]] = {}
         self.size = {1: (460.0, 240.0), 2: (300.0, 220.0)}.get(len(measure.numbers), (230.0, 180.0))
         finite = [y for i in range(len(measure.numbers)) for s in self._others(i) for _, y in self.curve(i, s)
                   if math.isfinite(y)]  # fmt: skip
@@ -296,14 +296,14 @@ class _Curves:
     def _key(i: int, setting: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
         return i, tuple(0 if j == i else s for j, s in enumerate(setting))
 
-    def _chart(self, i: int, setting: tuple[int, ...]) -> tuple[Chart, str]:
+    def _chart(self, i: int, setting: tuple[int, ...]) -> tuple[Axes, str]:
         """The axes and the curve of number `i`, drawn once for each setting of the others."""
         key = self._key(i, setting)
         if key not in self.drawn:
             wide, high = self.size
             drawing, number, left = Drawing(0, 0), self.measure.numbers[i], i * (wide + 16)
             drawing.heading(left + 40, 12, f"{self.measure.name} by {number.name}")
-            chart = Chart(drawing, (left, 22, wide, high), (number.values[0], number.values[-1]), self.up)
+            chart = Axes(drawing, (left, 22, wide, high), (number.values[0], number.values[-1]), self.up)
             chart.curve(self.curve(i, setting))
             self.drawn[key] = chart, "".join(drawing.pieces)
         return self.drawn[key]

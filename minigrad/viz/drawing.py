@@ -166,11 +166,11 @@ def _clean(text: str) -> str:
     return "".join([c if c.isprintable() else " " for c in text if c not in "\ue000\ue001"])
 
 
-class Chart:
+class Axes:
     """A part of a drawing with two axes, in which curves are drawn.  Numbers are told at "both", or along one of them.
 
     >>> drawing = Drawing(200, 100)
-    >>> chart = Chart(drawing, (0, 0, 200, 100), (0.0, 1.0), (0.0, 10.0))
+    >>> chart = Axes(drawing, (0, 0, 200, 100), (0.0, 1.0), (0.0, 10.0))
     >>> chart.at(0.0, 0.0)[1] > chart.at(0.0, 10.0)[1]
     True
     """

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .drawing import DASHES, SERIES, Chart, Drawing
+from .drawing import DASHES, SERIES, Axes, Drawing
 from .numbers import short
 from .svg import number
 
@@ -72,9 +72,9 @@ def curves(
     log = len(positive) == len(values) and max(values) > 30 * min(values)
     low, high = min(values), max(values)
     room = 0.0 if log else 0.06 * (high - low)
-    drawing.heading(x + Chart.LEFT, y + 12, title)
+    drawing.heading(x + Axes.LEFT, y + 12, title)
     across, up = ends or (min(steps), max(steps)), (low - room, high + room)
-    chart = Chart(drawing, (x, y + 20, width, height - 20), across, up, log=log)
+    chart = Axes(drawing, (x, y + 20, width, height - 20), across, up, log=log)
     for i, (name, curve) in enumerate(series.items()):
         colour, dashes = SERIES[i % len(SERIES)], DASHES[i % len(DASHES)]
         chart.curve(curve, colour, dashes=dashes)

@@ -20,7 +20,7 @@ from ..core.primitive import P
 from ..core.table import as_table, bytes_text
 from ..core.tensor import Tensor
 from ..core.tree import leaves
-from .drawing import Chart, Drawing
+from .drawing import Axes, Drawing
 from .flipbook import Block, Flipbook, Knob, Page
 
 UNITS, SEGMENTS = 32, 10  # parts that are drawn, and checkpoints, at most
@@ -290,7 +290,7 @@ class _Pages:
         self.table: Block = ("table", {"head": ["", "kept", "at most", "again"], "rows": rows, "here": count})
         self.users = Counter(key for needs in tape.needs.values() for key in needs)
         self.unit_of = {node: i for i, unit in enumerate(tape.units) for node in unit.nodes}
-        self.chart, self.chart_piece = self._chart()
+        self.axes, self.drawn_axes = self._chart()
 
     def all(self) -> list[Page]:
         besides = f"{bytes_text(self.tape.outside)} of data and parameters, which somebody holds anyway"
@@ -336,9 +336,9 @@ class _Pages:
             left, right, y = segment[0] * wide, (segment[-1] + 1) * wide - 5, base + 29
             drawing.path([(left, y), (left, y + 5), (right, y + 5), (right, y)], "good", thick=1.6)
             drawing.text((left + right) / 2, y + 17, f"checkpoint {s}", fill="good", anchor="middle", room=right - left)
-        drawing.add(self.chart_piece)
+        drawing.add(self.drawn_axes)
         at = next(i for i, other in enumerate(self.history) if other is moment)
-        drawing.dot(*self.chart.at(float(at), moment.bytes / self.unit))
+        drawing.dot(*self.axes.at(float(at), moment.bytes / self.unit))
         return drawing
 
     def _amounts(self, moment: Moment) -> tuple[list[int], list[int], list[int]]:
@@ -351,7 +351,7 @@ class _Pages:
             again[i] += size if key in moment.kept and key in moment.again else 0
         return full, now, again
 
-    def _chart(self) -> tuple[Chart, str]:
+    def _chart(self) -> tuple[Axes, str]:
         """The bytes over time: the same on all pages."""
         drawing, top = Drawing(0, 0), BARS + 96.0
         drawing.heading(0, top - 12, "held over time: forward, then back")
@@ -359,7 +359,7 @@ class _Pages:
         units = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
         self.unit, name = next(((u, n) for u, n in units if most >= u), (1.0, "B"))
         up = (0.0, 1.08 * most / self.unit or 1.0)
-        chart = Chart(drawing, (0, top, WIDTH, CHART), (0.0, float(longest)), up, told="up")
+        chart = Axes(drawing, (0, top, WIDTH, CHART), (0.0, float(longest)), up, told="up")
         drawing.text(46, top + 13, name, fill="quiet")
         middle = float(len(self.tape.units))
         drawing.path([chart.at(middle, 0), chart.at(middle, up[1])], "line", dashes="2 3")

@@ -14,7 +14,7 @@ from ..compile.profiler import profile
 from ..core.errors import MinigradError
 from ..core.tensor import Tensor
 from ..core.tree import leaves
-from .drawing import Chart, Drawing
+from .drawing import Axes, Drawing
 from .flipbook import Block, Flipbook, Page
 from .watching import watching
 
@@ -194,7 +194,7 @@ def _drawn(ways: Sequence[Run], here: tuple[int, int] | None) -> Drawing:
 
 def _axis(drawing: Drawing, longest: float, y: float) -> None:
     begin = len(drawing.pieces)
-    place = LEFT - Chart.LEFT, y, WIDTH + Chart.LEFT, 1 + Chart.BELOW
-    Chart(drawing, place, (0.0, longest), (0.0, 1.0), told="across")
+    place = LEFT - Axes.LEFT, y, WIDTH + Axes.LEFT, 1 + Axes.BELOW
+    Axes(drawing, place, (0.0, longest), (0.0, 1.0), told="across")
     drawing.text(LEFT + WIDTH, y + 32, "microseconds", fill="quiet", anchor="end")
     drawing.merge(begin)

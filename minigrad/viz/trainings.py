@@ -13,7 +13,7 @@ from ..core.mode import no_grad
 from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..ops.creation import asarray
-from .drawing import Chart, Drawing
+from .drawing import Axes, Drawing
 from .flipbook import Flipbook, Page
 from .heat import curves, heat_map, largest, matrix_of, norm_of, size_text
 from .numbers import short
@@ -179,7 +179,7 @@ def _data(drawing: Drawing, stages: list[Stage], stage: Stage) -> None:
     begin = len(drawing.pieces)
     room = 0.05 * (max(ups) - min(ups))
     up = min(ups) - room, max(ups) + room
-    chart = Chart(drawing, (0, 22, LEFT - 20, 210), (min(across), max(across)), up)
+    chart = Axes(drawing, (0, 22, LEFT - 20, 210), (min(across), max(across)), up)
     for a, b in list(zip(x.reshape(-1), y.reshape(-1)))[:100]:
         drawing.dot(*chart.at(float(a), float(b)), fill="quiet", radius=3)
     drawing.merge(begin)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.viz.drawing import Chart, Drawing, coloured, themed
+from minigrad.viz.drawing import Axes, Drawing, coloured, themed
 from minigrad.viz.flipbook import Flipbook, Knob, Page
 from minigrad.viz.rings import ring_rounds, star_rounds
 from minigrad.viz.watching import watching
@@ -65,7 +65,7 @@ def test_colours_are_those_of_the_theme_or_of_the_file():
 
 def test_a_chart_says_nothing_of_what_is_no_number():
     drawing = Drawing(200, 100)
-    Chart(drawing, (0, 0, 200, 100), (0.0, 1.0), (0.0, 1.0)).curve([(0, 0), (0.5, math.nan), (1, math.inf)])
+    Axes(drawing, (0, 0, 200, 100), (0.0, 1.0), (0.0, 1.0)).curve([(0, 0), (0.5, math.nan), (1, math.inf)])
     assert "nan" not in "".join(drawing.pieces) and "inf" not in "".join(drawing.pieces)
 
 
