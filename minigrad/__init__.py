@@ -69,7 +69,7 @@ _COMPILER = (
 def __getattr__(name: str) -> object:
     from importlib import import_module
 
-    if name in ("data", "viz"):
+    if name in ("data", "examples", "viz"):
         return import_module(f"minigrad.{name}")
     if name not in _COMPILER:
         raise AttributeError(f"minigrad has no {name!r}")
