@@ -42,7 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     example = EXAMPLES[given.name]
     print(f"{time.perf_counter() - begun:.1f} s, {example.unit}")
-    print(f"score: {score:.4g}")
+    print(f"score: {score:.4f}")
     return 0
 
 

@@ -22,7 +22,7 @@ class CartPole:
 
     def step(self, right: np.ndarray) -> np.ndarray:
         """Push each cart, to the right or the left, for a fiftieth of a second.  Returns which poles stand."""
-        x, speed, angle, turning = self.states.T
+        _, speed, angle, turning = self.states.T
         sine, cosine = np.sin(angle), np.cos(angle)
         push = (np.where(right, FORCE, -FORCE) + POLE * HALF_LENGTH * turning**2 * sine) / (CART + POLE)
         falling = (GRAVITY * sine - cosine * push) / (HALF_LENGTH * (4 / 3 - POLE * cosine**2 / (CART + POLE)))
@@ -33,7 +33,7 @@ class CartPole:
 
 def main(jit: bool = False, quick: bool = False) -> float:
     """Train a policy, and return for how many steps it keeps the pole up, on average over 100 new episodes."""
-    rounds, carts, most = (12, 16, 200) if quick else (50, 32, MOST)
+    rounds, carts, most = (25, 16, 200) if quick else (50, 32, MOST)
     rng = np.random.default_rng(mg.random.integers(0, 1 << 31).item())
     model = nn.Sequential(nn.Linear(4, 32), nn.Tanh(), nn.Linear(32, 2))
     optimizer = mg.optim.Adam(model.parameters(), lr=1e-2)

@@ -48,14 +48,13 @@ def rows_of(names: Sequence[str], alphabet: mg.data.Alphabet) -> np.ndarray:
     return rows
 
 
-def main(jit: bool = False, quick: bool = False) -> float:
-    """Train it, let it make up some names, and return the score."""
-    epochs, width = (2, 32) if quick else (8, 64)
-    train, test = mg.data.names()
-    alphabet = mg.data.Alphabet(train)
-    loader = mg.data.DataLoader(mg.data.TensorDataset(rows_of(train, alphabet)), 64, shuffle=True, drop_last=True)
+def batches(names: Sequence[str], alphabet: mg.data.Alphabet) -> mg.data.DataLoader:
+    """The names in batches of 64, shuffled anew in each epoch."""
+    return mg.data.DataLoader(mg.data.TensorDataset(rows_of(names, alphabet)), 64, shuffle=True, drop_last=True)
 
-    model = GPT(len(alphabet), width, heads=4, layers=2, dropout=0.1)
+
+def train(model: GPT, loader: mg.data.DataLoader, epochs: int, jit: bool) -> None:
+    """Make the model less surprised by the names, batch after batch."""
     optimizer = mg.optim.AdamW(model.parameters(), lr=5e-3, betas=(0.9, 0.99), weight_decay=0.1)
     schedule = mg.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=5e-3, total_steps=epochs * len(loader) + 1)
     losses = mg.train.Mean()
@@ -76,15 +75,29 @@ def main(jit: bool = False, quick: bool = False) -> float:
             step(rows)
             bar.show(nats=losses)
 
+
+def made_up(model: GPT, alphabet: mg.data.Alphabet, count: int, jit: bool) -> list[str]:
+    """Names that the model makes up, all at once, each letter drawn by how likely it is."""
+
     @mg.jit(disable=not jit)
     def write(rows: mg.Tensor, place: mg.Tensor) -> None:
-        """Draw the letter that comes after `place`.  The place is a tensor: all letters take the same program."""
+        """Draw the letters behind `place`, which is a tensor: the same program writes all of them."""
         rows[:, place + 1] = mg.random.categorical(model(rows[:, :-1])[:, place])
 
+    rows = mg.zeros((count, LENGTH + 1), dtype=mg.int64)
+    for place in range(LENGTH):
+        write(rows, mg.asarray(place))
+    return [alphabet.decode(row[1:]) for row in rows.tolist()]
+
+
+def main(jit: bool = False, quick: bool = False) -> float:
+    """Train it, let it make up some names, and return the score."""
+    epochs, width = (1, 32) if quick else (8, 64)
+    known, held_out = mg.data.names()
+    alphabet = mg.data.Alphabet(known)
+    model = GPT(len(alphabet), width, heads=4, layers=2, dropout=0.1)
+    train(model, batches(known, alphabet), epochs, jit)
     model.eval()
     with mg.no_grad():
-        rows = mg.zeros((12, LENGTH + 1), dtype=mg.int64)
-        for place in range(LENGTH):
-            write(rows, mg.asarray(place))
-        print("made up:", ", ".join(alphabet.decode(row[1:]) for row in rows.tolist()))
-        return model.loss(mg.asarray(rows_of(test, alphabet))).item()
+        print("made up:", ", ".join(made_up(model, alphabet, 12, jit)))
+        return model.loss(mg.asarray(rows_of(held_out, alphabet))).item()

@@ -1,7 +1,8 @@
 """A variational autoencoder: a digit becomes eight numbers and a digit again, and new digits come from random ones.
 
 The score is what describing a held-out picture takes, in nats: the bound on its negative log-likelihood, pixels as
-shades of grey.  Describing each pixel by its mean over all pictures takes 31.4.
+shades of grey.  Describing each pixel by its mean over all pictures takes 27.0, and shades of grey leave
+at least 13.6.
 """
 
 from __future__ import annotations
@@ -37,13 +38,13 @@ class VAE(nn.Module):
 
 def main(jit: bool = False, quick: bool = False) -> float:
     """Train it, and return what describing a held-out picture takes."""
-    epochs = 8 if quick else 80
+    epochs = 12 if quick else 60
     train, test = mg.data.digits()
     loader = mg.data.DataLoader(train, 64, shuffle=True, drop_last=True)
 
     model = VAE(256)
-    optimizer = mg.optim.AdamW(model.parameters(), lr=2e-3)
-    schedule = mg.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=2e-3, total_steps=epochs * len(loader) + 1)
+    optimizer = mg.optim.AdamW(model.parameters(), lr=3e-3)
+    schedule = mg.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=3e-3, total_steps=epochs * len(loader) + 1)
     losses, nats = mg.train.Mean(), mg.train.Mean()
 
     @mg.jit(disable=not jit)
