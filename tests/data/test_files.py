@@ -49,15 +49,15 @@ def test_what_is_wrong_with_a_file_is_said(tmp_path, monkeypatch):
         mg.data.read_table(tmp_path / "none.csv")
     path = tmp_path / "table.xls"
     path.touch()
-    with pytest.raises(mg.ConversionError, match="table.xls is neither .csv, .tsv nor .parquet"):
+    with pytest.raises(mg.ConversionError, match="is neither"):
         mg.data.read_table(path)
     path = tmp_path / "broken.csv"
     path.write_text('a,b\n"1')
     if "pandas" in sys.modules:
-        with pytest.raises(mg.data.DataError, match="broken.csv can't be read"):
+        with pytest.raises(mg.data.DataError, match="can't be read"):
             mg.data.read_table(path)
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(mg.data.DataError, match="reading .csv files needs pandas, which is not installed") as error:
+    with pytest.raises(mg.data.DataError, match="files needs pandas, which is not installed") as error:
         mg.data.read_table(path)
     assert "pip install pandas" in str(error.value)
 
@@ -122,8 +122,8 @@ def test_letters_as_numbers_and_back():
     with pytest.raises(mg.data.DataError, match="the alphabet has no 'x'"):
         alphabet.encode("axe")
     assert mg.data.pad([alphabet.encode("ab"), alphabet.encode("d")]).tolist() == [[1, 2], [4, 0]]
-    assert mg.data.pad([(np.ones((1, 2)), 3), (np.ones((2, 1)), 4)], -1)[0].tolist() == [[[1, 1], [-1, -1]],
-                                                                                         [[1, -1], [1, -1]]]  # fmt: skip
+    pictures, labels = mg.data.pad([(np.ones((1, 2)), 3), (np.ones((2, 1)), 4)], -1)
+    assert pictures.tolist() == [[[1, 1], [-1, -1]], [[1, -1], [1, -1]]] and labels.tolist() == [3, 4]
 
 
 # what is bundled ----------------------------------------------------------------------------------------------------
@@ -152,7 +152,8 @@ def test_digits_are_scikit_learns():
     known = datasets.load_digits()
     parts = [part.arrays for part in mg.data.digits()]
     ours = {(image.tobytes(), int(label)) for images, labels in parts for image, label in zip(images, labels)}
-    theirs = {((image / 16).astype(np.float32).tobytes(), int(label)) for image, label in zip(known.images, known.target)}
+    images = (known.images / 16).astype(np.float32)
+    theirs = {(image.tobytes(), int(label)) for image, label in zip(images, known.target)}
     assert ours == theirs
 
 
