@@ -15,8 +15,8 @@ from minigrad.compile.program import PlainProgram
 from minigrad.viz import compiled
 from minigrad.viz.charts import Chart
 from minigrad.viz.kernels import scene_of_kernels, source_of
+from minigrad.viz.memories import lives_of
 from minigrad.viz.schedules import turns
-from minigrad.viz.timeline import lives_of
 from tests.compile.programs import random_program
 from tests.compile.running import graph_of
 
