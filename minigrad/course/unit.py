@@ -83,6 +83,10 @@ class Task:
         """The task in Markdown, with this student's numbers: the docstring unless the task says otherwise."""
         return inspect.getdoc(type(self)) or ""
 
+    def given(self) -> dict[str, Any]:
+        """What of this variant the notebook can read, besides the text: nothing, where the answer could be made of it."""
+        return {}
+
     @property
     def title(self) -> str:
         """The first line of what the task says of itself."""
