@@ -84,7 +84,7 @@ class Task:
         return inspect.getdoc(type(self)) or ""
 
     def given(self) -> dict[str, Any]:
-        """What of this variant the notebook can read, besides the text: nothing, where the answer could be made of it."""
+        """What the notebook can read of this variant, besides the text: nothing that the answer is made of."""
         return {}
 
     @property
