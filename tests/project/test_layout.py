@@ -22,7 +22,7 @@ ROOMS = [
     "core", "devices", "ops", "autodiff", "compile", "nn", "optim", "data", "io", "distributed", "train",
 ]
 # These look at everything, and nothing imports them.
-ONLOOKERS = ["viz", "course"]
+ONLOOKERS = ["viz", "course", "examples"]
 # What lies above all rooms: it may import anything, and no room imports it.
 ROOF = ["__init__", "random", "linalg"]
 
