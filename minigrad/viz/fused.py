@@ -20,13 +20,15 @@ from .exhibit import Exhibit
 from .folding import BUDGET, fold
 from .graphs import MOST
 from .kernels import Picked, plain_lines, scene_of_kernels, source_of
+from .memories import timeline
 from .moving import tables
 from .opening import View, views_of
 from .passing import Stage, stages_of
 from .profiles import roof
 from .scene import Box, Scene, excerpt, names_in_code, scene_of, type_of
 from .svg import draw, laid_out, lean
-from .timeline import timeline
+
+DRAWN = 300  # boxes in all pictures of the kernels that somebody can come to by opening and closing
 
 
 def fusion(what: Any, *args: Any, measure: bool = False, budget: int = BUDGET, **kwargs: Any) -> Fusion:
@@ -160,7 +162,7 @@ class Fusion(Exhibit):
         """The picture of the kernels; where some are closed, also those in which they are open."""
         if len(fold(self.picked.scene, self.room).boxes) == len(self.picked.scene.boxes):
             return [View(self.picked.scene, {}, {})]
-        return views_of(self.picked.scene, self.room, MOST)
+        return views_of(self.picked.scene, self.room, MOST, DRAWN)
 
     def _stage(self, stage: Stage, going: Collection[Node], direction: str) -> dict[str, Any]:
         graph = stage.graph

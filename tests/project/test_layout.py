@@ -14,7 +14,7 @@ TOP_LEVEL = {
     "minigrad", "notebooks", "lectures", "tests", "benchmarks", ".ci",
     "course", "conftest.py", "pyproject.toml", "environment.yml",
     "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE",
-    ".gitignore", ".pre-commit-config.yaml",
+    ".gitignore", ".pre-commit-config.yaml", "CITATION.cff",
 }
 
 # Each room may import from itself and from those before it.
