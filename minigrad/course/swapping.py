@@ -21,6 +21,16 @@ from ..core.primitive import OUT, P, Plan, Rule
 from ..core.tensor import Tensor
 from ..ops.view import unbroadcast
 from .feedback import Misused, written
+from .session import SESSION
+
+
+def whose(function: str) -> str:
+    """How a function of the student's is called in pictures.
+
+    >>> whose("mul_grad")
+    'your mul_grad'
+    """
+    return f"{SESSION.student}'s {function}" if SESSION.student else f"your {function}"
 
 
 class Swapped:
@@ -83,7 +93,7 @@ def rule(primitive: str, function: Callable[..., Any]) -> Iterator[Swapped]:
                 raise Misused(swapped.name, what)
             return found[index]
 
-        one.__name__ = one.__qualname__ = swapped.name
+        one.by = whose(swapped.name)  # type: ignore[attr-defined]  # for the stepper
         return one
 
     def plan(mask: int, count: int) -> Any:

@@ -14,7 +14,7 @@ TOP_LEVEL = {
     "minigrad", "notebooks", "lectures", "tests", "benchmarks", ".ci",
     "course", "conftest.py", "pyproject.toml", "environment.yml",
     "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE",
-    ".gitignore", ".pre-commit-config.yaml",
+    ".gitignore", ".pre-commit-config.yaml", "CITATION.cff",
 }
 
 # Each room may import from itself and from those before it.
@@ -28,7 +28,7 @@ ROOF = ["__init__", "random", "linalg"]
 
 NEVER_AT_IMPORT = [
     "cupy", "ipywidgets", "anywidget", "IPython", "matplotlib", "llvmlite", "graphviz",
-    "jupyterlab", "torch", "jax", "scipy",
+    "jupyterlab", "torch", "jax", "scipy", "safetensors", "onnx", "onnxruntime",
 ]
 
 

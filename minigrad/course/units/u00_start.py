@@ -179,7 +179,7 @@ class MixedGrad(MulGrad):
     minutes = 4
 
     def vary(self, draw: random.Random) -> None:
-        self.k, self.m = draw.choice([2, 3, 4, 5]), draw.choice([-3, -2, 6, 7])
+        self.k, self.m = draw.choice([2, 3, 4, 5]), draw.choice([6, 7, 8, 9])
 
     def text(self) -> str:
         return (
