@@ -457,7 +457,7 @@ def test_an_unknown_benchmark_or_extra_is_refused(course, commands, capsys):
     assert course.main(["bench", "nothing"]) == course.FAILED
     assert "Which benchmark?" in capsys.readouterr().err
     assert course.main(["add", "nothing"]) == course.FAILED
-    assert "There is: lab, dev, gpu, dist, onnx" in capsys.readouterr().err
+    assert "There is: lab, dev, data, gpu, dist, onnx" in capsys.readouterr().err
     assert commands.ran == []
 
 
