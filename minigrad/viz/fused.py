@@ -28,6 +28,8 @@ from .profiles import roof
 from .scene import Box, Scene, excerpt, names_in_code, scene_of, type_of
 from .svg import draw, laid_out, lean
 
+DRAWN = 300  # boxes in all pictures of the kernels that somebody can come to by opening and closing
+
 
 def fusion(what: Any, *args: Any, measure: bool = False, budget: int = BUDGET, **kwargs: Any) -> Fusion:
     """See what the compiler makes of a function for these arguments.
@@ -160,7 +162,7 @@ class Fusion(Exhibit):
         """The picture of the kernels; where some are closed, also those in which they are open."""
         if len(fold(self.picked.scene, self.room).boxes) == len(self.picked.scene.boxes):
             return [View(self.picked.scene, {}, {})]
-        return views_of(self.picked.scene, self.room, MOST)
+        return views_of(self.picked.scene, self.room, MOST, DRAWN)
 
     def _stage(self, stage: Stage, going: Collection[Node], direction: str) -> dict[str, Any]:
         graph = stage.graph

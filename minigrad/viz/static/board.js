@@ -262,12 +262,13 @@ const boardOf = (tables, say) => {
 
   const chipOf = (i, k) => {
     const item = tables.items[i];
-    const twice = kernels.filter((kernel) => kernel.has(i)).length > 1;
+    const times = kernels.filter((kernel) => kernel.has(i)).length;
+    const twice = times > 1;
     const chip = make("button", {
       class: `mg-chip mg-chip-${item.kind}${item.kept ? " mg-kept" : ""}`, "data-item": i, "data-kernel": k,
       "aria-label": `${item.name}, ${item.type}, in kernel ${k}${twice ? ", computed in several" : ""}`,
       title: `${item.name}, ${item.type}${item.kept ? ", which has to be stored" : ""}${twice ? ", computed in several kernels" : ""}`,
-    }, item.name, ...(twice ? [make("sup", {}, "⧉")] : []));
+    }, item.name, ...(twice ? [make("sup", {}, ` ×${times}`)] : []));
     chip.addEventListener("pointerdown", (event) => grab(event, chip, [i], k));
     chip.addEventListener("keydown", (event) => keys(event, [i], k));
     chip.addEventListener("pointerenter", () => light(i));

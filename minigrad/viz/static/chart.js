@@ -29,6 +29,8 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
 
   const draw = () => {
     const frame = data.frames[at];
+    const active = root.getRootNode().activeElement;
+    const focused = stage.contains(active) ? active : null; // which is about to go
     canvas = canvasOf(frame.svg);
     stage.replaceChildren(canvas.holder, side);
     const tall = Math.min(620, canvas.svg.viewBox.baseVal.height + 24);
@@ -53,6 +55,7 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
     count.textContent = `${frame.name} / ${data.frames.length}`;
     names.forEach((button, i) => button.setAttribute("aria-pressed", String(i === at)));
     root.dataset.step = at;
+    if (focused) (marks.get(focused.dataset.mark)?.[0] ?? root).focus({ preventScroll: true });
     choose(marks.has(chosen) ? chosen : null);
     requestAnimationFrame(() => canvas.fit(0.5));
   };

@@ -32,6 +32,8 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
 
   // pictures ----------------------------------------------------------------------------------------------------------
   const draw = () => {
+    const active = root.getRootNode().activeElement;
+    if (stage.contains(active) || source.contains(active)) root.focus({ preventScroll: true }); // what has the focus goes
     source.hidden = true;
     canvas = null;
     if (tab === "move") return drawBoard();
@@ -61,8 +63,8 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
   };
 
   const linked = (box, places) => {
-    const kernels = [...new Set(places.map((p) => data.places[p].kernel))];
-    const enter = () => { if (kernels.length === 1 && kernels[0] >= 0) choose(kernels[0], places); else tell(places); };
+    const kernels = [...new Set(places.map((p) => data.places[p].kernel).filter((k) => k >= 0))];
+    const enter = () => { if (kernels.length === 1) choose(kernels[0], places); else tell(places); };
     box.addEventListener("click", enter);
     box.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.stopPropagation(); enter(); } });
     for (const name of ["pointerenter", "focus"]) box.addEventListener(name, () => light(places.map((p) => data.places[p].item)));
