@@ -29,7 +29,7 @@ UNIT = Unit(
         ),
         Misconception(
             "the gradient of a value that is used twice is that of its last use",
-            "https://github.com/karpathy/nn-zero-to-hero: the bug of the second video, `=` where `+=` is right",
+            "nn-zero-to-hero, building micrograd: the bug that is fixed when one variable is used several times",
             "too_early",
         ),
     ),
