@@ -197,7 +197,9 @@ class ValueTask(Task):
         if problem is None:
             return self.explained()
         hint = next((known.hint for known in self.mistakes if same(answer, self.wrong(known))), None)
-        raise Wrong(self.name, f"your answer {written(answer)} is not right", hint)
+        if " is wrong" in problem:  # which would give the right one away
+            problem = f"your answer {written(answer)} is not right"
+        raise Wrong(self.name, problem.partition(", expected")[0], hint)
 
     def solution(self) -> Any:
         return self.right()

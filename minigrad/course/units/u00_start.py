@@ -29,7 +29,7 @@ UNIT = Unit(
         ),
         Misconception(
             "the gradient of a value that is used twice is that of its last use",
-            "https://github.com/karpathy/nn-zero-to-hero: the bug of the second video, `=` where `+=` is right",
+            "nn-zero-to-hero, building micrograd: the bug that is fixed when one variable is used several times",
             "too_early",
         ),
     ),
@@ -135,6 +135,7 @@ class MulGrad(GradientTask):
     name = "mul_grad"
     outcome = "rule"
     points = 0  # it is the same for everybody; the next one is not
+    point = (5.0, 3.0, -2.0)  # g, a, b to try first
     minutes = 4
 
     def forward(self, a: Any, b: Any) -> Any:
@@ -144,7 +145,7 @@ class MulGrad(GradientTask):
         return lambda g, out, a, b: (g * b, g * a)
 
     def cases(self, draw: random.Random) -> Iterator[tuple[Any, ...]]:
-        yield 5.0, self.forward(3.0, -2.0), 3.0, -2.0
+        yield self.point[0], self.forward(*self.point[1:]), *self.point[1:]
         numbers = np.random.default_rng(draw.randrange(2**32))
         a, b, g = (np.round(numbers.uniform(-3, 3, (2, 3)), 2) for _ in range(3))
         yield g, self.forward(a, b), a, b
@@ -155,7 +156,8 @@ class MulGrad(GradientTask):
 
     @mistake("g is forgotten: how fast out follows a is one half, how fast the end follows out is the other.")
     def forgotten_g(self, g: Any, out: Any, a: Any, b: Any) -> Any:
-        return b + 0 * g, a + 0 * g
+        to_a, to_b = self.solution()(1.0, out, a, b)
+        return to_a + 0 * g, to_b + 0 * g
 
     @mistake("Summed: two inputs have two gradients. Return them side by side: `return to_a, to_b`.")
     def summed(self, g: Any, out: Any, a: Any, b: Any) -> Any:
@@ -177,6 +179,7 @@ class MixedGrad(MulGrad):
     name = "mixed_grad"
     points = 2
     minutes = 4
+    point = (2.0, 3.0, 5.0)
 
     def vary(self, draw: random.Random) -> None:
         self.k, self.m = draw.choice([2, 3, 4, 5]), draw.choice([6, 7, 8, 9])

@@ -33,9 +33,7 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
     const focused = stage.contains(active) ? active : null; // which is about to go
     canvas = canvasOf(frame.svg);
     stage.replaceChildren(canvas.holder, side);
-    const tall = Math.min(620, canvas.svg.viewBox.baseVal.height + 24);
-    stage.style.height = `${tall}px`;
-    stage.style.minHeight = `${Math.max(tall, 250)}px`;
+    stage.style.height = `${Math.min(620, canvas.svg.viewBox.baseVal.height + 24)}px`;
     marks = new Map();
     for (const mark of canvas.svg.querySelectorAll(".mg-mark")) {
       const key = mark.dataset.mark;
@@ -72,6 +70,7 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
     const alone = stage.classList.contains("mg-alone");
     chosen = found ? key : null;
     side.hidden = !found;
+    stage.style.minHeight = found ? "250px" : "0"; // room for what is said
     if (stage.classList.toggle("mg-alone", !found) !== alone) requestAnimationFrame(() => canvas.fit(0.5));
     root.dataset.chosen = chosen ?? "";
     light(chosen);

@@ -125,11 +125,19 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
     kernel = which;
     why = null;
     mark();
+    if (!places) canvas.reveal(canvas.svg.querySelector(".mg-box.mg-now"));
     tell(places);
     showSource();
   };
 
-  const chooseWhy = (which) => { why = which; kernel = null; source.hidden = true; mark(); tell(); };
+  const chooseWhy = (which) => {
+    why = which;
+    kernel = null;
+    source.hidden = true;
+    mark();
+    canvas.reveal(canvas.svg.querySelector(".mg-box.mg-now"));
+    tell();
+  };
 
   // The boxes of the chosen kernel, or the ends of the chosen arrow.
   const mark = () => {
@@ -168,7 +176,7 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
     const code = make("div", { class: "mg-code" }, ...found.lines.map(([text, items]) => {
       const line = make("div", { "data-items": items.join(" "), ...(items.length ? { tabindex: "0" } : {}) }, text || " ");
       if (items.length) {
-        const pick = () => { light(items); const p = data.places.findIndex((each) => each.item === items[0] && each.kernel === kernel); if (p >= 0) tell([p]); };
+        const pick = () => { light(items); const p = data.places.findIndex((each) => each.item === items[0] && each.kernel === kernel); if (p >= 0) { tell([p]); canvas.reveal(canvas.svg.querySelector(".mg-hit")); } };
         for (const name of ["pointerenter", "focus"]) line.addEventListener(name, () => light(items));
         for (const name of ["pointerleave", "blur"]) line.addEventListener(name, () => light([]));
         line.addEventListener("click", pick);
