@@ -1,0 +1,1 @@
+"""The course: what its notebooks are made of."""
