@@ -290,9 +290,9 @@ class ByHand(ValueTask):
     def text(self) -> str:
         g, a, b = self.g, self.a, self.b
         return (
-            f"`out = a * b`, with a = {a} and b = {b}, so out is {a * b}. Its gradient g = {g} has come: y rises {g} times "
-            f"as fast as out does. **How many times as fast as a does y rise?** Think of a = {a}.01: by how much does out "
-            "change, and y?"
+            f"`out = a * b`, with a = {a} and b = {b}, so out is {a * b}. Its gradient g = {g} has come: y rises {g} "
+            f"times as fast as out does. **How many times as fast as a does y rise?** Think of a = {a}.01: by how "
+            "much does out change, and y?"
         )
 
     @property
@@ -364,7 +364,9 @@ class MulGrad(GradientTask):
         return a * b
 
     def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
-        for g, a, b in [(5.0, 3.0, -2.0), *[[draw.choice((-1, 1)) * draw.uniform(1, 9) for _ in range(3)] for _ in range(3)]]:
+        yield 5.0, -6.0, 3.0, -2.0
+        for _ in range(3):
+            g, a, b = [draw.choice((-1, 1)) * draw.uniform(1, 9) for _ in range(3)]
             yield g, a * b, a, b
         yield 2.0, 0.0, 0.0, 3.0
 
@@ -372,7 +374,7 @@ class MulGrad(GradientTask):
         try:
             return super().check(answer, rounds)
         except ZeroDivisionError:
-            raise Wrong(self.name, "it divides by 0 where a is 0, and there is a gradient there too", NO_DIVISION) from None
+            raise Wrong(self.name, "it divides by 0 where a or b is 0", NO_DIVISION) from None
 
     def judge(self, yours: Any, args: tuple[Any, ...]) -> str | None:
         return "it returned None, not two gradients" if yours is None else super().judge(yours, args)
@@ -458,7 +460,7 @@ class Swapped(ValueTask):
     def without_g(self) -> int:
         return 1
 
-    @mistake("∂ a is still 5, for in a * a both factors are 2. And what comes from 5 to x, if x takes the place of the 2?")
+    @mistake("∂ a is still 5, for in a * a both factors are 2. What comes from it to x, if x takes the place of the 2?")
     def something_else(self) -> int:
         return 2
 
