@@ -13,7 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-import minigrad.compile  # noqa: F401 - some errors are declared there
+import minigrad.compile
+import minigrad.data  # noqa: F401 - some errors are declared in these two
 from minigrad.core import errors
 from minigrad.core.primitive import P, Primitive
 

@@ -69,8 +69,8 @@ _COMPILER = (
 def __getattr__(name: str) -> object:
     from importlib import import_module
 
-    if name == "viz":
-        return import_module("minigrad.viz")
+    if name in ("data", "viz"):
+        return import_module(f"minigrad.{name}")
     if name not in _COMPILER:
         raise AttributeError(f"minigrad has no {name!r}")
     found = globals()[name] = getattr(import_module("minigrad.compile"), name)

@@ -3,26 +3,38 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ..ops.creation import asarray
-from ..ops.elementwise import tanh
 from ..autodiff import reverse
-from ..core.mode import enable_grad
+from ..core.errors import MutationError
+from ..core.mode import no_grad
 from ..core.node import Leaf, Node, topological_order
 from ..core.tensor import Tensor
+from ..ops.creation import asarray
+from ..ops.elementwise import tanh
+from ..ops.reduce import clip
 from .compare import same
 from .feedback import Wrong, written
 from .unit import ROUNDS, FunctionTask, mistake
 from .walking import Gradients, LostPatience, Passes, made_from, patience
 
 MICROGRAD = "https://github.com/karpathy/micrograd"
+EARLY = (
+    "a node sends on before everything has come to it: a is used by the sum and by the product, and both have "
+    "something "
+    "for it. Go by your backward_order, not from a node to its inputs"
+)
+IN_PLACE = (
+    "`+=` changes a tensor where it lies, and a sum passes the *same* tensor back to both of its inputs: the "
+    "other one's "
+    "gradient has changed too. Make a new one: gradients[source] = gradients[source] + value"
+)
 
 
-# What is gone back through ---------------------------------------------------------------------------------------------
+# What is gone back through --------------------------------------------------------------------------------------------
 
 
 def leaf(*numbers: float) -> Tensor:
@@ -86,6 +98,8 @@ PROGRAMS: dict[str, Callable[[], Tensor]] = {
     "a + a * a": short_path_first,
     "(p + q) + p * 5": shared,
     "a program of vectors": vectors,
+}
+LARGE: dict[str, Callable[[], Tensor]] = {  # tried when all others are right
     "a = 0.5 * (a + a), 40 times": doubled,
     "a chain of 10,000 additions": deep,
 }
@@ -107,27 +121,27 @@ class WalkTask(FunctionTask):
         "lets it. Keep the nodes that are still to be visited in a list, and take them from there in a loop"
     )
 
-    def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
-        for title, program in PROGRAMS.items():
-            with enable_grad():
-                yield title, program()
-
     def check(self, answer: Callable[..., Any], rounds: int = ROUNDS) -> str | None:
-        failed: list[tuple[str, Tensor, Any]] = []
-        for title, result in self.cases(random.Random(0)):
-            try:
-                with patience(QUESTIONS):
-                    found = self.run(answer, result)
-            except LostPatience:
-                raise Wrong(self.name, f"{title}: it asks about nodes more than {QUESTIONS:,} times", self.too_often) from None
-            except RecursionError:
-                raise Wrong(self.name, f"{title}: it goes too deep", self.too_deep) from None
-            problem = self.problem(result, found)
-            if problem is not None:
-                failed.append((f"{title}: {problem}", result, found))
-        if failed:
-            raise Wrong(self.name, failed[0][0], self.hint(failed))
-        return f"on {len(PROGRAMS)} programs: {', '.join(PROGRAMS)}"
+        for programs in (PROGRAMS, LARGE):
+            failed = []
+            for title, program in programs.items():
+                result = program()
+                found = self._tried(answer, title, result)
+                problem = self.problem(result, found)
+                if problem is not None:
+                    failed.append((f"{title}: {problem}", result, found))
+            if failed:
+                raise Wrong(self.name, failed[0][0], self.hint(failed))
+        return f"on {', '.join([*PROGRAMS, *LARGE])}"
+
+    def _tried(self, answer: Callable[..., Any], title: str, result: Tensor) -> Any:
+        try:
+            with patience(QUESTIONS):
+                return self.run(answer, result)
+        except LostPatience:
+            raise Wrong(self.name, f"{title}: it asked about nodes {QUESTIONS:,} times", self.too_often) from None
+        except RecursionError:
+            raise Wrong(self.name, f"{title}: it went too deep", self.too_deep) from None
 
     def run(self, function: Callable[..., Any], result: Tensor) -> Any:
         """What a student's function, or a known mistake, makes of a program, in a form that can be compared."""
@@ -156,12 +170,13 @@ class BackwardOrder(WalkTask):
     """`backward_order(result)` lists the nodes that a result was made from, each after all that were made from it."""
 
     name = "backward_order"
-    points = 3
+    points = 0  # they are the same for everybody; the walk with a clip is not
     minutes = 15
     outcome = "order"
     otherwise = "go through the list by hand, for the program named: is each node there once, after all that use it?"
     too_often = (
-        "it comes to the same nodes again and again: a is used twice, so what a was made from is visited twice, what that "
+        "it comes to the same nodes again and again: a is used twice, so what a was made from is visited twice, "
+        "what that "
         "was made from four times ... Remember which nodes you have visited, in a set"
     )
 
@@ -178,14 +193,17 @@ class BackwardOrder(WalkTask):
             return f"{written(strange[0])} is not a node"
         if len(set(found)) < len(found):
             return f"{called(next(node for node in found if found.count(node) > 1))} is in the list more than once"
-        missing = [node for node in wanted if node not in set(found) and (node.op is not None or isinstance(node, Leaf))]
+        at = {node: i for i, node in enumerate(found)}
+        missing = [node for node in wanted if node not in at and (node.op is not None or isinstance(node, Leaf))]
         if missing:
             return f"{called(missing[-1])} is not in the list"
-        at = {node: i for i, node in enumerate(found)}
         for node in reversed(wanted):
             for source in made_from(node):
                 if at[source] < at[node]:
-                    return f"{called(source)} stands before {called(node)}, which was made from it and will pass back to it"
+                    return (
+                        f"{called(source)} stands before {called(node)}, which was made from it and will pass "
+                        f"back to it"
+                    )
         return None
 
     def solution(self) -> Any:
@@ -206,8 +224,10 @@ class BackwardOrder(WalkTask):
         return self.right(result)[::-1]
 
     @mistake(
-        "a node is put in the list when it is first met, and what it was made from right after it: a node that uses the "
-        "same thing may come later. Put a node down when all that *it was made from* are down, then turn the list round",
+        "a node is put in the list when it is first met, and what it was made from right after it: a node that "
+        "uses the "
+        "same thing may come later. Put a node down when all that *it was made from* are down, then turn the "
+        "list round",
         source=f"{MICROGRAD}/issues/96",
     )
     def when_first_met(self, result: Node) -> list[Node]:
@@ -235,7 +255,8 @@ class BackwardOrder(WalkTask):
         return found
 
     @mistake(
-        "the nodes still to be visited are taken from the end of the list as they come, and put down at once: that is an "
+        "the nodes still to be visited are taken from the end of the list as they come, and put down at once: "
+        "that is an "
         "order in which some stand before a node that uses them. `node.serial` says when a node was made",
     )
     def stack_as_it_comes(self, result: Node) -> list[Node]:
@@ -268,12 +289,13 @@ class WalkBack(WalkTask):
     """`walk_back(result, gradients, passes_back)` puts the gradient of every node into the dictionary `gradients`."""
 
     name = "walk_back"
-    points = 4
+    points = 0
     minutes = 20
     outcome = "walk"
     otherwise = "look at it: with course.backward(walk_back): mg.viz.step(y). Which is the first number that is wrong?"
     too_often = (
-        "the sum over all paths is right, but there are 2⁴⁰ of them. Let a node wait until everything has come to it, and "
+        "the sum over all paths is right, but there are 2⁴⁰ of them. Let a node wait until everything has come "
+        "to it, and "
         "pass on once: your backward_order is such an order"
     )
     begins_with = 1.5  # the gradient of the result: not 1, for somebody may begin with that by habit
@@ -282,7 +304,8 @@ class WalkBack(WalkTask):
         seed = asarray(np.full(result.shape, self.begins_with, dtype=np.float32))
         gradients = Gradients(result.node, seed)
         try:
-            function(result.node, gradients, gradients.passes_back)
+            with no_grad():
+                function(result.node, gradients, gradients.passes_back)
         except KeyError as error:
             node = error.args[0] if error.args else None
             if isinstance(node, Node):
@@ -292,13 +315,15 @@ class WalkBack(WalkTask):
                     "dictionary: `if source in gradients`",
                 ) from None  # fmt: skip
             raise
+        except MutationError:
+            raise Wrong(self.name, "a gradient was changed in place that others look at", IN_PLACE) from None
         return {node: numbers(value) for node, value in gradients.items()}
 
     def problem(self, result: Tensor, found: Any) -> str | None:
         order = topological_order([result.node])
-        right = reverse.exhaust(
-            reverse.walk([result.node], [asarray(np.float32(self.begins_with))], order, retain=True, announced=False)
-        )
+        with no_grad():
+            seed = asarray(np.float32(self.begins_with))
+            right = reverse.exhaust(reverse.walk([result.node], [seed], order, retain=True, announced=False))
         if len(found) == 1 and found.get(result.node) is not None and made_from(result.node):
             return "nothing was put into the dictionary `gradients`"
         for node in reversed(order):
@@ -340,10 +365,7 @@ class WalkBack(WalkTask):
             for source, value in passes_back(node, gradients[node]):
                 gradients[source] = value
 
-    @mistake(
-        "a node sends on before everything has come to it. Go by your backward_order, not from a node to its inputs",
-        source=f"{MICROGRAD}/issues/68",
-    )
+    @mistake(EARLY, source=f"{MICROGRAD}/issues/68")
     def impatient(self, result: Node, gradients: Any, passes_back: Passes) -> None:
         seen: set[Node] = set()
 
@@ -370,9 +392,7 @@ class WalkBack(WalkTask):
 
         visit(result)
 
-    @mistake(
-        "layer by layer, a node sends on before everything has come to it along longer paths: go by your backward_order",
-    )
+    @mistake(EARLY)
     def layers(self, result: Node, gradients: Any, passes_back: Passes) -> None:
         queue = [result]
         for node in queue:
@@ -381,11 +401,7 @@ class WalkBack(WalkTask):
                 if source not in queue:
                     queue.append(source)
 
-    @mistake(
-        "`+=` changes a tensor where it lies, and a sum passes the *same* tensor back to both of its inputs: the other "
-        "one's gradient has changed too. Make a new one: gradients[source] = gradients[source] + value",
-        source="https://github.com/Oneflow-Inc/oneflow/pull/9497",
-    )
+    @mistake(IN_PLACE, source="https://github.com/Oneflow-Inc/oneflow/pull/9497")
     def in_place(self, result: Node, gradients: Any, passes_back: Passes) -> None:
         for node in self._in_order(result, gradients):
             for source, value in passes_back(node, gradients[node]):
@@ -394,7 +410,10 @@ class WalkBack(WalkTask):
                 else:
                     gradients[source] = value
 
-    @mistake("a + a passes back to a twice, and a dictionary of what is passed back keeps one of the two: use the pairs")
+    @mistake(
+        "a + a passes back to a twice, and a dictionary of what is passed back keeps one of the two: use the "
+        "pairs"
+    )
     def a_dictionary(self, result: Node, gradients: Any, passes_back: Passes) -> None:
         for node in self._in_order(result, gradients):
             for source, value in dict(passes_back(node, gradients[node])).items():
@@ -406,7 +425,10 @@ class WalkBack(WalkTask):
             for source, value in passes_back(node, gradients[result]):
                 gradients[source] = gradients[source] + value if source in gradients else value
 
-    @mistake("the gradient of the result is in the dictionary when you begin, and it is not always 1: leave it as it is")
+    @mistake(
+        "the gradient of the result is in the dictionary when you begin, and it is not always 1: leave it as it "
+        "is"
+    )
     def begins_with_one(self, result: Node, gradients: Any, passes_back: Passes) -> None:
         gradients[result] = asarray(np.float32(1.0))
         self.right(result, gradients, passes_back)
@@ -415,6 +437,73 @@ class WalkBack(WalkTask):
     def one_step(self, result: Node, gradients: Any, passes_back: Passes) -> None:
         for source, value in passes_back(result, gradients[result]):
             gradients[source] = gradients[source] + value if source in gradients else value
+
+
+class ClippedWalk(WalkBack):
+    """`clipped_walk` is a `walk_back` that clips some gradients before it passes them on."""
+
+    name = "clipped_walk"
+    points = 3
+    minutes = 8
+    mistakes = ()
+    otherwise = "take your walk_back, and change what is given to passes_back, for these nodes only"
+
+    def vary(self, draw: random.Random) -> None:
+        self.op, self.most = draw.choice(["multiply", "add"]), draw.choice([0.25, 0.5, 0.75])
+
+    def text(self) -> str:
+        return (
+            f"Write `clipped_walk(result, gradients, passes_back)`: like your `walk_back`, but what a node called "
+            f'`"{self.op}"` passes back comes of its *complete* gradient g **clipped** to between −{self.most} and '
+            f"{self.most}: `mg.clip(g, -{self.most}, {self.most})`. (`node.name` says what a node is called. "
+            f"This is how "
+            "frameworks keep gradients from exploding.)"
+        )
+
+    def clipped(self, node: Node, g: Tensor) -> Tensor:
+        return clip(g, -self.most, self.most) if node.name == self.op else g
+
+    def problem(self, result: Tensor, found: Any) -> str | None:
+        right = self.run(self.right, result)
+        leaves = [node for node in topological_order([result.node]) if isinstance(node, Leaf)]
+        for leaf in leaves:
+            if leaf not in found or not same(np.asarray(found[leaf]), np.asarray(right[leaf])):
+                yours = written(np.asarray(found[leaf])) if leaf in found else "missing"
+                return f"the gradient of a leaf is {yours} in the end, and should be {written(np.asarray(right[leaf]))}"
+        return None
+
+    def _makes(self, known: Any, result: Tensor, found: Any) -> bool:
+        wrong = self.run(self.wrong(known), result)
+        return all(wrong.get(leaf) == value for leaf, value in found.items() if isinstance(leaf, Leaf))
+
+    def right(self, result: Node, gradients: Any, passes_back: Passes) -> None:
+        for node in self._in_order(result, gradients):
+            for source, value in passes_back(node, self.clipped(node, gradients[node])):
+                gradients[source] = gradients[source] + value if source in gradients else value
+
+    @mistake("that is your walk_back as it was: nothing is clipped")
+    def nothing_clipped(self, result: Node, gradients: Any, passes_back: Passes) -> None:
+        super().right(result, gradients, passes_back)
+
+    @mistake("every node's gradient is clipped, and only those of the one kind should be: look at node.name")
+    def all_clipped(self, result: Node, gradients: Any, passes_back: Passes) -> None:
+        for node in self._in_order(result, gradients):
+            for source, value in passes_back(node, clip(gradients[node], -self.most, self.most)):
+                gradients[source] = gradients[source] + value if source in gradients else value
+
+    @mistake("each part is clipped as it comes. It is the complete gradient that should be, when the node passes back")
+    def parts_clipped(self, result: Node, gradients: Any, passes_back: Passes) -> None:
+        for node in self._in_order(result, gradients):
+            for source, value in passes_back(node, gradients[node]):
+                value = self.clipped(source, value)
+                gradients[source] = gradients[source] + value if source in gradients else value
+
+    @mistake("what the node passes back is clipped; it should be what has come to it")
+    def clipped_afterwards(self, result: Node, gradients: Any, passes_back: Passes) -> None:
+        for node in self._in_order(result, gradients):
+            for source, value in passes_back(node, gradients[node]):
+                value = self.clipped(node, value)
+                gradients[source] = gradients[source] + value if source in gradients else value
 
 
 def numbers(value: Any) -> Any:

@@ -120,7 +120,7 @@ def kept_bytes(result: Tensor) -> int:
     return sum(arrays.values())
 
 
-# Engines as others have proposed them -----------------------------------------------------------------------------------
+# Engines as others have proposed them ---------------------------------------------------------------------------------
 
 
 def impatient(result: Node, gradients: Any, passes_back: Passes) -> None:

@@ -6,7 +6,7 @@ differences, and writes down the numbers before and after it is added.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -90,10 +90,8 @@ class Recording(NamedTuple):
     seed: Any
 
 
-def record_steps(result: Tensor, cotangent: Tensor | None = None, walk: Callable[..., Any] = walk) -> Recording:
+def record_steps(result: Tensor, cotangent: Tensor | None = None) -> Recording:
     """Go back from a tensor and note every step.  Nothing is changed: `backward()` can still be called.
-
-    Another `walk` is somebody's own engine.
 
     >>> x = mg.asarray(3.0, requires_grad=True)
     >>> [(step.kind, step.value.short()) for step in record_steps(x * x).steps]

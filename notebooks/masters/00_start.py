@@ -1,111 +1,94 @@
-# %% [markdown] id="title"
-# # 00 · Start
+# %% [markdown]
+# # 00 · Start: the rule of a product
 #
-# Fifteen minutes about one number. You need no words from anywhere else: the few that you need are here. **Shift+Enter** runs a cell and
-# goes on to the next.
+# Do [00 · Start](../00_start.ipynb) first. Here you write the one rule that was taken on trust there.
+#
+# Write your name between the quotes: what you make will bear it, and the numbers of the tasks will be yours. Then run the cell with Shift+Enter.
 
-# %% id="program"
+# %% name="begin"
 import minigrad as mg
 from minigrad import course
 
-x = mg.asarray(1.0, requires_grad=True)
-a = 2 * x
-y = a * a + a
-y
+course.begin("00_start", student="")
 
-# %% [markdown] id="question"
-# ## A question first
+# %% [markdown]
+# ## By hand
+
+# %% name="task-gradient-of-a"
+course.task("gradient_of_a")
+
+# %% nbgrader={"grade": false, "grade_id": "gradient_of_a", "locked": false, "schema_version": 3, "solution": true, "task": false}
+gradient_of_a = ...  # a number
+### BEGIN SOLUTION
+task = course.task("gradient_of_a")
+gradient_of_a = task.g * task.b
+### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "check-gradient-of-a", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+course.check("gradient_of_a")
+
+# %% [markdown]
+# ## The rule
 #
-# Now **x becomes 1.01. By about how much does y rise?**
+# Now for every product, and for both of its factors. When `out = a * b` and y rises g times as fast as `out`, `mul_grad` returns **two numbers: the
+# gradient of a, then the gradient of b.** Write it in the place of the line that raises an error.
+
+# %% nbgrader={"grade": false, "grade_id": "mul_grad", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def mul_grad(g, out, a, b):
+    ### BEGIN SOLUTION
+    return g * b, g * a
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "check-mul-grad", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+course.check("mul_grad")
+
+# %% [markdown]
+# ## In the engine
 #
-# Say a number before you compute anything. A guess that turns out wrong is worth more than none: you will remember why. Put yours in place of
-# `None` and run the cell.
+# Inside this `with`, minigrad has no rule of its own for products: it calls yours. It is the picture that you know. Press **next** until `multiply` passes
+# something back, and look under *by the rule*: that is your function. Below, what you returned is compared with the slope as it is measured (✓ or ✗). If
+# you like to see a ✗, swap the two numbers in your function, run it and this cell again, and find the **one** step that goes wrong.
 
-# %% id="rise"
-my_guess = None
-
-course.check("00/rise", my_guess)
-
-# %% [markdown] id="measure-it"
-# Now measure it. You may change the numbers, here and everywhere else: nothing can break.
-
-# %% id="measure" reveals
-def f(x):
+# %% name="picture"
+with course.rule("multiply", mul_grad):
+    x = mg.asarray(1.0, requires_grad=True)
     a = 2 * x
-    return a * a + a
+    y = a * a + a
+    picture = mg.viz.step(y)
+picture
 
+# %% [markdown]
+# The same function, called some hundred times: a network of 2,410 numbers looks at 1,437 handwritten digits and changes its numbers a little, as the
+# gradients say, so that it reads them better. Then it is shown 360 others.
 
-(f(1.01) - f(1.0)) / 0.01
+# %% name="digits"
+with course.rule("multiply", mul_grad) as mine:
+    trained = course.train_digits(mine)
+trained
 
-# %% [markdown] id="where-from"
-# So y rises **ten times as fast** as x. But there is no ten in the program. Where does it come from?
-#
-# ## Look
-#
-# Run the next cell for a picture of the three lines of the program. **Blue** boxes are the values, from top to bottom as they were made. Each has an
-# **orange** box beside it, still empty, for the answer to one question: *how many times as fast does y rise as this value does?* That number is the
-# value's **gradient**. The picture writes ∂a for the gradient of a.
-#
-# Press **next** eight times. Do no more than look at one box, **∂ a**.
+# %% [markdown]
+# ## One that nobody else has
 
-# %% id="step"
-mg.viz.step(y)
+# %% name="task-mixed-grad"
+course.task("mixed_grad")
 
-# %% [markdown] id="what-came"
-# Write down what you saw in the box ∂ a, from the first number to the last.
+# %% nbgrader={"grade": false, "grade_id": "mixed_grad", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def mixed_grad(g, out, a, b):
+    ### BEGIN SOLUTION
+    task = course.task("mixed_grad")
+    return g * (task.k * b + task.m), g * task.k * a
+    ### END SOLUTION
 
-# %% id="saw"
-my_numbers = [None]
+# %% nbgrader={"grade": true, "grade_id": "check-mixed-grad", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+course.check("mixed_grad")
+### BEGIN HIDDEN TESTS
+course.check("mixed_grad", hidden=True)
+### END HIDDEN TESTS
 
-course.check("00/numbers", my_numbers)
+# %% [markdown]
+# You have written what the books call a *gradient function*: it takes the **inputs** of an operation, its **output**, and the **gradient of the output**. A
+# framework is a table of such functions, and one walk back that puts them together. The walk is yours in
+# [unit 06](../06_reverse_mode.ipynb).
 
-# %% [markdown] id="empty-question"
-# Go **back** to the beginning of the orange part: ∂ a is empty. Would it be right to show a 0 there? Answer `"yes"` or `"no"`.
-
-# %% id="empty"
-zero_would_be_right = None
-
-course.check("00/empty", zero_would_be_right)
-
-# %% [markdown] id="act-it-out"
-# ## Now you are the engine
-#
-# In the picture, press **more ▾**, then **act it out**. From now on nothing happens unless you click an orange box: it then *sends on* to the values
-# that it was made from.
-#
-# 1. Click **∂ y**. Something has come to ∂ a: 1.
-# 2. Be impatient: click **∂ a** at once.
-#
-# Box ∂ x turns red. What does it show, and what would be right?
-
-# %% id="early"
-it_shows, right_is = None, None
-
-course.check("00/early", (it_shows, right_is))
-
-# %% [markdown] id="order-matters"
-# Press **rewind one** and find an order in which nothing turns red. Which boxes did you click, from first to last? The box of `a * a`, which has no
-# name in the program, is called `"multiply"`.
-
-# %% id="order"
-my_order = ["y"]
-
-course.check("00/order", my_order)
-
-# %% [markdown] id="the-rules"
-# You have just done by hand what trains every neural network. Its rules are four:
-#
-# 1. Begin with 1 at y.
-# 2. A box passes on its own gradient, times how fast it follows what it was made from.
-# 3. What comes to the same box is **added**: here 1, then 3, then 5.
-# 4. A box sends on only when **everything** has come to it: *order matters*.
-#
-# In a program it is one line, and it knows the order by itself:
-
-# %% id="backward"
-y.backward()
-x.grad
-
-# %% [markdown] id="next"
-# One thing you took on trust: rule 2 for a product. In [the exercise](00_start_exercise.ipynb) you write it yourself, see it at work in this picture, and
-# teach a program to read digits with it.
+# %% name="progress"
+course.progress()

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..feedback import Wrong
-from ..unit import ROUNDS, GradientTask, Misconception, Prediction, Seed, Unit, ValueTask, mistake
+from ..unit import ROUNDS, GradientTask, Misconception, Prediction, Question, Seed, Unit, ValueTask, mistake
 
 NO_DIVISION = "out / a is b, but not where a is 0. You have b itself: there is no need to divide"
 
@@ -32,7 +32,8 @@ UNIT = Unit(
         Misconception(
             "A gradient that has not been computed yet is 0.",
             "A picture drawn before backward() showed zeros, and people asked what was missing: "
-            "https://github.com/karpathy/nn-zero-to-hero/issues/40, https://github.com/karpathy/nn-zero-to-hero/pull/80",
+            "https://github.com/karpathy/nn-zero-to-hero/issues/40, "
+            "https://github.com/karpathy/nn-zero-to-hero/pull/80",
             "empty",
         ),
         Misconception(
@@ -48,13 +49,6 @@ UNIT = Unit(
         Seed("002: compute ∂ℓ/∂y for each value y by going backward through the computation", "order"),
     ),
 )
-
-
-class Question(ValueTask):
-    """What somebody who looks can say: it has no points, and one may try as often as one likes."""
-
-    points = 0
-    minutes = 1
 
 
 # Questions of the notebook --------------------------------------------------------------------------------------------
@@ -355,7 +349,7 @@ class MulGrad(GradientTask):
     """`mul_grad(g, out, a, b)` returns the gradient of a and that of b, for `out = a * b`."""
 
     name = "mul_grad"
-    points = 2
+    points = 0  # it is the same for everybody; the next one is not
     minutes = 4
     outcome = "rule"
     otherwise = "let a rise by 0.01: by how much does a * b rise, and by how much y, which rises g times as fast?"
@@ -438,32 +432,57 @@ class MulGrad(GradientTask):
 
 
 @UNIT.task
-class Swapped(ValueTask):
-    """If `mul_grad` returned its two results the wrong way round, what would ∂ x be, instead of 10?"""
+class MixedGrad(GradientTask):
+    """The gradient rule of an operation that is yours alone: `out = k * a * b + m * a`."""
 
-    name = "swapped_gradient_of_x"
+    name = "mixed_grad"
+    points = 2
+    minutes = 4
     outcome = "rule"
-    example = "7"
-    otherwise = "try it: swap the two in your function, run it and the picture again, and step to the end"
+    otherwise = "let a rise by 0.01, in each of its two uses: by how much does out rise? Then b, which is used once"
 
-    def right(self) -> int:
-        return 5
+    def vary(self, draw: random.Random) -> None:
+        self.k, self.m = draw.choice([2, 3, 4, 5]), draw.choice([-3, -2, 6, 7])
 
-    def explained(self) -> str:
-        return "in a * a both factors are the same, and nobody sees it; but 2 * x passes on 5 · x where 5 · 2 belongs."
+    def text(self) -> str:
+        m = f"+ {self.m}" if self.m > 0 else f"- {-self.m}"
+        return (
+            f"Your operation is `out = {self.k} * a * b {m} * a`. Write `mixed_grad(g, out, a, b)`, which returns the "
+            "gradient of a and that of b. (a is used twice.)"
+        )
 
-    @mistake("that is what is right. Two of the three products' contributions stay as they are; which one does not?")
-    def unchanged(self) -> int:
-        return 10
+    def forward(self, a: Any, b: Any) -> Any:
+        return self.k * a * b + self.m * a
 
-    @mistake("what would x be given by 2 * x? Its gradient, times x. How large is that gradient?")
-    def without_g(self) -> int:
-        return 1
+    def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
+        for _ in range(3):
+            g, a, b = [draw.choice((-1, 1)) * draw.uniform(1, 9) for _ in range(3)]
+            yield g, self.forward(a, b), a, b
 
-    @mistake("∂ a is still 5, for in a * a both factors are 2. What comes from it to x, if x takes the place of the 2?")
-    def something_else(self) -> int:
-        return 2
+    @mistake("a is used twice, and what comes from its two uses is added: the other use is that by itself")
+    def one_use_only(self, g: Any, out: Any, a: Any, b: Any) -> Any:
+        return g * self.k * b, g * self.k * a
 
-    @mistake("swapping turns no sign")
-    def negative(self) -> int:
-        return -10
+    @mistake("a is used twice: what comes from its use in the product is missing")
+    def the_other_use_only(self, g: Any, out: Any, a: Any, b: Any) -> Any:
+        return g * self.m, g * self.k * a
+
+    @mistake("that is the rule of a * b. Yours has numbers of its own")
+    def of_the_plain_product(self, g: Any, out: Any, a: Any, b: Any) -> Any:
+        return g * b, g * a
+
+    @mistake("what comes from the two uses of a is added, not multiplied")
+    def multiplied(self, g: Any, out: Any, a: Any, b: Any) -> Any:
+        return g * self.k * b * self.m, g * self.k * a
+
+    @mistake("g is forgotten, or not everywhere: it multiplies all that comes to a, and all that comes to b")
+    def without_g(self, g: Any, out: Any, a: Any, b: Any) -> Any:
+        return self.k * b + self.m, self.k * a
+
+    @mistake("g multiplies everything that comes to a, the single number too: mind the brackets")
+    def brackets(self, g: Any, out: Any, a: Any, b: Any) -> Any:
+        return g * self.k * b + self.m, g * self.k * a
+
+    @mistake("b does not stand in the second part of out: nothing comes to b from there")
+    def both_parts_to_both(self, g: Any, out: Any, a: Any, b: Any) -> Any:
+        return g * (self.k * b + self.m), g * (self.k * a + self.m)

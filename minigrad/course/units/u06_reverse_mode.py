@@ -8,15 +8,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...ops.creation import asarray
-from ...ops.elementwise import tanh
 from ...autodiff import reverse
 from ...core.node import Leaf, Node, topological_order
 from ...core.tensor import Tensor
+from ...ops.creation import asarray
+from ...ops.elementwise import tanh
 from ..feedback import Wrong, written
 from ..unit import ROUNDS, FunctionTask, Misconception, Prediction, Seed, Unit, ValueTask, mistake
-from ..walk_tasks import MICROGRAD, BackwardOrder, WalkBack, leaf, numbers
-from ..walking import Passes, impatient
+from ..walk_tasks import MICROGRAD, BackwardOrder, ClippedWalk, WalkBack, leaf, numbers
+from ..walking import Passes, impatient, made_from
 
 UNIT = Unit(
     number=6,
@@ -25,7 +25,7 @@ UNIT = Unit(
     question="Thirty doublings make 2³⁰ paths from y back to x. How many contributions does backward() compute?",
     minutes=90,
     outcomes={
-        "why": "say what reverse mode fixes, what it computes, and why it takes as long as one run and not one per input",
+        "why": "say what reverse mode fixes, what it computes, and why one walk is enough for all inputs",
         "order": "give an order to go back in, and find the damage that a wrong one does",
         "walk": "write the walk that accumulates gradients, and run it as the engine of a framework",
         "kept": "tell what is kept for the way back, how much that is, and when it is let go",
@@ -74,7 +74,7 @@ UNIT = Unit(
 )  # fmt: skip
 
 
-# Questions of the notebook ----------------------------------------------------------------------------------------------
+# Questions of the notebook --------------------------------------------------------------------------------------------
 
 
 @UNIT.task
@@ -96,7 +96,10 @@ class Paths(Prediction):
     def every_path(self) -> int:
         return 2**30
 
-    @mistake("that is nearly the number of paths. But what comes to a value is added first, and one number is passed on")
+    @mistake(
+        "that is nearly the number of paths. But what comes to a value is added first, and one number is passed "
+        "on"
+    )
     def every_path_and_back(self) -> int:
         return 2**31
 
@@ -159,7 +162,8 @@ class Kept(Prediction):
 
     def explained(self) -> str:
         return (
-            "the rule of a sum reads nothing, that of tanh its output; relu wants to know only where h > 0: a byte for each."
+            "the rule of a sum reads nothing, that of tanh its output; relu wants to know only where h > 0: a "
+            "byte for each."
         )
 
     @mistake("the gradient of a sum is passed on as it is. What would it need h for?")
@@ -199,7 +203,8 @@ class Again(Prediction):
     def read(self, answer: Any) -> Any:
         if isinstance(answer, str):
             answer = [answer]
-        return sorted(str(each).strip().lower() for each in answer) if isinstance(answer, list | tuple | set) else answer
+        names = answer if isinstance(answer, list | tuple | set) else []
+        return sorted(str(each).strip().lower() for each in names)
 
     def right(self) -> list[str]:
         return ["add"]
@@ -254,18 +259,24 @@ class FromOnes(Prediction):
 
 @UNIT.task
 class Walks(Prediction):
-    """A network of 2,410 weights gives 10 scores and one loss: how many walks for the loss's gradient, and for all scores'?"""
+    """2,410 weights, 10 scores, one loss: how many walks for the gradient of the loss, and for those of all scores?"""
 
     name = "walks"
     outcome = "why"
     example = "3, 3"
-    otherwise = "a walk fixes one number, and finds its derivative by every value before it. How many numbers are fixed?"
+    otherwise = (
+        "a walk fixes one number, and finds its derivative by every value before it. How many numbers are "
+        "fixed?"
+    )
 
     def right(self) -> tuple[int, int]:
         return 1, 10
 
     def explained(self) -> str:
-        return "one for each number that is fixed, whatever the number of weights. By differences it would take 2,411 runs."
+        return (
+            "one for each number that is fixed, whatever the number of weights. By differences it would take "
+            "2,411 runs."
+        )
 
     @mistake("a walk does not go to one weight: it passes all of them. What has to be fixed is the output")
     def one_per_weight(self) -> tuple[int, int]:
@@ -280,11 +291,12 @@ class Walks(Prediction):
         return 10, 10
 
 
-# The exercise -----------------------------------------------------------------------------------------------------------
+# The exercise ---------------------------------------------------------------------------------------------------------
 
 
 UNIT.task(BackwardOrder)
 UNIT.task(WalkBack)
+UNIT.task(ClippedWalk)
 
 
 @UNIT.task
@@ -292,16 +304,13 @@ class Jacobian(FunctionTask):
     """`jacobian(f, x)` lists the gradients of the numbers of f(x), one row for each."""
 
     name = "jacobian"
-    points = 2
+    points = 0
     minutes = 10
     outcome = "seeds"
     otherwise = "row i is what x.grad is after y.backward(seed), with 1 at place i of the seed and 0 elsewhere"
 
-    def vary(self, draw: random.Random) -> None:
-        self.matrix = [[float(draw.randint(-4, 4)) for _ in range(3)] for _ in range(2)]
-
     def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
-        w = asarray(self.matrix)
+        w = asarray([[1.0, -2.0, 3.0], [0.5, 4.0, -1.0]])
         yield (lambda x: w @ x), leaf(1.0, 2.0, -1.0)
         yield (lambda x: tanh(w @ x)), leaf(0.1, 0.2, -0.3)
         yield (lambda x: x * x), leaf(1.0, 2.0, 3.0)
@@ -318,7 +327,10 @@ class Jacobian(FunctionTask):
         except reverse.GradError as error:
             if "a second time" not in str(error):
                 raise
-            hint = "keep it for the next row, y.backward(seed, retain_graph=True), or compute y = f(x) anew for each row"
+            hint = (
+                "keep it for the next row, y.backward(seed, retain_graph=True), or compute y = f(x) anew for "
+                "each row"
+            )
             raise Wrong(self.name, "after the first row, what y had kept for the way back is gone", hint) from None
 
     def judge(self, yours: Any, args: tuple[Any, ...]) -> str | None:
@@ -356,17 +368,55 @@ class Jacobian(FunctionTask):
         return np.diag(np.diag(self.right(f, x)))
 
 
-# Break it -----------------------------------------------------------------------------------------------------------------
+@UNIT.task
+class Weighted(ValueTask):
+    """`y = W @ x`. What is x.grad after y.backward(seed)?"""
+
+    name = "weighted"
+    minutes = 4
+    outcome = "seeds"
+    example = "[1, 2, 3]"
+    otherwise = "the seed's first number times the first row of W, its second times the second row, added"
+
+    def vary(self, draw: random.Random) -> None:
+        self.matrix = [[draw.randint(1, 4) for _ in range(3)], [draw.randint(5, 9) for _ in range(3)]]
+        self.seed = [draw.choice([2, 3]), draw.choice([-1, -2])]
+
+    def text(self) -> str:
+        return (
+            f"`W = {self.matrix}`, x has three numbers, and `y = W @ x` has two. **What is `x.grad` after "
+            f"`y.backward(mg.asarray({[float(x) for x in self.seed]}))`?** Work it out before you let minigrad do so."
+        )
+
+    def right(self) -> list[int]:
+        (p, q), (one, two) = self.seed, self.matrix
+        return [p * a + q * b for a, b in zip(one, two)]
+
+    def explained(self) -> str:
+        return f"the number that was fixed is {self.seed[0]} · y[0] + ({self.seed[1]}) · y[1]: the seed says which."
+
+    @mistake("that is what a seed of ones gives. Yours weighs the two rows")
+    def from_ones(self) -> list[int]:
+        return [a + b for a, b in zip(*self.matrix)]
+
+    @mistake("the seed's second number counts too, with its sign")
+    def first_only(self) -> list[int]:
+        return [self.seed[0] * a for a in self.matrix[0]]
+
+    @mistake("mind the sign of the seed's second number")
+    def without_sign(self) -> list[int]:
+        return [self.seed[0] * a - self.seed[1] * b for a, b in zip(*self.matrix)]
+
+    @mistake("that is one row for each output. x.grad has the shape of x: the two are added")
+    def rows(self) -> list[list[int]]:
+        return [[weight * a for a in row] for weight, row in zip(self.seed, self.matrix)]
+
+    @mistake("the seed weighs the rows of W, one for each number of y, and is not multiplied by y")
+    def times_y(self) -> list[int]:
+        return [weight * sum(row) for weight, row in zip(self.seed, self.matrix)]
 
 
-def example() -> Tensor:
-    """What the broken engines go back through: every one of the three shows in it."""
-    x = leaf(1.0)
-    w = leaf(0.5)
-    a = 2 * x
-    b = a * w
-    y = a + b * b
-    return y
+# Break it -------------------------------------------------------------------------------------------------------------
 
 
 def lost(result: Node, gradients: Any, passes_back: Passes) -> None:
@@ -402,9 +452,18 @@ class Broken(ValueTask):
     otherwise = 'one of "lost", "order" and "stale" for each of "A", "B" and "C"'
 
     def vary(self, draw: random.Random) -> None:
+        self.x, self.w = draw.choice([1.0, 2.0, 3.0]), draw.choice([0.5, 1.5, -0.5])
         bugs = list(BUGS)
         draw.shuffle(bugs)
         self.bugs = dict(zip("ABC", bugs))
+
+    def text(self) -> str:
+        return (
+            f"Three engines go back through `y = a + b * b`, where `a = 2 * x`, `b = a * w`, x = {self.x:g}, w = "
+            f"{self.w:g}. Each "
+            'has one bug: A, B, C. **Which is which?** `"lost"`: what comes second takes the place of what came first. '
+            '`"order"`: something is sent on too early. `"stale"`: a rule reads a value that has been changed since.'
+        )
 
     def engine(self, letter: str) -> Callable[..., None]:
         """One of the three."""

@@ -1,0 +1,171 @@
+"""What a check says: words for the student, at the student's line, and nothing of the machinery behind them."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import re
+import sysconfig
+import traceback
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any
+
+from ..core.errors import MinigradError
+from ..core.source import in_library
+
+INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+OWN_PLACES = ("<frozen", "<string>", "<unknown>")
+
+
+class Feedback(Exception):
+    """What a check has to say when it does not pass.  A notebook shows the words alone, without a traceback."""
+
+    sign = "✗"
+
+    def __init__(self, task: str, message: str, hint: str | None = None) -> None:
+        self.task, self.message, self.hint = task, message, hint
+        super().__init__(task, message, hint)
+
+    def __str__(self) -> str:
+        words = f"{self.sign} {self.task}: {self.message}"
+        return words if self.hint is None else f"{words}\n  Hint: {self.hint}"
+
+    def _render_traceback_(self) -> list[str]:
+        return str(self).splitlines()
+
+
+class NotWritten(Feedback):
+    """There is no answer yet."""
+
+    sign = "○"
+
+
+class Wrong(Feedback):
+    """The answer is another one than it should be."""
+
+
+class Stopped(Feedback):
+    """The student's code raised an exception, or took too long."""
+
+
+class Misused(Feedback):
+    """Something in the notebook besides the answer: no such task, no unit begun."""
+
+    sign = "!"
+
+
+def stopped(task: str, error: BaseException, call: str = "") -> Stopped:
+    """The feedback on an exception in the student's code: what it was, the line, and what usually helps."""
+    kind = type(error).__name__
+    first, *rest = str(error).splitlines() or [""]
+    if isinstance(error, MinigradError):  # its last line names the place, which is said here already
+        rest = [line for line in rest if not line.startswith("  Line:")]
+    what = f"{call} stopped with {kind}: {first}" if call else f"stopped with {kind}: {first}"
+    return Stopped(task, "\n".join([what, *rest, *place(error)]), advice(error))
+
+
+def place(error: BaseException) -> list[str]:
+    """The student's line that an exception went through last, in words; nothing where it was none of theirs."""
+    if isinstance(error, SyntaxError):
+        return _syntax(error)
+    frame = innermost(error.__traceback__)
+    if frame is None:
+        return []
+    filename, number = frame
+    text = linecache.getline(filename, number).strip()
+    return [f"  line {number} of {shown(filename)}: {text}"]
+
+
+def innermost(trace: TracebackType | None) -> tuple[str, int] | None:
+    """The file and number of the last line of a traceback that is neither minigrad's nor Python's own."""
+    found = None
+    for frame, number in traceback.walk_tb(trace):
+        filename = frame.f_code.co_filename
+        if is_students(filename):
+            found = filename, number
+    return found
+
+
+def is_students(filename: str) -> bool:
+    """Whether the code in a file is neither minigrad's nor that of an installed package.
+
+    >>> is_students(__file__), is_students("/tmp/ipykernel_1/2.py")
+    (False, True)
+    """
+    return not (in_library(filename) or filename.startswith(INSTALLED) or filename.startswith(OWN_PLACES))
+
+
+def shown(filename: str) -> str:
+    """What a file is called: a notebook's cells have names that say nothing to anybody."""
+    is_cell = "ipykernel_" in filename or filename.startswith("<")
+    return "the cell" if is_cell else filename.replace("\\", "/").rpartition("/")[2]
+
+
+def _syntax(error: SyntaxError) -> list[str]:
+    text = (error.text or "").rstrip("\n")
+    lines = [f"  line {error.lineno} of the cell: {text.strip()}"]
+    if error.offset and text.strip():
+        lead = len(lines[0]) - len(text.strip())
+        column = error.offset - 1 - (len(text) - len(text.lstrip()))
+        lines.append(" " * (lead + max(column, 0)) + "^")
+    return lines
+
+
+ADVICE: Sequence[tuple[type[BaseException], str, str]] = (
+    (TypeError, r"missing \d+ required positional", "the stub's parameters are the ones it is called with: keep them"),
+    (TypeError, r"takes .* positional arguments? but", "the stub's parameters are the ones it is called with: keep them"),
+    (TypeError, r"'NoneType'", "something is None: a branch without `return`, or a gradient that has not come yet"),
+    (NameError, r"", "a name is only known after the cell that makes it was run; is it spelled as there?"),
+    (UnboundLocalError, r"", "assigned in a function, a name belongs to the function: give it a value before reading it"),
+    (RecursionError, r"", "the function calls itself without end: what makes it stop? A loop does without"),
+    (KeyError, r"", "the dictionary has no such key: use .get(key), or put something there first"),
+    (SyntaxError, r"", "Python cannot read this line, or the one before it: brackets, colons, indentation?"),
+)  # fmt: skip
+
+
+def advice(error: BaseException) -> str | None:
+    """What usually helps with such an exception."""
+    for kind, pattern, words in ADVICE:
+        if type(error) is kind and re.search(pattern, str(error)):
+            return words
+    return None
+
+
+def unreadable(source: str, filename: str = "<cell>") -> SyntaxError | None:
+    """The error that keeps Python from reading a cell, if there is one.
+
+    >>> unreadable("def f(x)\\n    return x").lineno
+    1
+    """
+    try:
+        ast.parse(source, filename)
+    except SyntaxError as error:
+        return error
+    return None
+
+
+def written(number: Any) -> str:
+    """A value as a student would write it, short enough for a line.
+
+    >>> import numpy as np
+    >>> written(np.float32(0.1)), written(mg.asarray([1.0, 2.0])), written((1, mg.asarray(2.5)))
+    ('0.1', '[1.0, 2.0]', '(1, 2.5)')
+    """
+    if hasattr(number, "numpy"):
+        number = number.detach().numpy()
+    if hasattr(number, "dtype"):
+        rounded = number.item() if not number.shape else number.tolist()
+        return written(rounded) if not number.shape else _short(rounded)
+    if isinstance(number, float):
+        text = f"{number:.6g}"
+        return text if set(text) & set(".en") else f"{text}.0"
+    if isinstance(number, tuple):
+        inside = ", ".join(map(written, number))
+        return f"({inside},)" if len(number) == 1 else f"({inside})"
+    return _short(number)
+
+
+def _short(value: Any) -> str:
+    text = repr(value) if not isinstance(value, list) else "[" + ", ".join(map(written, value)) + "]"
+    return text if len(text) <= 100 else f"{text[:97]}..."

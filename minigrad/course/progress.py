@@ -1,0 +1,159 @@
+"""What a student has done: kept in a file of the workspace, shown as a table, printed as a report.
+
+The file is called `course-progress.json` and is looked for in the folder of the notebook and in those above it.  Where
+there is none, progress lasts as long as the kernel: a check writes nothing into folders that nobody named.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Mapping
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from .unit import Task, Unit, units
+
+FILE = "course-progress.json"
+REPORT = "report.html"
+LEVELS_UP = 3
+
+
+class Progress:
+    """The record of one student's work: who it is, and of each task how it went."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path
+        self.student = ""
+        self.tasks: dict[str, dict[str, Any]] = {}
+        if path is not None and path.exists():
+            self._read(path)
+
+    def _read(self, path: Path) -> None:
+        try:
+            stored = json.loads(path.read_text(encoding="utf-8") or "{}")
+            self.student, self.tasks = str(stored.get("student", "")), dict(stored.get("tasks", {}))
+        except (ValueError, AttributeError, TypeError):  # not ours to throw away: it is put aside
+            path.replace(path.with_suffix(".unreadable.json"))
+
+    def note(self, task: Task, passed: bool, source: str = "", said: str = "") -> None:
+        """Write down a try.  What was right once stays right; the answer that is kept is the last right one."""
+        if self.path is not None and self.path.exists():
+            self._read(self.path)  # another notebook may have written meanwhile
+        known = self.tasks.setdefault(task.name, {"tries": 0})
+        if "passed" not in known:
+            known["tries"] += 1
+        if passed:
+            known |= {"passed": known.get("passed") or _now(), "points": task.points, "variant": task.student}
+            known["answer"] = source
+        if said and "first" not in known:
+            known["first"] = said
+        self.write()
+
+    def name(self, student: str) -> None:
+        """Write down whose work it is."""
+        if student and student != self.student:
+            self.student = student
+            self.write()
+
+    def write(self) -> None:
+        """Store it, all or nothing."""
+        if self.path is None:
+            return
+        text = json.dumps({"student": self.student, "tasks": self.tasks}, indent=1, ensure_ascii=False)
+        beside = self.path.with_name(f".{self.path.name}.{os.getpid()}")
+        beside.write_text(text + "\n", encoding="utf-8")
+        beside.replace(self.path)
+
+    def passed(self, task: str) -> bool:
+        """Whether a task has been done."""
+        return "passed" in self.tasks.get(task, ())
+
+    def points(self, unit: Unit) -> int:
+        """Of the tasks of a unit that have been done."""
+        return sum(task.points for name, task in unit.tasks.items() if self.passed(name))
+
+    def rows(self) -> list[tuple[str, str, str, int, int, int]]:
+        """For each task of each unit: unit, task, sign, tries, points, points that there are."""
+        found = []
+        for unit in units().values():
+            for name, task in unit.tasks.items():
+                known = self.tasks.get(name, {})
+                sign = "✓" if "passed" in known else "✗" if known else "○"
+                points = task.points if "passed" in known else 0
+                found.append((unit.key, name, sign, known.get("tries", 0), points, task.points))
+        return found
+
+    def __str__(self) -> str:
+        lines = []
+        for unit in units().values():
+            lines.append(f"{unit.key}: {self.points(unit)} of {unit.points} points")
+            for key, name, sign, tries, points, most in self.rows():
+                if key == unit.key:
+                    times = f"{tries} {'try' if tries == 1 else 'tries'}" if tries else "not tried yet"
+                    lines.append(f"  {sign} {name:24} {points} of {most}   {times}")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
+
+    def report(self, path: Path | None = None) -> Path:
+        """Write a page to print or to hand in: tasks, tries and points, with the answers below."""
+        folder = self.path.parent if self.path is not None else Path.cwd()
+        target = path or folder / REPORT
+        target.write_text(report_page(self), encoding="utf-8")
+        return target
+
+
+def found() -> Path | None:
+    """The file of the workspace that we are in, if there is one."""
+    here = Path.cwd()
+    return next((p / FILE for p in [here, *here.parents][: LEVELS_UP + 1] if (p / FILE).exists()), None)
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%d %H:%M")
+
+
+STYLE = """
+body { font: 15px/1.45 system-ui, sans-serif; max-width: 48em; margin: 2em auto; padding: 0 1em; color: #111 }
+table { border-collapse: collapse; width: 100% } th, td { border-bottom: 1px solid #ccc; padding: .3em .6em; text-align: left }
+td.n, th.n { text-align: right } pre { background: #f4f4f4; padding: .6em; white-space: pre-wrap; break-inside: avoid }
+h2 { break-after: avoid } footer { margin-top: 2em; color: #555; font-size: 13px }
+@media print { body { margin: 0; max-width: none } }
+"""  # fmt: skip
+
+
+def report_page(progress: Progress) -> str:
+    """The report as a page of HTML."""
+    who = escape(progress.student or "no name given")
+    body = [f"<h1>minigrad course: {who}</h1>"]
+    total = sum(unit.points for unit in units().values())
+    body.append(f"<p>{sum(row[4] for row in progress.rows())} of {total} points.</p>")
+    for unit in units().values():
+        body.append(f"<h2>{unit.number:02} {escape(unit.title)}: {progress.points(unit)} of {unit.points} points</h2>")
+        body.append(_table([row for row in progress.rows() if row[0] == unit.key], progress.tasks))
+        body += [_answer(name, progress.tasks[name]) for name in unit.tasks if progress.passed(name)]
+    body.append(
+        "<footer>Written by the student's own machine, from what its checks noted. Where grades depend on it, run the "
+        "notebook again, or let nbgrader do so.</footer>"
+    )
+    head = f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{who}</title><style>{STYLE}</style></head>'
+    return head + "<body>" + "\n".join(body) + "</body></html>\n"
+
+
+def _table(rows: list[tuple[str, str, str, int, int, int]], known: Mapping[str, Mapping[str, Any]]) -> str:
+    lines = ["<table><tr><th></th><th>task</th><th>done</th><th>first answer</th><th class=n>tries</th>"
+             "<th class=n>points</th></tr>"]  # fmt: skip
+    for _, name, sign, tries, points, most in rows:
+        about = known.get(name, {})
+        cells = "".join(f"<td>{escape(str(x))}</td>" for x in (sign, name, about.get("passed", ""), about.get("first", "")))
+        lines.append(f"<tr>{cells}<td class=n>{tries}</td><td class=n>{points} of {most}</td></tr>")
+    return "".join(lines) + "</table>"
+
+
+def _answer(name: str, known: Mapping[str, Any]) -> str:
+    variant = f" (variant of {escape(known['variant'])})" if known.get("variant") else ""
+    return f"<h3>{escape(name)}{variant}</h3><pre>{escape(known.get('answer', ''))}</pre>"

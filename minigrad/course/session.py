@@ -1,0 +1,244 @@
+"""What a notebook of the course calls: `begin`, `task`, `check`, `progress`, `report`, `keep`."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from .compare import plain
+from .feedback import Feedback, Misused, NotWritten, Stopped, place, stopped, unreadable, written
+from .limits import TimeIsUp, at_most
+from .progress import FILE, Progress, found
+from .unit import HIDDEN_ROUNDS, ROUNDS, Prediction, Task, Unit, units
+
+UNSET = object()
+STUB = "raise NotImplementedError"  # in what nbgrader and we leave in the place of a solution
+
+
+class Session:
+    """Whose notebook this is, and of which unit."""
+
+    def __init__(self) -> None:
+        self.unit: Unit | None = None
+        self.progress = Progress()
+
+    @property
+    def student(self) -> str:
+        return self.progress.student
+
+    @property
+    def author(self) -> str:
+        """The name that a student's code is shown under."""
+        return self.student or "you"
+
+
+SESSION = Session()
+
+
+def begin(unit: str, student: str = "") -> None:
+    """Begin a unit, under a name: the tasks' numbers depend on it, and the report bears it.
+
+    >>> begin("00_start")
+    00 · ...
+    """
+    known = units()
+    if unit not in known:
+        raise Misused(unit, "there is no such unit", "one of " + ", ".join(known))
+    SESSION.unit = known[unit]
+    SESSION.progress = Progress(found())
+    SESSION.progress.name(student.strip())
+    _explain_stubs()
+    each = SESSION.unit
+    print(f"{each.number:02} · {each.title}: {each.minutes} minutes, {len(each.tasks)} tasks, {each.points} points")
+    kept = "kept in the workspace" if SESSION.progress.path else f"forgotten with the kernel; {__package__}.keep() keeps it"
+    whose = SESSION.student or 'nobody in particular: begin(..., student="your name") gives you numbers of your own'
+    print(f"for {whose}; progress is {kept}")
+
+
+def keep(folder: str = ".") -> None:
+    """Keep progress in a folder from now on: for hosts where nobody has made a workspace."""
+    path = Path(folder) / FILE
+    now = SESSION.progress
+    SESSION.progress = Progress(path)
+    SESSION.progress.tasks = {**now.tasks, **SESSION.progress.tasks}
+    SESSION.progress.student = now.student or SESSION.progress.student
+    SESSION.progress.write()
+
+
+def task(name: str) -> Shown:
+    """A task in this student's variant; a notebook shows its text.
+
+    >>> task("mul_grad")
+    <task mul_grad, ... points>
+    """
+    return Shown(_task(name))
+
+
+class Shown:
+    """A task that shows itself in a notebook; its numbers are attributes."""
+
+    def __init__(self, of: Task) -> None:
+        self._of = of
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name in ("right", "solution", "wrong", "check", "mistakes", "cases"):
+            raise AttributeError(name)
+        return getattr(self._of, name)
+
+    def __repr__(self) -> str:
+        return f"<task {self._of.name}, {self._of.points} points>"
+
+    def _repr_markdown_(self) -> str:
+        return self._of.text()
+
+
+def check(name: str, answer: Any = UNSET, hidden: bool = False) -> None:
+    """Check an answer: what the notebook calls `name`, or the one that is given.
+
+    What is wrong is said in words, with a hint where the mistake is a known one.  `hidden` tries more cases.
+
+    >>> check("mul_grad", lambda g, out, a, b: (g * b, g * a))
+    ✓ mul_grad: right...
+    >>> check("mul_grad", lambda g, out, a, b: (g * a, g * b))
+    Traceback (most recent call last):
+    minigrad.course.feedback.Wrong: ✗ mul_grad: gradient of input 0 is wrong: yours 15.0, numerical -10.0...
+    """
+    which = _task(name)
+    namespace = sys._getframe(1).f_globals
+    try:
+        given = _lookup(which, namespace) if answer is UNSET else answer
+        said = _run(which, given, HIDDEN_ROUNDS if hidden else ROUNDS)
+    except Feedback as feedback:
+        if not isinstance(feedback, NotWritten | Misused):
+            SESSION.progress.note(which, passed=False)
+        if which.strict:
+            raise feedback from None
+        return print(feedback)
+    SESSION.progress.note(which, True, _source(given), written(given) if which.kind == "value" else "")
+    print(said)
+
+
+def progress() -> Progress:
+    """How far the student is, over all units."""
+    return SESSION.progress
+
+
+def report() -> Path:
+    """Write `report.html`, to print or to hand in, and say where."""
+    return SESSION.progress.report()
+
+
+# ---- running an answer -------------------------------------------------------------------------------------------------
+
+
+def _run(which: Task, given: Any, rounds: int) -> str:
+    """What to say of a right answer; feedback is raised on any other."""
+    if which.kind == "value" and (given is None or given is ...):
+        raise NotWritten(which.name, "not answered yet", _how(which))
+    if which.kind == "function" and not callable(given):
+        raise Misused(which.name, f"{which.name} is {written(given)}, and should be a function", "def, not =")
+    try:
+        with at_most(which.seconds):
+            said = which.check(_kind(which, given), rounds)
+    except Feedback as feedback:
+        if isinstance(which, Prediction):
+            return _noted(which, given, feedback)
+        raise
+    except NotImplementedError as error:
+        raise NotWritten(which.name, "not written yet", _where_stub(error)) from None
+    except TimeIsUp as error:
+        what = f"not done after {which.seconds:g} seconds"
+        where = "\n".join([what, *place(error)])
+        raise Stopped(which.name, where, "does the loop come closer to its end each time round?") from None
+    except Exception as error:
+        raise stopped(which.name, error) from None
+    points = f"{which.points} {'point' if which.points == 1 else 'points'}"
+    return f"✓ {which.name}: right" + (f", {points}" if which.points else "") + (f"\n  {said}" if said else "")
+
+
+def _how(which: Task) -> str:
+    example = getattr(which, "example", "")
+    form = f", in the form {which.name} = {example}" if example else ""
+    return f"put your answer in the place of the dots{form}"
+
+
+def _noted(which: Prediction, given: Any, feedback: Feedback) -> str:
+    hint = f"\n  {feedback.hint}" if feedback.hint else ""
+    return f"○ {which.name}: {written(given)} is noted, and it is otherwise.{hint}"
+
+
+def _kind(which: Task, given: Any) -> Any:
+    """The answer, in whose results a forgotten `return` is told apart from a wrong number."""
+    if which.kind != "function":
+        return given
+
+    def answer(*args: Any, **more: Any) -> Any:
+        result = given(*args, **more)
+        if result is None and not inspect.isgeneratorfunction(given) and _is_empty(given):
+            raise NotImplementedError
+        return result
+
+    return answer
+
+
+def _is_empty(function: Callable[..., Any]) -> bool:
+    """Whether there is nothing in a function but `pass`, dots or a docstring."""
+    code = getattr(function, "__code__", None)
+    return code is not None and not code.co_names and not code.co_freevars and len(set(code.co_consts) - {None}) <= 1
+
+
+def _where_stub(error: BaseException) -> str:
+    words = place(error)
+    return "write it in the place of `raise NotImplementedError()`" + (f",{words[0].rstrip(':')}" if words else "")
+
+
+def _task(name: str) -> Task:
+    for unit in units().values():
+        if name in unit.tasks:
+            return unit.tasks[name](SESSION.student)
+    within = SESSION.unit.tasks if SESSION.unit is not None else {}
+    raise Misused(name, "there is no task of that name", "one of " + ", ".join(within) if within else None)
+
+
+# ---- finding an answer -------------------------------------------------------------------------------------------------
+
+
+def _lookup(which: Task, namespace: Mapping[str, Any]) -> Any:
+    """What the notebook calls so; if its newest version cannot be read by Python, that is what is wrong."""
+    definition = rf"^\s*(def\s+{which.name}\s*\(|{which.name}\s*=)"
+    cells = [cell for cell in namespace.get("In", ()) if re.search(definition, cell, re.MULTILINE)]
+    error = unreadable(cells[-1]) if cells else None
+    if error is not None:
+        raise stopped(which.name, error)
+    if which.name not in namespace:
+        if cells and STUB in cells[-1]:
+            raise NotWritten(which.name, "not written yet", "write it in the place of `raise NotImplementedError()`")
+        raise NotWritten(which.name, f"nothing here is called {which.name} yet", "run the cell that defines it")
+    return namespace[which.name]
+
+
+def _source(given: Any) -> str:
+    if not callable(given):
+        return written(plain(given))
+    try:
+        return inspect.getsource(given)
+    except (OSError, TypeError):
+        return ""
+
+
+def _explain_stubs() -> None:
+    """Let a notebook say in words what it means that a cell has not been written yet."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if shell is None:
+        return
+
+    def explain(shell: Any, kind: Any, error: BaseException, trace: Any, tb_offset: Any = None) -> list[str]:
+        words = ["○ not written yet: put your answer in the place of `raise NotImplementedError()`", *place(error)]
+        print("\n".join(words), file=sys.stderr)
+        return words
+
+    shell.set_custom_exc((NotImplementedError,), explain)

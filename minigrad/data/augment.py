@@ -1,0 +1,94 @@
+"""Random changes to items that leave their meaning as it is: what `DataLoader(..., augment=...)` is given.
+
+Each is called with an item and a NumPy generator.  Of an item that is a tuple, such as (picture, label), the first
+part is changed.  Pictures have their rows and columns last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..core.errors import ConversionError
+
+Change = Callable[[Any, np.random.Generator], Any]
+
+
+class Augmentation:
+    """A random change: subclasses say in `change` what becomes of an array."""
+
+    def __call__(self, item: Any, rng: np.random.Generator) -> Any:
+        if isinstance(item, tuple):
+            return (self.change(item[0], rng), *item[1:])
+        return self.change(item, rng)
+
+    def change(self, x: Any, rng: np.random.Generator) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} has no change method")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(map(repr, vars(self).values()))})"
+
+
+class Compose(Augmentation):
+    """One change after the other.
+
+    >>> mg.data.Compose(mg.data.Shift(1), mg.data.Noise(0.1))
+    Compose((Shift(1), Noise(0.1)))
+    """
+
+    def __init__(self, *changes: Change) -> None:
+        self.changes = changes
+
+    def __call__(self, item: Any, rng: np.random.Generator) -> Any:
+        for change in self.changes:
+            item = change(item, rng)
+        return item
+
+
+class Shift(Augmentation):
+    """Move a picture by up to `most` rows and columns; what comes in is 0.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> sums = [mg.data.Shift(1)(np.eye(3), rng).sum().item() for _ in range(100)]
+    >>> sorted(set(sums))
+    [1.0, 2.0, 3.0]
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+
+    def change(self, x: Any, rng: np.random.Generator) -> Any:
+        out = np.zeros_like(x)
+        into, source = zip(*[_overlap(int(by)) for by in rng.integers(-self.most, self.most + 1, 2)])
+        out[(..., *into)] = x[(..., *source)]
+        return out
+
+
+class Flip(Augmentation):
+    """With probability `p`, a picture as in a mirror: its columns the other way round."""
+
+    def __init__(self, p: float = 0.5) -> None:
+        if not 0 <= p <= 1:
+            raise ConversionError(f"Flip: a probability is between 0 and 1, not {p}")
+        self.p = p
+
+    def change(self, x: Any, rng: np.random.Generator) -> Any:
+        return x[..., ::-1] if rng.random() < self.p else x
+
+
+class Noise(Augmentation):
+    """Normal numbers of this standard deviation, added."""
+
+    def __init__(self, std: float) -> None:
+        self.std = std
+
+    def change(self, x: Any, rng: np.random.Generator) -> Any:
+        return x + rng.standard_normal(x.shape, dtype=np.float32) * np.float32(self.std)
+
+
+def _overlap(by: int) -> tuple[slice, slice]:
+    """Where a row that is moved `by` places goes, and what part of it stays in sight."""
+    return slice(max(by, 0), min(by, 0) or None), slice(max(-by, 0), min(-by, 0) or None)

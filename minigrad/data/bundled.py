@@ -1,0 +1,90 @@
+"""The small real data that comes with minigrad; `sets/THIRD_PARTY.md` says from whom, and under which licence.
+
+Each is split once and for all: what is held out for the end is the same for everybody, and no setting of an example was
+chosen by looking at it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core.tensor import Tensor
+from ..ops.creation import asarray
+from .dataset import TensorDataset, order
+from .files import Table
+
+FOLDER = Path(__file__).parent / "sets"
+SPLIT = 2026  # the seed of all splits
+
+
+class Graph(NamedTuple):
+    """A graph: its edges in both directions (2, edges), and the class of each node."""
+
+    edges: Tensor
+    labels: Tensor
+
+
+def digits() -> tuple[TensorDataset, TensorDataset]:
+    """Handwritten digits for training (1,437) and for testing (360): pictures of 1 × 8 × 8 from 0 to 1, and labels.
+
+    The digits of all writers are in both parts.
+
+    >>> train, test = mg.data.digits()
+    >>> picture, label = train[0]
+    >>> len(train), len(test), picture.shape
+    (1437, 360, (1, 8, 8))
+    """
+    with np.load(FOLDER / "digits.npz") as file:
+        images, labels = file["images"][:, None].astype(np.float32) / 16, file["labels"].astype(np.int64)
+    return _split(360, images, labels)
+
+
+def names() -> tuple[list[str], list[str]]:
+    """First names for training (4,647) and for testing (516).
+
+    >>> train, test = mg.data.names()
+    >>> len(train), len(test), "minnie" in train
+    (4647, 516, True)
+    """
+    lines = (FOLDER / "names.txt").read_text(encoding="utf-8").split()
+    shuffled = [lines[i] for i in order(len(lines), SPLIT)]
+    return shuffled[516:], shuffled[:516]
+
+
+def karate() -> Graph:
+    """The karate club: who met whom among its 34 members, and with whom each went when it split, 0 or 1.
+
+    Member 0, the teacher, and member 33, the president, are the two that the parties formed around.
+
+    >>> edges, labels = mg.data.karate()
+    >>> edges.shape, labels[0].item(), labels[33].item()
+    ((2, 156), 0, 1)
+    """
+    pairs = np.loadtxt(FOLDER / "karate.txt", dtype=np.int64).T
+    labels = np.zeros(34, dtype=np.int64)
+    labels[[9, 14, 15, 18, 20, *range(22, 34)]] = 1
+    return Graph(asarray(np.concatenate([pairs, pairs[::-1]], axis=1)), asarray(labels))
+
+
+def airfoil() -> tuple[Table, Table]:
+    """The noise of wings in a wind tunnel, `pressure` in dB, and five causes, for training (1,203) and testing (300).
+
+    >>> train, test = mg.data.airfoil()
+    >>> train
+    Table(1,203 rows: frequency, angle, chord, velocity, thickness, pressure)
+    """
+    path = FOLDER / "airfoil.csv"
+    names = path.read_text(encoding="utf-8").splitlines()[0].split(",")
+    rows = np.loadtxt(path, delimiter=",", skiprows=1)
+    test, train = np.split(rows[order(len(rows), SPLIT)], [300])
+    return Table(dict(zip(names, train.T))), Table(dict(zip(names, test.T)))
+
+
+def _split(held_out: int, *arrays: np.ndarray[Any, Any]) -> tuple[TensorDataset, TensorDataset]:
+    """All but some for training, and these for testing."""
+    shuffled = order(len(arrays[0]), SPLIT)
+    test, train = shuffled[:held_out], shuffled[held_out:]
+    return TensorDataset(*[a[train] for a in arrays]), TensorDataset(*[a[test] for a in arrays])

@@ -1,0 +1,154 @@
+"""Datasets: anything with a length and items by number.
+
+A list is one.  A dataset that can give many items at once, quicker than one by one, has a method `batch(indices)` too,
+which gives them as arrays.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.errors import ConversionError, IndexingError, ShapeError
+from ..core.tensor import Tensor
+
+
+class Dataset:
+    """Items by number: subclasses say how many there are (`__len__`), and each of them (`__getitem__`).
+
+    >>> class Squares(mg.data.Dataset):
+    ...     def __len__(self):
+    ...         return 3
+    ...     def __getitem__(self, index):
+    ...         return index * index
+    >>> [batch.tolist() for batch in mg.data.DataLoader(Squares(), batch_size=2)]
+    [[0, 1], [4]]
+    """
+
+    def __len__(self) -> int:
+        raise NotImplementedError(f"{type(self).__name__} has no __len__ method")
+
+    def __getitem__(self, index: int) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} has no __getitem__ method")
+
+    def map(self, function: Callable[[Any], Any]) -> Mapped:
+        """The same items, each as `function` makes it, when it is asked for.
+
+        >>> mg.data.TensorDataset([1, 2, 3]).map(lambda item: item[0] * 10)[2].item()
+        30
+        """
+        return Mapped(self, function)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self):,} items)"
+
+
+class TensorDataset(Dataset):
+    """Arrays of one length, of which item i is the tuple of their elements i.  They stay in the CPU's memory.
+
+    >>> points = mg.data.TensorDataset([[0.0, 1.0], [2.0, 3.0]], [7, 8])
+    >>> x, y = points[1]
+    >>> x.tolist(), y.item(), len(points)
+    ([2.0, 3.0], 8, 2)
+    """
+
+    def __init__(self, *arrays: Any) -> None:
+        self.arrays = tuple([host(array) for array in arrays])
+        if not self.arrays or any(not array.ndim for array in self.arrays):
+            raise ConversionError("TensorDataset: arrays with a first dimension, along which the items lie, are needed")
+        if len({len(array) for array in self.arrays}) > 1:
+            raise ShapeError("TensorDataset: arrays of different lengths", expect="as many elements in each",
+                             actual=", ".join(str(array.shape) for array in self.arrays))  # fmt: skip
+
+    def __len__(self) -> int:
+        return len(self.arrays[0])
+
+    def __getitem__(self, index: int) -> tuple[Any, ...]:
+        return tuple([array[index] for array in self.arrays])
+
+    def batch(self, indices: Any) -> tuple[Any, ...]:
+        """Several items at once: an array of each.
+
+        >>> mg.data.TensorDataset([1, 2, 3], [4, 5, 6]).batch([2, 0])
+        (array([3, 1]), array([6, 4]))
+        """
+        return tuple([array[indices] for array in self.arrays])
+
+
+class Mapped(Dataset):
+    """The items of another dataset, each as a function makes it: what `dataset.map(function)` gives."""
+
+    def __init__(self, dataset: Any, function: Callable[[Any], Any]) -> None:
+        self.dataset, self.function = dataset, function
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.function(self.dataset[index])
+
+
+class Subset(Dataset):
+    """Some items of another dataset, in the order of `indices`.
+
+    >>> list(mg.data.Subset("minigrad", [4, 5, 6, 7]))
+    ['g', 'r', 'a', 'd']
+    """
+
+    def __init__(self, dataset: Any, indices: Any) -> None:
+        self.dataset, self.indices = dataset, np.asarray(indices, dtype=np.int64)
+        for place in np.flatnonzero((self.indices < 0) | (self.indices >= len(dataset)))[:1]:
+            raise IndexingError(f"Subset: there is no item {self.indices[place]}, only {len(dataset)} items")
+        gather = getattr(dataset, "batch", None)
+        if gather is not None:
+            self.batch = lambda indices: gather(self.indices[indices])
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.dataset[int(self.indices[index])]
+
+
+def random_split(dataset: Any, lengths: Sequence[float], seed: int = 0) -> list[Subset]:
+    """Parts of a dataset, with the items in random order: by how many each has, or by shares that add up to 1.
+
+    The same seed gives the same parts, always.
+
+    >>> train, test = mg.data.random_split(list("abcdefghij"), [0.8, 0.2])
+    >>> len(train), len(test), sorted([*train, *test]) == list("abcdefghij")
+    (8, 2, True)
+    """
+    total = len(dataset)
+    counts = list(lengths)
+    if not all(isinstance(count, int) for count in counts):
+        if not math.isclose(sum(counts), 1.0):
+            raise ConversionError(f"random_split: shares add up to 1, and these to {sum(counts):g}")
+        ends = [round(sum(counts[: i + 1]) * total) for i in range(len(counts))]
+        counts = [end - start for start, end in zip([0, *ends], ends)]
+    if sum(counts) != total or min(counts, default=-1) < 0:
+        raise ConversionError(f"random_split: {total} items can't be divided into {' + '.join(map(str, counts))}")
+    starts = np.cumsum([0, *counts])
+    shuffled = order(total, seed)
+    return [Subset(dataset, shuffled[start : start + count]) for start, count in zip(starts, counts)]
+
+
+def order(count: int, seed: int, epoch: int = 0) -> np.ndarray[Any, Any]:
+    """The numbers below `count` in the random order that belongs to a seed and an epoch."""
+    return np.argsort(np.random.Philox(key=key_of(seed, epoch)).random_raw(count), kind="stable")
+
+
+def key_of(seed: int, epoch: int) -> int:
+    """The key of the random numbers of one epoch."""
+    return seed % (1 << 64) + (epoch << 64)
+
+
+def host(array: Any) -> np.ndarray[Any, Any]:
+    """Anything that holds numbers as a NumPy array, in which Python's floats are float32."""
+    if isinstance(array, Tensor):
+        return array.numpy_copy()
+    made = np.asarray(array)
+    return made.astype(np.float32) if made.dtype == np.float64 and not isinstance(array, np.ndarray) else made

@@ -1,0 +1,193 @@
+"""`DataLoader`: the items of a dataset in batches, shuffled, changed at random, and loaded ahead by workers."""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..core.errors import ConversionError
+from ..core.tensor import Tensor
+from ..devices import as_device
+from ..ops.creation import asarray
+from ..ops.random import DEFAULT_GENERATOR
+from .collate import collate as usual_collate
+from .dataset import key_of, order
+from .errors import DataError
+from .workers import ItemFault, Workers, brief
+
+
+@dataclass(frozen=True)
+class Source:
+    """How a batch is loaded, wherever that happens: all of it can be sent to another process."""
+
+    dataset: Any
+    augment: Callable[[Any, np.random.Generator], Any] | None
+    collate: Callable[[list[Any]], Any]
+
+    def load(self, key: int, indices: np.ndarray[Any, Any]) -> Any:
+        """The batch of some items, in arrays."""
+        try:
+            if self.augment is None and self.collate is usual_collate and hasattr(self.dataset, "batch"):
+                return self.dataset.batch(indices)
+            return self.collate([self._item(key, int(index)) for index in indices])
+        except ItemFault:
+            raise
+        except Exception as error:
+            raise ItemFault(indices.tolist(), brief(error)) from error
+
+    def _item(self, key: int, index: int) -> Any:
+        try:
+            item = self.dataset[index]
+            return item if self.augment is None else self.augment(item, own_numbers(key, index))
+        except Exception as error:
+            raise ItemFault([index], brief(error)) from error
+
+
+class DataLoader:
+    """Batches of a dataset, as tensors: `for x, y in loader` goes through all of them once, which is an epoch.
+
+    With `shuffle` each epoch has an order of its own.  `augment(item, rng)` changes an item at random, by a NumPy
+    generator that belongs to that item in that epoch.  `collate(items)` makes a list of items one batch of arrays.
+    `workers` threads load `prefetch` batches each ahead of the loop; with `processes`, each of them does so in a
+    process of its own.  All that is random follows from `seed` (by default a number drawn from `mg.random`), whatever
+    the number of workers.
+
+    Threads are the better choice where NumPy, Pillow or reading files take the time: they run without Python's lock,
+    and nothing has to be copied from one process to another.  Processes are for items that Python itself computes.
+
+    >>> loader = mg.data.DataLoader(mg.data.TensorDataset([1, 2, 3, 4, 5]), batch_size=2, shuffle=True, seed=0)
+    >>> len(loader), [x.tolist() for (x,) in loader], [x.tolist() for (x,) in loader]
+    (3, [[1, 3], [2, 5], [4]], [[4, 3], [5, 2], [1]])
+    """
+
+    def __init__(self, dataset: Any, batch_size: int = 1, shuffle: bool = False, *, drop_last: bool = False,
+                 augment: Callable[[Any, np.random.Generator], Any] | None = None,
+                 collate: Callable[[list[Any]], Any] | None = None, workers: int = 0, processes: bool = False,
+                 prefetch: int = 2, seed: int | None = None, device: Any = None) -> None:  # fmt: skip
+        if not (hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__")):
+            raise ConversionError(f"DataLoader: a {type(dataset).__name__} is no dataset",
+                                  expect="something with a length and items by number", hint="list(it)")  # fmt: skip
+        for name, number, least in (("batch_size", batch_size, 1), ("workers", workers, 0), ("prefetch", prefetch, 1)):
+            if not isinstance(number, int) or number < least:
+                raise ConversionError(f"DataLoader: {name} is an integer, {least} or more, not {number!r}")
+        self.dataset, self.batch_size, self.shuffle, self.drop_last = dataset, batch_size, shuffle, drop_last
+        self.device = None if device is None else as_device(device)
+        self.seed = drawn_seed() if seed is None else seed
+        self.source = Source(dataset, augment, collate or usual_collate)
+        self.workers, self.prefetch = workers, prefetch
+        self._pool = Workers(self.source, workers, processes) if workers else None
+        self._epoch, self._batch, self._resumed = -1, 0, False
+        if self._pool is not None:
+            weakref.finalize(self, self._pool.close)
+
+    def __len__(self) -> int:
+        """How many batches an epoch has."""
+        whole, rest = divmod(len(self.dataset), self.batch_size)
+        return whole + (rest > 0 and not self.drop_last)
+
+    def __iter__(self) -> Iterator[Any]:
+        """An epoch: the next one, or, after `load_state_dict`, what is left of the one that was interrupted."""
+        if not self._resumed:
+            self._epoch, self._batch = self._epoch + 1, 0
+        self._resumed = False
+        return Epoch(self, self._epoch, self._batch)
+
+    def state_dict(self) -> dict[str, int]:
+        """Where the loop is: the seed, the epoch, and how many of its batches have been handed out.
+
+        >>> loader = mg.data.DataLoader(range(6), batch_size=2, shuffle=True, seed=0)
+        >>> first = next(iter(loader))
+        >>> state = loader.state_dict()
+        >>> other = mg.data.DataLoader(range(6), batch_size=2, shuffle=True)
+        >>> other.load_state_dict(state)
+        >>> state, sorted(first.tolist() + [i for batch in other for i in batch.tolist()])
+        ({'seed': 0, 'epoch': 0, 'batch': 1}, [0, 1, 2, 3, 4, 5])
+        """
+        done = self._epoch < 0 or self._batch >= len(self)
+        return {"seed": self.seed, "epoch": self._epoch + done, "batch": 0 if done else self._batch}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        """Go on from where `state_dict` was asked: the next loop is the rest of that epoch."""
+        if set(state) != {"seed", "epoch", "batch"}:
+            raise ConversionError(f"a state is what state_dict() gives, a seed, an epoch and a batch, not {state!r}")
+        self.seed, self._epoch, self._batch = (int(state[name]) for name in ("seed", "epoch", "batch"))
+        self._resumed = True
+
+    def close(self) -> None:
+        """Let the workers go.  It happens by itself when nobody holds the loader any more."""
+        if self._pool is not None:
+            self._pool.close()
+
+    def __repr__(self) -> str:
+        words = [f"{len(self):,} batches of {self.batch_size}"] + ["shuffled"] * self.shuffle
+        words += [f"{self.workers} {self._pool.kind}"] if self._pool else []
+        return f"DataLoader({self.dataset!r:.60}: {', '.join(words)})"
+
+
+class Epoch:
+    """One pass over a loader's batches.  It goes on after an error: the next batch is the one behind it."""
+
+    def __init__(self, loader: DataLoader, epoch: int, start: int) -> None:
+        self.loader, self.epoch = loader, epoch
+        count = len(loader.dataset)
+        indices = order(count, loader.seed, epoch) if loader.shuffle else np.arange(count)
+        size = loader.batch_size
+        self.tasks = iter([(i, indices[i * size : (i + 1) * size]) for i in range(start, len(loader))])
+        self.waiting: deque[tuple[int, Any, Callable[[], Any]]] = deque()
+
+    def __iter__(self) -> Epoch:
+        return self
+
+    def __next__(self) -> Any:
+        loader = self.loader
+        ahead = max(1, loader.workers * loader.prefetch)
+        for number, indices in self.tasks:
+            self.waiting.append((number, indices, self._begin(indices)))
+            if len(self.waiting) >= ahead:
+                break
+        if not self.waiting:
+            raise StopIteration
+        number, indices, result = self.waiting.popleft()
+        loader._epoch, loader._batch = self.epoch, number + 1
+        try:
+            batch = result()
+        except ItemFault as fault:
+            what = f"{fault} of {type(loader.dataset).__name__} could not be loaded: {fault.reason}"
+            raise DataError(what, hint=f"dataset[{fault.indices[0]}] shows it alone") from fault.__cause__
+        return _as_tensors(batch, loader.device)
+
+    def _begin(self, indices: np.ndarray[Any, Any]) -> Callable[[], Any]:
+        """What gives the batch when it is called: a worker has begun with it, if there are any."""
+        key = key_of(self.loader.seed, self.epoch)
+        if self.loader._pool is None:
+            return partial(self.loader.source.load, key, indices)
+        return self.loader._pool.begin(key, indices)
+
+
+def own_numbers(key: int, index: int) -> np.random.Generator:
+    """The random numbers of one item in one epoch, whoever loads it."""
+    return np.random.Generator(np.random.Philox(key=key, counter=(index + 1) << 128))
+
+
+def drawn_seed() -> int:
+    """A seed from the generator that everybody shares, so that `mg.random.seed` settles this one too."""
+    key, block = DEFAULT_GENERATOR.take_blocks(1)
+    return int(np.random.Philox(key=key, counter=block + 1).random_raw()) >> 1
+
+
+def _as_tensors(batch: Any, device: Any) -> Any:
+    if isinstance(batch, (np.ndarray, np.generic)) and batch.dtype.kind in "fiub":
+        return asarray(batch, device=device)
+    if isinstance(batch, Tensor):
+        return batch if device is None else batch.to(device)  # type: ignore[attr-defined]
+    if isinstance(batch, tuple):
+        return tuple([_as_tensors(part, device) for part in batch])
+    if isinstance(batch, dict):
+        return {name: _as_tensors(part, device) for name, part in batch.items()}
+    return batch

@@ -1,0 +1,169 @@
+"""Those who load batches while the main thread computes: threads, each of which may have a process to do it for it."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+import traceback
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from .errors import DataError
+
+NAME = "minigrad-data"
+GRACE = 5.0  # seconds that a process has to end, before it is made to
+
+
+class ItemFault(Exception):
+    """That an item, or a batch of several, could not be loaded; why is its cause, and in one line `reason`."""
+
+    def __init__(self, indices: list[int], reason: str) -> None:
+        super().__init__(indices, reason)
+        self.indices, self.reason = indices, reason
+
+    def __str__(self) -> str:
+        shown = ", ".join(map(str, self.indices[:4])) + (" ..." if len(self.indices) > 4 else "")
+        return f"item {shown}" if len(self.indices) == 1 else f"a batch of items {shown}"
+
+
+class WorkersTraceback(Exception):
+    """What went wrong in another process, as it was printed there."""
+
+
+def brief(error: BaseException) -> str:
+    """`ValueError: the message`: the first line of an error."""
+    lines = str(error).splitlines()
+    return type(error).__name__ + (f": {lines[0]}" if lines else "")
+
+
+class Workers:
+    """Threads that load batches, each by itself or through a process of its own.
+
+    They are started when there is something to do, and end when they are closed.
+    """
+
+    def __init__(self, source: Any, count: int, processes: bool) -> None:
+        self.source, self.count = source, count
+        self.kind = "processes" if processes else "threads"
+        self.helpers: list[Helper] = []
+        self.threads: ThreadPoolExecutor | None = None
+        self.mine = threading.local()
+        self._lock = threading.RLock()  # closing may happen wherever garbage is collected
+
+    def begin(self, key: int, indices: Any) -> Callable[[], Any]:
+        """Have a batch loaded; what is returned waits for it."""
+        with self._lock:
+            if self.threads is None:
+                self.threads = ThreadPoolExecutor(self.count, NAME)
+        return self.threads.submit(self._load, key, indices).result
+
+    def _load(self, key: int, indices: Any) -> Any:
+        if self.kind == "threads":
+            return self.source.load(key, indices)
+        helper = getattr(self.mine, "helper", None)
+        if helper is None:
+            with self._lock:
+                helper = self.mine.helper = Helper(len(self.helpers), self.source)
+                self.helpers.append(helper)
+        return helper.load(key, indices)
+
+    def close(self) -> None:
+        """End all of them; what they are doing is finished first, what is waiting is not begun."""
+        with self._lock:
+            threads, self.threads = self.threads, None
+        if threads is not None:
+            mine = threading.current_thread().name.startswith(NAME)  # one that collects garbage can't wait for itself
+            threads.shutdown(wait=not mine, cancel_futures=True)
+        for helper in self.helpers:
+            helper.close()
+        self.helpers.clear()
+        self.mine = threading.local()
+
+
+class Helper:
+    """A process that loads batches for one thread, started anew when it has died."""
+
+    def __init__(self, number: int, source: Any) -> None:
+        self.number, self.source = number, source
+        self.process: Any = None
+        self.pipe: Any = None
+
+    def load(self, key: int, indices: Any) -> Any:
+        """A batch, loaded over there."""
+        if self.process is None:
+            self._start()
+        try:
+            self.pipe.send((key, indices))
+            result, fault = self.pipe.recv()
+        except (EOFError, OSError) as error:
+            raise self._obituary(indices) from error
+        if fault is not None:
+            faulty, reason, text = fault
+            raise ItemFault(faulty, reason) from WorkersTraceback(f"in worker {self.number}:\n\n{text}")
+        return result
+
+    def _start(self) -> None:
+        """A fresh interpreter: a copy of this one would hold locks of threads that it does not have."""
+        import multiprocessing
+
+        context = multiprocessing.get_context("spawn")
+        self.pipe, theirs = context.Pipe()
+        process = context.Process(target=serve, args=(theirs, self.source), daemon=True,
+                                  name=f"{NAME}-{self.number}")  # fmt: skip
+        try:
+            process.start()
+        except Exception as error:
+            raise DataError(
+                f"the dataset can't be sent to another process: {brief(error)}",
+                hint="workers that are threads (processes=False), or functions with a name at the top of a module",
+            ) from error
+        finally:
+            theirs.close()
+        self.process = process
+
+    def _obituary(self, indices: Any) -> DataError:
+        """The error that says which worker died, of what, and over which items."""
+        process, self.process = self.process, None
+        self.pipe.close()
+        process.join(GRACE)
+        code = process.exitcode
+        ended = f"with exit code {code}"
+        if code is not None and code < 0:
+            ended = f"of {signal.Signals(-code).name}" if -code in set(signal.Signals) else f"of signal {-code}"
+        over = ItemFault(indices.tolist(), ended)
+        hint = "SIGKILL is mostly the system's, when memory runs out: fewer workers, smaller batches"
+        if code == 1:
+            hint = 'what it printed says why; a script starts workers below `if __name__ == "__main__":` only'
+        return DataError(f"worker {self.number} (process {process.pid}) died {ended} over {over}", hint=hint)
+
+    def close(self) -> None:
+        """End the process: it does so by itself when its pipe is closed."""
+        if self.process is not None:
+            self.pipe.close()
+            self.process.join(GRACE)
+            if self.process.is_alive():
+                self.process.kill()
+            self.process = None
+
+
+def serve(pipe: Any, source: Any) -> None:
+    """What a worker's process does: load what is asked for, until nobody asks any more."""
+    with contextlib.suppress(ValueError):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the main process's business, which ends us
+    while True:
+        try:
+            key, indices = pipe.recv()
+        except (EOFError, OSError):
+            return
+        try:
+            answer: Any = (source.load(key, indices), None)
+        except ItemFault as fault:
+            answer = None, (fault.indices, fault.reason, "".join(traceback.format_exception(fault.__cause__)))
+        try:
+            pipe.send(answer)
+        except OSError:
+            return
+        except Exception as error:  # a batch that can't be pickled
+            pipe.send((None, (indices.tolist(), brief(error), traceback.format_exc())))

@@ -1,0 +1,112 @@
+# %% [markdown]
+# # 00 · Start
+#
+# Fifteen minutes about one number. You need no words from anywhere else: the few that you need are here. **Shift+Enter** runs a cell and goes on to
+# the next.
+
+# %% name="program"
+import minigrad as mg
+from minigrad import course
+
+x = mg.asarray(1.0, requires_grad=True)
+a = 2 * x
+y = a * a + a
+y.item()
+
+# %% [markdown]
+# ## A question first
+#
+# Now **x becomes 1.01. By about how much does y rise?**
+#
+# Say a number before you compute anything: a guess that turns out wrong is worth more than none. Put yours in the place of the dots, and run the
+# cell.
+
+# %% name="rise" tags=["question"]
+rise = ...
+
+course.check("rise")
+
+# %% [markdown]
+# Now measure it. Change the numbers as you like, here and everywhere else: nothing can break.
+
+# %% name="measure" jupyter={"outputs_hidden": true}
+def f(x):
+    a = 2 * x
+    return a * a + a
+
+
+(f(1.01) - f(1.0)) / 0.01
+
+# %% [markdown]
+# y rises **ten times as fast** as x does (and a little more, because 0.01 is not quite nothing). But there is no ten in the program. Where does it come
+# from?
+#
+# ## Look
+#
+# The next cell makes a picture of the three lines. The **blue** boxes are the values, from top to bottom as they were made. Each has an **orange** box
+# beside it, still empty, for the answer to one question: *how many times as fast as this value does y rise?* That number is called the value's
+# **gradient**; the picture writes **∂ a** for the gradient of a.
+#
+# Press **next** eight times, and look at one box only: **∂ a**.
+
+# %% name="step"
+mg.viz.step(y)
+
+# %% [markdown]
+# Which numbers did you see in the box ∂ a, from the first to the last?
+
+# %% name="numbers" tags=["question"]
+numbers = ...
+
+course.check("numbers")
+
+# %% [markdown]
+# Now press **back** until ∂ a is empty again. Would it be right to show a 0 there, `"yes"` or `"no"`?
+
+# %% name="empty" tags=["question"]
+empty = ...
+
+course.check("empty")
+
+# %% [markdown]
+# ## Now you are the engine
+#
+# In the picture press **more ▾**, then **act it out**. From now on nothing happens unless you click an orange box: then it *sends on* to the values that it
+# was made from.
+#
+# 1. Click **∂ y**. It sends 1 to each of the two values that were added. So a 1 has come to ∂ a.
+# 2. Be impatient: click **∂ a** at once.
+#
+# Now ∂ x is red. What does it show, and what would be right? (Two numbers, with a comma between.)
+
+# %% name="early" tags=["question"]
+early = ...
+
+course.check("early")
+
+# %% [markdown]
+# Press **rewind one**, and find an order in which nothing turns red. Which boxes did you click, from the first to the last? The value `a * a` has no name
+# in the program; its box is called `"multiply"`.
+
+# %% name="order" tags=["question"]
+order = ...
+
+course.check("order")
+
+# %% [markdown]
+# What you have just done by hand trains every neural network. It has four rules:
+#
+# 1. Begin with 1 at y.
+# 2. A box passes on its own gradient, times how fast it follows what it was made from.
+# 3. What comes to the same box is **added**: 1, then 3, then 5.
+# 4. A box sends on only when **everything** has come to it: *order matters*.
+#
+# In a program it is one line, which finds the order by itself:
+
+# %% name="backward" jupyter={"outputs_hidden": true}
+y.backward()
+x.grad.item()
+
+# %% [markdown]
+# One thing you took on trust: rule 2, for a product. In [the exercise](exercises/00_start.ipynb) you write it yourself, see it at work in this same
+# picture, and teach a program to read digits with it.
