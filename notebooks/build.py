@@ -9,6 +9,7 @@ again, it is the same to the byte.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -31,7 +32,7 @@ def read(path: Path) -> Any:
     notebook = jupytext.read(path)
     for number, cell in enumerate(notebook.cells):
         grade = cell.metadata.get("nbgrader", {}).get("grade_id")
-        name = cell.metadata.pop("name", None) or grade or f"{number:02}"
+        name = cell.metadata.pop("name", None) or grade or f"{path.parent.name[0]}{number:02}"
         cell["id"] = re.sub(r"[^A-Za-z0-9_-]", "-", f"{path.stem.partition('_')[2]}-{name}")[:64]
     notebook.metadata = {"kernelspec": KERNEL, "language_info": {"name": "python"}}
     notebook.nbformat, notebook.nbformat_minor = 4, 5
@@ -41,8 +42,10 @@ def read(path: Path) -> Any:
 def demo(path: Path) -> str:
     """The text of a demo notebook: executed, and without what differs from run to run."""
     notebook = read(path)
-    NotebookClient(notebook, timeout=120, kernel_name="python3", record_timing=False,
-                   resources={"metadata": {"path": str(HERE)}}).execute()  # fmt: skip
+    here = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE.parent), os.environ.get("PYTHONPATH", "")])}
+    client = NotebookClient(notebook, timeout=120, kernel_name="python3", record_timing=False,
+                            resources={"metadata": {"path": str(HERE)}})  # fmt: skip
+    client.execute(env=here)
     return text_of(normalised(notebook))
 
 

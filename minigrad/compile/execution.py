@@ -141,7 +141,8 @@ class Frame:
         self.memory = [self.new_memory(size) for size in layout.plan.slots]
         self.keep: list[Any] = []  # what only addresses refer to
         self.arrays: dict[Node, Any] = {}  # the values in order, as arrays of one dimension
-        self.slots: dict[Node, list[tuple[Table, int]]] = {}  # where the addresses of what is bound are written
+        # Where the addresses of what is bound are written: in which table, at which index, so many bytes further on.
+        self.slots: dict[Node, list[tuple[Table, int, int]]] = {}
         self.last: list[Callable[[], Any]] = [_nothing] * len(layout.arriving)  # weak references to what came in last
         for value, slot in layout.plan.place.items():
             if isinstance(value, Node):
@@ -226,9 +227,10 @@ class Frame:
         assert node is not None
         if argument.kind == "partial":
             return self.address(self.memory[self.layout.plan.place[argument]])
+        further = argument.offset * node.dtype.itemsize
         if node in self.layout.plan.place:
-            return self.address(self.arrays[node])
-        self.slots.setdefault(node, []).append((table, index))
+            return self.address(self.arrays[node]) + further
+        self.slots.setdefault(node, []).append((table, index, further))
         return None
 
     # libraries ------------------------------------------------------------------------------------------------------
@@ -294,8 +296,8 @@ class Frame:
         self._write_address(node, self.address(array))
 
     def _write_address(self, node: Node, where: int) -> None:
-        for table, index in self.slots.get(node, ()):
-            table[index] = where
+        for table, index, further in self.slots.get(node, ()):
+            table[index] = where + further
 
     def run(self, arrays: Sequence[Any], starts: Starts) -> list[Any]:
         """The results for these inputs, None for those that are stored in an input."""

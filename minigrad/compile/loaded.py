@@ -206,7 +206,8 @@ class _Reader:
             group.loads, group.stores = dict.fromkeys(recipe.bases), [recipe.node]
             return group
         kernel = self.kernels[step["kernel"]]
-        arguments = [Argument(None if at is None else self._at(at), kind) for at, kind in step["arguments"]]
+        given = [(at, kind, int(offset)) for at, kind, offset in step["arguments"]]
+        arguments = [Argument(None if at is None else self._at(at), kind, offset) for at, kind, offset in given]
         for argument, parameter in zip(arguments, kernel.parameters, strict=True):
             _check_argument(argument, parameter)
         read, written, flops = map(int, step["costs"])
@@ -220,13 +221,17 @@ class _Reader:
 
 def _check_argument(argument: Argument, parameter: Any) -> None:
     """See to it that a kernel is given as much memory as it says it has."""
-    node, kind = argument
-    fits = {
-        "value": lambda: node is not None and (parameter.size, parameter.dtype) == (node.size, node.dtype),
-        "partial": lambda: node is not None and parameter.role in ("in", "partial", "out"),
-        "scratch": lambda: node is None and parameter.role == "scratch",
-    }[kind]
-    if not fits() or (kind == "value" and parameter.role not in ("in", "out")):
+    node, kind, offset = argument
+    memory, role = (parameter.size, parameter.dtype), parameter.role
+    if node is None:
+        fits = kind == "scratch" and role == "scratch"
+    elif kind == "number":
+        fits = memory == (1, node.dtype) and 0 <= offset < node.size and role == "in"
+    elif kind == "value":
+        fits = memory == (node.size, node.dtype) and offset == 0 and role in ("in", "out")
+    else:
+        fits = kind == "partial" and role in ("in", "partial", "out")
+    if not fits:
         raise ProgramError(f"load: {parameter.name} of a kernel has another size or role than what it stands for")
 
 

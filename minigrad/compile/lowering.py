@@ -30,10 +30,15 @@ LINE = 64  # bytes that come from memory together
 
 
 class Argument(NamedTuple):
-    """What a parameter stands for: the value of a node, its partial results, or scratch memory (of no node)."""
+    """What a parameter stands for: the value of a node, its partial results, or scratch memory (of no node).
+
+    A number that is the same for the whole kernel is a parameter of its own, which points to element `offset` of the
+    node: kernels that differ only in where it stands are the same.
+    """
 
     node: Node | None
-    kind: str  # value, partial or scratch
+    kind: str  # value, number, partial or scratch
+    offset: int = 0
 
 
 @dataclass(eq=False)
@@ -70,7 +75,7 @@ class _Lowering:
         assert group.loops is not None
         self.group, self.recipes, self.loops = group, partition.recipes, group.loops
         self.chunks_of, self.gathered = partition.chunks_of, partition.gathered
-        self.parameters: dict[tuple[Node, str], Parameter] = {}
+        self.parameters: dict[Argument, Parameter] = {}
         self.top, self.row, self.inner = Block(ONCE), Block(ROW), Block(FULL)
         self.tail: list[Statement] = []  # of a row, after all of its loops
         self.values = Values(self)
@@ -172,11 +177,11 @@ class _Lowering:
         self._row_values(*range(self.last_pass + 1, len(self.wanted) + 1))
         self._store_row_values()
         body = self._body()
-        parameters = [*self.parameters.items(), *(((None, "scratch"), p) for p in self.scratch.values())]
+        parameters = [*self.parameters.items(), *((Argument(None, "scratch"), p) for p in self.scratch.values())]
         loops = self.loops
         parallel = "chunks" if loops.chunks else "elements" if loops.flat else "rows"
         kernel = Kernel("kernel", [p for _, p in parameters], body, loops.units, parallel)
-        arguments = [Argument(node, kind) for (node, kind), _ in parameters]
+        arguments = [argument for argument, _ in parameters]
         return Lowered(self.group, kernel, arguments, self._bytes_read(), self._bytes_written(), self._flops())
 
     def _row_values(self, *passes: int) -> None:
@@ -303,13 +308,23 @@ class _Lowering:
     def parameter(self, node: Node, role: str) -> Parameter:
         """The pointer to a node's value, where the kernel reads (`in`) or writes it (`out`)."""
         node = self.group.inplace.get(node, node)
-        found = self.parameters.get((node, "value"))
+        found = self.parameters.get(Argument(node, "value"))
         if found is None:
-            found = Parameter(f"b{len(self.parameters)}", node.dtype, node.size, role)
-            self.parameters[node, "value"] = found
+            found = self._parameter(Argument(node, "value"), node.dtype, node.size, role)
         elif node in self.group.inplace.values() and found.role != role:
             found.role = "inout"
         return found
+
+    def number(self, node: Node, offset: int) -> tuple[str, int]:
+        """Where a single element of a node is read, the same for the whole kernel."""
+        if node.size == 1 or node in self.group.inplace.values():
+            return self.parameter(node, "in").name, offset
+        argument = Argument(node, "number", offset)
+        return (self.parameters.get(argument) or self._parameter(argument, node.dtype, 1, "in")).name, 0
+
+    def _parameter(self, argument: Argument, dtype: Any, size: int, role: str) -> Parameter:
+        made = self.parameters[argument] = Parameter(f"b{len(self.parameters)}", dtype, size, role)
+        return made
 
     def partial(self, node: Node) -> str:
         """The name of the pointer to a node's partial results, which this kernel leaves or finishes.
@@ -318,12 +333,11 @@ class _Lowering:
         """
         if node in self.group.stores and node in self.group.partials:
             return self.parameter(node, "out").name
-        found = self.parameters.get((node, "partial"))
+        found = self.parameters.get(Argument(node, "partial"))
         if found is None:
             role = "partial" if node in self.group.partials else "in"
             size = node.size * self.chunks_of[node]
-            found = Parameter(f"b{len(self.parameters)}", accumulated_in(node), size, role)
-            self.parameters[node, "partial"] = found
+            found = self._parameter(Argument(node, "partial"), accumulated_in(node), size, role)
         return found.name
 
     # What it takes ----------------------------------------------------------------------------------------------------

@@ -47,7 +47,7 @@ class Replay:
         self.passing += [Passing(number, [node], False, True) for node, number, _, _ in layout.results]
         self.where: list[Any] = [None] * len(self.passing)  # the address of each: a table that the frame writes
         for place, each in enumerate(self.passing):
-            frame.slots.setdefault(each.nodes[0], []).append((self.where, place))
+            frame.slots.setdefault(each.nodes[0], []).append((self.where, place, 0))
         self.before: list[Any] | None = None
         self.moves = [0] * len(self.passing)
         self.copies: dict[int, Any] = {}  # what has a place in the frame

@@ -175,7 +175,7 @@ def _step(group: Group, program: Program, at: dict[Node, int], kernels: dict[str
     text = json.dumps(kernel_as_data(lowered.kernel), allow_nan=False)
     return {
         "kernel": kernels.setdefault(text, len(kernels)),
-        "arguments": [[None if node is None else at[node], kind] for node, kind in lowered.arguments],
+        "arguments": [[None if node is None else at[node], kind, offset] for node, kind, offset in lowered.arguments],
         "costs": [lowered.bytes_read, lowered.bytes_written, lowered.flops],
     }
 

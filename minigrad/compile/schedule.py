@@ -130,7 +130,7 @@ def uses(group: Group, lowered: Mapping[Group, Lowered]) -> tuple[list[Any], lis
     writes: list[Any] = []
     for argument, parameter in zip(lowered[group].arguments, lowered[group].kernel.parameters):
         if argument.kind != "scratch":
-            key = argument.node if argument.kind == "value" else argument
+            key = argument if argument.kind == "partial" else argument.node
             (reads if parameter.role == "in" else writes).append(key)
     return reads, writes
 

@@ -191,7 +191,11 @@ class Values:
 
     def loaded(self, base: Node, index: Index, level: str) -> str:
         """An element of an array in memory."""
-        return self.named(self.lowering.parameter(base, "in").name, "load", index, level, base.dtype)
+        if level == ONCE and isinstance(index, int):
+            buffer, index = self.lowering.number(base, index)
+        else:
+            buffer = self.lowering.parameter(base, "in").name
+        return self.named(buffer, "load", index, level, base.dtype)
 
     def named(self, buffer: str, op: str, index: Index, level: str, dtype: Any) -> str:
         """What is loaded from a buffer, or an index as a number, once in the block where it changes."""

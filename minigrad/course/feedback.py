@@ -113,11 +113,11 @@ def _syntax(error: SyntaxError) -> list[str]:
 
 
 ADVICE: Sequence[tuple[type[BaseException], str, str]] = (
-    (TypeError, r"missing \d+ required positional", "the stub's parameters are the ones it is called with: keep them"),
-    (TypeError, r"takes .* positional arguments? but", "the stub's parameters are the ones it is called with: keep them"),
+    (TypeError, r"missing \d+ required positional", "it is called with the parameters of the stub: keep them"),
+    (TypeError, r"takes .* positional arguments? but", "it is called with the parameters of the stub: keep them"),
     (TypeError, r"'NoneType'", "something is None: a branch without `return`, or a gradient that has not come yet"),
     (NameError, r"", "a name is only known after the cell that makes it was run; is it spelled as there?"),
-    (UnboundLocalError, r"", "assigned in a function, a name belongs to the function: give it a value before reading it"),
+    (UnboundLocalError, r"", "a name assigned in a function is the function's own: assign it before you read it"),
     (RecursionError, r"", "the function calls itself without end: what makes it stop? A loop does without"),
     (KeyError, r"", "the dictionary has no such key: use .get(key), or put something there first"),
     (SyntaxError, r"", "Python cannot read this line, or the one before it: brackets, colons, indentation?"),

@@ -119,7 +119,8 @@ def _now() -> str:
 
 STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; max-width: 48em; margin: 2em auto; padding: 0 1em; color: #111 }
-table { border-collapse: collapse; width: 100% } th, td { border-bottom: 1px solid #ccc; padding: .3em .6em; text-align: left }
+table { border-collapse: collapse; width: 100% } th, td { border-bottom: 1px solid #ccc; padding: .3em .6em }
+th, td { text-align: left }
 td.n, th.n { text-align: right } pre { background: #f4f4f4; padding: .6em; white-space: pre-wrap; break-inside: avoid }
 h2 { break-after: avoid } footer { margin-top: 2em; color: #555; font-size: 13px }
 @media print { body { margin: 0; max-width: none } }
@@ -140,8 +141,8 @@ def report_page(progress: Progress) -> str:
         "<footer>Written by the student's own machine, from what its checks noted. Where grades depend on it, run the "
         "notebook again, or let nbgrader do so.</footer>"
     )
-    head = f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{who}</title><style>{STYLE}</style></head>'
-    return head + "<body>" + "\n".join(body) + "</body></html>\n"
+    head = f'<meta charset="utf-8"><title>{who}</title><style>{STYLE}</style>'
+    return f'<!doctype html><html lang="en"><head>{head}</head><body>' + "\n".join(body) + "</body></html>\n"
 
 
 def _table(rows: list[tuple[str, str, str, int, int, int]], known: Mapping[str, Mapping[str, Any]]) -> str:
@@ -149,7 +150,8 @@ def _table(rows: list[tuple[str, str, str, int, int, int]], known: Mapping[str, 
              "<th class=n>points</th></tr>"]  # fmt: skip
     for _, name, sign, tries, points, most in rows:
         about = known.get(name, {})
-        cells = "".join(f"<td>{escape(str(x))}</td>" for x in (sign, name, about.get("passed", ""), about.get("first", "")))
+        words = (sign, name, about.get("passed", ""), about.get("first", ""))
+        cells = "".join(f"<td>{escape(str(word))}</td>" for word in words)
         lines.append(f"<tr>{cells}<td class=n>{tries}</td><td class=n>{points} of {most}</td></tr>")
     return "".join(lines) + "</table>"
 

@@ -54,9 +54,9 @@ def begin(unit: str, student: str = "") -> None:
     _explain_stubs()
     each = SESSION.unit
     print(f"{each.number:02} · {each.title}: {each.minutes} minutes, {len(each.tasks)} tasks, {each.points} points")
-    kept = "kept in the workspace" if SESSION.progress.path else f"forgotten with the kernel; {__package__}.keep() keeps it"
-    whose = SESSION.student or 'nobody in particular: begin(..., student="your name") gives you numbers of your own'
-    print(f"for {whose}; progress is {kept}")
+    print(f"for {SESSION.student or 'nobody in particular: with a name, the numbers are yours'}")
+    if SESSION.progress.path is None:
+        print("progress is forgotten with the kernel; course.keep() keeps it in this folder")
 
 
 def keep(folder: str = ".") -> None:
@@ -132,7 +132,7 @@ def report() -> Path:
     return SESSION.progress.report()
 
 
-# ---- running an answer -------------------------------------------------------------------------------------------------
+# ---- running an answer -----------------------------------------------------------------------------------------------
 
 
 def _run(which: Task, given: Any, rounds: int) -> str:
@@ -188,7 +188,9 @@ def _kind(which: Task, given: Any) -> Any:
 def _is_empty(function: Callable[..., Any]) -> bool:
     """Whether there is nothing in a function but `pass`, dots or a docstring."""
     code = getattr(function, "__code__", None)
-    return code is not None and not code.co_names and not code.co_freevars and len(set(code.co_consts) - {None}) <= 1
+    if code is None or code.co_names or code.co_freevars or code.co_nlocals > code.co_argcount:
+        return False
+    return len(set(code.co_consts) - {None}) <= 1
 
 
 def _where_stub(error: BaseException) -> str:
@@ -204,7 +206,7 @@ def _task(name: str) -> Task:
     raise Misused(name, "there is no task of that name", "one of " + ", ".join(within) if within else None)
 
 
-# ---- finding an answer -------------------------------------------------------------------------------------------------
+# ---- finding an answer -----------------------------------------------------------------------------------------------
 
 
 def _lookup(which: Task, namespace: Mapping[str, Any]) -> Any:

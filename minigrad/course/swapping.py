@@ -12,11 +12,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..autodiff import reverse
-from ..compile import executors
+from ..compile.groups import Group
 from ..compile.passes import pipeline
-from ..compile.schedule import Schedule, Step
+from ..compile.program import Program
+from ..compile.schedule import Step
 from ..core.node import FREED, Leaf, Node, topological_order
-from ..core.primitive import OUT, P, Rule
+from ..core.primitive import OUT, P, Plan, Rule
 from ..core.tensor import Tensor
 from .feedback import Misused, written
 from .session import SESSION
@@ -89,7 +90,7 @@ def rule(primitive: str, function: Callable[..., Any]) -> Iterator[Swapped]:
 
     def plan(mask: int, count: int) -> Any:
         kept = _plan(mask, count)
-        return kept._replace(rules=tuple(Rule(r.index, of_input(r.index), reads, None) for r in kept.rules), keep=everything)
+        return Plan(tuple(Rule(r.index, of_input(r.index), reads, None) for r in kept.rules), everything)
 
     everything, _plan = (True,) * (len(op.inputs) + 1), op._make_plan
     known, local = dict(op.plans), dict(op.local)
@@ -185,16 +186,21 @@ def scheduler(function: Callable[[Sequence[Step]], list[list[int]]]) -> Iterator
     """
     swapped = Swapped(function.__name__)
 
-    def stages(schedule: Schedule, executor: str) -> list[list[Step]]:
+    def stages(program: Program) -> list[list[Group]]:
         swapped.calls += 1
-        levels = [list(level) for level in function(schedule.steps)]
-        problem = unsound(schedule.steps, levels)
+        steps, groups = program.schedule.steps, program.partition.groups
+        levels = [list(level) for level in function(steps)]
+        problem = unsound(steps, levels)
         if problem:
             raise Misused(swapped.name, problem)
-        return [[schedule.steps[number] for number in level] for level in levels]
+        return [[groups[number] for number in level] for level in levels]
 
-    with swap(executors.stages, stages):
+    ours = Program._stages
+    try:
+        Program._stages = stages  # type: ignore[method-assign, assignment]
         yield swapped
+    finally:
+        Program._stages = ours  # type: ignore[method-assign]
 
 
 def unsound(steps: Sequence[Step], levels: Sequence[Sequence[int]]) -> str | None:

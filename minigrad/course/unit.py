@@ -221,7 +221,7 @@ class Question(ValueTask):
 
 
 class Prediction(ValueTask):
-    """A guess, before the answer is shown.  It gives its points either way: what counts is to have committed oneself."""
+    """A guess, before the answer is shown.  It is noted, right or wrong: what counts is to have committed oneself."""
 
     points = 0
     minutes = 1

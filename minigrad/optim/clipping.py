@@ -28,7 +28,7 @@ def clip_grad_norm(parameters: Iterable[Tensor], max_norm: float, norm_type: flo
     _check_limit("clip_grad_norm", "max_norm", max_norm)
     if not norm_type > 0:
         raise ConversionError(f"clip_grad_norm: norm_type is above 0, not {norm_type}", expect="1, 2, ... or inf")
-    gradients = [g for g in [p.grad for p in tensors] if g is not None]
+    gradients = [g for g in [p.grad for p in tensors] if g is not None and g.size]
     if not gradients:
         return full((), 0.0, dtypes.float32)
     with no_grad():

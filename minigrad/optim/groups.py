@@ -33,6 +33,8 @@ class Group(MutableMapping[str, Any]):
     [0.1, 0.005]
     """
 
+    caches = ("owner", "kinds", "_check", "_states")  # as the group was made: a trace need not look at them again
+
     def __init__(
         self, owner: str, parameters: list[Tensor], options: dict[str, Any], check: Check, states: States
     ) -> None:

@@ -36,6 +36,8 @@ class Optimizer:
     [0.5]
     """
 
+    caches = ("defaults",)  # of groups to come: nothing that a step reads
+
     def __init__(self, parameters: Any, **defaults: Any) -> None:
         self.defaults = defaults
         self.param_groups: list[Group] = []

@@ -1,3 +1,16 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
 # %% [markdown]
 # # 06 · Reverse mode
 #
@@ -5,7 +18,7 @@
 # notebook asks why it must go backward, in which order, what it has to keep, and what happens where the output is not one number. You need
 # [unit 00](00_start.ipynb), where you walked back through `a * a + a` by hand.
 
-# %% name="begin"
+# %% name="setup"
 import minigrad as mg
 from minigrad import course
 

@@ -111,7 +111,7 @@ class Runner:
         if argument.node not in table:
             assert parameter.role in ("out", "partial"), f"{argument.node} is read before it is written"
             table[argument.node] = poisoned(parameter.size, parameter.dtype)
-        return table[argument.node]
+        return table[argument.node][argument.offset :]
 
 
 def by_blocks(kernel, arrays, low, high):

@@ -352,6 +352,9 @@ CHANGES = {
     "the last step left out": (lambda d: d["steps"].pop(), "computed by nobody|not there yet"),
     "a kernel that is not there": (lambda d: d["steps"][-1].update(kernel=7), "IndexError"),
     "fewer arguments": (lambda d: d["steps"][-1]["arguments"].pop(), "ValueError"),
+    "a number outside of its array": (
+        lambda d: d["steps"][-1]["arguments"][0].__setitem__(slice(1, 3), ["number", -1]), "another size or role",
+    ),
     "memory too small": (lambda d: d["kernels"][0]["parameters"][0].__setitem__(2, 10**6), "another size or role"),
     "an index too large": (other_index(["+", "lo", 4000]), "it goes from"),
     "an index below": (other_index(-1), "it goes from -1 to -1"),

@@ -210,7 +210,9 @@ def with_gradients(dtype="float64"):
     parameters = [mg.asarray(np.zeros(g.shape, dtype), requires_grad=True) for g in GRADIENTS]
     for p, g in zip(parameters, GRADIENTS):
         p.grad = mg.asarray(g.astype(dtype))
-    return [*parameters, mg.asarray([1.0], requires_grad=True)]  # the last without a gradient
+    empty = mg.zeros(0, dtype=dtype, requires_grad=True)
+    empty.grad = mg.zeros(0, dtype=dtype)
+    return [*parameters, empty, mg.asarray([1.0], requires_grad=True)]  # the last without a gradient
 
 
 @pytest.mark.parametrize("jitted", [False, True])

@@ -15,6 +15,7 @@ SAYS = {
     "growth": ["this machine, in this run:", "| elements: softmax of 1e2 |", "| chain with reductions |", "Fitted:",
                "| peak memory, forward + backward |"],
     "deep": ["| backward of 100 operations", "peak memory of 200 operations on 1M floats and back, minigrad:"],
+    "optimizers": ["| SGD with momentum |", "| Muon |"],
     "startup": ["| import, best |", "≤ 2 × numpy"],
 }
 

@@ -271,6 +271,7 @@ class ByHand(ValueTask):
     """How many times as fast as a does y rise?"""
 
     name = "gradient_of_a"
+    minutes = 2
     outcome = "rule"
     example = "7"
 
@@ -403,7 +404,7 @@ class MulGrad(GradientTask):
 
     @mistake("a function gives back only what stands after `return`: to print it, or to assign it, is not enough")
     def nothing_returned(self, g: Any, out: Any, a: Any, b: Any) -> Any:
-        return None
+        print(g * b, g * a)
 
     @mistake("that is the product, g times. How does the product *change*, when a rises and b does not?")
     def times_out(self, g: Any, out: Any, a: Any, b: Any) -> Any:

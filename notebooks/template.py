@@ -1,0 +1,223 @@
+"""The form of a unit: `python -m notebooks.template NN name` begins one, and `problems` holds each to it.
+
+A unit is five files of one number and name: `minigrad/course/units/uNN_name.py` (what it is for, its tasks, known
+mistakes), `lectures/NN_name.md`, `notebooks/sources/NN_name.py` (the demo), `notebooks/masters/NN_name.py` (the
+exercise), and what `notebooks.build` makes of the last two.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT)] if str(ROOT) not in sys.path else []
+
+from minigrad.course.unit import FunctionTask, Task, Unit, units  # noqa: E402
+
+LEAST_MISTAKES = 2  # that a function's checks know by name
+SHORTEST = 15  # characters of a sentence that says something
+
+
+def files(key: str) -> dict[str, Path]:
+    """The files of a unit by what they are."""
+    return {
+        "lecture": ROOT / "lectures" / f"{key}.md",
+        "demo source": ROOT / "notebooks" / "sources" / f"{key}.py",
+        "demo": ROOT / "notebooks" / f"{key}.ipynb",
+        "master": ROOT / "notebooks" / "masters" / f"{key}.py",
+        "exercise": ROOT / "notebooks" / "exercises" / f"{key}.ipynb",
+    }
+
+
+def problems(unit: Unit) -> list[str]:
+    """What keeps a unit from being one, in words; nothing where it is as it should be."""
+    missing = [f"{what} is missing: {path.name}" for what, path in files(unit.key).items() if not path.exists()]
+    if missing:
+        return missing
+    there = files(unit.key)
+    demo, exercise = (json.loads(there[each].read_text(encoding="utf-8"))["cells"] for each in ("demo", "exercise"))
+    said = _about(unit), _references(unit, demo + exercise), _tasks(unit, exercise), _lecture(unit, there["lecture"])
+    return [problem for part in said for problem in part]
+
+
+def _about(unit: Unit) -> list[str]:
+    """What the unit says of itself."""
+    found = []
+    if not re.search(r"\?$", unit.question.strip()):
+        found.append("its question does not end in a question mark")
+    for key, outcome in unit.outcomes.items():
+        if len(outcome) < SHORTEST:
+            found.append(f"outcome {key!r} says too little")
+        if not any(task.outcome == key for task in unit.tasks.values()):
+            found.append(f"no task shows outcome {key!r}")
+    taken = sum(task.minutes for task in unit.tasks.values())
+    if taken > unit.minutes:
+        found.append(f"its tasks take {taken} minutes, and the unit only {unit.minutes}")
+    if not unit.misconceptions:
+        found.append("it starts from no misconception")
+    earlier = [key for key, other in units().items() if other.number < unit.number]
+    # Units that are not there yet are no prerequisites: say what is needed in the unit itself.
+    found += [f"prerequisite {key} is no earlier unit" for key in unit.prerequisites if key not in earlier]
+    return found
+
+
+def _references(unit: Unit, cells: list[Any]) -> list[str]:
+    """Whether the tasks and cells that it points to are there, and are something to do."""
+    code = {cell["id"] for cell in cells if cell["cell_type"] == "code"}
+    found = []
+    for what, met_in in (
+        *[(f"misconception {each.belief[:30]!r}", each.met_in) for each in unit.misconceptions],
+        *[(f"seed {each.idea[:30]!r}", each.met_in) for each in unit.seeds],
+    ):
+        if met_in not in unit.tasks and met_in not in code:
+            found.append(f"{what} is met in {met_in!r}, which is neither a task nor a code cell")
+    for each in unit.misconceptions:
+        if len(each.source) < SHORTEST:
+            found.append(f"misconception {each.belief[:30]!r} has no source")
+    ids = [cell["id"] for cell in cells]
+    found += [f"two cells are called {one!r}" for one in sorted({one for one in ids if ids.count(one) > 1})]
+    return found
+
+
+def _questions(unit: Unit, demo: list[Any]) -> list[str]:
+    """Whether each question, which has no points, is in the demo: an answer to fill in, and its check below."""
+    found = []
+    sources = ["".join(cell["source"]) for cell in demo if cell["cell_type"] == "code"]
+    for name, task in unit.tasks.items():
+        if not task.strict:
+            if f'{name} = ...\n\ncourse.check("{name}")' not in sources:
+                found.append(f"{name}: the demo has no cell that asks it")
+            found += [f"{name}: {words}" for words in _task(task, unit)]
+    return found
+
+
+def _tasks(unit: Unit, exercise: list[Any]) -> list[str]:
+    """Whether each other task is in the exercise, with its points, and is worth the name."""
+    grading = {}
+    for cell in exercise:
+        about = cell["metadata"].get("nbgrader", {})
+        if about:
+            grading[about["grade_id"]] = (about, "".join(cell["source"]))
+    found = []
+    for name, task in unit.tasks.items():
+        if not task.strict:
+            continue
+        solution, (check, source) = grading.get(name), grading.get(f"check-{name.replace('_', '-')}", ({}, ""))
+        if solution is None or not solution[0].get("solution"):
+            found.append(f"{name}: the exercise has no solution cell with that grade_id")
+        if not check.get("grade") or f'course.check("{name}")' not in source:
+            found.append(f"{name}: the exercise has no cell that checks it")
+        elif check.get("points") != task.points:
+            found.append(f"{name}: {task.points} points, and {check.get('points')} in the exercise")
+        found += [f"{name}: {words}" for words in _task(task, unit)]
+    return found
+
+
+def _task(task: type[Task], unit: Unit) -> list[str]:
+    found = []
+    if len(task().text()) < SHORTEST:
+        found.append("says too little of what to do")
+    if task.outcome not in unit.outcomes:
+        found.append(f"shows {task.outcome!r}, which is no outcome of the unit")
+    if issubclass(task, FunctionTask) and len(task.mistakes) < LEAST_MISTAKES:
+        found.append(f"knows fewer than {LEAST_MISTAKES} mistakes")
+    texts = {task(student).text() for student in ("", "Ada", "Grace", "Edsger", "Barbara", "Alan")}
+    if task.points and len(texts) == 1:
+        found.append("gives points and is the same for everybody")
+    return found
+
+
+def _lecture(unit: Unit, path: Path) -> list[str]:
+    text = path.read_text(encoding="utf-8")
+    found = []
+    if not text.startswith(f"# {unit.number:02} · {unit.title}\n"):
+        found.append(f"the lecture does not begin with '# {unit.number:02} · {unit.title}'")
+    if "::: notes" not in text:
+        found.append("the lecture has no speaker notes")
+    return found
+
+
+# ---- a new one -----------------------------------------------------------------------------------------------------
+
+DECLARATION = '''"""Unit {number:02}: ..."""
+
+from __future__ import annotations
+
+from ..unit import FunctionTask, Misconception, Seed, Unit, mistake
+
+UNIT = Unit(
+    number={number},
+    name="{name}",
+    title="{title}",
+    question="...?",
+    minutes=60,
+    outcomes={{"...": "..."}},
+    prerequisites=("00_start",),
+    misconceptions=(Misconception("...", "https://...", "..."),),
+    seeds=(Seed("002: ...", "..."),),
+)
+'''
+HEADER = """# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # {number:02} · {title}{what}
+"""
+BEGIN = """
+# %% name="name"
+student = ""
+
+# %% name="begin"
+import minigrad as mg
+from minigrad import course
+
+course.begin("{key}", student)
+"""
+LECTURE = """# {number:02} · {title}
+
+...?
+
+::: notes
+...
+:::
+"""
+
+
+def begin(number: int, name: str) -> None:
+    """Write the files that a unit begins with, where there are none."""
+    key, title = f"{number:02}_{name}", name.replace("_", " ").capitalize()
+    there = files(key)
+    texts = {
+        ROOT / "minigrad" / "course" / "units" / f"u{key}.py": DECLARATION,
+        there["lecture"]: LECTURE,
+        there["demo source"]: HEADER.replace("{what}", ""),
+        there["master"]: HEADER.replace("{what}", ": your turn") + BEGIN,
+    }
+    for path, text in texts.items():
+        if path.exists():
+            print(f"{path.relative_to(ROOT)} is there already")
+        else:
+            path.write_text(text.format(number=number, name=name, title=title, key=key), encoding="utf-8")
+            print(f"{path.relative_to(ROOT)}: written")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 3:
+        begin(int(sys.argv[1]), sys.argv[2])
+    else:
+        for known in units().values():
+            print(known.key, *(problems(known) or ["is as it should be"]), sep="\n    ")

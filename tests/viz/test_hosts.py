@@ -1,0 +1,255 @@
+"""The views where people see them: JupyterLab, Notebook 7, the pages of nbconvert, slides, and what nobody trusts.
+
+Real clicks and keys in a real browser, on what the page holds afterwards; and nothing may leave this machine.
+"""
+
+import copy
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+
+import minigrad as mg
+from tests.viz.browser import needs_browser, opened
+from tests.viz.jupyter import needs_jupyter, notebook, server, stop_kernels, surroundings
+
+pytestmark = [needs_browser, needs_jupyter, pytest.mark.slow]
+
+STEP = """\
+import minigrad as mg
+w = mg.asarray([[0.1, 0.2], [0.3, -0.4]], requires_grad=True)
+x = mg.asarray([[0.5, -1.0]])
+h = mg.tanh(x @ w)
+mg.viz.step((h * h).sum())"""
+GRAPH = "mg.viz.graph((h * h).sum(), backward=True)"
+WIDGET = "steps = mg.viz.step((h * h).sum()).widget()\nsteps"
+ASKED = "steps.step"
+
+
+@pytest.fixture(scope="module")
+def jupyter(tmp_path_factory):
+    """A server, and the folder of its notebooks, with one for each host."""
+    folder, work = tmp_path_factory.mktemp("jupyter"), tmp_path_factory.mktemp("work")
+    for host in ("lab", "tree"):
+        (work / f"{host}.ipynb").write_text(json.dumps(notebook(STEP, GRAPH, WIDGET, ASKED)))
+    with server(folder, work) as address:
+        yield address, work
+
+
+URLS = {"lab": "{}/lab/tree/{}?reset", "tree": "{}/notebooks/{}"}
+
+
+def open_notebook(jupyter, host, name):
+    return opened(url=URLS[host].format(jupyter[0], name), size=(1250, 950), timeout=60_000, strict=False)
+
+
+def run(page, number):
+    """Run a cell by clicking into it and pressing the keys for that; its output."""
+    cell = page.locator(".jp-CodeCell").nth(number)
+    begun = cell.locator(".jp-InputPrompt", has_text=re.compile(r"\[[*\d]+\]"))
+    for _ in range(30):  # what is run before the kernel is there is not run
+        question = page.locator(".jp-Dialog .jp-mod-accept")
+        if question.count():  # which kernel?  This one.
+            question.click()
+        cell.locator(".cm-content").click()
+        page.keyboard.press("Shift+Enter")
+        page.wait_for_timeout(300)
+        if begun.count():
+            break
+    output = cell.locator(".jp-OutputArea-output").first
+    output.wait_for()
+    return output
+
+
+def ready(page):
+    page.wait_for_selector(".jp-CodeCell .cm-content")
+    page.wait_for_selector(".jp-Spinner", state="detached")
+
+
+def at(view):
+    return int(view.get_attribute("data-step"))
+
+
+@pytest.mark.parametrize("host", ["lab", "tree"])
+def test_a_notebook_from_the_first_run_to_being_opened_again(jupyter, host):
+    address, work = jupyter
+    with open_notebook(jupyter, host, f"{host}.ipynb") as page:
+        ready(page)
+        view = run(page, 0).locator(".mg-view")
+        view.wait_for()
+        begin = at(view)
+        view.get_by_text("next ›").click()
+        assert at(view) == begin + 1
+        view.focus()
+        cells = page.locator(".jp-Cell").count()
+        for key in ("ArrowRight", "x", "b", "ArrowRight"):  # Jupyter's x cuts the cell, b makes another one
+            page.keyboard.press(key)
+        assert at(view) == begin + 3 and page.locator(".jp-Cell").count() == cells
+        page.keyboard.press(" ")
+        page.wait_for_function(f"document.querySelector('.mg-view').dataset.step > {begin + 3}")
+        page.keyboard.press("End")
+        assert at(view) == int(view.locator("input[type=range]").get_attribute("max"))
+
+        picture = run(page, 1).locator(".mg-view")
+        picture.locator(".mg-box", has_text="matmul").first.click()
+        assert "what it computes" in picture.locator(".mg-side").inner_text()
+
+        widget = run(page, 2).locator(".mg-view")
+        widget.wait_for()
+        widget.get_by_text("next ›").click()
+        assert run(page, 3).inner_text().strip() == str(begin + 1)  # Python knows what was clicked
+
+        page.keyboard.press("Control+s")
+        page.wait_for_function("!document.querySelector('.jp-mod-dirty')")
+        page.wait_for_timeout(300)
+    saved = json.loads((work / f"{host}.ipynb").read_text())
+    assert {"text/html", "image/svg+xml", "text/plain"} == set(saved["cells"][0]["outputs"][0]["data"])
+    stop_kernels(address)
+
+    strange = copy.deepcopy(saved)  # as a student gets it from a teacher: nobody on this machine has signed it
+    strange["cells"][0]["source"] += "  # changed"
+    strange["cells"][0]["outputs"][0]["data"]["text/plain"] += " "
+    (work / f"strange-{host}.ipynb").write_text(json.dumps(strange))
+    with open_notebook(jupyter, host, f"strange-{host}.ipynb") as page:
+        ready(page)
+        image = page.locator(".jp-OutputArea-output img").first
+        image.wait_for()
+        assert image.evaluate("image => image.naturalWidth") > 100
+        assert image.get_attribute("alt") == "".join(saved["cells"][0]["outputs"][0]["data"]["text/plain"])
+        assert page.locator(".mg-view").count() == 0
+        assert "passes back to" in page.locator("details").first.text_content()
+
+    with open_notebook(jupyter, host, f"{host}.ipynb") as page:  # where it was made, without running anything
+        ready(page)
+        view = page.locator(".mg-view").first
+        view.wait_for()
+        view.get_by_text("next ›").click()
+        assert at(view) == begin + 1
+
+
+@pytest.fixture(scope="module")
+def executed(tmp_path_factory):
+    """A notebook that was run without a browser, its outputs saved in it."""
+    folder = tmp_path_factory.mktemp("executed")
+    (folder / "a.ipynb").write_text(json.dumps(notebook(STEP, GRAPH)))
+    command = [sys.executable, "-m", "nbconvert", "--to", "notebook", "--execute", "--inplace", "a.ipynb"]
+    subprocess.run(command, cwd=folder, env=surroundings(folder), check=True, capture_output=True)
+    return folder
+
+
+def test_outputs_are_the_same_each_time(executed):
+    """What nbval compares: every form of every output, but for widgets, whose names are new each time."""
+    command = [sys.executable, "-m", "pytest", "--nbval", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "a.ipynb"]
+    done = subprocess.run(command, cwd=executed, env=surroundings(executed), capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    assert "2 passed" in done.stdout
+
+
+def test_a_page_of_nbconvert_is_alive_without_network(executed):
+    from nbconvert import HTMLExporter
+
+    page_of, _ = HTMLExporter().from_filename(executed / "a.ipynb")
+    own = ("require", "mathjax", "mermaid")  # what nbconvert's own page would like to have; nothing of ours
+    with opened(page_of, allowed=own, strict=False) as page:
+        view = page.locator(".mg-view").first
+        view.get_by_text("next ›").click()
+        assert at(view) == 5
+        assert page.locator(".mg-view").count() == 2
+
+
+def test_markdown_of_nbconvert_has_the_pictures(executed):
+    from nbconvert import MarkdownExporter
+
+    text, resources = MarkdownExporter().from_filename(executed / "a.ipynb")
+    assert text.count('<img alt="') == 2 and sum(name.endswith(".svg") for name in resources["outputs"]) == 2
+
+
+def outputs(*shown):
+    """A page with outputs as a notebook puts them into it: the text set first, the scripts started afterwards."""
+    forms = json.dumps([view._repr_mimebundle_()["text/html"] for view in shown]).replace("<", "\\u003c")
+    return f"""<!doctype html><body><section id="slide" style="transform: scale(0.8)"></section><script>
+      window.slides = 0;
+      document.addEventListener("keydown", () => {{ window.slides += 1; }});
+      for (const form of {forms}) {{
+        const output = document.createElement("div");
+        document.getElementById("slide").append(output);
+        output.innerHTML = form;
+        for (const old of output.querySelectorAll("script")) {{
+          const made = document.createElement("script");
+          made.textContent = old.textContent;
+          old.replaceWith(made);
+        }}
+      }}
+    </script></body>"""
+
+
+def small():
+    w = mg.asarray([[0.1, 0.2], [0.3, -0.4]], requires_grad=True)
+    h = mg.tanh(mg.asarray([[0.5, -1.0]]) @ w)
+    return (h * h).sum()
+
+
+def test_a_slide_does_not_move_on_when_a_view_is_given_keys():
+    with opened(outputs(mg.viz.step(small()))) as page:
+        view = page.locator(".mg-view")
+        begin = at(view)
+        view.focus()
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press(" ")
+        page.keyboard.press("q")
+        assert at(view) >= begin + 1 and page.evaluate("window.slides") == 0
+
+
+def test_many_views_on_a_page_do_not_meet():
+    loss = small()
+    with opened(outputs(mg.viz.step(loss), mg.viz.step(loss), mg.viz.graph(loss))) as page:
+        views = page.locator(".mg-view")
+        assert views.count() == 3
+        begin = at(views.nth(1))
+        views.nth(0).get_by_text("next ›").click()
+        assert (at(views.nth(0)), at(views.nth(1))) == (begin + 1, begin)
+
+
+HOSTILE = [
+    "</script><script>window.hurt=1</script>", '"><img src=x onerror="window.hurt=1">', "javascript:window.hurt=1",
+    "`${window.hurt=1}`", "<b>&amp;</b>", "{x|y}\\",
+]  # fmt: skip
+
+
+def test_hostile_names_are_shown_and_do_nothing():
+    names = {name: mg.asarray([1.0, 2.0], requires_grad=True) for name in HOSTILE}
+    loss = mg.zeros(())
+    for name, w in names.items():
+        with mg.scope(name):
+            loss = loss + (w * 2).sum()
+    step, graph = mg.viz.step(loss, names=names), mg.viz.graph(loss, names=names, backward=True)
+    for html in (step.to_html(), graph.to_html(), outputs(step, graph)):
+        with opened(html) as page:
+            page.locator(".mg-box", has_text="multiply").first.click()
+            page.wait_for_timeout(30)
+            assert page.evaluate("window.hurt") is None and page.locator("b").count() == 0
+            shown = page.locator(".mg-box text, .mg-frame text").all_text_contents()
+            assert all(name in shown and f"⊟ {name}" in shown for name in HOSTILE)
+            assert page.locator("script[src], img[src=x], a[href]").count() == 0
+
+
+def test_where_no_script_runs_there_is_the_picture():
+    for view in (mg.viz.step(small()), mg.viz.graph(small())):
+        with opened(view.to_html(), scripts=False) as page:
+            assert page.locator("svg, img").first.is_visible() and page.locator(".mg-view").count() == 0
+
+
+def test_nothing_writes_to_stderr_or_warns(executed):
+    cells = json.loads((executed / "a.ipynb").read_text())["cells"]
+    assert not [output for cell in cells for output in cell["outputs"] if output["output_type"] == "stream"]
+
+
+def test_themes_of_the_hosts():
+    page_of = mg.viz.step(small()).to_html()
+    themes = {'class="vscode-dark"': True, 'data-jp-theme-light="false"': True, 'data-jp-theme-light="true"': False}
+    for mark, dark in themes.items():
+        with opened(re.sub("<body", f"<body {mark}", page_of), dark=not dark) as page:
+            colour = page.evaluate("getComputedStyle(document.querySelector('.mg-view')).backgroundColor")
+            assert (colour == "rgb(20, 24, 29)") == dark, mark
