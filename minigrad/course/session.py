@@ -137,7 +137,7 @@ def report() -> Path:
 
 def _run(which: Task, given: Any, rounds: int) -> str:
     """What to say of a right answer; feedback is raised on any other."""
-    if which.kind == "value" and (given is None or given is ...):
+    if which.kind == "value" and _is_open(given):
         raise NotWritten(which.name, "not answered yet", _how(which))
     if which.kind == "function" and not callable(given):
         raise Misused(which.name, f"{which.name} is {written(given)}, and should be a function", "def, not =")
@@ -158,6 +158,12 @@ def _run(which: Task, given: Any, rounds: int) -> str:
         raise stopped(which.name, error) from None
     points = f"{which.points} {'point' if which.points == 1 else 'points'}"
     return f"✓ {which.name}: right" + (f", {points}" if which.points else "") + (f"\n  {said}" if said else "")
+
+
+def _is_open(given: Any) -> bool:
+    """Whether there is no answer, or one with dots in it."""
+    parts = given.values() if isinstance(given, dict) else given if isinstance(given, list | tuple) else [given]
+    return any(part is None or part is ... for part in parts)
 
 
 def _how(which: Task) -> str:

@@ -333,9 +333,10 @@ class WalkBack(WalkTask):
                 if isinstance(node, Leaf):
                     return f"{called(node)} has no gradient in the end"
                 continue
-            if not same(np.asarray(found[node]), right[node].numpy()):
-                yours, ours = written(np.asarray(found[node])), written(right[node])
-                return f"the gradient of {called(node)} is {yours} in the end, and should be {ours}"
+            ours = right[node].numpy()
+            if found[node] != ours.tolist() and not same(np.asarray(found[node]), ours):
+                yours = written(np.asarray(found[node]))
+                return f"the gradient of {called(node)} is {yours} in the end, and should be {written(ours)}"
         return None
 
     def hint(self, failed: list[tuple[str, Tensor, Any]]) -> str | None:
