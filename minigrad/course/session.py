@@ -245,7 +245,7 @@ def _explain_stubs() -> None:
         return
 
     def explain(shell: Any, kind: Any, error: BaseException, trace: Any, tb_offset: Any = None) -> list[str]:
-        words = ["○ not written yet: put your answer in the place of `raise NotImplementedError()`", *place(error)]
+        words = ["○ not written yet: write your answer, and delete the line `raise NotImplementedError()`", *place(error)]
         print("\n".join(words), file=sys.stderr)
         return words
 

@@ -48,17 +48,17 @@ def f(x):
     return a * a + a
 
 
-(f(1.01) - f(1.0)) / 0.01
+print("x rises by 0.01, and y")
+print("by", round(f(1.01) - f(1.0), 4))
 
 # %% [markdown]
-# y rises **ten times as fast** as x does (and a little more, because 0.01 is not quite nothing). But there is no ten in the program. Where does it come
-# from?
+# The second number is how many times as much? That number stands nowhere in the program. Where does it come from?
 #
 # ## Look
 #
 # The next cell makes a picture of the three lines. The **blue** boxes are the values, from top to bottom as they were made. Each has an **orange** box
 # beside it, still empty, for the answer to one question: *how many times as fast as this value does y rise?* That number is called the value's
-# **gradient**; the picture writes **∂ a** for the gradient of a.
+# **gradient**; the picture writes **∂ a** for the gradient of a. (*scalar* means: one number.)
 #
 # Press **next** eight times, and look at one box only: **∂ a**.
 
@@ -66,7 +66,7 @@ def f(x):
 mg.viz.step(y)
 
 # %% [markdown]
-# Which numbers did you see in the box ∂ a, from the first to the last?
+# Which numbers did you see in the box ∂ a, from the first to the last? Write them in brackets, with commas between.
 
 # %% name="numbers" tags=["question"]
 numbers = ...
@@ -99,7 +99,7 @@ course.check("early")
 
 # %% [markdown]
 # Press **rewind one**, and find an order in which nothing turns red. Which boxes did you click, from the first to the last? The value `a * a` has no name
-# in the program; its box is called `"multiply"`.
+# in the program; its box is called `"multiply"`. Write the names in brackets, each in quotation marks: `["y", ...]`.
 
 # %% name="order" tags=["question"]
 order = ...
@@ -111,14 +111,15 @@ course.check("order")
 #
 # 1. Begin with 1 at y.
 # 2. A box passes on its own gradient, times how fast it follows what it was made from.
-# 3. What comes to the same box is **added**: 1, then 3, then 5.
+# 3. What comes to the same box is **added**.
 # 4. A box sends on only when **everything** has come to it: *order matters*.
 #
 # In a program it is one line, which finds the order by itself:
 
 # %% name="backward" jupyter={"outputs_hidden": true}
 y.backward()
-x.grad.item()
+print("∂ x is")
+print(x.grad.item())
 
 # %% [markdown]
 # One thing you took on trust: rule 2, for a product. In [the exercise](exercises/00_start.ipynb) you write it yourself, see it at work in this same

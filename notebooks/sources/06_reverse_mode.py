@@ -49,7 +49,8 @@ course.check("paths")
 # %% name="count" jupyter={"outputs_hidden": true}
 count = sum(1 for step in mg.autodiff.walk([y.node], [mg.ones(())], retain=True))
 y.backward()
-count, x.grad.item()
+print("contributions, and what x gets:")
+print(count, x.grad.item())
 
 # %% [markdown]
 # All billion paths are in that number. Nobody walked them: what comes to a value is **added first and passed on once**. Everything in this unit follows
@@ -84,6 +85,7 @@ def second(x):
     return a + a * a
 
 
+print("by the impatient engine:")
 with course.backward(course.impatient):
     for program in first, second:
         x = mg.asarray(1.0, requires_grad=True)
@@ -133,7 +135,8 @@ kept = ...
 course.check("kept")
 
 # %% name="kept-bytes" jupyter={"outputs_hidden": true}
-{name: course.kept_bytes(h) / 1000 for name, h in chains.items()}
+print("kB:")
+print({name: course.kept_bytes(h) / 1000 for name, h in chains.items()})
 
 # %% [markdown]
 # This is what fills a GPU's memory in training, and not in use. So it is let go as soon as the walk has been by. **Of which of the three can `backward()` be
@@ -145,6 +148,7 @@ again = ...
 course.check("again")
 
 # %% name="twice" jupyter={"outputs_hidden": true}
+print("the second time:")
 for name, h in chains.items():
     total = h.sum()
     total.backward()
@@ -183,7 +187,8 @@ course.check("from_ones")
 # %% name="ones" jupyter={"outputs_hidden": true}
 x.grad = None
 y.backward(mg.ones(2))
-x.grad.tolist()
+print("x.grad:")
+print(x.grad.tolist())
 
 # %% [markdown]
 # A network has 2,410 weights and gives 10 scores, from which one loss is made. **How many walks does the gradient of the loss take? And how many the

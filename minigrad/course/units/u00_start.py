@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterable
 from typing import Any
 
-from ..feedback import Wrong
+from ..feedback import Wrong, written
 from ..unit import ROUNDS, GradientTask, Misconception, Prediction, Question, Seed, Unit, ValueTask, mistake
 
 NO_DIVISION = "out / a is b, but not where a is 0. You have b itself: there is no need to divide"
@@ -233,8 +233,12 @@ class Order(Question):
     otherwise = 'each of "y", "multiply" and "a" once, in an order in which nothing turns red'
 
     def read(self, answer: Any) -> Any:
-        names = [str(each).replace("∂", "").strip() for each in answer] if isinstance(answer, list | tuple) else answer
-        return names[:-1] if isinstance(names, list) and names[-1:] == ["x"] else names  # clicking x sends nothing
+        names = list(answer) if isinstance(answer, list | tuple) else str(answer).split(",")
+        if not all(isinstance(each, str) for each in names):
+            hint = 'each name in quotation marks: ["y", "a"]. Without them, y is the tensor'
+            raise Wrong(self.name, "these are not names", hint)
+        names = [each.replace("∂", "").strip() for each in names]
+        return names[:-1] if names[-1:] == ["x"] else names  # clicking x sends nothing
 
     def right(self) -> list[str]:
         return ["y", "multiply", "a"]
@@ -372,7 +376,9 @@ class MulGrad(GradientTask):
             raise Wrong(self.name, "it divides by 0 where a or b is 0", NO_DIVISION) from None
 
     def judge(self, yours: Any, args: tuple[Any, ...]) -> str | None:
-        return "it returned None, not two gradients" if yours is None else super().judge(yours, args)
+        if not isinstance(yours, tuple | list):
+            return f"it returned {written(yours)}, and not two gradients"
+        return super().judge(yours, args)
 
     @mistake("swapped: when a rises, the product changes b times as fast, so b belongs to the gradient of a")
     def swapped(self, g: Any, out: Any, a: Any, b: Any) -> Any:
@@ -404,7 +410,7 @@ class MulGrad(GradientTask):
 
     @mistake("a function gives back only what stands after `return`: to print it, or to assign it, is not enough")
     def nothing_returned(self, g: Any, out: Any, a: Any, b: Any) -> Any:
-        print(g * b, g * a)
+        to_a, to_b = g * b, g * a
 
     @mistake("that is the product, g times. How does the product *change*, when a rises and b does not?")
     def times_out(self, g: Any, out: Any, a: Any, b: Any) -> Any:
