@@ -154,7 +154,8 @@ class Body(Tracer):
 
 def traced(body: Body, function: Function, arguments: Sequence[Tensor]) -> list[Tensor]:
     """What a function returns, run by the tracer `body`."""
-    with switch(interpreter=body, grad=True):
+    around = body.outer.interpreter
+    with switch(interpreter=body if around is None else around.for_body(body), grad=True):
         return [body.lift(t) for t in function(list(arguments))]
 
 

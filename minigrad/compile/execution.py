@@ -75,7 +75,7 @@ class Layout:
             if argument.kind == "partial"
         }
         steps = [self._uses(stage) for stage in stages]
-        self.plan: Plan = plan([*steps, ([view.base for view in partition.outputs], [])], self._size)
+        self.plan: Plan = plan([*steps, ([view.base for view in partition.outputs], [])], self.bytes_of)
 
     def _is_finished_later(self, number: int, view: View) -> bool:
         """Whether a result is not what was computed, but a copy or another shape of it."""
@@ -97,7 +97,8 @@ class Layout:
                 total += part
         return reads, writes
 
-    def _size(self, value: Any) -> int | None:
+    def bytes_of(self, value: Any) -> int | None:
+        """What a value takes of the arena; None if it is elsewhere."""
         if isinstance(value, Argument):
             return self._partials[value]
         if value in self.inputs or value in self.direct or value in self.donated or value in self.opaque:

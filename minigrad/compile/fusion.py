@@ -16,6 +16,7 @@ read it there, a node like any other.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from ..core.node import Node
@@ -42,17 +43,17 @@ def fuse(graph: Graph, chunking: Chunking | None = None) -> Partition:
     graph, checks = compared(graph)
     recipes, views = recipes_of(graph)
     looked_at = [check.node for check in checks]
-    fusion = _Fusion(recipes, {views[node].base for node in (*graph.outputs, *looked_at)})
+    fusion = Fusing(recipes, {views[node].base for node in (*graph.outputs, *looked_at)})
     for recipe in recipes.values():
         fusion.place(recipe)
     home = {node: group.current() for node, group in fusion.home.items()}
     readers = {node: group.current() for node, group in fusion.computed_in.items()}
     moved = recompute(recipes, home, readers, fusion.kept)
-    groups = _settled(home, readers, recipes, fusion.kept, {views[node].base for node in graph.effects})
+    groups = settled(home, readers, recipes, fusion.kept, {views[node].base for node in graph.effects})
     for group in groups:
         if group.opaque is None:
             group.loops = loops_of(group, recipes, chunking or Chunking())
-    groups = _without_idle_finishes(groups)
+    groups = without_idle_finishes(groups)
     outputs = [views[node] for node in graph.outputs]
     return Partition(graph, groups, recipes, outputs, fusion.reasons, moved, checks)
 
@@ -66,7 +67,9 @@ class Place(NamedTuple):
     level: str
 
 
-class _Fusion:
+class Fusing:
+    """Puts nodes into groups, one after the other."""
+
     def __init__(self, recipes: dict[Node, Recipe], kept: set[Node]) -> None:
         self.recipes = recipes
         self.kept = kept  # what has to be in memory at the end
@@ -90,17 +93,19 @@ class _Fusion:
         while True:
             here = [(view, group) for view, group in reads if group.stage == stage]
             try:
-                place = self._fit(recipe, here)
+                place = self.fit(recipe, here)
                 break
             except Misfit as misfit:
                 for view, _ in here:
                     self.reasons[view.base, recipe.node] = str(misfit)
                 stage += 1
         place = self._put_off(recipe, reads, here, place, stage)
+        late = dict.fromkeys(view.base.name for view, g in reads if g.stage + (g.opaque is not None) >= stage)
+        named = f" ({', '.join(late)})" if late else ""
         for view, group in reads:
             if group.stage < stage:
                 group.is_read = True
-                why = f"another input is ready only after stage {stage - 1}"
+                why = f"another input{named} is ready only after stage {stage - 1}"
                 self.reasons.setdefault((view.base, recipe.node), why)
             else:
                 self.reasons.pop((view.base, recipe.node), None)
@@ -116,7 +121,7 @@ class _Fusion:
                 continue
             candidates = here + [(view, g) for view, g in reads if g is group]
             try:
-                place = self._fit(recipe, candidates)
+                place = self.fit(recipe, candidates)
             except Misfit:
                 continue
             here, group.stage = candidates, stage
@@ -144,12 +149,12 @@ class _Fusion:
 
     # Where a node fits ------------------------------------------------------------------------------------------------
 
-    def _fit(self, recipe: Recipe, here: list[tuple[View, Group]]) -> Place:
-        """The one group that a node makes of those that it reads from, or the reason why not."""
+    def fit(self, recipe: Recipe, here: list[tuple[View, Group]], others: Iterable[Group] = ()) -> Place:
+        """The one group that a node makes of those that it reads from, and of `others`, or the reason why not."""
         if here and recipe.kind == "place":
             raise Misfit("it is placed elsewhere than it is computed at")
         demands = [_aligned(view, group) for view, group in here]
-        groups = list(dict.fromkeys(group for _, group in here))
+        groups = list(dict.fromkeys([*[group for _, group in here], *others]))
         elements = max([recipe.size, *(n for n, _ in demands), *(g.elements for g in groups)])
         rows = {row for _, row in demands if row} | {g.row for g in groups if g.row and g.elements == elements}
         if len(rows) > 1:
@@ -162,7 +167,7 @@ class _Fusion:
             raise Misfit(f"the kernel has {MOST_NODES} nodes already")
         level = FULL if recipe.size == elements else ONCE if recipe.size == 1 else ROW
         if recipe.kind == "reduce":
-            row, level = _reduction(recipe, row, level)
+            row, level = reduction_in(recipe, row, level)
         if self._outputs(groups) + (recipe.node in self.kept) > MOST_OUTPUTS:
             raise Misfit(f"the kernel has {MOST_OUTPUTS} outputs already")
         return Place(groups, elements, row, level)
@@ -252,7 +257,7 @@ def _aligned(view: View, group: Group) -> tuple[int, int | None]:
     raise Misfit("it is read at other positions than it is computed at")
 
 
-def _reduction(recipe: Recipe, row: int | None, level: str) -> tuple[int | None, str]:
+def reduction_in(recipe: Recipe, row: int | None, level: str) -> tuple[int | None, str]:
     """The row of a kernel that has this reduction, and whether it is a value for each row or gathered across rows."""
     inner = recipe.size // recipe.node.size
     if not recipe.reduces_rows or level != FULL or inner > LONGEST_ROW or recipe.node.size == 1:
@@ -265,7 +270,7 @@ def _reduction(recipe: Recipe, row: int | None, level: str) -> tuple[int | None,
 # What is stored -------------------------------------------------------------------------------------------------------
 
 
-def _settled(
+def settled(
     home: dict[Node, Group],
     computed_in: dict[Node, Group],
     recipes: dict[Node, Recipe],
@@ -320,7 +325,7 @@ def _reached(group: Group, roots: list[Node], recipes: dict[Node, Recipe]) -> se
     return found
 
 
-def _without_idle_finishes(groups: list[Group]) -> list[Group]:
+def without_idle_finishes(groups: list[Group]) -> list[Group]:
     """Where a kernel has a single chunk its results are final: groups that only put such together are not needed."""
     final: dict[Node, Group] = {}
     for group in groups:

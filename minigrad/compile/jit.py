@@ -22,6 +22,7 @@ from .checking import checked
 from .collector import no_collection
 from .cost import Cost
 from .executors import EXECUTORS, no_executor
+from .function import Traced
 from .graph import Graph
 from .groups import Partition
 from .inspection import Values, starts_of
@@ -83,6 +84,10 @@ class Jitted:
         return f"<jit of {getattr(self.function, '__qualname__', self.function)}, traced {len(self.traces)} times>"
 
     # each stage, as an object ---------------------------------------------------------------------------------------
+
+    def traced(self, *args: Any, **kwargs: Any) -> Traced:
+        """What was traced for these arguments: its graph, and its program as soon as somebody asks for that."""
+        return self._recording(args, kwargs)[0].traced
 
     def graph(self, *args: Any, **kwargs: Any) -> Graph:
         """What these arguments make the function compute.
@@ -249,7 +254,7 @@ class Jitted:
 class JittedMethod:
     """A jitted function and the object it is a method of: each stage is asked for without naming the object again."""
 
-    stages = ("cost", "graph", "kernels", "passes", "program", "values")
+    stages = ("cost", "graph", "kernels", "passes", "program", "traced", "values")
 
     def __init__(self, jitted: Jitted, instance: Any) -> None:
         self.jitted, self.__self__ = jitted, instance

@@ -54,6 +54,7 @@ class Lowered:
     bytes_read: int
     bytes_written: int
     flops: int
+    origins: dict[str, Node] = field(default_factory=dict)  # for which node each name in the kernel is computed
 
 
 @dataclass(eq=False)
@@ -182,7 +183,8 @@ class _Lowering:
         parallel = "chunks" if loops.chunks else "elements" if loops.flat else "rows"
         kernel = Kernel("kernel", [p for _, p in parameters], body, loops.units, parallel)
         arguments = [argument for argument, _ in parameters]
-        return Lowered(self.group, kernel, arguments, self._bytes_read(), self._bytes_written(), self._flops())
+        figures = self._bytes_read(), self._bytes_written(), self._flops()
+        return Lowered(self.group, kernel, arguments, *figures, self.values.origins)
 
     def _row_values(self, *passes: int) -> None:
         for node in self.order:
@@ -242,7 +244,7 @@ class _Lowering:
         after: list[Statement],
     ) -> None:
         """A reduction of what a loop goes through: into a register, or into memory where each element has its place."""
-        recipe = self.recipes[node]
+        recipe, self.values.making = self.recipes[node], node
         dtype = accumulated_in(node)
         value = self.values.cast(self.values.read(recipe.reads[0], recipe), node.inputs[0].dtype, dtype, self.inner)
         if node not in self.group.partials:
@@ -271,6 +273,7 @@ class _Lowering:
         for node in self.group.partials:
             recipe = self.recipes[node]
             if recipe.size != self.loops.elements:
+                self.values.making = node
                 dtype = accumulated_in(node)
                 value = self.values.read(recipe.reads[0], recipe)
                 value = self.values.cast(value, node.inputs[0].dtype, dtype, self.row)

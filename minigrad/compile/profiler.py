@@ -56,8 +56,8 @@ class profile:
         """The events as plain data, for drawing."""
         return [event._asdict() for event in self.events]
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the events as a trace that the viewers of browsers draw (chrome://tracing, ui.perfetto.dev)."""
+    def trace(self) -> dict[str, Any]:
+        """The events in the form that the viewers of browsers draw (chrome://tracing, ui.perfetto.dev)."""
         threads = {name: i for i, name in enumerate(dict.fromkeys(event.thread for event in self.events))}
         shared = {"pid": os.getpid(), "cat": "minigrad"}
         rows: list[dict[str, Any]] = [
@@ -67,8 +67,12 @@ class profile:
         for name, thread, begin, end in self.events:
             times = {"ts": begin * 1e6, "dur": (end - begin) * 1e6}  # which are microseconds there
             rows.append({"ph": "X", "name": name, "tid": threads[thread]} | shared | times)
+        return {"traceEvents": rows, "displayTimeUnit": "ms"}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the events as such a trace."""
         with open(path, "w", encoding="utf-8") as file:
-            json.dump({"traceEvents": rows, "displayTimeUnit": "ms"}, file)
+            json.dump(self.trace(), file)
 
     def __repr__(self) -> str:
         return f"<profile of {len(self.events)} steps in {len({event.thread for event in self.events})} threads>"

@@ -78,12 +78,13 @@ class Roofline:
         ]
 
     def __repr__(self) -> str:
-        return f"{as_table(HEAD, self.rows(), left=1)}\n{self._machine()}"
+        return f"{as_table(HEAD, self.rows(), left=1)}\n{self.limits()}"
 
     def _repr_html_(self) -> str:
-        return f"{as_html(HEAD, self.rows())}<p>{self._machine()}</p>"
+        return f"{as_html(HEAD, self.rows())}<p>{self.limits()}</p>"
 
-    def _machine(self) -> str:
+    def limits(self) -> str:
+        """What the machine does at best, in words."""
         m = self.machine
         return f"{m.bandwidth / 1e9:.1f} GB/s, {m.flops / 1e9:,.0f} GFLOP/s, {m.launch * 1e6:.1f} µs a launch"
 

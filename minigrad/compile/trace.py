@@ -338,6 +338,9 @@ class Tracer(Interpreter):
     def seals_generators(self) -> bool:
         return True
 
+    def for_body(self, body: Interpreter) -> Interpreter:
+        return body
+
     @property
     def control(self) -> Any:
         from . import control

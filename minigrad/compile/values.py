@@ -30,11 +30,16 @@ class Values:
         self.count = 0
         self.level_of: dict[str, str] = {}  # name -> how often it is computed
         self.reciprocals: dict[str, str] = {}
+        self.making: Node | None = None  # what is being computed
+        self.origins: dict[str, Node] = {}  # name -> the node that it is computed for
 
     def new_name(self) -> str:
         """A name that nothing has yet."""
         self.count += 1
-        return f"v{self.count}"
+        name = f"v{self.count}"
+        if self.making is not None:
+            self.origins[name] = self.making
+        return name
 
     def let(self, block: Block, op: str, args: tuple[Any, ...], dtype: Any) -> str:
         """A new value in a block."""
@@ -56,6 +61,7 @@ class Values:
 
     def compute(self, node: Node, block: Block) -> None:
         """Compute a node in a block."""
+        self.making = node
         recipe = self.lowering.recipes[node]
         if node in self.group.finishes:
             value: Operand = self._finished(node, block)
@@ -132,6 +138,7 @@ class Values:
 
     def reduced(self, node: Node, name: str, block: Block) -> None:
         """Let the accumulator `name` be the value of a reduction."""
+        self.making = node
         self.level_of[name] = block.level
         block.names[node] = self.cast(name, accumulated_in(node), node.dtype, block)  # type: ignore[assignment]
 
@@ -156,7 +163,7 @@ class Values:
 
     def gather(self, node: Node) -> None:
         """Put together many results before the loop that reads them, chunk by chunk, in the order of memory."""
-        lowering = self.lowering
+        self.making, lowering = node, self.lowering
         partial, buffer = lowering.partial(node), lowering.parameter(node, "out").name
         number = self.new_name()
         first, chunk, other = f"m{number}", f"k{number}", f"n{number}"

@@ -141,6 +141,10 @@ class Interpreter:
         """What makes nodes of branches and loops (`cond`, `while_loop`, `scan`); None where Python runs them."""
         return None if self.below is EAGER else self.below.control
 
+    def for_body(self, body: Interpreter) -> Interpreter:
+        """Who manifests the nodes of a branch or body that `body` traces here."""
+        return body if self.below is EAGER else self.below.for_body(body)
+
     def outcomes(self, test: Tensor) -> tuple[bool, bool]:
         """Whether a bool is true of any, and of all, that the tensor stands for."""
         holds = bool(test)

@@ -60,12 +60,15 @@ def _numbers(given: Any, ours: Any, called: str, by: str) -> str | None:
 
 
 def _parts(yours: Any, right: tuple[Any, ...], called: str, by: str) -> str | None:
+    each, whole = (called, "the result") if "{}" in called else (f"{called}[{{}}]", called)
+    if yours is None:
+        return f"{whole} is None, expected {len(right)} values: is there a `return`?"
     if not isinstance(yours, tuple | list):
-        return f"{called} is one value, {written(yours)}, {by} {len(right)} of them: return a, b"
+        return f"{whole} is one value, {written(yours)}, expected {len(right)} of them: return a, b"
     if len(yours) != len(right):
-        return f"{called} has {len(yours)} parts, {by} {len(right)}"
+        return f"{whole} has {len(yours)} parts, expected {len(right)}"
     for i, (one, other) in enumerate(zip(yours, right)):
-        found = difference(one, other, f"{called}[{i}]" if "{}" not in called else called.format(i), by)
+        found = difference(one, other, each.format(i), by)
         if found is not None:
             return found
     return None

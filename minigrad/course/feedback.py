@@ -58,7 +58,7 @@ class Misused(Feedback):
 def stopped(task: str, error: BaseException, call: str = "") -> Stopped:
     """The feedback on an exception in the student's code: what it was, the line, and what usually helps."""
     kind = type(error).__name__
-    first, *rest = str(error).splitlines() or [""]
+    first, *rest = str(error.msg if isinstance(error, SyntaxError) else error).splitlines() or [""]
     if isinstance(error, MinigradError):  # its last line names the place, which is said here already
         rest = [line for line in rest if not line.startswith("  Line:")]
     what = f"{call} stopped with {kind}: {first}" if call else f"stopped with {kind}: {first}"

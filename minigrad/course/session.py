@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import inspect
 import re
 import sys
@@ -16,6 +17,7 @@ from .progress import FILE, Progress, found
 from .unit import HIDDEN_ROUNDS, ROUNDS, Prediction, Task, Unit, units
 
 UNSET = object()
+NOTHING = {"RESUME", "NOP", "LOAD_CONST", "RETURN_VALUE", "RETURN_CONST"}  # instructions of an empty function
 STUB = "raise NotImplementedError"  # in what nbgrader and we leave in the place of a solution
 
 
@@ -79,15 +81,16 @@ def task(name: str) -> Shown:
 
 
 class Shown:
-    """A task that shows itself in a notebook; its numbers are attributes."""
+    """A task that shows itself in a notebook; what it gives away is an attribute, and the answer is not."""
 
     def __init__(self, of: Task) -> None:
         self._of = of
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or name in ("right", "solution", "wrong", "check", "mistakes", "cases"):
-            raise AttributeError(name)
-        return getattr(self._of, name)
+        given = {} if name.startswith("_") else self._of.given()
+        if name not in given:
+            raise AttributeError(f"task {self._of.name} gives nothing called {name!r}")
+        return given[name]
 
     def __repr__(self) -> str:
         return f"<task {self._of.name}, {self._of.points} points>"
@@ -194,9 +197,7 @@ def _kind(which: Task, given: Any) -> Any:
 def _is_empty(function: Callable[..., Any]) -> bool:
     """Whether there is nothing in a function but `pass`, dots or a docstring."""
     code = getattr(function, "__code__", None)
-    if code is None or code.co_names or code.co_freevars or code.co_nlocals > code.co_argcount:
-        return False
-    return len(set(code.co_consts) - {None}) <= 1
+    return code is not None and {each.opname for each in dis.get_instructions(code)} <= NOTHING
 
 
 def _where_stub(error: BaseException) -> str:
@@ -245,7 +246,8 @@ def _explain_stubs() -> None:
         return
 
     def explain(shell: Any, kind: Any, error: BaseException, trace: Any, tb_offset: Any = None) -> list[str]:
-        words = ["○ not written yet: write your answer, and delete the line `raise NotImplementedError()`", *place(error)]
+        what = "○ not written yet: write your answer, and delete the line `raise NotImplementedError()`"
+        words = [what, *place(error)]
         print("\n".join(words), file=sys.stderr)
         return words
 

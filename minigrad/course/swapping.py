@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from .. import viz  # noqa: F401 - it holds the walk: loaded in a block, it would hold the student's for ever
 from ..autodiff import reverse
 from ..compile.groups import Group
 from ..compile.passes import pipeline
@@ -21,7 +22,16 @@ from ..core.primitive import OUT, P, Plan, Rule
 from ..core.tensor import Tensor
 from .feedback import Misused, written
 from .session import SESSION
-from .walking import Gradients, Passes, made_from
+from .walking import Gradients, Passes
+
+
+def whose(function: str) -> str:
+    """How a function of the student's is called in pictures.
+
+    >>> whose("mul_grad")
+    'your mul_grad'
+    """
+    return f"{SESSION.student}'s {function}" if SESSION.student else f"your {function}"
 
 
 class Swapped:
@@ -85,7 +95,7 @@ def rule(primitive: str, function: Callable[..., Any]) -> Iterator[Swapped]:
                 raise Misused(swapped.name, what)
             return found[index]
 
-        one.__name__ = one.__qualname__ = swapped.name
+        one.by = whose(swapped.name)  # type: ignore[attr-defined]  # for the stepper
         return one
 
     def plan(mask: int, count: int) -> Any:
@@ -93,20 +103,15 @@ def rule(primitive: str, function: Callable[..., Any]) -> Iterator[Swapped]:
         return Plan(tuple(Rule(r.index, of_input(r.index), reads, None) for r in kept.rules), everything)
 
     everything, _plan = (True,) * (len(op.inputs) + 1), op._make_plan
-    known, local = dict(op.plans), dict(op.local)
-    words = rf"\text{{{swapped.name.replace('_', ' ')} of {SESSION.author}}}"
-    given = ", ".join([r"\bar g", r"\mathrm{out}", *op.inputs])
+    known = dict(op.plans)
     try:
         op.plans.clear()
-        op.local.update({name: rf"{words}\left({given}\right)_{{{i + 1}}}" for i, name in enumerate(op.inputs)})
         object.__setattr__(op, "_make_plan", plan)
         yield swapped
     finally:
         object.__delattr__(op, "_make_plan")
         op.plans.clear()
         op.plans.update(known)
-        op.local.clear()
-        op.local.update(local)
 
 
 @contextmanager
@@ -117,6 +122,7 @@ def backward(function: Callable[[Node, Any, Passes], Any]) -> Iterator[Swapped]:
     into, and `passes_back(node, g)`: what a node passes back when its gradient is g, as pairs of a node that it was
     made from and a contribution.  A picture made in the block shows each number that is put in, right or wrong.
 
+    >>> from minigrad.course import made_from
     >>> def of_a_chain(result, gradients, passes_back):
     ...     node = result
     ...     while made_from(node):

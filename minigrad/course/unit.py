@@ -85,6 +85,10 @@ class Task:
         """The task in Markdown, with this student's numbers: the docstring unless the task says otherwise."""
         return inspect.getdoc(type(self)) or ""
 
+    def given(self) -> dict[str, Any]:
+        """What the notebook can read of this variant, besides the text: nothing that the answer is made of."""
+        return {}
+
     @property
     def title(self) -> str:
         """The first line of what the task says of itself."""

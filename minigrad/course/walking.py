@@ -104,6 +104,19 @@ class Gradients(dict[Node, Any]):
         super().__setitem__(target, value)
         self._numbers[target] = now
 
+    def setdefault(self, target: Node, value: Any = None) -> Any:
+        if target not in self:
+            self[target] = value
+        return self[target]
+
+    def update(self, *others: Any, **more: Any) -> None:
+        for target, value in dict(*others, **more).items():
+            self[target] = value
+
+    def __ior__(self, other: Any) -> Gradients:  # type: ignore[override, misc]
+        self.update(other)
+        return self
+
 
 def kept_bytes(result: Tensor) -> int:
     """How many bytes are kept for the way back from a tensor.

@@ -30,6 +30,8 @@ __all__ = [
 class Schedule:
     """A rate that follows a formula: `rate(base, t)`, in operations on tensors, for subclasses to say.
 
+    The rate is the schedule's from now on: what you write to `optimizer.lr` holds until its next step.
+
     >>> class Halving(mg.optim.lr_scheduler.Schedule):
     ...     def rate(self, base, t):
     ...         return base * 0.5**t
@@ -108,6 +110,9 @@ class LambdaLR(Schedule):
     """
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Callable[[Tensor], Any]) -> None:
+        if not callable(lr_lambda):
+            raise ConversionError(f"LambdaLR: lr_lambda is a function of the number of steps, not a "
+                                  f"{type(lr_lambda).__name__}")  # fmt: skip
         self.lr_lambda = lr_lambda
         super().__init__(optimizer)
 

@@ -26,7 +26,7 @@ class NanGuard:
     """A training step that, when its loss is no longer finite, raises an error which names the first operation.
 
     `watch` are the things that a step changes: models, optimizers, schedules, tensors.  They are copied every `every`
-    steps.  On a GPU, losses are looked at only then, so that nobody waits for each.
+    steps, and the batches since are kept.  On a GPU, losses are looked at only then, so that nobody waits for each.
 
     >>> w = mg.asarray([2.0], requires_grad=True)
     >>> optimizer = mg.optim.SGD([w], lr=1.0)
@@ -44,10 +44,10 @@ class NanGuard:
     ...
     """
 
-    def __init__(self, step: Callable[..., Any], watch: Iterable[Any] = (), every: int = 50) -> None:
+    def __init__(self, step: Callable[..., Any], watch: Iterable[Any] = (), every: int = 20) -> None:
         self.step, self.every = step, every
         self.tensors = _once(t for thing in watch for t in _tensors_of(thing))
-        self.batches: list[tuple[Any, ...]] = []  # since the copies were made
+        self.batches: list[tuple[Any, ...]] = []  # since the copies were made; empty ones if there are none
         self.result: Any = None
 
     def __call__(self, *batch: Any) -> Any:
@@ -57,7 +57,7 @@ class NanGuard:
         if not self.batches:
             self.copies = [(t.detach().copy(), _copy(t.grad)) for t in self.tensors]  # type: ignore[attr-defined]
             self.random = DEFAULT_GENERATOR.get_state()
-        self.batches.append(batch)
+        self.batches.append(batch if self.tensors else ())
         self.result = self.step(*batch)
         loss = loss_of(self.result)
         if isinstance(loss, Tensor) and loss.device.hosted and not math.isfinite(loss.item()):

@@ -44,6 +44,9 @@ class Autocast(Interpreter):
         fits = isinstance(x, Tensor) and x.dtype is source
         return emit(P.astype, x, dtype=target) if fits else x
 
+    def for_body(self, body: Interpreter) -> Interpreter:
+        return Autocast(self.dtype, self.outer.but(interpreter=body))
+
     def outcomes(self, test: Tensor) -> tuple[bool, bool]:
         return self.below.outcomes(test)
 

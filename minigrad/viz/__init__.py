@@ -1,7 +1,13 @@
-"""Seeing a computation: pictures of graphs, and backward passes to step through."""
+"""Seeing a computation: pictures of graphs, backward passes to step through, and what the compiler makes of it."""
 
+from .fused import Fusion, fusion
 from .graphs import graph, shown
 from .picture import Picture
+from .profiles import profile, roofline
+from .schedules import schedule
 from .stepper import Stepper, step
+from .timeline import memory
 
-__all__ = ["Picture", "Stepper", "graph", "shown", "step"]
+__all__ = [
+    "Fusion", "Picture", "Stepper", "fusion", "graph", "memory", "profile", "roofline", "schedule", "shown", "step",
+]  # fmt: skip

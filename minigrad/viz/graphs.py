@@ -107,7 +107,7 @@ def _traced(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], backward: bool
 ) -> tuple[list[Node], list[Node], dict[Node, str]]:
     """What a function records, and what its inputs are called."""
-    named = _named_tensors(function, args, kwargs)
+    named = named_tensors(function, args, kwargs)
     if backward:
         result = function(*args, **kwargs)
         tensors = [t for t in flatten(result)[0] if t.tracked]
@@ -128,7 +128,7 @@ def _traced(
     return nodes, list(graph.outputs), names_in_code(graph.nodes) | known
 
 
-def _named_tensors(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int, str]:
+def named_tensors(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int, str]:
     """The names of tensors that a function is given, that it closes over, and that belong to a model it uses."""
     target: Any = function.forward if isinstance(function, Module) else function
     target = inspect.unwrap(getattr(target, "function", target))

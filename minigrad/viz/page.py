@@ -14,6 +14,9 @@ from typing import Any
 
 from ..core.errors import MinigradError
 
+# The scripts and styles of views that have more than one of their own.
+PARTS = {"fusion": ("board", "fusion"), "chart": ("chart",)}
+
 
 @cache
 def static(name: str) -> str:
@@ -23,12 +26,12 @@ def static(name: str) -> str:
 
 def script_of(view: str) -> str:
     """The script of a view: what all views share, and its own part, the function `show`."""
-    return static("common.js") + static(f"{view}.js")
+    return static("common.js") + "".join([static(f"{part}.js") for part in PARTS.get(view, (view,))])
 
 
 def style_of(view: str) -> str:
     """The style of a view."""
-    return static("common.css")
+    return static("common.css") + (static("fusion.css") if view in PARTS else "")
 
 
 def page(view: str, data: dict[str, Any], title: str, static_form: str = "") -> str:

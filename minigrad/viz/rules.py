@@ -25,10 +25,13 @@ def rule_of(node: Node, index: int, called: Callable[[Node], str]) -> str:
     assert op is not None
     name = op.name_of(index).split("[")[0]
     local = op.local.get(name, "")
+    by = next((getattr(rule.function, "by", None) for rule in node.plan.rules if rule.index == index), None)
     taken = {called(each) for each in (node, *node.inputs) if isinstance(each, Node)}
     source = node.inputs[index]
     own = _sized(_bar(_symbol(source, called, _letter(name, source, taken))), source)
     result = _sized(_bar(_symbol(node, called, r"\mathrm{out}")), node)
+    if by is not None:  # somebody put a rule of theirs in the place of ours
+        return rf"{own} \mathrel{{+}}= \text{{{_words(by)}}}\left({result}, \dots\right)"
     if not local:  # the other linear operations move numbers about, and back
         back = rf"\mathrm{{{_words(op.name)}}}" + (r"^{\mathsf T}" if op.linear else "'")
         return rf"{own} \mathrel{{+}}= {back}\left({result}\right)"
@@ -88,7 +91,8 @@ PLAIN = [
     (r"\\bar\{([^{}]*)\}", r"∂\1"), (r"\\bar ", "∂"), (r"\^\{(-?)\\mathsf T\}", r"\1ᵀ"), (r"\\mathrel\{\+\}=", "+="),
     (r"\\sqrt\{([^{}]*)\}", r"√(\1)"),
     (r"\\frac\{((?:[^{}]|\{[^{}]*\})*)\}\{((?:[^{}]|\{[^{}]*\})*)\}", r"(\1) / (\2)"),
-    (r"\\cdot", "·"), (r"\\(?:left|right)", ""), (r"\\,", " "), (r"\\_", "_"), (r"\\sum", "∑"), (r"\\prod", "∏"),
+    (r"\\cdot", "·"), (r"\\dots", "…"), (r"\\(?:left|right)", ""), (r"\\,", " "), (r"\\_", "_"),
+    (r"\\sum", "∑"), (r"\\prod", "∏"),
     (r"\\ne\b", "≠"), (r"\\le\b", "≤"), (r"\\neg", "not"), (r"\\times", "×"), (r"\\(\w+)", r"\1"), (r"[{}]", ""),
 ]  # fmt: skip
 

@@ -6,6 +6,7 @@ Nothing in it has an id, so that many pictures fit on one page, and every word o
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from functools import lru_cache
 from html import escape
 
@@ -13,7 +14,7 @@ from .layout import Frame, Layout, Rectangle, Route, arrange
 from .mirror import mirrored
 from .scene import Box, Scene
 
-FORWARD, BACKWARD, LEAF, INPUT = "#0072b2", "#d55e00", "#009e73", "#56b4e9"
+FORWARD, BACKWARD, LEAF, INPUT, LIBRARY = "#0072b2", "#d55e00", "#009e73", "#56b4e9", "#a8558a"
 INK, QUIET, PAPER, FRAME = "#1f2328", "#57606a", "#ffffff", "#f4f6f8"
 # kind of box -> its border, its fill, how round its corners are, the dashes of its border
 LOOKS = {
@@ -24,6 +25,7 @@ LOOKS = {
     "input": (INPUT, "#f0f9fe", 99.0, ""),
     "constant": (QUIET, PAPER, 99.0, "3 2"),
     "group": (FORWARD, "#eaf4fa", 5.0, ""),
+    "library": (LIBRARY, "#f9eff6", 5.0, ""),
 }
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'DejaVu Sans', sans-serif"
 TITLE, LINE = 12.0, 10.0  # sizes of type
@@ -33,8 +35,8 @@ NARROW, WIDE = "fijlrt.,:;|'()[]I! ", "mwMW@×…→∂"
 LEVEL = 40.0  # the length of an edge's curve that is bent, at most
 
 
-def draw(scene: Scene, direction: str = "auto") -> str:
-    """The scene as an SVG element."""
+def draw(scene: Scene, direction: str = "auto", heavy: Collection[int] | None = None) -> str:
+    """The scene as an SVG element; of its edges, the `heavy` ones are thick and the others, if there are any, thin."""
     layout, direction = laid_out(scene, direction)
     width, height = layout.width + 2 * BORDER, layout.height + 2 * BORDER
     parts = [
@@ -45,7 +47,10 @@ def draw(scene: Scene, direction: str = "auto") -> str:
         f'<rect width="100%" height="100%" fill="{PAPER}" class="mg-paper"/>',
         f'<g transform="translate({number(BORDER)} {number(BORDER)})">',
         *[_frame(frame) for frame in layout.frames],
-        *[_edge(scene, number, route, direction) for number, route in enumerate(layout.routes)],
+        *[
+            _edge(scene, number, route, direction, None if heavy is None else number in heavy)
+            for number, route in enumerate(layout.routes)
+        ],
         *[_box(i, box, place) for i, (box, place) in enumerate(zip(scene.boxes, layout.boxes))],
         "</g></svg>",
     ]
@@ -96,8 +101,8 @@ def described(scene: Scene) -> str:
     """
     if not scene.boxes:
         return "an empty graph"
-    kinds = ("input", "parameter", "constant", "operation", "view", "gradient", "group")
-    names = {"operation": "operations", "gradient": "gradient operations"}
+    kinds = ("input", "parameter", "constant", "operation", "view", "gradient", "library", "group")
+    names = {"operation": "operations", "gradient": "gradient operations", "library": "library calls"}
     counts = {kind: sum(box.kind == kind for box in scene.boxes) for kind in kinds}
     listed = [f"{n} {kind if n == 1 else names.get(kind, kind + 's')}" for kind, n in counts.items() if n]
     return "a graph of " + ", ".join(listed)
@@ -148,17 +153,20 @@ def _frame(frame: Frame) -> str:
     )
 
 
-def _edge(scene: Scene, key: int, route: Route, direction: str) -> str:
+def _edge(scene: Scene, key: int, route: Route, direction: str, heavy: bool | None) -> str:
     source, target = scene.boxes[scene.edges[key].source], scene.boxes[scene.edges[key].target]
     seed = source.mirrors is None and target.mirrors is not None
     if seed:
         direction = "down" if direction == "right" else "right"
     dashes = ' stroke-dasharray="4 3"' if seed else ""
     look = "back" if target.kind == "gradient" else "moved" if target.kind == "view" else "there"
-    colour = {"back": BACKWARD, "moved": QUIET, "there": FORWARD}[look]
+    if heavy is not None:
+        look = "memory" if heavy else "register"
+    colour = {"back": BACKWARD, "moved": QUIET, "there": FORWARD, "memory": BACKWARD, "register": QUIET}[look]
+    width = "2.2" if heavy else "1.2"
     return (
         f'<g class="mg-edge mg-{look}" data-edge="{key}" '
-        f'stroke="{colour}" fill="none" stroke-width="1.2" stroke-opacity="0.75">'
+        f'stroke="{colour}" fill="none" stroke-width="{width}" stroke-opacity="0.75">'
         f'<path d="{path_of(route, direction)}"{dashes}/>'
         f'<path d="{_head(route, direction)}" fill="{colour}" stroke="none"/></g>'
     )

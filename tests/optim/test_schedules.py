@@ -174,6 +174,7 @@ def test_schedules_count_from_the_rate_of_the_first_one():
     [
         (lambda: StepLR(made(), 0), "StepLR: step_size is a whole number, 1 or more, not 0"),
         (lambda: CosineAnnealingLR(made(), 2.5), "T_max is a whole number, 1 or more, not 2.5"),
+        (lambda: LambdaLR(made(), [1]), "lr_lambda is a function of the number of steps, not a list"),
         (lambda: LinearLR([1], 0.1), "LinearLR: the first argument is an optimizer, not a list"),
         (lambda: OneCycleLR(made(), 1.0, 10, anneal_strategy="x"), "no anneal_strategy 'x'\n  Expect: cos or linear"),
         (lambda: OneCycleLR(made(), 1.0, 10, pct_start=2), "pct_start is a share, from 0 to 1, not 2"),

@@ -16,6 +16,7 @@ SAYS = {
                "| peak memory, forward + backward |"],
     "deep": ["| backward of 100 operations", "peak memory of 200 operations on 1M floats and back, minigrad:"],
     "optimizers": ["| SGD with momentum |", "| Muon |"],
+    "seeing": ["| tangle |", "| stepper |", "lick to picture"],
     "startup": ["| import, best |", "≤ 2 × numpy"],
 }
 

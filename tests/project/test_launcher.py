@@ -432,10 +432,20 @@ def test_the_exit_code_is_that_of_pytest_unless_only_a_linter_failed(
     assert commands.ran[-1][0] == "pytest"
 
 
-def test_lab_opens_the_notebooks(course, commands):
+def test_lab_opens_the_workspace_after_bringing_it_up_to_date(course, commands):
+    root = COURSE.parent
+    workspace = ["minigrad.course.workspace", str(root / "notebooks"), str(root / "my-course")]
     assert course.main(["lab", "--no-browser"]) == 0
-    notebooks = COURSE.parent / "notebooks"
-    assert commands.ran == [["jupyterlab", f"--ServerApp.root_dir={notebooks}", "--no-browser"]]
+    assert commands.ran == [workspace, ["jupyterlab", f"--ServerApp.root_dir={root / 'my-course'}", "--no-browser"]]
+    commands.codes = {"minigrad.course.workspace": 2}
+    commands.ran.clear()
+    assert course.main(["lab"]) == 2
+    assert commands.ran == [workspace]
+
+
+def test_site_builds_the_pages(course, commands):
+    assert course.main(["site", "--open"]) == 0
+    assert commands.ran == [["lectures.build_site", "--open"]]
 
 
 def test_python_gets_its_arguments_untouched(course, commands):

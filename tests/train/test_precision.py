@@ -11,6 +11,11 @@ rng = np.random.default_rng(0)
 X, Y = rng.normal(size=(16, 6)).astype(np.float32), rng.integers(0, 3, 16)
 
 
+def expect(dtype, tensor):
+    if tensor.dtype != dtype:  # pytest rewrites `assert`, and what it makes of it is too much to be traced
+        raise AssertionError(f"{tensor.dtype} instead of {dtype}")
+
+
 def modes(step):
     def in_graph_mode():
         with mg.graph():
@@ -65,6 +70,35 @@ def test_other_transformations_in_it_and_around_it():
         np.testing.assert_allclose(values.sum().item(), plain.item(), rtol=1e-2, atol=1e-2)
         np.testing.assert_allclose(moved.item(), (slope * x).sum().item(), rtol=2e-2, atol=1e-2)
     assert slope.dtype == "float32"
+
+
+@pytest.mark.parametrize("mode", ["eager", "graph", "jit"])
+def test_branches_and_loops_in_it(mode, numpy_kernels):
+    w = mg.asarray(rng.normal(size=(3, 3)).astype(np.float32), requires_grad=True)
+    x, xs = mg.asarray(X[:2, :3]), mg.asarray(X[:8, :3].reshape(4, 2, 3))
+
+    def full(h):
+        with autocast(enabled=False):
+            expect("float32", h @ w)
+            return mg.cond(h.sum() > 0.0, lambda h: h @ w, lambda h: h * 2.0, h)
+
+    def step():
+        w.grad = None
+        with autocast():
+            h, _ = mg.scan(lambda h, x: (mg.tanh(h @ w + x @ w), ()), x @ w, xs)  # float16 goes round, and comes out
+            h = mg.cond(h.sum() > 100.0, lambda h: h, lambda h: h @ w, h)
+            expect("float16", h)
+            loss = full(h.astype(mg.float32)).sum()
+        loss.backward()
+        return loss
+
+    loss = modes(step)[mode]().item()
+    h, m = X[:2, :3] @ w.numpy_copy(), w.numpy_copy()
+    for x in X[:8, :3].reshape(4, 2, 3):
+        h = np.tanh(h @ m + x @ m)
+    h = h @ m
+    np.testing.assert_allclose(loss, (h @ m if h.sum() > 0 else h * 2).sum(), rtol=2e-2, atol=2e-2)
+    assert w.grad.dtype == "float32"
 
 
 @pytest.mark.parametrize("mode", ["eager", "graph", "jit"])

@@ -19,14 +19,14 @@ def chromium():
     return next((path for name in NAMES if (path := shutil.which(name))), None)
 
 
-def _missing():
+def missing():
     """Why there is no browser, or None."""
     if find_spec("playwright") is None:
         return "there is no package playwright in this environment"
     return None if chromium() else "there is no browser on this machine: apt install chromium"
 
 
-needs_browser = pytest.mark.skipif(_missing() is not None, reason=str(_missing()))
+needs_browser = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 
 
 @cache

@@ -5,7 +5,7 @@ import pytest
 import minigrad as mg
 from tests.viz.browser import needs_browser, opened
 
-pytestmark = [needs_browser, pytest.mark.xdist_group("browser")]
+pytestmark = needs_browser
 
 
 def page_of_steps():
@@ -127,7 +127,14 @@ def test_acting_it_out(page):
     gradient(page, "h").click()  # too early: the product has not sent its parts
     assert "before all of it had come" in said(page)
     assert "mg-wrong" in gradient(page, "matmul").get_attribute("class")
-    page.click("text=rewind one")
+    line = gradient(page, "matmul").locator("text").nth(2).text_content()
+    assert line == "✗ [0.28, 0.125]"  # what the derivative of tanh makes of the stale [1, 1]
+    assert "[−0.195, 0.359]" in page.inner_text(".mg-compare")  # and what it should be
+    assert gradient(page, "h").locator("text").nth(2).text_content() == "stale [1, 1]"
+    gradient(page, "w").click()
+    assert "Nothing has come to w yet" in said(page) or "it stays there" in said(page)
+    page.focus(".mg-view")
+    page.keyboard.press("Backspace")
     gradient(page, "multiply").click()
     gradient(page, "h").click()
     gradient(page, "matmul").click()
@@ -171,3 +178,75 @@ def test_a_step_is_quick():
         page.keyboard.press("ArrowRight")
         page.wait_for_timeout(50)
         assert page.evaluate("window.drawn") == 0
+
+
+def test_what_the_rule_needs_of_the_way_there(page):
+    gradient(page, "h").click()
+    page.keyboard.press("ArrowLeft")  # before it is added: multiply passes it back
+    assert "tanh → h" in page.locator(".mg-need").first.text_content() and page.locator(".mg-needs").count() == 1
+    page.keyboard.press("End")  # matmul passes back to w: x is needed
+    assert "x" in page.locator(".mg-need").first.text_content()
+
+
+def test_a_sum_is_an_event_with_three_parts(page):
+    for _ in range(6):
+        page.keyboard.press("ArrowRight")
+    assert page.get_attribute(".mg-view", "data-kind") == "sum"
+    side = page.inner_text(".mg-side")
+    assert "was there" in side and "comes, and is added" in side and "together" in side
+    assert page.locator(".mg-numbers").count() == 3
+
+
+def test_larger_steps(page):
+    page.click("text=more ▾")
+    page.select_option("[aria-label='how far a step goes']", "operation")
+    page.click("text=next ›")
+    page.click("text=next ›")
+    page.click("text=next ›")
+    now = step(page)
+    page.click("text=next ›")  # the product passes something back twice, and both is added
+    assert step(page) == now + 4 and page.locator(".mg-list li").count() == 4
+    page.click("text=‹ back")
+    assert step(page) == now
+    page.select_option("[aria-label='how far a step goes']", "step")
+    page.click("text=more ▾")
+
+
+class Wide(mg.nn.Module):
+    def __init__(self):
+        self.layers = [mg.nn.Linear(3, 3) for _ in range(25)]
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = x + layer(x)
+        return x
+
+
+def test_scopes_open_while_stepping():
+    model = Wide()
+    with opened(mg.viz.step(model(mg.ones((2, 3))).sum(), names=model).to_html()) as page:
+        page.keyboard.press("Tab")
+        page.focus(".mg-view")
+        for _ in range(4):
+            page.keyboard.press("ArrowRight")
+        now, boxes = step(page), page.locator(".mg-box").count()
+        page.locator(".mg-box .mg-door").first.click()
+        assert page.locator(".mg-box").count() > boxes and step(page) == now
+        page.keyboard.press("c")
+        assert page.locator(".mg-box").count() > 250
+        page.keyboard.press("End")
+        assert page.locator(".mg-gradient.mg-none").count() == 0
+        page.keyboard.press("c")
+        assert page.get_attribute(".mg-view", "data-view") == "0"
+
+
+def test_nothing_overlaps_and_no_text_is_clipped(page):
+    """The widths of letters are guessed in Python: here is a browser that knows them."""
+    wide = page.evaluate("""() => [...document.querySelectorAll(".mg-box")].filter((box) => {
+        const frame = box.querySelector("rect:last-of-type").getBoundingClientRect();
+        return [...box.querySelectorAll("text")].some((text) => {
+            const t = text.getBoundingClientRect();
+            return t.width && (t.left < frame.left || t.right > frame.right);
+        });
+    }).map((box) => box.textContent)""")
+    assert wide == []

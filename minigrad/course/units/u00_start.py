@@ -278,6 +278,7 @@ class ByHand(ValueTask):
     minutes = 2
     outcome = "rule"
     example = "7"
+    otherwise = "let a be larger by 0.01: what is a * b then? By how much has it changed, and y?"
 
     def vary(self, draw: random.Random) -> None:
         while True:  # until no wrong way gives the right number, or that of another wrong way
@@ -293,10 +294,6 @@ class ByHand(ValueTask):
             f"times as fast as out does. **How many times as fast as a does y rise?** Think of a = {a}.01: by how "
             "much does out change, and y?"
         )
-
-    @property
-    def otherwise(self) -> str:
-        return f"let a be {self.a}.01 instead of {self.a}: what is a * b then? By how much has it changed, and y?"
 
     def right(self) -> int:
         return self.g * self.b
@@ -373,12 +370,12 @@ class MulGrad(GradientTask):
         try:
             return super().check(answer, rounds)
         except ZeroDivisionError:
+            answer(5.0, -6.0, 3.0, -2.0)  # where there is no 0, it must be another mistake
             raise Wrong(self.name, "it divides by 0 where a or b is 0", NO_DIVISION) from None
 
     def judge(self, yours: Any, args: tuple[Any, ...]) -> str | None:
-        if not isinstance(yours, tuple | list):
-            return f"it returned {written(yours)}, and not two gradients"
-        return super().judge(yours, args)
+        one = yours is not None and not isinstance(yours, tuple | list)
+        return f"it returned {written(yours)}, and not two gradients" if one else super().judge(yours, args)
 
     @mistake("swapped: when a rises, the product changes b times as fast, so b belongs to the gradient of a")
     def swapped(self, g: Any, out: Any, a: Any, b: Any) -> Any:
@@ -410,7 +407,7 @@ class MulGrad(GradientTask):
 
     @mistake("a function gives back only what stands after `return`: to print it, or to assign it, is not enough")
     def nothing_returned(self, g: Any, out: Any, a: Any, b: Any) -> Any:
-        to_a, to_b = g * b, g * a
+        _ = g * b, g * a
 
     @mistake("that is the product, g times. How does the product *change*, when a rises and b does not?")
     def times_out(self, g: Any, out: Any, a: Any, b: Any) -> Any:
@@ -449,7 +446,7 @@ class MixedGrad(GradientTask):
     otherwise = "let a rise by 0.01, in each of its two uses: by how much does out rise? Then b, which is used once"
 
     def vary(self, draw: random.Random) -> None:
-        self.k, self.m = draw.choice([2, 3, 4, 5]), draw.choice([-3, -2, 6, 7])
+        self.k, self.m = draw.choice([2, 3, 4, 5]), draw.choice([6, 7, 8, 9])
 
     def text(self) -> str:
         m = f"+ {self.m}" if self.m > 0 else f"- {-self.m}"

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...autodiff import reverse
+from ...core.errors import GradError
 from ...core.node import Leaf, Node, topological_order
 from ...core.tensor import Tensor
 from ...ops.creation import asarray
@@ -324,7 +325,7 @@ class Jacobian(FunctionTask):
 
         try:
             return super().check(plain, rounds)
-        except reverse.GradError as error:
+        except GradError as error:
             if "a second time" not in str(error):
                 raise
             hint = (
@@ -464,6 +465,9 @@ class Broken(ValueTask):
             'has one bug: A, B, C. **Which is which?** `"lost"`: what comes second takes the place of what came first. '
             '`"order"`: something is sent on too early. `"stale"`: a rule reads a value that has been changed since.'
         )
+
+    def given(self) -> dict[str, Any]:
+        return {"x": self.x, "w": self.w, "engine": self.engine}
 
     def engine(self, letter: str) -> Callable[..., None]:
         """One of the three."""

@@ -19,6 +19,7 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
   let at = told.get() || data.forward; // steps that are done; we begin where the way back begins
   let view = 0, canvas = null, parts = null, timer = null, shown = "value", predicting = false, hidden = false;
   let acting = null; // the numbers of nodes in the order in which somebody sent their gradients on, while acting it out
+  const linesOf = new WeakMap(); // box -> its lines of text
   let tall = 380; // how high the picture is, which never shrinks under the mouse
   let note = ""; // what is said of the last thing that somebody tried
 
@@ -97,6 +98,7 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
       const near = box === undefined ? undefined : (nodes.there.get(box) || nodes.back.get(box))[0];
       turn(to, near, nodes.back.has(box));
     });
+    for (const box of boxes.values()) linesOf.set(box, box.querySelectorAll("text:not(.mg-door)"));
     parts = { seen, boxes, edges, nodes };
     scopes.textContent = view === data.views.length - 1 && view ? "close" : "open all";
     tall = Math.max(tall, Math.min(520, canvas.svg.viewBox.baseVal.height + 40));
@@ -131,24 +133,26 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
     const { seen, boxes, edges, nodes } = parts;
     const now = data.steps[at - 1];
     const state = acting ? actedOut() : stateAfter(hidden ? at - 1 : at);
+    const { marks, lit } = acting || !now ? { marks: new Map(), lit: new Set() } : lightOf(now);
     for (const [key, box] of boxes) {
       const own = nodes.there.get(key);
       const gradients = nodes.back.get(key);
-      box.classList.remove("mg-none", "mg-part", "mg-now", "mg-wrong", "mg-need");
+      const looks = marks.get(key) || [];
       if (gradients) {
         const wanted = gradients.filter((n) => due.has(n));
         const begun = wanted.filter((n) => state.came.has(n));
         const full = wanted.filter((n) => state.came.get(n) >= due.get(n));
-        if (!begun.length) box.classList.add("mg-none");
-        else if (full.length < wanted.length) box.classList.add("mg-part");
-        if (acting && gradients.some((n) => state.wrong.has(n) || state.early.includes(n))) box.classList.add("mg-wrong");
+        if (!begun.length) looks.push("mg-none");
+        else if (full.length < wanted.length) looks.push("mg-part");
+        if (acting && gradients.some((n) => state.wrong.has(n) || state.early.includes(n))) looks.push("mg-wrong");
         if (gradients.length === 1) label(box, gradients[0], acting ? state.numbers.get(gradients[0]) : state.total.get(gradients[0]));
       } else if (own) {
-        if (own.every((n) => !state.made.has(n))) box.classList.add("mg-none");
+        if (own.every((n) => !state.made.has(n))) looks.push("mg-none");
         if (own.length === 1) label(box, own[0], state.made.has(own[0]) ? data.nodes[own[0]] : null);
       }
+      dress(box, looks);
     }
-    for (const edge of edges.values()) edge.classList.remove("mg-hid", "mg-lit");
+    const paths = new Map([...lit].map((key) => [key, ["mg-lit"]]));
     for (const line of canvas.svg.querySelectorAll(".mg-needs")) line.remove();
     if (!acting) {
       const reached = new Set();
@@ -158,10 +162,11 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
       }
       const alight = new Set([...reached].map((name) => seen.arrows[name]));
       for (const [name, key] of Object.entries(seen.arrows)) {
-        if (!alight.has(key) && !reached.has(name)) edges.get(key).classList.add("mg-hid");
+        if (!alight.has(key) && !reached.has(name)) paths.set(key, ["mg-hid", ...(lit.has(key) ? ["mg-lit"] : [])]);
       }
-      if (now) light(now);
+      if (now) point(now);
     }
+    for (const [key, edge] of edges) dress(edge, paths.get(key) || []);
     count.textContent = at <= data.forward ? `${at} / ${data.forward} →` : `${at - data.forward} / ${last - data.forward} ←`;
     slider.value = at;
     slider.setAttribute("aria-valuetext", at <= data.forward ? `forward ${at} of ${data.forward}` : `backward ${at - data.forward} of ${last - data.forward}`);
@@ -176,30 +181,45 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
 
   // The last line of a box says what its number is.
   const label = (box, node, known) => {
-    const lines = box.querySelectorAll("text:not(.mg-door)");
+    const lines = linesOf.get(box);
     if (lines.length < 3) return;
     const backwards = box.classList.contains("mg-gradient");
     const text = !known ? "" : typeof known === "string" ? known : shown === "type" ? data.nodes[node].type
       : shown === "norm" ? known.norm : backwards ? known.total : known.value;
-    lines[2].textContent = text || "";
+    if (lines[2].textContent !== (text || "")) lines[2].textContent = text || "";
   };
 
-  const light = (step) => {
-    const { seen, boxes, edges } = parts;
+  // Only what changes is touched: a step changes a handful of a thousand elements.
+  const dress = (element, looks) => {
+    const text = looks.join(" ");
+    if ((element.mgLooks || "") === text) return;
+    if (element.mgLooks) element.classList.remove(...element.mgLooks.split(" "));
+    if (text) element.classList.add(...looks);
+    element.mgLooks = text;
+  };
+
+  // The boxes and arrows that a step is about.
+  const lightOf = (step) => {
+    const { seen } = parts;
     const of = step.kind === "make" ? seen.box : seen.gradient;
-    const targets = [of[step.target], step.kind === "pass" ? of[step.node] : undefined];
-    for (const key of targets) if (boxes.has(key)) boxes.get(key).classList.add("mg-now");
+    const marks = new Map([of[step.target], step.kind === "pass" ? of[step.node] : undefined].map((key) => [key, ["mg-now"]]));
+    if (!hidden) for (const node of step.needs || []) marks.set(seen.box[node], ["mg-need"]);
     const names = step.kind === "pass" ? [`back ${step.node}.${step.slot}`]
       : step.kind === "make" ? data.nodes[step.node].inputs.map((_, slot) => `there ${step.node}.${slot}`) : [];
-    for (const name of names) if (name in seen.arrows) edges.get(seen.arrows[name]).classList.add("mg-lit");
-    if (!hidden) for (const node of step.needs || []) needed(boxes.get(seen.box[node]), boxes.get(of[step.target]));
-    canvas.reveal(boxes.get(of[step.target]));
+    return { marks, lit: new Set(names.filter((name) => name in seen.arrows).map((name) => seen.arrows[name])) };
+  };
+
+  // What its rule needs, and the step itself brought into sight.
+  const point = (step) => {
+    const { seen, boxes } = parts;
+    const target = boxes.get((step.kind === "make" ? seen.box : seen.gradient)[step.target]);
+    if (!hidden) for (const node of step.needs || []) needed(boxes.get(seen.box[node]), target);
+    canvas.reveal(target);
   };
 
   // A dotted line from what a rule needs of the way there to where it is needed.
   const needed = (from, to) => {
     if (!from || !to) return;
-    from.classList.add("mg-need");
     const [a, b] = [from, to].map((box) => {
       const r = box.querySelector("rect:last-of-type");
       const [x, y, width, height] = ["x", "y", "width", "height"].map((name) => +r.getAttribute(name));

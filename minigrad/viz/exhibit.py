@@ -1,0 +1,125 @@
+"""An exhibit: what shows itself wherever it is, as well as it can there.
+
+In a notebook it runs in the output; where nothing may run, the picture inside an `<img>` and a text are left; a file
+that it is saved to needs no other file, and no network.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Sequence
+from functools import partial
+from html import escape
+from pathlib import Path as File
+from typing import Any, ClassVar, NamedTuple
+
+from ..core.errors import MinigradError
+from .page import live, page, widget
+from .picture import pixels
+
+
+class Exhibit:
+    """What all of them have in common.  Each says what is shown in four ways: `data`, `to_svg`, `text` and its repr."""
+
+    script: ClassVar[str]  # the name of what runs in the page
+
+    def data(self) -> dict[str, Any]:
+        """All that is shown, as plain data."""
+        raise NotImplementedError
+
+    def to_svg(self) -> str:
+        """One picture that says the most."""
+        raise NotImplementedError
+
+    def text(self) -> str:
+        """The same in words."""
+        raise NotImplementedError
+
+    def to_html(self) -> str:
+        """A page that needs no other file, and no network."""
+        return page(self.script, self.data(), repr(self), self._static())
+
+    def to_png(self, scale: float = 2.0) -> bytes:
+        """The picture in pixels."""
+        return pixels(self.to_svg(), scale)
+
+    def save(self, path: str | File) -> None:
+        """Write a page (.html), a picture (.svg, .png), a text (.txt), or what else this view can be saved as."""
+        file = File(path)
+        forms = self._forms()
+        if file.suffix not in forms:
+            raise MinigradError(
+                f"this view can't be saved as {file.name!r}", expect=f"a name that ends in {', '.join(forms)}"
+            )
+        made = forms[file.suffix]()
+        file.write_bytes(made if isinstance(made, bytes) else made.encode())
+
+    def _forms(self) -> dict[str, Callable[[], str | bytes]]:
+        return {".html": self.to_html, ".svg": self.to_svg, ".png": self.to_png, ".txt": self.text}
+
+    def widget(self) -> Any:
+        """The view as a widget, for where scripts in an output do not run and widgets do."""
+        return live(self.script, self.data())
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        forms = {"text/html": self._static(), "image/svg+xml": self.to_svg(), "text/plain": f"{self!r}\n{self.text()}"}
+        return widget(self.script, self.data(), forms)
+
+    def _static(self) -> str:
+        """What is seen where no script runs."""
+        encoded = base64.b64encode(self.to_svg().encode()).decode()
+        listing = f"<details><summary>the same in words</summary><pre>{escape(self.text())}</pre></details>"
+        return f'<img alt="{escape(repr(self))}" src="data:image/svg+xml;base64,{encoded}">{listing}'
+
+
+class Frame(NamedTuple):
+    """One of the pictures of a chart: what it is called, the picture, and what it says."""
+
+    name: str
+    svg: str
+    says: str
+
+
+class Charted(Exhibit):
+    """Pictures with marks to point at, with a slider where there are several.
+
+    `marks` says of each mark, by its key, its title, rows of what is known about it, and the keys of those that belong
+    to it.  `files` are what can be saved besides: name -> content.
+    """
+
+    script = "chart"
+
+    def __init__(
+        self, about: str, frames: list[Frame], marks: dict[str, dict[str, Any]], words: str, slider: str = "",
+        begin: int = 0, files: dict[str, str] | None = None,
+    ) -> None:  # fmt: skip
+        self.about, self.frames, self.marks, self.words, self.slider = about, frames, marks, words, slider
+        self.begin, self.files = begin, files or {}
+
+    def __repr__(self) -> str:
+        return f"<{self.about}>"
+
+    def data(self) -> dict[str, Any]:
+        """All that is shown, as plain data."""
+        frames = [{"name": f.name, "svg": f.svg, "says": f.says} for f in self.frames]
+        return {
+            "about": self.about, "frames": frames, "marks": self.marks, "slider": self.slider, "begin": self.begin,
+            "files": self.files,
+        }  # fmt: skip
+
+    def to_svg(self) -> str:
+        """The picture that is seen first."""
+        return self.frames[self.begin].svg
+
+    def text(self) -> str:
+        """The same in words."""
+        return self.words
+
+    def _forms(self) -> dict[str, Callable[[], str | bytes]]:
+        others = {File(name).suffix: partial(str, content) for name, content in self.files.items()}
+        return {**super()._forms(), **others}
+
+
+def mark(title: str, rows: list[tuple[str, str]], others: Sequence[str] = ()) -> dict[str, Any]:
+    """What is known about a mark."""
+    return {"title": title, "rows": rows, "others": list(others)}

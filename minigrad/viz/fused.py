@@ -1,0 +1,280 @@
+"""`mg.viz.fusion`: what the compiler makes of a function, pass by pass, and at the end kernel by kernel."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from functools import cached_property
+from typing import Any
+
+from ..compile.byhand import Finish, Member, divided, members_of
+from ..compile.cost import Cost, KernelCost
+from ..compile.groups import Group
+from ..compile.lowering import lower
+from ..compile.program import Program
+from ..core.errors import MinigradError
+from ..core.node import Node
+from ..core.table import as_table, bytes_text
+from .compiled import program_of
+from .exhibit import Exhibit
+from .folding import BUDGET, fold
+from .graphs import MOST
+from .kernels import Picked, plain_lines, scene_of_kernels, source_of
+from .moving import tables
+from .opening import View, views_of
+from .passing import Stage, stages_of
+from .profiles import roof
+from .scene import Box, Scene, excerpt, names_in_code, scene_of, type_of
+from .svg import draw, laid_out, lean
+from .timeline import timeline
+
+
+def fusion(what: Any, *args: Any, measure: bool = False, budget: int = BUDGET, **kwargs: Any) -> Fusion:
+    """See what the compiler makes of a function for these arguments.
+
+    A slider goes through the passes, up to the kernels: a frame around what each of them computes, its source, what it
+    reads and writes, and at each arrow between kernels why it was not fused.  Operations can be moved from kernel to
+    kernel, in the notebook or by `.move(...)`.  With `measure=True` the program also runs, for a roofline.
+
+    >>> mg.viz.fusion(lambda x, w: mg.softmax(mg.tanh(x @ w) * 2), mg.ones((64, 32)), mg.ones((32, 32)))
+    <fusion of 9 operations: 2 launches instead of 9, 36.9 kB instead of 120 kB>
+    """
+    program, names = program_of(what, args, kwargs, "fusion", runs=measure)
+    return Fusion(program, names, measure, budget)
+
+
+class Fusion(Exhibit):
+    """A program that shows how it came about."""
+
+    script = "fusion"
+
+    def __init__(
+        self, program: Program, names: Mapping[Node, str], measure: bool = False, budget: int = BUDGET
+    ) -> None:  # fmt: skip
+        self.program, self.partition, self.budget = program, program.partition, budget
+        if not self.partition.groups:
+            raise MinigradError(
+                "nothing is computed here: every result comes in as an argument, or is a view of one",
+                hint="mg.viz.graph(f, *arguments) draws what was traced",
+            )
+        self.cost = Cost(program)
+        self.roofline = roof(self.cost.roofline()) if measure else None
+        self.inputs = names
+        self.names = {**self.partition.graph.names(), **names}
+        self.picked: Picked = scene_of_kernels(self.partition, names)
+        # What comes in is drawn for each kernel that reads it, and is no more to look at for that.
+        self.room = budget + sum(place.group is None for place in self.picked.places)
+        if len(fold(self.picked.scene, self.room).boxes) > MOST:
+            raise MinigradError(
+                f"a picture of {len(self.partition.groups):,} kernels and library calls would show nothing",
+                expect=f"at most {MOST}", hint="a smaller example: one layer, or one step",
+            )  # fmt: skip
+
+    def __repr__(self) -> str:
+        before, after = self.cost.eager, self.cost.program
+        operations = sum(node.op is not None and node.op.kind != "view" for node in self.program.graph.nodes)
+        return (
+            f"<fusion of {operations} operation{'s' * (operations != 1)}: {after.launches} "
+            f"launch{'es' * (after.launches != 1)} instead of {before.launches}, "
+            f"{bytes_text(after.bytes)} instead of {bytes_text(before.bytes)}>"
+        )
+
+    # moving ---------------------------------------------------------------------------------------------------------
+
+    def move(self, what: str, to: str = "", copy: bool = False) -> Fusion:
+        """The same with an operation in another kernel, or all of a kernel (`to=""`: in a kernel of its own).
+
+        With `copy` it is computed in both.  What can't be is refused, with the reason.
+
+        >>> view = mg.viz.fusion(lambda x: mg.tanh(x) * 2, mg.ones(1000))
+        >>> view.move("multiply_1")
+        <fusion of 2 operations: 2 launches instead of 2, 16 kB instead of 16 kB>
+        """
+        kernels = {group.name: kernel for group, kernel in zip(self.partition.groups, members_of(self.partition))}
+        if to and to not in kernels:
+            raise MinigradError(f"there is no kernel named {to!r}", expect="one of " + ", ".join(kernels))
+        moving = kernels[what] if what in kernels else self._members(what)
+        if not copy:
+            kernels = {name: [m for m in kernel if m not in moving] for name, kernel in kernels.items()}
+        kernels[to] = [*kernels.get(to, ()), *[m for m in moving if m not in kernels.get(to, ())]]
+        return Fusion(self._program([*kernels.values()]), self.inputs, budget=self.budget)
+
+    def _members(self, name: str) -> list[Member]:
+        found: list[Member] = [node for node, known in self.names.items() if known == name and node in self._computed]
+        finishes = [node for group in self.partition.groups for node in group.finishes]
+        found += [Finish(node) for node in finishes if f"{self.names[node]}, put together" == name]
+        if not found:
+            known = ", ".join(self.names[node] for node in self._computed)
+            raise MinigradError(f"no kernel computes anything named {name!r}", expect=f"a kernel, or one of {known}")
+        return found
+
+    @cached_property
+    def _computed(self) -> list[Node]:
+        return [m for kernel in members_of(self.partition) for m in kernel if not isinstance(m, Finish)]
+
+    def _program(self, kernels: list[Collection[Member]]) -> Program:
+        old = self.program
+        partition = divided(old.partition, [list(kernel) for kernel in kernels], old.target.chunking)
+        program = Program.restored(partition, {g: lower(partition, g) for g in partition.kernels}, old.constants)
+        program.graph, program.optimised, program.log = old.graph, old.optimised, old.log
+        return program
+
+    # what is handed over --------------------------------------------------------------------------------------------
+
+    def data(self) -> dict[str, Any]:
+        """All that is shown, as plain data."""
+        board = tables(self.partition, self.names)
+        number = {each["name"]: i for i, each in enumerate(board["items"])}
+        svg, marks, _ = timeline(self.program, self.inputs)
+        stages = stages_of(self.program)
+        views = self._views()
+        direction = laid_out(views[0].scene)[1]  # for all, so that nothing turns round
+        following = [*[{node for _, node, _ in stage.fired} for stage in stages[1:]], set()]
+        found: dict[str, Any] = {
+            "about": repr(self)[1:-1], "sums": self._sums(),
+            "stages": [self._stage(stage, going, direction) for stage, going in zip(stages, following)],
+            "views": [self._view(view, direction) for view in views],
+            "kernels": [self._kernel(kernel, number) for kernel in self.cost.kernels if kernel.group is not None],
+            "places": [self._place(i, number) for i in range(len(self.picked.places))],
+            "whys": [self._crossing(crossing) for crossing in self.picked.crossings],
+            "board": board | {"copied": self._copied()},
+            "charts": [{"name": "memory", "svg": svg, "marks": marks, "says": "where values lie, and how long"}],
+        }  # fmt: skip
+        if self.roofline is not None:
+            (frame,) = self.roofline.frames
+            chart = {"name": "roofline", "svg": frame.svg, "marks": self.roofline.marks, "says": frame.says}
+            found["charts"].append(chart)
+        return found
+
+    def _sums(self) -> list[list[str]]:
+        rows = [("as you wrote it", self.cost.eager), ("after the passes", self.cost.after_passes)]
+        rows.append(("fused", self.cost.program))
+        return [[name, f"{c.launches:,}", bytes_text(c.bytes), f"{c.flops:,}"] for name, c in rows]
+
+    def _copied(self) -> list[int]:
+        """The launches and bytes of results that are copied at the end, whoever computes what."""
+        copies = [kernel.program for kernel in self.cost.kernels if kernel.group is None]
+        return [sum(c.launches for c in copies), sum(c.bytes for c in copies)]
+
+    def _views(self) -> list[View]:
+        """The picture of the kernels; where some are closed, also those in which they are open."""
+        if len(fold(self.picked.scene, self.room).boxes) == len(self.picked.scene.boxes):
+            return [View(self.picked.scene, {}, {})]
+        return views_of(self.picked.scene, self.room, MOST)
+
+    def _stage(self, stage: Stage, going: Collection[Node], direction: str) -> dict[str, Any]:
+        graph = stage.graph
+        used = {source for node in graph.nodes for source in node.inputs if isinstance(source, Node)}
+        nodes = [*[node for node in graph.inputs if node in used or node in graph.outputs], *graph.nodes]
+        names = {**names_in_code(graph.nodes), **self.inputs}
+        scene = fold(scene_of(nodes, graph.outputs, names), self.budget)
+        box = {node: i for i, each in enumerate(scene.boxes) for node in each.nodes}
+        crowded = len(scene.boxes) > MOST
+        return {
+            "name": stage.name, "says": stage.says, "svg": "" if crowded else lean(draw(scene, direction)),
+            "fresh": sorted({box[node] for node in stage.fresh if node in box}),
+            "going": sorted({box[node] for node in going if node in box}),
+            "fired": [[text, [box[new]] if new in box else []] for text, _, new in stage.fired],
+            "operations": len(graph.nodes), "launches": stage.takes.launches, "bytes": bytes_text(stage.takes.bytes),
+        }  # fmt: skip
+
+    def _view(self, view: View, direction: str) -> dict[str, Any]:
+        """A picture of the kernels, some of them closed: which places are in which box, which arrows are traffic."""
+        boxes = _places_of(view.scene, self.picked)
+        home = {place: i for i, places in enumerate(boxes) for place in places}
+        edges: dict[tuple[int, int, int], int] = {edge: i for i, edge in enumerate(view.scene.edges)}
+        traffic: dict[int, list[int]] = {}
+        for number, crossing in enumerate(self.picked.crossings):
+            source, target, slot = self.picked.scene.edges[crossing.edge]
+            a, b = home[source], home[target]
+            edge = edges.get((a, b, 0 if view.scene.boxes[b].kind == "group" else slot))
+            if edge is not None:
+                traffic.setdefault(edge, []).append(number)
+        svg = lean(draw(view.scene, direction, set(traffic)))
+        exits = {"/".join(path): other for path, other in view.exits.items()}
+        return {"svg": svg, "boxes": boxes, "traffic": traffic, "doors": view.doors, "exits": exits}
+
+    def _kernel(self, kernel: KernelCost, number: Mapping[str, int]) -> dict[str, Any]:
+        group = kernel.group
+        assert group is not None
+        taken = kernel.program
+        known = {node: number[name] for node, name in self.names.items() if name in number}
+        lines = plain_lines(source_of(self.program.lowered[group], self.names), known) if group.opaque is None else []
+        return {
+            "name": group.name if group.opaque is None else kernel.name, "kind": kernel.kind, "says": _told(group),
+            "stage": kernel.stage, "lines": lines, "rows": [
+                ["computes", ", ".join(node.name for node in kernel.nodes)],
+                ["goes through", str(group.loops) if group.loops is not None else "what its library chooses"],
+                ["reads", bytes_text(taken.bytes_read)], ["writes", bytes_text(taken.bytes_written)],
+                ["operations", f"{taken.flops:,}"], ["for each byte", f"{taken.intensity:.2f} operations"],
+                ["node by node", f"{bytes_text(kernel.eager.bytes)}, {kernel.eager.launches} launches"],
+            ],
+        }  # fmt: skip
+
+    def _place(self, place: int, number: Mapping[str, int]) -> dict[str, Any]:
+        group, node, part = self.picked.places[place]
+        parts = ", parts" if part and group is not None else ""
+        kernel = -1 if group is None else self.partition.groups.index(group)
+        return {
+            "kernel": kernel, "name": self.names[node] + parts, "type": type_of(node),
+            "item": number.get(self.names[node], -1), "line": excerpt(node) if node.op is not None else None,
+        }  # fmt: skip
+
+    def _crossing(self, crossing: Any) -> list[Any]:
+        source, target, _ = self.picked.scene.edges[crossing.edge]
+        return [source, target, bytes_text(crossing.bytes), crossing.why]
+
+    # how it is shown ------------------------------------------------------------------------------------------------
+
+    def to_svg(self) -> str:
+        """The kernels in one picture."""
+        scene = fold(self.picked.scene, self.room)
+        if len(scene.boxes) != len(self.picked.scene.boxes):
+            return draw(scene)
+        return draw(scene, heavy={crossing.edge for crossing in self.picked.crossings})
+
+    def text(self) -> str:
+        """What each kernel computes and takes, and why what is not in one kernel is not."""
+        lines = [str(self.cost)]
+        reasons: Counter[str] = Counter()
+        for crossing in self.picked.crossings:
+            source, target, _ = self.picked.scene.edges[crossing.edge]
+            a, b = self.picked.places[source], self.picked.places[target]
+            if a.group is not None:
+                reasons[f"{self.names[a.node]} → {self.names[b.node]}: {crossing.why}"] += 1
+        if reasons:
+            lines += ["", "why not in one kernel?", *[f"  {reason}" for reason in reasons]]
+        sums = [tuple(row) for row in self._sums()]
+        return "\n".join([*lines, "", as_table(("", "launches", "traffic", "operations"), sums, left=1)])
+
+
+def _told(group: Group) -> str:
+    if group.opaque is None:
+        return f"a kernel of ours: {group.loops}"
+    op = group.opaque.node.op
+    return "a kernel of yours" if op is not None and op.kind == "own" else "a library call"
+
+
+def _places_of(scene: Scene, picked: Picked) -> list[list[int]]:
+    """Which of the places each box of a scene stands for, in which some kernels are closed."""
+    number = {id(box): i for i, box in enumerate(picked.scene.boxes)}
+    inside: dict[str, list[int]] = {}
+    for i, box in enumerate(picked.scene.boxes):
+        for name in box.scope:
+            inside.setdefault(name, []).append(i)
+    opened = {name for box in scene.boxes for name in box.scope}
+    left = [name for name in inside if name not in opened]
+    found = []
+    for box in scene.boxes:
+        if box.kind != "group":
+            found.append([number[id(box)]])
+            continue
+        names = [name for name in left if _is_in(picked, inside[name], box)][: box.count]
+        left = [name for name in left if name not in names]
+        found.append([place for name in names for place in inside[name]])
+    return found
+
+
+def _is_in(picked: Picked, places: list[int], box: Box) -> bool:
+    nodes = set(box.nodes)
+    return all(picked.places[place].node in nodes for place in places)

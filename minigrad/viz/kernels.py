@@ -1,0 +1,221 @@
+"""A partition as a picture: a frame around what each kernel computes, and why each arrow between frames is there.
+
+A node that several kernels compute has a box in each of them.  Views have none: they are only strides with which others
+read, so an arrow comes from what lies in memory.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from ..compile.groups import Group, Partition
+from ..compile.kernels.c import CPrinter
+from ..compile.lowering import Lowered
+from ..compile.recipes import is_made
+from ..compile.views import View
+from ..core.node import Node
+from .scene import Box, Edge, Scene, names_in_code, scene_of
+
+UNFINISHED = "a reduction across rows is complete only when the kernel has gone through all of them"
+OUTSIDE = "it comes from outside, so it is in memory"
+NAME = re.compile(r"\b[vbs]\d+")
+
+
+class Place(NamedTuple):
+    """A node in a kernel that computes it; of no kernel is what comes in, once for each kernel that reads it.
+
+    `part` is "partial" where one kernel leaves parts of a reduction for another one to put together, and of what comes
+    in the name of the kernel that reads it.
+    """
+
+    group: Group | None
+    node: Node
+    part: str = ""
+
+
+class Crossing(NamedTuple):
+    """An arrow between kernels: what goes through memory, and why."""
+
+    edge: int
+    bytes: int
+    why: str
+
+
+class Picked(NamedTuple):
+    """The scene of a partition: its boxes are `places`, in the same order."""
+
+    scene: Scene
+    places: list[Place]
+    crossings: list[Crossing]
+
+
+def scene_of_kernels(partition: Partition, names: Mapping[Node, str]) -> Picked:
+    """The boxes, frames and arrows of a partition.
+
+    >>> from minigrad.compile.fusion import fuse
+    >>> graph = mg.trace(lambda x: mg.tanh(x @ x) * 2, mg.ones((2, 2)))
+    >>> picked = scene_of_kernels(fuse(graph), {})
+    >>> [(place.node.name, box.kind, box.scope) for place, box in zip(picked.places, picked.scene.boxes)][1:]
+    [('matmul', 'library', ()), ('tanh', 'operation', ('kernel_1',)), ('multiply', 'operation', ('kernel_1',))]
+    >>> [crossing.why for crossing in picked.crossings][2]
+    'matmul is a library call'
+    """
+    inputs = set(partition.graph.inputs)
+    places: list[Place] = []
+    for group in partition.groups:
+        order = sorted(_computed(group), key=lambda node: partition.recipes[node].position)
+        read = dict.fromkeys(base for node in order for base in partition.recipes[node].bases if base in inputs)
+        places += [Place(None, node, group.name) for node in read]
+        for node in order:
+            places += [Place(group, node, part) for part in _parts(partition, group, node)]
+    nodes = list(dict.fromkeys(place.node for place in places))
+    known = {**names_in_code(partition.graph.nodes), **names}
+    results = {view.base for view in partition.outputs}
+    drawn = dict(zip(nodes, scene_of(nodes, results, known).boxes))
+    numbered = partition.graph.names()
+    boxes = [_boxed(place, drawn[place.node], place.node in results, numbered[place.node]) for place in places]
+    number = {place: i for i, place in enumerate(places)}
+    home = partition.home()
+    edges: list[Edge] = []
+    crossings: list[Crossing] = []
+    for i, place in enumerate(places):
+        for slot, source, size in _sources(partition, place, home):
+            if place.group is None or source.group is not place.group:
+                crossings.append(Crossing(len(edges), size, _why(partition, source, place)))
+            edges.append(Edge(number[source], i, slot))
+    return Picked(Scene(tuple(boxes), tuple(edges)), places, crossings)
+
+
+def _computed(group: Group) -> dict[Node, None]:
+    if group.opaque is not None:
+        return {group.opaque.node: None}
+    return dict.fromkeys([*group.levels, *group.partials])
+
+
+def _parts(partition: Partition, group: Group, node: Node) -> list[str]:
+    """As what a group computes a node: all of it, the parts of it, or, where it does both, one after the other."""
+    if group.opaque is not None or node not in group.partials:
+        return [""]
+    if node in group.stores and not any(node in g.finishes for g in partition.groups):
+        return [""]
+    return ["partial"] + [""] * (node in group.finishes)
+
+
+def _boxed(place: Place, box: Box, result: bool, name: str) -> Box:
+    if place.group is None:
+        return replace(box, scope=())
+    box = replace(box, title=box.title.replace(place.node.name, name, 1))  # what the source and the tables call it
+    if place.group.opaque is not None:
+        return replace(box, scope=(), kind="library")
+    if place.part:
+        box = replace(box, title=f"{name}: parts", result=False)
+    elif place.node in place.group.finishes:
+        box = replace(box, title=f"{name}: put together")
+    stored = place.node in place.group.stores or place.part
+    return replace(box, scope=(place.group.name,), result=result and bool(stored))
+
+
+def _sources(partition: Partition, place: Place, home: Mapping[Node, Group]) -> list[tuple[int, Place, int]]:
+    """What a place reads: the number of the operand, where that is, and the bytes if it goes through memory."""
+    group, node = place.group, place.node
+    if group is None:
+        return []
+    if node in group.finishes and not place.part:
+        maker = next(g for g in partition.groups if node in g.partials)
+        return [(0, Place(maker, node, "partial"), node.size * int(node.dtype.itemsize) * partition.chunks_of[node])]
+    inputs = set(partition.graph.inputs)
+    found = []
+    for slot, view in enumerate(partition.recipes[node].reads):
+        if not isinstance(view, View) or (group.opaque is None and is_made(view.base)):
+            continue
+        base = view.base
+        inside = base in group.levels
+        size = 0 if inside else nbytes_read(view)
+        if base in inputs:
+            found.append((slot, Place(None, base, group.name), size))
+        elif inside or base in home:
+            found.append((slot, Place(group if inside else home[base], base), size))
+    return found
+
+
+def nbytes_read(view: View) -> int:
+    """The bytes of the different elements that a view reads."""
+    if isinstance(view.base.dtype, tuple):
+        return 0
+    return int(min(view.footprint, view.base.size) * view.base.dtype.itemsize)
+
+
+def _why(partition: Partition, source: Place, reader: Place) -> str:
+    """Why a value goes through memory on its way from one place to another."""
+    if source.group is None:
+        return OUTSIDE
+    if source.part:
+        return UNFINISHED
+    recorded = partition.reasons.get((source.node, reader.node))
+    if recorded:
+        return recorded
+    if source.node in source.group.partials:
+        return UNFINISHED
+    return f"{reader.node.name} is computed again by those who read it, which takes less time than storing it does"
+
+
+# The source -----------------------------------------------------------------------------------------------------------
+
+
+class Line(NamedTuple):
+    """A line of a kernel's source, and the nodes that it is about: those computed there, and those loaded or stored."""
+
+    text: str
+    nodes: tuple[Node, ...]
+
+
+def source_of(lowered: Lowered, names: Mapping[Node, str]) -> list[Line]:
+    """The listing of a kernel in C: first what its parameters are, then the function.
+
+    >>> program = mg.jit(lambda x: mg.tanh(x) * 2).program(mg.ones(8))
+    >>> (lowered,) = program.lowered.values()
+    >>> for line in source_of(lowered, program.optimised.names())[3:]:
+    ...     print(line.text, [node.name for node in line.nodes])
+    void kernel_0(const float *restrict b0, float *restrict b1, int64_t lo, int64_t hi) { []
+        for (int64_t i = lo; i < hi; i++) { []
+            const float v1 = b0[i]; ['tanh', 'tensor']
+            const float v2 = own_tanh(v1); ['tanh']
+            const float v3 = v2 * 2.0f; ['multiply']
+            b1[i] = v3; ['multiply']
+        } []
+    } []
+    """
+    about: dict[str, Node] = dict(lowered.origins)
+    head = []
+    for parameter, argument in zip(lowered.kernel.parameters, lowered.arguments):
+        node = argument.node
+        what = "a row for itself"
+        if node is not None:
+            about[parameter.name] = node
+            part = {"partial": "parts of ", "number": f"element {argument.offset} of "}.get(argument.kind, "")
+            what = part + names[node]
+        head.append(Line(f"// {parameter.name}: {what}, {_elements(parameter.size)}", () if node is None else (node,)))
+    listing = CPrinter(lowered.kernel, lowered.group.name).function().splitlines()
+    lines = [Line(text, _meant(text, about) if number else ()) for number, text in enumerate(listing)]
+    return [*head, Line("", ()), *lines]
+
+
+def _elements(count: int) -> str:
+    return f"{count:,} element{'s' * (count != 1)}"
+
+
+def _meant(text: str, about: Mapping[str, Node]) -> tuple[Node, ...]:
+    """The nodes of a line: that of what is defined or stored, then those of the memory that is touched."""
+    found = NAME.findall(text)
+    if found and found[0][0] == "s":  # of a row that a kernel keeps for itself: what is kept
+        found = found[::-1]
+    names = [*found[:1], *[name for name in found[1:] if name[0] == "b"]]
+    return tuple(dict.fromkeys(about[name] for name in names if name in about))
+
+
+def plain_lines(lines: list[Line], number: Mapping[Node, Any]) -> list[Any]:
+    """Lines as plain data: text, and the numbers of nodes."""
+    return [[line.text, [number[node] for node in line.nodes if node in number]] for line in lines]

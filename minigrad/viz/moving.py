@@ -1,0 +1,131 @@
+"""What somebody who moves operations from kernel to kernel needs to know: tables, made here and only added up there.
+
+Each value has its bytes, each reader the bytes that it reads of each value if that is in memory, and how it reads it,
+on which depends whether the two may be in one kernel.  The compiler's own answer for a division by hand is that of
+`compile.byhand`; tests compare the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..compile.byhand import Finish, Member, members_of
+from ..compile.counts import library_count
+from ..compile.fusion import LONGEST_ROW, MOST_OUTPUTS, reduction_in
+from ..compile.groups import MOST_NODES, Partition
+from ..compile.levels import FULL, ROW
+from ..compile.recipes import Recipe, is_made, library
+from ..compile.scalar import accumulated_in
+from ..compile.views import View, whole
+from ..core.node import Node
+from .kernels import nbytes_read
+from .scene import type_of
+
+
+def tables(partition: Partition, names: Mapping[Node, str]) -> dict[str, Any]:
+    """The values that come in or are computed, who reads what of them, and who is in which kernel.
+
+    >>> from minigrad.compile.fusion import fuse
+    >>> graph = mg.trace(lambda x: mg.tanh(x) * 2, mg.ones(4))
+    >>> made = tables(fuse(graph), graph.names())
+    >>> [(item["name"], item["bytes"], item["reads"]) for item in made["items"]][1:]
+    [('tanh_1', 16, [[0, 0, 16, 'order', 0]]), ('multiply_1', 16, [[1, 1, 16, 'order', 0]])]
+    >>> made["kernels"]
+    [{'name': 'kernel_0', 'items': [1, 2]}]
+    """
+    return Tables(partition, names).plain()
+
+
+class Tables:
+    def __init__(self, partition: Partition, names: Mapping[Node, str]) -> None:
+        self.partition, self.names, self.recipes = partition, names, partition.recipes
+        self.kernels = members_of(partition)
+        members = dict.fromkeys(member for kernel in self.kernels for member in kernel)
+        nodes = sorted([m for m in members if not isinstance(m, Finish)], key=lambda n: self.recipes[n].position)
+        read = {base for node in nodes for base in self.recipes[node].bases}
+        self.inputs = [node for node in partition.graph.inputs if node in read]
+        # A reduction across rows of several chunks is read from what puts its parts together.
+        self.finished = [m.node for m in members if isinstance(m, Finish)]
+        order: list[Member] = [*self.inputs, *nodes, *map(Finish, self.finished)]
+        self.number = {member: i for i, member in enumerate(order)}
+        self.kept = {view.base for view in partition.outputs} | {check.node for check in partition.checks}
+        self.views: dict[View, int] = {}
+
+    def plain(self) -> dict[str, Any]:
+        """All tables as plain data."""
+        return {
+            "items": [self._item(member) for member in self.number],
+            "kernels": [
+                {"name": group.name, "items": [self.number[member] for member in kernel]}
+                for group, kernel in zip(self.partition.groups, self.kernels)
+            ],
+            "most": [MOST_NODES, MOST_OUTPUTS],
+        }
+
+    def _item(self, member: Member) -> dict[str, Any]:
+        if isinstance(member, Finish):
+            return self._finish(member.node)
+        name = {"name": self.names[member], "type": type_of(member), "bytes": _nbytes(member)}
+        if member in self.inputs:
+            return name | {"kind": "input", "reads": [], "size": 0, "rows": 0, "kept": False}
+        recipe = self.recipes[member]
+        parted = member in self.finished
+        size = self._partial_bytes(member) if parted else _nbytes(member)
+        kind = "library" if recipe.kind == "opaque" else "reduce" if recipe.kind == "reduce" else "kernel"
+        if kind == "library":
+            count = library_count(member, dict(zip(member.inputs, recipe.reads)) | {member: whole(member)})
+            name |= {"why": library(member), "takes": count.bytes_read + count.bytes_written}
+        return name | {
+            "kind": kind, "bytes": size, "kept": member in self.kept and not parted, "size": recipe.size,
+            "rows": _rows(recipe),
+            "reads": [self._read(recipe, view) for view in dict.fromkeys(recipe.reads) if self._is_read(recipe, view)],
+        }  # fmt: skip
+
+    def _finish(self, node: Node) -> dict[str, Any]:
+        parts = [self.number[node], -1, self._partial_bytes(node), "after", 0]
+        return {
+            "name": f"{self.names[node]}, put together", "type": type_of(node), "bytes": _nbytes(node),
+            "kind": "finish", "reads": [parts], "size": node.size, "rows": 0, "kept": node in self.kept,
+            "idle": self.partition.chunks_of[node] == 1 and accumulated_in(node) == node.dtype,
+        }  # fmt: skip
+
+    def _partial_bytes(self, node: Node) -> int:
+        return int(node.size * accumulated_in(node).itemsize) * self.partition.chunks_of[node]
+
+    def _is_read(self, recipe: Recipe, view: Any) -> bool:
+        if not isinstance(view, View) or view.base not in self.number:
+            return False
+        return recipe.kind == "opaque" or not is_made(view.base)
+
+    def _read(self, recipe: Recipe, view: View) -> list[Any]:
+        """The value, which of its views, how many bytes, how it is read, and how often in a row."""
+        base = view.base
+        source: Member = Finish(base) if base in self.finished else base
+        how = _how(recipe, view)
+        number = self.views.setdefault(view, len(self.views))
+        return [self.number[source], number, nbytes_read(view), how, view.repeats if how == "rows" else 0]
+
+
+def _how(recipe: Recipe, view: View) -> str:
+    """Whether a reader may be in the kernel that computes what it reads: as far as the two alone go."""
+    if recipe.kind in ("opaque", "place"):
+        return "placed" if recipe.kind == "place" else "order"
+    if view.base.size == 1:
+        return "one"
+    if view.in_order:
+        return "order"
+    return "rows" if 0 < view.repeats <= LONGEST_ROW else "elsewhere"
+
+
+def _rows(recipe: Recipe) -> int:
+    """The length of the rows that a reduction reduces, if it can be complete at the end of each row."""
+    if recipe.kind != "reduce" or reduction_in(recipe, None, FULL)[1] != ROW:
+        return 0
+    return recipe.size // recipe.node.size
+
+
+def _nbytes(node: Node) -> int:
+    if isinstance(node.dtype, tuple):
+        return 0
+    return int(node.size * node.dtype.itemsize)

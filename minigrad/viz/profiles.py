@@ -1,0 +1,221 @@
+"""`mg.viz.profile` and `mg.viz.roofline`: how long each step of a run took, beside what it had to do.
+
+What is measured differs from run to run: do not put these into outputs that are compared.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from math import log10
+from typing import Any
+
+from ..compile.cost import Cost, KernelCost
+from ..compile.profiler import Event
+from ..compile.profiler import profile as recorder
+from ..compile.program import Program
+from ..compile.roofline import Roofline
+from ..core.errors import MinigradError
+from ..core.table import as_table, bytes_text
+from .charts import Chart, ticks
+from .compiled import program_of
+from .exhibit import Charted, Frame, mark
+
+WIDTH, LEFT, RIGHT, LANE = 860.0, 150.0, 16.0, 26.0
+BARS = 30  # steps in the chart of times
+
+
+def profile(what: Any, *args: Any, runs: int = 5, **kwargs: Any) -> Charted:
+    """Run a function as a program and see what each step took: time, bytes, operations.
+
+    The fastest of some runs is shown, after one that warms up; what it has effects on changes each time.  A finished
+    `mg.profile()` may be given instead.  `.save("run.json")` writes a trace for chrome://tracing and ui.perfetto.dev.
+
+    >>> f = mg.jit(lambda x: mg.tanh(x @ x).sum())
+    >>> mg.viz.profile(f, mg.ones((4, 4))).data()["about"].partition(":")[0]
+    'profile of 2 steps in 1 thread'
+    """
+    if isinstance(what, recorder):
+        return _drawn(what, {})
+    program, _ = program_of(what, args, kwargs, "profile", runs=True)
+    call = what if not isinstance(what, Program) else None
+    if call is None:
+        raise MinigradError("a program has no arguments to run with", hint="mg.viz.profile(f, *arguments)")
+    return _drawn(_fastest(call, args, kwargs, runs), {each.name: each for each in Cost(program).kernels})
+
+
+def _fastest(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], runs: int) -> recorder:
+    from ..compile.jit import Jitted, JittedMethod, jit
+
+    if runs < 1:
+        raise MinigradError(f"a profile of {runs} runs shows nothing", expect="runs=1 or more")
+    call = function if isinstance(function, (Jitted, JittedMethod)) else jit(function)
+    best: recorder | None = None
+    call(*args, **kwargs)
+    for _ in range(runs):
+        with recorder() as run:
+            call(*args, **kwargs)
+        if best is None or _span(run.events) < _span(best.events):
+            best = run
+    assert best is not None
+    return best
+
+
+def _span(events: list[Event]) -> float:
+    return max([e.end for e in events], default=0.0) - min([e.begin for e in events], default=0.0)
+
+
+def _drawn(run: recorder, costs: Mapping[str, KernelCost]) -> Charted:
+    events = run.events
+    threads = list(dict.fromkeys(event.thread for event in events))
+    about = (
+        f"profile of {len(events)} step{'s' * (len(events) != 1)} in {len(threads)} thread{'s' * (len(threads) != 1)}: "
+        f"{_time(_span(events))}"
+    )
+    taken: dict[str, list[float]] = {}
+    for event in events:
+        taken.setdefault(event.name, []).append(event.end - event.begin)
+    marks = {}
+    rows = []
+    total = sum(map(sum, taken.values())) or 1.0
+    for name, times in sorted(taken.items(), key=lambda item: -sum(item[1])):
+        seconds = sum(times)
+        known = [("time", _time(seconds)), ("of all", f"{seconds / total:.0%}"), ("calls", str(len(times)))]
+        known += _rates(costs.get(name), seconds / len(times))
+        marks[f"p{name}"] = mark(name, known)
+        rows.append((name, *[dict(known).get(key, "") for key in ("time", "of all", "calls", "bytes", "operations")]))
+    words = as_table(("step", "time", "of all", "calls", "bytes", "operations"), rows, left=1)
+    frames = [
+        Frame("over time", _over_time(events, threads), "each step when it ran, thread by thread"),
+        Frame("by step", _by_step(taken), "the steps that took longest"),
+    ]
+    return Charted(about, frames, marks, words, "show", files={"run.json": json.dumps(run.trace())})
+
+
+def _rates(cost: KernelCost | None, seconds: float) -> list[tuple[str, str]]:
+    """What a step had to do, and how fast it was at it."""
+    if cost is None:
+        return []
+    taken = cost.program
+    rows = [("computes", ", ".join(node.name for node in cost.nodes)), ("bytes", bytes_text(taken.bytes))]
+    rows.append(("operations", f"{taken.flops:,}"))
+    if seconds:
+        rows += [("bytes a second", f"{bytes_text(taken.bytes / seconds)}/s")]
+        rows += [("operations a second", f"{taken.flops / seconds / 1e9:.2f} G/s")]
+    return rows
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds * 1e6:,.1f} µs" if seconds < 1e-3 else f"{seconds * 1e3:,.2f} ms"
+
+
+def _over_time(events: list[Event], threads: list[str]) -> str:
+    begin = min([e.begin for e in events], default=0.0)
+    whole = _span(events) or 1e-9
+    chart = Chart(WIDTH, 20.0 + LANE * max(1, len(threads)) + 30.0, "each step when it ran")
+    scale = (WIDTH - LEFT - RIGHT) / whole
+    bottom = 14.0 + LANE * len(threads)
+    for tick in ticks(whole * 1e6, 6):
+        x = LEFT + tick / 1e6 * scale
+        chart.line([(x, 10.0), (x, bottom + 4.0)])
+        chart.text(x, bottom + 17.0, f"{tick:g} µs", "middle")
+    for number, thread in enumerate(threads):
+        chart.text(LEFT - 10.0, 14.0 + LANE * (number + 0.5) + 3.0, thread[-20:], "end")
+    for event in events:
+        y = 14.0 + LANE * threads.index(event.thread)
+        x, wide = LEFT + (event.begin - begin) * scale, (event.end - event.begin) * scale
+        told = f"{event.name}, {_time(event.end - event.begin)}"
+        chart.bar(x, y + 2, wide, LANE - 4, _kind(event.name), f"p{event.name}", event.name, told)
+    return chart.to_svg()
+
+
+def _by_step(taken: Mapping[str, list[float]]) -> str:
+    longest = sorted(taken.items(), key=lambda item: -sum(item[1]))[:BARS]
+    chart = Chart(WIDTH, 20.0 + LANE * max(1, len(longest)), "the steps that took longest")
+    most = sum(longest[0][1]) if longest else 1.0
+    for number, (name, times) in enumerate(longest):
+        y, seconds = 10.0 + LANE * number, sum(times)
+        wide = (WIDTH - LEFT - RIGHT - 90.0) * seconds / (most or 1.0)
+        chart.text(LEFT - 10.0, y + LANE / 2 + 3.0, name, "end", strong=True)
+        chart.bar(LEFT, y + 3.0, wide, LANE - 6.0, _kind(name), f"p{name}", "", f"{name}, {_time(seconds)}")
+        chart.text(LEFT + wide + 8.0, y + LANE / 2 + 3.0, _time(seconds))
+    return chart.to_svg()
+
+
+def _kind(name: str) -> str:
+    return "kernel" if name.startswith("kernel_") else "library"
+
+
+# The roofline ---------------------------------------------------------------------------------------------------------
+
+
+def roofline(what: Any, *args: Any, runs: int = 20, **kwargs: Any) -> Charted:
+    """How fast each step of a program is beside what this machine could do: as many operations as memory brings data
+    for, or as the processor computes.  The program runs on numbers of its own.
+
+    >>> mg.viz.roofline(lambda x: mg.tanh(x @ x), mg.ones((8, 8)), runs=2).data()["about"].partition(":")[0]
+    'roofline of 2 steps'
+    """
+    if runs < 1:
+        raise MinigradError(f"a roofline of {runs} runs shows nothing", expect="runs=1 or more")
+    program, _ = program_of(what, args, kwargs, "roofline", runs=True)
+    return roof(Cost(program).roofline(runs))
+
+
+def roof(found: Roofline) -> Charted:
+    """A measured roofline as a picture."""
+    svg = _roof(found)
+    marks = {}
+    for step in found.steps:
+        taken = step.kernel.program
+        marks[f"r{step.kernel.name}"] = mark(step.kernel.name, [
+            ("computes", ", ".join(node.name for node in step.kernel.nodes)), ("time", _time(step.seconds)),
+            ("bound by", step.bound), ("at best", _time(step.best)), ("attained", f"{step.attained:.0%}"),
+            ("operations for a byte", f"{taken.intensity:.2f}"), ("bytes", bytes_text(taken.bytes)),
+            ("operations", f"{taken.flops:,}"),
+        ])  # fmt: skip
+    about = f"roofline of {len(found.steps)} step{'s' * (len(found.steps) != 1)}: {found.limits()}"
+    return Charted(about, [Frame("roofline", svg, about)], marks, repr(found))
+
+
+def _roof(found: Roofline) -> str:
+    """Operations a second over operations for a byte, both by powers of ten."""
+    machine = found.machine
+    points = []
+    for step in found.steps:
+        taken = step.kernel.program
+        points.append((step, max(taken.intensity, 0.01), max(taken.flops / (step.seconds or 1.0), 1e5)))
+    ridge = machine.flops / machine.bandwidth
+    low_x = 10.0 ** int(log10(min([x for _, x, _ in points] + [0.1])) - 1)
+    high_x = 10.0 ** int(log10(max([x for _, x, _ in points] + [ridge])) + 1.5)
+    high_y = machine.flops * 2.5
+    low_y = min([y for _, _, y in points] + [machine.bandwidth * low_x]) / 2.0
+    width, height, left, bottom = 720.0, 380.0, 70.0, 336.0
+    chart = Chart(width, height, "operations a second over operations for a byte")
+
+    def across(x: float) -> float:
+        return left + (width - left - 20.0) * log10(x / low_x) / log10(high_x / low_x)
+
+    def up(y: float) -> float:
+        return bottom - (bottom - 16.0) * log10(y / low_y) / log10(high_y / low_y)
+
+    power = low_x
+    while power <= high_x * 1.001:
+        chart.line([(across(power), 16.0), (across(power), bottom)])
+        chart.text(across(power), bottom + 15.0, f"{power:g}", "middle")
+        power *= 10.0
+    power = 10.0 ** int(log10(low_y) + 1)
+    while power < high_y:
+        chart.line([(left, up(power)), (width - 20.0, up(power))])
+        chart.text(left - 8.0, up(power) + 3.5, f"{power / 1e9:g} G/s", "end")
+        power *= 10.0
+    chart.text((left + width) / 2, bottom + 34.0, "operations for each byte of memory traffic", "middle")
+    start = max(low_y, machine.bandwidth * low_x)
+    edge = across(start / machine.bandwidth), up(start)
+    chart.line([edge, (across(ridge), up(machine.flops)), (width - 20.0, up(machine.flops))], "limit")
+    chart.text(across(ridge), up(machine.flops) - 8.0, found.limits(), "middle", kind="limit")
+    for step, x, y in points:
+        name = step.kernel.name
+        told = f"{name}: {_time(step.seconds)}, {step.attained:.0%} of what is possible"
+        chart.point(across(x), up(y), _kind(name), f"r{name}", name, told)
+    return chart.to_svg()

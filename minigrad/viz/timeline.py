@@ -1,0 +1,181 @@
+"""`mg.viz.memory`: where values lie and how long, in a program; and which tensors share memory, outside of one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from ..compile.cost import Cost, eager_memory
+from ..compile.lowering import Argument
+from ..compile.program import Program
+from ..compile.schedule import uses
+from ..core.node import Node
+from ..core.table import as_table, bytes_text
+from ..core.tensor import Tensor
+from ..nn.module import Module
+from .charts import Chart, ticks
+from .compiled import program_of
+from .exhibit import Charted, Frame, mark
+from .sharing import shared_memory
+
+WIDTH, LEFT, RIGHT, LANE, CURVE = 860.0, 108.0, 16.0, 24.0, 130.0
+
+
+def memory(what: Any = None, *args: Any, **kwargs: Any) -> Charted:
+    """Where values lie, and how long: in the program of a function for these arguments, its buffers over time.
+
+    Of tensors, given by name, in a dictionary or as a model: which of them lie in the same memory, and where in it.
+
+    >>> mg.viz.memory(lambda x: mg.exp(x * 2) + mg.tanh(x), mg.ones(1000))
+    <memory of 1 step: 4 kB at once, 12 kB node by node>
+    >>> x = mg.zeros((4, 4))
+    >>> mg.viz.memory(x=x, row=x[1], other=mg.ones(2))
+    <memory of 3 tensors in 2 buffers>
+    """
+    if what is None or isinstance(what, (Mapping, Module)):
+        return shared_memory(what, args, kwargs)
+    if isinstance(what, Tensor):
+        return shared_memory({f"tensor {i}": t for i, t in enumerate((what, *args))}, (), kwargs)
+    program, names = program_of(what, args, kwargs, "memory")
+    return _of_program(program, names)
+
+
+class Life(NamedTuple):
+    """A value in memory: where, from which step to which, and how many bytes."""
+
+    value: Any
+    lane: str
+    kind: str
+    begin: int
+    end: int
+    bytes: int
+
+
+def _of_program(program: Program, names: Mapping[Node, str]) -> Charted:
+    chart, marks, words = timeline(program, names)
+    cost = Cost(program)
+    steps = len(program.partition.groups)
+    about = (
+        f"memory of {steps} step{'s' * (steps != 1)}: {bytes_text(cost.memory.total)} at once, "
+        f"{bytes_text(cost.eager_peak)} node by node"
+    )
+    return Charted(about, [Frame("memory", chart, about)], marks, words)
+
+
+def timeline(program: Program, names: Mapping[Node, str]) -> tuple[str, dict[str, dict[str, Any]], str]:
+    """The buffers of a program over time as a picture, what is known about each, and the same in words."""
+    lives = lives_of(program)
+    steps = [program.layout.names[group] for stage in program.layout.stages for group in stage]
+    called = {**program.partition.graph.names(), **names}
+    lanes = list(dict.fromkeys(life.lane for life in lives))
+    height = CURVE + 46.0 + LANE * len(lanes) + 30.0
+    chart = Chart(WIDTH, height, "memory over time")
+    across = (WIDTH - LEFT - RIGHT) / max(1, len(steps))
+    _curves(chart, program, lives, len(steps), across)
+    top = CURVE + 40.0
+    marks: dict[str, dict[str, Any]] = {}
+    for number, lane in enumerate(lanes):
+        y = top + LANE * number
+        chart.text(LEFT - 8.0, y + LANE / 2 + 3.0, lane, "end")
+        chart.line([(LEFT, y + LANE), (WIDTH - RIGHT, y + LANE)])
+    for number, life in enumerate(lives):
+        name, key = _name(life.value, called), f"v{number}"
+        y = top + LANE * lanes.index(life.lane) + 2.0
+        x, wide = LEFT + across * life.begin, across * (life.end - life.begin + 1)
+        chart.bar(x + 1.0, y, wide - 2.0, LANE - 4.0, life.kind, key, name, f"{name}, {bytes_text(life.bytes)}")
+        rows = [("lies in", life.lane), ("takes", bytes_text(life.bytes)), ("from", steps[life.begin])]
+        same = [f"v{i}" for i, other in enumerate(lives) if other.lane == life.lane and i != number]
+        marks[key] = mark(name, [*rows, ("until", steps[life.end])], same)
+    bottom = top + LANE * len(lanes) + 16.0
+    for number, step in enumerate(steps):
+        if across > 46.0 or number % (int(46.0 / across) + 1) == 0:
+            chart.text(LEFT + across * (number + 0.5), bottom, step[:14], "middle")
+    table = [(_name(v, called), lane, steps[a], steps[b], bytes_text(size)) for v, lane, _, a, b, size in lives]
+    words = as_table(("value", "lies in", "from", "until", "bytes"), table, left=4)
+    return chart.to_svg(), marks, words
+
+
+def lives_of(program: Program) -> list[Life]:
+    """What lies in memory besides what comes in: from the step that writes it to the last one that reads it."""
+    layout, lowered = program.layout, program.lowered
+    begin: dict[Any, int] = {}
+    end: dict[Any, int] = {}
+    groups = [group for stage in layout.stages for group in stage]
+    for number, group in enumerate(groups):
+        reads, writes = uses(group, lowered)
+        for value in (*writes, *group.inplace):
+            begin.setdefault(value, number)
+        for value in (*reads, *writes):
+            end[value] = number
+    kept = {view.base for view in program.partition.outputs}
+    lives = []
+    for value, first in begin.items():
+        last = len(groups) - 1 if value in kept else end.get(value, first)
+        lane, kind = _lane(program, value)
+        if lane:
+            lives.append(Life(value, lane, kind, first, last, _bytes(program, value)))
+    order = {"kernel": 0, "library": 1, "result": 2, "input": 3}
+    return sorted(lives, key=lambda life: (order[life.kind], _slot(life.lane), life.begin))
+
+
+def _lane(program: Program, value: Any) -> tuple[str, str]:
+    """Where a value lies, and what kind of place that is."""
+    layout = program.layout
+    if value in layout.plan.place:
+        return f"slot {layout.plan.place[value]}", "kernel"
+    if value in layout.donated:
+        return f"input {layout.inputs[layout.donated[value]]}", "input"
+    if value in layout.direct:
+        return f"result {layout.direct[value]}", "result"
+    return ("of a library", "library") if value in layout.opaque else ("", "")
+
+
+def _slot(lane: str) -> tuple[str, int]:
+    word, _, number = lane.partition(" ")
+    return word, int(number) if number.isdigit() else 0
+
+
+def _bytes(program: Program, value: Any) -> int:
+    known = program.layout.bytes_of(value)
+    if known is not None:
+        return known
+    if isinstance(value.dtype, tuple):
+        return 0
+    return int(value.size * value.dtype.itemsize)
+
+
+def _name(value: Any, names: Mapping[Node, str]) -> str:
+    if isinstance(value, Argument):
+        assert value.node is not None
+        return f"parts of {names[value.node]}"
+    return names[value]
+
+
+def _curves(chart: Chart, program: Program, lives: list[Life], steps: int, across: float) -> None:
+    """What is held at the same time, step by step, and the same node by node."""
+    new = [life for life in lives if life.kind != "input"]  # what comes in is somebody else's
+    held = [sum(life.bytes for life in new if life.begin <= n <= life.end) for n in range(steps)]
+    eager = eager_memory(program.graph)
+    most = max([*held, *eager], default=0) or 1
+    scale = (CURVE - 34.0) / most
+    bottom = CURVE
+    for tick in ticks(most, 4):
+        chart.line([(LEFT, bottom - tick * scale), (WIDTH - RIGHT, bottom - tick * scale)])
+        chart.text(LEFT - 8.0, bottom - tick * scale + 3.5, bytes_text(tick), "end")
+    whole = across * max(1, steps)
+    _stairs(chart, eager, whole, bottom, scale, "curve")
+    _stairs(chart, held, whole, bottom, scale, "limit")
+    chart.text(LEFT, 14.0, "held at the same time:", strong=True)
+    chart.text(LEFT + 134.0, 14.0, f"— node by node, at most {bytes_text(max(eager, default=0))}")
+    chart.text(LEFT + 330.0, 14.0, f"— fused, at most {bytes_text(max(held, default=0))}", kind="limit")
+
+
+def _stairs(chart: Chart, values: list[int], width: float, bottom: float, scale: float, kind: str) -> None:
+    if not values:
+        return
+    step = width / len(values)
+    points = []
+    for number, value in enumerate(values):
+        y = bottom - value * scale
+        points += [(LEFT + step * number, y), (LEFT + step * (number + 1), y)]
+    chart.line(points, kind)

@@ -1,0 +1,313 @@
+"""What a check says: what is wrong, where, a hint; of errors the student's line; of time when it is up."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from minigrad import course
+from minigrad.course import limits, session
+from minigrad.course.compare import difference
+from minigrad.course.feedback import NotWritten, Stopped, Wrong
+from minigrad.course.limits import TimeIsUp, at_most
+from minigrad.course.progress import FILE, Progress, report_page
+from minigrad.course.session import SESSION
+from minigrad.course.unit import FunctionTask
+from tests.course.running import Notebook
+
+RIGHT = "def mul_grad(g, out, a, b):\n    return g * b, g * a\n"
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch):
+    monkeypatch.setattr(SESSION, "progress", Progress())
+
+
+@pytest.fixture
+def notebook():
+    here = Notebook()
+    here.run("from minigrad import course")
+    return here
+
+
+def says(notebook, *cells, check="mul_grad"):
+    for cell in cells:
+        notebook.run(cell)
+    notebook.run(f"course.check({check!r})")
+    return notebook.said[-1]
+
+
+# ---- wrong, and where ------------------------------------------------------------------------------------------------
+
+
+def test_what_is_wrong_and_where_and_a_hint(notebook):
+    assert says(notebook, "def mul_grad(g, out, a, b): return g * a, g * b") == (
+        "✗ mul_grad: gradient of input 0 is wrong: yours 15.0, numerical -10.0\n"
+        "  called as mul_grad(g=5.0, out=-6.0, a=3.0, b=-2.0)\n"
+        "  Hint: swapped: when a rises, the product changes b times as fast, so b belongs to the gradient of a"
+    )
+
+
+def test_a_mistake_that_nobody_knows_gets_the_hint_that_always_helps(notebook):
+    said = says(notebook, "def mul_grad(g, out, a, b): return g * b * 1.01, g * a")
+    assert "yours -10.1, numerical -10" in said and "Hint: let a rise by 0.01" in said
+
+
+def test_an_array_is_wrong_somewhere():
+    yours, right = np.zeros((3, 2)), np.zeros((3, 2))
+    yours[1, 0] = -1.2654
+    said = difference(yours, right, "gradient of input 0", "numerical")
+    assert said == "gradient of input 0 is wrong at (1, 0): yours -1.2654, numerical 0.0 (1 of 6 entries differ)"
+
+
+@pytest.mark.parametrize(
+    ("yours", "right", "says"),
+    [
+        (np.zeros(3), np.zeros((3, 1)), "the result has shape (3,), expected (3, 1)"),
+        ("many", 2.0, "the result is 'many', of type str, expected 2.0"),
+        (None, 2.0, "the result is None, expected 2.0"),
+        (1.0, (1.0, 2.0), "the result is one value, 1.0, expected 2 of them: return a, b"),
+        ((1.0,), (1.0, 2.0), "the result has 1 parts, expected 2"),
+        ({"a": 1.0}, {"a": 1.0, "b": 2.0}, "the result has nothing for b"),
+        ({"a": 1.0, "c": 1.0}, {"a": 1.0}, "the result has an entry for c, which is one too many"),
+        ({"a": 2.0}, {"a": 1.0}, "the result of a is wrong: yours 2.0, expected 1.0"),
+        (np.nan, 1.0, "the result is wrong: yours nan, expected 1.0"),
+        ("left", "right", "the result is 'left', expected 'right'"),
+        ([[1], [2, 3]], 2.0, "the result is [[1], [2, 3]], of type list, expected 2.0"),
+        (True, 1.0, None),
+        (np.float32(0.1), 0.1, None),
+        (np.nan, np.nan, None),
+    ],
+)
+def test_how_an_answer_differs(yours, right, says):
+    assert difference(yours, right) == says
+
+
+# ---- not written, not readable, not ending ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("body", ["raise NotImplementedError()", "pass", "...", '"What it is."', "# ?\n    pass"])
+def test_a_stub_is_not_written_yet(notebook, body):
+    said = says(notebook, f"def mul_grad(g, out, a, b):\n    {body}")
+    assert said.startswith("○ mul_grad: not written yet")
+    assert SESSION.progress.tasks == {}  # it is no try
+
+
+def test_what_returns_nothing_although_it_computes_is_wrong(notebook):
+    said = says(notebook, "def mul_grad(g, out, a, b): g * b, g * a")
+    assert said.startswith("✗ mul_grad: the result is None, expected 2 values: is there a `return`?")
+
+
+def test_a_cell_that_was_not_run(notebook):
+    said = says(notebook)
+    assert said == "○ mul_grad: nothing here is called mul_grad yet\n  Hint: run the cell that defines it"
+
+
+def test_a_cell_that_python_cannot_read(notebook):
+    said = says(notebook, "def mul_grad(g, out, a, b)\n    return g * b, g * a")
+    assert said.startswith("✗ mul_grad: stopped with SyntaxError: expected ':'\n  line 1 of the cell: def mul_grad(g,")
+    assert said.splitlines()[2].strip() == "^" and "brackets, colons" in said
+
+
+def test_the_newest_version_counts_although_an_older_one_is_there(notebook):
+    """Otherwise an old answer would be checked, and nobody would see why nothing changes."""
+    said = says(notebook, RIGHT, "def mul_grad(g, out, a, b):\n    return g * (b")
+    assert "line 2 of the cell: return g * (b" in said
+
+
+@pytest.mark.parametrize(
+    ("body", "what", "hint"),
+    [
+        ("q = 1 / (a - a)\n    return q", "ZeroDivisionError", None),
+        ("return f * b, f * a", "NameError: name 'f' is not defined", "only known after the cell"),
+        ("return g.sum(1, 2, 3), 0", "AttributeError", None),
+        ("return mul_grad(g, out, a, b)", "RecursionError", "without end"),
+    ],
+)
+def test_an_exception_is_shown_at_the_students_line(notebook, body, what, hint):
+    said = says(notebook, f"def mul_grad(g, out, a, b):\n    {body}")
+    assert f"✗ mul_grad: stopped with {what}" in said
+    assert f"line 2 of the cell: {body.splitlines()[0]}" in said
+    assert "minigrad/course" not in said and (hint is None or hint in said)
+
+
+def test_the_wrong_number_of_parameters(notebook):
+    assert "called with the parameters of the stub" in says(notebook, "def mul_grad(g, a, b): return g * b, g * a")
+
+
+def test_an_error_of_minigrads_own_keeps_its_way_out(notebook):
+    said = says(notebook, "import minigrad as mg", "def mul_grad(g, out, a, b): return mg.ones(2) + mg.ones(3), 0")
+    assert "stopped with ShapeError: add: shapes (2,) and (3,)" in said and "line 1 of the cell" in said
+
+
+def test_a_loop_without_end(notebook, monkeypatch):
+    monkeypatch.setattr(session._task("mul_grad").__class__, "seconds", 0.2)
+    loop = "def mul_grad(g, out, a, b):\n    while True:\n        a = a + 1"
+    said = says(notebook, loop)
+    assert said.startswith("✗ mul_grad: not done after 0.2 seconds\n  line ") and "of the cell: " in said
+
+
+def test_time_is_up_in_a_loop_that_catches_everything():
+    caught = 0
+    with pytest.raises(TimeIsUp), at_most(0.1):
+        while True:
+            try:
+                while True:
+                    pass
+            except TimeIsUp:
+                caught += 1
+                if caught == 2:
+                    raise
+
+
+def test_time_is_up_in_a_thread_and_where_there_are_no_signals():
+    outcome = []
+
+    def work():
+        try:
+            with limits._by_thread(0.1):
+                while True:
+                    pass
+        except TimeIsUp:
+            outcome.append("up")
+        with at_most(60):
+            outcome.append("done")
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join(60)
+    assert outcome == ["up", "done"]
+
+
+def test_nothing_rings_afterwards():
+    with at_most(0.05):
+        pass
+    time.sleep(0.1)
+
+
+def test_no_function_at_all(notebook):
+    assert "is 3, and should be a function" in says(notebook, "mul_grad = 3")
+
+
+def test_a_value_that_is_not_there_yet(notebook):
+    said = says(notebook, "gradient_of_a = ...", check="gradient_of_a")
+    assert "○ gradient_of_a: not answered yet" in said and "in the form gradient_of_a = 7" in said
+
+
+def test_a_prediction_is_noted_once_and_never_refused(notebook):
+    said = says(notebook, "rise = 0.01", check="rise")
+    assert said.startswith("○ rise: 0.01 is noted, and it is otherwise.\n  that is")
+    assert "✓ rise" in says(notebook, "rise = 0.1", check="rise")
+    assert SESSION.progress.tasks["rise"]["first"] == "0.01"
+
+
+def test_a_name_that_no_task_has(notebook):
+    notebook.run("course.begin('00_start')")
+    assert "there is no task of that name" in says(notebook, check="mul_grda") and "mul_grad" in notebook.said[-1]
+    notebook.run("course.begin('00_strat')")
+    assert "there is no such unit\n  Hint: one of 00_start" in notebook.said[-1]
+
+
+def test_a_notebook_shows_the_words_alone():
+    with pytest.raises(Wrong) as wrong:
+        course.check("mul_grad", lambda g, out, a, b: (g * a, g * b))
+    assert wrong.value._render_traceback_() == str(wrong.value).splitlines()
+    with pytest.raises(NotWritten):
+        course.check("mul_grad", lambda g, out, a, b: None)
+    with pytest.raises(Stopped):
+        course.check("mul_grad", lambda g, out, a, b: 1 / 0)
+
+
+# ---- variants --------------------------------------------------------------------------------------------------------
+
+
+def test_a_public_answer_is_the_answer_to_another_question(notebook):
+    task = session._task("mixed_grad")
+    public = f"def mixed_grad(g, out, a, b):\n    return g * ({task.k} * b + {task.m}), g * {task.k} * a"
+    assert "✓" in says(notebook, public, check="mixed_grad")
+    refused = 0
+    for student in ("Ada", "Grace", "Edsger"):
+        SESSION.progress.student = student
+        refused += "✗" in says(notebook, public, check="mixed_grad")
+    assert refused >= 2
+
+
+def test_a_variant_is_the_same_each_time_and_shows_no_answer():
+    SESSION.progress.student = "Ada"
+    one, other = course.task("mixed_grad"), course.task("mixed_grad")
+    assert one._repr_markdown_() == other._repr_markdown_() and "out = " in one._repr_markdown_()
+    for name in ("solution", "right", "k"):
+        with pytest.raises(AttributeError, match="gives nothing called"):
+            getattr(one, name)
+
+
+class Twice(FunctionTask):
+    """Twice a number."""
+
+    name = "twice"
+
+    def cases(self, draw):
+        yield (draw.randrange(100),)
+
+    def right(self, x):
+        return 2 * x
+
+
+def test_hidden_rounds_try_more_cases():
+    called = []
+    Twice().check(lambda x: called.append(x) or 2 * x, rounds=10)
+    assert len(called) == 10 and len(set(called)) > 3
+
+
+# ---- progress --------------------------------------------------------------------------------------------------------
+
+
+def test_progress_is_kept_in_the_workspace(notebook, tmp_path, monkeypatch):
+    inside = tmp_path / "exercises"
+    inside.mkdir()
+    monkeypatch.chdir(inside)
+    (tmp_path / FILE).touch()
+    notebook.run("course.begin('00_start', 'Ada <b>')")
+    assert says(notebook, "def mul_grad(g, out, a, b): return 0, 0").startswith("✗")
+    assert "✓" in says(notebook, RIGHT)
+    notebook.run("course.begin('00_start')")  # another kernel, another day
+    assert SESSION.student == "Ada <b>"
+    assert SESSION.progress.tasks["mul_grad"]["tries"] == 2
+    assert "✓ mul_grad" in str(course.progress()) and "2 tries" in str(course.progress())
+    page = course.report().read_text(encoding="utf-8")
+    assert "Ada &lt;b&gt;" in page and "return g * b, g * a" in page and "<td>✓</td><td>mul_grad</td>" in page
+
+
+def test_what_was_right_stays_right(notebook):
+    says(notebook, RIGHT)
+    says(notebook, "def mul_grad(g, out, a, b): return 0, 0")
+    assert SESSION.progress.passed("mul_grad") and SESSION.progress.tasks["mul_grad"]["tries"] == 1
+
+
+def test_nothing_is_written_where_nobody_asked(notebook, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    notebook.run("course.begin('00_start')")
+    assert "course.keep()" in notebook.said[-1]
+    says(notebook, RIGHT)
+    assert list(tmp_path.iterdir()) == []
+    notebook.run("course.keep()")
+    assert Progress(tmp_path / FILE).passed("mul_grad")
+
+
+def test_two_notebooks_at_once_lose_nothing(tmp_path):
+    task = session._task("mul_grad")
+    one, other = Progress(tmp_path / FILE), Progress(tmp_path / FILE)
+    one.note(task, True)
+    other.note(session._task("mixed_grad"), True)
+    assert Progress(tmp_path / FILE).passed("mul_grad") and Progress(tmp_path / FILE).passed("mixed_grad")
+
+
+def test_a_damaged_file_is_put_aside(tmp_path):
+    (tmp_path / FILE).write_text("{ torn")
+    assert Progress(tmp_path / FILE).tasks == {}
+    assert (tmp_path / "course-progress.unreadable.json").read_text() == "{ torn"
+
+
+def test_a_report_of_nothing_is_a_page():
+    assert "0 of" in report_page(Progress()) and "not" not in report_page(Progress()).partition("<footer>")[0]

@@ -1,0 +1,118 @@
+"""A picture to look around in, in a real browser: opening, closing, following arrows, finding."""
+
+import pytest
+
+import minigrad as mg
+from tests.viz.browser import needs_browser, opened
+
+pytestmark = needs_browser
+
+
+class Block(mg.nn.Module):
+    def __init__(self):
+        self.linear = mg.nn.Linear(3, 3)
+
+    def forward(self, x):
+        return x + mg.tanh(self.linear(x))
+
+
+class Net(mg.nn.Module):
+    def __init__(self):
+        self.blocks = [Block() for _ in range(20)]
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return x
+
+
+@pytest.fixture(scope="module")
+def page():
+    with opened(mg.viz.graph(Net(), mg.ones((2, 3))).to_html()) as page:
+        yield page
+
+
+@pytest.fixture(autouse=True)
+def begin(page):
+    page.focus(".mg-view")
+    page.keyboard.press("Escape")
+    while page.get_attribute(".mg-view", "data-view") != "0":
+        page.keyboard.press("c")
+
+
+def box(page, text):
+    return page.locator(f'.mg-box:has(> text:text("{text}"))').first
+
+
+def test_there_is_nothing_to_press_but_what_opens(page):
+    assert [b.inner_text() for b in page.locator(".mg-view button").all() if b.is_visible()] == ["open all", "more ▾"]
+
+
+def test_a_pile_opens_and_a_frame_closes(page):
+    boxes = page.locator(".mg-box").count()
+    box(page, "blocks[").locator(".mg-door").click()
+    assert page.locator(".mg-box").count() > boxes
+    page.locator(".mg-frame text", has_text="Net").first.click()
+    assert page.locator(".mg-box").count() == 2  # x and the net
+
+
+def test_the_same_by_keys(page):
+    boxes = page.locator(".mg-box").count()
+    box(page, "blocks[").focus()
+    page.keyboard.press("o")
+    opened_boxes = page.locator(".mg-box").count()
+    assert opened_boxes > boxes
+    page.locator(".mg-frame text", has_text="Net").first.focus()
+    page.keyboard.press("Enter")
+    assert page.locator(".mg-box").count() == 2
+
+
+def test_everything_can_be_opened(page):
+    page.click("text=open all")
+    assert page.locator('.mg-box:has(> text:text-is("tanh"))').count() == 20
+    page.get_by_text("close", exact=True).click()
+    assert page.get_attribute(".mg-view", "data-view") == "0"
+
+
+def test_a_box_says_what_it_is(page):
+    page.keyboard.press("c")
+    box(page, "tanh").click()
+    side = page.inner_text(".mg-side")
+    assert "what it computes" in side and "return x + mg.tanh(self.linear(x))" in side and "Net / blocks[0]" in side
+    assert page.locator(".mg-edge.mg-lit").count() == 2 and page.locator(".mg-near").count() == 2
+    assert "tanh" in page.inner_text("[aria-live]")
+    page.locator(".mg-link", has_text="add").first.click()
+    assert page.inner_text(".mg-side strong") == "add"
+    page.keyboard.press("Escape")
+    assert not page.is_visible(".mg-side")
+
+
+def test_arrow_keys_go_from_box_to_box(page):
+    box(page, "x").focus()
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate("document.activeElement.dataset.box") not in (None, "0")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Enter")
+    assert page.is_visible(".mg-side")
+
+
+def test_finding(page):
+    page.keyboard.press("/")
+    page.keyboard.type("blocks")
+    assert page.locator(".mg-hit").count() >= 1
+    page.fill("[aria-label='find a box by its name']", "nothing of that name")
+    assert page.locator(".mg-hit").count() == 0
+    page.fill("[aria-label='find a box by its name']", "")
+
+
+@pytest.mark.parametrize("form", ["SVG", "PNG"])
+def test_saving_what_is_seen(page, form, tmp_path):
+    if not page.is_visible("text=fit"):
+        page.click("text=more ▾")
+    with page.expect_download() as download:
+        page.click(f"text=save {form}")
+    download.value.save_as(tmp_path / "file")
+    content = (tmp_path / "file").read_bytes()
+    assert content.startswith(b"<svg" if form == "SVG" else b"\x89PNG") and len(content) > 2000
+    assert form == "PNG" or (b'fill="rgb(' in content and "⊞".encode() not in content)
+    page.click("text=more ▾")

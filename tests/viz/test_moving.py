@@ -1,0 +1,96 @@
+"""The tables for moving operations: what a page adds up is what the compiler says of the same division."""
+
+import json
+
+import numpy as np
+import pytest
+
+from minigrad.compile.byhand import divided, members_of
+from minigrad.compile.counts import library_count
+from minigrad.compile.fusion import fuse
+from minigrad.compile.lowering import lower
+from minigrad.compile.passes.pipeline import optimise
+from minigrad.compile.views import whole
+from minigrad.core.errors import CompileError
+from minigrad.viz.moving import Tables
+from minigrad.viz.page import static
+from tests.compile.programs import random_program
+from tests.compile.running import graph_of
+from tests.viz.browser import needs_browser, opened
+
+PROGRAMS, MOVES = 40, 12
+JUDGE = """(asked) => asked.map(([tables, divisions]) => divisions.map((division) => {
+    const left = pruned(tables, division.map((kernel) => new Set(kernel)));
+    const answer = judged(tables, left);
+    return [left.map((kernel) => [...kernel]), answer.bytes, answer.launches, answer.problems.map((p) => p.why)];
+}))"""
+
+
+def taken(partition):
+    """The bytes and launches of a partition, by the compiler's own count."""
+    total = 0
+    for group in partition.groups:
+        if group.opaque is None:
+            lowered = lower(partition, group)
+            total += lowered.bytes_read + lowered.bytes_written
+        else:
+            node, reads = group.opaque.node, group.opaque.reads
+            total += library_count(node, dict(zip(node.inputs, reads)) | {node: whole(node)}).bytes
+    return total, len(partition.groups)
+
+
+def random_move(rng, kernels):
+    """The kernels after one of their members went to another kernel, or to one of its own; sometimes it stays too."""
+    source, target = rng.integers(len(kernels)), rng.integers(len(kernels) + 1)
+    moving = kernels[source]
+    if rng.random() < 0.8:
+        moving = [moving[rng.integers(len(moving))]]
+    stays = rng.random() < 0.1
+    left = [[m for m in kernel if n != source or m not in moving or stays] for n, kernel in enumerate(kernels)]
+    left.append([])
+    left[target] = [*left[target], *[m for m in moving if m not in left[target]]]
+    return [kernel for kernel in left if kernel]
+
+
+def case_of(seed):
+    """A partition, its tables, who is who in them, and divisions that come of one random move after another."""
+    tensors, keep = random_program(seed, 14 + seed % 20)
+    partition = fuse(optimise(graph_of(*tensors))[0])
+    tables = Tables(partition, partition.graph.names())
+    rng = np.random.default_rng(seed)
+    divisions = [members_of(partition)]
+    while len(divisions) < MOVES:
+        divisions.append(random_move(rng, divisions[rng.integers(len(divisions))]))
+    return partition, tables, divisions, keep
+
+
+def test_the_compilers_own_division_is_reproduced():
+    for seed in range(60):
+        tensors, _keep = random_program(seed, 14 + seed % 20)
+        partition = fuse(optimise(graph_of(*tensors))[0])
+        assert taken(divided(partition, members_of(partition))) == taken(partition), seed
+
+
+@needs_browser
+@pytest.mark.xdist_group("browser")
+def test_the_page_adds_up_what_the_compiler_says():
+    cases = [case_of(seed) for seed in range(PROGRAMS)]
+    asked = []
+    for _, tables, divisions, _ in cases:
+        numbered = [[[tables.number[m] for m in kernel] for kernel in kernels] for kernels in divisions]
+        asked.append([tables.plain() | {"copied": [0, 0]}, numbered])
+    with opened(f"<script>{static('common.js')}{static('board.js')}</script>") as page:
+        found = page.evaluate(JUDGE, json.loads(json.dumps(asked)))
+    refused = 0
+    for seed, ((partition, tables, _, _), answers) in enumerate(zip(cases, found)):
+        member = list(tables.number)
+        for step, (kernels, size, launches, problems) in enumerate(answers):
+            try:
+                there = divided(partition, [[member[n] for n in kernel] for kernel in kernels])
+            except CompileError as error:
+                assert problems, (seed, step, str(error))
+                refused += 1
+            else:
+                assert not problems, (seed, step, problems)
+                assert (size, launches) == taken(there), (seed, step)
+    assert PROGRAMS < refused < (MOVES - 2) * PROGRAMS  # so that both have been seen
