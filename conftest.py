@@ -1,6 +1,12 @@
 """What every test and every docstring's example may take for granted: `mg`."""
 
+import os
+
 import pytest
+
+if "PYTEST_XDIST_WORKER" in os.environ:  # they share the cores: threads of small matrix products would only wait
+    for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(_name, "1")  # before NumPy is imported, which reads it once
 
 import minigrad
 

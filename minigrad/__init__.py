@@ -8,8 +8,10 @@ Tensor([2., 4.], shape=(2,), dtype=float32, device=cpu)
 
 Arrays have the names of the Python array API standard, training those of PyTorch, transformations those of JAX.  The
 rooms, each of which imports only from those before it: `core` (what a computation is), `devices` (where it runs), `ops`
-(what there is to compute with), `autodiff` (derivatives), `nn`, `optim` and `train`.
+(what there is to compute with), `autodiff` (derivatives), `nn`, `optim`, `data` and `train`.
 """
+
+from typing import TYPE_CHECKING, Any
 
 from . import autodiff, devices, linalg, nn, optim, random, train
 from .autodiff import (
@@ -58,6 +60,9 @@ from .ops.transfer import to_device
 from .ops.view import *
 from .ops.windows import *
 
+if TYPE_CHECKING:  # for who reads types: these are loaded when they are first used
+    from . import data, examples
+
 __version__ = "0.1.0"
 
 # Loaded when they are first used: `import minigrad` stays light.
@@ -66,10 +71,10 @@ _COMPILER = (
 )  # fmt: skip
 
 
-def __getattr__(name: str) -> object:
+def __getattr__(name: str) -> Any:
     from importlib import import_module
 
-    if name in ("data", "viz"):
+    if name in ("data", "examples", "viz"):
         return import_module(f"minigrad.{name}")
     if name not in _COMPILER:
         raise AttributeError(f"minigrad has no {name!r}")

@@ -207,9 +207,15 @@ def _parts(value: Any) -> list[Any]:
         return [value.func]
     if isinstance(value, type) or isinstance(value, OPAQUE):
         return []
-    wrapped = getattr(value, "__wrapped__", None)
-    owner = getattr(value, "__self__", None)
-    return [part for part in (wrapped, owner) if part is not None]
+    return [part for name in ("__wrapped__", "__self__") if (part := _attribute(value, name)) is not None]
+
+
+def _attribute(value: Any, name: str) -> Any:
+    """An attribute of something foreign, which may raise whatever it likes when it is asked: a lazy module does."""
+    try:
+        return getattr(value, name, None)
+    except Exception:
+        return None
 
 
 def _function(function: Any) -> dict[str, Any]:

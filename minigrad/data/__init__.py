@@ -5,14 +5,14 @@ from .bundled import airfoil, digits, karate, names
 from .collate import pad
 from .dataset import Dataset, Mapped, Subset, TensorDataset, random_split
 from .errors import DataError
-from .files import Alphabet, ImageFolder, Table, TextLines, read_table
+from .files import Alphabet, ImageFolder, Standardize, Table, TextLines, read_table
 from .loader import DataLoader
 
 __all__ = [
     "Dataset", "TensorDataset", "Mapped", "Subset", "random_split",
     "DataLoader", "pad",
     "Augmentation", "Compose", "Shift", "Flip", "Noise",
-    "Table", "read_table", "ImageFolder", "TextLines", "Alphabet",
+    "Table", "read_table", "Standardize", "ImageFolder", "TextLines", "Alphabet",
     "digits", "names", "karate", "airfoil",
     "DataError",
 ]  # fmt: skip

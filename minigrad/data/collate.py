@@ -56,6 +56,8 @@ def pad(items: list[Any], value: float = 0) -> Any:
     if isinstance(first, tuple):
         return tuple([pad([item[i] for item in items], value) for i in range(len(first))])
     arrays = [host(item) for item in items]
+    if not arrays[0].ndim:
+        return np.stack(arrays)
     sizes = np.max([array.shape for array in arrays], axis=0)
     out = np.full((len(arrays), *sizes), value, dtype=arrays[0].dtype)
     for row, array in zip(out, arrays):

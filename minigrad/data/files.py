@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import ConversionError
-from .dataset import Dataset
+from .dataset import Dataset, host
 from .errors import DataError
 
 PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff")
@@ -179,3 +179,25 @@ class Alphabet:
         listed = [int(number) for number in numbers]
         end = listed.index(0) if 0 in listed else len(listed)
         return "".join(self.characters[number - 1] for number in listed[:end])
+
+
+class Standardize:
+    """Columns brought to mean 0 and standard deviation 1, by the rows given at first: those for training.
+
+    >>> scale = mg.data.Standardize([[1.0, 10.0], [3.0, 30.0]])
+    >>> scale([[2.0, 40.0]]).tolist(), scale.inverse(scale([[2.0, 40.0]])).tolist()
+    ([[0.0, 2.0]], [[2.0, 40.0]])
+    """
+
+    def __init__(self, rows: Any) -> None:
+        known = host(rows)
+        self.mean, spread = known.mean(axis=0), known.std(axis=0)
+        self.std = np.where(spread > 0, spread, 1).astype(self.mean.dtype)  # a column of equal numbers becomes 0
+
+    def __call__(self, rows: Any) -> np.ndarray[Any, Any]:
+        """Other rows, on the same scale."""
+        return (host(rows) - self.mean) / self.std
+
+    def inverse(self, rows: Any) -> np.ndarray[Any, Any]:
+        """What was brought to that scale, as it was."""
+        return host(rows) * self.std + self.mean

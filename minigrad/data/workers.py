@@ -7,7 +7,6 @@ import signal
 import threading
 import traceback
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from .errors import DataError
@@ -48,16 +47,19 @@ class Workers:
         self.source, self.count = source, count
         self.kind = "processes" if processes else "threads"
         self.helpers: list[Helper] = []
-        self.threads: ThreadPoolExecutor | None = None
+        self.threads: Any = None
         self.mine = threading.local()
         self._lock = threading.RLock()  # closing may happen wherever garbage is collected
 
     def begin(self, key: int, indices: Any) -> Callable[[], Any]:
         """Have a batch loaded; what is returned waits for it."""
+        from concurrent.futures import ThreadPoolExecutor
+
         with self._lock:
             if self.threads is None:
                 self.threads = ThreadPoolExecutor(self.count, NAME)
-        return self.threads.submit(self._load, key, indices).result
+        loading: Callable[[], Any] = self.threads.submit(self._load, key, indices).result
+        return loading
 
     def _load(self, key: int, indices: Any) -> Any:
         if self.kind == "threads":

@@ -154,15 +154,13 @@ class Optimizer:
         """
         name, groups = type(self).__name__, self.param_groups
         saved = _saved_groups(name, state, groups)
-        lacks, besides, options = [], [], []
-        for number, (own, given) in enumerate(zip(groups, saved)):
-            unknown = [what for what, value in given.items() if what not in own and what not in SPEED_ONLY and value]
-            lacks += [f"param_groups.{number}.{what}" for what in own if what not in given]
-            besides += [f"param_groups.{number}.{what}" for what in unknown]
-            known = {what: _as(own[what], given[what]) for what in own if what in given and what != "params"}
+        lacks = [f"param_groups.{n}.{what}" for n, own in enumerate(groups) for what in own if what not in saved[n]]
+        besides = [f"param_groups.{n}.{what}" for n, own in enumerate(groups) for what in _unknown(own, saved[n])]
+        options = [{what: _as(own[what], given[what]) for what in own if what in given and what != "params"}
+                   for own, given in zip(groups, saved)]  # fmt: skip
+        for own, known in zip(groups, options):
             self.check(own.options | known, own.parameters)
             own.grow(own.options | known)
-            options.append(known)
         entries = {str(number): entry for number, entry in state["state"].items()}
         mine: dict[str, Tensor] = {}
         theirs: dict[str, Any] = {}
@@ -195,13 +193,23 @@ def _saved_groups(name: str, state: Any, groups: list[Group]) -> list[dict[str, 
         has = ", ".join(map(str, state)) if isinstance(state, dict) else type(state).__name__
         raise StateError(f"load_state_dict: this is no state of an optimizer, and nothing was loaded into {name}",
                          expect='a dict with "state" and "param_groups"', actual=has)  # fmt: skip
-    saved: list[dict[str, Any]] = state["param_groups"]
-    sizes, own = [len(g.get("params", ())) for g in saved], [len(g.parameters) for g in groups]
+    saved, entries = state["param_groups"], state["state"]
+    whole = isinstance(saved, list) and all(isinstance(g, dict) and isinstance(g.get("params"), list) for g in saved)
+    if not whole or not isinstance(entries, dict) or not all(isinstance(e, dict) for e in entries.values()):
+        raise StateError(f"load_state_dict: this is no state of an optimizer, and nothing was loaded into {name}",
+                         expect='"state" holds a dict for each parameter, and "param_groups" dicts with lists "params"'
+                         )  # fmt: skip
+    sizes, own = [len(g["params"]) for g in saved], [len(g.parameters) for g in groups]
     if sizes != own:
         raise StateError(f"load_state_dict: the state does not fit {name}, and nothing was loaded",
                          expect=f"groups of {_listed(own)} parameters",
                          actual=f"groups of {_listed(sizes)}")  # fmt: skip
     return saved
+
+
+def _unknown(own: Group, given: dict[str, Any]) -> list[str]:
+    """The options of a saved group that would make a difference, and do not exist here."""
+    return [what for what, value in given.items() if value and what not in own and what not in SPEED_ONLY]
 
 
 def _as(own: Any, given: Any) -> Any:

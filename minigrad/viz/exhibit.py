@@ -14,8 +14,7 @@ from pathlib import Path as File
 from typing import Any, ClassVar, NamedTuple
 
 from ..core.errors import MinigradError
-from .page import live, page, widget
-from .picture import pixels
+from .page import live, page, pixels, widget
 
 
 class Exhibit:
@@ -58,12 +57,23 @@ class Exhibit:
         return {".html": self.to_html, ".svg": self.to_svg, ".png": self.to_png, ".txt": self.text}
 
     def widget(self) -> Any:
-        """The view as a widget, for where scripts in an output do not run and widgets do."""
+        """A widget that tells Python what is seen (`step`) and is told; it lives as long as its kernel.
+
+        Nobody needs it in Jupyter, where the output is alive by itself; hosts that run no scripts in outputs do.
+        """
         return live(self.script, self.data())
 
+    def _display_(self) -> Any:
+        """What marimo asks for, which runs no scripts in outputs."""
+        return self.widget()
+
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        forms = {"text/html": self._static(), "image/svg+xml": self.to_svg(), "text/plain": f"{self!r}\n{self.text()}"}
+        forms = {"text/html": self._static(), "image/svg+xml": self.to_svg(), "text/plain": self._plain()}
         return widget(self.script, self.data(), forms)
+
+    def _plain(self) -> str:
+        """What a terminal shows."""
+        return f"{self!r}\n{self.text()}"
 
     def _static(self) -> str:
         """What is seen where no script runs."""

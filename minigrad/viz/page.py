@@ -14,6 +14,7 @@ from typing import Any
 
 from ..core.errors import MinigradError
 
+NO_PNG = "python -m pip install resvg-py, or save it as .svg, which every browser shows"
 # The scripts and styles of views that have more than one of their own.
 PARTS = {"fusion": ("board", "fusion"), "chart": ("chart",)}
 
@@ -83,6 +84,22 @@ def live(view: str, data: dict[str, Any]) -> Any:
         raise MinigradError(
             "a widget is made by the package anywidget, which is not here", hint="python -m pip install anywidget"
         ) from None
+
+
+def pixels(svg: str, scale: float) -> bytes:
+    """An SVG as a PNG.  Where the machine has no fonts, that of matplotlib does."""
+    try:
+        import resvg_py
+    except ImportError:
+        raise MinigradError("a PNG is made by the package resvg-py, which is not here", hint=NO_PNG) from None
+    try:
+        from matplotlib import get_data_path
+
+        fonts = [f"{get_data_path()}/fonts/ttf"]
+    except ImportError:
+        fonts = []
+    family = "DejaVu Sans"
+    return bytes(resvg_py.svg_to_bytes(svg_string=svg, zoom=scale, font_dirs=fonts, sans_serif_family=family))
 
 
 @cache

@@ -6,32 +6,31 @@ left in a notebook that somebody else has made, where nothing may run.
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from html import escape
-from pathlib import Path as File
 from typing import Any
 
 from ..core.errors import MinigradError
 from .dot import to_graphviz
+from .exhibit import Exhibit
 from .opening import View
-from .page import live, page, widget
+from .page import pixels
 from .rules import mathml, rule_of
 from .scene import Box, Scene, excerpt
 from .svg import described, draw, laid_out, lean, title_of
 
-NO_PNG = "python -m pip install resvg-py, or save it as .svg, which every browser shows"
 NO_DOT = "the program `dot` is missing: apt install graphviz, brew install graphviz or conda install graphviz"
 
 
-class Picture:
+class Picture(Exhibit):
     """A drawing of a scene.  The last line of a notebook's cell shows itself; `save` writes a file.
 
     >>> x = mg.asarray([1.0, 2.0], requires_grad=True)
     >>> mg.viz.graph((x * 2).sum())
     <picture of a graph of 1 parameter, 2 operations>
     """
+
+    script = "graph"
 
     def __init__(
         self, scene: Scene, direction: str = "auto", engine: str = "minigrad", views: Sequence[View] = ()
@@ -60,8 +59,8 @@ class Picture:
     def to_html(self) -> str:
         """A page with the picture to look around in.  It needs no other file, and no network."""
         if self.engine == "dot":
-            return f"<!doctype html><meta charset='utf-8'><body>{self._image()}{self._listing()}</body>\n"
-        return page("graph", self.data(), described(self.scene), self.svg + self._listing())
+            return f"<!doctype html><meta charset='utf-8'><body>{self._static()}</body>\n"
+        return super().to_html()
 
     def data(self) -> dict[str, Any]:
         """All that can be seen, as plain data: the pictures with scopes opened and closed, and what each box is."""
@@ -77,10 +76,6 @@ class Picture:
         ]  # fmt: skip
         return {"about": described(self.scene), "views": views, "info": [_told(box) for box in numbers]}
 
-    def widget(self) -> Any:
-        """The picture as a widget, for where scripts in an output do not run and widgets do."""
-        return live("graph", self.data())
-
     def to_png(self, scale: float = 2.0) -> bytes:
         """The picture in pixels."""
         if self.engine == "dot":
@@ -95,31 +90,20 @@ class Picture:
         """The text of `to_graphviz()`."""
         return str(self.to_graphviz().source)
 
-    def save(self, path: str | File) -> None:
-        """Write the picture to a file; its ending says how: .svg, .html, .png, .dot or .pdf."""
-        file = File(path)
-        forms: dict[str, Callable[[], str | bytes]] = {
-            ".svg": self.to_svg, ".html": self.to_html, ".png": self.to_png, ".dot": self.to_dot,
-            ".pdf": lambda: _by_dot(self.to_graphviz(), "pdf"),
-        }  # fmt: skip
-        if file.suffix not in forms:
-            endings = ", ".join(forms)
-            raise MinigradError(f"a picture can't be saved as {file.name!r}", expect=f"a name that ends in {endings}")
-        made = forms[file.suffix]()
-        file.write_bytes(made if isinstance(made, bytes) else made.encode())
+    def _forms(self) -> dict[str, Callable[[], str | bytes]]:
+        return {**super()._forms(), ".dot": self.to_dot, ".pdf": lambda: _by_dot(self.to_graphviz(), "pdf")}
 
-    def _listing(self) -> str:
-        """The boxes in words."""
-        lines = [f"{title_of(box)}: {', '.join(box.lines)}" for box in self.scene.boxes]
-        return "<details><summary>as text</summary><pre>" + escape("\n".join(lines)) + "</pre></details>"
+    def text(self) -> str:
+        """The boxes in words, one in a line."""
+        return "\n".join(f"{title_of(box)}: {', '.join(box.lines)}" for box in self.scene.boxes)
+
+    def _plain(self) -> str:
+        return repr(self)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        forms = {"text/html": self._image() + self._listing(), "image/svg+xml": self.svg, "text/plain": repr(self)}
-        return forms if self.engine == "dot" else widget("graph", self.data(), forms)
-
-    def _image(self) -> str:
-        data = base64.b64encode(self.svg.encode()).decode()
-        return f'<img alt="{escape(described(self.scene))}" src="data:image/svg+xml;base64,{data}">'
+        if self.engine != "dot":
+            return super()._repr_mimebundle_()
+        return {"text/html": self._static(), "image/svg+xml": self.svg, "text/plain": repr(self)}
 
 
 def _told(box: Box) -> dict[str, Any]:
@@ -137,22 +121,6 @@ def _told(box: Box) -> dict[str, Any]:
             told["formula"] = mathml(node.op.formula)
         told["rules"] = [mathml(rule_of(node, rule.index, lambda each: each.name)) for rule in node.plan.rules]
     return told | {"line": excerpt(node)}
-
-
-def pixels(svg: str, scale: float) -> bytes:
-    """An SVG as a PNG.  Where the machine has no fonts, that of matplotlib does."""
-    try:
-        import resvg_py
-    except ImportError:
-        raise MinigradError("a PNG is made by the package resvg-py, which is not here", hint=NO_PNG) from None
-    try:
-        from matplotlib import get_data_path
-
-        fonts = [f"{get_data_path()}/fonts/ttf"]
-    except ImportError:
-        fonts = []
-    family = "DejaVu Sans"
-    return bytes(resvg_py.svg_to_bytes(svg_string=svg, zoom=scale, font_dirs=fonts, sans_serif_family=family))
 
 
 def _by_dot(graph: Any, form: str) -> bytes:

@@ -184,19 +184,19 @@ def values_of(nodes: Sequence[Node]) -> tuple[dict[Node, Summary], dict[Node, An
         if node.op is not None and node not in able and all(i in able for i in node.inputs if isinstance(i, Node)):
             runnable.append(node)
             able.add(node)
-    known = {node: _host(value, node) for node, value in values.items()}
+    known = {node: on_host(value, node) for node, value in values.items()}
     summaries = {node: Summary.of(value) for node, value in known.items()}
     small = {node: value for node, value in known.items() if value.size <= CHECKED}
     for node, _, value in recompute(runnable, values):
         if not isinstance(node.dtype, tuple):
-            array = _host(value, node)
+            array = on_host(value, node)
             summaries[node] = Summary.of(array)
             if array.size <= CHECKED:
                 small[node] = array
     return summaries, small, missing
 
 
-def _host(value: Any, node: Node) -> Any:
+def on_host(value: Any, node: Node) -> Any:
     return np.asarray(wrap(value, node.device).numpy())
 
 

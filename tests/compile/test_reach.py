@@ -214,3 +214,14 @@ def test_libraries_are_not_walked():
         return np.sqrt(2.0) * mg.softmax(x) * functools.reduce(max, [1, 2])
 
     assert len(guards_of(f)) == 2  # the function itself, and its globals
+
+
+class Lazy:
+    def __getattr__(self, name):
+        raise ImportError(f"{name} is not installed")
+
+
+def test_what_raises_when_it_is_asked_is_left_alone():
+    lazy = Lazy()
+    f = mg.jit(lambda x: x * 2 if lazy is not None else x)
+    assert f(mg.ones(2)).tolist() == [2, 2]

@@ -14,7 +14,7 @@ TOP_LEVEL = {
     "minigrad", "notebooks", "lectures", "tests", "benchmarks", ".ci",
     "course", "conftest.py", "pyproject.toml", "environment.yml",
     "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE",
-    ".gitignore", ".pre-commit-config.yaml",
+    ".gitignore", ".pre-commit-config.yaml", "CITATION.cff",
 }
 
 # Each room may import from itself and from those before it.
@@ -22,7 +22,7 @@ ROOMS = [
     "core", "devices", "ops", "autodiff", "compile", "nn", "optim", "data", "io", "distributed", "train",
 ]
 # These look at everything, and nothing imports them.
-ONLOOKERS = ["viz", "course"]
+ONLOOKERS = ["viz", "course", "examples"]
 # What lies above all rooms: it may import anything, and no room imports it.
 ROOF = ["__init__", "random", "linalg"]
 

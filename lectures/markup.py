@@ -1,0 +1,197 @@
+"""The Markdown of lectures: what is added to CommonMark, and how a source becomes a page or slides.
+
+    ## A heading                begins a slide, and so does a line `---`
+    $x^2$, $$x^2$$              formulas, as MathML
+    ::: notes                   what the speaker says: in the slides' speaker view only
+    ::: page / ::: slide        only on the page, only in the slides
+    ::: reveal A question?      what is shown after a click
+    ```python minigrad/x.py     lines quoted from a file, each of which must be there; `...` leaves some out
+    ```run                      Python that is shown and run, and what it printed
+    ```picture                  Python whose last line is a picture of minigrad's
+    ```live                     Python whose last line is a view to step through, which runs in its place
+
+A fence closes with three backticks, a `:::` with three colons.  All code of a lecture shares its names.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import linecache
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from latex2mathml.converter import convert
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from mdit_py_plugins.container import container_plugin
+from mdit_py_plugins.dollarmath import dollarmath_plugin
+
+import minigrad as mg
+
+ROOT = Path(__file__).resolve().parents[1]
+CONTAINERS = ("notes", "page", "slide", "reveal")
+
+
+class LectureError(Exception):
+    """Something in a lecture that is not so: a quoted line that is in no file, code that fails."""
+
+
+@dataclass
+class Lecture:
+    """A source, and what its code has made: it is run once for both forms."""
+
+    name: str
+    text: str
+    live: dict[str, str] = field(default_factory=dict)  # file name -> page of a view
+    title: str = ""
+    _names: dict[str, Any] = field(default_factory=lambda: {"mg": mg, "__name__": "lecture"})
+    _results: dict[int, tuple[str, Any]] = field(default_factory=dict)
+
+    def result(self, number: int, code: str) -> tuple[str, Any]:
+        """What a piece of code printed, and the value of its last line."""
+        if number not in self._results:
+            self._results[number] = self._run(code, f"{self.name}.md, code {number}")
+        return self._results[number]
+
+    def _run(self, code: str, called: str) -> tuple[str, Any]:
+        linecache.cache[called] = (len(code), None, code.splitlines(keepends=True), called)
+        tree = ast.parse(code, called)
+        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+        printed = io.StringIO()
+        try:
+            with contextlib.redirect_stdout(printed):
+                exec(compile(tree, called, "exec"), self._names)
+                value = eval(compile(ast.Expression(last.value), called, "eval"), self._names) if last else None
+        except Exception as error:
+            raise LectureError(f"{called} fails: {type(error).__name__}: {error}") from error
+        return printed.getvalue(), value
+
+
+def parser(lecture: Lecture) -> MarkdownIt:
+    """A Markdown parser that writes what is particular to lectures."""
+    md = MarkdownIt("commonmark", {"html": False}).enable("table").use(dollarmath_plugin)
+    for name in CONTAINERS:
+        md.use(container_plugin, name=name)
+
+    def math(self: Any, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+        block = tokens[index].type == "math_block"
+        return str(convert(tokens[index].content.strip(), display="block" if block else "inline"))
+
+    def fence(self: Any, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+        return _fence(lecture, tokens[index], env)
+
+    def heading(self: Any, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+        token = tokens[index]
+        anchor = slug(tokens[index + 1].content)
+        return f'<{token.tag} id="{anchor}">' if env.get("anchors") else f"<{token.tag}>"
+
+    def reveal(self: Any, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+        if tokens[index].nesting < 0:
+            return "</div></details>\n"
+        question = md.renderInline(tokens[index].info.strip().removeprefix("reveal").strip() or "Show")
+        return f'<details class="reveal"><summary>{question}</summary><div>\n'
+
+    def aside(self: Any, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+        return '<aside class="notes">\n' if tokens[index].nesting > 0 else "</aside>\n"
+
+    for kind in ("math_inline", "math_inline_double", "math_block"):
+        md.add_render_rule(kind, math)
+    md.add_render_rule("fence", fence)
+    md.add_render_rule("heading_open", heading)
+    for kind, rule in (("reveal", reveal), ("notes", aside)):
+        md.add_render_rule(f"container_{kind}_open", rule)
+        md.add_render_rule(f"container_{kind}_close", rule)
+    return md
+
+
+def slug(heading: str) -> str:
+    """The anchor of a heading.
+
+    >>> slug("Why `topological` order?")
+    'why-topological-order'
+    """
+    return re.sub(r"[^\w]+", "-", heading.lower()).strip("-")
+
+
+def _fence(lecture: Lecture, token: Token, env: Any) -> str:
+    """What a fenced block becomes."""
+    kind, _, argument = token.info.strip().partition(" ")
+    number = token.map[0] + 1 if token.map else 0
+    code = f'<pre class="code"><code class="language-{escape(kind or "text")}">{escape(token.content)}</code></pre>\n'
+    if kind == "python" and argument:
+        check_quote(lecture, token.content, argument)
+        return f'<figure class="quote">{code}<figcaption>{escape(argument)}</figcaption></figure>\n'
+    if kind not in ("run", "picture", "live"):
+        return code
+    printed, value = lecture.result(number, token.content)
+    if kind == "run":
+        shown = printed + ("" if value is None else f"{value!r}\n")
+        return code.replace("language-run", "language-python") + f'<pre class="output">{escape(shown)}</pre>\n'
+    if kind == "picture":
+        return f'<figure class="picture">{value.to_svg()}</figure>\n'
+    name = f"{lecture.name}-{number}.html"
+    lecture.live[name] = value.to_html()
+    title = escape(repr(value), quote=True)
+    return f'<iframe class="live" src="live/{name}" title="{title}" loading="lazy"></iframe>\n'
+
+
+def check_quote(lecture: Lecture, quoted: str, name: str) -> None:
+    """Raise where a quoted line is no line of the file, or the lines are in another order there."""
+    path = ROOT / name
+    if not path.is_file():
+        raise LectureError(f"{lecture.name}.md quotes {name}, which is no file")
+    lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+    at = 0
+    for line in quoted.splitlines():
+        if line.strip() in ("", "...", "# ..."):
+            continue
+        try:
+            at = lines.index(line.strip(), at) + 1
+        except ValueError:
+            where = "in that order " if line.strip() in lines else ""
+            raise LectureError(f"{lecture.name}.md quotes a line that is not {where}in {name}:\n  {line}") from None
+
+
+def chosen(tokens: Sequence[Token], form: str) -> list[Token]:
+    """The tokens that belong into a form, "page" or "slide"."""
+    left_out = {"page": ("slide", "notes"), "slide": ("page",)}[form]
+    found: list[Token] = []
+    skipping = ""
+    for token in tokens:
+        kind = token.type.removeprefix("container_").rpartition("_")[0] if token.type.startswith("container_") else ""
+        if skipping:
+            skipping = "" if kind == skipping and token.nesting < 0 else skipping
+        elif kind in left_out:
+            skipping = kind
+        elif kind not in ("page", "slide"):
+            found.append(token)
+    return found
+
+
+def as_page(lecture: Lecture) -> str:
+    """The body of the page."""
+    md = parser(lecture)
+    tokens = chosen(md.parse(lecture.text), "page")
+    headings = [tokens[i + 1].content for i, token in enumerate(tokens) if token.type == "heading_open"]
+    lecture.title = headings[0] if headings else lecture.name
+    return str(md.renderer.render([token for token in tokens if token.type != "hr"], md.options, {"anchors": True}))
+
+
+def as_slides(lecture: Lecture) -> str:
+    """The slides, a section for each."""
+    md = parser(lecture)
+    slides: list[list[Token]] = [[]]
+    for token in chosen(md.parse(lecture.text), "slide"):
+        begins = token.type == "heading_open" and token.tag in ("h1", "h2") and token.level == 0
+        if (begins or token.type == "hr") and slides[-1]:
+            slides.append([])
+        if token.type != "hr":
+            slides[-1].append(token)
+    rendered = [md.renderer.render(slide, md.options, {}) for slide in slides if slide]
+    return "\n".join(f"<section>\n{slide}</section>" for slide in rendered)

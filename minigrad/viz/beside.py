@@ -1,0 +1,140 @@
+"""`mg.viz.beside`: what eager mode and graph mode do with the same lines of code, step by step, side by side.
+
+Eager mode computes a value at each operation.  Graph mode writes the operations down, makes fewer of them, puts them
+into kernels, and only then computes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..core.errors import MinigradError
+from ..core.node import Node
+from ..core.replay import recompute
+from .exhibit import Exhibit
+from .numbers import Summary
+from .scene import excerpt, names_in_code, scene_of, type_of
+from .steps import on_host
+from .svg import draw
+
+MOST = 300  # operations
+
+
+def beside(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Beside:
+    """Step through a function in eager mode and in graph mode at once.
+
+    >>> mg.viz.beside(lambda x: mg.tanh(x * 2.0 + 1.0), mg.ones(3))
+    <3 operations one by one, beside 1 kernel>
+    """
+    from ..compile import trace
+
+    graph = trace(function, *args, **kwargs)
+    if len(graph.nodes) > MOST:
+        raise MinigradError(
+            f"{len(graph.nodes):,} operations are too many to look at one by one",
+            expect=f"at most {MOST}", hint="a part of the function, or fewer rounds of its loops",
+        )  # fmt: skip
+    return Beside(graph)
+
+
+class Beside(Exhibit):
+    """Both ways of one function, which shows itself: in a notebook and in a file as a page, elsewhere as text."""
+
+    script = "beside"
+
+    def __init__(self, graph: Any) -> None:
+        from ..compile.fusion import fuse
+        from ..compile.passes.pipeline import optimise
+
+        self.graph = graph
+        self.optimised, self.log = optimise(graph)
+        self.partition = fuse(self.optimised)
+        self.names = names_in_code(graph.nodes)
+        self.values = _values_of(graph, [node.held.data for node in graph.inputs])
+        later = _values_of(self.optimised, [node.held.data for node in graph.inputs])
+        self.later = {node: value for node, value in later.items() if node.op is not None}
+
+    def __repr__(self) -> str:
+        kernels = len(self.partition.groups)
+        return f"<{len(self.graph.nodes)} operations one by one, beside {kernels} kernel{'s' * (kernels != 1)}>"
+
+    def data(self) -> dict[str, Any]:
+        """All that is shown, as plain data."""
+        kernels = [self._kernel(number, group) for number, group in enumerate(self.partition.groups)]
+        return {
+            "about": repr(self),
+            "eager": [self._row(node, self.values) | {"line": excerpt(node)} for node in self.graph.nodes],
+            "left": [self._row(node, {}) for node in self.optimised.nodes],
+            "kernels": kernels,
+            "steps": self._steps(kernels),
+        }
+
+    def _row(self, node: Node, values: dict[Node, Summary]) -> dict[str, Any]:
+        name = self.names.get(node)
+        value = values[node].short() if node in values else ""
+        return {"name": node.name + (f" → {name}" if name else ""), "type": type_of(node), "value": value}
+
+    def _kernel(self, number: int, group: Any) -> dict[str, Any]:
+        place = {node: i for i, node in enumerate(self.optimised.nodes)}
+        inside = [group.opaque.node] if group.opaque is not None else [*group.levels, *group.partials]
+        return {
+            "name": f"kernel {number + 1}", "library": group.opaque is not None,
+            "nodes": sorted({place[node] for node in inside if node in place}),
+            "writes": [self._row(node, self.later) for node in group.stores],
+        }  # fmt: skip
+
+    def _steps(self, kernels: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        steps: list[dict[str, Any]] = []
+        for i, node in enumerate(self.graph.nodes):
+            value = self.values[node].short() if node in self.values else type_of(node)
+            moves = " looks at memory that is there" if node.op.kind == "view" else f" is computed: {value}"
+            steps.append({
+                "kind": "line", "row": i, "eager": f"{node.name}{moves}",
+                "graph": f"{node.name} is written down, its shape is known, and nothing is computed.",
+            })  # fmt: skip
+        before, after = len(self.graph.nodes), len(self.optimised.nodes)
+        fired = ", ".join(f"{rule} × {n}" if n > 1 else rule for rule, n in self.log.counts().items() if n)
+        done = "Each value was computed when its line ran: nothing is left to do."
+        steps.append({
+            "kind": "passes", "eager": done,
+            "graph": f"Now the whole is known. Of {before} operations, passes leave {after}"
+            + (f": {fired}." if fired else "."),
+        })  # fmt: skip
+        steps.append({
+            "kind": "fused", "eager": done,
+            "graph": f"Operations that can share a loop are put into one kernel: that makes {len(kernels)} to run.",
+        })  # fmt: skip
+        for number, kernel in enumerate(kernels):
+            inside = [self.optimised.nodes[i].name for i in kernel["nodes"]]
+            wrote = ", ".join(f"{row['name']}, {row['value'] or row['type']}" for row in kernel["writes"])
+            who = "a library's routine computes" if kernel["library"] else "one loop computes"
+            steps.append({
+                "kind": "run", "row": number, "eager": done,
+                "graph": f"{kernel['name']} runs: {who} {', '.join(inside) or 'what is to be moved'}"
+                + (f", and writes {wrote}." if wrote else "."),
+            })  # fmt: skip
+        return steps
+
+    def to_svg(self) -> str:
+        """The graph, with its values."""
+        nodes = [*self.graph.inputs, *self.graph.nodes]
+        return draw(scene_of(nodes, self.graph.outputs, self.names, self.values))
+
+    def text(self) -> str:
+        """The steps in words, what eager mode does beside what graph mode does."""
+        steps = self._steps([self._kernel(n, group) for n, group in enumerate(self.partition.groups)])
+        return "\n".join(f"{i}. eager: {s['eager']}\n   graph: {s['graph']}" for i, s in enumerate(steps, 1))
+
+    def _plain(self) -> str:
+        return repr(self)
+
+
+def _values_of(graph: Any, inputs: list[Any]) -> dict[Node, Summary]:
+    """What is to be said of each value, computed one after the other, as eager mode does."""
+    values = dict(zip(graph.inputs, inputs))
+    found = {}
+    for node, _, value in recompute(graph.nodes, values):
+        if not isinstance(node.dtype, tuple):
+            found[node] = Summary.of(on_host(value, node))
+    return found

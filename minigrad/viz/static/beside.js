@@ -1,0 +1,76 @@
+// Eager mode beside graph mode: one list of operations that have values at once, one that is written down first.
+
+const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
+  const root = rootOf(parent, data.about);
+  const last = data.steps.length;
+  let at = told.get() || 0;
+
+  const back = make("button", { onclick: () => go(at - 1), title: "←" }, "‹ back");
+  const next = make("button", { class: "mg-main", onclick: () => go(at + 1), title: "→" }, "next ›");
+  const count = make("span", { class: "mg-count", "aria-hidden": "true" });
+  const slider = make("input", { type: "range", min: 0, max: last, "aria-label": "step", oninput: () => go(+slider.value) });
+  const columns = make("div", { class: "mg-columns" });
+  const code = make("div", { class: "mg-below" });
+  const aloud = make("div", { class: "mg-sr", "aria-live": "polite" });
+  root.append(make("div", { class: "mg-bar" }, back, next, slider, count), columns, code, aloud);
+
+  const row = (of, looks, value) => make("div", { class: `mg-row ${looks}` },
+    make("span", { class: "mg-name" }, of.name), make("span", { class: "mg-type" }, of.type), make("span", { class: "mg-value" }, value));
+
+  const paint = () => {
+    const now = data.steps[at - 1];
+    const lines = data.steps.slice(0, at).filter((step) => step.kind === "line").length;
+    const reached = (kind) => data.steps.slice(0, at).some((step) => step.kind === kind);
+    const ran = data.steps.slice(0, at).filter((step) => step.kind === "run").length;
+    const current = (kind, i) => (now && now.kind === kind && now.row === i ? "mg-here" : "");
+    const eager = data.eager.map((each, i) => row(each, `${i < lines ? "mg-done" : "mg-todo"} ${current("line", i)}`, i < lines ? each.value : ""));
+    let graph;
+    if (reached("fused")) {
+      graph = data.kernels.map((kernel, i) => make("div", { class: `mg-kernel ${i < ran ? "mg-done" : "mg-waits"} ${current("run", i)}` },
+        make("div", { class: "mg-quiet" }, `${kernel.name}${kernel.library ? ", a library's" : ""}${i < ran ? "" : ", waits"}`),
+        ...kernel.nodes.map((n) => row(data.left[n], "", "")),
+        ...(i < ran ? kernel.writes.map((each) => make("div", { class: "mg-written" }, `writes ${each.name}: ${each.value || each.type}`)) : [])));
+    } else if (reached("passes")) {
+      graph = data.left.map((each) => row(each, "mg-waits", ""));
+    } else {
+      graph = data.eager.map((each, i) => row(each, `${i < lines ? "mg-waits" : "mg-todo"} ${current("line", i)}`, i < lines ? "no value yet" : ""));
+    }
+    const column = (title, counted, said, rows) => make("section", { class: "mg-column" }, make("div", { class: "mg-head" },
+      make("h3", {}, title), make("p", { class: "mg-say" }, said), make("div", { class: "mg-quiet" }, counted)), ...rows);
+    const begin = "Nothing has run yet.";
+    columns.replaceChildren(
+      column("eager mode", `${lines} computed`, now ? now.eager : begin, eager),
+      column("graph mode", `${reached("passes") ? data.left.length : lines} written down, ${ran} kernels run`, now ? now.graph : begin, graph));
+    const line = now && now.kind === "line" ? data.eager[now.row].line : null;
+    code.replaceChildren(...(line ? codeOf(line) : []));
+    count.textContent = `${at} / ${last}`;
+    slider.value = at;
+    back.disabled = at <= 0;
+    next.disabled = at >= last;
+    root.dataset.step = at;
+    root.dataset.kind = now ? now.kind : "begin";
+    aloud.textContent = now ? `eager: ${now.eager} graph: ${now.graph}` : begin;
+    const here = columns.querySelectorAll(".mg-here");
+    for (const element of here) {
+      const list = element.closest(".mg-column");
+      list.scrollTop = Math.max(0, element.offsetTop - list.clientHeight / 2);
+    }
+  };
+
+  const go = (to, tell = true) => {
+    at = Math.max(0, Math.min(last, to));
+    paint();
+    if (tell) told.set(at);
+  };
+
+  root.addEventListener("keydown", (event) => {
+    const keys = { ArrowRight: () => go(at + 1), ArrowLeft: () => go(at - 1), Home: () => go(0), End: () => go(last) };
+    if (!(event.key in keys) || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    event.stopPropagation();
+    keys[event.key]();
+  });
+
+  paint();
+  return { go };
+};

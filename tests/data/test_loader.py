@@ -1,0 +1,272 @@
+"""Loaders: batches, order, randomness that follows from the seed, positions, and workers that fail or die."""
+
+import gc
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.data import DataLoader, TensorDataset
+
+
+class Squares(mg.data.Dataset):
+    """Items that some indices make trouble with; at the top of a module, so that processes can load it."""
+
+    def __init__(self, trouble=None, at=()):
+        self.trouble, self.at = trouble, at
+
+    def __len__(self):
+        return 10
+
+    def __getitem__(self, index):
+        if index in self.at:
+            if self.trouble == "raise":
+                return self.deeper(index)
+            if self.trouble == "exit":
+                os._exit(3)
+            if self.trouble == "kill":
+                os.kill(os.getpid(), signal.SIGKILL)
+            if self.trouble == "shape":
+                return np.zeros(index)
+        return np.full(2, index * index)
+
+    def deeper(self, index):
+        raise ValueError(f"a bad item: {index}")
+
+
+def jitter(item, rng):
+    return item + rng.uniform()
+
+
+def slowest_first(item, rng):
+    time.sleep(0.002 * (10 - item[0] ** 0.5))
+    return item + rng.uniform()
+
+
+def values(loader):
+    return [batch.tolist() for batch in loader]
+
+
+WORKERS = [
+    pytest.param({}, id="none"),
+    pytest.param({"workers": 3}, id="threads"),
+    pytest.param({"workers": 2, "processes": True}, id="processes"),
+]
+
+
+# batches ------------------------------------------------------------------------------------------------------------
+
+
+def test_every_item_once_in_each_epoch_and_another_order():
+    loader = DataLoader(range(103), 10, shuffle=True, seed=4)
+    first, second = ([i for batch in loader for i in batch.tolist()] for _ in range(2))
+    assert sorted(first) == sorted(second) == list(range(103))
+    assert first != second and first != sorted(first)
+    assert len(loader) == 11 and len(DataLoader(range(103), 10, drop_last=True)) == 10
+    assert [len(b) for b in DataLoader(range(103), 10, drop_last=True)] == [10] * 10
+
+
+def test_batches_are_tensors_of_the_items_types():
+    items = [{"x": np.float32([i, 2]), "n": i, "f": i / 2, "ok": i > 1, "name": f"item {i}", "pair": (i, [i])}
+             for i in range(3)]  # fmt: skip
+    (batch,) = DataLoader(items, 3)
+    assert batch["x"].dtype == mg.float32 and batch["x"].tolist() == [[0, 2], [1, 2], [2, 2]]
+    assert batch["n"].dtype == mg.int64 and batch["f"].dtype == mg.float32
+    assert batch["ok"].tolist() == [False, False, True]
+    assert batch["name"] == ["item 0", "item 1", "item 2"]
+    assert batch["pair"][1][0].tolist() == [0, 1, 2]
+
+
+def test_batches_go_to_the_device():
+    data = TensorDataset(np.ones((4, 2), np.float32), mg.asarray([1, 2, 3, 4]))
+    assert all(part.device is mg.as_device("cpu:1") for part in next(iter(DataLoader(data, 2, device="cpu:1"))))
+    with mg.device("cpu:1"):
+        assert next(iter(DataLoader(data, 2)))[1].device is mg.as_device("cpu:1")
+
+
+def test_gathering_at_once_is_the_same_as_item_by_item():
+    rng = np.random.default_rng(0)
+    data = TensorDataset(rng.normal(size=(20, 3)), rng.integers(0, 5, 20))
+    part = mg.data.Subset(data, [3, 1, 4, 15, 9, 2, 6])
+    at_once = [[p.tolist() for p in batch] for batch in DataLoader(part, 3, shuffle=True, seed=1)]
+    listed = [part[i] for i in range(len(part))]
+    assert [[p.tolist() for p in batch] for batch in DataLoader(listed, 3, shuffle=True, seed=1)] == at_once
+
+
+# randomness ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", WORKERS)
+def test_the_seed_alone_decides(options):
+    loader = DataLoader(Squares(), 3, shuffle=True, augment=slowest_first, seed=7, **options)
+    two_epochs = values(loader) + values(loader)
+    alone = DataLoader(Squares(), 3, shuffle=True, augment=jitter, seed=7)
+    assert two_epochs == values(alone) + values(alone)
+    assert values(DataLoader(Squares(), 3, shuffle=True, augment=jitter, seed=8)) != two_epochs[:4]
+    flat = [x % 1 for batch in two_epochs for item in batch for x in item[:1]]
+    assert len(set(flat)) == 20, "each item has numbers of its own, in each epoch"
+
+
+def test_without_a_seed_that_of_everybody_counts():
+    mg.random.seed(3)
+    first = values(DataLoader(range(20), 4, shuffle=True))
+    other = values(DataLoader(range(20), 4, shuffle=True))
+    mg.random.seed(3)
+    assert values(DataLoader(range(20), 4, shuffle=True)) == first != other
+
+
+def test_the_order_stays_as_it_was_when_it_was_stored():
+    """A position in a checkpoint means the same in the next version."""
+    assert values(DataLoader(range(8), 8, shuffle=True, seed=0)) == [[0, 2, 1, 5, 4, 3, 6, 7]]
+
+
+# positions ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "stop"),
+    [({}, 0), ({}, 1), ({}, 4), ({}, 6), ({"workers": 3}, 1), ({"workers": 3}, 6),
+     ({"workers": 1, "processes": True}, 6)],
+)
+def test_an_interrupted_loop_goes_on_where_it_was(options, stop):
+    make = lambda: DataLoader(Squares(), 3, shuffle=True, augment=jitter, seed=5, **options)  # noqa: E731
+    whole = make()
+    expected = values(whole) + values(whole) + values(whole)
+    loader, seen = make(), []
+    for _ in range(3):
+        for batch in loader if len(seen) < stop else ():
+            seen.append(batch.tolist())
+            if len(seen) == stop:
+                break
+    state = loader.state_dict()
+    resumed = make()
+    resumed.load_state_dict(state)
+    while len(seen) < len(expected):
+        seen += values(resumed)
+    assert seen == expected
+
+
+def test_the_state_at_the_end_of_an_epoch_is_the_next_ones_beginning():
+    loader = DataLoader(range(4), 2, seed=1)
+    assert loader.state_dict() == {"seed": 1, "epoch": 0, "batch": 0}
+    next(iter(loader))
+    assert loader.state_dict() == {"seed": 1, "epoch": 0, "batch": 1}
+    values(loader)
+    assert loader.state_dict() == {"seed": 1, "epoch": 2, "batch": 0}
+    with pytest.raises(mg.ConversionError, match="a state is what state_dict"):
+        loader.load_state_dict({"seed": 1})
+
+
+# what goes wrong ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", WORKERS)
+def test_an_item_that_fails_is_named_with_its_traceback_and_the_loop_can_go_on(options):
+    import traceback
+
+    loader = DataLoader(Squares("raise", at=[4]), 2, **options)
+    batches = iter(loader)
+    assert [next(batches).tolist()[0][0] for _ in range(2)] == [0, 4]
+    message = "item 4 of Squares could not be loaded: ValueError: a bad item: 4"
+    with pytest.raises(mg.data.DataError, match=message) as e:
+        next(batches)
+    text = "".join(traceback.format_exception(e.value))
+    assert "in deeper" in text and "dataset[4] shows it alone" in text and __file__ in str(e.value)
+    assert [batch.tolist()[0][0] for batch in batches] == [36, 64]
+    with pytest.raises(mg.data.DataError):
+        values(loader)
+    loader.close()
+
+
+@pytest.mark.parametrize("options", WORKERS)
+def test_items_that_do_not_go_together_are_named(options):
+    loader = DataLoader(Squares("shape", at=[5]), 4, **options)
+    with pytest.raises(mg.data.DataError, match=r"a batch of items 4, 5, 6, 7 of Squares .*: item 1 of a batch has"):
+        values(loader)
+    loader.close()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
+@pytest.mark.parametrize(("trouble", "words"), [("exit", "with exit code 3"), ("kill", "of SIGKILL")])
+def test_a_worker_that_dies_is_named_and_replaced(trouble, words):
+    loader = DataLoader(Squares(trouble, at=[6]), 2, workers=1, processes=True)
+    batches = iter(loader)
+    assert len([next(batches) for _ in range(3)]) == 3
+    with pytest.raises(mg.data.DataError, match=rf"worker 0 \(process \d+\) died {words} over a batch of items 6, 7"):
+        next(batches)
+    assert next(batches).tolist() == [[64, 64], [81, 81]]
+    loader.close()
+
+
+def test_what_cannot_be_sent_to_a_process_is_said():
+    loader = DataLoader(range(4), 2, augment=lambda x, rng: x, workers=1, processes=True)
+    with pytest.raises(mg.data.DataError, match="the dataset can't be sent to another process") as error:
+        values(loader)
+    assert "processes=False" in str(error.value)
+
+
+def test_workers_end_with_the_loader():
+    import multiprocessing
+
+    before = set(threading.enumerate())
+    loader = DataLoader(Squares(), 2, workers=2, processes=True)
+    for _ in loader:
+        break
+    mine = [p for p in multiprocessing.active_children() if p.name.startswith("minigrad-data")]
+    assert 1 <= len(mine) <= 2
+    del loader
+    gc.collect()
+    assert not any(p.is_alive() for p in mine)
+    assert not [t for t in set(threading.enumerate()) - before if t.name.startswith("minigrad-data")]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: DataLoader(iter([1])), "a list_iterator is no dataset"),
+        (lambda: DataLoader([1], 0), "batch_size is an integer, 1 or more, not 0"),
+        (lambda: DataLoader([1], workers=-1), "workers is an integer, 0 or more"),
+        (lambda: TensorDataset([1, 2], [1]), "arrays of different lengths"),
+        (lambda: TensorDataset(3), "arrays with a first dimension"),
+        (lambda: mg.data.Subset([1, 2], [2]), "there is no item 2, only 2 items"),
+        (lambda: mg.data.random_split([1, 2], [1, 2]), r"2 items can't be divided into 1 \+ 2"),
+        (lambda: mg.data.random_split([1, 2], [0.5, 0.6]), "shares add up to 1, and these to 1.1"),
+        (lambda: mg.data.Flip(2), "a probability is between 0 and 1"),
+        (lambda: values(DataLoader([{"a": 1}, {"b": 1}], 2)), "dicts with different keys"),
+        (lambda: values(DataLoader([(1,), (1, 2)], 2)), "tuples of different lengths"),
+    ],
+)
+def test_bad_input_is_refused_in_words(call, message):
+    with pytest.raises(mg.MinigradError, match=message):
+        call()
+
+
+# augmentation and splits --------------------------------------------------------------------------------------------
+
+
+def test_changes_keep_what_they_should():
+    rng = np.random.default_rng(0)
+    picture = np.arange(1, 17, dtype=np.float32).reshape(1, 4, 4)
+    moved = [mg.data.Shift(1)((picture, 7), rng) for _ in range(50)]
+    assert {label for _, label in moved} == {7} and len({m.tobytes() for m, _ in moved}) == 9
+    for shifted, _ in moved:
+        inside = shifted[0, 1:3, 1:3]
+        assert (np.diff(inside, axis=1) == 1).all() and (np.diff(inside, axis=0) == 4).all()
+    assert {mg.data.Flip()(picture, rng)[0, 0, 0] for _ in range(50)} == {1, 4}
+    noisy = mg.data.Noise(0.5)(np.zeros(10_000, np.float32), rng)
+    assert noisy.dtype == np.float32 and 0.49 < noisy.std() < 0.51
+    both = mg.data.Compose(mg.data.Flip(1.0), mg.data.Flip(1.0))
+    assert (both((picture, 1), rng)[0] == picture).all()
+
+
+def test_parts_of_a_dataset_are_its_items_once():
+    parts = mg.data.random_split(range(100), [0.7, 0.2, 0.1], seed=3)
+    assert [len(p) for p in parts] == [70, 20, 10]
+    assert sorted(i for part in parts for i in part) == list(range(100))
+    again = mg.data.random_split(range(100), [70, 20, 10], seed=3)
+    assert [list(p) for p in again] == [list(p) for p in parts]
+    assert list(mg.data.random_split(range(100), [70, 30], seed=4)[0]) != list(parts[0])

@@ -1,0 +1,73 @@
+"""Eager mode beside graph mode: what each does at each step, as data and on a page."""
+
+import json
+
+import pytest
+
+import minigrad as mg
+from tests.viz.browser import needs_browser, opened
+
+
+def program(x, w):
+    h = mg.tanh(x @ w)
+    y = h * 1.0
+    return (y * y).sum()
+
+
+def made():
+    return mg.viz.beside(program, mg.asarray([[0.5, -1.0]]), mg.asarray([[0.1, 0.2], [0.3, -0.4]]))
+
+
+def test_each_operation_then_the_passes_then_the_kernels():
+    data = json.loads(json.dumps(made().data(), allow_nan=False))
+    assert [step["kind"] for step in data["steps"]] == ["line"] * 5 + ["passes", "fused", "run", "run"]
+    assert [row["name"] for row in data["eager"]] == ["matmul", "tanh → h", "multiply → y", "multiply", "sum"]
+    assert "times one" in data["steps"][5]["graph"] and len(data["left"]) == 4
+    assert data["eager"][0]["line"]["text"][2].strip() == "h = mg.tanh(x @ w)"
+
+
+def test_both_come_to_the_same():
+    data = made().data()
+    (written,) = data["kernels"][-1]["writes"]
+    assert written["value"] == data["eager"][-1]["value"] == "0.274"
+
+
+def test_every_operation_is_in_a_kernel():
+    data = made().data()
+    assert sorted({n for kernel in data["kernels"] for n in kernel["nodes"]}) == list(range(len(data["left"])))
+
+
+def test_as_text_and_in_a_file(tmp_path):
+    beside = made()
+    assert repr(beside) == "<5 operations one by one, beside 2 kernels>"
+    assert beside._repr_mimebundle_()["text/plain"] == repr(beside)
+    beside.save(tmp_path / "both.html")
+    assert "written down" in (tmp_path / "both.html").read_text(encoding="utf-8")
+    beside.save(tmp_path / "both.txt")
+    with pytest.raises(mg.MinigradError, match="can't be saved"):
+        beside.save("both.gif")
+
+
+def test_too_many_operations():
+    def long(x):
+        for _ in range(400):
+            x = mg.sin(x)
+        return x
+
+    with pytest.raises(mg.MinigradError, match="400 operations are too many"):
+        mg.viz.beside(long, mg.ones(2))
+
+
+@needs_browser
+def test_stepping_through_both():
+    with opened(made().to_html()) as page:
+        assert [b.inner_text() for b in page.locator(".mg-view button").all()] == ["‹ back", "next ›"]
+        page.click("text=next ›")
+        eager, graph = page.locator(".mg-column").all()
+        assert "0.5" in eager.locator(".mg-here").inner_text()
+        assert "no value yet" in graph.locator(".mg-here").inner_text()
+        assert "x @ w" in page.inner_text(".mg-code .mg-here")
+        page.focus(".mg-view")
+        page.keyboard.press("End")
+        assert graph.locator(".mg-kernel.mg-done").count() == 2 and "writes sum: 0.274" in graph.inner_text()
+        assert "kernel 2 runs" in page.locator("[aria-live]").text_content()
