@@ -37,10 +37,16 @@ class KernelTable(Mapping[str, dict[str, str]]):
 
 
 def _label(device: Device, op: str) -> str:
-    """A kernel's name and where it comes from: `numpy.tanh`, `sum` of ours, `my_tanh *` put in by the user."""
     kernel: Any = device.kernels.get(op)
-    if kernel is None:
-        return "–"
+    return "–" if kernel is None else label_of(kernel)
+
+
+def label_of(kernel: Any) -> str:
+    """A kernel's name and where it comes from: `numpy.tanh`, `sum` of ours, `my_tanh *` put in by the user.
+
+    >>> label_of(CPU.kernels["tanh"]), label_of(CPU.kernels["sum"])
+    ('numpy.tanh', 'sum')
+    """
     name = getattr(kernel, "__name__", type(kernel).__name__)
     if any(registration.function is kernel for registration in REGISTRATIONS):
         return f"{name} *"

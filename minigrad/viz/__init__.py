@@ -1,15 +1,35 @@
-"""Seeing a computation: pictures of graphs, backward passes to step through, and what the compiler makes of it."""
+"""Seeing a computation: pictures of graphs, backward passes to step through, and what the compiler makes of it.
 
+What can be seen, by the question that it answers:
+
+    what is computed of what, and what are its gradients?       graph, step, beside, expand
+    what does one operation do, what is kept for its way back?  bench, tape
+    what does the compiler make of it?                          fusion, memory, schedule, profile, roofline
+    which kernel runs for a line, and what takes the time?      dispatch, stack, timeline
+    how does a training go, on one worker or many?              training, Dashboard, ring
+"""
+
+from .benches import bench
 from .beside import Beside, beside
+from .dashboard import Dashboard
+from .dispatches import dispatch
+from .expansion import expand
+from .flipbook import Flipbook
 from .fused import Fusion, fusion
 from .graphs import graph, shown
+from .memories import memory
 from .picture import Picture
 from .profiles import profile, roofline
+from .rings import ring
 from .schedules import schedule
+from .stacks import stack
 from .stepper import Stepper, step
-from .timeline import memory
+from .tapes import tape
+from .timelines import timeline
+from .trainings import training
 
 __all__ = [
-    "Beside", "Fusion", "Picture", "Stepper", "beside", "fusion", "graph", "memory", "profile", "roofline", "schedule",
-    "shown", "step",
+    "graph", "step", "beside", "expand", "bench", "tape", "fusion", "memory", "schedule", "profile", "roofline",
+    "dispatch", "stack", "timeline", "training", "ring", "Dashboard", "Beside", "Flipbook", "Fusion", "Picture",
+    "Stepper", "shown",
 ]  # fmt: skip

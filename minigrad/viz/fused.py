@@ -20,13 +20,13 @@ from .exhibit import Exhibit
 from .folding import BUDGET, fold
 from .graphs import MOST
 from .kernels import Picked, plain_lines, scene_of_kernels, source_of
+from .memories import timeline
 from .moving import tables
 from .opening import View, views_of
 from .passing import Stage, stages_of
 from .profiles import roof
 from .scene import Box, Scene, excerpt, names_in_code, scene_of, type_of
 from .svg import draw, laid_out, lean
-from .timeline import timeline
 
 
 def fusion(what: Any, *args: Any, measure: bool = False, budget: int = BUDGET, **kwargs: Any) -> Fusion:

@@ -221,6 +221,6 @@ def test_slides_by_keyboard_with_a_live_view_inside(site):
 
 @needs_browser
 def test_a_page_fits_a_phone(site):
-    for name in ("00_start.html", "index.html", "primitives.html", "00_start.slides.html"):
+    for name in ("00_start.html", "primitives.html", "00_start.slides.html"):
         with opened(url=(site / name).as_uri(), size=(390, 800)) as page:
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name

@@ -98,8 +98,8 @@ const mathOf = (text) => {
 };
 
 // Lines of somebody's code, one of them marked.
-const codeOf = (line) => [
-  make("h3", {}, line.file ? `your code: ${line.file}` : "your code"),
+const codeOf = (line, whose = "your code") => [
+  make("h3", {}, line.file ? `${whose}: ${line.file}` : whose),
   make("div", { class: "mg-code" }, ...line.text.map((text, i) =>
     make("div", line.first + i === line.line ? { class: "mg-here" } : {}, `${String(line.first + i).padStart(3)}  ${text}`))),
 ];

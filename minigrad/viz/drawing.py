@@ -1,0 +1,253 @@
+"""Drawing by hand: rectangles, lines and texts, in colours that a page's theme may change.
+
+A drawing is a list of pieces of SVG.  Drawings that follow each other share most of theirs, so a page is given each
+piece once, and for each drawing the numbers of its pieces.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from html import escape
+
+from .svg import FONT, LINE, TITLE, number, text_width
+
+# The names of the colours are those of the page's style.  These are for where there is none.
+COLOURS = {
+    "ink": "#1f2328", "quiet": "#57606a", "paper": "#ffffff", "tint": "#f4f6f8", "line": "#c4cad1",
+    "there": "#0072b2", "back": "#d55e00", "good": "#009e73", "bad": "#b3261e", "now": "#e69f00",
+    "there-fill": "#eaf4fa", "back-fill": "#fdf0e8", "leaf-fill": "#e9f7f2", "input-fill": "#f0f9fe",
+}  # fmt: skip
+SERIES = ("there", "back", "good", "now", "quiet")  # of curves: the dashes tell them apart as well
+DASHES = ("", "6 3", "2 3", "8 3 2 3", "1 4")
+NAMED = re.compile("\ue000([a-z-]+)\ue001")  # a colour by name; what users write never holds these characters
+CODE = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
+BORDER = 10.0
+
+
+def _colour(name: str) -> str:
+    return f"\ue000{name}\ue001" if name in COLOURS else name
+
+
+def themed(piece: str) -> str:
+    """A piece for a page, whose style says what the colours are."""
+    return NAMED.sub(r"var(--\1)", piece)
+
+
+def coloured(piece: str) -> str:
+    """A piece for a file that stands by itself."""
+    return NAMED.sub(lambda match: COLOURS[match.group(1)], piece)
+
+
+class Drawing:
+    """Pieces of SVG, one over the other.
+
+    >>> drawing = Drawing(100, 20)
+    >>> drawing.text(0, 12, "a < b")
+    >>> '>a &lt; b</text>' in drawing.to_svg("a comparison")
+    True
+    """
+
+    def __init__(self, width: float, height: float) -> None:
+        self.width, self.height = width, height
+        self.pieces: list[str] = []
+
+    def to_svg(self, title: str) -> str:
+        """The drawing as an SVG element."""
+        inside = "\n".join([coloured(piece) for piece in self.pieces])
+        frame, start = self.frame(), number(-BORDER)
+        _, _, width, height = frame.split()
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{frame}" width="{width}" height="{height}" '
+            f'role="img" font-family="{FONT}" class="mg-picture" style="max-width:100%;height:auto">\n'
+            f"<title>{escape(title)}</title>\n"
+            f'<rect x="{start}" y="{start}" width="100%" height="100%" fill="{COLOURS["paper"]}"/>\n{inside}</svg>\n'
+        )
+
+    def frame(self) -> str:
+        """What is seen of the plane: the drawing and a border around it."""
+        return " ".join(map(number, (-BORDER, -BORDER, self.width + 2 * BORDER, self.height + 2 * BORDER)))
+
+    def add(self, piece: str) -> None:
+        """A piece of SVG, in which every word of the user's is escaped."""
+        self.pieces.append(piece)
+
+    def merge(self, begin: int) -> None:
+        """Make one piece of all pieces since number `begin`, which then come and go together."""
+        self.pieces[begin:] = ["".join(self.pieces[begin:])]
+
+    def rect(
+        self, x: float, y: float, width: float, height: float, fill: str = "paper", stroke: str = "line",
+        *, thick: float = 1.0, round: float = 3.0, dashes: str = "", opacity: float = 1.0, about: str = "",
+        go: str = "",
+    ) -> None:  # fmt: skip
+        """A rectangle.  `about` is told when somebody points at it; `go` says where a click leads, see `Flipbook`."""
+        more = f' stroke-dasharray="{dashes}"' if dashes else ""
+        more += f' fill-opacity="{opacity:.2f}"' if opacity < 1 else ""
+        width, height = max(width, 0.0), max(height, 0.0)
+        shape = (
+            f'<rect x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}" '
+            f'rx="{number(min(round, width / 2))}" fill="{_colour(fill)}" stroke="{_colour(stroke)}" '
+            f'stroke-width="{number(thick)}"{more}'
+        )
+        told = f"<title>{escape(_clean(about))}</title>" if about else ""
+        if go:
+            named = f'tabindex="0" role="button" aria-label="{escape(_clean(about))}"'
+            self.add(f'<g class="mg-go" data-go="{escape(go)}" {named}>{shape}>{told}</rect></g>')
+        else:
+            self.add(f"{shape}>{told}</rect>" if told else f"{shape}/>")
+
+    def text(
+        self, x: float, y: float, text: str, *, size: float = LINE, fill: str = "ink", anchor: str = "start",
+        bold: bool = False, room: float = 0.0, code: bool = False,
+    ) -> None:  # fmt: skip
+        """A line of text, cut off at the end where it would need more than `room`."""
+        shown = _clean(text)
+        width = (lambda t: 0.62 * size * len(t)) if code else (lambda t: text_width(t, size, bold))
+        while room and shown != "…" and width(shown) > room:
+            shown = shown.rstrip("…")[:-1] + "…"
+        more = ' font-weight="600"' if bold else ""
+        more += f' font-family="{CODE}" xml:space="preserve"' * code
+        told = f"<title>{escape(_clean(text))}</title>" if shown != _clean(text) else ""
+        self.add(
+            f'<text x="{number(x)}" y="{number(y)}" font-size="{number(size)}" text-anchor="{anchor}" '
+            f'fill="{_colour(fill)}" pointer-events="none"{more}>{escape(shown)}{told}</text>'
+        )
+
+    def path(
+        self, points: Sequence[tuple[float, float]], stroke: str = "there", *, thick: float = 1.4, dashes: str = "",
+        fill: str = "none", opacity: float = 1.0, arrow: bool = False,
+    ) -> None:  # fmt: skip
+        """A line through points; `arrow` puts a tip at its end.  Points that are not numbers break it."""
+        parts, broken = [], True
+        for x, y in points:
+            if not (math.isfinite(x) and math.isfinite(y)):
+                broken = True
+                continue
+            parts.append(f"{'M' if broken else 'L'}{number(x)} {number(y)}")
+            broken = False
+        if not parts:
+            return
+        more = f' stroke-dasharray="{dashes}"' if dashes else ""
+        more += f' fill-opacity="{opacity:.2f}"' if opacity < 1 else ""
+        self.add(
+            f'<path d="{"".join(parts)}" fill="{_colour(fill)}" stroke="{_colour(stroke)}" '
+            f'stroke-width="{number(thick)}" stroke-linejoin="round"{more}/>'
+        )
+        if arrow:
+            self._tip(points[-2], points[-1], stroke)
+
+    def shape(self, outline: str, fill: str, opacity: float = 1.0) -> None:
+        """What a path goes round, in SVG's words.  It lets clicks and pointers through."""
+        more = f' fill-opacity="{opacity:g}"' if opacity < 1 else ""
+        self.add(f'<path d="{outline}" fill="{_colour(fill)}" pointer-events="none"{more}/>')
+
+    def _tip(self, before: tuple[float, float], at: tuple[float, float], colour: str) -> None:
+        angle = math.atan2(at[1] - before[1], at[0] - before[0])
+        corners = [(at[0] - 7 * math.cos(angle + turn), at[1] - 7 * math.sin(angle + turn)) for turn in (-0.45, 0.45)]
+        shape = "L".join(f"{number(x)} {number(y)}" for x, y in (at, *corners))
+        self.shape(f"M{shape}z", colour)
+
+    def dot(self, x: float, y: float, fill: str = "now", radius: float = 4.0) -> None:
+        """A point."""
+        self.add(
+            f'<circle cx="{number(x)}" cy="{number(y)}" r="{number(radius)}" fill="{_colour(fill)}" '
+            f'stroke="{_colour("paper")}" stroke-width="1"/>'
+        )
+
+    def heading(self, x: float, y: float, text: str, room: float = 0.0) -> None:
+        """A line of text over a part of the drawing."""
+        self.text(x, y, text, size=TITLE, bold=True, room=room)
+
+
+def _clean(text: str) -> str:
+    """Text that no page stumbles over: without what stands for colours here, and without control characters."""
+    return "".join([c if c.isprintable() else " " for c in text if c not in "\ue000\ue001"])
+
+
+class Axes:
+    """A part of a drawing with two axes, in which curves are drawn.  Numbers are told at "both", or along one of them.
+
+    >>> drawing = Drawing(200, 100)
+    >>> chart = Axes(drawing, (0, 0, 200, 100), (0.0, 1.0), (0.0, 10.0))
+    >>> chart.at(0.0, 0.0)[1] > chart.at(0.0, 10.0)[1]
+    True
+    """
+
+    LEFT, BELOW = 40.0, 18.0
+
+    def __init__(
+        self, drawing: Drawing, place: tuple[float, float, float, float], across: tuple[float, float],
+        up: tuple[float, float], *, log: bool = False, told: str = "both",
+    ) -> None:  # fmt: skip
+        x, y, width, height = place
+        self.drawing, self.log = drawing, log
+        self.x, self.y, self.width, self.height = x + self.LEFT, y, width - self.LEFT, height - self.BELOW
+        self.across, self.up = _wide(across), _wide(_logs(up) if log else up)
+        drawing.rect(self.x, self.y, self.width, self.height, "tint", "line", round=0)
+        self._ticks(told)
+
+    def _ticks(self, which: str) -> None:
+        bottom = self.y + self.height
+        for value in round_numbers(*self.across, int(self.width // 60)) if which != "up" else ():
+            x = self.at(value, 0.0)[0]
+            self.drawing.path([(x, bottom), (x, bottom + 3)], "quiet", thick=1)
+            self.drawing.text(x, bottom + 14, told(value), fill="quiet", anchor="middle")
+        for value in round_numbers(*self.up, int(self.height // 28)) if which != "across" else ():
+            y = self._level(value)
+            self.drawing.path([(self.x, y), (self.x + self.width, y)], "line", thick=0.6)
+            self.drawing.text(self.x - 4, y + 3.5, told(10**value if self.log else value), fill="quiet", anchor="end")
+
+    def _level(self, value: float) -> float:
+        return self.y + self.height * (1 - (value - self.up[0]) / (self.up[1] - self.up[0]))
+
+    def at(self, x: float, y: float) -> tuple[float, float]:
+        """Where a point lies, kept near the chart if it would lie far outside."""
+        share = (x - self.across[0]) / (self.across[1] - self.across[0])
+        if self.log:
+            y = math.log10(y) if y > 0 else math.nan
+        level = self._level(y)
+        return self.x + self.width * share, min(max(level, self.y - 1e4), self.y + 1e4)
+
+    def curve(
+        self, points: Sequence[tuple[float, float]], stroke: str = "there", *, thick: float = 1.6, dashes: str = ""
+    ) -> None:  # fmt: skip
+        """A line through points, as far as it is inside."""
+        top, bottom = self.y - 0.5, self.y + self.height + 0.5
+        placed = [self.at(x, y) for x, y in points]
+        clipped = [(x, y if top <= y <= bottom else math.nan) for x, y in placed]
+        self.drawing.path(clipped, stroke, thick=thick, dashes=dashes)
+
+
+def _logs(ends: tuple[float, float]) -> tuple[float, float]:
+    return math.log10(ends[0]), math.log10(ends[1])
+
+
+def _wide(ends: tuple[float, float]) -> tuple[float, float]:
+    low, high = ends
+    return (low, high) if high - low > 1e-12 * max(abs(low), abs(high), 1e-300) else (low - 0.5, high + 0.5)
+
+
+def round_numbers(low: float, high: float, most: int) -> list[float]:
+    """Round numbers between two ends, about `most` of them.
+
+    >>> round_numbers(0.0, 9.0, 4)
+    [0.0, 2.5, 5.0, 7.5]
+    """
+    most = max(most, 2)
+    raw = (high - low) / most
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = next(power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor >= raw * 0.999)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [round(i * step, 12) for i in range(first, last + 1)]
+
+
+def told(value: float) -> str:
+    """A number at an axis.
+
+    >>> told(0.0), told(-2.5), told(12000.0), told(1e-05)
+    ('0', '−2.5', '12k', '1e−5')
+    """
+    text = f"{value / 1000:g}k" if 1e4 <= abs(value) < 1e7 else f"{value:.3g}"
+    return re.sub(r"e([+-])0*(\d)", lambda m: f"e{m.group(1).strip('+')}{m.group(2)}", text).replace("-", "−")

@@ -1,0 +1,185 @@
+"""`mg.viz.stack`: all layers that one line of code goes through, from the line to NumPy, in their own source."""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+import os
+from collections.abc import Callable
+from pathlib import Path as File
+from textwrap import dedent
+from typing import Any, NamedTuple
+
+import minigrad
+
+from ..core.errors import MinigradError
+from ..core.source import HOME, in_library
+from ..devices.kernels import kernel_table
+from ..devices.registry import REGISTRATIONS
+from ..devices.table import label_of
+from .drawing import Drawing
+from .flipbook import Block, Flipbook, Knob, Page
+from .watching import Call, watching
+
+MOST = 60  # operations of a function that are looked at
+AROUND = 4  # lines shown before and after the one that is meant
+WIDTH, HEIGHT = 560.0, 46.0
+
+# What files of minigrad do, by the beginning of their names: a word, a colour, what is to be said.
+PARTS = [
+    ("core/emit.py", "the door", "now", "Every operation goes through here: the mode says what happens with it."),
+    ("core/", "tensor", "good", "A tensor: what people hold. Its methods are put there by the operations."),
+    ("ops/", "operation", "there", "The operation as a function: it checks what it is given and asks the door."),
+    ("nn/", "module", "good", "A module: its parameters and what it computes with them."),
+    ("autodiff/", "autodiff", "back", "The walk back through what was recorded."),
+    ("devices/", "device", "quiet", "The device: one copy of NumPy, and a kernel for each primitive."),
+    ("compile/", "compiler", "quiet", "A program that was made of the function."),
+]
+
+
+class Layer(NamedTuple):
+    """One layer: what it is, in a word; who, and where; what it does."""
+
+    part: str
+    colour: str
+    name: str
+    code: dict[str, Any] | None
+    says: str
+
+
+def stack(function: Callable[..., Any], *args: Any) -> Flipbook:
+    """Which layer does what for a line of code: every function that is gone through, in its own source.
+
+    >>> x = mg.ones((2, 3))
+    >>> book = mg.viz.stack(lambda: mg.tanh(x))
+    >>> book
+    <the stack of 1 operation, from your line to the kernel>
+    >>> print(book.text())
+    tanh
+      your line      <lambda>
+      operation      tanh
+      the door       emit1
+      the primitive  tanh
+      kernel table   cpu × tanh
+      kernel         numpy.tanh
+    """
+    if not callable(function):
+        raise MinigradError(
+            f"stack looks at a function while it runs, not at a {type(function).__name__}",
+            hint="mg.viz.stack(lambda: x @ w + b)",
+        )
+    with watching() as calls:
+        function(*args)
+    if not calls:
+        raise MinigradError(
+            "no operation ran, so there is no stack to show", expect="a function that computes with tensors",
+            hint="what runs inside a program of mg.jit has no Python below it: mg.viz.timeline shows that",
+        )  # fmt: skip
+    shown = calls[:MOST]
+    stacks = [layers_of(call) for call in shown]
+    names = [call.op.name for call in shown]
+    settings = tuple(f"{i}. {name}" for i, name in enumerate(names, 1))
+    pages = [[_page(layers, at) for at in range(len(layers))] for layers in stacks]
+    count = f"{len(calls)} operation" + "s" * (len(calls) > 1)
+    title = f"the stack of {count}, from your line to the kernel"
+    knobs = (Knob("operation", settings, choice=True),)
+    words = "\n".join(_in_words(name, layers) for name, layers in zip(names, stacks))
+    return Flipbook(title, pages, knobs, unit="layer", words=words, wide=True)
+
+
+def layers_of(call: Call) -> list[Layer]:
+    """The layers of a call, from the line outside to what runs."""
+    op, name = call.op, call.op.name
+    layers = [_layer(code, line, name) for code, line in call.frames]
+    declared = inspect.unwrap(getattr(minigrad, name, op.infer))
+    code = getattr(declared, "__code__", op.infer.__code__)
+    rules = ", ".join(op.rules) or "no input"
+    layers.append(Layer("the primitive", "there", name, _source(code, code.co_firstlineno, AROUND),
+                        f"A record, the same for all devices: an operation of kind {op.kind}, with gradient rules for "
+                        f"{rules}. The door looked it up for what to check, to cast and to save."))  # fmt: skip
+    label = label_of(call.kernel)
+    own = getattr(inspect.unwrap(call.kernel), "__code__", None)
+    put_in = any(registration.function is call.kernel for registration in REGISTRATIONS)
+    whose = "put in by register_kernel" if put_in else "which the device came with"
+    table = kernel_table.__code__
+    found = f"One look into the device's dictionary, device.kernels[{name!r}]: {label}, {whose}."
+    source = _source(table, table.co_firstlineno, AROUND)
+    layers.append(Layer("kernel table", "quiet", f"{call.device} × {name}", source, found))
+    ends = "" if own is not None else " It is compiled: Python's part ends here."
+    layers.append(Layer("kernel", "good", label, own and _source(own, own.co_firstlineno, AROUND),
+                        f"What computes, on raw arrays: {_given(call)}.{ends}"))  # fmt: skip
+    return layers
+
+
+def _layer(code: Any, line: int, op: str) -> Layer:
+    name = code.co_qualname.replace(".<locals>", "")
+    name = name.rpartition(".")[2] if name.endswith("<lambda>") else name
+    if name.endswith("declare.apply"):  # made for each elementwise operation
+        name = op
+    if not in_library(code.co_filename):
+        return Layer("your line", "back", name, _source(code, line, AROUND), "The line as you wrote it.")
+    inside = _inside(code.co_filename)
+    part = next((p for p in PARTS if inside.startswith(p[0])), ("", "minigrad", "quiet", "A part of minigrad."))
+    return Layer(part[1], part[2], name, _source(code, line, AROUND), part[3])
+
+
+def _inside(filename: str) -> str:
+    """The name of a file of minigrad's, from its folder on; of others, the last part."""
+    if filename.startswith(HOME):
+        return filename[len(HOME) :].replace(os.sep, "/")
+    return File(filename).name if File(filename).exists() else ""
+
+
+def _source(code: Any, line: int, around: int) -> dict[str, Any] | None:
+    """A line of a function and those around it that belong to the function's file."""
+    first = max(1, line - around)
+    text = [linecache.getline(code.co_filename, n).rstrip("\n") for n in range(first, line + around + 1)]
+    while text and not text[-1].strip():
+        text.pop()
+    text = dedent("\n".join(text)).split("\n")
+    return {"file": _inside(code.co_filename), "line": line, "first": first, "text": text} if any(text) else None
+
+
+def _given(call: Call) -> str:
+    arrays = [f"{v.shape} {v.dtype}" for v in call.values if hasattr(v, "shape")]
+    numbers = [repr(v) for v in call.values if isinstance(v, (bool, int, float))]
+    attrs = [f"{key}={value!r}" for key, value in call.attrs.items() if key != "device"]
+    made = f"{call.result.shape} {call.result.dtype}" if hasattr(call.result, "shape") else "several arrays"
+    return f"{', '.join([*arrays, *numbers, *attrs]) or 'nothing'} → {made}"
+
+
+def _page(layers: list[Layer], at: int) -> Page:
+    layer = layers[at]
+    blocks: list[tuple[str, Block]] = []
+    if layer.code is not None:
+        blocks.append(("your code" if layer.part == "your line" else "its source", ("code", layer.code)))
+    return Page(_drawn(layers, at), f"{layer.part}: {layer.says}", tuple(blocks))
+
+
+def _drawn(layers: list[Layer], at: int) -> Drawing:
+    drawing = Drawing(WIDTH, len(layers) * (HEIGHT + 12) - 12)
+    for i, layer in enumerate(layers):
+        y = i * (HEIGHT + 12)
+        here = i == at
+        fill, stroke, thick = ("tint", "now", 2.6) if here else ("paper", "line", 1.0)
+        about = f"{layer.part}: {layer.name}"
+        drawing.rect(0, y, WIDTH, HEIGHT, fill, stroke, thick=thick, about=about, go=f"page:{i}")
+        drawing.rect(0, y, 6, HEIGHT, layer.colour, "none", round=2)
+        drawing.text(18, y + 19, layer.part, fill="quiet")
+        drawing.text(18, y + 36, layer.name, size=12.0, bold=True, room=190)
+        drawing.text(226, y + 19, layer.code["file"] if layer.code else "", fill="quiet", anchor="start", room=320)
+        drawing.text(226, y + 36, _line(layer), size=11.0, room=324, code=True)
+        if i:
+            drawing.path([(30, y - 12), (30, y - 1)], "quiet" if i > at else "now", thick=1.6, arrow=True)
+    return drawing
+
+
+def _line(layer: Layer) -> str:
+    if layer.code is None:
+        return "compiled"
+    return str(layer.code["text"][layer.code["line"] - layer.code["first"]]).strip()
+
+
+def _in_words(name: str, layers: list[Layer]) -> str:
+    wide = max(len(layer.part) for layer in layers)
+    return "\n".join([name, *[f"  {layer.part.ljust(wide)}  {layer.name}" for layer in layers]])

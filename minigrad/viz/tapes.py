@@ -1,0 +1,372 @@
+"""`mg.viz.tape`: what is kept from a forward pass for the way back, and what checkpoints would save and cost.
+
+The bytes are those of the arrays that the recorded nodes hold.  What checkpoints would leave of them follows from the
+rules of `mg.checkpoint`: of each part, only what comes in from outside is kept, and the rest is computed again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from ..compile.counts import flops_of, nbytes
+from ..core.errors import GradError, MinigradError
+from ..core.mode import record
+from ..core.node import Constant, Leaf, Node, topological_order
+from ..core.primitive import P
+from ..core.table import as_table, bytes_text
+from ..core.tensor import Tensor
+from ..core.tree import leaves
+from .drawing import Axes, Drawing
+from .flipbook import Block, Flipbook, Knob, Page
+
+UNITS, SEGMENTS = 32, 10  # parts that are drawn, and checkpoints, at most
+WIDTH, BARS, CHART = 620.0, 150.0, 150.0
+
+
+class Unit(NamedTuple):
+    """A part of the forward pass that is checkpointed as a whole or not at all: a module, or a few operations."""
+
+    name: str
+    nodes: list[Node]
+
+
+@dataclass
+class Tape:
+    """What the nodes of a forward pass keep: of each, the memory that its rules need, by number.
+
+    `size` and `made` say of a piece of memory how large it is and which node made it.  What came from outside (data,
+    parameters) is left out: somebody holds it anyway.
+    """
+
+    units: list[Unit]
+    needs: dict[Node, frozenset[int]]
+    size: dict[int, int]
+    made: dict[int, Node]
+    outside: int  # bytes of what came from outside
+
+
+class Moment(NamedTuple):
+    """The state of the tape after a step: which memory it holds, how much that is, and what happens."""
+
+    kept: frozenset[int]
+    bytes: int
+    say: str
+    unit: int
+    again: frozenset[int]  # what was computed a second time, whether it is still held or not
+
+
+def tape(function: Callable[..., Any], *args: Any) -> Flipbook:
+    """Run a function, show what its tape keeps byte for byte, and with a slider what checkpoints would leave of it.
+
+    >>> net = mg.nn.Sequential(*[mg.nn.Linear(8, 8) if i % 2 else mg.nn.Tanh() for i in range(8)])
+    >>> x = mg.ones((4, 8), requires_grad=True)
+    >>> book = mg.viz.tape(lambda x: net(x).sum(), x)
+    >>> book
+    <tape of 17 operations: 512 B are kept for the way back>
+    >>> print(book.text())
+    checkpoints  kept after the forward pass  most at once  computed again
+    none                               512 B         512 B             0 %
+    1                                  256 B         256 B            49 %
+    ...
+    """
+    if not callable(function):
+        raise MinigradError(
+            f"tape runs a function, and a {type(function).__name__} is none", hint="mg.viz.tape(lambda: model(x).sum())"
+        )
+    with record():
+        result = function(*args)
+    roots = [t.node for t in leaves(result) if isinstance(t, Tensor) and t.tracked]
+    if not roots:
+        raise GradError(
+            "nothing is kept for the way back: no gradient flows through this function",
+            hint="requires_grad=True for what it should be taken by, or an nn module",
+        )
+    found = read_tape(topological_order(roots))
+    after = len(found.units)  # the moment when the forward pass is done
+    histories = [play(found, count) for count in range(min(SEGMENTS, after - 1) + 1)]
+    figures = [_figures(found, count, history) for count, history in enumerate(histories)]
+    pages = [_Pages(found, histories, count, figures).all() for count in range(len(histories))]
+    nodes = sum(len(unit.nodes) for unit in found.units)
+    title = f"tape of {nodes} operation{'s' * (nodes != 1)}: {figures[0][1]} are kept for the way back"
+    best = min(range(len(histories)), key=lambda count: (peak(histories[count]), count))
+    knob = Knob("checkpoints", tuple(row[0] for row in figures), best)
+    return Flipbook(title, pages, (knob,), cover=after, start=after, words=as_table(HEAD, figures, left=1))
+
+
+# What is kept --------------------------------------------------------------------------------------------------------
+
+
+def read_tape(order: Sequence[Node]) -> Tape:
+    """What recorded nodes hold on to, and how large what they do not hold would be."""
+    nodes = [node for node in order if node.op is not None]
+    owners: dict[Node, Any] = {}  # whose value has which memory, which is kept alive so that identities are true
+    needs: dict[Node, frozenset[int]] = {}
+    outside: dict[int, int] = {}
+    number = {node: i for i, node in enumerate(nodes)}
+    for node in nodes:
+        needed = set()
+        for source, value in _saved(node):
+            maker, owner = _maker(source), _owner(value)
+            if isinstance(maker, (Leaf, Constant)):
+                outside[id(owner)] = owner.nbytes
+                continue
+            if owners.setdefault(maker, owner) is not owner:  # a view that had to be copied
+                maker = source
+                owners[maker] = owner
+            needed.add(number[maker])
+        needs[node] = frozenset(needed)
+    size = {number[n]: owners[n].nbytes if n in owners else nbytes(n.shape, n.dtype) for n in nodes}
+    return Tape(units_of(nodes), needs, size, dict(enumerate(nodes)), sum(outside.values()))
+
+
+def _saved(node: Node) -> list[tuple[Node, Any]]:
+    """The arrays that a node saved, each with the node whose value it is."""
+    if not isinstance(node.saved, tuple):
+        return []
+    found = []
+    for source, value in zip((*node.inputs, node), node.saved):
+        values = value if isinstance(value, tuple) else (value,)
+        found += [(source, v) for v in values if isinstance(source, Node) and hasattr(v, "nbytes")]
+    return found
+
+
+def _owner(value: Any) -> Any:
+    """The array that has the memory which an array looks at."""
+    while hasattr(getattr(value, "base", None), "nbytes"):
+        value = value.base
+    return value
+
+
+def _maker(node: Node) -> Node:
+    """The node that made the memory: a view made none."""
+    while node.op is not None and (node.op.kind == "view" or node.op is P.project):
+        node = node.inputs[0]
+    return node
+
+
+def units_of(nodes: Sequence[Node]) -> list[Unit]:
+    """The parts that are checkpointed: the modules that follow each other, or operations where there are none."""
+    units = [Unit(node.name, [node]) for node in nodes]
+    for depth in range(1, max(len(node.scope) for node in nodes) + 1):
+        runs = [(path, list(run)) for path, run in groupby(nodes, lambda node: node.scope[:depth])]  # noqa: B023
+        if len(runs) >= 3:
+            units = [Unit(path[-1] if path else run[-1].name, run) for path, run in runs]
+            break
+    while len(units) > UNITS:  # two by two
+        units = [
+            Unit(a[0].name if len(a) == 1 else f"{a[0].name.split('…')[0]}…", [n for unit in a for n in unit.nodes])
+            for a in (units[i : i + 2] for i in range(0, len(units), 2))
+        ]
+    return units
+
+
+# What checkpoints would do ------------------------------------------------------------------------------------------
+
+
+def segments_of(tape: Tape, count: int) -> list[range]:
+    """The parts in stretches of about as many bytes each, `count` of them, and a last one that is no checkpoint.
+
+    The way back begins with the last one, so that letting go of it would save nothing.
+
+    >>> nodes = [(mg.ones(2, requires_grad=True) * 2).node for _ in range(4)]
+    >>> units, needs = [Unit("a", [node]) for node in nodes], dict.fromkeys(nodes, frozenset())
+    >>> segments_of(Tape(units, needs, {}, {}, 0), 1)
+    [range(0, 2)]
+    """
+    stretches = count + 1
+    weights = [sum(tape.size[k] for node in unit.nodes for k in tape.needs[node]) + 1 for unit in tape.units]
+    total, so_far = sum(weights), 0
+    ends: list[int] = []
+    for i, weight in enumerate(weights):
+        so_far += weight
+        left = stretches - len(ends) - 1  # stretches that are still to begin after this one
+        coming = weights[i + 1] / 2 if left else 0  # half of it: whether it lies on this side, mostly
+        if left and (so_far + coming >= total * (len(ends) + 1) / stretches or len(weights) - i - 1 == left):
+            ends.append(i + 1)
+    starts = [0, *ends]
+    return [range(a, b) for a, b in zip(starts, ends)]
+
+
+def play(tape: Tape, count: int) -> list[Moment]:
+    """The tape at the beginning, after each part on the way there, and after each on the way back."""
+    player = _Player(tape, segments_of(tape, count))
+    for i in range(len(tape.units)):
+        player.forward(i)
+    for i in reversed(range(len(tape.units))):
+        player.back(i)
+    return player.moments
+
+
+class _Player:
+    """Goes through a forward and a backward pass, and writes down what is held."""
+
+    def __init__(self, tape: Tape, segments: list[range]) -> None:
+        self.tape = tape
+        self.segment_of = {unit: units for units in segments for unit in units}
+        self.incoming = {units: _incoming(tape, units) for units in segments}
+        self.kept: dict[Node, frozenset[int]] = {}  # what each node holds on to
+        self.entered: dict[range, frozenset[int]] = {}  # what each checkpoint does
+        self.again: frozenset[int] = frozenset()
+        self.moments: list[Moment] = []
+        self.note("Nothing has been computed yet.", -1)
+
+    def note(self, say: str, unit: int) -> None:
+        now = frozenset().union(*self.kept.values(), *self.entered.values())
+        size = sum(self.tape.size[key] for key in now)
+        self.moments.append(Moment(now, size, say, unit, self.again))
+
+    def forward(self, i: int) -> None:
+        unit, segment = self.tape.units[i], self.segment_of.get(i)
+        if segment is None:
+            self.kept |= {node: self.tape.needs[node] for node in unit.nodes}
+            self.note(f"Forward through {unit.name}: its rules will need this.", i)
+            return
+        reads = [self.incoming[segment][node] for node in unit.nodes]
+        self.entered[segment] = self.entered.get(segment, frozenset()).union(*reads)
+        self.note(f"Forward through {unit.name}: a checkpoint keeps only what comes in from outside of it.", i)
+
+    def back(self, i: int) -> None:
+        unit, segment = self.tape.units[i], self.segment_of.get(i)
+        if segment in self.entered:
+            self.restore(segment, i)  # type: ignore[arg-type]
+        for node in unit.nodes:
+            self.kept.pop(node, None)
+        self.note(f"Back through {unit.name}: what its rules needed is let go.", i)
+
+    def restore(self, segment: range, i: int) -> None:
+        """Compute a checkpoint's part again, and keep what its rules need."""
+        came_in = self.entered.pop(segment)
+        needs = {node: self.tape.needs[node] for u in segment for node in self.tape.units[u].nodes}
+        self.kept |= needs
+        self.again |= frozenset().union(*needs.values()) - came_in
+        first, last = self.tape.units[segment[0]].name, self.tape.units[i].name
+        span = last if len(segment) == 1 else f"{first} to {last}"
+        self.note(f"The way back needs what {span} let go: it is computed again.", i)
+
+
+def _incoming(tape: Tape, units: Iterable[int]) -> dict[Node, frozenset[int]]:
+    """For each node of a segment, the memory that it reads and that was made outside of it."""
+    number = {node: i for i, node in tape.made.items()}
+    inside = {node for u in units for node in tape.units[u].nodes}
+    found = {}
+    for node in inside:
+        sources = [s for s in node.inputs if isinstance(s, Node) and s.op is not None and s not in inside]
+        found[node] = frozenset(number[_maker(s)] for s in sources if _maker(s) in number)
+    return found
+
+
+def peak(history: Sequence[Moment]) -> int:
+    """The most bytes that are held at once."""
+    return max(moment.bytes for moment in history)
+
+
+def _again(tape: Tape, count: int) -> float:
+    """The share of the forward pass that is computed a second time."""
+    work = [sum(flops_of(node) for node in unit.nodes) for unit in tape.units]
+    return sum(work[u] for units in segments_of(tape, count) for u in units) / (sum(work) or 1)
+
+
+# How it is shown ----------------------------------------------------------------------------------------------------
+
+HEAD = ("checkpoints", "kept after the forward pass", "most at once", "computed again")
+
+
+def _figures(tape: Tape, count: int, history: Sequence[Moment]) -> tuple[str, str, str, str]:
+    after, most = bytes_text(history[len(tape.units)].bytes), bytes_text(peak(history))
+    return str(count) if count else "none", after, most, f"{100 * _again(tape, count):.0f} %"
+
+
+class _Pages:
+    """The pages for one number of checkpoints."""
+
+    def __init__(self, tape: Tape, histories: Sequence[list[Moment]], count: int, figures: Sequence[Any]) -> None:
+        self.tape, self.histories, self.count = tape, histories, count
+        self.history = histories[count]
+        rows = [list(row) for row in figures]
+        self.table: Block = ("table", {"head": ["", "kept", "at most", "again"], "rows": rows, "here": count})
+        self.users = Counter(key for needs in tape.needs.values() for key in needs)
+        self.unit_of = {node: i for i, unit in enumerate(tape.units) for node in unit.nodes}
+        self.axes, self.drawn_axes = self._chart()
+
+    def all(self) -> list[Page]:
+        besides = f"{bytes_text(self.tape.outside)} of data and parameters, which somebody holds anyway"
+        pages = []
+        for moment in self.history:
+            held = self._listed(moment)
+            blocks = [("checkpoints", self.table), *([("what is held", held)] if held else [])]
+            say = f"{moment.say} {bytes_text(moment.bytes)} are held."
+            pages.append(Page(self._drawn(moment), say, (*blocks, ("besides", ("text", besides)))))
+        return pages
+
+    def _listed(self, moment: Moment) -> Block | None:
+        """The largest of what is held."""
+        tape = self.tape
+        rows = []
+        for key in sorted(moment.kept, key=lambda key: (-tape.size[key], key))[:6]:
+            node, users = tape.made[key], self.users[key]
+            shape = "several" if isinstance(node.dtype, tuple) else " × ".join(map(str, node.shape)) or "scalar"
+            rows.append([node.name, shape, bytes_text(tape.size[key]), f"{users} rule{'s' * (users != 1)}"])
+        return ("table", {"head": ["made by", "shape", "bytes", "for"], "rows": rows}) if rows else None
+
+    def _drawn(self, moment: Moment) -> Drawing:
+        """Above, a bar for each part; below, the bytes over time, with and without checkpoints."""
+        drawing = Drawing(WIDTH, BARS + CHART + 112)
+        drawing.heading(0, 12, "what is held, by the part that made it")
+        units = self.tape.units
+        full, now, again = self._amounts(moment)
+        wide, most, base = WIDTH / len(units), max(*full, 1), 24 + BARS
+        inner = max(wide - 5, 2.0)
+        for i, unit in enumerate(units):
+            x, (whole, held, second) = i * wide, [0.92 * BARS * each[i] / most for each in (full, now, again)]
+            about = f"{unit.name}: {bytes_text(full[i])}"
+            drawing.rect(x, base - whole, inner, whole, "paper", "line", dashes="3 2", round=2, about=about)
+            drawing.rect(x, base - held, inner, held, "there", "there", round=2)
+            if second:
+                drawing.rect(x, base - held, inner, second, "back", "back", round=2)
+            drawing.rect(
+                x, base + 3, inner, 20, "now" if i == moment.unit else "tint", "line", round=2, about=unit.name
+            )
+            if wide > 22:
+                drawing.text(x + inner / 2, base + 17, unit.name, anchor="middle", room=inner - 2, size=9.5)
+        for s, segment in enumerate(segments_of(self.tape, self.count), 1):
+            left, right, y = segment[0] * wide, (segment[-1] + 1) * wide - 5, base + 29
+            drawing.path([(left, y), (left, y + 5), (right, y + 5), (right, y)], "good", thick=1.6)
+            drawing.text((left + right) / 2, y + 17, f"checkpoint {s}", fill="good", anchor="middle", room=right - left)
+        drawing.add(self.drawn_axes)
+        at = next(i for i, other in enumerate(self.history) if other is moment)
+        drawing.dot(*self.axes.at(float(at), moment.bytes / self.unit))
+        return drawing
+
+    def _amounts(self, moment: Moment) -> tuple[list[int], list[int], list[int]]:
+        """For each part: the bytes that rules need of it, that are held now, and that were computed again."""
+        full, now, again = ([0] * len(self.tape.units) for _ in range(3))
+        for key in {*self.users, *moment.kept}:
+            i, size = self.unit_of[self.tape.made[key]], self.tape.size[key]
+            full[i] += size
+            now[i] += size if key in moment.kept else 0
+            again[i] += size if key in moment.kept and key in moment.again else 0
+        return full, now, again
+
+    def _chart(self) -> tuple[Axes, str]:
+        """The bytes over time: the same on all pages."""
+        drawing, top = Drawing(0, 0), BARS + 96.0
+        drawing.heading(0, top - 12, "held over time: forward, then back")
+        longest, most = max(map(len, self.histories)) - 1, max(map(peak, self.histories))
+        units = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+        self.unit, name = next(((u, n) for u, n in units if most >= u), (1.0, "B"))
+        up = (0.0, 1.08 * most / self.unit or 1.0)
+        chart = Axes(drawing, (0, top, WIDTH, CHART), (0.0, float(longest)), up, told="up")
+        drawing.text(46, top + 13, name, fill="quiet")
+        middle = float(len(self.tape.units))
+        drawing.path([chart.at(middle, 0), chart.at(middle, up[1])], "line", dashes="2 3")
+        drawing.text(chart.at(middle, 0)[0] + 5, top + 13, "forward is done", fill="quiet")
+        for count, colour, dashes in ((0, "quiet", "5 3"), (self.count, "there", "")):
+            points = [(float(i), moment.bytes / self.unit) for i, moment in enumerate(self.histories[count])]
+            chart.curve(points, colour, dashes=dashes)
+        if self.count:
+            drawing.text(WIDTH - 6, top + 13, "dashed: without checkpoints", fill="quiet", anchor="end")
+        return chart, "".join(drawing.pieces)

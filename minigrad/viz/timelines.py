@@ -1,0 +1,200 @@
+"""`mg.viz.timeline`: where the time of a function goes, eagerly and as a program: Python, and what it calls.
+
+Times differ from run to run, so they stand in the picture and in the tables, never in what a notebook compares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import Any, NamedTuple
+
+from ..compile.jit import jit
+from ..compile.profiler import profile
+from ..core.errors import MinigradError
+from ..core.tensor import Tensor
+from ..core.tree import leaves
+from .drawing import Axes, Drawing
+from .flipbook import Block, Flipbook, Page
+from .watching import watching
+
+MOST = 400  # kernels of one way that are drawn one by one
+WIDTH, LANE, LEFT = 640.0, 54.0, 104.0
+SHORT = 6.0  # of a block in the drawing: below, no name fits
+
+
+class Span(NamedTuple):
+    """A kernel or a library call: when it ran, in microseconds since the beginning."""
+
+    name: str
+    begin: float
+    end: float
+
+
+class Run(NamedTuple):
+    """The quickest of some runs: how long it took in all, what it called, and what it is."""
+
+    way: str
+    total: float
+    spans: list[Span]
+
+    @property
+    def kernels(self) -> float:
+        """The time in kernels and library calls, in microseconds."""
+        return sum(span.end - span.begin for span in self.spans)
+
+
+def timeline(function: Callable[..., Any], *args: Any, runs: int = 7, **kwargs: Any) -> Flipbook:
+    """Time a function, eagerly and as a program of `mg.jit`, and show what is Python's part and what the kernels'.
+
+    The quickest of `runs` is shown.  Watching takes time too, about a third of a microsecond a kernel.
+
+    >>> x = mg.ones((8, 8))
+    >>> mg.viz.timeline(lambda x: mg.tanh(x @ x).sum(), x)
+    <timeline: 3 kernels eagerly, 2 as a program>
+    """
+    if not callable(function):
+        raise MinigradError(f"timeline runs a function, and a {type(function).__name__} is none", hint="lambda: x @ w")
+    if runs < 1:
+        raise MinigradError(f"timeline: the quickest of {runs} runs is none", expect="runs of at least 1")
+    eager = _eager(function, args, kwargs, runs)
+    program, why = _program(function, args, kwargs, runs)
+    return timeline_of([eager, *([program] if program else [])], why)
+
+
+def timeline_of(ways: Sequence[Run], why: str = "") -> Flipbook:
+    """The timeline of runs that were measured; `why` says what kept one from it.
+
+    >>> timeline_of([Run("eagerly", 10.0, [Span("add", 1.0, 4.0)])])
+    <timeline: 1 kernel eagerly>
+    """
+    counts = [f"{len(run.spans)} {run.way}" for run in ways]
+    one = len(ways[0].spans) == 1
+    counts[0] = f"{len(ways[0].spans)} kernel{'' if one else 's'} {ways[0].way}"
+    pages = [Page(_drawn(ways, None), _summed(ways, why), _blocks(ways, why))]
+    for w, run in enumerate(ways):
+        pages += [_page(ways, w, i) for i in range(min(len(run.spans), MOST))]
+    words = "\n".join(f"{run.way}: {', '.join(span.name for span in run.spans) or 'no kernel'}" for run in ways)
+    return Flipbook("timeline: " + ", ".join(counts), [pages], cover=0, unit="call", words=words)
+
+
+def _eager(function: Callable[..., Any], args: Any, kwargs: Any, runs: int) -> Run:
+    """The quickest run, kernel by kernel."""
+    best: Run | None = None
+    for _ in range(runs):
+        with watching(frames=False, keep=False) as calls:
+            begin = perf_counter()
+            function(*args, **kwargs)
+            end = perf_counter()
+        spans = [Span(c.op.name, (c.begin - begin) * 1e6, (c.end - begin) * 1e6) for c in calls]
+        run = Run("eagerly", (end - begin) * 1e6, spans)
+        best = run if best is None or run.total < best.total else best
+    assert best is not None
+    return best
+
+
+def _program(function: Callable[..., Any], args: Any, kwargs: Any, runs: int) -> tuple[Run | None, str]:
+    """The same as a program; or why it cannot be one."""
+    jitted = jit(function)
+    best: Run | None = None
+    try:
+        _settled(jitted(*args, **kwargs))
+        for _ in range(runs):
+            with profile() as noted:
+                begin = perf_counter()
+                _settled(jitted(*args, **kwargs))
+                end = perf_counter()
+            start = begin - noted.start
+            spans = [Span(e.name, (e.begin - start) * 1e6, (e.end - start) * 1e6) for e in noted.events]
+            run = Run("as a program", (end - begin) * 1e6, sorted(spans, key=lambda span: span.begin))
+            best = run if best is None or run.total < best.total else best
+    except MinigradError as error:
+        return None, f"As a program it does not run: {str(error).splitlines()[0]}"
+    return best, ""
+
+
+def _settled(result: Any) -> None:
+    for tensor in leaves(result):
+        if isinstance(tensor, Tensor):
+            tensor.device.synchronize()
+
+
+def _share(run: Run) -> str:
+    return f"{100 * (1 - run.kernels / run.total):.0f} %" if run.total else "–"
+
+
+def _summed(ways: Sequence[Run], why: str) -> str:
+    said = [f"{run.way} {_time(run.total)}, of which {_time(run.kernels)} in {len(run.spans)} kernels" for run in ways]
+    text = "; ".join(said)
+    if len(ways) > 1 and ways[1].total:
+        text += f": {ways[0].total / ways[1].total:.2g} times as long eagerly"
+    return f"{text[0].upper()}{text[1:]}.{' ' + why if why else ''}"
+
+
+def _blocks(ways: Sequence[Run], why: str) -> tuple[tuple[str, Block], ...]:
+    rows = [[run.way, _time(run.total), _time(run.kernels), _share(run)] for run in ways]
+    found: list[tuple[str, Block]] = [("", ("table", {"head": ["", "in all", "kernels", "Python"], "rows": rows}))]
+    for run in ways:
+        taken: dict[str, list[float]] = {}
+        for span in run.spans:
+            taken.setdefault(span.name, []).append(span.end - span.begin)
+        listed = sorted(taken.items(), key=lambda item: -sum(item[1]))[:8]
+        rows = [[name, str(len(times)), _time(sum(times))] for name, times in listed]
+        found.append((run.way, ("table", {"head": ["what", "calls", "time"], "rows": rows})))
+    return tuple(found)
+
+
+def _page(ways: Sequence[Run], which: int, at: int) -> Page:
+    run = ways[which]
+    span = run.spans[at]
+    before = run.spans[at - 1].end if at else 0.0
+    gap = max(0.0, span.begin - before)
+    took = _time(span.end - span.begin)
+    says = f"{run.way}, call {at + 1}: {span.name} ran for {took}, after {_time(gap)} of Python."
+    rows = [["Python before it", _time(gap)], ["the kernel", _time(span.end - span.begin)],
+            ["done after", _time(span.end)], ["in all", _time(run.total)]]  # fmt: skip
+    return Page(_drawn(ways, (which, at)), says, (("times", ("table", {"head": None, "rows": rows})),))
+
+
+def _time(microseconds: float) -> str:
+    if microseconds >= 1000:
+        return f"{microseconds / 1000:.3g} ms"
+    return f"{microseconds:.3g} µs"
+
+
+def _drawn(ways: Sequence[Run], here: tuple[int, int] | None) -> Drawing:
+    """A lane for each way on one scale: Python's part grey, the kernels in colour."""
+    drawing = Drawing(WIDTH + LEFT, 60 + len(ways) * (LANE + 34))
+    longest = max([run.total for run in ways], default=1.0) or 1.0
+    scale = WIDTH / longest
+    begin = len(drawing.pieces)
+    for w, run in enumerate(ways):
+        y = 22 + w * (LANE + 34)
+        drawing.heading(0, y + 12, run.way)
+        drawing.text(0, y + 30, _time(run.total), fill="quiet")
+        drawing.text(0, y + 45, f"{_share(run)} Python", fill="quiet")
+        drawing.rect(LEFT, y, run.total * scale, LANE, "tint", "quiet", round=2, about="Python and the door")
+    drawing.merge(begin)
+    first = 1
+    for w, run in enumerate(ways):
+        y = 22 + w * (LANE + 34)
+        for i, span in enumerate(run.spans[:MOST]):
+            lit = here == (w, i)
+            width = max((span.end - span.begin) * scale, 0.8)
+            x, about = LEFT + span.begin * scale, f"{span.name}: {_time(span.end - span.begin)}"
+            stroke, thick = ("now", 3.0) if lit else ("paper", 0.4)
+            drawing.rect(x, y, width, LANE, "good" if w else "there", stroke, thick=thick, round=1, about=about,
+                         go=f"page:{first + i}")  # fmt: skip
+            if width > SHORT * len(span.name) + 6:
+                drawing.text(x + width / 2, y + LANE / 2 + 4, span.name, anchor="middle", fill="paper")
+        first += min(len(run.spans), MOST)
+    _axis(drawing, longest, 22 + len(ways) * (LANE + 34) - 20)
+    return drawing
+
+
+def _axis(drawing: Drawing, longest: float, y: float) -> None:
+    begin = len(drawing.pieces)
+    place = LEFT - Axes.LEFT, y, WIDTH + Axes.LEFT, 1 + Axes.BELOW
+    Axes(drawing, place, (0.0, longest), (0.0, 1.0), told="across")
+    drawing.text(LEFT + WIDTH, y + 32, "microseconds", fill="quiet", anchor="end")
+    drawing.merge(begin)

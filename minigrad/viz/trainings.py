@@ -1,0 +1,211 @@
+"""`mg.viz.training`: some steps of a real training to step through: batch, forward, backward, update."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core.errors import ConversionError, GradError
+from ..core.mode import no_grad
+from ..core.tensor import Tensor
+from ..nn.module import Module
+from ..ops.creation import asarray
+from .drawing import Axes, Drawing
+from .flipbook import Flipbook, Page
+from .heat import curves, heat_map, largest, matrix_of, norm_of, size_text
+from .numbers import short
+
+STEPS, PARAMETERS = 24, 6  # that are shown, at most
+LEFT = 300.0  # the room for the data
+PHASES = ("batch", "forward", "backward", "update")
+
+
+class Stage(NamedTuple):
+    """One phase of one step: what is known then."""
+
+    step: int
+    phase: str
+    batch: tuple[Any, ...]
+    loss: float | None
+    before: dict[str, Any]  # the parameters
+    gradients: dict[str, Any]
+    after: dict[str, Any]
+    curve: Any  # what the model says over a row of numbers, where that can be drawn
+
+
+def training(
+    model: Module, optimizer: Any, loss: Callable[..., Any], batches: Iterable[Any], steps: int = STEPS
+) -> Flipbook:  # fmt: skip
+    """Train a model for some steps, and step through them.  `loss(model(x), y)` for each batch `(x, y)`.
+
+    The model is really trained: afterwards it has gone these steps.
+
+    >>> model = mg.nn.Linear(1, 1)
+    >>> x = mg.asarray([[0.0], [1.0], [2.0]])
+    >>> batches = [(x, 2 * x + 1)] * 3
+    >>> book = mg.viz.training(model, mg.optim.SGD(model.parameters(), lr=0.1), mg.nn.MSELoss(), batches)
+    >>> book
+    <training of Linear: 3 steps, 2 parameters>
+    """
+    if not isinstance(model, Module):
+        raise ConversionError(f"training: a {type(model).__name__} is no model", expect="an nn.Module, with parameters")
+    if not 1 <= steps <= STEPS:
+        raise ConversionError(f"training: {steps} steps can't be shown", expect=f"from 1 to {STEPS}",
+                              hint="mg.viz.Dashboard shows a long training")  # fmt: skip
+    stages: list[Stage] = []
+    for number, batch in enumerate(islice(batches, steps), 1):
+        stages += _step(model, optimizer, loss, _pair(batch), number)
+    if not stages:
+        raise ConversionError("training: there is no batch to train with", expect="at least one pair (x, y)")
+    count, many = stages[-1].step, len(model.parameters())
+    losses = [(float(s.step), float(s.loss)) for s in stages if s.phase == "forward" and s.loss is not None]
+    pages = [_page(model, stages, i, losses) for i in range(len(stages))]
+    title = f"training of {type(model).__name__}: {count} step{'s' * (count > 1)}, {many} parameters"
+    words = "\n".join(f"step {int(step)}: loss {short(value)}" for step, value in losses)
+    return Flipbook(title, [pages], cover=-1, unit="phase", words=words)
+
+
+def _pair(batch: Any) -> tuple[Any, Any]:
+    if not isinstance(batch, (tuple, list)) or len(batch) != 2 or not isinstance(batch[0], Tensor):
+        raise ConversionError(
+            f"training: a batch is a pair of tensors, not a {type(batch).__name__}", expect="(x, y)",
+            hint="[(x, y)] * 10 trains ten steps on the same data",
+        )  # fmt: skip
+    return batch[0], batch[1]
+
+
+def _step(model: Module, optimizer: Any, loss: Callable[..., Any], batch: tuple[Any, Any], number: int) -> list[Stage]:
+    """A step of training, and how things stand after each of its phases."""
+    arrays = tuple(_array(each) for each in batch)
+    before, curve = _parameters(model), _curve(model, *arrays)
+    optimizer.zero_grad()
+    value = loss(model(batch[0]), batch[1])
+    if not isinstance(value, Tensor) or not value.tracked or value.size != 1:
+        raise GradError("training: the loss gives no number that depends on the parameters", expect="a scalar tensor",
+                        actual=repr(value))  # fmt: skip
+    value.backward()
+    gradients = {name: _array(p.grad) for name, p in model.named_parameters() if p.grad is not None}
+    optimizer.step()
+    after, found = _parameters(model), float(value.item())
+    known = [(None, {}, before, curve), (found, {}, before, curve), (found, gradients, before, curve),
+             (found, gradients, after, _curve(model, *arrays))]  # fmt: skip
+    return [
+        Stage(number, phase, arrays, amount, before, some, then, line)
+        for phase, (amount, some, then, line) in zip(PHASES, known)
+    ]
+
+
+def _array(tensor: Any) -> Any:
+    return np.array(tensor.numpy()) if isinstance(tensor, Tensor) else np.array(tensor)
+
+
+def _parameters(model: Module) -> dict[str, Any]:
+    return {name: _array(p.detach()) for name, p in model.named_parameters()}
+
+
+def _curve(model: Module, x: Any, y: Any) -> Any:
+    """What the model says for numbers from the smallest to the largest, where one goes in and one comes out."""
+    if x.ndim != 2 or x.shape[1] != 1 or y.size != x.size or not x.size or x.dtype.kind != "f":
+        return None
+    xs = np.linspace(float(x.min()), float(x.max()), 41, dtype=x.dtype).reshape(-1, 1)
+    training = model.training
+    with no_grad():
+        ys = _array(model.eval()(asarray(xs)))
+    model.train(training)
+    return np.stack([xs.reshape(-1), ys.reshape(-1)], 1) if ys.size == xs.size else None
+
+
+def _page(model: Module, stages: list[Stage], at: int, losses: list[tuple[float, float]]) -> Page:
+    stage = stages[at]
+    shapes = " and ".join(" × ".join(map(str, array.shape)) or "scalar" for array in stage.batch)
+    total = norm_of([norm_of(g) for g in stage.gradients.values()])
+    said = {
+        "batch": f"a batch is taken: {shapes}.",
+        "forward": f"the model says what it thinks, and the loss is {short(stage.loss)}.",
+        "backward": f"the loss is differentiated by every parameter: the gradient's norm is {short(total)}.",
+        "update": "the optimizer takes a step against the gradient: the parameters have moved.",
+    }[stage.phase]
+    rows = []
+    for name, array in list(stage.after.items())[:PARAMETERS]:
+        gradient = stage.gradients.get(name)
+        norm = "–" if gradient is None else short(norm_of(gradient))
+        rows.append([name, norm, short(norm_of(array - stage.before[name])) if stage.phase == "update" else "–"])
+    blocks = (
+        ("where we are", ("text", " · ".join(f"[{p}]" if p == stage.phase else p for p in PHASES))),
+        ("parameters", ("table", {"head": ["", "‖gradient‖", "moved by"], "rows": rows})),
+    )
+    return Page(_drawn(stages, at, losses), f"Step {stage.step}: {said}", blocks)
+
+
+def _drawn(stages: list[Stage], at: int, losses: list[tuple[float, float]]) -> Drawing:
+    """On the left the data and the loss so far, on the right the parameters and their gradients."""
+    stage = stages[at]
+    names = list(stage.before)[:PARAMETERS]
+    places, y = [], 24.0
+    for name in names:
+        places.append(y)
+        y += 34 + _side(stage.before[name]) * _small(stage.before[name]).shape[0]
+    hidden = len(stage.before) - len(names)
+    drawing = Drawing(LEFT + 360, max(y + 14 * (hidden > 0), 404.0))
+    _data(drawing, stages, stage)
+    drawing.heading(LEFT + 20, 12, "parameter")
+    drawing.heading(LEFT + 190, 12, "its gradient")
+    for name, place in zip(names, places):
+        _parameter(drawing, stages, stage, name, place)
+    if hidden > 0:
+        drawing.text(LEFT + 20, y + 6, f"{hidden} more", fill="quiet")
+    known = [point for point in losses if point[0] < stage.step or (point[0] == stage.step and stage.phase != "batch")]
+    values = [value for _, value in losses]
+    curves(drawing, (0, 254, LEFT - 20, 150), {"loss": known}, "loss", float(stage.step),
+           ends=(1.0, float(stages[-1].step)), within=(min(values), max(values)))  # fmt: skip
+    return drawing
+
+
+def _data(drawing: Drawing, stages: list[Stage], stage: Stage) -> None:
+    """The batch: points and what the model says, where it is one number for one; else the numbers."""
+    x, y = stage.batch
+    drawing.heading(0, 12, "batch and model" if stage.curve is not None else "batch")
+    if stage.curve is None:
+        matrix = matrix_of(x, 14, 14)
+        heat_map(drawing, 1, 26, matrix, min(15.0, 200 / max(matrix.shape)), largest([s.batch[0] for s in stages]),
+                 f"x: {size_text(x)}")  # fmt: skip
+        return
+    lines = [s.curve for s in stages if s.curve is not None]
+    ups = [float(v) for line in lines for v in line[:, 1]] + [float(v) for s in stages for v in s.batch[1].reshape(-1)]
+    across = [float(v) for s in stages for v in s.batch[0].reshape(-1)]
+    begin = len(drawing.pieces)
+    room = 0.05 * (max(ups) - min(ups))
+    up = min(ups) - room, max(ups) + room
+    chart = Axes(drawing, (0, 22, LEFT - 20, 210), (min(across), max(across)), up)
+    for a, b in list(zip(x.reshape(-1), y.reshape(-1)))[:100]:
+        drawing.dot(*chart.at(float(a), float(b)), fill="quiet", radius=3)
+    drawing.merge(begin)
+    colour = "good" if stage.phase == "update" else "there"
+    chart.curve([(float(a), float(b)) for a, b in stage.curve], colour, thick=2.2)
+
+
+def _small(array: Any) -> Any:
+    return matrix_of(array, 6, 10)
+
+
+def _side(array: Any) -> float:
+    """How large a square is, so that a matrix fits into its column."""
+    rows, columns = _small(array).shape
+    return min(15.0, 72 / rows, 150 / columns)
+
+
+def _parameter(drawing: Drawing, stages: list[Stage], stage: Stage, name: str, y: float) -> None:
+    array, gradient = stage.after[name], stage.gradients.get(name)
+    lit = stage.phase == "update"
+    drawing.text(LEFT + 20, y + 10, f"{name}  {size_text(array)}", fill="ink" if lit else "quiet", bold=lit, room=165)
+    side, about = _side(array), f"{name}: {size_text(array)}"
+    heat_map(drawing, LEFT + 20, y + 18, _small(array), side, largest([s.after[name] for s in stages]), about)
+    if gradient is None:
+        drawing.text(LEFT + 190, y + 30, "none yet", fill="quiet")
+        return
+    drawing.text(LEFT + 190, y + 10, f"‖·‖ {short(norm_of(gradient))}", fill="quiet", room=165)
+    most = largest([s.gradients[name] for s in stages if name in s.gradients])
+    heat_map(drawing, LEFT + 190, y + 18, _small(gradient), side, most, f"∂{name}: {size_text(gradient)}")

@@ -1,0 +1,124 @@
+"""Watching kernels: which of them ran, of whose doing, with what, and when.
+
+For as long as somebody watches, each kernel in the devices' tables stands behind a function that notes its calls; the
+ways to it are those that are always taken.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from time import perf_counter
+from types import CodeType
+from typing import Any
+
+from ..core.primitive import P, Primitive
+from ..core.source import in_library
+from ..devices.registry import DEVICES, Device
+
+Frame = tuple[CodeType, int]  # a function, and the line in it
+
+
+@dataclass
+class Call:
+    """A kernel that ran: with these arrays and numbers, for these functions, the outermost first, and when."""
+
+    op: Primitive
+    device: Device
+    kernel: Callable[..., Any]
+    values: tuple[Any, ...]
+    attrs: dict[str, Any]
+    result: Any
+    frames: list[Frame]
+    shared: bool  # whether the device found the memory for the result itself, and maybe shared the work
+    begin: float
+    end: float
+
+
+@contextmanager
+def watching(frames: bool = True, keep: bool = True) -> Iterator[list[Call]]:
+    """The kernels that this thread runs in this block, in order.
+
+    `keep` holds on to what went in and came out; `frames` notes the functions that asked for it.
+
+    >>> with watching() as calls:
+    ...     _ = mg.tanh(mg.ones(2)) + 1
+    >>> [call.op.name for call in calls]
+    ['full', 'tanh', 'add']
+    """
+    watch = _Watch(frames, keep)
+    devices = list(DEVICES.values())
+    before = [(device, dict(device.kernels)) for device in devices]
+    for device in devices:
+        watch.stand_before(device)
+    try:
+        yield watch.calls
+    finally:
+        watch.done = True
+        for device, kernels in before:
+            device.kernels.update(kernels)
+            del device.elementwise
+
+
+class _Watch:
+    def __init__(self, frames: bool, keep: bool) -> None:
+        self.calls: list[Call] = []
+        self.frames, self.keep = frames, keep
+        self.thread = threading.get_ident()
+        self.inside = self.done = False
+
+    def stand_before(self, device: Device) -> None:
+        for op in P:
+            if op.name in device.kernels:
+                device.kernels[op.name] = self.noted(op, device, device.kernels[op.name])
+        elementwise = device.elementwise
+
+        def shared(kernel: Any, op: Primitive, values: list[Any], attrs: dict[str, Any]) -> Any:
+            bare = getattr(kernel, "watched", kernel)
+            return self.call(op, device, bare, lambda: elementwise(bare, op, values, attrs), tuple(values), attrs, True)
+
+        device.elementwise = shared  # type: ignore[method-assign]
+
+    def noted(self, op: Primitive, device: Device, kernel: Any) -> Any:
+        def watched(*values: Any, **attrs: Any) -> Any:
+            if self.done or self.inside or threading.get_ident() != self.thread:
+                return kernel(*values, **attrs)
+            return self.call(op, device, kernel, lambda: kernel(*values, **attrs), values, attrs, False)
+
+        watched.__name__ = getattr(kernel, "__name__", op.name)
+        watched.watched = kernel  # type: ignore[attr-defined]
+        return watched
+
+    def call(
+        self, op: Primitive, device: Device, kernel: Any, run: Callable[[], Any], values: tuple[Any, ...],
+        attrs: dict[str, Any], shared: bool,
+    ) -> Any:  # fmt: skip
+        """Run a kernel and note it; what it runs itself is its own business."""
+        frames = _frames_above(3) if self.frames else []
+        self.inside = True
+        begin = perf_counter()
+        try:
+            result = run()
+        finally:
+            end = perf_counter()
+            self.inside = False
+        made = result
+        if not self.keep:
+            values, attrs, made = (), {}, None
+        self.calls.append(Call(op, device, kernel, values, attrs, made, frames, shared, begin, end))
+        return result
+
+
+def _frames_above(depth: int) -> list[Frame]:
+    """The functions from the caller's line down to here, those of minigrad and the one outside."""
+    found = []
+    frame = sys._getframe(depth)
+    while frame is not None:
+        found.append((frame.f_code, frame.f_lineno))
+        if not in_library(frame.f_code.co_filename) or frame.f_back is None:
+            break
+        frame = frame.f_back
+    return found[::-1]

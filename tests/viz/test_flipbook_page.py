@@ -1,0 +1,158 @@
+"""Flipbooks in a real browser: buttons, knobs, keys, clicks on parts of the picture."""
+
+import re
+
+import pytest
+
+import minigrad as mg
+from tests.viz.browser import needs_browser, opened
+
+pytestmark = [needs_browser, pytest.mark.xdist_group("browser")]
+
+
+@pytest.fixture(scope="module")
+def ring():
+    with opened(mg.viz.ring(3).to_html()) as page:
+        yield page
+
+
+@pytest.fixture
+def begin(ring):
+    ring.focus(".mg-view")
+    ring.locator("select").select_option("0")
+    ring.focus(".mg-view")
+    ring.keyboard.press("Home")
+    return ring
+
+
+def step(page):
+    return int(page.get_attribute(".mg-view", "data-step"))
+
+
+def said(page):
+    return page.inner_text(".mg-say")
+
+
+def test_a_newcomer_sees_two_buttons(begin):
+    visible = [b.inner_text() for b in begin.locator(".mg-view button").all() if b.is_visible()]
+    assert visible == ["‹ back", "next ›", "more ▾"]
+
+
+def test_next_back_and_the_slider(begin):
+    assert step(begin) == 0 and begin.is_disabled("text=‹ back")
+    begin.click("text=next ›")
+    assert step(begin) == 1 and said(begin).startswith("reduce-scatter") and begin.inner_text(".mg-count") == "2 / 6"
+    begin.locator("input[type=range]").first.fill("5")
+    assert step(begin) == 5 and begin.is_disabled("text=next ›") and said(begin).startswith("Done")
+    begin.click("text=‹ back")
+    assert step(begin) == 4
+
+
+def test_keys_and_what_is_read_aloud(begin):
+    begin.keyboard.press("ArrowRight")
+    begin.keyboard.press("ArrowRight")
+    assert step(begin) == 2 and begin.inner_text("[aria-live]") == said(begin)
+    begin.keyboard.press("End")
+    assert step(begin) == 5
+    begin.keyboard.press("ArrowUp")
+    assert begin.get_attribute(".mg-view", "data-settings") == "1"
+    begin.keyboard.press("?")
+    assert begin.is_visible("text=play, or stop")
+    begin.keyboard.press("?")
+
+
+def test_another_way_keeps_the_place(begin):
+    begin.keyboard.press("ArrowRight")
+    begin.locator("select").select_option("1")
+    assert "sends all of its array" in said(begin) and step(begin) == 1
+
+
+def test_play_by_the_space_key(begin):
+    begin.keyboard.press(" ")
+    begin.wait_for_function("document.querySelector('.mg-view').dataset.step > 0", timeout=5000)
+    begin.keyboard.press(" ")
+    now = step(begin)
+    begin.wait_for_timeout(1100)
+    assert step(begin) == now
+
+
+def test_jupyter_is_kept_from_acting_on_the_keys(begin):
+    assert begin.get_attribute(".mg-view", "data-lm-suppress-shortcuts") == "true"
+
+
+def test_a_click_on_a_layer_and_the_keyboard_way_to_it():
+    x = mg.ones(2)
+    with opened(mg.viz.stack(lambda: mg.tanh(x)).to_html()) as page:
+        page.locator("[aria-label='the primitive: tanh']").click()
+        assert said(page).startswith("the primitive") and "def tanh" in page.inner_text(".mg-code")
+        page.locator("[aria-label='kernel: numpy.tanh']").focus()
+        page.keyboard.press("Enter")
+        assert said(page).startswith("kernel: What computes") and page.locator(".mg-code").count() == 0
+        assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "kernel: numpy.tanh"
+
+
+def test_turning_the_knobs_of_the_bench():
+    with opened(mg.viz.bench(mg.multiply).to_html()) as page:
+        x, y, g = page.locator("input[type=range]").all()
+        x.fill("12")
+        y.fill("0")
+        g.fill("2")
+        assert said(page) == "multiply at x = 3, y = −3: −9. It passes back −3 to x, 3 to y"
+        x.focus()
+        page.keyboard.press("ArrowLeft")
+        assert page.get_attribute(".mg-view", "data-settings") == "11,0,2"
+        assert page.locator("button:visible").count() == 1  # nothing to turn over
+        page.focus(".mg-view")
+        page.keyboard.press("ArrowRight")
+        assert page.get_attribute(".mg-view", "data-settings") == "12,0,2"
+
+
+def test_the_slider_of_checkpoints():
+    net = mg.nn.Sequential(*[mg.nn.Sequential(mg.nn.Linear(8, 8), mg.nn.Tanh()) for _ in range(6)])
+    with opened(mg.viz.tape(lambda: net(mg.ones((4, 8))).sum()).to_html()) as page:
+        page.get_by_label("checkpoints").fill("0")
+        held = said(page)
+        assert page.locator("text=checkpoint 1").count() == 0
+        page.get_by_label("checkpoints").fill("2")
+        assert said(page) != held and page.locator(".mg-canvas >> text=checkpoint 2").count() == 1
+        assert page.inner_text(".mg-here td:first-child") == "2"
+
+
+def rest():
+    net = mg.nn.Linear(2, 2)
+    x, y = mg.ones((3, 2)), mg.zeros((3, 2))
+    board = mg.viz.Dashboard(show="nothing")
+    board.log(1, loss=1.0, model=net)
+    board.log(2, loss=0.5, model=net)
+    return [
+        mg.viz.dispatch(mg.tanh, x), mg.viz.timeline(mg.tanh, x, runs=1), board,
+        mg.viz.training(net, mg.optim.SGD(net.parameters(), lr=0.1), mg.nn.MSELoss(), [(x, y)]),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_the_others_are_shown_light_and_dark(dark):
+    for book in rest():
+        with opened(book.to_html(), dark=dark) as page:
+            colour = page.evaluate("getComputedStyle(document.querySelector('.mg-view')).backgroundColor")
+            assert colour == ("rgb(20, 24, 29)" if dark else "rgb(255, 255, 255)")
+            page.focus(".mg-view")
+            page.keyboard.press("End")
+            page.keyboard.press("ArrowLeft")
+            assert said(page) and page.locator(".mg-canvas svg rect").count() > 1
+            filled = page.evaluate("getComputedStyle(document.querySelector('.mg-canvas svg rect')).fill")
+            assert re.fullmatch(r"rgb\(.*\)", filled)
+
+
+def test_hostile_names_run_nothing():
+    from minigrad.viz.drawing import Drawing
+    from minigrad.viz.flipbook import Flipbook, Page
+
+    name = "<img src=x onerror='window.hit=1'></script><script>window.hit=1</script>"
+    drawing = Drawing(100, 50)
+    drawing.rect(0, 0, 50, 20, about=name, go="page:0")
+    drawing.text(0, 40, name)
+    with opened(Flipbook(name, [[Page(drawing, name, ((name, ("text", name)),))]]).to_html()) as page:
+        page.click("[data-go]")
+        page.wait_for_timeout(50)
+        assert page.evaluate("window.hit") is None and said(page) == name

@@ -1,0 +1,251 @@
+"""Flipbooks, and the views that are made of them: what is handed to the page, and that it is true."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.viz.drawing import Axes, Drawing, coloured, themed
+from minigrad.viz.flipbook import Flipbook, Knob, Page
+from minigrad.viz.rings import ring_rounds, star_rounds
+from minigrad.viz.watching import watching
+
+HOSTILE = "</script><script>alert(1)</script>\"'&{}javascript:\ue000bad\ue001"
+
+
+def small_book(say="here"):
+    drawings = []
+    for i in range(3):
+        drawing = Drawing(60, 40)
+        drawing.rect(0, 0, 20, 20, "there-fill", "there", about="a box", go=f"page:{i}")
+        drawing.text(0, 30, f"page {i}")
+        drawings.append(Page(drawing, f"{say} {i}", (("numbers", ("table", {"head": None, "rows": [["a", str(i)]]})),)))
+    return Flipbook("three pages", [drawings], unit="page")
+
+
+# Flipbooks ------------------------------------------------------------------------------------------------------------
+
+
+def test_pieces_and_blocks_are_handed_over_once():
+    data = small_book().data()
+    pages = data["pages"][0]
+    assert len(data["pieces"]) == 6 and [len(page[0]) for page in pages] == [2, 2, 2]
+    assert len({page[0][0] for page in pages}) == 3  # each box leads elsewhere
+    same = Flipbook("same", [[small_book().pages[0][0]] * 5]).data()
+    assert len(same["pieces"]) == 2 and len(same["blocks"]) == 1
+
+
+def test_settings_and_pages_belong_together():
+    drawing = Drawing(1, 1)
+    pages = [[Page(drawing, f"{x}{y}")] for x in "ab" for y in "123"]
+    data = Flipbook("grid", pages, (Knob("x", ("a", "b")), Knob("y", ("1", "2", "3"), start=2))).data()
+    assert [page[0][1] for page in data["pages"]] == ["a1", "a2", "a3", "b1", "b2", "b3"]
+    assert data["knobs"][1]["start"] == 2
+
+
+def test_hostile_names_do_no_harm():
+    drawing = Drawing(100, 100)
+    drawing.text(0, 0, HOSTILE)
+    drawing.rect(0, 0, 1, 1, about=HOSTILE, go="page:0")
+    book = Flipbook(HOSTILE, [[Page(drawing, HOSTILE, ((HOSTILE, ("text", HOSTILE)),))]])
+    page = book.to_html()
+    assert page.count("<script") == 2 and "alert(1)</script>" not in page
+    assert "<script" not in drawing.to_svg(HOSTILE) and "\ue000" not in drawing.to_svg("x")
+    assert json.loads(json.dumps(book.data()))["about"] == HOSTILE
+
+
+def test_colours_are_those_of_the_theme_or_of_the_file():
+    drawing = Drawing(10, 10)
+    drawing.rect(0, 0, 5, 5, "back-fill", "now")
+    (piece,) = drawing.pieces
+    assert 'fill="var(--back-fill)"' in themed(piece) and 'stroke="#e69f00"' in coloured(piece)
+
+
+def test_a_chart_says_nothing_of_what_is_no_number():
+    drawing = Drawing(200, 100)
+    Axes(drawing, (0, 0, 200, 100), (0.0, 1.0), (0.0, 1.0)).curve([(0, 0), (0.5, math.nan), (1, math.inf)])
+    assert "nan" not in "".join(drawing.pieces) and "inf" not in "".join(drawing.pieces)
+
+
+def test_long_texts_are_cut_where_they_would_not_fit():
+    drawing = Drawing(10, 10)
+    drawing.text(0, 0, "a very long name", room=40)
+    assert "…<title>a very long name</title>" in drawing.pieces[0]
+
+
+def books():
+    net = mg.nn.Sequential(mg.nn.Linear(1, 4), mg.nn.Tanh(), mg.nn.Linear(4, 1))
+    for i, p in enumerate(net.parameters()):
+        p.detach()[...] = 0.1 * i + mg.arange(p.size, dtype=mg.float32).reshape(p.shape) * 0.05
+    x = mg.linspace(-1, 1, 5).reshape((5, 1))
+    return [
+        mg.viz.ring(3),
+        mg.viz.stack(lambda: mg.tanh(x)),
+        mg.viz.dispatch(lambda: mg.tanh(x) + 1),
+        mg.viz.tape(lambda: net(x).sum()),
+        mg.viz.bench(mg.sin),
+        mg.viz.training(net, mg.optim.SGD(net.parameters(), lr=0.1), mg.nn.MSELoss(), [(x, x * x)] * 2),
+    ]
+
+
+def test_each_view_is_shown_wherever_it_is_and_always_the_same():
+    for one, other in zip(books(), books()):
+        bundle = one._repr_mimebundle_()
+        assert bundle == other._repr_mimebundle_()
+        assert "<img alt=" in bundle["text/html"] and bundle["image/svg+xml"].startswith("<svg ")
+        assert bundle["text/plain"].startswith(f"{one!r}\n") and len(bundle["text/plain"].splitlines()) > 1
+        assert "nan" not in one.to_svg() and len(one.to_html()) < 400_000
+
+
+def test_files(tmp_path):
+    book = small_book()
+    for ending in ("html", "svg", "txt"):
+        book.save(tmp_path / f"book.{ending}")
+        assert (tmp_path / f"book.{ending}").stat().st_size
+    with pytest.raises(mg.MinigradError, match=r"can't be saved as 'book\.doc'"):
+        book.save(tmp_path / "book.doc")
+
+
+# ring -----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("workers", range(2, 9))
+@pytest.mark.parametrize("size", [1, 7, 16])
+def test_every_worker_ends_with_the_sum(workers, size):
+    arrays = np.random.default_rng(workers).standard_normal((workers, size))
+    for rounds in (list(ring_rounds(arrays)), list(star_rounds(arrays))):
+        for row in rounds[-1].held:
+            np.testing.assert_allclose(np.concatenate(row), arrays.sum(0))
+        assert all(whose == frozenset(range(workers)) for row in rounds[-1].of for whose in row)
+
+
+def test_after_reduce_scatter_each_worker_has_one_complete_chunk():
+    rounds = [r for r in ring_rounds(np.ones((5, 10))) if r.phase == "reduce-scatter"]
+    complete = [[len(whose) == 5 for whose in row] for row in rounds[-1].of]
+    assert [sum(row) for row in complete] == [1] * 5 and [sum(column) for column in zip(*complete)] == [1] * 5
+
+
+def test_each_worker_of_a_ring_sends_twice_its_array_but_for_one_part():
+    n, size = 4, 64
+    sent = dict.fromkeys(range(n), 0)
+    for r in ring_rounds(np.ones((n, size))):
+        for message in r.messages:
+            sent[message.sender] += r.held[message.receiver][message.chunk].nbytes
+    assert set(sent.values()) == {2 * (n - 1) * size * 8 // n}
+
+
+def test_ring_takes_arrays_and_refuses_what_it_cannot_draw():
+    book = mg.viz.ring([mg.ones(4), mg.zeros(4), np.ones(4, np.float32)])
+    assert "3 workers, 4 numbers" in repr(book) and "it will be 2 · 2 / 3 × 16 B" in str(book.data()["blocks"])
+    with pytest.raises(mg.MinigradError, match="1 workers can't be drawn"):
+        mg.viz.ring(1)
+    with pytest.raises(mg.MinigradError, match="of one size and type"):
+        mg.viz.ring([np.ones(3), np.ones(4)])
+    with pytest.raises(mg.MinigradError, match="arrays of 0 numbers"):
+        mg.viz.ring(3, size=0)
+
+
+# watching, dispatch, stack --------------------------------------------------------------------------------------------
+
+
+def test_the_tables_of_kernels_are_as_they_were_afterwards():
+    device = mg.ones(1).device
+    before, elementwise = dict(device.kernels), type(device).elementwise
+    with pytest.raises(mg.MinigradError), watching():
+        mg.ones(2) + mg.ones(3)
+    assert device.kernels == before and device.elementwise.__func__ is elementwise
+
+
+def test_a_watched_function_computes_the_same():
+    x = mg.asarray(np.random.default_rng(0).standard_normal((400, 400)).astype(np.float32))
+    with watching() as calls:
+        y = mg.softmax(x.T * 2, axis=0)
+    np.testing.assert_array_equal(y.numpy(), mg.softmax(x.T * 2, axis=0).numpy())
+    assert any(call.shared for call in calls)
+
+
+def reasons(book, page):
+    blocks = dict(book.pages[0][page].blocks)
+    return dict(blocks["why this kernel"][1]["rows"])
+
+
+def test_why_a_kernel_was_taken():
+    x, big = mg.asarray([[1], [2]]), mg.ones((300, 300))
+    book = mg.viz.dispatch(lambda: (mg.tanh(x) + mg.ones(3), (mg.ones((2, 3)).T * 2), mg.exp(big)))
+    lines = book.text().splitlines()
+    assert "int64 became float32, by an astype before" in reasons(book, 1)["dtype"]
+    assert "(2, 1) and (3,) broadcast to (2, 3)" in reasons(book, 3)["shapes"]
+    assert lines[5].startswith("6. permute_dims") and "nothing is computed or copied" in reasons(book, 5)["memory"]
+    assert "an input is a view with strides" in reasons(book, 6)["memory"]
+    assert "the device found the memory" in reasons(book, 7)["memory"] and "the general way" in reasons(book, 7)["door"]
+    assert reasons(book, 3)["door"].startswith("binary, the short way")
+
+
+def test_a_kernel_that_was_put_in_is_seen():
+    def mine(x):
+        return np.tanh(x)
+
+    with mg.devices.register_kernel("tanh", "cpu", mine):
+        book = mg.viz.dispatch(mg.tanh, mg.ones(2))
+        stack = mg.viz.stack(mg.tanh, mg.ones(2))
+    assert "tanh on cpu runs mine *" in book.text()
+    assert "which you put in" in book.data()["pages"][0][0][1]
+    shown = str(stack.data())
+    assert "put in by register_kernel" in shown and "return np.tanh(x)" in shown
+
+
+def test_a_stack_goes_from_the_line_to_the_kernel():
+    layer, x = mg.nn.Linear(3, 2), mg.ones((1, 3))
+    lines = mg.viz.stack(lambda: layer(x)).text().splitlines()
+    product = lines[lines.index("matmul") : lines.index("add")]
+    parts = [line[2:].split("  ")[0] for line in product[1:]]
+    assert parts == ["your line", "module", "module", "operation", "operation", "the door", "the primitive",
+                     "kernel table", "kernel"]  # fmt: skip
+    assert "Linear.forward" in product[3]
+
+
+def test_what_is_no_function_and_what_computes_nothing():
+    for view in (mg.viz.stack, mg.viz.dispatch, mg.viz.timeline, mg.viz.tape, mg.viz.expand):
+        with pytest.raises(mg.MinigradError, match="Tensor"):
+            view(mg.ones(2))
+    for view in (mg.viz.stack, mg.viz.dispatch):
+        with pytest.raises(mg.MinigradError, match="no operation ran"):
+            view(lambda: 3)
+
+
+# expand ---------------------------------------------------------------------------------------------------------------
+
+
+def boxes(picture, view=-1):
+    return [(box.title, box.scope) for box in picture.views[view].scene.boxes]
+
+
+def test_an_operation_is_a_box_that_opens():
+    picture = mg.viz.expand(mg.softmax, mg.ones((2, 3)), axis=-1)
+    assert [title for title, _ in boxes(picture, 0)] == ["x", "softmax"]
+    assert ("exp", ("softmax",)) in boxes(picture) and len(picture.views) == 2
+
+
+def test_functions_within_functions_and_twice_the_same():
+    def loss(logits, targets):
+        return mg.cross_entropy(logits, targets) + mg.mean(logits) + mg.mean(logits * 2)
+
+    picture = mg.viz.expand(loss, mg.ones((2, 3)), mg.asarray([0, 1]))
+    scopes = {scope for _, scope in boxes(picture)}
+    assert {("cross_entropy",), ("cross_entropy", "mean"), ("mean",), ("mean (2)",)} <= scopes
+    assert {box.kind for box in picture.views[-1].scene.boxes if box.title in ("logits", "targets")} == {"input"}
+
+
+def test_methods_are_opened_too_and_a_primitive_has_nothing_inside():
+    assert ("mean",) in {scope for _, scope in boxes(mg.viz.expand(lambda x: x.mean(), mg.ones(3)))}
+    assert boxes(mg.viz.expand(mg.tanh, mg.ones(3))) == [("x", ()), ("tanh", ())]
+    with pytest.raises(mg.MinigradError, match="computed nothing"):
+        mg.viz.expand(lambda x: x, mg.ones(3))
+
+
+def test_expanding_keeps_values_and_leaves_no_trace():
+    x = mg.ones(3)
+    mg.viz.expand(mg.softmax, x, axis=0)
+    assert mg.core.mode.current_mode().interpreter is None and not mg.softmax(x, axis=0).tracked

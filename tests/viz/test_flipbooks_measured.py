@@ -1,0 +1,360 @@
+"""Views of what is measured, kept and learnt: the tape, the bench, timelines, trainings."""
+
+import math
+import re
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.autodiff.checkpoint import Segment
+from minigrad.core.node import Leaf, Node, topological_order
+from minigrad.viz.dashboard import PICTURES
+from minigrad.viz.tapes import play, read_tape, segments_of
+from minigrad.viz.timelines import Run, Span, timeline_of
+
+# tape -----------------------------------------------------------------------------------------------------------------
+
+
+def owner(array):
+    while isinstance(getattr(array, "base", None), np.ndarray):
+        array = array.base
+    return array
+
+
+def held_by(result, besides):
+    """The bytes that the real nodes hold: once each, and not what somebody else holds."""
+    found = {}
+    for node in topological_order([result.node]):
+        if isinstance(node.saved, Segment):
+            found |= {id(owner(v)): owner(v).nbytes for v in node.saved.incoming.values()}
+        elif isinstance(node.saved, tuple):
+            made = [v for i, v in zip((*node.inputs, node), node.saved) if isinstance(i, Node)]  # not what is a number
+            found |= {id(owner(v)): owner(v).nbytes for v in made if v is not None}
+    return sum(size for key, size in found.items() if key not in {id(owner(t.data)) for t in besides})
+
+
+def layers(count, size=8):
+    made = []
+    for i in range(count):
+        w = mg.asarray(np.full((size, size), 0.1 * (i + 1), np.float32), requires_grad=True)
+
+        def layer(x, w=w):
+            return mg.tanh(x @ w) * 2
+
+        made.append((layer, w))
+    return made
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3, 5])
+def test_the_bytes_are_those_that_checkpoints_really_keep(parts):
+    """The layers checkpointed part by part, but for the last, for real and as the view says."""
+    made, x = layers(6), mg.ones((4, 8))
+    weights = [w for _, w in made]
+
+    def run(upto, start=0):
+        def part(x):
+            for i in range(start, upto):
+                with mg.scope(f"layer{i}"):
+                    x = made[i][0](x)
+            return x
+
+        return part
+
+    with mg.record():
+        whole = run(6)(x)
+    tape = read_tape(topological_order([whole.node]))
+    assert [unit.name for unit in tape.units] == [f"layer{i}" for i in range(6)]
+    segments = segments_of(tape, parts)
+    y = x
+    for units in segments:
+        y = mg.checkpoint(run(units[-1] + 1, units[0]))(y)
+    y = run(6, segments[-1][-1] + 1)(y)
+    assert play(tape, parts)[6].bytes == held_by(y, [x, *weights])
+    assert play(tape, 0)[6].bytes == held_by(run(6)(x), [x, *weights])
+
+
+def test_nothing_is_held_before_and_after():
+    made, x = layers(4), mg.ones((4, 8), requires_grad=True)
+
+    def f(x):
+        for layer, _ in made:
+            x = layer(x)
+        return x.sum()
+
+    tape = read_tape(topological_order([f(x).node]))
+    for count in range(4):
+        history = play(tape, count)
+        assert not history[0].kept and not history[-1].kept
+        assert bool(history[-1].again) == bool(count)
+
+
+def _loss(drop, x):
+    with mg.record():
+        return mg.tanh(drop(mg.tanh(x))).sum()
+
+
+def test_masks_of_dropout_belong_to_the_tape():
+    drop, x = mg.nn.Dropout(0.5), mg.ones((16, 16), requires_grad=True)
+    book = mg.viz.tape(_loss, drop, x)
+    tape = read_tape(topological_order([_loss(drop, x).node]))
+    made_by = {tape.made[key].name for needs in tape.needs.values() for key in needs}
+    assert "tanh" in made_by and len(made_by) > 1 and "are kept" in repr(book)
+
+
+def test_a_tape_of_a_jungle_is_still_a_picture():
+    x = mg.ones(3, requires_grad=True)
+
+    def f():
+        y = x
+        for _ in range(200):
+            y = mg.tanh(y) + x
+        return y.sum()
+
+    book = mg.viz.tape(f)
+    assert repr(book) == "<tape of 401 operations: 2.4 kB are kept for the way back>"
+    assert len(book.pages[0]) <= 2 * 32 + 2
+
+
+def test_nothing_to_keep():
+    with pytest.raises(mg.MinigradError, match="no gradient flows"):
+        mg.viz.tape(lambda: mg.ones(2) * 2)
+
+
+def test_the_function_is_as_it_was():
+    w = mg.ones(2, requires_grad=True)
+    mg.viz.tape(lambda: (w * w).sum())
+    assert isinstance(w.node, Leaf) and w.grad is None
+
+
+# bench ----------------------------------------------------------------------------------------------------------------
+
+
+def numbers(book, page):
+    return dict(book.pages[page][0].blocks)["numbers"][1]["rows"]
+
+
+def test_the_bench_reads_values_and_slopes():
+    book = mg.viz.bench(mg.sin, x=(-2, 2))
+    data = book.data()
+    for i in (0, 13, 40):
+        x = float(data["knobs"][0]["settings"][i].replace("−", "-"))
+        ((name, slope, passed, check),) = numbers(book, i * 7 + 6)  # the gradient that comes is 2
+        slope, passed = (float(text.replace("−", "-")) for text in (slope, passed))
+        assert name == "x" and check.startswith("✓")
+        assert slope == pytest.approx(math.cos(x), abs=6e-3) and passed == pytest.approx(2 * math.cos(x), abs=1e-2)
+
+
+def test_a_kink_is_called_one_and_what_is_outside_of_the_domain_is_not_drawn():
+    book = mg.viz.bench(mg.relu, x=(-2, 2))
+    assert "a kink or a jump" in str(numbers(book, 20 * 7))
+    outside = mg.viz.bench(mg.log, x=(-1, 1))
+    assert "nan" in outside.data()["pages"][0][0][1] and not re.search('d="[^"]*nan', str(outside.data()["pieces"]))
+    assert mg.viz.bench(mg.log).data()["knobs"][0]["settings"][0] == "0.05"
+
+
+def test_a_row_of_numbers_has_a_table_of_derivatives():
+    book = mg.viz.bench(mg.softmax, x=[1.0, 2.0])
+    first = book.text().splitlines()
+    p = np.exp([1, 2]) / np.exp([1, 2]).sum()
+    assert first[0].endswith(f"{p[0]:.3g}, {p[1]:.3g}")
+    assert f"{p[0] * p[1]:.3g}" in first[1] and f"−{p[0] * p[1]:.3g}" in first[1]
+    assert "It passes back 0 to x[0], 0 to x[1]" in book.data()["pages"][book.opening][0][1]
+
+
+def test_what_does_not_fit_on_the_bench():
+    with pytest.raises(mg.MinigradError, match="9 numbers go into"):
+        mg.viz.bench(mg.sum, x=np.ones((3, 3)))
+    with pytest.raises(mg.MinigradError, match=r"x=\(2, 1\) says no range"):
+        mg.viz.bench(mg.tanh, x=(2, 1))
+    with pytest.raises(mg.MinigradError, match="tanh has no input y"):
+        mg.viz.bench(mg.tanh, y=(0, 1))
+    with pytest.raises(mg.MinigradError, match="has no derivative"):
+        mg.viz.bench(lambda x: x > 0)
+    with pytest.raises(mg.MinigradError, match="no function in a Tensor"):
+        mg.viz.bench(mg.ones(2))
+
+
+# timeline -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_timeline_of_known_times():
+    eager = Run("eagerly", 100.0, [Span("matmul", 10.0, 30.0), Span("tanh", 60.0, 70.0)])
+    program = Run("as a program", 40.0, [Span("kernel_1", 20.0, 30.0)])
+    book = timeline_of([eager, program])
+    assert repr(book) == "<timeline: 2 kernels eagerly, 1 as a program>"
+    says = [page.say for page in book.pages[0]]
+    assert says[0] == ("Eagerly 100 µs, of which 30 µs in 2 kernels; as a program 40 µs, of which 10 µs in 1 kernels: "
+                       "2.5 times as long eagerly.")  # fmt: skip
+    assert says[2] == "eagerly, call 2: tanh ran for 10 µs, after 30 µs of Python."
+    assert "70 %" in str(book.data()["blocks"]) and "75 %" in str(book.data()["blocks"])
+
+
+def test_a_timeline_is_measured_and_its_text_has_no_times(numpy_kernels):
+    x = mg.ones((4, 4))
+    book = mg.viz.timeline(lambda x: mg.tanh(x @ x).sum(), x, runs=2)
+    assert book.text().splitlines()[0] == "eagerly: matmul, tanh, sum"
+    assert "µs" not in book._repr_mimebundle_()["text/plain"]
+    assert len(book.pages[0]) == 1 + 3 + len(book.text().splitlines()[1].split(", "))
+
+
+def test_what_cannot_be_a_program_is_timed_eagerly():
+    book = mg.viz.timeline(lambda x: x.sum().item(), mg.ones(3), runs=1)
+    assert repr(book) == "<timeline: 1 kernel eagerly>"
+    assert "As a program it does not run" in book.pages[0][0].say
+    with pytest.raises(mg.MinigradError, match="0 runs"):
+        mg.viz.timeline(lambda: None, runs=0)
+
+
+# training -------------------------------------------------------------------------------------------------------------
+
+
+def a_net():
+    mg.random.seed(3)
+    return mg.nn.Sequential(mg.nn.Linear(1, 6), mg.nn.Tanh(), mg.nn.Linear(6, 1))
+
+
+def data():
+    x = mg.linspace(-1, 1, 12).reshape((12, 1))
+    return x, x * x
+
+
+def by_hand(net, steps):
+    optimizer, losses = mg.optim.SGD(net.parameters(), lr=0.2), []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss = mg.nn.MSELoss()(net(data()[0]), data()[1])
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+def test_the_training_that_is_stepped_through_is_a_real_one():
+    net, other = a_net(), a_net()
+    book = mg.viz.training(net, mg.optim.SGD(net.parameters(), lr=0.2), mg.nn.MSELoss(), [data()] * 4)
+    losses = by_hand(other, 4)
+    assert [float(line.split()[-1]) for line in book.text().splitlines()] == pytest.approx(losses, rel=5e-3)
+    for one, two in zip(net.parameters(), other.parameters()):
+        np.testing.assert_allclose(one.data, two.data)
+    says = [page.say.split(":")[0] for page in book.pages[0]]
+    assert len(says) == 16 and says[4:8] == ["Step 2"] * 4 and net.training
+
+
+def test_gradients_are_seen_only_after_the_way_back():
+    net = a_net()
+    book = mg.viz.training(net, mg.optim.SGD(net.parameters(), lr=0.2), mg.nn.MSELoss(), [data()])
+    texts = ["".join(page.drawing.pieces) for page in book.pages[0]]
+    assert ["none yet" in text for text in texts] == [True, True, False, False]
+
+
+def test_trainings_that_cannot_be_shown():
+    net = a_net()
+    arguments = net, mg.optim.SGD(net.parameters(), lr=0.2), mg.nn.MSELoss()
+    with pytest.raises(mg.MinigradError, match="no batch"):
+        mg.viz.training(*arguments, [])
+    with pytest.raises(mg.MinigradError, match="a batch is a pair of tensors"):
+        mg.viz.training(*arguments, [data()[0]])
+    with pytest.raises(mg.MinigradError, match="1000 steps can't be shown"):
+        mg.viz.training(*arguments, [data()], steps=1000)
+    with pytest.raises(mg.MinigradError, match="is no model"):
+        mg.viz.training(lambda x: x, *arguments[1:], [data()])
+    with pytest.raises(mg.MinigradError, match="no number that depends on the parameters"):
+        mg.viz.training(*arguments[:2], lambda y, t: 3.0, [data()])
+
+
+# the dashboard --------------------------------------------------------------------------------------------------------
+
+
+def test_a_dashboard_is_fed_by_any_loop():
+    net, board = a_net(), mg.viz.Dashboard(show="nothing")
+    optimizer = mg.optim.SGD(net.parameters(), lr=0.2)
+    for step in range(1, 101):
+        optimizer.zero_grad()
+        loss = mg.nn.MSELoss()(net(data()[0]), data()[1])
+        loss.backward()
+        board.log(step, loss=loss, model=net)
+        optimizer.step()
+    assert len(board.numbers["loss"]) == 100 and set(board.norms) == {name for name, _ in net.named_parameters()}
+    assert 2 < len(board.weights) <= PICTURES and 1 in board.weights
+    steps = list(board.weights)
+    assert len({b - a for a, b in pairwise(steps)}) == 1  # evenly spread, however long it gets
+    book = board.book()
+    assert book.pages[0][-1].say == f"After step 100: loss is {board.numbers['loss'][-1][1]:.3g}."
+    assert "0.weight" in book.to_svg() and repr(board).startswith("<training: 100 steps, loss ")
+
+
+def test_a_dashboard_in_fit():
+    w = mg.asarray([4.0], requires_grad=True)
+    optimizer = mg.optim.SGD([w], lr=0.25)
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = ((w - x) ** 2).sum()
+        loss.backward()
+        optimizer.step()
+        return {"loss": loss, "distance": abs(w - x).sum()}
+
+    board = mg.viz.Dashboard(show="nothing")
+    mg.train.fit(step, [2.0, 2.0], epochs=2, callbacks=[board], quiet=True)
+    assert [value for _, value in board.numbers["loss"]] == [4.0, 1.0, 0.25, 0.0625]
+    assert [at for at, _ in board.numbers["distance"]] == [1.0, 2.0, 3.0, 4.0]
+
+
+def test_progress_can_be_read_in_a_log_file(capsys):
+    board = mg.viz.Dashboard(total=1000, show="text")
+    for step in range(1, 1001):
+        board.log(step, loss=1 / step)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 11 and lines[0].startswith("step    1/1000  loss 1") and "1000/1000  loss 0.001 █" in lines[-1]
+    board = mg.viz.Dashboard(show="text")
+    for step in range(1, 1001):
+        board.log(step, loss=1 / step)
+    assert 5 < len(capsys.readouterr().err.splitlines()) < 25
+
+
+def test_nan_is_told_and_not_drawn():
+    board = mg.viz.Dashboard(show="nothing")
+    for step, loss in enumerate([1.0, 2.0, math.nan, math.inf], 1):
+        board.log(step, loss=loss)
+    assert "loss: step 3, loss: step 4" in str(board.data()["blocks"])
+    assert "nan" not in board.to_svg().replace("loss 1 → inf", "") and "!" in board.text()
+
+
+def test_only_every_so_many_steps_and_an_empty_one():
+    board = mg.viz.Dashboard(total=10, every=4, show="nothing")
+    assert repr(board) == "<training: nothing told yet>" and board.text() == "nothing told yet" and board.to_svg()
+    for step in range(1, 11):
+        board.log(step, loss=step)
+    assert [at for at, _ in board.numbers["loss"]] == [4, 8, 10]
+
+
+def test_what_a_dashboard_cannot_be_told():
+    with pytest.raises(mg.MinigradError, match="no way to show 'loud'"):
+        mg.viz.Dashboard(show="loud")
+    with pytest.raises(mg.MinigradError, match="count steps"):
+        mg.viz.Dashboard(every=0)
+    board = mg.viz.Dashboard(show="nothing")
+    with pytest.raises(mg.MinigradError, match=r"loss is a tensor of shape \(2,\)"):
+        board.log(1, loss=mg.ones(2))
+    with pytest.raises(mg.MinigradError, match="a list is no model"):
+        board.log(1, model=[])
+
+
+def test_in_a_notebook_it_grows(monkeypatch):
+    shown = []
+
+    class Screen:
+        def update(self, picture):
+            shown.append(picture)
+
+    import IPython
+    import IPython.display
+
+    monkeypatch.setattr(IPython, "get_ipython", lambda: type("Shell", (), {"kernel": True})())
+    monkeypatch.setattr(IPython.display, "display", lambda picture, display_id: shown.append(picture) or Screen())
+    board = mg.viz.Dashboard(total=3)
+    for step in range(1, 4):
+        board.log(step, loss=1 / step)
+    assert len(shown) == 2 and "data:image/svg" in shown[0].data  # the first, and the last without delay
