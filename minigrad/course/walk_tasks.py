@@ -103,18 +103,20 @@ LARGE: dict[str, Callable[[], Tensor]] = {  # tried when all others are right
     "a = 0.5 * (a + a), 40 times": doubled,
     "a chain of 10,000 additions": deep,
 }
+VALUES = {  # what the values of some programs are called in messages, in the order of their making
+    "a + a": "a, a + a",
+    "the diamond s * s + 3 * s": "x, s, s * s, 3 * s, the result",
+    "a + a * a": "x, a, a * a, the result",
+    "(p + q) + p * 5": "u, p, v, q, p + q, p * 5, the result",
+}
 QUESTIONS = 100_000  # that a walk may ask about one of them
-
-
-def called(node: Node) -> str:
-    """What a node is called in messages."""
-    return node.name if node.op is not None else "a leaf"
 
 
 class WalkTask(FunctionTask):
     """A walk over nodes, tried on one program after the other: the first that goes wrong is told."""
 
     seconds: ClassVar[float] = 20.0
+    values: dict[Node, str] = {}
     too_often: ClassVar[str]  # said of what asks about nodes again and again
     too_deep = (
         "this chain is 10,000 operations long, and a function that calls itself once for each goes deeper than Python "
@@ -126,6 +128,7 @@ class WalkTask(FunctionTask):
             failed = []
             for title, program in programs.items():
                 result = program()
+                self.values = dict(zip(topological_order([result.node]), VALUES.get(title, "").split(", ")))
                 found = self._tried(answer, title, result)
                 problem = self.problem(result, found)
                 if problem is not None:
@@ -133,6 +136,10 @@ class WalkTask(FunctionTask):
             if failed:
                 raise Wrong(self.name, failed[0][0], self.hint(failed))
         return f"on {', '.join([*PROGRAMS, *LARGE])}"
+
+    def called(self, node: Node) -> str:
+        """What a node of the program at hand is called in messages."""
+        return self.values.get(node) or (node.name if node.op is not None else "a leaf")
 
     def _tried(self, answer: Callable[..., Any], title: str, result: Tensor) -> Any:
         try:
@@ -192,18 +199,16 @@ class BackwardOrder(WalkTask):
         if strange:
             return f"{written(strange[0])} is not a node"
         if len(set(found)) < len(found):
-            return f"{called(next(node for node in found if found.count(node) > 1))} is in the list more than once"
+            return f"{self.called(next(node for node in found if found.count(node) > 1))} is in the list more than once"
         at = {node: i for i, node in enumerate(found)}
         missing = [node for node in wanted if node not in at and (node.op is not None or isinstance(node, Leaf))]
         if missing:
-            return f"{called(missing[-1])} is not in the list"
+            return f"{self.called(missing[-1])} is not in the list"
         for node in reversed(wanted):
             for source in made_from(node):
                 if at[source] < at[node]:
-                    return (
-                        f"{called(source)} stands before {called(node)}, which was made from it and will pass "
-                        f"back to it"
-                    )
+                    uses = f"{self.called(node)}, which was made from it and will pass back to it"
+                    return f"{self.called(source)} stands before {uses}"
         return None
 
     def solution(self) -> Any:
@@ -310,7 +315,7 @@ class WalkBack(WalkTask):
             node = error.args[0] if error.args else None
             if isinstance(node, Node):
                 raise Wrong(
-                    self.name, f"the gradient of {called(node)} is asked for before anything has come to it",
+                    self.name, f"the gradient of {self.called(node)} is asked for before anything has come to it",
                     "begin at the result, which has one; and a node that nothing has come to yet is not in the "
                     "dictionary: `if source in gradients`",
                 ) from None  # fmt: skip
@@ -331,12 +336,12 @@ class WalkBack(WalkTask):
                 continue
             if node not in found:
                 if isinstance(node, Leaf):
-                    return f"{called(node)} has no gradient in the end"
+                    return f"{self.called(node)} has no gradient in the end"
                 continue
             ours = right[node].numpy()
             if found[node] != ours.tolist() and not same(np.asarray(found[node]), ours):
                 yours = written(np.asarray(found[node]))
-                return f"the gradient of {called(node)} is {yours} in the end, and should be {written(ours)}"
+                return f"the gradient of {self.called(node)} is {yours} in the end, and should be {written(ours)}"
         return None
 
     def hint(self, failed: list[tuple[str, Tensor, Any]]) -> str | None:

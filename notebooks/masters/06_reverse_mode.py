@@ -24,13 +24,14 @@ from minigrad.course import made_from
 course.begin("06_reverse_mode", student="")
 
 # %% [markdown]
-# A **node** is the recipe of a value. `y.node` is that of y, and `made_from(node)` lists the nodes that a node was made from, once for each use:
+# A **node** is the recipe of a value. `y.node` is that of y, and `made_from(node)` lists the nodes that a node was made from, once for each use. Here
+# they are `a`, which is a product too, and `a * a`:
 
 # %% name="nodes"
 x = mg.asarray(1.0, requires_grad=True)
 a = 2 * x
 y = a + a * a
-made_from(y.node)
+[node.name for node in made_from(y.node)]
 
 # %% [markdown]
 # ## 1 · The order

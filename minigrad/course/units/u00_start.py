@@ -119,6 +119,9 @@ class Numbers(Question):
     example = "[1, 2]"
     otherwise = "click on the picture and press Home, then → again and again; look at nothing but the box ∂ a"
 
+    def read(self, answer: Any) -> Any:
+        return [answer] if isinstance(answer, int | float) else answer
+
     def right(self) -> list[float]:
         return [1, 3, 5]
 
