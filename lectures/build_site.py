@@ -47,6 +47,7 @@ def build(folder: Path = SITE) -> list[Path]:
         lecture = Lecture(name, text)
         body = as_page(lecture)
         _write(folder / f"{name}.html", page(lecture.title, body))
+    _write(folder / "coverage.html", page("What the course covers", coverage(known)))
     _write(folder / "index.html", page("minigrad: the course", index(known)))
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
@@ -101,8 +102,22 @@ def _about(unit: Unit | None) -> str:
         f'<section class="about"><h2>After this unit you can</h2><ul>{outcomes}</ul>'
         f"<p>{unit.minutes} minutes, {unit.points} points; before it: {before}. In JupyterLab (<code>python3 course lab"
         f"</code>): <code>{unit.key}.ipynb</code>, then <code>exercises/{unit.key}.ipynb</code>.</p>"
-        f"<details><summary>What many believe before</summary><ul>{wrong}</ul></details></section>"
+        f"<details><summary>What many believe before</summary><ul>{wrong}</ul></details>"
+        f"<details><summary>Which ideas are met, and where</summary>{_covered(unit)}</details></section>"
     )
+
+
+def _covered(unit: Unit) -> str:
+    """The ideas that the course must cover, and the cell where a student predicts, computes or changes something."""
+    rows = []
+    for seed in unit.seeds:
+        task = unit.tasks.get(seed.met_in)
+        folder = "exercises/" if task is not None and task.strict else ""
+        source, _, idea = seed.idea.partition(": ")
+        cells = (idea, source, f"{folder}{unit.key}.ipynb", seed.met_in)
+        rows.append("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>")
+    head = "<tr><th>idea</th><th>document</th><th>notebook</th><th>task or cell</th></tr>"
+    return f"<table>{head}{''.join(rows)}</table>"
 
 
 def index(known: dict[str, Unit]) -> str:
@@ -118,7 +133,21 @@ def index(known: dict[str, Unit]) -> str:
         "<h1>How machine-learning frameworks work</h1><p>A course with minigrad, a framework that is small enough to "
         "read. Each unit is a lecture, a notebook to watch, and an exercise that runs in the real engine.</p>"
         f"<table class='units'>{''.join(rows)}</table>"
+        '<p>Where each idea is met: <a href="coverage.html">what the course covers</a>.</p>'
     )
+
+
+def coverage(known: dict[str, Unit]) -> str:
+    """Every idea of the course, and the task or cell where a student does something with it."""
+    rows = []
+    for key, unit in known.items():
+        for seed in unit.seeds:
+            place = "task" if seed.met_in in unit.tasks else "cell"
+            link = f'<a href="{key}.html">{key}</a>'
+            met = f"{place} <code>{escape(seed.met_in)}</code>"
+            rows.append(f"<tr><td>{escape(seed.idea)}</td><td>{link}</td><td>{met}</td></tr>")
+    head = "<tr><th>idea</th><th>unit</th><th>where a student predicts, computes or changes it</th></tr>"
+    return f"<h1>What the course covers</h1><table>{head}{''.join(rows)}</table>"
 
 
 def _write(path: Path, text: str) -> None:

@@ -61,7 +61,7 @@ from .ops.view import *
 from .ops.windows import *
 
 if TYPE_CHECKING:  # for who reads types: these are loaded when they are first used
-    from . import data, examples
+    from . import data, examples, io
 
 __version__ = "0.1.0"
 
@@ -74,7 +74,7 @@ _COMPILER = (
 def __getattr__(name: str) -> Any:
     from importlib import import_module
 
-    if name in ("data", "examples", "viz"):
+    if name in ("data", "examples", "io", "viz"):
         return import_module(f"minigrad.{name}")
     if name not in _COMPILER:
         raise AttributeError(f"minigrad has no {name!r}")

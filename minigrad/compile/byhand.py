@@ -129,7 +129,8 @@ class _ByHand:
             raise CompileError(f"{_listed(nodes)}: rows of different length: {' and '.join(map(str, sorted(rows)))}")
         group.row = rows.pop() if rows else None
         for node in finishes:
-            level = {group.elements: FULL, 1: ONCE, group.elements // (group.row or 1): ROW}.get(node.size)
+            row_part = group.row is not None and node.size * group.row == group.elements
+            level = FULL if node.size == group.elements else ONCE if node.size == 1 else ROW if row_part else None
             if level is None:
                 raise CompileError(f"{_listed(kernel)}: a loop of {node.size} elements against one of {group.elements}")
             group.levels[node] = level

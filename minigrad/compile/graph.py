@@ -119,20 +119,21 @@ def remade(node: Node, inputs: tuple[Any, ...]) -> Node:
     """The same recipe applied to other inputs of the same shapes; the node itself, if they are the same."""
     if len(inputs) == len(node.inputs) and all(a is b for a, b in zip(inputs, node.inputs)):
         return node
-    new = _in_place_of(node)
+    new = in_place_of(node)
     new.op, new.inputs, new.attrs, new.shape, new.dtype = node.op, inputs, node.attrs, node.shape, node.dtype
     return new
 
 
 def made(op: Primitive, inputs: tuple[Any, ...], attrs: dict[str, Any], like: Node) -> Node:
     """A node that a pass puts in the place of another: its line, scope and origin are those of the one it replaces."""
-    new = _in_place_of(like)
+    new = in_place_of(like)
     new.op, new.inputs, new.attrs = op, inputs, attrs
     new.shape, new.dtype = op.infer(*inputs, **attrs)
     return new
 
 
-def _in_place_of(node: Node) -> Node:
+def in_place_of(node: Node) -> Node:
+    """A node without a recipe yet, with the line, scope and origin of another."""
     new = Node.__new__(Node)
     new.plan, new.saved = NO_RULES, None
     new.device, new.mode, new.code, new.offset = node.device, node.mode, node.code, node.offset

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
 import zipfile
 from collections.abc import Callable
 from functools import wraps
@@ -21,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..core.emit import emit
+from ..core.files import whole_file
 from ..core.mode import Mode, current_mode, switch
 from ..core.node import Node
 from ..core.primitive import P
@@ -48,7 +48,7 @@ def save_program(function: Callable[..., Any], path: str | os.PathLike[str], arg
         kind_of(part, tensors)
     slots: Any = iter([Slot(number) for number in range(len(tensors))])
     numbered = replaced((list(args), dict(kwargs)), slots)
-    recording = _recorded(function, args, kwargs, tensors)
+    recording = recorded(function, args, kwargs, tensors)
     program = recording.traced.program
     _refuse(recording, program)
     assert isinstance(program, Program)
@@ -65,7 +65,7 @@ def save_program(function: Callable[..., Any], path: str | os.PathLike[str], arg
     _write(Path(path), data | described, arrays)
 
 
-def _recorded(function: Callable[..., Any], args: Any, kwargs: Any, tensors: list[Tensor]) -> Recording:
+def recorded(function: Callable[..., Any], args: Any, kwargs: Any, tensors: list[Tensor]) -> Recording:
     """The function traced with tensors that nobody else has, and with results that are no views of anything."""
 
     @wraps(function)
@@ -78,19 +78,26 @@ def _recorded(function: Callable[..., Any], args: Any, kwargs: Any, tensors: lis
         return Recording(with_copied_results, inside[0], inside[1], fresh)
 
 
+def effects_of(recording: Recording) -> tuple[str, str]:
+    """What a function does besides computing results, and the way out; no words if it does nothing else."""
+    tracer = recording.tracer
+    names = names_of(recording)
+    written = [names.get(id(e.tensor), "a tensor") for e in tracer.captured.values() if e.written]
+    if written:
+        hint = "return the new value, and put it into the tensor outside; model.eval() for running statistics"
+        return f"changes {', '.join(written)} in place", hint
+    if recording.gradients:
+        return "replaces a .grad", "a program in a file computes results only: train outside"
+    if tracer.drawn:
+        return "draws random numbers", "model.eval() switches dropout off; else give the numbers as an argument"
+    return "", ""
+
+
 def _refuse(recording: Recording, program: Any) -> None:
     """Refuse what a file cannot hold, with the reason."""
-    tracer = recording.tracer
-    names = _names(recording)
-    written = [names.get(id(e.tensor), "a tensor") for e in tracer.captured.values() if e.written]
-    reason = hint = ""
-    if written:
-        reason = f"changes {', '.join(written)} in place"
-        hint = "return the new value, and put it into the tensor outside"
-    elif recording.gradients:
-        reason, hint = "replaces a .grad", "a program in a file computes results only: train outside"
-    elif tracer.drawn:
-        reason, hint = "draws random numbers", "model.eval() switches dropout off; else give the numbers as an argument"
+    reason, hint = effects_of(recording)
+    if reason:
+        pass
     elif not isinstance(program, Program) or not all(node.device.hosted for node in program.graph.inputs):
         reason, hint = "runs on a device without kernels of ours", "move the model to a CPU first"
     elif program.partition.graph.effects:
@@ -105,7 +112,7 @@ def _refuse(recording: Recording, program: Any) -> None:
         raise ProgramError(f"save: the function {reason}", hint=hint or None)
 
 
-def _names(recording: Recording) -> dict[int, str]:
+def names_of(recording: Recording) -> dict[int, str]:
     """What tensors are called that were found by name, by their ids."""
     return {
         id(value): _name(guard.name, key)
@@ -140,7 +147,7 @@ def _described(recording: Recording, program: Program) -> tuple[dict[str, Any], 
 
 
 def _inputs(recording: Recording, program: Program, arrays: list[Any]) -> list[dict[str, Any]]:
-    names = _names(recording)
+    names = names_of(recording)
     places = [*recording.inputs, *recording.besides]
     data = []
     for number, node in enumerate(program.partition.graph.inputs):
@@ -182,14 +189,8 @@ def _step(group: Group, program: Program, at: dict[Node, int], kernels: dict[str
 
 def _write(path: Path, data: dict[str, Any], arrays: list[Any]) -> None:
     """Write all of it or nothing."""
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name + "-")
-    try:
-        with os.fdopen(descriptor, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-            archive.writestr(CONTENT, json.dumps(data, allow_nan=False))
-            for number, array in enumerate(arrays):
-                little = array.astype(array.dtype.newbyteorder("<"), copy=False)
-                archive.writestr(f"{ARRAYS}{number}", little.tobytes())
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    with whole_file(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr(CONTENT, json.dumps(data, allow_nan=False))
+        for number, array in enumerate(arrays):
+            little = array.astype(array.dtype.newbyteorder("<"), copy=False)
+            archive.writestr(f"{ARRAYS}{number}", little.tobytes())

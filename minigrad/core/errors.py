@@ -14,7 +14,7 @@ from .source import ON_BEHALF_OF, caller, show
 __all__ = [
     "MinigradError", "ShapeError", "DtypeError", "DeviceError", "IndexingError", "AxisError", "GradError",
     "MutationError", "TraceError", "NanError", "ConversionError", "MatrixError", "CheckError", "CompileError",
-    "ScriptError",
+    "ScriptError", "FileError",
 ]  # fmt: skip
 
 
@@ -231,4 +231,20 @@ class ScriptError(MinigradError, TypeError):
     ...
 
     Way out: a function with a name, in a file or a notebook cell, with `@mg.script` next to it.
+    """
+
+
+class FileError(MinigradError, ValueError):
+    """A file cannot be read: it is damaged, of another kind, or asks for what no honest file would.
+
+    Also the refusal to write what a file of that kind cannot hold.  Nothing is half done: a file is written whole or
+    not at all, and of a file that is refused nothing has been taken over.
+
+    >>> import minigrad as mg
+    >>> mg.io.save_file({"weight": mg.ones(2), "name": "first"}, "weights.safetensors")
+    Traceback (most recent call last):
+    minigrad.core.errors.FileError: save_file: 'name' is a str, and files of weights hold tensors only...
+    ...
+
+    Way out: copy or write the file again; `Checkpoints.resume()` goes on from the newest file that is whole.
     """

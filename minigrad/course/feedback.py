@@ -116,6 +116,7 @@ ADVICE: Sequence[tuple[type[BaseException], str, str]] = (
     (TypeError, r"missing \d+ required positional", "it is called with the parameters of the stub: keep them"),
     (TypeError, r"takes .* positional arguments? but", "it is called with the parameters of the stub: keep them"),
     (TypeError, r"'NoneType'", "something is None: a branch without `return`, or a gradient that has not come yet"),
+    (AttributeError, r"'grad'|\bgrad\b", "a rule changes nothing: it returns what it passes back"),
     (NameError, r"", "a name is only known after the cell that makes it was run; is it spelled as there?"),
     (UnboundLocalError, r"", "a name assigned in a function is the function's own: assign it before you read it"),
     (RecursionError, r"", "the function calls itself without end: what makes it stop? A loop does without"),

@@ -207,7 +207,9 @@ class ValueTask(Task):
         if problem is None or close:
             return self.explained()
         hint = next((known.hint for known in self.mistakes if same(answer, self.wrong(known))), self.otherwise)
-        raise Wrong(self.name, f"your answer {written(answer)} is not right", hint)
+        if "shape" not in problem and "of type" not in problem:  # which would give the right one away
+            problem = f"your answer {written(answer)} is not right"
+        raise Wrong(self.name, problem.partition(", expected")[0], hint)
 
     def solution(self) -> Any:
         return self.right()

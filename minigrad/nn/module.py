@@ -32,7 +32,7 @@ class Module:
     ([2.0, 4.0], 1)
     """
 
-    caches = ("_entry", "_name", "_hooks")  # attributes that are no state
+    caches: tuple[str, ...] = ("_entry", "_name", "_hooks")  # attributes that are no state
     training = True  # train() and eval() set it on the object
     _entry: tuple[Mode | None, Mode | None] = (None, None)  # the mode outside of the last call, and that inside
     _name = ""  # what the module that holds this one calls it

@@ -21,7 +21,7 @@ from ..core.primitive import P, Primitive
 from ..core.tensor import NUMBERS, Tensor, as_tensor, host_value, method, wrap
 from ..core.write import assign
 from ..devices.kernels import check_range
-from .creation import arange, zeros
+from .creation import arange, full, zeros
 from .declare import broadcast_shapes, normal_axes, normal_axis
 from .elementwise import equal, where
 from .view import broadcast_to, dummy, expand_dims, inverse, moveaxis, permute_dims, reshape
@@ -434,7 +434,7 @@ def pad(x: Tensor, widths: Any, value: float = 0.0) -> Tensor:
     out = emit(P.place, x, shape=shape, index=index)
     if value == 0:
         return out
-    true = broadcast_to(wrap(x.device.from_numpy(np.array(True)), x.device), x.shape)
+    true = broadcast_to(full((), True, dtypes.bool, x.device), x.shape)
     inside = emit(P.place, true, shape=shape, index=index)
     return where(inside, out, value)
 

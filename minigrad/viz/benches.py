@@ -234,7 +234,7 @@ def _page(
         f"{short(float(p))} to {n}" for n, p in zip(names, passed)
     )
     blocks: list[tuple[str, Block]] = []
-    op = P._all.get(measure.name)
+    op = next((op for op in P if op.name == measure.name), None)
     if op is not None and op.formula:
         blocks.append(("what it computes", ("math", mathml(op.formula))))
         for name, local in op.local.items():

@@ -41,13 +41,18 @@ def _fill(graph: Any, tree: dict[str, Any], path: str) -> None:
             graph.node(name[1:], _label(inside), **_look(inside))
             continue
         with graph.subgraph(name=f"cluster{path}/{name}") as cluster:
-            cluster.attr(label=f"<{escape(name)}>")
+            cluster.attr(label=f"<{_text(name)}>")
             _fill(cluster, inside, f"{path}/{name}")
 
 
 def _label(box: Box) -> str:
-    lines = "".join(f'<br/><font point-size="9" color="{QUIET}">{escape(line)}</font>' for line in box.lines)
-    return f"<<b>{escape(title_of(box))}</b>{lines}>"
+    lines = "".join(f'<br/><font point-size="9" color="{QUIET}">{_text(line)}</font>' for line in box.lines)
+    return f"<<b>{_text(title_of(box))}</b>{lines}>"
+
+
+def _text(text: str) -> str:
+    """Text of the user's as Graphviz shows it in one line."""
+    return escape(" ".join(text.split()))
 
 
 def _look(box: Box) -> dict[str, str]:

@@ -28,6 +28,8 @@ from .profiles import roof
 from .scene import Box, Scene, excerpt, names_in_code, scene_of, type_of
 from .svg import draw, laid_out, lean
 
+DRAWN = 300  # boxes in all pictures of the kernels that somebody can come to by opening and closing
+
 
 def fusion(what: Any, *args: Any, measure: bool = False, budget: int = BUDGET, **kwargs: Any) -> Fusion:
     """See what the compiler makes of a function for these arguments.
@@ -160,7 +162,7 @@ class Fusion(Exhibit):
         """The picture of the kernels; where some are closed, also those in which they are open."""
         if len(fold(self.picked.scene, self.room).boxes) == len(self.picked.scene.boxes):
             return [View(self.picked.scene, {}, {})]
-        return views_of(self.picked.scene, self.room, MOST)
+        return views_of(self.picked.scene, self.room, MOST, DRAWN)
 
     def _stage(self, stage: Stage, going: Collection[Node], direction: str) -> dict[str, Any]:
         graph = stage.graph
@@ -181,18 +183,23 @@ class Fusion(Exhibit):
     def _view(self, view: View, direction: str) -> dict[str, Any]:
         """A picture of the kernels, some of them closed: which places are in which box, which arrows are traffic."""
         boxes = _places_of(view.scene, self.picked)
+        traffic = self._traffic(view.scene, boxes)
+        svg = lean(draw(view.scene, direction, set(traffic)))
+        exits = {"/".join(path): other for path, other in view.exits.items()}
+        return {"svg": svg, "boxes": boxes, "traffic": traffic, "doors": view.doors, "exits": exits}
+
+    def _traffic(self, scene: Scene, boxes: list[list[int]]) -> dict[int, list[int]]:
+        """The arrows of a scene that go through memory, each with the crossings that it stands for."""
         home = {place: i for i, places in enumerate(boxes) for place in places}
-        edges: dict[tuple[int, int, int], int] = {edge: i for i, edge in enumerate(view.scene.edges)}
+        edges: dict[tuple[int, int, int], int] = {edge: i for i, edge in enumerate(scene.edges)}
         traffic: dict[int, list[int]] = {}
         for number, crossing in enumerate(self.picked.crossings):
             source, target, slot = self.picked.scene.edges[crossing.edge]
             a, b = home[source], home[target]
-            edge = edges.get((a, b, 0 if view.scene.boxes[b].kind == "group" else slot))
+            edge = edges.get((a, b, 0 if scene.boxes[b].kind == "group" else slot))
             if edge is not None:
                 traffic.setdefault(edge, []).append(number)
-        svg = lean(draw(view.scene, direction, set(traffic)))
-        exits = {"/".join(path): other for path, other in view.exits.items()}
-        return {"svg": svg, "boxes": boxes, "traffic": traffic, "doors": view.doors, "exits": exits}
+        return traffic
 
     def _kernel(self, kernel: KernelCost, number: Mapping[str, int]) -> dict[str, Any]:
         group = kernel.group
@@ -204,7 +211,7 @@ class Fusion(Exhibit):
             "name": group.name if group.opaque is None else kernel.name, "kind": kernel.kind, "says": _told(group),
             "stage": kernel.stage, "lines": lines, "rows": [
                 ["computes", ", ".join(node.name for node in kernel.nodes)],
-                ["goes through", str(group.loops) if group.loops is not None else "what its library chooses"],
+                ["goes through", _loops(group) or "what its library chooses"],
                 ["reads", bytes_text(taken.bytes_read)], ["writes", bytes_text(taken.bytes_written)],
                 ["operations", f"{taken.flops:,}"], ["for each byte", f"{taken.intensity:.2f} operations"],
                 ["node by node", f"{bytes_text(kernel.eager.bytes)}, {kernel.eager.launches} launches"],
@@ -229,9 +236,7 @@ class Fusion(Exhibit):
     def to_svg(self) -> str:
         """The kernels in one picture."""
         scene = fold(self.picked.scene, self.room)
-        if len(scene.boxes) != len(self.picked.scene.boxes):
-            return draw(scene)
-        return draw(scene, heavy={crossing.edge for crossing in self.picked.crossings})
+        return draw(scene, heavy=set(self._traffic(scene, _places_of(scene, self.picked))))
 
     def text(self) -> str:
         """What each kernel computes and takes, and why what is not in one kernel is not."""
@@ -248,9 +253,13 @@ class Fusion(Exhibit):
         return "\n".join([*lines, "", as_table(("", "launches", "traffic", "operations"), sums, left=1)])
 
 
+def _loops(group: Group) -> str:
+    return str(group.loops).removesuffix(" in 1 chunks") if group.loops is not None else ""
+
+
 def _told(group: Group) -> str:
     if group.opaque is None:
-        return f"a kernel of ours: {group.loops}"
+        return f"a kernel of ours: {_loops(group)}"
     op = group.opaque.node.op
     return "a kernel of yours" if op is not None and op.kind == "own" else "a library call"
 

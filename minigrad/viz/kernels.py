@@ -1,7 +1,7 @@
 """A partition as a picture: a frame around what each kernel computes, and why each arrow between frames is there.
 
-A node that several kernels compute has a box in each of them.  Views have none: they are only strides with which others
-read, so an arrow comes from what lies in memory.
+A node that several kernels compute, and what several of them read from outside, has a box in each of them.  Views have
+none: they are only strides with which others read, so an arrow comes from what lies in memory.
 """
 
 from __future__ import annotations
@@ -76,7 +76,8 @@ def scene_of_kernels(partition: Partition, names: Mapping[Node, str]) -> Picked:
     results = {view.base for view in partition.outputs}
     drawn = dict(zip(nodes, scene_of(nodes, results, known).boxes))
     numbered = partition.graph.names()
-    boxes = [_boxed(place, drawn[place.node], place.node in results, numbered[place.node]) for place in places]
+    frames = {group.name: (group.name,) for group in partition.kernels}
+    boxes = [_boxed(each, drawn[each.node], each.node in results, numbered[each.node], frames) for each in places]
     number = {place: i for i, place in enumerate(places)}
     home = partition.home()
     edges: list[Edge] = []
@@ -104,9 +105,10 @@ def _parts(partition: Partition, group: Group, node: Node) -> list[str]:
     return ["partial"] + [""] * (node in group.finishes)
 
 
-def _boxed(place: Place, box: Box, result: bool, name: str) -> Box:
+def _boxed(place: Place, box: Box, result: bool, name: str, frames: Mapping[str, tuple[str, ...]]) -> Box:
+    """A box in the frame of its kernel.  So is what comes in, where it is read: arrows stay short."""
     if place.group is None:
-        return replace(box, scope=())
+        return replace(box, scope=frames.get(place.part, ()), result=False)
     box = replace(box, title=box.title.replace(place.node.name, name, 1))  # what the source and the tables call it
     if place.group.opaque is not None:
         return replace(box, scope=(), kind="library")

@@ -84,9 +84,10 @@ class Tables:
 
     def _finish(self, node: Node) -> dict[str, Any]:
         parts = [self.number[node], -1, self._partial_bytes(node), "after", 0]
+        kept = node in self.kept or node in self.partition.gathered  # which is put together in memory
         return {
             "name": f"{self.names[node]}, put together", "type": type_of(node), "bytes": _nbytes(node),
-            "kind": "finish", "reads": [parts], "size": node.size, "rows": 0, "kept": node in self.kept,
+            "kind": "finish", "reads": [parts], "size": node.size, "rows": 0, "kept": kept,
             "idle": self.partition.chunks_of[node] == 1 and accumulated_in(node) == node.dtype,
         }  # fmt: skip
 

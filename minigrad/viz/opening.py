@@ -25,10 +25,10 @@ class View(NamedTuple):
     exits: dict[Path, int]
 
 
-def views_of(scene: Scene, budget: int = BUDGET, most: int = 500) -> list[View]:
+def views_of(scene: Scene, budget: int = BUDGET, most: int = 500, boxes: int = BOXES) -> list[View]:
     """The picture to begin with, then those that are nearest to it, one opened or closed scope away from another.
 
-    The last one has everything open, if that is not too much to see.
+    All have at most so many `boxes`.  The last one has everything open, if that is not too much to see.
     """
     if len(scene.boxes) > budget:
         scene = with_rounds(scene)
@@ -42,7 +42,7 @@ def views_of(scene: Scene, budget: int = BUDGET, most: int = 500) -> list[View]:
         for _, other in _moves(scenes[state], state):
             if other not in scenes and len(scenes) < enough:
                 closed = outline.closed(set(other))
-                room = BOXES - sum(len(each.boxes) for each in scenes.values())
+                room = boxes - sum(len(each.boxes) for each in scenes.values())
                 if len(closed.boxes) <= min(most, room):
                     scenes[other] = closed
                     wanted.append(other)

@@ -15,6 +15,7 @@ from ..core.table import as_table, bytes_text
 from .drawing import Drawing
 from .flipbook import Flipbook, Knob, Page
 from .numbers import short
+from .svg import number
 
 FEWEST, MOST = 2, 8  # workers
 WIDTH, HEIGHT, ACROSS, DOWN = 118.0, 40.0, 96.0, 62.0  # of a chunk in the drawing; where the first one is
@@ -217,7 +218,7 @@ def _top(worker: int) -> float:
 def _cell(
     drawing: Drawing, state: Round, worker: int, chunk: int, y: float, came: Message | None, went: bool
 ) -> None:  # fmt: skip
-    n = len(state.held)
+    n, begin = len(state.held), len(drawing.pieces)
     x, whose = ACROSS + chunk * (WIDTH + 10), state.of[worker][chunk]
     complete = len(whose) == n
     fill = "leaf-fill" if complete else "there-fill" if len(whose) > 1 else "paper"
@@ -226,10 +227,10 @@ def _cell(
     about = f"worker {worker}, chunk {chunk}: {_listed(state.held[worker][chunk])}, the sum of workers {parts}"
     drawing.rect(x, y, WIDTH, HEIGHT, fill, stroke, thick=2.4 if came else 1.2, about=about)
     drawing.text(x + WIDTH / 2, y + 16, _listed(state.held[worker][chunk]), anchor="middle", bold=True, room=WIDTH - 8)
-    for i in range(n):  # a mark for each worker whose part is in the sum
-        drawing.rect(x + WIDTH / 2 + (i - n / 2) * 11, y + HEIGHT - 15, 9, 9, "good" if complete else "there",
-                     "line" if i not in whose else "good" if complete else "there", thick=0.8, round=2,
-                     opacity=0.99 if i in whose else 0.0)  # fmt: skip
+    marks = [f"M{number(x + WIDTH / 2 + (i - n / 2) * 11)} {number(y + HEIGHT - 15)}h9v9h-9z" for i in range(n)]
+    drawing.shape("".join(marks), "line", 0.35)  # a mark for each worker, full where its part is in the sum
+    drawing.shape("".join([mark for i, mark in enumerate(marks) if i in whose]), "good" if complete else "there")
+    drawing.merge(begin)
 
 
 def _arrow(drawing: Drawing, message: Message, workers: int) -> None:

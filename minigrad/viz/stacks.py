@@ -94,7 +94,7 @@ def layers_of(call: Call) -> list[Layer]:
     declared = inspect.unwrap(getattr(minigrad, name, op.infer))
     code = getattr(declared, "__code__", op.infer.__code__)
     rules = ", ".join(op.rules) or "no input"
-    layers.append(Layer("the primitive", "there", name, _source(code, code.co_firstlineno, AROUND),
+    layers.append(Layer("the primitive", "there", name, _source(code, _definition(code), AROUND),
                         f"A record, the same for all devices: an operation of kind {op.kind}, with gradient rules for "
                         f"{rules}. The door looked it up for what to check, to cast and to save."))  # fmt: skip
     label = label_of(call.kernel)
@@ -106,7 +106,7 @@ def layers_of(call: Call) -> list[Layer]:
     source = _source(table, table.co_firstlineno, AROUND)
     layers.append(Layer("kernel table", "quiet", f"{call.device} × {name}", source, found))
     ends = "" if own is not None else " It is compiled: Python's part ends here."
-    layers.append(Layer("kernel", "good", label, own and _source(own, own.co_firstlineno, AROUND),
+    layers.append(Layer("kernel", "good", label, own and _source(own, _definition(own), AROUND),
                         f"What computes, on raw arrays: {_given(call)}.{ends}"))  # fmt: skip
     return layers
 
@@ -121,6 +121,13 @@ def _layer(code: Any, line: int, op: str) -> Layer:
     inside = _inside(code.co_filename)
     part = next((p for p in PARTS if inside.startswith(p[0])), ("", "minigrad", "quiet", "A part of minigrad."))
     return Layer(part[1], part[2], name, _source(code, line, AROUND), part[3])
+
+
+def _definition(code: Any) -> int:
+    """The line that says `def`: decorators come before it."""
+    first: int = code.co_firstlineno
+    lines = [linecache.getline(code.co_filename, n).strip() for n in range(first, first + 12)]
+    return first + next((i for i, line in enumerate(lines) if line.startswith("def ")), 0)
 
 
 def _inside(filename: str) -> str:

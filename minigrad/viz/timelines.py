@@ -68,9 +68,7 @@ def timeline_of(ways: Sequence[Run], why: str = "") -> Flipbook:
     >>> timeline_of([Run("eagerly", 10.0, [Span("add", 1.0, 4.0)])])
     <timeline: 1 kernel eagerly>
     """
-    counts = [f"{len(run.spans)} {run.way}" for run in ways]
-    one = len(ways[0].spans) == 1
-    counts[0] = f"{len(ways[0].spans)} kernel{'' if one else 's'} {ways[0].way}"
+    counts = [f"{_many(ways[0])} {ways[0].way}", *[f"{len(run.spans)} {run.way}" for run in ways[1:]]]
     pages = [Page(_drawn(ways, None), _summed(ways, why), _blocks(ways, why))]
     for w, run in enumerate(ways):
         pages += [_page(ways, w, i) for i in range(min(len(run.spans), MOST))]
@@ -119,12 +117,16 @@ def _settled(result: Any) -> None:
             tensor.device.synchronize()
 
 
+def _many(run: Run) -> str:
+    return f"{len(run.spans)} kernel{'' if len(run.spans) == 1 else 's'}"
+
+
 def _share(run: Run) -> str:
     return f"{100 * (1 - run.kernels / run.total):.0f} %" if run.total else "–"
 
 
 def _summed(ways: Sequence[Run], why: str) -> str:
-    said = [f"{run.way} {_time(run.total)}, of which {_time(run.kernels)} in {len(run.spans)} kernels" for run in ways]
+    said = [f"{run.way} {_time(run.total)}, of which {_time(run.kernels)} in {_many(run)}" for run in ways]
     text = "; ".join(said)
     if len(ways) > 1 and ways[1].total:
         text += f": {ways[0].total / ways[1].total:.2g} times as long eagerly"

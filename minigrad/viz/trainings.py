@@ -170,8 +170,8 @@ def _data(drawing: Drawing, stages: list[Stage], stage: Stage) -> None:
     drawing.heading(0, 12, "batch and model" if stage.curve is not None else "batch")
     if stage.curve is None:
         matrix = matrix_of(x, 14, 14)
-        heat_map(drawing, 1, 26, matrix, min(15.0, 200 / max(matrix.shape)), largest([s.batch[0] for s in stages]),
-                 f"x: {size_text(x)}")  # fmt: skip
+        most = largest([matrix_of(s.batch[0], 14, 14) for s in stages])
+        heat_map(drawing, 1, 26, matrix, min(15.0, 200 / max(matrix.shape)), most, f"x: {size_text(x)}")
         return
     lines = [s.curve for s in stages if s.curve is not None]
     ups = [float(v) for line in lines for v in line[:, 1]] + [float(v) for s in stages for v in s.batch[1].reshape(-1)]
@@ -202,10 +202,10 @@ def _parameter(drawing: Drawing, stages: list[Stage], stage: Stage, name: str, y
     lit = stage.phase == "update"
     drawing.text(LEFT + 20, y + 10, f"{name}  {size_text(array)}", fill="ink" if lit else "quiet", bold=lit, room=165)
     side, about = _side(array), f"{name}: {size_text(array)}"
-    heat_map(drawing, LEFT + 20, y + 18, _small(array), side, largest([s.after[name] for s in stages]), about)
+    heat_map(drawing, LEFT + 20, y + 18, _small(array), side, largest([_small(s.after[name]) for s in stages]), about)
     if gradient is None:
         drawing.text(LEFT + 190, y + 30, "none yet", fill="quiet")
         return
     drawing.text(LEFT + 190, y + 10, f"‖·‖ {short(norm_of(gradient))}", fill="quiet", room=165)
-    most = largest([s.gradients[name] for s in stages if name in s.gradients])
+    most = largest([_small(s.gradients[name]) for s in stages if name in s.gradients])
     heat_map(drawing, LEFT + 190, y + 18, _small(gradient), side, most, f"∂{name}: {size_text(gradient)}")

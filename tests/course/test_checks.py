@@ -14,6 +14,7 @@ from minigrad.course.limits import TimeIsUp, at_most
 from minigrad.course.progress import FILE, Progress, report_page
 from minigrad.course.session import SESSION
 from minigrad.course.unit import FunctionTask
+from tests.course.answers import ANSWERS
 from tests.course.running import Notebook
 
 RIGHT = "def mul_grad(g, out, a, b):\n    return g * b, g * a\n"
@@ -82,6 +83,13 @@ def test_an_array_is_wrong_somewhere():
 )
 def test_how_an_answer_differs(yours, right, says):
     assert difference(yours, right) == says
+
+
+@pytest.mark.parametrize("answer", ANSWERS, ids=lambda answer: answer.task)
+def test_what_people_really_wrote_gets_the_hint_that_fits(notebook, answer):
+    said = says(notebook, answer.cell, check=answer.task)
+    assert said.startswith("✗")
+    assert answer.hint in said if answer.hint else "Hint" not in said
 
 
 # ---- not written, not readable, not ending ---------------------------------------------------------------------------

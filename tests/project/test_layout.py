@@ -28,7 +28,7 @@ ROOF = ["__init__", "random", "linalg"]
 
 NEVER_AT_IMPORT = [
     "cupy", "ipywidgets", "anywidget", "IPython", "matplotlib", "llvmlite", "graphviz",
-    "jupyterlab", "torch", "jax", "scipy",
+    "jupyterlab", "torch", "jax", "scipy", "safetensors", "onnx", "onnxruntime",
 ]
 
 

@@ -82,17 +82,24 @@ const homesOf = (kernels) => {
   return home;
 };
 
+const readersOf = (items) => {
+  const readers = items.map(() => []);
+  items.forEach((item, i) => { for (const [source] of item.reads) readers[source].push(i); });
+  return readers;
+};
+
 // Without what nobody needs: an item stays where it is stored for others, or read by its own kernel.
 const pruned = (tables, kernels) => {
+  const readers = tables.readers ??= readersOf(tables.items);
   let left = kernels.map((kernel) => new Set(kernel)).filter((kernel) => kernel.size);
   for (let again = true; again;) {
     again = false;
     const home = homesOf(left);
     left.forEach((kernel, k) => {
       for (const i of kernel) {
-        const here = [...kernel].some((other) => tables.items[other].reads.some((read) => read[0] === i));
-        const there = home.get(i) === k && (tables.items[i].kept || tables.items[i].kind === "library" || left.some((other, n) => n !== k && !other.has(i)
-          && [...other].some((reader) => tables.items[reader].reads.some((read) => read[0] === i))));
+        const here = readers[i].some((reader) => kernel.has(reader));
+        const there = home.get(i) === k && (tables.items[i].kept || tables.items[i].kind === "library"
+          || left.some((other, n) => n !== k && !other.has(i) && readers[i].some((reader) => other.has(reader))));
         if (!here && !there) { kernel.delete(i); again = true; }
       }
     });
@@ -175,10 +182,15 @@ const boardOf = (tables, say) => {
     const begin = () => {
       ghost = make("div", { class: "mg-ghost" }, listed(moving));
       element.append(ghost);
-      for (const card of place.querySelectorAll(".mg-card")) {
-        const move = tried(moving, from, +card.dataset.kernel, copy);
-        card.classList.add(move.same ? "mg-here" : move.why ? "mg-cannot" : "mg-can");
-      }
+      const left = [...place.querySelectorAll(".mg-card")];
+      const mark = () => { // a few at a time, so that dragging never waits
+        for (const card of left.splice(0, 8)) {
+          const move = tried(moving, from, +card.dataset.kernel, copy);
+          card.classList.add(move.same ? "mg-here" : move.why ? "mg-cannot" : "mg-can");
+        }
+        if (left.length && ghost.isConnected) requestAnimationFrame(mark);
+      };
+      mark();
     };
     const follow = (e) => {
       if (!ghost && Math.hypot(e.clientX - start[0], e.clientY - start[1]) < 4) return;
@@ -262,12 +274,13 @@ const boardOf = (tables, say) => {
 
   const chipOf = (i, k) => {
     const item = tables.items[i];
-    const twice = kernels.filter((kernel) => kernel.has(i)).length > 1;
+    const times = kernels.filter((kernel) => kernel.has(i)).length;
+    const twice = times > 1;
     const chip = make("button", {
       class: `mg-chip mg-chip-${item.kind}${item.kept ? " mg-kept" : ""}`, "data-item": i, "data-kernel": k,
       "aria-label": `${item.name}, ${item.type}, in kernel ${k}${twice ? ", computed in several" : ""}`,
       title: `${item.name}, ${item.type}${item.kept ? ", which has to be stored" : ""}${twice ? ", computed in several kernels" : ""}`,
-    }, item.name, ...(twice ? [make("sup", {}, "⧉")] : []));
+    }, item.name, ...(twice ? [make("sup", {}, ` ×${times}`)] : []));
     chip.addEventListener("pointerdown", (event) => grab(event, chip, [i], k));
     chip.addEventListener("keydown", (event) => keys(event, [i], k));
     chip.addEventListener("pointerenter", () => light(i));

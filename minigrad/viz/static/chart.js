@@ -29,11 +29,11 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
 
   const draw = () => {
     const frame = data.frames[at];
+    const active = root.getRootNode().activeElement;
+    const focused = stage.contains(active) ? active : null; // which is about to go
     canvas = canvasOf(frame.svg);
     stage.replaceChildren(canvas.holder, side);
-    const tall = Math.min(620, canvas.svg.viewBox.baseVal.height + 24);
-    stage.style.height = `${tall}px`;
-    stage.style.minHeight = `${Math.max(tall, 250)}px`;
+    stage.style.height = `${Math.min(620, canvas.svg.viewBox.baseVal.height + 24)}px`;
     marks = new Map();
     for (const mark of canvas.svg.querySelectorAll(".mg-mark")) {
       const key = mark.dataset.mark;
@@ -53,6 +53,7 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
     count.textContent = `${frame.name} / ${data.frames.length}`;
     names.forEach((button, i) => button.setAttribute("aria-pressed", String(i === at)));
     root.dataset.step = at;
+    if (focused) (marks.get(focused.dataset.mark)?.[0] ?? root).focus({ preventScroll: true });
     choose(marks.has(chosen) ? chosen : null);
     requestAnimationFrame(() => canvas.fit(0.5));
   };
@@ -69,6 +70,7 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
     const alone = stage.classList.contains("mg-alone");
     chosen = found ? key : null;
     side.hidden = !found;
+    stage.style.minHeight = found ? "250px" : "0"; // room for what is said
     if (stage.classList.toggle("mg-alone", !found) !== alone) requestAnimationFrame(() => canvas.fit(0.5));
     root.dataset.chosen = chosen ?? "";
     light(chosen);

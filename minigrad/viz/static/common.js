@@ -42,11 +42,11 @@ const canvasOf = (svgText) => {
     const room = [holder.clientWidth - 4, (holder.clientHeight || 480) - 4];
     zoom(Math.min(1.25, Math.max(least, Math.min(room[0] / width, room[1] / height))));
   };
-  const centre = (element) => { // for the beginning, where nothing else says what to look at
+  const centre = (element) => { // at the top, with something in the middle where a picture begins
     if (!element) return;
     const [box, frame] = [element.getBoundingClientRect(), holder.getBoundingClientRect()];
+    holder.scrollTop = 0;
     holder.scrollLeft += (box.left + box.right - frame.left - frame.right) / 2;
-    holder.scrollTop += box.top - frame.top - 40;
   };
   const reveal = (element) => {
     if (!element) return;

@@ -28,7 +28,7 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
   const { more, opener } = moreOf(...(paged ? [play] : []), fits, ...saves, helps);
   const help = helpOf(HELP.filter(([keys]) => (paged || keys !== "Space") && (data.knobs.length || keys !== "↑ ↓")));
   const side = make("div", { class: "mg-side" });
-  const stage = make("div", { class: data.wide ? "mg-stage mg-even" : "mg-stage" });
+  const stage = make("div", { class: `mg-stage mg-flip${data.wide ? " mg-even" : ""}` });
   const aloud = make("div", { class: "mg-sr", "aria-live": "polite" });
 
   const knobs = data.knobs.map((knob, i) => {

@@ -32,6 +32,8 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
 
   // pictures ----------------------------------------------------------------------------------------------------------
   const draw = () => {
+    const active = root.getRootNode().activeElement;
+    if (stage.contains(active) || source.contains(active)) root.focus({ preventScroll: true }); // what has the focus goes
     source.hidden = true;
     canvas = null;
     if (tab === "move") return drawBoard();
@@ -61,8 +63,8 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
   };
 
   const linked = (box, places) => {
-    const kernels = [...new Set(places.map((p) => data.places[p].kernel))];
-    const enter = () => { if (kernels.length === 1 && kernels[0] >= 0) choose(kernels[0], places); else tell(places); };
+    const kernels = [...new Set(places.map((p) => data.places[p].kernel).filter((k) => k >= 0))];
+    const enter = () => { if (kernels.length === 1) choose(kernels[0], places); else tell(places); };
     box.addEventListener("click", enter);
     box.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.stopPropagation(); enter(); } });
     for (const name of ["pointerenter", "focus"]) box.addEventListener(name, () => light(places.map((p) => data.places[p].item)));
@@ -123,11 +125,19 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
     kernel = which;
     why = null;
     mark();
+    if (!places) canvas.reveal(canvas.svg.querySelector(".mg-box.mg-now"));
     tell(places);
     showSource();
   };
 
-  const chooseWhy = (which) => { why = which; kernel = null; source.hidden = true; mark(); tell(); };
+  const chooseWhy = (which) => {
+    why = which;
+    kernel = null;
+    source.hidden = true;
+    mark();
+    canvas.reveal(canvas.svg.querySelector(".mg-box.mg-now"));
+    tell();
+  };
 
   // The boxes of the chosen kernel, or the ends of the chosen arrow.
   const mark = () => {
@@ -166,7 +176,7 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
     const code = make("div", { class: "mg-code" }, ...found.lines.map(([text, items]) => {
       const line = make("div", { "data-items": items.join(" "), ...(items.length ? { tabindex: "0" } : {}) }, text || " ");
       if (items.length) {
-        const pick = () => { light(items); const p = data.places.findIndex((each) => each.item === items[0] && each.kernel === kernel); if (p >= 0) tell([p]); };
+        const pick = () => { light(items); const p = data.places.findIndex((each) => each.item === items[0] && each.kernel === kernel); if (p >= 0) { tell([p]); canvas.reveal(canvas.svg.querySelector(".mg-hit")); } };
         for (const name of ["pointerenter", "focus"]) line.addEventListener(name, () => light(items));
         for (const name of ["pointerleave", "blur"]) line.addEventListener(name, () => light([]));
         line.addEventListener("click", pick);

@@ -103,7 +103,7 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
     scopes.textContent = view === data.views.length - 1 && view ? "close" : "open all";
     tall = Math.max(tall, Math.min(520, canvas.svg.viewBox.baseVal.height + 40));
     stage.style.height = `${tall}px`;
-    requestAnimationFrame(() => { canvas.fit(0.7); paint(); });
+    requestAnimationFrame(() => { canvas.fit(0.75); paint(); });
   };
 
   const turn = (to, near, backwards) => {
@@ -232,7 +232,7 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
     const bend = across ? [(x + u) / 2, y, (x + u) / 2, v] : [x, (y + v) / 2, u, (y + v) / 2];
     line.setAttribute("d", `M${x} ${y}C${bend[0]} ${bend[1]} ${bend[2]} ${bend[3]} ${u} ${v}`);
     line.setAttribute("class", "mg-needs");
-    from.parentNode.append(line);
+    from.parentNode.insertBefore(line, from.parentNode.querySelector(".mg-box")); // under the boxes
   };
 
   // the side ----------------------------------------------------------------------------------------------------------

@@ -1,0 +1,26 @@
+"""Files: weights, checkpoints, and models for other programs.
+
+Nothing that is read is believed, and nothing is ever unpickled.  Files are written whole or not at all.
+
+    mg.io.save_file(model.state_dict(), "model.safetensors")
+    model.load_state_dict(mg.io.load_file("model.safetensors"))
+
+    checkpoints = mg.io.Checkpoints("run", keep=3, model=model, optimizer=optimizer)
+    for step in range(checkpoints.resume(), 1000):
+        ...
+        checkpoints.save(step + 1)
+
+    mg.io.export_onnx(model, "model.onnx", example)
+    model = mg.io.load_onnx("model.onnx")
+"""
+
+from .checkpoints import Checkpoints, load_checkpoint, save_checkpoint
+from .onnx_export import export_onnx
+from .onnx_import import OnnxModel, load_onnx
+from .tensors import TensorFile, load_file, open_file, save_file
+
+__all__ = [
+    "save_file", "load_file", "open_file", "TensorFile",
+    "Checkpoints", "save_checkpoint", "load_checkpoint",
+    "export_onnx", "load_onnx", "OnnxModel",
+]  # fmt: skip

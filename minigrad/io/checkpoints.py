@@ -1,0 +1,266 @@
+"""Checkpoints: all that a training needs to go on as if it had never been interrupted.
+
+A checkpoint is one safetensors file: the tensors under their names (`model.0.weight`), and in the metadata, as JSON,
+what is no tensor.  So the weights in it can be read by any program that reads safetensors, and no code is in it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import warnings
+import zlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..compile.plain import Slot, decoded, encoded, filled, slots
+from ..core.errors import FileError, MinigradError
+from ..core.files import UNFINISHED
+from ..core.tensor import Tensor, from_host
+from ..devices import as_device
+from ..ops.random import DEFAULT_GENERATOR
+from ..optim.optimizer import Optimizer
+from .tensors import SafetensorsFile, save_file
+
+FORMAT = 1
+KEY = "minigrad.checkpoint"  # in the metadata
+NAME = re.compile(r"step-(\d+)\.safetensors")
+DAMAGED = ".damaged"  # how the name of a file goes on that was found to be damaged
+FAULTS = (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError, MinigradError)
+
+Load = Callable[[Any], Any]
+
+
+def save_checkpoint(path: str | os.PathLike[str], step: int = 0, **parts: Any) -> None:
+    """Write the state of a training to a file: all of it, or nothing.
+
+    A part is what has `state_dict()` (a model, an optimizer, a schedule, a loader ...), a generator of random numbers,
+    minigrad's or NumPy's, or a dict of numbers, texts and tensors.  minigrad's own random numbers are always with it.
+
+    >>> import tempfile
+    >>> path = tempfile.mkdtemp() + "/last.safetensors"
+    >>> model = mg.nn.Linear(2, 3)
+    >>> optimizer = mg.optim.Adam(model.parameters(), lr=0.1)
+    >>> mg.io.save_checkpoint(path, step=7, model=model, optimizer=optimizer, place={"epoch": 2})
+    >>> place = {"epoch": 0}
+    >>> mg.io.load_checkpoint(path, model=model, optimizer=optimizer, place=place), place
+    (7, {'epoch': 2})
+    """
+    arrays: dict[str, Any] = {}
+    kinds: list[str] = []
+    numbered = {name: _numbered(_access(name, part)[0](), name, arrays, kinds) for name, part in _all(parts).items()}
+    data = {
+        "format": FORMAT,
+        "minigrad": sys.modules["minigrad"].__version__,
+        "step": _whole(step),
+        "parts": encoded(numbered, "the checkpoint"),
+        "arrays": [[name, kind, zlib.crc32(_bytes(a))] for (name, a), kind in zip(arrays.items(), kinds)],
+    }
+    save_file(arrays, path, {KEY: json.dumps(data, allow_nan=False)})
+
+
+def load_checkpoint(path: str | os.PathLike[str], **parts: Any) -> int:
+    """Bring everything to where it was when a checkpoint was written, and return its step; all of it, or nothing.
+
+    The parts are those that were saved.  Dicts are filled in.
+    """
+    step, states = read_checkpoint(path)
+    return _taken_over(Path(path), step, states, parts)
+
+
+def read_checkpoint(path: str | os.PathLike[str]) -> tuple[int, dict[str, Any]]:
+    """The step of a checkpoint and the state of each part, or the error of a file that is damaged or something else."""
+    with SafetensorsFile(path) as file:
+        if KEY not in file.metadata:
+            raise FileError(f"{path} is no checkpoint", hint="mg.io.load_file(path) reads a file of weights")
+        try:
+            data = json.loads(file.metadata[KEY])
+            if data["format"] != FORMAT:
+                raise FileError(f"{path} is a checkpoint of another format", expect=FORMAT, actual=data["format"])
+            tree = decoded(data["parts"])
+            values = [_checked(file, name, kind, crc) for name, kind, crc in data["arrays"]]
+            if tree.__class__ is not dict or sorted(slots(tree)) != list(range(len(values))):
+                raise ValueError("its tensors are not those that it tells of")
+            return _whole(data["step"]), filled(tree, values)
+        except FileError:
+            raise
+        except FAULTS as error:
+            why = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+            raise FileError(f"the checkpoint {path} is damaged: {why}") from error
+
+
+def _checked(file: SafetensorsFile, name: str, kind: str, crc: int) -> Any:
+    array = file.array(name)
+    if zlib.crc32(_bytes(array)) != crc:
+        raise FileError(f"the checkpoint {file.path} is damaged: the bytes of {name!r} are not those that were written")
+    return from_host(array, as_device("cpu")) if kind == "tensor" else array
+
+
+def _taken_over(path: Path, step: int, states: dict[str, Any], parts: dict[str, Any]) -> int:
+    """Give every part its state; if one does not fit, those before it get back what they had."""
+    everything = _all(parts)
+    missing, unexpected = [n for n in everything if n not in states], [n for n in states if n not in everything]
+    if missing or unexpected:
+        lines = [f"the checkpoint {path} has other parts, and nothing was loaded"]
+        lines += [f"  missing:    {', '.join(missing)}"] * bool(missing)
+        lines += [f"  unexpected: {', '.join(unexpected)}"] * bool(unexpected)
+        raise FileError("\n".join(lines))
+    undo: list[tuple[Load, Any]] = []
+    try:
+        # A schedule computes the rate from its count, which a jitted step does with other rounding: the rate that the
+        # optimizer had is loaded after that.
+        for name, part in sorted(everything.items(), key=lambda item: isinstance(item[1], Optimizer)):
+            state_of, load = _access(name, part)
+            undo.append((load, state_of()))
+            load(states[name])
+    except FAULTS:
+        for load, state in undo:
+            load(state)
+        raise
+    return step
+
+
+class Checkpoints:
+    """The checkpoints of one training in a folder, the newest `keep` of them.  The parts are as in `save_checkpoint`.
+
+    `resume()` goes on from the newest that is whole, and says from which step; `save(step)` writes one.  As a callback
+    of `mg.train.fit` it saves after `every` steps.
+
+    >>> import tempfile
+    >>> folder, w = tempfile.mkdtemp(), mg.asarray([1.0], requires_grad=True)
+    >>> optimizer = mg.optim.SGD([w], lr=0.5)
+    >>> checkpoints = mg.io.Checkpoints(folder, keep=2, optimizer=optimizer, weights={"w": w})
+    >>> checkpoints.resume()
+    0
+    >>> for step in (1, 2, 3):
+    ...     checkpoints.save(step)
+    >>> checkpoints
+    <checkpoints of steps 2, 3>
+    >>> mg.io.Checkpoints(folder, optimizer=optimizer, weights={}).resume()
+    3
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], keep: int = 3, every: int = 0, **parts: Any) -> None:
+        if keep.__class__ is not int or keep < 1:
+            raise FileError(f"Checkpoints: at least one is kept, not {keep!r}")
+        for name, part in _all(parts).items():
+            _access(name, part)
+        self.folder, self.keep, self.every, self.parts = Path(folder), keep, every, parts
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.continued = False  # whether this run has written or read here: if not, what is there is another run's
+
+    def steps(self) -> list[int]:
+        """The steps of which there are checkpoints."""
+        found = [NAME.fullmatch(path.name) for path in self.folder.iterdir()]
+        return sorted(int(match[1]) for match in found if match)
+
+    def path(self, step: int) -> Path:
+        """The file of a step."""
+        return self.folder / f"step-{step:08d}.safetensors"
+
+    def save(self, step: int) -> None:
+        """Write a checkpoint, and delete the oldest if there are too many."""
+        later = [s for s in self.steps() if s > step]
+        if later and not self.continued:
+            raise FileError(
+                f"{self.folder} has a checkpoint of step {later[-1]} already, of a run that this one does not continue",
+                hint="checkpoints.resume() before the first step, or another folder",
+            )
+        self.continued = True
+        save_checkpoint(self.path(step), step, **self.parts)
+        others = [s for s in self.steps() if s != step]
+        for old in others[: max(0, len(others) + 1 - self.keep)]:
+            self.path(old).unlink(missing_ok=True)
+        for left in self.folder.glob(f".step-*{UNFINISHED}"):  # by runs that were killed while they wrote
+            left.unlink(missing_ok=True)
+
+    def resume(self) -> int:
+        """Bring all parts to where they were in the newest checkpoint that is whole: its step, or 0 if there is none.
+
+        One that is damaged is set aside, with a warning.
+        """
+        self.continued = True
+        steps = self.steps()
+        for step in reversed(steps):
+            try:
+                found, states = read_checkpoint(self.path(step))
+            except FileError as error:
+                warnings.warn(f"{str(error).partition(chr(10))[0]}; it is set aside", stacklevel=2)
+                self.path(step).rename(f"{self.path(step)}{DAMAGED}")
+                continue
+            return _taken_over(self.path(step), found, states, self.parts)
+        if steps:
+            raise FileError(f"none of the checkpoints in {self.folder} is whole")
+        return 0
+
+    def log(self, step: int, **numbers: Any) -> None:
+        """Be told of a step by `mg.train.fit`: save, if it is time to."""
+        if self.every and step % self.every == 0 and step not in self.steps():
+            self.save(step)
+
+    def __repr__(self) -> str:
+        return f"<checkpoints of steps {', '.join(map(str, self.steps())) or 'none'}>"
+
+
+# Parts ---------------------------------------------------------------------------------------------------------------
+
+
+def _all(parts: dict[str, Any]) -> dict[str, Any]:
+    """The parts, and the random numbers that everybody shares."""
+    if "random" in parts:
+        raise FileError('the part "random" is minigrad\'s own random numbers, which are always there',
+                        hint="another name")  # fmt: skip
+    return {**parts, "random": DEFAULT_GENERATOR}
+
+
+def _access(name: str, part: Any) -> tuple[Callable[[], Any], Load]:
+    """How the state of a part is asked for, and how it is brought back."""
+    if hasattr(part, "state_dict") and hasattr(part, "load_state_dict"):
+        return part.state_dict, part.load_state_dict
+    if hasattr(part, "get_state") and hasattr(part, "set_state"):
+        return part.get_state, part.set_state
+    if isinstance(part, np.random.Generator):
+        bits = part.bit_generator
+        return lambda: bits.state, lambda state: setattr(bits, "state", state)
+    if isinstance(part, dict):
+
+        def fill(state: dict[str, Any]) -> None:
+            part.clear()
+            part.update(state)
+
+        return lambda: dict(part), fill
+    raise FileError(
+        f"a checkpoint cannot hold {name!r}, a {type(part).__name__}",
+        expect="what has state_dict() and load_state_dict(), a generator of random numbers, or a dict",
+    )
+
+
+def _numbered(value: Any, path: str, arrays: dict[str, Any], kinds: list[str]) -> Any:
+    """The same containers with slots in place of tensors, which go to `arrays` by names that say where they were."""
+    if isinstance(value, (Tensor, np.ndarray)):
+        kinds.append("tensor" if isinstance(value, Tensor) else "array")
+        while path in arrays:
+            path += "'"
+        arrays[path] = value.detach().numpy_copy() if isinstance(value, Tensor) else value  # type: ignore[attr-defined]
+        return Slot(len(arrays) - 1)
+    if isinstance(value, Mapping):
+        return {key: _numbered(v, f"{path}.{key}", arrays, kinds) for key, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        parts = [_numbered(v, f"{path}.{i}", arrays, kinds) for i, v in enumerate(value)]
+        return value._make(parts) if hasattr(value, "_make") else type(value)(parts)
+    return value
+
+
+def _bytes(array: Any) -> Any:
+    return np.ascontiguousarray(array).view(np.uint8).data if array.size else b""
+
+
+def _whole(step: Any) -> int:
+    if not hasattr(step, "__index__") or step.__index__() < 0:
+        raise FileError(f"a step is a whole number, 0 or more, not {step!r}")
+    return int(step.__index__())

@@ -1,0 +1,219 @@
+"""Export: a function or a model as an ONNX file, which other programs run without Python."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..compile.arguments import kind_of, replaced
+from ..compile.graph import Graph
+from ..compile.jit import Jitted
+from ..compile.recording import Recording
+from ..compile.saved import effects_of, names_of, recorded
+from ..core.errors import FileError, TraceError
+from ..core.files import whole_file
+from ..core.mode import current_mode
+from ..core.tensor import Tensor, from_host
+from ..nn.module import Module
+from .fused import find
+from .onnx_graph import refuse_unknown, write_graph
+from .sizes import WAY_OUT, Merged
+from .writer import IR_VERSION, OPSET, Shared, Writer
+
+TENSORS = "minigrad.tensors"  # in the metadata: names of parameters and buffers, and whether they require a gradient
+LARGEST = (1 << 31) - 1  # bytes of a protobuf message
+
+
+def export_onnx(
+    function: Callable[..., Any], path: str | os.PathLike[str], *args: Any, batch_axes: Any = 0,
+    input_names: Sequence[str] | None = None, output_names: Sequence[str] | None = None, **kwargs: Any,
+) -> None:  # fmt: skip
+    """Write what a function or a model computes, for arguments like these, as an ONNX file (opset 18).
+
+    The first dimension of every tensor among the arguments is the batch, and the file takes batches of any size.  As
+    in `vmap`, `batch_axes` may say another axis, one for each tensor (None: it has no batch), or None: exactly these
+    shapes.  Parameters keep their names.  What the model computes in training it does not in a file: `model.eval()`.
+
+    >>> import tempfile
+    >>> path = tempfile.mkdtemp() + "/model.onnx"
+    >>> model = mg.nn.Sequential(mg.nn.Linear(2, 3), mg.nn.ReLU())
+    >>> mg.io.export_onnx(model, path, mg.ones((5, 2)))
+    >>> mg.io.load_onnx(path)
+    OnnxModel(input: float32 (batch, 2) → output: float32 (batch, 3), 9 parameters)
+    """
+    shared = Shared()
+    if current_mode().interpreter is not None:
+        raise TraceError("export_onnx: a model can be exported in eager mode only, and this is inside of a trace")
+    function = function.function if isinstance(function, Jitted) else function
+    tensors: list[Tensor] = []
+    for part in (*args, *kwargs.values()):
+        kind_of(part, tensors)
+    axes = _axes(batch_axes, tensors)
+    batch = _batch_of(axes, tensors)
+    first = max(2, batch or 0)
+    batches = [None] if batch is None else [first, first + 1, 2 * first + 3]
+    recordings = [_recorded(function, args, kwargs, tensors, axes, size) for size in batches]
+    graphs = [recording.traced.graph for recording in recordings]
+    fused = find(graphs[0])
+    refuse_unknown(graphs[0], fused)
+    graph = graphs[0]
+    if batch is not None:
+        merged = Merged(graphs, [size or 0 for size in batches])
+        graph = merged.graph
+        fused = {merged.of[n]: f._replace(inputs=[merged.of[i] for i in f.inputs]) for n, f in fused.items()}
+    names = _names_of_inputs(function, args, kwargs, input_names)
+    model = _model(shared, function, recordings[0], graph, fused, names, axes, output_names)
+    if model.ByteSize() > LARGEST:
+        raise FileError(f"export_onnx: the model takes {model.ByteSize():,} bytes, and ONNX files hold {LARGEST:,}",
+                        hint="model.to(mg.float16), or mg.io.save_file(model.state_dict(), path)")  # fmt: skip
+    with whole_file(path) as temporary:
+        temporary.write_bytes(model.SerializeToString(deterministic=True))
+
+
+def _recorded(
+    function: Callable[..., Any], args: Any, kwargs: Any, tensors: list[Tensor], axes: list[int | None],
+    batch: int | None,
+) -> Recording:  # fmt: skip
+    """The function traced with a batch of this size."""
+    if batch is not None:
+        resized = [t if axis is None else _resized(t, axis, batch) for t, axis in zip(tensors, axes)]
+        args, kwargs = replaced((args, kwargs), iter(resized))
+        tensors = resized
+    recording = recorded(function, args, kwargs, tensors)
+    reason, hint = effects_of(recording)
+    if reason:
+        raise FileError(f"export_onnx: the function {reason}, which a file cannot do", hint=hint)
+    if recording.tracer.looked_into:
+        raise FileError("export_onnx: what the function computes depends on the values of a NumPy array that it is "
+                        "given", hint="a tensor in its place, or close over it")  # fmt: skip
+    return recording
+
+
+def _resized(tensor: Tensor, axis: int, batch: int) -> Tensor:
+    array = tensor.numpy_copy()
+    return from_host(array.take(np.arange(batch) % max(1, array.shape[axis]), axis=axis), tensor.device)
+
+
+# The batch -----------------------------------------------------------------------------------------------------------
+
+
+def _axes(batch_axes: Any, tensors: list[Tensor]) -> list[int | None]:
+    """For each tensor the axis of its batch, counted from the front."""
+    each = list(batch_axes) if isinstance(batch_axes, (list, tuple)) else [batch_axes] * len(tensors)
+    if len(each) != len(tensors):
+        raise FileError(f"export_onnx: batch_axes are for {len(each)} tensors, and {len(tensors)} are given")
+    for axis, tensor in zip(each, tensors):
+        if axis is not None and not (axis.__class__ is int and -tensor.ndim <= axis < tensor.ndim):
+            raise FileError(f"export_onnx: a tensor of shape {tensor.shape} has no axis {axis} for the batch",
+                            hint=WAY_OUT)  # fmt: skip
+    return [None if axis is None else axis % tensor.ndim for axis, tensor in zip(each, tensors)]
+
+
+def _batch_of(axes: list[int | None], tensors: list[Tensor]) -> int | None:
+    sizes = {t.shape[axis] for axis, t in zip(axes, tensors) if axis is not None}
+    if len(sizes) > 1:
+        shapes = ", ".join(str(t.shape) for t in tensors)
+        raise FileError(f"export_onnx: the batch has one size, and here it would be {sorted(sizes)}",
+                        actual=f"tensors of shapes {shapes}", hint=WAY_OUT)  # fmt: skip
+    return sizes.pop() if sizes else None
+
+
+# Names ---------------------------------------------------------------------------------------------------------------
+
+
+def _names_of_inputs(function: Any, args: Any, kwargs: Any, given: Sequence[str] | None) -> list[str]:
+    """What the tensors among the arguments are called: like the parameters that they are given for."""
+    called = function.forward if isinstance(function, Module) else function
+    try:
+        parameters = [p.name for p in inspect.signature(called).parameters.values() if p.kind < p.VAR_POSITIONAL]
+    except (ValueError, TypeError):
+        parameters = []
+    positional = [parameters[i] if i < len(parameters) else f"input_{i}" for i in range(len(args))]
+    values = zip((*positional, *kwargs), (*args, *kwargs.values()))
+    named = [found for name, value in values for found in _within(name, value)]
+    named = ["input"] if named == ["x"] else named
+    if given is None:
+        return named
+    if len(given) != len(named) or len(set(given)) != len(given) or not all(isinstance(n, str) and n for n in given):
+        raise FileError(f"export_onnx: input_names are {len(named)} different texts, one for each tensor",
+                        actual=repr(given))  # fmt: skip
+    return list(given)
+
+
+def _within(name: str, value: Any) -> Iterator[str]:
+    if isinstance(value, (Tensor, np.ndarray)):
+        yield name
+    elif isinstance(value, (list, tuple, dict)):
+        for key, part in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _within(f"{name}.{key}", part)
+
+
+def _names_of_tensors(function: Any, recording: Recording) -> dict[int, str]:
+    """The names of parameters and buffers: in a model those of its state, elsewhere those that the function uses."""
+    owner = function if isinstance(function, Module) else getattr(function, "__self__", None)
+    if isinstance(owner, Module):
+        names: dict[int, str] = {}
+        for name, tensor in owner.named_tensors():
+            names.setdefault(id(tensor), name)
+        return names
+    return names_of(recording)
+
+
+# The model -----------------------------------------------------------------------------------------------------------
+
+
+def _model(
+    shared: Shared, function: Any, recording: Recording, graph: Graph, fused: Any, input_names: list[str],
+    axes: list[int | None], output_names: Sequence[str] | None,
+) -> Any:  # fmt: skip
+    """The graph as an ONNX model."""
+    helper = shared.onnx.helper
+    w, names, infos = Writer(shared), {}, {}
+    shared.taken.update(input_names)
+    outputs = _names_of_outputs(output_names, len(recording.results))
+    shared.taken.update(outputs)
+    known, tensors = _names_of_tensors(function, recording), {}
+    for place, node in zip((*recording.inputs, *recording.besides), graph.inputs):
+        if place.kind == "argument":
+            name = input_names[place.what]
+            infos[place.what] = w.info(name, node.dtype, node.shape)
+            if axes[place.what] is not None and shared.batch is None:
+                shared.batch = name, axes[place.what]  # type: ignore[assignment]
+        else:
+            tensor = place.find([])
+            name = shared.fresh(known.get(id(tensor)) or "constant")
+            w.initializer(name, tensor.numpy_copy())
+            if id(tensor) in known:
+                tensors[name] = bool(tensor.requires_grad)
+        names[node] = name
+    computed = write_graph(w, graph, names, fused)
+    results = []
+    for name, result in zip(outputs, recording.results):
+        node = graph.outputs[result.number]
+        w.nodes.append(helper.make_node("Identity", [computed[result.number]], [name], name))
+        results.append(w.info(name, node.dtype, node.shape))
+    title = getattr(function, "__qualname__", type(function).__name__)
+    made = helper.make_graph(w.nodes, title, [infos[i] for i in sorted(infos)], results, shared.initializers)
+    opset = helper.make_opsetid("", OPSET)
+    version = sys.modules["minigrad"].__version__
+    model = helper.make_model(made, producer_name="minigrad", producer_version=version, opset_imports=[opset],
+                              ir_version=IR_VERSION)  # fmt: skip
+    helper.set_model_props(model, {TENSORS: json.dumps(tensors)})
+    return model
+
+
+def _names_of_outputs(given: Sequence[str] | None, count: int) -> list[str]:
+    if given is None:
+        return ["output"] if count == 1 else [f"output_{i}" for i in range(count)]
+    if len(given) != count or len(set(given)) != count or not all(isinstance(n, str) and n for n in given):
+        raise FileError(f"export_onnx: output_names are {count} different texts, one for each result",
+                        actual=repr(given))  # fmt: skip
+    return list(given)
+
+

@@ -1,0 +1,162 @@
+"""A graph as ONNX nodes: each node by the table, and branches and loops as graphs within."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..compile.graph import Graph
+from ..core import dtypes
+from ..core.errors import FileError
+from ..core.node import Node
+from ..core.source import show
+from .counterparts import FIRST, LAST, TABLE, WITHOUT, writes
+from .fused import Found
+from .writer import Writer, number_type
+
+Names = dict[Any, Any]  # node -> the name of its value, or the names of several
+
+
+def refuse_unknown(graph: Graph, fused: Mapping[Node, Found]) -> None:
+    """The error that lists all operations of a graph that ONNX has no counterpart of, if there are any."""
+    lines = [
+        f"  {node.name}, made at {show(node.where)}" + (f": {why}" if why else "")
+        for node, why in _without(graph, fused)
+    ]
+    if lines:
+        raise FileError("\n".join(["export_onnx: ONNX has no counterpart of these operations", *dict.fromkeys(lines)]))
+
+
+def _without(graph: Graph, fused: Mapping[Node, Found]) -> list[tuple[Node, str]]:
+    found = []
+    for node in graph.nodes:
+        inner = [held.graph for held in node.attrs.values() if isinstance(getattr(held, "graph", None), Graph)]
+        for body in inner:
+            found += _without(body, {})
+        if node.op is not None and node not in fused:
+            kind = node.op.kind if node.op.kind == "own" else node.op.name
+            if kind not in TABLE or (node.effect is not None and not inner):
+                found.append((node, WITHOUT.get(kind, "")))
+    return found
+
+
+def write_graph(w: Writer, graph: Graph, names: Names, fused: Mapping[Node, Found] | None = None) -> list[str]:
+    """Write what leads from the inputs, whose names are there, to the outputs; the names of these."""
+    fused = fused or {}
+    labels = graph.names()
+    for node in _needed(graph, fused):
+        w.label, w.scope = labels.get(node, node.name), "/".join(node.scope)
+        if node.op is None:
+            names[node] = w.constant(node.array())  # type: ignore[attr-defined]
+        elif node in fused:
+            found = fused[node]
+            names[node] = found.row.write(w, node, [names[i] for i in found.inputs], **found.options)
+        else:
+            names[node] = TABLE[node.op.name](w, node, *_given(w, node, names))
+    return [names[node] for node in graph.outputs]
+
+
+def _given(w: Writer, node: Node, names: Names) -> list[Any]:
+    dtype = None if all(isinstance(i, Node) for i in node.inputs) else number_type(node)
+    return [names[i] if isinstance(i, Node) else w.number(i, dtype) for i in node.inputs]
+
+
+def _needed(graph: Graph, fused: Mapping[Node, Found]) -> list[Node]:
+    """The nodes to write: what only fused ones are made of is not needed."""
+    needed = set(graph.outputs)
+    for node in reversed(graph.nodes):
+        if node in needed:
+            inputs = fused[node].inputs if node in fused else node.inputs
+            needed.update([i for i in inputs if isinstance(i, Node)])
+    return [node for node in graph.nodes if node in needed]
+
+
+# Branches and loops --------------------------------------------------------------------------------------------------
+
+
+def _body(w: Writer, label: str, inputs: Sequence[tuple[str, Node]], graph: Graph, outside: Names,
+          besides: Any = None) -> Any:  # fmt: skip
+    """A graph within: `inputs` are its own by name; what is `outside` is found by the names that it has there.
+
+    `besides` may write further outputs, before the others, given the writer and the names of the others.
+    """
+    helper = w.shared.onnx.helper
+    inner, names = w.within(), dict(outside)
+    infos = [inner.info(name, node.dtype, node.shape) for name, node in inputs]
+    names |= {node: name for name, node in inputs}
+    results = [inner.add("Identity", name) for name in write_graph(inner, graph, names)]
+    outputs = [inner.info(name, node.dtype, node.shape) for name, node in zip(results, graph.outputs)]
+    if besides is not None:
+        outputs = besides(inner, results, outputs)
+    return helper.make_graph(inner.nodes, w.shared.fresh(label), infos, outputs)
+
+
+@writes("cond")
+def _cond(w: Writer, node: Node, pred: str, *names: str) -> Any:
+    branches = []
+    for key in ("then", "otherwise"):
+        graph = node.attrs[key].graph
+        branches.append(_body(w, key, [], graph, dict(zip(graph.inputs, names))))
+    found = w.add("If", pred, outputs=len(node.shape), then_branch=branches[0], else_branch=branches[1])
+    return [found] if len(node.shape) == 1 else found
+
+
+@writes("scan")
+def _scan(w: Writer, node: Node, *names: str) -> Any:
+    attrs, graph = node.attrs, node.attrs["body"].graph
+    if attrs["counted"] or attrs["keep"]:
+        raise FileError(f"{node.name}, made at {show(node.where)}: ONNX scans what there is, to its end")
+    consts, carries = attrs["consts"], attrs["carries"]
+    own = [(w.shared.fresh(f"{w.label}.{given.name}"), given) for given in graph.inputs[consts:]]
+    moving = list(names[consts:])
+    if len(moving) == carries:  # a number of rounds, and nothing to go through
+        moving.append(w.add("Expand", w.number(0, dtypes.int64), w.vector([attrs["length"]])))
+        own.append((w.shared.fresh(f"{w.label}.round"), _Typed((), dtypes.int64)))  # type: ignore[arg-type]
+    body = _body(w, "body", own, graph, dict(zip(graph.inputs[:consts], names)))
+    rows = len(moving) - carries
+    if attrs["reverse"]:  # ONNX has directions for that, which not every program knows
+        moving[carries:] = [_reversed(w, name) for name in moving[carries:]]
+    found = w.add("Scan", *moving, outputs=len(node.shape), body=body, num_scan_inputs=rows)
+    results = [found] if len(node.shape) == 1 else found
+    return [*results[:carries], *[_reversed(w, y) if attrs["reverse"] else y for y in results[carries:]]]
+
+
+def _reversed(w: Writer, name: str) -> str:
+    return w.add("Slice", name, *[w.vector([number]) for number in (LAST, FIRST, 0, -1)])
+
+
+class _Typed:
+    """A shape and a dtype."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
+        self.shape, self.dtype = shape, dtype
+
+
+@writes("while_loop")
+def _while_loop(w: Writer, node: Node, *names: str) -> Any:
+    """ONNX asks for the condition of the first round outside, and for that of the next one at the end of the body."""
+    attrs, consts = node.attrs, node.attrs["consts"]
+    graph, condition = attrs["body"].graph, attrs["condition"].graph
+    if attrs["keep"]:
+        raise FileError(f"{node.name}, made at {show(node.where)}: it keeps the values of each round for a gradient")
+    fixed, start = names[:consts], list(names[consts:])
+
+    def holds(writer: Writer, carry: Sequence[str]) -> str:
+        known = dict(zip(condition.inputs, (*fixed, *carry)))
+        return write_graph(writer, condition, known)[0]
+
+    rounds = _Typed((), dtypes.int64)
+    own = [(w.shared.fresh(f"{w.label}.{n}"), t) for n, t in (("round", rounds), ("go_on", _Typed((), dtypes.bool)))]
+    own += [(w.shared.fresh(f"{w.label}.{given.name}"), given) for given in graph.inputs[consts:]]
+
+    def besides(inner: Writer, results: list[str], outputs: list[Any]) -> list[Any]:
+        more = inner.add("Identity", holds(inner, results))
+        count = inner.add("Add", own[0][0], inner.number(1, dtypes.int64))
+        return [inner.info(more, dtypes.bool, ()), *outputs, inner.info(count, dtypes.int64, ())]
+
+    count_before = w.shared.fresh(f"{w.label}.rounds")
+    own.append((count_before, rounds))
+    body = _body(w, "body", own, graph, dict(zip(graph.inputs[:consts], fixed)), besides)  # type: ignore[arg-type]
+    limit = "" if attrs["limit"] is None else w.scalar(attrs["limit"])
+    found = w.add("Loop", limit, holds(w, start), *start, w.number(0, dtypes.int64), outputs=len(start) + 1, body=body)
+    return [found] if len(start) == 0 else found

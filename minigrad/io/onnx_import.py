@@ -1,0 +1,444 @@
+"""Import: an ONNX file as a module, which computes with our operations and is differentiable like any other.
+
+A file is data of somebody else.  Whatever is wrong with it is found when it is read, and said in one error; what it
+points to outside of its folder is not opened; and nothing in it is executed but operators that are known here.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..autodiff.control import cond, scan, while_loop
+from ..core import dtypes
+from ..core.errors import DtypeError, FileError, MinigradError, ShapeError
+from ..core.mode import Mode, switch
+from ..core.tensor import Tensor, as_tensor, from_host
+from ..devices import as_device
+from ..nn.module import Module
+from .onnx_export import TENSORS
+from .onnx_operators import NUMBERS_WELCOME, OPERATORS
+from .packages import needed
+
+OLDEST = 13  # opset: before, operators took as attributes what they take as inputs since
+CONTROL = ("If", "Loop", "Scan", "Shape", "Constant", "Dropout")  # what is not a function of tensors
+
+
+class Known:
+    """A value that is there before the model runs: a constant, or what is computed from constants and shapes."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+        self.tensors: dict[Any, Tensor] = {}
+
+    def tensor(self, device: Any) -> Tensor:
+        """The same as a tensor on a device."""
+        if device not in self.tensors:
+            with switch(Mode()):
+                self.tensors[device] = from_host(np.array(self.array), device)
+        return self.tensors[device]
+
+
+class Step(NamedTuple):
+    """A node of the file."""
+
+    op: str
+    name: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attrs: dict[str, Any]
+
+
+class Steps(NamedTuple):
+    """A graph of the file: the names of what goes in and comes out, and what is done in between."""
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    steps: tuple[Step, ...]
+    constants: dict[str, Known]
+
+
+class Input(NamedTuple):
+    """What a file says about an input or an output; None for a type or a shape that it does not say."""
+
+    name: str
+    dtype: Any
+    shape: tuple[int | str, ...] | None
+
+    def __str__(self) -> str:
+        shape = "" if self.shape is None else f" ({', '.join(map(str, self.shape))}{',' * (len(self.shape) == 1)})"
+        return f"{self.name}: {'' if self.dtype is None else self.dtype}{shape}"
+
+
+class OnnxModel(Module):
+    """A model from an ONNX file: called with the inputs of the file, it returns its output, or a tuple of them."""
+
+    caches = (*Module.caches, "inputs", "outputs", "graph")  # beside the tensors, which are the state
+
+    def __init__(self, inputs: Sequence[Input], outputs: Sequence[Input], graph: Steps, tensors: dict[str, Tensor]):
+        self.inputs, self.outputs, self.graph = tuple(inputs), tuple(outputs), graph
+        vars(self).update(tensors)  # by names with dots in them, those of the model that was exported
+
+    def forward(self, *values: Any) -> Any:
+        given = [as_tensor(v) for v in values]
+        self._check(given)
+        own = vars(self)
+        known: dict[str, Any] = {name: own[name] for name in own if isinstance(own[name], Tensor)}
+        results = run(self.graph, given, known)
+        device = given[0].device if given else as_device(None)
+        results = [r.tensor(device) if isinstance(r, Known) else r for r in results]
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def _check(self, given: list[Tensor]) -> None:
+        if len(given) != len(self.inputs):
+            raise ShapeError(f"the model takes {len(self.inputs)} inputs, and was given {len(given)}",
+                             expect=", ".join(map(str, self.inputs)))  # fmt: skip
+        symbols: dict[str, int] = {}
+        for asked, value in zip(self.inputs, given):
+            if asked.dtype is not None and value.dtype is not asked.dtype:
+                raise DtypeError(f"the input {asked.name} of the model", expect=asked.dtype, actual=value.dtype,
+                                 hint=f"x.astype({asked.dtype.name!r})")  # fmt: skip
+            sizes = value.shape if asked.shape is None else asked.shape
+            wanted = [symbols.setdefault(w, n) if isinstance(w, str) and w else w or n
+                      for w, n in zip(sizes, value.shape)]  # fmt: skip
+            if len(sizes) != value.ndim or any(w.__class__ is int and w != n for w, n in zip(wanted, value.shape)):
+                raise ShapeError(f"the input {asked.name} of the model has another shape", expect=str(asked),
+                                 actual=value.shape)  # fmt: skip
+
+    def extra_repr(self) -> str:
+        count = sum(p.size for p in self.parameters())
+        words = f"{', '.join(map(str, self.inputs))} → {', '.join(map(str, self.outputs))}"
+        return words + (f", {count:,} parameters" if count else "")
+
+
+def load_onnx(path: str | os.PathLike[str], device: Any = None) -> OnnxModel:
+    """Read an ONNX file: what `export_onnx` writes, and others that use the same operators.
+
+    Its parameters have the names that they had, so that `state_dict()` is that of the model which was exported.  Of a
+    file of another program no tensor requires a gradient until you say so.
+
+    >>> import tempfile
+    >>> path, w = tempfile.mkdtemp() + "/double.onnx", mg.asarray([2.0], requires_grad=True)
+    >>> mg.io.export_onnx(lambda x: x * w, path, mg.ones(3))
+    >>> model = mg.io.load_onnx(path)
+    >>> x = mg.ones(5, requires_grad=True)
+    >>> model(x).sum().backward()
+    >>> x.grad.tolist(), model.w.grad.tolist()
+    ([2.0, 2.0, 2.0, 2.0, 2.0], [5.0])
+    """
+    reader = Reader(Path(path))
+    graph = reader.model.graph
+    tensors = reader.tensors(as_device(device))
+    steps = reader.steps(graph, dict.fromkeys(tensors))
+    reader.refuse_unknown()
+    own = {i.name for i in graph.initializer}
+    inputs = [reader.described(value) for value in graph.input if value.name not in own]
+    steps = steps._replace(inputs=tuple([i.name for i in inputs]))
+    return OnnxModel(inputs, [reader.described(value) for value in graph.output], steps, tensors)
+
+
+# Reading -------------------------------------------------------------------------------------------------------------
+
+
+class Reader:
+    """Takes a file apart, and notes what is not known here."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.onnx = needed("onnx", "load_onnx")
+        needed("onnx.checker", "load_onnx")
+        self.unknown: dict[str, None] = {}
+        raw = path.read_bytes()
+        self.model = self.onnx.ModelProto()
+        try:
+            self.model.ParseFromString(raw)
+        except Exception as error:  # protobuf's own class, which has had several names
+            raise self.damaged(f"{type(error).__name__}: {error}") from None
+        if not self.model.HasField("graph") or not self.model.opset_import:
+            raise self.damaged("there is no graph in it")
+        self._check()
+
+    def damaged(self, why: str) -> FileError:
+        """The error of a file that is none."""
+        return FileError(f"load_onnx: {self.path} is no ONNX file, or damaged: {why.strip().splitlines()[0][:200]}")
+
+    def _check(self) -> None:
+        versions = {o.domain: o.version for o in self.model.opset_import}
+        if versions.get("", OLDEST) < OLDEST:
+            raise FileError(f"load_onnx: {self.path} is written for opset {versions['']}",
+                            expect=f"opset {OLDEST} or later",
+                            hint="onnx.version_converter.convert_version")  # fmt: skip
+        if self.model.functions:
+            raise FileError(f"load_onnx: {self.path} has operators of its own, which are not read here")
+        outside = [t for t in self.model.graph.initializer if t.data_location == self.onnx.TensorProto.EXTERNAL]
+        for tensor in outside:
+            self._bring_in(tensor)
+        try:
+            self.onnx.checker.check_model(self.model)
+        except (self.onnx.checker.ValidationError, ValueError, RuntimeError) as error:
+            names = [n.op_type for n in self._nodes(self.model.graph) if not self._is_known(n)]
+            if names:  # the checker says no more than that it does not know one of them
+                self.unknown |= dict.fromkeys(names)
+                self.refuse_unknown()
+            raise self.damaged(str(error)) from None
+
+    def _nodes(self, graph: Any) -> Iterator[Any]:
+        for node in graph.node:
+            yield node
+            for attribute in node.attribute:
+                if attribute.HasField("g"):
+                    yield from self._nodes(attribute.g)
+
+    def _is_known(self, node: Any) -> bool:
+        return node.domain in ("", "ai.onnx") and (node.op_type in OPERATORS or node.op_type in CONTROL)
+
+    def _bring_in(self, tensor: Any) -> None:
+        """Read the bytes of a tensor that are in another file: of the same folder, and as many as there have to be."""
+        entries = {e.key: e.value for e in tensor.external_data}
+        folder = self.path.resolve().parent
+        place = entries.get("location", "")
+        target = (folder / place).resolve()  # wherever links lead
+        if not place or os.path.isabs(place) or not target.is_relative_to(folder) or not target.is_file():
+            raise FileError(f"load_onnx: {self.path} keeps the tensor {tensor.name!r} in {place!r}",
+                            expect="a file beside it, or in a folder below")  # fmt: skip
+        try:
+            start = int(entries.get("offset", 0))
+            length = int(entries.get("length", target.stat().st_size - start))
+            size = math.prod(self._dims(tensor)) * self._element(tensor.data_type).itemsize
+        except ValueError as error:
+            raise self.damaged(str(error)) from None
+        if start < 0 or length != size or start + length > target.stat().st_size:
+            raise self.damaged(f"the tensor {tensor.name!r} takes {size} bytes, which {place!r} does not have there")
+        with open(target, "rb") as file:
+            file.seek(start)
+            tensor.raw_data = file.read(length)
+        tensor.data_location = self.onnx.TensorProto.DEFAULT
+        del tensor.external_data[:]
+
+    def refuse_unknown(self) -> None:
+        """The error that lists all operators that are not known, if there are any."""
+        if self.unknown:
+            raise FileError(f"load_onnx: {self.path} has operators that are not known here",
+                            actual=", ".join(self.unknown),
+                            expect="those that export_onnx writes, and a few more")  # fmt: skip
+
+    # its parts ------------------------------------------------------------------------------------------------------
+
+    def tensors(self, device: Any) -> dict[str, Tensor]:
+        """The parameters and buffers by name: those that the exporter noted; of other files all floats with a shape."""
+        noted = {p.key: p.value for p in self.model.metadata_props}.get(TENSORS)
+        try:
+            named = None if noted is None else dict(json.loads(noted))
+        except (ValueError, TypeError, RecursionError):
+            raise self.damaged("the list of its parameters cannot be read") from None
+        found: dict[str, Tensor] = {}
+        for proto in self.model.graph.initializer:
+            array = self.array(proto)
+            if proto.name in named if named is not None else array.dtype.kind == "f" and array.ndim:
+                if hasattr(OnnxModel, proto.name) or proto.name in OnnxModel.caches or proto.name.startswith("_"):
+                    raise self.damaged(f"a tensor is called {proto.name!r}, as a part of the model is")
+                found[proto.name] = from_host(array, device)
+                found[proto.name].requires_grad = bool(array.dtype.kind == "f" and (named or {}).get(proto.name))
+        return found
+
+    def steps(self, graph: Any, outside: dict[str, None]) -> Steps:
+        """A graph as steps; `outside` are the tensors that are no constants of it."""
+        constants = {t.name: Known(self.array(t)) for t in graph.initializer if t.name not in outside}
+        steps = tuple([self._step(node) for node in graph.node])
+        return Steps(tuple([i.name for i in graph.input]), tuple([o.name for o in graph.output]), steps, constants)
+
+    def _step(self, node: Any) -> Step:
+        if not self._is_known(node):
+            self.unknown[node.op_type if node.domain in ("", "ai.onnx") else f"{node.domain}.{node.op_type}"] = None
+        attrs = {a.name: self._attribute(node, a) for a in node.attribute}
+        if node.op_type in OPERATORS:
+            taken = inspect.signature(OPERATORS[node.op_type]).parameters
+            self.unknown |= {f"{node.op_type} with {name}": None for name in attrs if name not in taken}
+        return Step(node.op_type, node.name or node.op_type, tuple(node.input), tuple(node.output), attrs)
+
+    def _attribute(self, node: Any, attribute: Any) -> Any:
+        kinds = self.onnx.AttributeProto
+        if attribute.type == kinds.FLOAT:
+            return float(str(np.float32(attribute.f)))  # 1e-5 is 1e-5, though float32 has no such number
+        if attribute.type == kinds.INT:
+            return self._element(attribute.i) if (node.op_type, attribute.name) == ("Cast", "to") else attribute.i
+        if attribute.type == kinds.STRING:
+            return attribute.s.decode("utf-8", "replace")
+        if attribute.type == kinds.TENSOR:
+            return self.array(attribute.t)
+        if attribute.type == kinds.GRAPH:
+            return self.steps(attribute.g, {})
+        if attribute.type in (kinds.INTS, kinds.FLOATS):
+            return list(attribute.ints if attribute.type == kinds.INTS else attribute.floats)
+        raise self.damaged(f"{node.op_type} has an attribute {attribute.name} of an unknown kind")
+
+    def array(self, proto: Any) -> Any:
+        """The values of a tensor, of which there have to be as many as its shape says."""
+        dims, dtype = self._dims(proto), self._element(proto.data_type)
+        if proto.data_location == self.onnx.TensorProto.EXTERNAL:
+            raise FileError(f"load_onnx: {self.path} keeps a constant within a graph in another file")
+        lists = (proto.float_data, proto.int32_data, proto.int64_data, proto.double_data, proto.uint64_data)
+        held = len(proto.raw_data) / dtype.itemsize if proto.HasField("raw_data") else max(map(len, lists))
+        if held != math.prod(dims):
+            raise self.damaged(f"the tensor {proto.name!r} of shape {dims} has {held:g} elements")
+        try:
+            array = self.onnx.numpy_helper.to_array(proto)
+        except (ValueError, TypeError, OverflowError) as error:
+            raise self.damaged(str(error)) from None
+        return np.array(array, dtype)
+
+    def _dims(self, proto: Any) -> tuple[int, ...]:
+        dims = tuple(proto.dims)
+        if any(extent < 0 for extent in dims):
+            raise self.damaged(f"the tensor {proto.name!r} has the shape {dims}")
+        return dims
+
+    def _element(self, number: int) -> Any:
+        """What an element type of ONNX is here."""
+        try:
+            return dtypes.as_dtype(self.onnx.helper.tensor_dtype_to_np_dtype(number))
+        except (KeyError, ValueError, TypeError, MinigradError):
+            kinds = self.onnx.TensorProto.DataType
+            name = kinds.Name(number) if number in kinds.values() else number
+            raise FileError(f"load_onnx: {self.path} has elements of type {name}, which minigrad lacks",
+                            expect=", ".join(dtypes.ALL)) from None  # fmt: skip
+
+    def described(self, value: Any) -> Input:
+        """What the file says about an input or output."""
+        kind = value.type.tensor_type
+        dtype = self._element(kind.elem_type) if kind.elem_type else None
+        if not kind.HasField("shape"):
+            return Input(value.name, dtype, None)
+        sizes = [d.dim_value if d.HasField("dim_value") else d.dim_param for d in kind.shape.dim]
+        return Input(value.name, dtype, tuple(sizes))
+
+
+# Running -------------------------------------------------------------------------------------------------------------
+
+
+def run(graph: Steps, given: Sequence[Any], outside: dict[str, Any]) -> list[Any]:
+    """The outputs of a graph: its inputs are given, and whatever else it uses is its own or from outside."""
+    values: dict[str, Any] = {**outside, **graph.constants, **dict(zip(graph.inputs, given)), "": None}
+    for step in graph.steps:
+        try:
+            results = _applied(step, [values[name] for name in step.inputs], values)
+        except MinigradError:
+            raise
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError, MemoryError) as error:
+            why = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+            raise FileError(f"the node {step.name} of the model, {step.op}, makes no sense: {why}") from error
+        values.update(zip(step.outputs, results))
+    return [values[name] for name in graph.outputs]
+
+
+def _applied(step: Step, values: list[Any], known: dict[str, Any]) -> Sequence[Any]:
+    """The results of a node."""
+    if step.op in CONTROL:
+        return _CONTROL[step.op](step, values, known)
+    function = OPERATORS[step.op]
+    if values and all(v is None or isinstance(v, Known) for v in values):  # then so is the result, also in a trace
+        with switch(Mode(grad=False)):
+            found = function(*_arguments(step.op, function, values), **step.attrs)
+            return [Known(r.numpy_copy()) for r in (found if isinstance(found, tuple) else (found,))]
+    found = function(*_arguments(step.op, function, values), **step.attrs)
+    return found if isinstance(found, tuple) else (found,)
+
+
+def _arguments(op: str, function: Callable[..., Any], values: list[Any]) -> list[Any]:
+    """The inputs as the operator takes them: numbers where it needs to know them, tensors elsewhere."""
+    device = next((v.device for v in values if isinstance(v, Tensor)), as_device("cpu"))
+    asked = [*getattr(function, "__annotations__", {}).values()]
+    arguments = []
+    for i, value in enumerate(values):
+        if i < len(asked) and "Numbers" in str(asked[i]) and value is not None:
+            if not isinstance(value, Known):
+                raise FileError(f"the model computes a shape, or where to cut, from its data ({op}), which is not "
+                                "supported: shapes depend on shapes only")  # fmt: skip
+            arguments.append(value.array.reshape(-1).tolist())
+        elif isinstance(value, Known):
+            number = op in NUMBERS_WELCOME and not value.array.ndim and len(values) > 1
+            alone = all(v is None or isinstance(v, Known) for v in values)
+            arguments.append(value.array.item() if number and not alone else value.tensor(device))
+        else:
+            arguments.append(value)
+    return arguments
+
+
+def _shape(step: Step, values: list[Any], known: dict[str, Any]) -> Sequence[Any]:
+    shape = values[0].array.shape if isinstance(values[0], Known) else values[0].shape
+    return [Known(np.array(shape[step.attrs.get("start", 0) : step.attrs.get("end")], np.int64))]
+
+
+def _constant(step: Step, values: list[Any], known: dict[str, Any]) -> Sequence[Any]:
+    ((kind, held),) = step.attrs.items()
+    dtype = {"value_int": np.int64, "value_ints": np.int64, "value_float": np.float32, "value_floats": np.float32}
+    return [Known(np.array(held, dtype.get(kind)))]
+
+
+def _dropout(step: Step, values: list[Any], known: dict[str, Any]) -> Sequence[Any]:
+    """In use it lets everything through."""
+    return [values[0]]
+
+
+def _branch(step: Step, values: list[Any], known: dict[str, Any]) -> Sequence[Any]:
+    then, otherwise = step.attrs["then_branch"], step.attrs["else_branch"]
+    if isinstance(values[0], Known):
+        return run(then if values[0].array.item() else otherwise, [], known)
+    chosen = cond(values[0].reshape(()), lambda: _tensors(run(then, [], known)),
+                  lambda: _tensors(run(otherwise, [], known)))  # fmt: skip
+    return list(chosen)
+
+
+def _tensors(values: Sequence[Any]) -> list[Tensor]:
+    return [v.tensor(as_device(None)) if isinstance(v, Known) else v for v in values]
+
+
+def _loop(step: Step, values: list[Any], known: dict[str, Any]) -> Sequence[Any]:
+    most, go_on, *carry = values
+    body = step.attrs["body"]
+    if len(body.outputs) != len(carry) + 1:
+        raise FileError(f"the node {step.name} of the model, Loop, stacks values of each round, which is not supported")
+    limit = None if most is None else _whole(step, most)
+    start = [as_tensor(np.array(0)), as_tensor(np.array(True)) if go_on is None else go_on, *carry]
+
+    def round_(state: Any) -> Any:
+        count, hold, *now = state
+        more, *new = _tensors(run(body, [count, hold, *now], known))
+        return (count + 1, more.reshape(()), *new)  # type: ignore[attr-defined]
+
+    first = [v.reshape(()) if i < 2 else v for i, v in enumerate(_tensors(start))]  # type: ignore[attr-defined]
+    return list(while_loop(lambda state: state[1], round_, tuple(first), limit)[2:])
+
+
+def _whole(step: Step, value: Any) -> int:
+    if not isinstance(value, Known):
+        raise FileError(f"the node {step.name} of the model, {step.op}, has a limit that is computed from its data")
+    return int(value.array.item())
+
+
+def _scan(step: Step, values: list[Any], known: dict[str, Any]) -> Sequence[Any]:
+    body, rows = step.attrs["body"], step.attrs["num_scan_inputs"]
+    ways = {key: held for key, held in step.attrs.items() if key not in ("body", "num_scan_inputs")}
+    if any(any(held) for held in ways.values()):
+        raise FileError(f"the node {step.name} of the model, Scan, goes along other axes or backwards", actual=ways)
+    carry, xs = tuple(_tensors(values[: len(values) - rows])), tuple(_tensors(values[len(values) - rows :]))
+
+    def each(state: Any, row: Any) -> Any:
+        results = _tensors(run(body, [*state, *row], known))
+        return tuple(results[: len(carry)]), tuple(results[len(carry) :])
+
+    last, ys = scan(each, carry, xs)
+    return [*last, *ys]
+
+
+_CONTROL: dict[str, Callable[..., Sequence[Any]]] = {
+    "If": _branch, "Loop": _loop, "Scan": _scan, "Shape": _shape, "Constant": _constant, "Dropout": _dropout,
+}  # fmt: skip
+

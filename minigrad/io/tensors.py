@@ -1,0 +1,281 @@
+"""Files of named tensors: safetensors, which PyTorch and others write and read as well, and NumPy's `.npz`.
+
+Names are only ever names: a tensor called `../../x` is read like any other.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from ..core import dtypes
+from ..core.errors import FileError
+from ..core.files import whole_file
+from ..core.tensor import Tensor, from_host
+from ..devices import as_device
+from .packages import needed
+
+# What safetensors calls an element, the NumPy type that its bytes are read as, and ours that holds every value of it.
+ELEMENTS = {
+    "BOOL": ("?", dtypes.bool), "U8": ("u1", dtypes.uint8), "I8": ("<i1", dtypes.int8), "I16": ("<i2", dtypes.int16),
+    "I32": ("<i4", dtypes.int32), "I64": ("<i8", dtypes.int64), "F16": ("<f2", dtypes.float16),
+    "F32": ("<f4", dtypes.float32), "F64": ("<f8", dtypes.float64),
+    "U16": ("<u2", dtypes.int32), "U32": ("<u4", dtypes.int64), "BF16": ("<u2", dtypes.float32),
+}  # fmt: skip
+
+
+def save_file(
+    tensors: Mapping[str, Any], path: str | os.PathLike[str], metadata: Mapping[str, str] | None = None
+) -> None:
+    """Write tensors by name: as safetensors, or where `path` ends in `.npz` as NumPy does; all of it or nothing.
+
+    `metadata` are texts by name, which only safetensors have room for.
+
+    >>> import tempfile
+    >>> path = tempfile.mkdtemp() + "/model.safetensors"
+    >>> mg.io.save_file(mg.nn.Linear(2, 3).state_dict(), path)
+    >>> sorted(mg.io.load_file(path))
+    ['bias', 'weight']
+    """
+    arrays = {_name(name): _array(name, value) for name, value in tensors.items()}
+    texts = dict(metadata or {})
+    wrong = [key for key, text in texts.items() if not isinstance(key, str) or not isinstance(text, str)]
+    if wrong:
+        raise FileError(f"save_file: metadata are texts by name, and {wrong[0]!r} is not", hint="json.dumps(...)")
+    if _is_npz(path):
+        if texts:
+            raise FileError("save_file: an .npz file has no room for metadata", hint="a .safetensors file has")
+        with whole_file(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as archive:
+            for name, array in arrays.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                    np.lib.format.write_array(file, array, allow_pickle=False)
+        return
+    write = needed("safetensors.numpy", "save_file").save_file
+    with whole_file(path) as temporary:
+        write(arrays, temporary, texts)
+
+
+def load_file(
+    path: str | os.PathLike[str], names: Iterable[str] | None = None, device: Any = None
+) -> dict[str, Tensor]:
+    """The tensors of a file by name, all or those in `names`; what others read nothing of is not read.
+
+    Elements that minigrad has no type for become the next wider one: bfloat16 float32, uint16 int32, uint32 int64.
+
+    >>> import tempfile
+    >>> path = tempfile.mkdtemp() + "/numbers.npz"
+    >>> mg.io.save_file({"one": mg.ones(1), "two": mg.ones(2)}, path)
+    >>> mg.io.load_file(path, names=["two"])
+    {'two': Tensor([1., 1.], shape=(2,), dtype=float32, device=cpu)}
+    """
+    where = as_device(device)
+    with open_file(path) as file:
+        wanted = list(file) if names is None else list(names)
+        return {name: from_host(file.array(name), where) for name in wanted}
+
+
+def open_file(path: str | os.PathLike[str]) -> TensorFile:
+    """A file of tensors, of which only those are read that are asked for: see `TensorFile`."""
+    return NumpyFile(path) if _is_npz(path) else SafetensorsFile(path)
+
+
+class Entry(NamedTuple):
+    """What a file says about a tensor, and where its bytes begin."""
+
+    kind: str
+    shape: tuple[int, ...]
+    offset: int
+
+
+class TensorFile(Mapping[str, Any]):
+    """A file of tensors that is open: names as of a dict, and each tensor is read when it is asked for.
+
+    >>> import tempfile
+    >>> path = tempfile.mkdtemp() + "/model.safetensors"
+    >>> mg.io.save_file({"weight": mg.ones((1000, 3))}, path, metadata={"trained": "no"})
+    >>> with mg.io.open_file(path) as file:
+    ...     list(file), file.shape("weight"), file.metadata["trained"], file["weight"].sum().item()
+    ...     file.part("weight", slice(2, 4)).shape
+    (['weight'], (1000, 3), 'no', 3000.0)
+    (2, 3)
+    """
+
+    metadata: Mapping[str, str] = MappingProxyType({})
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """The shape of a tensor, which is not read for that."""
+        raise NotImplementedError
+
+    def array(self, name: str, index: Any = ...) -> Any:
+        """A tensor, or the part of it at an index, as an array of our own."""
+        raise NotImplementedError
+
+    def part(self, name: str, index: Any) -> Tensor:
+        """A part of a tensor: the rest of it is not read."""
+        return from_host(self.array(name, index), as_device(None))
+
+    def close(self) -> None:
+        """Let go of the file."""
+
+    def __getitem__(self, name: str) -> Tensor:
+        return from_host(self.array(name), as_device(None))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} tensors in {self.path}>"
+
+    def _missing(self, name: str) -> FileError:
+        known = list(self)
+        listed = ", ".join(known[:8]) + (f" and {len(known) - 8} more" if len(known) > 8 else "")
+        return FileError(f"there is no tensor {name!r} in {self.path}", expect=listed or None)
+
+
+class SafetensorsFile(TensorFile):
+    """Safetensors.  The library judges the header; the bytes are mapped into memory, and read as they are used."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        super().__init__(path)
+        library = needed("safetensors", "load_file")
+        if not self.path.is_file():
+            raise FileNotFoundError(f"there is no file {self.path}")
+        try:
+            with library.safe_open(self.path, framework="np"):
+                pass  # sizes, offsets, types and overlaps are right, and the file is as long as they say
+            with open(self.path, "rb") as file:
+                length = int.from_bytes(file.read(8), "little")
+                header = json.loads(file.read(length))
+        except (library.SafetensorError, ValueError, RecursionError) as error:
+            raise FileError(
+                f"load_file: {self.path} is no safetensors file, or damaged: {error}",
+                hint="copy it again; a file that torch.save made holds Python code, and is not read here",
+            ) from None
+        self.metadata = header.pop("__metadata__", {})
+        self.entries = {
+            name: Entry(e["dtype"], tuple(e["shape"]), 8 + length + e["data_offsets"][0]) for name, e in header.items()
+        }
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        return self._entry(name).shape
+
+    def _entry(self, name: str) -> Entry:
+        if name not in self.entries:
+            raise self._missing(name)
+        return self.entries[name]
+
+    def array(self, name: str, index: Any = ...) -> Any:
+        kind, shape, offset = self._entry(name)
+        if kind not in ELEMENTS:
+            raise FileError(f"load_file: {name!r} in {self.path} has elements of type {kind}, which minigrad lacks",
+                            expect=", ".join(ELEMENTS))  # fmt: skip
+        stored, ours = ELEMENTS[kind]
+        if 0 in shape:
+            return np.empty(shape, ours)[index].copy()
+        mapped = np.memmap(self.path, stored, "r", offset, shape or (1,)).reshape(shape)[index]
+        if kind == "BF16":  # the upper half of a float32
+            return (mapped.astype(np.uint32) << np.uint32(16)).view(np.float32)
+        return np.array(mapped, ours)
+
+
+class NumpyFile(TensorFile):
+    """NumPy's archive of arrays.  What would have to be unpickled is refused."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        super().__init__(path)
+        with self._judging():
+            self.archive = zipfile.ZipFile(self.path)
+            self.members = {info.filename.removesuffix(".npy"): info for info in self.archive.infolist()}
+            self.shapes = {name: self._shape(info) for name, info in self.members.items()}
+
+    def _judging(self) -> _Judging:
+        return _Judging(self.path)
+
+    def _shape(self, info: zipfile.ZipInfo) -> tuple[int, ...]:
+        """The shape in the header of an array, which has to be as large as that says."""
+        with self.archive.open(info) as file:
+            version = np.lib.format.read_magic(file)
+            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+            shape, _, dtype = read(file)
+            size = dtype.itemsize
+            for extent in shape:
+                size *= extent
+            if dtype.hasobject or file.tell() + size != info.file_size:
+                raise ValueError(f"{info.filename} holds Python objects, or not as many bytes as it says")
+        return tuple(shape)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.members)
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        if name not in self.members:
+            raise self._missing(name)
+        return self.shapes[name]
+
+    def array(self, name: str, index: Any = ...) -> Any:
+        if name not in self.members:
+            raise self._missing(name)
+        with self._judging(), self.archive.open(self.members[name]) as file:
+            array = np.lib.format.read_array(file, allow_pickle=False)
+        return np.array(array[index], dtypes.as_dtype(array.dtype))
+
+    def close(self) -> None:
+        self.archive.close()
+
+
+class _Judging:
+    """What goes wrong in this block is the file's fault."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        faults = (zipfile.BadZipFile, ValueError, EOFError, RuntimeError, NotImplementedError, OverflowError)
+        if isinstance(error, faults) and not isinstance(error, FileError):
+            raise FileError(f"load_file: {self.path} is no .npz file, or damaged: {error}") from None
+
+
+def _is_npz(path: Any) -> bool:
+    return Path(path).suffix == ".npz"
+
+
+def _name(name: Any) -> str:
+    if not isinstance(name, str):
+        raise FileError(f"save_file: names are texts, and {name!r} is a {type(name).__name__}")
+    return name
+
+
+def _array(name: str, value: Any) -> Any:
+    """The values as an array in row-major order: of any other the library would write the wrong bytes."""
+    if isinstance(value, Tensor):
+        value = value.detach().numpy_copy()  # type: ignore[attr-defined]
+    if not isinstance(value, np.ndarray):
+        raise FileError(f"save_file: {name!r} is a {type(value).__name__}, and files of weights hold tensors only",
+                        hint="mg.asarray(...) of numbers; metadata={...} for texts")  # fmt: skip
+    dtypes.as_dtype(value.dtype)
+    return np.asarray(value, value.dtype.newbyteorder("="), order="C")

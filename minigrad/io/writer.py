@@ -1,0 +1,167 @@
+"""ONNX graphs as they are written: nodes, names, constants, and numbers that depend on the batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core import dtypes
+from ..core.errors import FileError
+from ..core.node import Node
+from .packages import needed
+from .sizes import Share, Size
+
+OPSET = 18  # ONNX 1.13, of 2023: what runtimes of today read, with reductions over computed axes and scatters that add
+IR_VERSION = 8  # of the file format, from the same year
+
+
+class Shared:
+    """What a model has once: names, constants, and where the size of the batch is read."""
+
+    def __init__(self, batch: tuple[str, int] | None = None) -> None:
+        self.onnx = needed("onnx", "export_onnx")
+        self.taken: set[str] = set()
+        self.initializers: list[Any] = []
+        self.constants: dict[Any, str] = {}
+        self.batch = batch  # the name of an input, and its axis
+        self.sizes: dict[tuple[int, int], str] = {}
+
+    def fresh(self, name: str) -> str:
+        """A name that is not taken yet."""
+        candidate, number = name, 1
+        while candidate in self.taken:
+            candidate, number = f"{name}.{number}", number + 1
+        self.taken.add(candidate)
+        return candidate
+
+
+class Writer:
+    """The nodes of one graph.  A branch or a body has a writer `within` this one, and sees the names of both."""
+
+    def __init__(self, shared: Shared, outer: Writer | None = None) -> None:
+        self.shared, self.outer = shared, outer
+        self.nodes: list[Any] = []
+        self.label, self.scope = "value", ""  # what the next nodes are called
+
+    def within(self) -> Writer:
+        """A writer for a branch or a body."""
+        return Writer(self.shared, self)
+
+    def add(self, op_type: str, *inputs: str, outputs: int = 1, **attributes: Any) -> Any:
+        """Append a node; the name of its result, or of each of them."""
+        names = [self.shared.fresh(self.label) for _ in range(outputs)]
+        name = f"{self.scope}/{names[0]}" if self.scope else names[0]
+        node = self.shared.onnx.helper.make_node(op_type, list(inputs), names, name, **attributes)
+        self.nodes.append(node)
+        return names[0] if outputs == 1 else names
+
+    # values ---------------------------------------------------------------------------------------------------------
+
+    def constant(self, array: Any, name: str = "constant") -> str:
+        """An array as part of the file; the same array twice is there once."""
+        array = np.asarray(array, order="C")
+        key = array.dtype.str, array.shape, array.tobytes()
+        if key not in self.shared.constants:
+            self.shared.constants[key] = self.initializer(self.shared.fresh(name), array)
+        return self.shared.constants[key]
+
+    def initializer(self, name: str, array: Any) -> str:
+        """An array as part of the file, by this name."""
+        self.shared.initializers.append(self.shared.onnx.numpy_helper.from_array(np.asarray(array, order="C"), name))
+        return name
+
+    def number(self, value: Any, dtype: Any) -> str:
+        """A Python number as a value of this dtype."""
+        if isinstance(value, Share):
+            return self.add("Reciprocal", self.cast(self.scalar(value.size), dtype))
+        if isinstance(value, Size):
+            return self.cast(self.scalar(value), dtype)
+        return self.constant(np.array(value).astype(dtype), "number")
+
+    def scalar(self, value: int) -> str:
+        """An integer, which may depend on the batch, as int64 without dimensions."""
+        if not isinstance(value, Size):
+            return self.constant(np.array(value, np.int64), "number")
+        return self.add("Reshape", self._size(value), self.vector([]))
+
+    def vector(self, values: Sequence[int]) -> str:
+        """Integers, which may depend on the batch, as an int64 vector."""
+        if not any(isinstance(v, Size) for v in values):
+            return self.constant(np.array(values, np.int64).reshape(-1), "shape")
+        parts: list[str] = []
+        fixed: list[int] = []
+        for value in [*values, None]:
+            if value is not None and not isinstance(value, Size):
+                fixed.append(value)
+                continue
+            if fixed:
+                parts.append(self.constant(np.array(fixed, np.int64), "shape"))
+                fixed = []
+            if isinstance(value, Size):
+                parts.append(self._size(value))
+        return parts[0] if len(parts) == 1 else self.add("Concat", *parts, axis=0)
+
+    def _size(self, size: Size) -> str:
+        """A number that depends on the batch as a vector of one element, computed once, in the outermost graph."""
+        if self.outer is not None:
+            return self.outer._size(size)
+        key = size.factor, size.offset
+        if key not in self.shared.sizes:
+            assert self.shared.batch is not None
+            name, axis = self.shared.batch
+            if key == (1, 0):
+                found = self.add("Shape", name, start=axis, end=axis + 1)
+            else:
+                one = Size(1)
+                one.factor, one.offset = 1, 0
+                found = self._size(one)
+                for op, number, neutral in (("Mul", size.factor, 1), ("Add", size.offset, 0)):
+                    if number != neutral:
+                        found = self.add(op, found, self.vector([number]))
+            self.shared.sizes[key] = found
+        return self.shared.sizes[key]
+
+    def cast(self, name: str, dtype: Any) -> str:
+        """A value in another dtype."""
+        return self.add("Cast", name, to=self.element(dtype))
+
+    def element(self, dtype: Any) -> int:
+        """What ONNX calls a dtype: a number."""
+        return int(self.shared.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
+
+    # shapes ---------------------------------------------------------------------------------------------------------
+
+    def reshape(self, name: str, shape: Sequence[int]) -> str:
+        """The same elements in another shape."""
+        depend = [i for i, extent in enumerate(shape) if isinstance(extent, Size)]
+        if len(depend) == 1 and 0 not in shape:  # the rest says how much is left for this one
+            shape = [-1 if i == depend[0] else extent for i, extent in enumerate(shape)]
+        return self.add("Reshape", name, self.vector(shape))
+
+    def info(self, name: str, dtype: Any, shape: Sequence[int], symbol: str = "batch") -> Any:
+        """What a graph says of an input or output: its type and shape, sizes that depend on the batch by a name."""
+        sizes = [self._symbol(extent, symbol) if isinstance(extent, Size) else int(extent) for extent in shape]
+        return self.shared.onnx.helper.make_tensor_value_info(name, self.element(dtype), sizes)
+
+    def _symbol(self, size: Size, symbol: str) -> str:
+        times = symbol if size.factor == 1 else f"{size.factor}*{symbol}"
+        return f"{times}+{size.offset}" if size.offset else times
+
+
+def fixed(values: Any, what: str, node: Node) -> Any:
+    """Numbers that have to be part of the file: an error where they depend on the batch."""
+    listed = values if isinstance(values, (tuple, list)) else [values]
+    if any(isinstance(v, (Size, Share)) for v in listed):
+        raise FileError(
+            f"{node.name}: ONNX takes the {what} as fixed numbers, and here they depend on the size of the batch",
+            actual=values, hint="batch_axes=None for a model of exactly these shapes",
+        )  # fmt: skip
+    return values
+
+
+def number_type(node: Node) -> Any:
+    """The dtype that the Python numbers among a node's inputs are meant in."""
+    assert node.op is not None
+    return node.op.common_dtype(node.inputs) or (dtypes.bool if node.dtype.__class__ is tuple else node.dtype)

@@ -1,0 +1,37 @@
+"""Wrong answers that people gave, and words of the hint that they should get: None where no hint is the honest one.
+
+These are written as they came, and not made from the hints; `origin` says from where.  Whoever teaches with the course
+adds what was really handed in: a wrong answer without a fitting hint is a hint that is missing.
+"""
+
+from typing import NamedTuple
+
+
+class Answer(NamedTuple):
+    """A cell that somebody wrote for a task."""
+
+    task: str
+    cell: str
+    hint: str | None
+    origin: str
+
+
+TRIED = "written while trying the unit without looking at its hints"
+MICROGRAD = "how the chain rule is written in micrograd's tutorials, where rules change .grad in place"
+
+ANSWERS = [
+    Answer("mul_grad", "def mul_grad(g, out, a, b):\n    return a * g, b * g", "Swapped", TRIED),
+    Answer("mul_grad", "def mul_grad(g, out, a, b):\n    return b, a", "g is forgotten", TRIED),
+    Answer("mul_grad", "def mul_grad(g, out, a, b):\n    return [b * g, a * g][::-1]", "Swapped", TRIED),
+    Answer("mul_grad", "def mul_grad(g, out, a, b):\n    return b * g + a * g", "Summed", TRIED),
+    Answer("mul_grad", "def mul_grad(g, out, a, b):\n    return g * out / b, g * out / a", "Swapped", TRIED),
+    Answer("mul_grad", "def mul_grad(g, out, a, b):\n    a.grad += b * g\n    b.grad += a * g", "changes", MICROGRAD),
+    Answer("mul_grad", "def mul_grad(g, out, a, b):\n    out = a * b\n    return out", None, TRIED),
+    Answer("mul_grad", "def mul_grad(g, out, a, b):\n    print(b * g, a * g)", "return", TRIED),
+    Answer("mixed_grad", "def mixed_grad(g, out, a, b):\n    return g * b, g * a", "numbers of its own", TRIED),
+    Answer("mixed_grad", "def mixed_grad(g, out, a, b):\n    return 3 * b * g, 3 * a * g", "two uses", TRIED),
+    Answer("mixed_grad", "def mixed_grad(g, out, a, b):\n    return 3 * b + 6, 3 * a", "g is forgotten", TRIED),
+    Answer("too_early", "too_early = 10", "right gradient of x", TRIED),
+    Answer("too_early", "too_early = 1", "multiplied", TRIED),
+    Answer("too_early", "too_early = '2'", "of type str", TRIED),
+]

@@ -1,0 +1,48 @@
+"""In a real kernel: what a student sees is words, at the student's line, and no traceback of ours."""
+
+import os
+
+import nbformat
+from nbclient import NotebookClient
+
+from tests.course.running import ROOT
+
+CELLS = {
+    "begin": "from minigrad import course\ncourse.begin('00_start', 'Ada')",
+    "stub of a value": "too_early = ...\n# YOUR CODE HERE\nraise NotImplementedError()",
+    "unreadable": "def mul_grad(g, out, a, b)\n    return g * b, g * a",
+    "check unreadable": "course.check('mul_grad')",
+    "raises": "def mul_grad(g, out, a, b):\n    return g / (a - a), 0",
+    "check raises": "course.check('mul_grad')",
+    "endless": "def mul_grad(g, out, a, b):\n    while True:\n        pass",
+    "check endless": "course.session._task('mul_grad').__class__.seconds = 0.3\ncourse.check('mul_grad')",
+    "right": "def mul_grad(g, out, a, b):\n    return g * b, g * a",
+    "check right": "course.check('mul_grad')",
+    "engine": "with course.rule('multiply', mul_grad) as it:\n    trained = course.train_digits(it, 1)\ntrained",
+}
+
+
+def test_what_a_student_sees(tmp_path):
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in CELLS.values()])
+    client = NotebookClient(notebook, allow_errors=True, timeout=60, resources={"metadata": {"path": str(tmp_path)}})
+    client.execute(env={**os.environ, "PYTHONPATH": str(ROOT)})
+    seen = {}
+    for name, cell in zip(CELLS, notebook.cells):
+        pieces = []
+        for output in cell.outputs:
+            if output.output_type == "error":
+                pieces += output.traceback
+            else:
+                pieces.append(output.get("text") or output.get("data", {}).get("text/plain", ""))
+        seen[name] = "\n".join(pieces)
+    for name, text in seen.items():
+        assert "minigrad/course" not in text and "Traceback" not in text, name
+    assert "15 minutes" in seen["begin"] and "for Ada" in seen["begin"]
+    assert "○ not written yet" in seen["stub of a value"] and "line 3 of the cell" in seen["stub of a value"]
+    assert "✗ mul_grad: stopped with SyntaxError" in seen["check unreadable"]
+    assert "line 1 of the cell: def mul_grad(g, out, a, b)" in seen["check unreadable"]
+    assert "stopped with ZeroDivisionError" in seen["check raises"]
+    assert "line 2 of the cell: return g / (a - a), 0" in seen["check raises"]
+    assert "not done after 0.3 seconds" in seen["check endless"] and "of the cell: " in seen["check endless"]
+    assert seen["check right"].startswith("✓ mul_grad: right")
+    assert seen["engine"].startswith("Ada: with mul_grad, called ")

@@ -1,0 +1,300 @@
+"""What the views of the compiler hand over: plain data, texts, pictures and errors."""
+
+import json
+import re
+import xml.dom.minidom
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.compile.fusion import fuse
+from minigrad.compile.passes.pipeline import optimise
+from minigrad.compile.program import PlainProgram
+from minigrad.viz import compiled
+from minigrad.viz.charts import Chart
+from minigrad.viz.kernels import scene_of_kernels, source_of
+from minigrad.viz.memories import lives_of
+from minigrad.viz.schedules import turns
+from tests.compile.programs import random_program
+from tests.compile.running import graph_of
+
+X, W, B = mg.ones((64, 32)), mg.ones((32, 32)), mg.ones(32)
+
+
+def f(x, w, b):
+    return mg.softmax(mg.tanh(x @ w + b * 1.0)) * 2
+
+
+class Net(mg.nn.Module):
+    def __init__(self):
+        self.up, self.down = mg.nn.Linear(8, 16), mg.nn.Linear(16, 4)
+
+    def forward(self, x):
+        return self.down(mg.relu(self.up(x)))
+
+
+def training_step():
+    net = Net()
+    rate = mg.asarray(0.1)
+
+    def step(x):
+        for parameter in net.parameters():
+            parameter.grad = None
+        loss = mg.sum(net(x) ** 2)
+        loss.backward()
+        with mg.no_grad():
+            for parameter in net.parameters():
+                parameter -= rate * parameter.grad
+        return loss
+
+    return step, mg.ones((32, 8))
+
+
+# fusion ---------------------------------------------------------------------------------------------------------------
+
+
+def test_the_stages_are_those_of_the_log():
+    data = mg.viz.fusion(f, X, W, B).data()
+    assert [stage["name"] for stage in data["stages"]] == ["as traced", "simplify"]
+    traced, simplified = data["stages"]
+    assert traced["operations"] == simplified["operations"] + 1 and len(traced["going"]) == 1
+    assert simplified["fired"][0][0].startswith("times one: multiply_1 → ")
+
+
+def test_the_figures_are_those_of_the_cost_model():
+    data, cost = mg.viz.fusion(f, X, W, B).data(), mg.jit(f).cost(X, W, B)
+    assert [row[1] for row in data["sums"]] == [str(c.launches) for c in (cost.eager, cost.after_passes, cost.program)]
+    assert [kernel["name"] for kernel in data["kernels"]] == [kernel.name for kernel in cost.kernels]
+
+
+def test_all_is_plain_data_and_always_the_same():
+    first, second = [mg.viz.fusion(f, X, W, B) for _ in range(2)]
+    assert json.dumps(first.data()) == json.dumps(second.data())
+    assert first.to_svg() == second.to_svg() and first.text() == second.text()
+    assert not re.search(r"0x[0-9a-f]{6}", json.dumps(first.data()))
+
+
+def test_each_line_of_a_kernel_belongs_to_a_node_of_it():
+    program = mg.jit(f).program(X, W, B)
+    names = program.partition.graph.names()
+    for lowered in program.lowered.values():
+        lines = source_of(lowered, names)
+        computed = {*lowered.group.levels, *lowered.group.partials}
+        for line in lines:
+            if re.search(r"\bv\d+ = ", line.text):
+                assert line.nodes and line.nodes[0] in computed, line.text
+        assert computed == {node for line in lines for node in line.nodes} & computed
+
+
+def test_at_each_boundary_is_a_reason():
+    known = re.compile(
+        "is a library call|comes from outside|complete only when|at other positions|ready only after|loop of|"
+        "rows of different length|computed again by those|placed elsewhere|nodes already|outputs already|of yours"
+    )
+    for seed in range(20):
+        tensors, _keep = random_program(seed, 14 + seed % 20)
+        picked = scene_of_kernels(fuse(optimise(graph_of(*tensors))[0]), {})
+        crossings = {crossing.edge: crossing.why for crossing in picked.crossings}
+        for number, edge in enumerate(picked.scene.edges):
+            a, b = picked.places[edge.source], picked.places[edge.target]
+            assert (number in crossings) == (a.group is not b.group or a.group is None)
+            assert known.search(crossings.get(number, "is a library call")), crossings[number]
+
+
+def test_moving_in_python():
+    view = mg.viz.fusion(f, X, W, B)
+    apart = view.move("add_1")
+    assert apart.cost.program.launches == 3
+    assert apart.cost.program.bytes - view.cost.program.bytes == 2 * 64 * 32 * 4
+    inside = next(name for name in ("kernel_1", "kernel_2") if "tanh_1" in _computes(apart, name))
+    assert apart.move("add_1", inside).cost.program == view.cost.program
+    assert "add_1 → tanh_1" in apart.text()
+
+
+def _computes(view, name):
+    return [node.name for kernel in view.cost.kernels if kernel.name == name for node in kernel.nodes]
+
+
+def test_what_was_moved_computes_the_same():
+    view = mg.viz.fusion(lambda x: mg.softmax(mg.tanh(x) * 2), mg.ones((8, 4))).move("tanh_1")
+    x = np.random.default_rng(0).standard_normal((8, 4)).astype(np.float32)
+    (found,) = view.program([x])
+    e = np.exp(np.tanh(x.astype(np.float64)) * 2)
+    np.testing.assert_allclose(found, e / e.sum(1, keepdims=True), rtol=2e-6)
+
+
+def test_what_is_put_together_at_the_end_is_moved_too():
+    view = mg.viz.fusion(lambda x, w: mg.tanh((mg.tanh(x) * w).sum(0)), mg.ones((4096, 64)), mg.ones(64))
+    assert view.cost.program.launches == 2
+    apart = view.move("tanh_2")
+    assert apart.cost.program.launches == 3 and apart.cost.program.bytes == view.cost.program.bytes + 64 * 4
+    x = np.random.default_rng(0).standard_normal((4096, 64)).astype(np.float32)
+    (found,) = apart.program([x, np.ones(64, np.float32)])
+    np.testing.assert_allclose(found, np.tanh(np.tanh(x.astype(np.float64)).sum(0)), rtol=1e-4, atol=1e-4)
+    with pytest.raises(mg.CompileError, match="complete only when the kernel has gone through all"):
+        view.move("sum_1, put together", "kernel_0")
+
+
+def test_moves_that_are_refused():
+    view = mg.viz.fusion(f, X, W, B)
+    with pytest.raises(mg.CompileError, match="would wait for each other"):
+        view.move("tanh_1")
+    with pytest.raises(mg.CompileError, match=r"can't be in a kernel with others: matmul is a library call"):
+        view.move("add_1", "kernel_0")
+    with pytest.raises(mg.MinigradError, match=r"no kernel named 'kernel_9'[\s\S]*kernel_0, kernel_1"):
+        view.move("add_1", "kernel_9")
+    with pytest.raises(mg.MinigradError, match=r"anything named 'addd'[\s\S]*add_1"):
+        view.move("addd")
+
+
+def test_a_training_step_and_a_model():
+    step, x = training_step()
+    view = mg.viz.fusion(mg.jit(step), x)
+    assert "up.weight" in view.to_svg()
+    assert repr(mg.viz.fusion(Net(), x)).startswith("<fusion of 6 operations: 4 launches")
+
+
+def test_kernels_are_closed_where_there_are_many():
+    def long(x):
+        for _ in range(40):
+            x = mg.tanh(x @ x) * 2 + 1
+        return x
+
+    view = mg.viz.fusion(long, mg.ones((4, 4)))
+    first = view.data()["views"][0]
+    assert any(len(places) > 1 for places in first["boxes"])
+    assert sorted(p for places in first["boxes"] for p in places) == list(range(len(view.picked.places)))
+    assert len(view.to_html()) < 2_000_000
+
+
+def test_the_ladder():
+    view = mg.viz.fusion(f, X, W, B)
+    bundle = view._repr_mimebundle_()
+    assert set(bundle) == {"text/html", "image/svg+xml", "text/plain"}
+    assert bundle["text/plain"].startswith(repr(view)) and "why not in one kernel?" in bundle["text/plain"]
+    assert "<img alt=" in bundle["text/html"] and "https://" not in bundle["text/html"]
+    xml.dom.minidom.parseString(bundle["image/svg+xml"])
+
+
+def test_hostile_names_are_text():
+    def g(**kwargs):
+        return sum(kwargs.values(), start=mg.zeros(2))
+
+    name = "</script><img src=x onerror=alert(1)>"
+    view = mg.viz.fusion(g, **{name: mg.ones(2)})
+    for text in (view.to_html(), view.to_svg()):
+        assert "<img src=x" not in text
+    chart = Chart(100, 40, name)
+    chart.bar(0, 0, 40, 10, "kernel", name, name, name)
+    chart.point(50, 20, "kernel", name, name)
+    chart.text(0, 10, name)
+    assert not xml.dom.minidom.parseString(chart.to_svg()).getElementsByTagName("img")
+
+
+# the others -----------------------------------------------------------------------------------------------------------
+
+
+def test_memory_over_time_is_the_programs_own():
+    step, x = training_step()
+    program = mg.jit(step).program(x)
+    lives = lives_of(program)
+    places = {life.value: life.lane for life in lives}
+    assert {v: f"slot {n}" for v, n in program.layout.plan.place.items()}.items() <= places.items()
+    for a in lives:
+        for b in lives:
+            if a is not b and a.lane == b.lane and a.lane.startswith("slot"):
+                assert a.end < b.begin or b.end < a.begin, (a, b)
+
+
+def test_which_tensors_share_memory():
+    x = mg.zeros((4, 4), requires_grad=True)
+    with mg.no_grad():
+        named = {"x": x, "row": x[1], "column": x[:, 1], "flipped": x[::-1], "other": mg.ones(3), "number": 3}
+        view = mg.viz.memory(named)
+    assert repr(view) == "<memory of 5 tensors in 2 buffers>"
+    lines = {line.split()[0]: line for line in view.text().splitlines()}
+    assert lines["row"].endswith("16–32") and lines["column"].endswith("4–56") and lines["flipped"].endswith("0–64")
+    assert "buffer 1" in lines["other"] and "steps of -4, 1" in lines["flipped"]
+    assert repr(mg.viz.memory(Net())) == "<memory of 4 tensors in 4 buffers>"
+
+
+def test_empty_and_scalar_tensors_have_a_place():
+    assert repr(mg.viz.memory(a=mg.zeros((0, 3)), b=mg.asarray(1.0))) == "<memory of 2 tensors in 2 buffers>"
+
+
+def test_workers_do_every_step_once_and_wait_for_what_they_need():
+    step, x = training_step()
+    plan = mg.jit(step).program(x).schedule
+    for workers in (1, 2, 5):
+        done = turns(plan, workers)
+        assert sorted(turn.step.number for turn in done) == [s.number for s in plan.steps]
+        end = {turn.step.number: turn.end for turn in done}
+        assert all(turn.begin >= max([end[n] for n in turn.step.after], default=0.0) for turn in done)
+        for worker in range(workers):
+            own = sorted((t.begin, t.end) for t in done if t.worker == worker)
+            assert all(a[1] <= b[0] for a, b in pairwise(own))
+    assert max(turn.end for turn in turns(plan, 1)) == pytest.approx(plan.work)
+    assert max(turn.end for turn in turns(plan, 99)) == pytest.approx(plan.span)
+
+
+def test_a_profile_is_of_the_run_and_saves_a_trace(tmp_path):
+    view = mg.viz.profile(mg.jit(f), X, W, B, runs=1)
+    assert repr(view).startswith("<profile of 2 steps in 1 thread: ")
+    assert "matmul_1" in view.text() and "131,072" in view.text()
+    view.save(tmp_path / "run.json")
+    events = json.loads((tmp_path / "run.json").read_text())["traceEvents"]
+    assert {event["name"] for event in events} == {"thread_name", "matmul_1", "kernel_1"}
+    with mg.profile() as run:
+        mg.jit(f)(X, W, B)
+    assert repr(mg.viz.profile(run)).startswith("<profile of 2 steps")
+
+
+def test_a_roofline_has_all_steps():
+    view = mg.viz.roofline(f, X, W, B, runs=1)
+    assert set(view.marks) == {"rmatmul_1", "rkernel_1"} and view.to_svg().count("<circle") == 2
+    assert mg.viz.fusion(f, X, W, B, measure=True).data()["charts"][1]["name"] == "roofline"
+
+
+@pytest.mark.parametrize("ending", ["svg", "html", "txt"])
+def test_files(tmp_path, ending):
+    for view in (mg.viz.fusion(f, X, W, B), mg.viz.schedule(f, X, W, B), mg.viz.memory(x=X)):
+        view.save(tmp_path / f"v.{ending}")
+        assert (tmp_path / f"v.{ending}").stat().st_size > 100
+
+
+# what can't be shown --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("view", ["fusion", "schedule", "profile", "roofline"])
+def test_what_has_no_program(view, monkeypatch):
+    show = getattr(mg.viz, view)
+    with pytest.raises(mg.MinigradError, match=rf"no program in a Tensor: [\s\S]*mg.viz.{view}\(f, \*arguments\)"):
+        show(mg.ones(2))
+    with pytest.raises(mg.MinigradError, match="no program in a int"):
+        show(3)
+    with pytest.raises(mg.MinigradError, match=r"there are no kernels for where this runs[\s\S]*node by node"):
+        jitted = mg.jit(f)
+        traced = jitted.traced(X, W, B)
+        traced.__dict__["program"] = PlainProgram(traced.graph)  # as where the tensors are in several places
+        monkeypatch.setattr(compiled, "target_of", lambda nodes: None)
+        show(jitted, X, W, B)
+
+
+def test_what_computes_nothing():
+    with pytest.raises(mg.MinigradError, match="nothing is computed here"):
+        mg.viz.fusion(lambda x: x, mg.ones(3))
+
+
+def test_other_mistakes(tmp_path):
+    with pytest.raises(mg.MinigradError, match=r"needs to know what to look at[\s\S]*mg.viz.memory\(f, x\)"):
+        mg.viz.memory()
+    with pytest.raises(mg.MinigradError, match="profile of 0 runs"):
+        mg.viz.profile(f, X, W, B, runs=0)
+    with pytest.raises(mg.MinigradError, match="roofline of 0 runs"):
+        mg.viz.roofline(f, X, W, B, runs=0)
+    with pytest.raises(mg.MinigradError, match=r"can't be saved as 'v.gif'[\s\S]*\.svg"):
+        mg.viz.fusion(f, X, W, B).save(tmp_path / "v.gif")
+    with pytest.raises(mg.ShapeError):
+        mg.viz.fusion(f, X, mg.ones((3, 3)), B)  # the function's own error, as it is

@@ -1,0 +1,269 @@
+"""The views of the compiler in a real browser: the slider through the passes, sources, reasons, dragging, charts."""
+
+import pytest
+
+import minigrad as mg
+from tests.viz.browser import needs_browser, opened
+
+pytestmark = [needs_browser, pytest.mark.xdist_group("browser")]
+
+
+def small_program():
+    def f(x, w, b):
+        return (mg.softmax(mg.tanh(x @ w + b * 1.0)) * 2).sum(0)
+
+    return mg.viz.fusion(f, mg.ones((64, 32)), mg.ones((32, 32)), mg.ones(32))
+
+
+@pytest.fixture(scope="module")
+def page():
+    with opened(small_program().to_html()) as page:
+        yield page
+
+
+@pytest.fixture(autouse=True)
+def begin(page):
+    page.focus(".mg-view")
+    page.keyboard.press("Escape")
+    if page.get_attribute(".mg-view", "data-tab") != "picture":
+        page.keyboard.press("Escape")
+    page.keyboard.press("Home")
+
+
+def state(page, name):
+    return page.get_attribute(".mg-view", f"data-{name}")
+
+
+def said(page):
+    return page.inner_text(".mg-say")
+
+
+def board(page):
+    """The board, as the compiler divides the operations."""
+    if state(page, "tab") != "move":
+        page.focus(".mg-view")
+        page.keyboard.press("m")
+    page.click("text=as compiled")
+    return page.locator(".mg-board")
+
+
+def drag(page, chip, target, shift=False):
+    a, b = page.locator(chip).first.bounding_box(), page.locator(target).first.bounding_box()
+    if shift:
+        page.keyboard.down("Shift")
+    page.mouse.move(a["x"] + a["width"] / 2, a["y"] + a["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(a["x"] + a["width"] / 2 + 8, a["y"] + a["height"] / 2 + 4)
+    page.mouse.move(b["x"] + b["width"] - 6, b["y"] + b["height"] - 6, steps=4)
+
+
+def release(page):
+    page.mouse.up()
+    page.keyboard.up("Shift")
+
+
+def taken(page):
+    return [int(page.get_attribute(".mg-board", f"data-{what}")) for what in ("launches", "bytes")]
+
+
+def chip(page, name):
+    return f'.mg-chip[data-item="{page.locator(".mg-chip", has_text=name).first.get_attribute("data-item")}"]'
+
+
+# the slider -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_newcomer_sees_two_buttons(page):
+    visible = [b.inner_text() for b in page.locator(".mg-bar button").all() if b.is_visible()]
+    assert visible == ["‹ back", "next ›", "more ▾"]
+    assert said(page).startswith("what your code computes") and page.is_disabled("text=‹ back")
+
+
+def test_next_goes_through_the_passes_to_the_kernels(page):
+    page.click("text=next ›")
+    assert said(page).startswith("simplify") and "times one" in page.inner_text(".mg-fired")
+    while state(page, "step") != "2":
+        page.click("text=next ›")
+    assert page.inner_text(".mg-count").endswith("fused") and page.is_disabled("text=next ›")
+    assert "2 launches instead of" in said(page) and page.locator(".mg-frame").count() == 1
+    page.click("text=‹ back")
+    assert state(page, "step") == "1"
+
+
+def test_what_goes_is_dashed_and_what_fired_is_shown(page):
+    assert page.locator(".mg-going").count() == 1
+    page.keyboard.press("ArrowRight")
+    page.locator(".mg-fired button").first.click()
+    assert page.locator(".mg-box.mg-now").count() == 1
+
+
+def test_the_slider_and_keys(page):
+    page.locator("input[type=range]").first.fill("2")
+    assert state(page, "step") == "2"
+    page.focus(".mg-view")
+    page.keyboard.press("Home")
+    assert state(page, "step") == "0"
+
+
+# the kernels ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_box_shows_its_kernel_and_its_line_of_code(page):
+    page.keyboard.press("End")
+    page.locator(".mg-box", has_text="tanh_1").click()
+    assert said(page) == "tanh_1, 64 × 32, is computed by kernel_1."
+    side = page.inner_text(".mg-side")
+    assert "64 rows of 32" in side and "return (mg.softmax(mg.tanh(x @ w + b * 1.0)) * 2).sum(0)" in side
+    assert "void kernel_1" in page.inner_text(".mg-source")
+
+
+def test_boxes_and_lines_light_each_other(page):
+    page.keyboard.press("End")
+    page.keyboard.press("k")
+    page.keyboard.press("k")
+    line = page.locator(".mg-source [data-items]", has_text="own_tanh").first
+    line.hover()
+    assert page.locator(".mg-box.mg-hit").count() == 1
+    assert "tanh_1" in page.locator(".mg-box.mg-hit").text_content()
+    page.locator(".mg-box", has_text="exp_1").focus()
+    assert any("own_exp" in text for text in page.locator(".mg-source .mg-here").all_inner_texts())
+    line.click()
+    assert said(page).startswith("tanh_1")
+
+
+def test_why_not_fused(page):
+    page.keyboard.press("End")
+    page.keyboard.press("w")
+    assert "matmul_1 goes to add_1 through memory: 8.19 kB." in said(page)
+    assert "matmul is a library call" in page.inner_text(".mg-side") and page.locator(".mg-edge.mg-lit").count() == 1
+    page.keyboard.press("Escape")
+    assert state(page, "why") == "" and page.locator(".mg-edge.mg-lit").count() == 0
+    page.locator(".mg-edge.mg-memory").first.focus()
+    page.keyboard.press("Enter")
+    assert state(page, "why") != ""
+
+
+def test_everything_can_be_reached_and_read_aloud(page):
+    page.keyboard.press("End")
+    for kind in (".mg-box", ".mg-edge.mg-memory"):
+        found = page.locator(kind).all()
+        assert found and all(e.get_attribute("tabindex") == "0" and e.get_attribute("aria-label") for e in found)
+    assert state(page, "lm-suppress-shortcuts") == "true"
+
+
+def test_the_memory_over_time(page):
+    page.click("text=more ▾")
+    page.click(".mg-more >> text=memory")
+    page.locator(".mg-mark").first.click()
+    assert said(page) == "matmul_1" and "slot 0" in page.inner_text(".mg-side")
+    page.click("text=more ▾")
+
+
+# moving ---------------------------------------------------------------------------------------------------------------
+
+
+def test_an_operation_is_dragged_into_a_kernel_of_its_own_and_back(page):
+    board(page)
+    before = taken(page)
+    drag(page, chip(page, "tanh_1"), ".mg-own")
+    assert "not possible" in page.inner_text(".mg-note")  # it waits for what it is read by
+    assert page.locator(".mg-own.mg-cannot").count() == 1
+    release(page)
+    assert taken(page) == before and "kernels would wait for each other" in page.inner_text(".mg-note")
+    drag(page, chip(page, "add_1"), ".mg-own")
+    assert "3 launches, 16.4 kB more memory traffic" in page.inner_text(".mg-note")
+    release(page)
+    assert taken(page) == [before[0] + 1, before[1] + 2 * 64 * 32 * 4]
+    assert "16.4 kB more, 1 launch more than compiled" in page.inner_text(".mg-score")
+    page.click("text=undo")
+    assert taken(page) == before
+
+
+def test_a_library_call_cannot_be_fused(page):
+    board(page)
+    drag(page, chip(page, "add_1"), ".mg-card-library")
+    release(page)
+    assert "matmul is a library call" in page.inner_text(".mg-note")
+
+
+def test_computing_in_both(page):
+    board(page)
+    page.click("text=begin from nothing")
+    before = taken(page)
+    subtract = page.locator(".mg-card", has=page.locator(chip(page, "subtract_1"))).get_attribute("data-kernel")
+    drag(page, chip(page, "tanh_1"), f'.mg-card[data-kernel="{subtract}"]', shift=True)
+    release(page)
+    assert page.locator(".mg-chip sup").count() == 2  # for max_1, which reads it too, it stays where it was
+    assert taken(page) == before  # it reads as much as it saves
+    assert "is computed in kernel" in page.inner_text(".mg-note")
+
+
+def test_a_whole_kernel_is_dragged(page):
+    board(page)
+    page.click("text=begin from nothing")
+    assert page.locator(".mg-card:not(.mg-own)").count() == len(page.locator(".mg-chip").all())
+    before = taken(page)
+    tanh = page.locator(".mg-card", has=page.locator(chip(page, "tanh_1"))).get_attribute("data-kernel")
+    add = page.locator(".mg-card", has=page.locator(chip(page, "add_1"))).get_attribute("data-kernel")
+    drag(page, f'.mg-cardhead[data-kernel="{tanh}"]', f'.mg-card[data-kernel="{add}"]')
+    release(page)
+    assert taken(page) == [before[0] - 1, before[1] - 2 * 64 * 32 * 4]
+
+
+def test_moving_by_keys(page):
+    board(page)
+    before = taken(page)
+    page.locator(chip(page, "add_1")).focus()
+    page.keyboard.press("Enter")
+    assert "picked up" in page.inner_text(".mg-note")
+    page.keyboard.press("ArrowRight")
+    aloud = page.locator(".mg-view > [aria-live]")
+    assert "into a kernel of its own: 3 launches, 16.4 kB more memory traffic" in aloud.text_content()
+    assert page.locator(".mg-card.mg-aim").get_attribute("data-kernel") == "2"
+    page.keyboard.press("ArrowRight")
+    assert "not possible: matmul_1 can't be in a kernel with others" in aloud.text_content()
+    page.keyboard.press("Escape")
+    assert taken(page) == before and page.locator(".mg-aim").count() == 0
+    page.keyboard.press("Enter")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    assert taken(page)[0] == before[0] + 1
+    assert page.evaluate("document.activeElement.textContent") == "add_1"  # where it is now
+
+
+def test_it_ends_by_escape(page):
+    board(page)
+    page.focus(".mg-view")
+    page.keyboard.press("Escape")
+    assert state(page, "tab") == "picture"
+
+
+# charts ---------------------------------------------------------------------------------------------------------------
+
+
+def test_a_schedule_with_more_workers():
+    view = mg.viz.schedule(lambda x, y: (x @ x).sum() + (y @ y).sum(), mg.ones((8, 8)), mg.ones((8, 8)))
+    with opened(view.to_html(), dark=True) as page:
+        assert state(page, "step") == "0" and page.inner_text(".mg-says").startswith("1 worker: 1.00 times")
+        page.locator("input[type=range]").fill("1")
+        assert page.inner_text(".mg-says").startswith("2 workers: 1.99 times")
+        page.focus(".mg-view")
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("Enter")
+        assert said(page) == "matmul_1" and page.locator(".mg-near").count() == 1
+        page.keyboard.press("-")
+        assert state(page, "step") == "0" and said(page) == "matmul_1"
+        assert page.evaluate("document.activeElement.dataset.mark") == "k0"
+        page.keyboard.press("Escape")
+        assert state(page, "chosen") == ""
+
+
+def test_a_trace_is_saved_from_the_page():
+    view = mg.viz.profile(mg.jit(lambda x: mg.tanh(x @ x).sum()), mg.ones((4, 4)), runs=1)
+    with opened(view.to_html()) as page:
+        page.click("text=by step")
+        assert page.locator(".mg-mark").count() == 2
+        page.click("text=more ▾")
+        with page.expect_download() as download:
+            page.click("text=save run.json")
+        assert download.value.suggested_filename == "run.json"
