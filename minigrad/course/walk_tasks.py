@@ -109,7 +109,7 @@ VALUES = {  # what the values of some programs are called in messages, in the or
     "a + a * a": "x, a, a * a, the result",
     "(p + q) + p * 5": "u, p, v, q, p + q, p * 5, the result",
 }
-QUESTIONS = 100_000  # that a walk may ask about one of them
+QUESTIONS = 50_000  # that a walk may ask about one of them
 
 
 class WalkTask(FunctionTask):

@@ -258,7 +258,8 @@ def test_walks(which):
 
 JACOBIAN = "def jacobian(f, x):\n    y = f(x)\n    rows = []\n    for i in range(y.size):\n"
 ROWS = {
-    "goes back twice": ("        seed = mg.zeros(y.size)\n        seed[i] = 1\n        y.backward(seed)", "for the next row"),
+    "goes back twice": (
+        "        seed = mg.zeros(y.size)\n        seed[i] = 1\n        y.backward(seed)", "for the next row"),
     "lets gradients add up": (
         "        seed = mg.zeros(y.size)\n        seed[i] = 1\n        y.backward(seed, retain_graph=True)", "x.grad"),
     "goes back from an element": ("        x.grad = None\n        f(x)[i].backward()", "✓"),

@@ -367,14 +367,14 @@ class MulGrad(GradientTask):
         for _ in range(3):
             g, a, b = [draw.choice((-1, 1)) * draw.uniform(1, 9) for _ in range(3)]
             yield g, a * b, a, b
-        yield 2.0, 0.0, 0.0, 3.0
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
+        said = super().check(answer, rounds)
         try:
-            return super().check(answer, rounds)
+            answer(2.0, 0.0, 0.0, 3.0)
         except ZeroDivisionError:
-            answer(5.0, -6.0, 3.0, -2.0)  # where there is no 0, it must be another mistake
-            raise Wrong(self.name, "it divides by 0 where a or b is 0", NO_DIVISION) from None
+            raise Wrong(self.name, "it divides by 0 where a is 0", NO_DIVISION) from None
+        return said
 
     def judge(self, yours: Any, args: tuple[Any, ...]) -> str | None:
         one = yours is not None and not isinstance(yours, tuple | list)
@@ -407,6 +407,10 @@ class MulGrad(GradientTask):
     @mistake("that is the gradient of b. Return that of a before it, with a comma between")
     def second_only(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return g * a
+
+    @mistake("that is the product itself, and not its slope: how does it *change*, when a rises and b does not?")
+    def product(self, g: Any, out: Any, a: Any, b: Any) -> Any:
+        return a * b
 
     @mistake("a function gives back only what stands after `return`: to print it, or to assign it, is not enough")
     def nothing_returned(self, g: Any, out: Any, a: Any, b: Any) -> Any:
