@@ -99,7 +99,7 @@ class DataLoader:
         return Epoch(self, self._epoch, self._batch)
 
     def state_dict(self) -> dict[str, int]:
-        """Where the loop is: the seed, the epoch, and how many of its batches have been handed out.
+        """Where the loop is, for a loader made alike: the seed, the epoch, and how many of its batches are out.
 
         >>> loader = mg.data.DataLoader(range(6), batch_size=2, shuffle=True, seed=0)
         >>> first = next(iter(loader))

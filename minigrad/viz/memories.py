@@ -32,7 +32,7 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Charted:
     >>> mg.viz.memory(x=x, row=x[1], other=mg.ones(2))
     <memory of 3 tensors in 2 buffers>
     """
-    if what is None or isinstance(what, (Mapping, Module)):
+    if what is None or isinstance(what, Mapping) or (isinstance(what, Module) and not args):
         return shared_memory(what, args, kwargs)
     if isinstance(what, Tensor):
         return shared_memory({f"tensor {i}": t for i, t in enumerate((what, *args))}, (), kwargs)

@@ -75,7 +75,7 @@ class Tables:
         kind = "library" if recipe.kind == "opaque" else "reduce" if recipe.kind == "reduce" else "kernel"
         if kind == "library":
             count = library_count(member, dict(zip(member.inputs, recipe.reads)) | {member: whole(member)})
-            name |= {"why": library(member), "takes": count.bytes_read + count.bytes_written}
+            name |= {"why": library(member), "takes": count.bytes, "launches": count.launches}
         return name | {
             "kind": kind, "bytes": size, "kept": member in self.kept and not parted, "size": recipe.size,
             "rows": _rows(recipe),

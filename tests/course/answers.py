@@ -1,7 +1,7 @@
-"""Wrong answers that people gave, and words of the hint that they should get: None where no hint is the honest one.
+"""Wrong answers that people give, and words of the hint that they should get: None where no hint is the honest one.
 
-These are written as they came, and not made from the hints; `origin` says from where.  Whoever teaches with the course
-adds what was really handed in: a wrong answer without a fitting hint is a hint that is missing.
+`origin` says who gave them.  Whoever teaches with the course adds what was really handed in, as it came, and takes out
+what was only guessed: a wrong answer without a fitting hint is a hint that is missing.
 """
 
 from typing import NamedTuple
@@ -16,7 +16,7 @@ class Answer(NamedTuple):
     origin: str
 
 
-TRIED = "written while trying the unit without looking at its hints"
+TRIED = "an author's guess at what a beginner writes; nobody has handed it in yet"
 MICROGRAD = "how the chain rule is written in micrograd's tutorials, where rules change .grad in place"
 
 ANSWERS = [

@@ -86,7 +86,7 @@ def test_how_an_answer_differs(yours, right, says):
 
 
 @pytest.mark.parametrize("answer", ANSWERS, ids=lambda answer: answer.task)
-def test_what_people_really_wrote_gets_the_hint_that_fits(notebook, answer):
+def test_what_people_write_gets_the_hint_that_fits(notebook, answer):
     said = says(notebook, answer.cell, check=answer.task)
     assert said.startswith("✗")
     assert answer.hint in said if answer.hint else "Hint" not in said

@@ -217,6 +217,7 @@ def test_which_tensors_share_memory():
     lines = {line.split()[0]: line for line in view.text().splitlines()}
     assert lines["row"].endswith("16–32") and lines["column"].endswith("4–56") and lines["flipped"].endswith("0–64")
     assert "buffer 1" in lines["other"] and "steps of -4, 1" in lines["flipped"]
+    assert repr(mg.viz.memory(Net(), mg.ones((32, 8)))).startswith("<memory of 4 steps: ")
     assert repr(mg.viz.memory(Net())) == "<memory of 4 tensors in 4 buffers>"
 
 

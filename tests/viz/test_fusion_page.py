@@ -231,6 +231,17 @@ def test_moving_by_keys(page):
     assert page.evaluate("document.activeElement.textContent") == "add_1"  # where it is now
 
 
+def test_the_board_begins_with_the_compilers_own_figures():
+    def branches(x):
+        return mg.cond(x.sum() > 0, lambda y: mg.tanh(y) * 2, lambda y: y - 1, x).T * 2, x.T
+
+    view = mg.viz.fusion(branches, mg.ones((6, 4)))
+    with opened(view.to_html()) as page:
+        page.focus(".mg-view")
+        page.keyboard.press("m")
+        assert taken(page) == [view.cost.program.launches, view.cost.program.bytes]
+
+
 def test_it_ends_by_escape(page):
     board(page)
     page.focus(".mg-view")

@@ -70,7 +70,7 @@ const judged = (tables, kernels) => {
     card.idle = card.members.every((i) => items[i].idle);
     if (card.idle) card.bytes = 0;
     bytes += card.bytes;
-    launches += !card.idle;
+    launches += only.launches ?? Number(!card.idle); // a part of several results takes none
   });
   return { cards, problems, bytes, launches };
 };
