@@ -98,7 +98,8 @@ with course.backward(course.impatient):
 
 # %% name="act-it-out"
 x = mg.asarray(1.0, requires_grad=True)
-y = second(x)
+a = 2 * x
+y = a + a * a
 mg.viz.step(y)
 
 # %% [markdown]
