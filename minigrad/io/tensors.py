@@ -44,6 +44,9 @@ def save_file(
     >>> sorted(mg.io.load_file(path))
     ['bias', 'weight']
     """
+    if not isinstance(tensors, Mapping):
+        raise FileError(f"save_file: tensors by name are a dict, not a {type(tensors).__name__}",
+                        expect="save_file(model.state_dict(), path)")  # fmt: skip
     arrays = {_name(name): _array(name, value) for name, value in tensors.items()}
     texts = dict(metadata or {})
     wrong = [key for key, text in texts.items() if not isinstance(key, str) or not isinstance(text, str)]

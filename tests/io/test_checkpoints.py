@@ -249,3 +249,20 @@ def test_as_a_callback_of_fit_it_saves_now_and_then(tmp_path):
     train = pytest.importorskip("minigrad.train")
     train.fit(step, [1.0, 2.0, 3.0], epochs=3, callbacks=[checkpoints], quiet=True)
     assert checkpoints.steps() == [4, 8] and repr(checkpoints) == "<checkpoints of steps 4, 8>"
+
+
+def test_a_loader_goes_on_in_the_middle_of_an_epoch(tmp_path):
+    def loader(seed):
+        return mg.data.DataLoader(mg.data.TensorDataset(np.arange(10)), batch_size=3, shuffle=True, seed=seed)
+
+    whole = loader(1)
+    expected = [batch.tolist() for _ in range(2) for (batch,) in whole]
+    first, seen = loader(1), []
+    for (batch,) in first:
+        seen.append(batch.tolist())
+        if len(seen) == 2:
+            mg.io.save_checkpoint(tmp_path / "c", 2, loader=first)
+            break
+    second = loader(8)
+    assert mg.io.load_checkpoint(tmp_path / "c", loader=second) == 2
+    assert seen + [batch.tolist() for _ in range(2) for (batch,) in second] == expected

@@ -317,6 +317,10 @@ def test_wrong_arguments_are_said():
     assert "batch_axes are for 2 tensors, and 1 are given" in refused(lambda x: x, x, batch_axes=[0, 0])
     assert "input_names are 1 different texts" in refused(lambda x: x, x, input_names=["a", "b"])
     assert "output_names are 1 different texts" in refused(lambda x: x, x, output_names=[""])
+    assert "the function returns no tensor" in refused(lambda x: None, x)
+    assert "or a NumPy array beside them" in refused(lambda x: (x, np.ones(2)), x)
+    with pytest.raises(mg.FileError, match=r"the path is a Tensor\n  Expect: export_onnx\(model, path, \*examples\)"):
+        mg.io.export_onnx(lambda x: x, x, "f.onnx")
     assert "there is no folder nowhere" in refused(lambda x: x, x)
     with pytest.raises(mg.TraceError, match=r"a model can be exported in eager mode only"):
         mg.jit(lambda x: mg.io.export_onnx(lambda x: x, "f.onnx", x))(x)

@@ -161,6 +161,8 @@ def test_what_cannot_be_saved_is_said(tmp_path):
     path = tmp_path / "w.safetensors"
     with pytest.raises(mg.FileError, match=r"'name' is a str, and files of weights hold tensors only"):
         mg.io.save_file({"name": "first"}, path)
+    with pytest.raises(mg.FileError, match=r"tensors by name are a dict, not a PosixPath\n  Expect: save_file\(model"):
+        mg.io.save_file(path, {})
     with pytest.raises(mg.FileError, match=r"names are texts, and 1 is a int"):
         mg.io.save_file({1: mg.ones(1)}, path)
     with pytest.raises(mg.FileError, match=r"metadata are texts by name, and 'epoch' is not"):

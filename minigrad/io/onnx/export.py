@@ -48,6 +48,9 @@ def export_onnx(
     OnnxModel(input: float32 (batch, 2) → output: float32 (batch, 3), 9 parameters)
     """
     shared = Shared()
+    if not isinstance(path, (str, os.PathLike)):
+        raise FileError(f"export_onnx: the path is a {type(path).__name__}",
+                        expect="export_onnx(model, path, *examples)")  # fmt: skip
     if current_mode().interpreter is not None:
         raise TraceError("export_onnx: a model can be exported in eager mode only, and this is inside of a trace")
     function = function.function if isinstance(function, Jitted) else function
@@ -89,6 +92,9 @@ def _recorded(
     reason, hint = effects_of(recording)
     if reason:
         raise FileError(f"export_onnx: the function {reason}, which a file cannot do", hint=hint)
+    if not recording.results or any(isinstance(r, np.ndarray) for r in recording.results):
+        raise FileError("export_onnx: the function returns no tensor, or a NumPy array beside them",
+                        expect="tensors, and tuples, lists and dicts of them")  # fmt: skip
     if recording.tracer.looked_into:
         raise FileError("export_onnx: what the function computes depends on the values of a NumPy array that it is "
                         "given", hint="a tensor in its place, or close over it")  # fmt: skip
