@@ -102,8 +102,22 @@ def _about(unit: Unit | None) -> str:
         f'<section class="about"><h2>After this unit you can</h2><ul>{outcomes}</ul>'
         f"<p>{unit.minutes} minutes, {unit.points} points; before it: {before}. In JupyterLab (<code>python3 course lab"
         f"</code>): <code>{unit.key}.ipynb</code>, then <code>exercises/{unit.key}.ipynb</code>.</p>"
-        f"<details><summary>What many believe before</summary><ul>{wrong}</ul></details></section>"
+        f"<details><summary>What many believe before</summary><ul>{wrong}</ul></details>"
+        f"<details><summary>Which ideas are met, and where</summary>{_covered(unit)}</details></section>"
     )
+
+
+def _covered(unit: Unit) -> str:
+    """The ideas that the course must cover, and the cell where a student predicts, computes or changes something."""
+    rows = []
+    for seed in unit.seeds:
+        task = unit.tasks.get(seed.met_in)
+        folder = "exercises/" if task is not None and task.strict else ""
+        source, _, idea = seed.idea.partition(": ")
+        cells = (idea, source, f"{folder}{unit.key}.ipynb", seed.met_in)
+        rows.append("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>")
+    head = "<tr><th>idea</th><th>document</th><th>notebook</th><th>task or cell</th></tr>"
+    return f"<table>{head}{''.join(rows)}</table>"
 
 
 def index(known: dict[str, Unit]) -> str:

@@ -132,7 +132,8 @@ def _fence(lecture: Lecture, token: Token, env: Any) -> str:
     printed, value = lecture.result(number, token.content)
     if kind == "run":
         shown = printed + ("" if value is None else f"{value!r}\n")
-        return code.replace("language-run", "language-python") + f'<pre class="output">{escape(shown)}</pre>\n'
+        output = f'<pre class="output">{escape(shown)}</pre>\n' if shown else ""
+        return code.replace("language-run", "language-python") + output
     if kind == "picture":
         return f'<figure class="picture">{value.to_svg()}</figure>\n'
     name = f"{lecture.name}-{number}.html"

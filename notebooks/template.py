@@ -16,7 +16,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT)] if str(ROOT) not in sys.path else []
 
-from minigrad.course.unit import FunctionTask, Prediction, Task, Unit, units  # noqa: E402
+from minigrad.course.unit import FunctionTask, Task, Unit, units  # noqa: E402
 
 LEAST_MISTAKES = 2  # that a function's checks know by name
 SHORTEST = 15  # characters of a sentence that says something
@@ -83,8 +83,20 @@ def _references(unit: Unit, cells: list[Any]) -> list[str]:
     return found
 
 
+def _questions(unit: Unit, demo: list[Any]) -> list[str]:
+    """Whether each question, which has no points, is in the demo: an answer to fill in, and its check below."""
+    found = []
+    sources = ["".join(cell["source"]) for cell in demo if cell["cell_type"] == "code"]
+    for name, task in unit.tasks.items():
+        if not task.strict:
+            if f'{name} = ...\n\ncourse.check("{name}")' not in sources:
+                found.append(f"{name}: the demo has no cell that asks it")
+            found += [f"{name}: {words}" for words in _task(task, unit)]
+    return found
+
+
 def _tasks(unit: Unit, exercise: list[Any]) -> list[str]:
-    """Whether each task is in the exercise, with its points, and is worth the name."""
+    """Whether each other task is in the exercise, with its points, and is worth the name."""
     grading = {}
     for cell in exercise:
         about = cell["metadata"].get("nbgrader", {})
@@ -92,6 +104,8 @@ def _tasks(unit: Unit, exercise: list[Any]) -> list[str]:
             grading[about["grade_id"]] = (about, "".join(cell["source"]))
     found = []
     for name, task in unit.tasks.items():
+        if not task.strict:
+            continue
         solution, (check, source) = grading.get(name), grading.get(f"check-{name.replace('_', '-')}", ({}, ""))
         if solution is None or not solution[0].get("solution"):
             found.append(f"{name}: the exercise has no solution cell with that grade_id")
@@ -112,7 +126,7 @@ def _task(task: type[Task], unit: Unit) -> list[str]:
     if issubclass(task, FunctionTask) and len(task.mistakes) < LEAST_MISTAKES:
         found.append(f"knows fewer than {LEAST_MISTAKES} mistakes")
     texts = {task(student).text() for student in ("", "Ada", "Grace", "Edsger", "Barbara", "Alan")}
-    if task.points and not issubclass(task, Prediction) and len(texts) == 1:
+    if task.points and len(texts) == 1:
         found.append("gives points and is the same for everybody")
     return found
 

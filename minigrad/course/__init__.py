@@ -8,9 +8,10 @@ works there.  `unit.py` says what units and tasks are, `units/` declares them.
 from .digits import Trained, train_digits
 from .session import begin, check, keep, progress, report, task
 from .swapping import backward, compiler_pass, rule, scheduler, swap
+from .walking import impatient, kept_bytes, made_from
 
 __all__ = [
     "begin", "task", "check", "progress", "report", "keep",
     "rule", "backward", "compiler_pass", "scheduler", "swap",
-    "Trained", "train_digits",
+    "Trained", "train_digits", "made_from", "kept_bytes", "impatient",
 ]  # fmt: skip

@@ -26,6 +26,8 @@ def difference(yours: Any, right: Any, called: str = "the result", by: str = "ex
         return _entries(yours, right, called, by)
     if isinstance(right, str | bool) or right is None:
         return None if _plain(yours) == right else f"{called} is {written(_plain(yours))}, {by} {written(right)}"
+    if isinstance(right, list) and all(isinstance(each, str) for each in right):
+        return None if yours == right else f"{called} is {written(yours)}, {by} {written(right)}"
     if yours is None:
         return f"{called} is None, {by} {written(right)}"
     try:

@@ -121,6 +121,7 @@ ADVICE: Sequence[tuple[type[BaseException], str, str]] = (
     (UnboundLocalError, r"", "a name assigned in a function is the function's own: assign it before you read it"),
     (RecursionError, r"", "the function calls itself without end: what makes it stop? A loop does without"),
     (KeyError, r"", "the dictionary has no such key: use .get(key), or put something there first"),
+    (IndentationError, r"", "the lines of a function stand four spaces further in than its `def`, all alike"),
     (SyntaxError, r"", "Python cannot read this line, or the one before it: brackets, colons, indentation?"),
 )  # fmt: skip
 

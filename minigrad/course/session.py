@@ -118,7 +118,9 @@ def check(name: str, answer: Any = UNSET, hidden: bool = False) -> None:
     except Feedback as feedback:
         if not isinstance(feedback, NotWritten | Misused):
             SESSION.progress.note(which, passed=False)
-        raise feedback from None
+        if which.strict:
+            raise feedback from None
+        return print(feedback)
     SESSION.progress.note(which, True, _source(given), written(given) if which.kind == "value" else "")
     print(said)
 
@@ -138,8 +140,8 @@ def report() -> Path:
 
 def _run(which: Task, given: Any, rounds: int) -> str:
     """What to say of a right answer; feedback is raised on any other."""
-    if which.kind == "value" and (given is None or given is ...):
-        raise NotWritten(which.name, "not written yet", f"{which.name} = and your answer, in the place of the dots")
+    if which.kind == "value" and _is_open(given):
+        raise NotWritten(which.name, "not answered yet", _how(which))
     if which.kind == "function" and not callable(given):
         raise Misused(which.name, f"{which.name} is {written(given)}, and should be a function", "def, not =")
     try:
@@ -159,6 +161,18 @@ def _run(which: Task, given: Any, rounds: int) -> str:
         raise stopped(which.name, error) from None
     points = f"{which.points} {'point' if which.points == 1 else 'points'}"
     return f"✓ {which.name}: right" + (f", {points}" if which.points else "") + (f"\n  {said}" if said else "")
+
+
+def _is_open(given: Any) -> bool:
+    """Whether there is no answer, or one with dots in it."""
+    parts = given.values() if isinstance(given, dict) else given if isinstance(given, list | tuple) else [given]
+    return any(part is None or part is ... for part in parts)
+
+
+def _how(which: Task) -> str:
+    example = getattr(which, "example", "")
+    form = f", in the form {which.name} = {example}" if example else ""
+    return f"put your answer in the place of the dots{form}"
 
 
 def _noted(which: Prediction, given: Any, feedback: Feedback) -> str:
@@ -232,7 +246,8 @@ def _explain_stubs() -> None:
         return
 
     def explain(shell: Any, kind: Any, error: BaseException, trace: Any, tb_offset: Any = None) -> list[str]:
-        words = ["○ not written yet: put your answer in the place of `raise NotImplementedError()`", *place(error)]
+        what = "○ not written yet: write your answer, and delete the line `raise NotImplementedError()`"
+        words = [what, *place(error)]
         print("\n".join(words), file=sys.stderr)
         return words
 

@@ -11,17 +11,18 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from .. import viz  # noqa: F401 - it holds the walk: loaded in a block, it would hold the student's for ever
 from ..autodiff import reverse
 from ..compile.groups import Group
 from ..compile.passes import pipeline
 from ..compile.program import Program
 from ..compile.schedule import Step
-from ..core.node import Leaf, Node
+from ..core.node import FREED, Leaf, Node, topological_order
 from ..core.primitive import OUT, P, Plan, Rule
 from ..core.tensor import Tensor
-from ..ops.view import unbroadcast
 from .feedback import Misused, written
 from .session import SESSION
+from .walking import Gradients, Passes
 
 
 def whose(function: str) -> str:
@@ -40,7 +41,8 @@ class Swapped:
         self.name, self.calls = name, 0
 
     def __repr__(self) -> str:
-        return f"<{self.name} in the engine, called {self.calls:,} times>"
+        times = "once" if self.calls == 1 else f"{self.calls:,} times"
+        return f"<{self.name} in the engine, called {times}>"
 
 
 @contextmanager
@@ -112,16 +114,25 @@ def rule(primitive: str, function: Callable[..., Any]) -> Iterator[Swapped]:
         op.plans.update(known)
 
 
-Passes = Callable[[Node, Tensor], list[tuple[Node, Tensor]]]
-Backward = Callable[[Node, Tensor, Passes], dict[Node, Tensor]]
-
-
 @contextmanager
-def backward(function: Backward) -> Iterator[Swapped]:
-    """Let `function(result, seed, passes)` be the walk back.
+def backward(function: Callable[[Node, Any, Passes], Any]) -> Iterator[Swapped]:
+    """Let `function(result, gradients, passes_back)` be the walk back.
 
-    It is given the node to begin at, its gradient, and `passes(node, g)`: what a node passes back to its inputs when
-    its own gradient is g, as pairs of an input and a contribution.  It returns the gradient of every node.
+    It is given the node to begin at, a dictionary `{result: its gradient}` to put the gradients of all other nodes
+    into, and `passes_back(node, g)`: what a node passes back when its gradient is g, as pairs of a node that it was
+    made from and a contribution.  A picture made in the block shows each number that is put in, right or wrong.
+
+    >>> from minigrad.course import made_from
+    >>> def of_a_chain(result, gradients, passes_back):
+    ...     node = result
+    ...     while made_from(node):
+    ...         ((source, value),) = passes_back(node, gradients[node])
+    ...         gradients[source], node = value, source
+    >>> x = mg.asarray(3.0, requires_grad=True)
+    >>> with backward(of_a_chain) as mine:
+    ...     (2 * x + 1).backward()
+    >>> x.grad.item(), mine
+    (2.0, <of_a_chain in the engine, called once>)
     """
     swapped = Swapped(function.__name__)
 
@@ -132,44 +143,19 @@ def backward(function: Backward) -> Iterator[Swapped]:
         swapped.calls += 1
         if len(roots) != 1:
             raise Misused(swapped.name, f"goes back from one output, and there are {len(roots)}")
-        seen: list[reverse.Contribution] = []
-        so_far: dict[Node, Tensor] = {}
-
-        def passes(node: Node, g: Tensor) -> list[tuple[Node, Tensor]]:
-            found = contributions(node, g)
-            for index, source, value in found:
-                seen.append(reverse.Contribution(node, index, g, value, so_far.get(source)))
-                so_far[source] = value if source not in so_far else so_far[source] + value
-            return [(source, value) for _, source, value in found]
-
-        gradients = function(roots[0], cotangents[0], passes)
-        if not isinstance(gradients, dict):
-            raise Misused(swapped.name, f"gave {written(gradients)}, and should give a dictionary: node -> gradient")
+        gradients = Gradients(roots[0], cotangents[0])
+        function(roots[0], gradients, gradients.passes_back)
         if announced:
-            yield from seen
+            yield from gradients.events
+        if not retain:
+            for node in topological_order(roots):
+                node.saved = None if node.saved is None else FREED
         leaves = {node for node in gradients if isinstance(node, Leaf)}
         targets = {*besides, *(leaves if wanted is None else wanted)}
-        return {node: g for node, g in gradients.items() if node in targets}
+        return {node: g.copy() for node, g in gradients.items() if node in targets}
 
     with swap(reverse.walk, walk):
         yield swapped
-
-
-def contributions(node: Node, g: Tensor) -> list[tuple[int, Node, Tensor]]:
-    """What a node passes back: the number of the input, the input, and the contribution in its shape.
-
-    >>> x = mg.asarray(3.0, requires_grad=True)
-    >>> y = x * x
-    >>> [(index, value.item()) for index, source, value in contributions(y.node, mg.ones(()))]
-    [(0, 3.0), (1, 3.0)]
-    """
-    found = []
-    for index, function, reads, _ in node.plan.rules:
-        value = function(g, *[reverse.read(node, slot, False, index) for slot in reads])
-        source = node.inputs[index]
-        if value is not None:
-            found.append((index, source, unbroadcast(value, source.shape)))
-    return found
 
 
 @contextmanager

@@ -64,6 +64,8 @@ class Task:
     outcome: ClassVar[str]  # the key of the outcome that it shows
     seconds: ClassVar[float] = 5.0  # that an answer may take
     kind: ClassVar[str]  # "function" or "value"
+    strict: ClassVar[bool] = True  # whether what is not right stops the notebook, as nbgrader wants it
+    otherwise: str | None = None  # the hint where no known mistake was made
     mistakes: ClassVar[tuple[Mistake, ...]] = ()
 
     def __init_subclass__(cls) -> None:
@@ -158,7 +160,7 @@ class FunctionTask(Task):
         for known in self.mistakes:
             if all(_same_result(self.wrong(known), args, yours) for args, yours, _ in found):
                 return known.hint
-        return None
+        return self.otherwise
 
 
 class GradientTask(FunctionTask):
@@ -183,6 +185,12 @@ class ValueTask(Task):
     """A value to find: the student assigns it to a variable, and it is compared with what `right` gives."""
 
     kind = "value"
+    example: ClassVar[str] = ""  # what an answer looks like
+    tolerance: ClassVar[float] = 0.0  # how far from the right number an answer may be, as a part of it
+
+    def read(self, answer: Any) -> Any:
+        """The answer as it was meant."""
+        return answer
 
     def right(self) -> Any:
         """The right value."""
@@ -193,11 +201,13 @@ class ValueTask(Task):
         return None
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
+        answer = self.read(answer)
         problem = difference(answer, self.right(), "your answer")
-        if problem is None:
+        close = self.tolerance and isinstance(answer, int | float) and abs(answer / self.right() - 1) <= self.tolerance
+        if problem is None or close:
             return self.explained()
-        hint = next((known.hint for known in self.mistakes if same(answer, self.wrong(known))), None)
-        if " is wrong" in problem:  # which would give the right one away
+        hint = next((known.hint for known in self.mistakes if same(answer, self.wrong(known))), self.otherwise)
+        if "shape" not in problem and "of type" not in problem:  # which would give the right one away
             problem = f"your answer {written(answer)} is not right"
         raise Wrong(self.name, problem.partition(", expected")[0], hint)
 
@@ -208,11 +218,20 @@ class ValueTask(Task):
         return known.program(self)
 
 
+class Question(ValueTask):
+    """Something to find out by looking: as often as one likes, without points."""
+
+    points = 0
+    minutes = 1
+    strict = False
+
+
 class Prediction(ValueTask):
     """A guess, before the answer is shown.  It is noted, right or wrong: what counts is to have committed oneself."""
 
     points = 0
     minutes = 1
+    strict = False
 
 
 @dataclass

@@ -15,8 +15,8 @@ Nothing that is read is believed, and nothing is ever unpickled.  Files are writ
 """
 
 from .checkpoints import Checkpoints, load_checkpoint, save_checkpoint
-from .onnx_export import export_onnx
-from .onnx_import import OnnxModel, load_onnx
+from .onnx.export import export_onnx
+from .onnx.load import OnnxModel, load_onnx
 from .tensors import TensorFile, load_file, open_file, save_file
 
 __all__ = [

@@ -62,8 +62,7 @@ class Module:
 
     def _enter(self, mode: Mode) -> Mode:
         """The mode inside of this module, kept for the next call: the mode outside hardly ever changes."""
-        for path, child in children(self):
-            child._name = path[0] + "".join(f"[{key}]" for key in path[1:])
+        _name_children(self)
         inside = mode.but(scope=(*mode.scope, self._name or type(self).__name__))
         if mode.interpreter is None and mode.origin is None:  # do not keep a graph alive
             self._entry = mode, inside
@@ -235,6 +234,15 @@ class Module:
 def children(module: Module) -> list[tuple[Path, Module]]:
     """The modules that hang directly on a module, and where: `("layers", 0)` is `module.layers[0]`."""
     return [(path, value) for path, value in _held(module) if isinstance(value, Module)]
+
+
+def _name_children(module: Module, within: str = "") -> None:
+    """Tell the modules in a module what they are called there: `layers[0]`, also where a ModuleList holds them."""
+    for path, child in children(module):
+        first, *rest = (within, *path) if within else path
+        child._name = first + "".join(f"[{key}]" for key in rest)
+        if type(child).forward is Module.forward:  # it only holds others, and is never called
+            _name_children(child, child._name)
 
 
 def _held(module: Module) -> Iterator[tuple[Path, Any]]:

@@ -12,66 +12,41 @@
 # ---
 
 # %% [markdown]
-# # 00 · Start: your turn
+# # 00 · Start: the rule of a product
 #
-# You have seen the five contributions of the example. Here you guess one number, follow an impatient engine, and write
-# your first gradient rule, which then runs in the picture and teaches a network to read digits.
+# Do [00 · Start](../00_start.ipynb) first. Here you write the one rule that was taken on trust there.
 #
-# Put your name between the quotes: the numbers of the tasks depend on it. A check tells you what is wrong and where; try as
-# often as you like.
-
-# %% name="name"
-student = ""
+# Write your name between the quotes: what you make will bear it, and the numbers of the tasks will be yours. Then run the cell with Shift+Enter.
 
 # %% name="begin"
 import minigrad as mg
 from minigrad import course
 
-course.begin("00_start", student)
+course.begin("00_start", student="")
 
 # %% [markdown]
-# ## 1 · A guess
-#
-# $x$ is 1, $a = 2x$, and $y = a^2 + a$. So $a$ is 2 and $y$ is 6. Now $x$ goes from 1 to 1.01. **By how much does y rise?**
-#
-# Write a guess, without computing it. It is noted; nothing is lost if it is wrong.
+# ## By hand
 
-# %% nbgrader={"grade": false, "grade_id": "rise", "locked": false, "schema_version": 3, "solution": true, "task": false}
-rise = ...  # your guess, a number
+# %% name="task-gradient-of-a"
+course.task("gradient_of_a")
+
+# %% nbgrader={"grade": false, "grade_id": "gradient_of_a", "locked": false, "schema_version": 3, "solution": true, "task": false}
+gradient_of_a = ...  # a number
 ### BEGIN SOLUTION
-rise = 0.1
+gradient_of_a = -20
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check-rise", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
-course.check("rise")
+# %% nbgrader={"grade": true, "grade_id": "check-gradient-of-a", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+course.check("gradient_of_a")
 
 # %% [markdown]
-# ## 2 · Too early
+# ## The rule
 #
-# The gradient of `a` came in parts, because `y` uses `a` more than once. What if somebody does not wait for all of them?
-
-# %% name="task-too-early"
-course.task("too_early")
-
-# %% nbgrader={"grade": false, "grade_id": "too_early", "locked": false, "schema_version": 3, "solution": true, "task": false}
-too_early = ...  # a number
-### BEGIN SOLUTION
-too_early = 2.0
-### END SOLUTION
-
-# %% nbgrader={"grade": true, "grade_id": "check-too-early", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-course.check("too_early")
-
-# %% [markdown]
-# ## 3 · Your first gradient rule
-#
-# An operation has a *gradient rule*: given the gradient `g` of its result, it says what goes back to each input. For the
-# product of `a` and `b`: write what goes back to `a`, and what goes back to `b`. With a = 3, b = -2 and g = 5 you can try on
-# paper first: if `a` grows by a little, how much does `a * b` grow, and how much the end, which goes 5 times as far?
+# Now for every product, and for both of its factors. When `out = a * b` and y rises g times as fast as `out`, `mul_grad` returns **two numbers: the
+# gradient of a, then the gradient of b.** Write it in the place of the line that raises an error.
 
 # %% nbgrader={"grade": false, "grade_id": "mul_grad", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def mul_grad(g, out, a, b):
-    """What a * b passes back to a, and what to b, when the gradient of out = a * b is g."""
     ### BEGIN SOLUTION
     return g * b, g * a
     ### END SOLUTION
@@ -80,10 +55,11 @@ def mul_grad(g, out, a, b):
 course.check("mul_grad")
 
 # %% [markdown]
-# ## 4 · In the engine
+# ## In the engine
 #
-# minigrad now takes *your* function for the gradient of every product, in the block below: first in the picture that you
-# know, then in a network that learns to read digits, where it is called some hundred times.
+# Inside this `with`, minigrad has no rule of its own for products: it calls yours. It is the picture that you know. Press **next** until `multiply` passes
+# something back, and look under *by the rule*: that is your function. Below, what you returned is compared with the slope as it is measured (✓ or ✗). If
+# you like to see a ✗, swap the two numbers in your function, run it and this cell again, and find the **one** step that goes wrong.
 
 # %% name="picture"
 with course.rule("multiply", mul_grad):
@@ -93,20 +69,23 @@ with course.rule("multiply", mul_grad):
     picture = mg.viz.step(y)
 picture
 
+# %% [markdown]
+# The same function, called some hundred times: a network of 2,410 numbers looks at 1,437 handwritten digits and changes its numbers a little, as the
+# gradients say, so that it reads them better. Then it is shown 360 others.
+
 # %% name="digits"
 with course.rule("multiply", mul_grad) as mine:
     trained = course.train_digits(mine)
 trained
 
 # %% [markdown]
-# ## 5 · One that is yours alone
+# ## One that nobody else has
 
 # %% name="task-mixed-grad"
 course.task("mixed_grad")
 
 # %% nbgrader={"grade": false, "grade_id": "mixed_grad", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def mixed_grad(g, out, a, b):
-    """What your own operation passes back to a, and what to b."""
     ### BEGIN SOLUTION
     return g * (3 * b + 6), g * 3 * a
     ### END SOLUTION
@@ -118,7 +97,9 @@ course.check("mixed_grad", hidden=True)
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# ## How far you are
+# You have written what the books call a *gradient function*: it takes the **inputs** of an operation, its **output**, and the **gradient of the output**. A
+# framework is a table of such functions, and one walk back that puts them together. The walk is yours in
+# [unit 06](../06_reverse_mode.ipynb).
 
 # %% name="progress"
-print(course.progress())
+course.progress()

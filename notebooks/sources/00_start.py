@@ -14,45 +14,113 @@
 # %% [markdown]
 # # 00 · Start
 #
-# Fifteen minutes, one example, numbers only. Run each cell with Shift-Enter.
-#
-# $x$ is 1. From it we make $a = 2x$, and from that $y = a^2 + a$. So $a = 2$ and $y = 6$. Before you go on, guess: **if x becomes
-# 1.01, by about how much does y rise?** A little more than 0.01, twice as much, ten times as much?
+# Fifteen minutes about one number. You need no words from anywhere else: the few that you need are here. **Shift+Enter** runs a cell and goes on to
+# the next.
 
-# %% name="guess"
-def y_of(x):
-    a = 2 * x
-    return a * a + a
-
-
-print(f"y goes from {y_of(1.0):g} to {y_of(1.01):.4f}")
-
-# %% [markdown]
-# Ten times as far as x. That number, how many times faster than x the result moves, is the *gradient* of y with respect to x.
-# Here it took two runs to find one gradient, and it is only nearly 10. The library finds it in one go, for everything that y was
-# made from, by going backward.
-
-# %% name="example"
+# %% name="program"
 import minigrad as mg
+from minigrad import course
 
 x = mg.asarray(1.0, requires_grad=True)
 a = 2 * x
 y = a * a + a
+y.item()
+
+# %% [markdown]
+# ## A question first
+#
+# Now **x becomes 1.01. By about how much does y rise?**
+#
+# Say a number before you compute anything: a guess that turns out wrong is worth more than none. Put yours in the place of the dots, and run the
+# cell.
+
+# %% name="rise" tags=["question"]
+rise = ...
+
+course.check("rise")
+
+# %% [markdown]
+# Now measure it. Change the numbers as you like, here and everywhere else: nothing can break.
+
+# %% name="measure" jupyter={"outputs_hidden": true}
+def f(x):
+    a = 2 * x
+    return a * a + a
+
+
+print("x rises by 0.01, and y")
+print("by", round(f(1.01) - f(1.0), 4))
+
+# %% [markdown]
+# The second number is how many times as much? That number stands nowhere in the program. Where does it come from?
+#
+# ## Look
+#
+# The next cell makes a picture of the three lines. The **blue** boxes are the values, from top to bottom as they were made. Each has an **orange** box
+# beside it, still empty, for the answer to one question: *how many times as fast as this value does y rise?* That number is called the value's
+# **gradient**; the picture writes **∂ a** for the gradient of a. (*scalar* means: one number.)
+#
+# Press **next** eight times, and look at one box only: **∂ a**.
+
+# %% name="step"
 mg.viz.step(y)
 
 # %% [markdown]
-# Press → (or the button ›) and watch three things: which line of code is being undone, what is passed back, and what `a` shows. Its
-# gradient is "not yet", then 1, then 3, then 5: `y` uses `a` three times, once in `+ a` and twice in `a * a`, and each use has its
-# part. Only then does `a` pass it on to `x`, times 2.
+# Which numbers did you see in the box ∂ a, from the first to the last? Write them in brackets, with commas between.
 
-# %% name="gradients"
-y.backward(retain_graph=True)
-print("gradient of x:", x.grad.item())
-for step in mg.autodiff.walk([y.node], [mg.ones(())]):
-    print(f"{step.node.name:8} passes {step.value.item():g} to input {step.index}")
+# %% name="numbers" tags=["question"]
+numbers = ...
+
+course.check("numbers")
 
 # %% [markdown]
-# What if `a` passes on what it has too early, when only the 1 of `+ a` has come? Then `x` shows 2 · 1 = 2 instead of 10. So *order
-# matters*: a value may pass its gradient on only when all who used it have been heard.
+# Now press **back** until ∂ a is empty again. Would it be right to show a 0 there, `"yes"` or `"no"`?
+
+# %% name="empty" tags=["question"]
+empty = ...
+
+course.check("empty")
+
+# %% [markdown]
+# ## Now you are the engine
 #
-# Now it is your turn: open `exercises/00_start.ipynb`.
+# In the picture press **more ▾**, then **act it out**. From now on nothing happens unless you click an orange box: then it *sends on* to the values that it
+# was made from.
+#
+# 1. Click **∂ y**. It sends 1 to each of the two values that were added. So a 1 has come to ∂ a.
+# 2. Be impatient: click **∂ a** at once.
+#
+# Now ∂ x is red. What does it show, and what would be right? (Two numbers, with a comma between.)
+
+# %% name="early" tags=["question"]
+early = ...
+
+course.check("early")
+
+# %% [markdown]
+# Press **rewind one**, and find an order in which nothing turns red. Which boxes did you click, from the first to the last? The value `a * a` has no name
+# in the program; its box is called `"multiply"`. Write the names in brackets, each in quotation marks: `["y", ...]`.
+
+# %% name="order" tags=["question"]
+order = ...
+
+course.check("order")
+
+# %% [markdown]
+# What you have just done by hand trains every neural network. It has four rules:
+#
+# 1. Begin with 1 at y.
+# 2. A box passes on its own gradient, times how fast it follows what it was made from.
+# 3. What comes to the same box is **added**.
+# 4. A box sends on only when **everything** has come to it: *order matters*.
+#
+# In a program it is one line, which finds the order by itself:
+
+# %% name="backward" jupyter={"outputs_hidden": true}
+y.backward()
+print("∂ x is")
+print(x.grad.item())
+
+# %% [markdown]
+# One thing you took on trust: rule 2, for a product. In [the exercise](exercises/00_start.ipynb) you write it yourself, see it at work in this same
+# picture, and teach a program to read digits with it.

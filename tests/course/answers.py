@@ -20,18 +20,20 @@ TRIED = "an author's guess at what a beginner writes; nobody has handed it in ye
 MICROGRAD = "how the chain rule is written in micrograd's tutorials, where rules change .grad in place"
 
 ANSWERS = [
-    Answer("mul_grad", "def mul_grad(g, out, a, b):\n    return a * g, b * g", "Swapped", TRIED),
+    Answer("mul_grad", "def mul_grad(g, out, a, b):\n    return a * g, b * g", "swapped", TRIED),
     Answer("mul_grad", "def mul_grad(g, out, a, b):\n    return b, a", "g is forgotten", TRIED),
-    Answer("mul_grad", "def mul_grad(g, out, a, b):\n    return [b * g, a * g][::-1]", "Swapped", TRIED),
-    Answer("mul_grad", "def mul_grad(g, out, a, b):\n    return b * g + a * g", "Summed", TRIED),
-    Answer("mul_grad", "def mul_grad(g, out, a, b):\n    return g * out / b, g * out / a", "Swapped", TRIED),
+    Answer("mul_grad", "def mul_grad(g, out, a, b):\n    return [b * g, a * g][::-1]", "swapped", TRIED),
+    Answer("mul_grad", "def mul_grad(g, out, a, b):\n    return b * g + a * g", "you added the two", TRIED),
+    Answer("mul_grad", "def mul_grad(g, out, a, b):\n    return g * out / b, g * out / a", "swapped", TRIED),
     Answer("mul_grad", "def mul_grad(g, out, a, b):\n    a.grad += b * g\n    b.grad += a * g", "changes", MICROGRAD),
-    Answer("mul_grad", "def mul_grad(g, out, a, b):\n    out = a * b\n    return out", None, TRIED),
+    Answer("mul_grad", "def mul_grad(g, out, a, b):\n    out = a * b\n    return out", "not its slope", TRIED),
     Answer("mul_grad", "def mul_grad(g, out, a, b):\n    print(b * g, a * g)", "return", TRIED),
     Answer("mixed_grad", "def mixed_grad(g, out, a, b):\n    return g * b, g * a", "numbers of its own", TRIED),
     Answer("mixed_grad", "def mixed_grad(g, out, a, b):\n    return 3 * b * g, 3 * a * g", "two uses", TRIED),
     Answer("mixed_grad", "def mixed_grad(g, out, a, b):\n    return 3 * b + 6, 3 * a", "g is forgotten", TRIED),
-    Answer("too_early", "too_early = 10", "right gradient of x", TRIED),
-    Answer("too_early", "too_early = 1", "multiplied", TRIED),
-    Answer("too_early", "too_early = '2'", "of type str", TRIED),
+    Answer("gradient_of_a", "gradient_of_a = -5", "g times as fast as the product", TRIED),
+    Answer("gradient_of_a", "gradient_of_a = 8", "that is for b", TRIED),
+    Answer("gradient_of_a", "gradient_of_a = 20", "mind the sign", TRIED),
+    Answer("gradient_of_a", "gradient_of_a = -0.2", "by how much y changes", TRIED),
+    Answer("gradient_of_a", "gradient_of_a = '-20'", "let a be larger by 0.01", TRIED),
 ]

@@ -47,13 +47,11 @@ def test_a_rule_of_one_value_for_two_inputs_is_refused():
             gradient()
 
 
-def my_backward(result, seed, passes):
-    gradients = {result: seed}
+def my_backward(result, gradients, passes_back):
     for node in reversed(topological_order([result])):
         if node in gradients:
-            for source, contribution in passes(node, gradients[node]):
-                gradients[source] = contribution if source not in gradients else gradients[source] + contribution
-    return gradients
+            for source, value in passes_back(node, gradients[node]):
+                gradients[source] = value if source not in gradients else gradients[source] + value
 
 
 def test_a_walk_of_the_students_is_what_backward_and_the_pictures_use():
@@ -68,20 +66,33 @@ def test_a_walk_of_the_students_is_what_backward_and_the_pictures_use():
 
 
 def test_a_walk_that_loses_contributions_gives_wrong_gradients():
-    def forgetful(result, seed, passes):
-        gradients = {result: seed}
+    def forgetful(result, gradients, passes_back):
         for node in reversed(topological_order([result])):
-            gradients |= dict(passes(node, gradients[node]))
-        return gradients
+            gradients |= dict(passes_back(node, gradients[node]))
 
     with course.backward(forgetful):
         assert gradient() == 4
+        steps = mg.viz.step(example()[1]).steps
     assert gradient() == 10
+    assert [step.total.short() for step in steps] == ["1", "1", "1", "2", "4"]  # nothing is added, as one can see
 
 
-def test_a_walk_that_gives_no_dictionary_is_refused():
-    with pytest.raises(Misused, match="should give a dictionary"), course.backward(lambda *given: None):
-        gradient()
+def test_the_picture_shows_what_was_put_in_and_when():
+    """Of a walk that goes straight on, x is sent to before the product has sent to a."""
+    with course.backward(course.impatient):
+        x = mg.asarray(1.0, requires_grad=True)
+        a = 2 * x
+        y = a + a * a
+        steps = [(step.kind, step.total.short()) for step in mg.viz.step(y).steps if step.target in (a.node, x.node)]
+    assert steps == [("pass", "1"), ("pass", "2"), ("pass", "1"), ("sum", "3"), ("pass", "3"), ("sum", "5")]
+
+
+def test_what_was_kept_is_let_go_after_a_walk_of_the_students():
+    with course.backward(my_backward):
+        y = example()[1]
+        y.backward()
+        with pytest.raises(mg.GradError, match="a second time"):
+            y.backward()
 
 
 def test_it_is_the_students_walk_for_a_deep_graph():

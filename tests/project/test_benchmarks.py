@@ -18,6 +18,7 @@ SAYS = {
     "deep": ["| backward of 100 operations", "peak memory of 200 operations on 1M floats and back, minigrad:"],
     "optimizers": ["| SGD with momentum |", "| Muon |"],
     "seeing": ["| tangle |", "| stepper |", "lick to picture"],
+    "inference": ["| MLP 8-6-5-3, batch 2 |", "CNN, 2 and 3 channels", "GPT, 1 layers of 8", "program in a file"],
     "startup": ["| import, best |", "≤ 2 × numpy"],
 }
 

@@ -1,205 +1,499 @@
-"""Unit 00: the first fifteen minutes.  One example, its five contributions, and the first gradient rule."""
+"""Unit 00: one number, five contributions, and the rule of a product."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
+from ..feedback import Wrong, written
+from ..unit import ROUNDS, GradientTask, Misconception, Prediction, Question, Seed, Unit, ValueTask, mistake
 
-from ..unit import GradientTask, Misconception, Prediction, Seed, Unit, ValueTask, mistake
+NO_DIVISION = "out / a is b, but not where a is 0. You have b itself: there is no need to divide"
 
 UNIT = Unit(
     number=0,
     name="start",
-    title="Start",
-    question="x is 1, a = 2x, y = a² + a. Make x larger by 0.01: by how much does y rise?",
+    title="Start: one number, one picture",
+    question="x becomes 1.01. By about how much does y = a * a + a rise, where a = 2 * x?",
     minutes=15,
     outcomes={
-        "meaning": "say what a gradient of 10 means: how many times faster than x the result y changes",
-        "order": "say why a value may pass its gradient on only when all who used it have been heard",
-        "rule": "write the gradient rule of an operation, and run it in the engine",
+        "contributions": "tell where a gradient comes from: which contributions came, and that they are added",
+        "order": "say in which order the values send on, and what goes wrong in another",
+        "rule": "write the gradient rule of a product, and explain its three arguments",
     },
     misconceptions=(
         Misconception(
-            "backward may visit the nodes in any order, since in the end everything is added up",
-            "https://github.com/karpathy/micrograd/issues: several threads ask why the order must be topological",
-            "too_early",
+            "One per cent more x makes one per cent more y (here 0.06).",
+            "D. De Bock, W. Van Dooren, D. Janssens, L. Verschaffel: Improper use of linear reasoning. Educational "
+            "Studies in Mathematics 50 (2002), 311-334. https://doi.org/10.1023/A:1021205413749",
+            "rise",
         ),
         Misconception(
-            "the gradient of a value that is used twice is that of its last use",
-            "nn-zero-to-hero, building micrograd: the bug that is fixed when one variable is used several times",
-            "too_early",
+            "A gradient that has not been computed yet is 0.",
+            "A picture drawn before backward() showed zeros, and people asked what was missing: "
+            "https://github.com/karpathy/nn-zero-to-hero/issues/40, "
+            "https://github.com/karpathy/nn-zero-to-hero/pull/80",
+            "empty",
+        ),
+        Misconception(
+            "Each value can send on as soon as something has come to it.",
+            "https://github.com/karpathy/micrograd/issues/68, https://github.com/karpathy/micrograd/issues/21",
+            "early",
         ),
     ),
     seeds=(
-        Seed("002: fix one output ℓ over ℝ", "rise"),
-        Seed("002: the partial derivative ∂ℓ/∂y for each value y", "start-gradients"),
-        Seed("002: going backward through the computation", "too_early"),
-        Seed("001: a gradient function takes inputs, output, and the gradient of the output", "mul_grad"),
+        Seed("001: automatic differentiation through the chain rule", "numbers"),
+        Seed("001: an automatic differentiation example", "order"),
+        Seed("001: a gradient function takes the inputs, the output and the gradient of the output", "mul_grad"),
+        Seed("002: compute ∂ℓ/∂y for each value y by going backward through the computation", "order"),
     ),
 )
 
 
+# Questions of the notebook --------------------------------------------------------------------------------------------
+
+
 @UNIT.task
 class Rise(Prediction):
-    """x goes from 1 to 1.01. By how much does y = (2x)² + 2x rise? Write `rise = ` and your guess.
-
-    A guess is all that is asked for; right or wrong, it is the one that you will remember.
-    """
+    """x becomes 1.01. By about how much does y rise?"""
 
     name = "rise"
-    outcome = "meaning"
+    outcome = "contributions"
+    tolerance = 0.06
+    example = "0.01"
+    otherwise = "put 1.01 in place of 1.0 in the first cell, run it, and see what y is then"
 
     def right(self) -> float:
-        return 0.1004
-
-    def check(self, answer: Any, rounds: int = 1) -> str | None:
-        if isinstance(answer, int | float) and 0.095 <= answer <= 0.105:
-            return self.explained()
-        return super().check(answer)
+        return 0.1
 
     def explained(self) -> str:
-        return "y rises about ten times as far as x did: the gradient of y with respect to x is 10."
+        return "by 0.1: ten times as much as x."
 
-    @mistake("That is how far x goes. How far does a = 2x go then, and a² + a after it?")
-    def as_far_as_x(self) -> float:
+    @mistake("that is what y is then. How much more is it than 6?")
+    def new_value(self) -> float:
+        return 6.1
+
+    @mistake("that is a new y, larger by one per cent. Is it one per cent? And how much does y rise?")
+    def new_value_in_proportion(self) -> float:
+        return 6.06
+
+    @mistake("that is how many times as fast as x it rises; x rises by 0.01 only")
+    def ratio(self) -> float:
+        return 10
+
+    @mistake("that is by how much x rises. And a = 2 * x?")
+    def same_as_x(self) -> float:
         return 0.01
 
-    @mistake("That is how far a = 2x goes; y = a² + a goes further.")
-    def as_far_as_a(self) -> float:
+    @mistake("that is by how much a rises. y is made of a three times over: a * a + a")
+    def first_line_only(self) -> float:
         return 0.02
 
-    @mistake("That is the part that goes through a². The `+ a` has its part too.")
-    def only_the_square(self) -> float:
-        return 0.08
+    @mistake("three times 0.01? It is a that is used three times, and a rises by 0.02; in a * a there is more to it")
+    def three_of_x(self) -> float:
+        return 0.03
 
-    @mistake("That is y itself, or nearly. The question is how far it goes from 6.")
-    def y_itself(self) -> float:
-        return 6.1004
+    @mistake("in a * a, one a rises by 0.02 beside another of 2: that makes 0.04. But both rise, and there is + a")
+    def one_factor(self) -> float:
+        return 0.04
+
+    @mistake(
+        "one per cent of 6? y is not proportional to x. Or 0.04 for a * a, and 0.02 for + a? In a * a both factors "
+        "rise, and each makes 0.04"
+    )
+    def in_proportion(self) -> float:
+        return 0.06
+
+    @mistake("that is the rise of a * a. And + a?")
+    def product_only(self) -> float:
+        return 0.08
 
 
 @UNIT.task
-class TooEarly(ValueTask):
-    """What x shows when a's gradient is passed on too early.
+class Numbers(Question):
+    """What stood in the box ∂ a, from the first number to the last?"""
 
-    In your example, `a = 2 * x` and `y = a * a + a`, and the gradient of a arrives in three parts. Somebody is
-    impatient and passes a's gradient on to x when only some of the parts have come.
-    """
+    name = "numbers"
+    outcome = "contributions"
+    example = "[1, 2]"
+    otherwise = "click on the picture and press Home, then → again and again; look at nothing but the box ∂ a"
 
-    name = "too_early"
-    outcome = "order"
-    points = 1
+    def read(self, answer: Any) -> Any:
+        return [answer] if isinstance(answer, int | float) else answer
 
-    def vary(self, draw: random.Random) -> None:
-        self.x = draw.choice([1.0, 2.0, 3.0])
-        self.heard = draw.choice([1, 2]) if self.student else 1
-
-    @property
-    def parts(self) -> list[float]:
-        """What comes to a, in the order of the walk: from the sum, then twice from the product."""
-        a = 2 * self.x
-        return [1.0, a, a]
-
-    def text(self) -> str:
-        heard = "the first part only" if self.heard == 1 else "two of the three parts"
-        return (
-            f"**too_early** (1 point). x = {self.x:g}, so a = {2 * self.x:g}. The parts that come to a are "
-            f"{', '.join(f'{part:g}' for part in self.parts)}, in this order. Somebody passes a's gradient on "
-            f"when **{heard}** has come, and never again. What does x get? Write `too_early = ` and the number."
-        )
-
-    def right(self) -> float:
-        return 2 * sum(self.parts[: self.heard])
+    def right(self) -> list[float]:
+        return [1, 3, 5]
 
     def explained(self) -> str:
-        return f"x shows {self.right():g}; right would be {2 * sum(self.parts):g}. Order matters."
+        return "1, then 3, then 5: a is used three times, and what comes is added. Twice 5 is the ten."
 
-    @mistake("That is the right gradient of x, when all parts have been heard. What comes of passing on too early?")
-    def all_of_them(self) -> float:
-        return 2 * sum(self.parts)
+    @mistake("there was no 0: the box was empty. That is what the next question is about")
+    def zero_first(self) -> list[float]:
+        return [0, 1, 3, 5]
 
-    @mistake("That is what has come to a. On its way to x it passes a = 2x, and is multiplied there.")
-    def not_multiplied(self) -> float:
-        return sum(self.parts[: self.heard])
+    @mistake("that is what came. In the box stands what came before and what comes, added")
+    def what_came(self) -> list[float]:
+        return [1, 2, 2]
+
+    @mistake("that is every number that was said. What stood in the box ∂ a itself?")
+    def everything(self) -> list[float]:
+        return [1, 2, 3, 2, 5]
+
+    @mistake("a is used three times in a * a + a, so three numbers")
+    def without_the_last(self) -> list[float]:
+        return [1, 3]
+
+    @mistake("there was another in between")
+    def without_the_middle(self) -> list[float]:
+        return [1, 5]
+
+    @mistake("that is the last. What stood in the box before?")
+    def last_only(self) -> list[float]:
+        return [5]
+
+    @mistake("10 stands in the box ∂ x")
+    def with_x(self) -> list[float]:
+        return [1, 3, 5, 10]
+
+    @mistake("that is ∂ x, at the end. Look at the box ∂ a")
+    def of_x(self) -> list[float]:
+        return [10]
+
+    @mistake("that is the blue box, the value of a. Look at the orange one beside it")
+    def value_of_a(self) -> list[float]:
+        return [2]
+
+    @mistake("from the first to the last, please")
+    def backwards(self) -> list[float]:
+        return [5, 3, 1]
+
+
+@UNIT.task
+class Empty(Question):
+    """∂ a is empty before anything has come to it. Would it be right to show a 0 there?"""
+
+    name = "empty"
+    outcome = "contributions"
+    example = '"yes"'
+    otherwise = 'write "yes" or "no", with the quotation marks'
+
+    def read(self, answer: Any) -> Any:
+        words = {True: "yes", False: "no", "y": "yes", "n": "no"}
+        plain = answer.strip().lower().rstrip(".!") if isinstance(answer, str) else answer
+        return words.get(plain, plain)
+
+    def right(self) -> str:
+        return "no"
+
+    def explained(self) -> str:
+        return "empty says nothing yet. A 0 would say that y stays as it is when a rises, and that is not so."
+
+    @mistake("0 is an answer: it says that y stays as it is when a rises. Does it?")
+    def zero(self) -> str:
+        return "yes"
+
+
+@UNIT.task
+class Early(Question):
+    """When ∂ a is sent on at once, what does ∂ x show, and what would be right?"""
+
+    name = "early"
+    outcome = "order"
+    example = "1, 2"
+    otherwise = "press *begin again*, click ∂ y, then ∂ a, and look at ∂ x in the table beside the picture"
+
+    def right(self) -> tuple[float, float]:
+        return 2, 10
+
+    def explained(self) -> str:
+        return "of a's five only one had come, and twice that was sent on. The other four came too late."
+
+    @mistake("the other way round: first what it shows, then what is right")
+    def turned(self) -> tuple[float, float]:
+        return 10, 2
+
+    @mistake("these are the numbers of a, which was sent too early. Where was it sent? Look at ∂ x")
+    def those_of_a(self) -> tuple[float, float]:
+        return 1, 5
+
+    @mistake("2 is what it shows. 5 is what should have come to a; what should have come to x is on the next line")
+    def right_of_a(self) -> tuple[float, float]:
+        return 2, 5
+
+    @mistake("10 is right. But what does it show? Press *begin again*, click ∂ y, then ∂ a, and nothing else")
+    def nothing_wrong(self) -> tuple[float, float]:
+        return 10, 10
+
+
+@UNIT.task
+class Order(Question):
+    """In which order are the boxes sent on, so that nothing turns red?"""
+
+    name = "order"
+    outcome = "order"
+    example = '["y", "a"]'
+    otherwise = 'each of "y", "multiply" and "a" once, in an order in which nothing turns red'
+
+    def read(self, answer: Any) -> Any:
+        names = list(answer) if isinstance(answer, list | tuple) else str(answer).split(",")
+        if not all(isinstance(each, str) for each in names):
+            hint = 'each name in quotation marks: ["y", "a"]. Without them, y is the tensor'
+            raise Wrong(self.name, "these are not names", hint)
+        names = [each.replace("∂", "").strip() for each in names]
+        return names[:-1] if names[-1:] == ["x"] else names  # clicking x sends nothing
+
+    def right(self) -> list[str]:
+        return ["y", "multiply", "a"]
+
+    def explained(self) -> str:
+        return "it is the only one: a waits for a * a, and a * a for y. Order matters."
+
+    @mistake("y comes first. Which boxes did you click after it?")
+    def beginning(self) -> list[str]:
+        return ["y"]
+
+    @mistake("a is sent too early: one of its five has come. Who still has something for it?")
+    def impatient(self) -> list[str]:
+        return ["y", "a", "multiply"]
+
+    @mistake("a is sent too early, and a * a never: four of a's five are missing")
+    def short(self) -> list[str]:
+        return ["y", "a"]
+
+    @mistake("now a has all of its five. Who sends to x?")
+    def unfinished(self) -> list[str]:
+        return ["y", "multiply"]
+
+    @mistake("only ∂ y has something at the beginning, its 1: nothing else can be first")
+    def forward(self) -> list[str]:
+        return ["a", "multiply", "y"]
+
+
+# The exercise ---------------------------------------------------------------------------------------------------------
+
+
+@UNIT.task
+class ByHand(ValueTask):
+    """How many times as fast as a does y rise?"""
+
+    name = "gradient_of_a"
+    minutes = 2
+    outcome = "rule"
+    example = "7"
+    otherwise = "let a be larger by 0.01: what is a * b then? By how much has it changed, and y?"
+
+    def vary(self, draw: random.Random) -> None:
+        while True:  # until no wrong way gives the right number, or that of another wrong way
+            self.g, self.a, self.b = draw.randint(2, 6), draw.randint(2, 7), -draw.randint(2, 7)
+            answers = [self.right(), *[known.program(self) for known in self.mistakes]]
+            if len(set(answers)) == len(answers):
+                return
+
+    def text(self) -> str:
+        g, a, b = self.g, self.a, self.b
+        return (
+            f"`out = a * b`, with a = {a} and b = {b}, so out is {a * b}. Its gradient g = {g} has come: y rises {g} "
+            f"times as fast as out does. **How many times as fast as a does y rise?** Think of a = {a}.01: by how "
+            "much does out change, and y?"
+        )
+
+    def right(self) -> int:
+        return self.g * self.b
+
+    def explained(self) -> str:
+        return f"a rises by 0.01, out by {self.b} · 0.01, and y by {self.g} · {self.b} · 0.01."
+
+    @mistake("that is how fast the product changes. And y changes g times as fast as the product")
+    def without_g(self) -> int:
+        return self.b
+
+    @mistake("that is for b. If a rises, the product changes b times as fast")
+    def of_b(self) -> int:
+        return self.g * self.a
+
+    @mistake("mind the sign: b is negative, so when a rises, the product falls")
+    def without_sign(self) -> int:
+        return -self.g * self.b
+
+    @mistake("mind the sign, and g")
+    def without_sign_and_g(self) -> int:
+        return -self.b
+
+    @mistake("if a rises, the product changes b times as fast, and y g times as fast as that")
+    def the_input(self) -> int:
+        return self.a
+
+    @mistake("that is g times the product itself. By how much does the product change?")
+    def value(self) -> int:
+        return self.g * self.a * self.b
+
+    @mistake("that is the product itself. By how much does it change when a rises by 0.01?")
+    def product(self) -> int:
+        return self.a * self.b
+
+    @mistake("that is how fast y rises as out does. And out, as a does?")
+    def passed_on(self) -> int:
+        return self.g
+
+    @mistake("the two are not added: b times as fast, and g times as fast as that")
+    def added(self) -> int:
+        return self.g + self.b
+
+    @mistake("that is by how much y changes. How many times as fast as a does it change?")
+    def change(self) -> float:
+        return self.g * self.b / 100
+
+    @mistake("that would be a and b rising together. Here it is a alone")
+    def both(self) -> int:
+        return self.g * (self.a + self.b)
 
 
 @UNIT.task
 class MulGrad(GradientTask):
-    """The gradient rule of a product: what `a * b` passes back to a, and what to b.
-
-    `mul_grad(g, out, a, b)` is given the gradient g of the product, the product `out` itself, and its two inputs.
-    """
+    """`mul_grad(g, out, a, b)` returns the gradient of a and that of b, for `out = a * b`."""
 
     name = "mul_grad"
-    outcome = "rule"
     points = 0  # it is the same for everybody; the next one is not
-    point = (5.0, 3.0, -2.0)  # g, a, b to try first
     minutes = 4
+    outcome = "rule"
+    otherwise = "let a rise by 0.01: by how much does a * b rise, and by how much y, which rises g times as fast?"
 
     def forward(self, a: Any, b: Any) -> Any:
         return a * b
 
-    def solution(self) -> Any:
-        return lambda g, out, a, b: (g * b, g * a)
+    def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
+        yield 5.0, -6.0, 3.0, -2.0
+        for _ in range(3):
+            g, a, b = [draw.choice((-1, 1)) * draw.uniform(1, 9) for _ in range(3)]
+            yield g, a * b, a, b
 
-    def cases(self, draw: random.Random) -> Iterator[tuple[Any, ...]]:
-        yield self.point[0], self.forward(*self.point[1:]), *self.point[1:]
-        numbers = np.random.default_rng(draw.randrange(2**32))
-        a, b, g = (np.round(numbers.uniform(-3, 3, (2, 3)), 2) for _ in range(3))
-        yield g, self.forward(a, b), a, b
+    def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
+        said = super().check(answer, rounds)
+        try:
+            answer(2.0, 0.0, 0.0, 3.0)
+        except ZeroDivisionError:
+            raise Wrong(self.name, "it divides by 0 where a is 0", NO_DIVISION) from None
+        return said
 
-    @mistake("Swapped: each input got its own value. When a grows by a little, out grows by that times b.")
+    def judge(self, yours: Any, args: tuple[Any, ...]) -> str | None:
+        one = yours is not None and not isinstance(yours, tuple | list)
+        return f"it returned {written(yours)}, and not two gradients" if one else super().judge(yours, args)
+
+    @mistake("swapped: when a rises, the product changes b times as fast, so b belongs to the gradient of a")
     def swapped(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return g * a, g * b
 
-    @mistake("g is forgotten: how fast out follows a is one half, how fast the end follows out is the other.")
-    def forgotten_g(self, g: Any, out: Any, a: Any, b: Any) -> Any:
-        to_a, to_b = self.solution()(1.0, out, a, b)
-        return to_a + 0 * g, to_b + 0 * g
+    @mistake("g is forgotten: this is how fast the product changes, and y changes g times as fast")
+    def without_g(self, g: Any, out: Any, a: Any, b: Any) -> Any:
+        return b, a
 
-    @mistake("Summed: two inputs have two gradients. Return them side by side: `return to_a, to_b`.")
+    @mistake("swapped, and g is forgotten: in the gradient of a are g and b")
+    def swapped_without_g(self, g: Any, out: Any, a: Any, b: Any) -> Any:
+        return a, b
+
+    @mistake("you added the two. Each factor has a gradient of its own: return both, with a comma between them")
     def summed(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return g * b + g * a
 
-    @mistake("g is added; it multiplies: so many times faster, and that so many times again.")
-    def added(self, g: Any, out: Any, a: Any, b: Any) -> Any:
+    @mistake("both are the sum. What a does belongs to the gradient of a alone, and so for b")
+    def summed_twice(self, g: Any, out: Any, a: Any, b: Any) -> Any:
+        return g * (a + b), g * (a + b)
+
+    @mistake("that is the gradient of a. Return that of b too, after a comma")
+    def first_only(self, g: Any, out: Any, a: Any, b: Any) -> Any:
+        return g * b
+
+    @mistake("that is the gradient of b. Return that of a before it, with a comma between")
+    def second_only(self, g: Any, out: Any, a: Any, b: Any) -> Any:
+        return g * a
+
+    @mistake("that is the product itself, and not its slope: how does it *change*, when a rises and b does not?")
+    def product(self, g: Any, out: Any, a: Any, b: Any) -> Any:
+        return a * b
+
+    @mistake("a function gives back only what stands after `return`: to print it, or to assign it, is not enough")
+    def nothing_returned(self, g: Any, out: Any, a: Any, b: Any) -> Any:
+        _ = g * b, g * a
+
+    @mistake("that is the product, g times. How does the product *change*, when a rises and b does not?")
+    def times_out(self, g: Any, out: Any, a: Any, b: Any) -> Any:
+        return g * out, g * out
+
+    @mistake("added where it must be multiplied: b times as fast, and g times as fast as that")
+    def g_added(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return g + b, g + a
 
-    @mistake("out is the product, not its slope: when a grows by a little, by how much does out grow?")
-    def of_the_result(self, g: Any, out: Any, a: Any, b: Any) -> Any:
-        return g * out, g * out
+    @mistake("that is the rule of a sum, which passes g on as it is. In a product, the other factor comes in")
+    def rule_of_a_sum(self, g: Any, out: Any, a: Any, b: Any) -> Any:
+        return g, g
+
+    @mistake("the second line uses a g that the first has changed: compute both before you give g another value")
+    def g_overwritten(self, g: Any, out: Any, a: Any, b: Any) -> Any:
+        g = g * b
+        return g, g * a
+
+    @mistake("this fits 5, 3 and −2 only. Use the names g, a and b: they stand for whatever comes")
+    def numbers_only(self, g: Any, out: Any, a: Any, b: Any) -> Any:
+        return -10, 15
+
+    @mistake(NO_DIVISION)
+    def divided(self, g: Any, out: Any, a: Any, b: Any) -> Any:
+        return g * out / a, g * out / b
 
 
 @UNIT.task
-class MixedGrad(MulGrad):
-    """The gradient rule of an operation that nobody else has: your own `k · a · b + m · a`."""
+class MixedGrad(GradientTask):
+    """The gradient rule of an operation that is yours alone: `out = k * a * b + m * a`."""
 
     name = "mixed_grad"
     points = 2
     minutes = 4
-    point = (2.0, 3.0, 5.0)
+    outcome = "rule"
+    otherwise = "let a rise by 0.01, in each of its two uses: by how much does out rise? Then b, which is used once"
 
     def vary(self, draw: random.Random) -> None:
         self.k, self.m = draw.choice([2, 3, 4, 5]), draw.choice([6, 7, 8, 9])
 
     def text(self) -> str:
+        m = f"+ {self.m}" if self.m > 0 else f"- {-self.m}"
         return (
-            f"**mixed_grad** (2 points). Your operation is `out = {self.k} * a * b + {self.m} * a`. Write "
-            "`mixed_grad(g, out, a, b)`: what it passes back to a, and what to b."
+            f"Your operation is `out = {self.k} * a * b {m} * a`. Write `mixed_grad(g, out, a, b)`, which returns the "
+            "gradient of a and that of b. (a is used twice.)"
         )
 
     def forward(self, a: Any, b: Any) -> Any:
         return self.k * a * b + self.m * a
 
-    def solution(self) -> Any:
-        return lambda g, out, a, b: (g * (self.k * b + self.m), g * self.k * a)
+    def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
+        for _ in range(3):
+            g, a, b = [draw.choice((-1, 1)) * draw.uniform(1, 9) for _ in range(3)]
+            yield g, self.forward(a, b), a, b
 
-    @mistake("a is used twice, and only one of its two uses was heard: the other is `m · a`.")
+    @mistake("a is used twice, and what comes from its two uses is added: the other use is that by itself")
     def one_use_only(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return g * self.k * b, g * self.k * a
 
-    @mistake("That is the rule of a · b. Yours has numbers of its own: read the task once more.")
+    @mistake("a is used twice: what comes from its use in the product is missing")
+    def the_other_use_only(self, g: Any, out: Any, a: Any, b: Any) -> Any:
+        return g * self.m, g * self.k * a
+
+    @mistake("that is the rule of a * b. Yours has numbers of its own")
     def of_the_plain_product(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return g * b, g * a
+
+    @mistake("what comes from the two uses of a is added, not multiplied")
+    def multiplied(self, g: Any, out: Any, a: Any, b: Any) -> Any:
+        return g * self.k * b * self.m, g * self.k * a
+
+    @mistake("g is forgotten, or not everywhere: it multiplies all that comes to a, and all that comes to b")
+    def without_g(self, g: Any, out: Any, a: Any, b: Any) -> Any:
+        return self.k * b + self.m, self.k * a
+
+    @mistake("g multiplies everything that comes to a, the single number too: mind the brackets")
+    def brackets(self, g: Any, out: Any, a: Any, b: Any) -> Any:
+        return g * self.k * b + self.m, g * self.k * a
+
+    @mistake("b does not stand in the second part of out: nothing comes to b from there")
+    def both_parts_to_both(self, g: Any, out: Any, a: Any, b: Any) -> Any:
+        return g * (self.k * b + self.m), g * (self.k * a + self.m)

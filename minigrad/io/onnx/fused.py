@@ -12,17 +12,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compile.graph import Graph
-from ..compile.jit import trace
-from ..compile.passes.common import hashable
-from ..compile.patterns import Match
-from ..core.emit import emit
-from ..core.errors import MinigradError
-from ..core.mode import Mode, switch
-from ..core.node import Node
-from ..core.primitive import P
-from ..core.tensor import Tensor, wrap
-from ..ops import convolution, functional, normalization, pooling, reduce
+from ...compile.graph import Graph
+from ...compile.jit import trace
+from ...compile.passes.common import hashable
+from ...compile.patterns import Match
+from ...core.emit import emit
+from ...core.errors import MinigradError
+from ...core.mode import Mode, switch
+from ...core.node import Node
+from ...core.primitive import P
+from ...core.tensor import Tensor, wrap
+from ...ops import convolution, functional, normalization, pooling, reduce
 from .writer import Writer
 
 Options = dict[str, Any]

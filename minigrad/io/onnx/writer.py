@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..core import dtypes
-from ..core.errors import FileError
-from ..core.node import Node
-from .packages import needed
+from ...core import dtypes
+from ...core.errors import FileError
+from ...core.node import Node
+from ..packages import needed
 from .sizes import Share, Size
 
 OPSET = 18  # ONNX 1.13, of 2023: what runtimes of today read, with reductions over computed axes and scatters that add
@@ -138,7 +138,8 @@ class Writer:
         depend = [i for i, extent in enumerate(shape) if isinstance(extent, Size)]
         if len(depend) == 1 and 0 not in shape:  # the rest says how much is left for this one
             shape = [-1 if i == depend[0] else extent for i, extent in enumerate(shape)]
-        return self.add("Reshape", name, self.vector(shape))
+        empty = {"allowzero": 1} if 0 in shape else {}  # else 0 stands for the size that there was
+        return self.add("Reshape", name, self.vector(shape), **empty)
 
     def info(self, name: str, dtype: Any, shape: Sequence[int], symbol: str = "batch") -> Any:
         """What a graph says of an input or output: its type and shape, sizes that depend on the batch by a name."""

@@ -11,18 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from ..compile.arguments import kind_of, replaced
-from ..compile.graph import Graph
-from ..compile.jit import Jitted
-from ..compile.recording import Recording
-from ..compile.saved import effects_of, names_of, recorded
-from ..core.errors import FileError, TraceError
-from ..core.files import whole_file
-from ..core.mode import current_mode
-from ..core.tensor import Tensor, from_host
-from ..nn.module import Module
+from ...compile.arguments import kind_of, replaced
+from ...compile.graph import Graph
+from ...compile.jit import Jitted
+from ...compile.recording import Recording
+from ...compile.saved import effects_of, names_of, recorded
+from ...core.errors import FileError, TraceError
+from ...core.files import whole_file
+from ...core.mode import current_mode
+from ...core.tensor import Tensor, from_host
+from ...nn.module import Module
 from .fused import find
-from .onnx_graph import refuse_unknown, write_graph
+from .graph import refuse_unknown, write_graph
 from .sizes import WAY_OUT, Merged
 from .writer import IR_VERSION, OPSET, Shared, Writer
 

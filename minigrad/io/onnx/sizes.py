@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ..compile.graph import Graph, in_place_of
-from ..core.errors import FileError
-from ..core.node import Node
-from ..core.source import show
+from ...compile.graph import Graph, in_place_of
+from ...core.errors import FileError
+from ...core.node import Node
+from ...core.source import show
 
 
 class Size(int):
@@ -130,7 +130,9 @@ class Merged:
         number: Size | Share | None = None
         if first.__class__ is int:
             number = Size.through(values, self.batches)
-        elif first.__class__ is float and all(v and 1 / round(1 / v) == v for v in values):
+        elif first.__class__ is float and all(float(v).is_integer() for v in values):
+            number = Size.through([int(v) for v in values], self.batches)
+        elif first.__class__ is float and all(0 < abs(v) <= 1 and 1 / round(1 / v) == v for v in values):
             number = _share(first, Size.through([round(1 / v) for v in values], self.batches))
         if number is None:
             raise self._differs(node, f"{what} is {', '.join(map(repr, values))}")

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ..compile.graph import made
-from ..core import dtypes
-from ..core.node import Node
-from ..core.primitive import P
+from ...compile.graph import made
+from ...core import dtypes
+from ...core.node import Node
+from ...core.primitive import P
 from .sizes import Size, difference
 from .writer import Writer, fixed, number_type
 
@@ -61,6 +61,10 @@ def _same(name: str) -> Write:
             names = tuple([w.cast(n, dtypes.int32) for n in names])
         if kind in "iu" and name in ("floor", "round"):
             return names[0]
+        if kind == "u" and name == "negative":
+            return w.add("Sub", w.number(0, node.dtype), *names)
+        if name == "matmul" and (kind == "b" or (node.dtype.itemsize < 4 and kind != "f")):
+            return w.cast(w.add("MatMul", *[w.cast(n, dtypes.int32) for n in names]), node.dtype)
         return w.add(SAME[name], *names)
 
     return write
@@ -105,20 +109,26 @@ def _remainder(w: Writer, node: Node, x: str, y: str) -> str:
     """The sign is that of y, which for floats ONNX has the other way."""
     if number_type(node).kind in "iu":
         return w.add("Mod", x, y)
+    rest, other = _rest(w, node, x, y)
+    return w.add("Where", other, w.add("Add", rest, y), rest)
+
+
+def _rest(w: Writer, node: Node, x: str, y: str) -> tuple[str, str]:
+    """What is left of floats with the sign of x, and where that is not the sign of y."""
     rest, zero = w.add("Mod", x, y, fmod=1), w.number(0, node.dtype)
     other = w.add("Xor", w.add("Less", rest, zero), w.add("Less", y, zero))
-    other = w.add("And", other, w.add("Not", w.add("Equal", rest, zero)))
-    return w.add("Where", other, w.add("Add", rest, y), rest)
+    return rest, w.add("And", other, w.add("Not", w.add("Equal", rest, zero)))
 
 
 @writes("floor_divide")
 def _floor_divide(w: Writer, node: Node, x: str, y: str) -> str:
     """What is left when the remainder is taken away divides evenly, but for rounding."""
-    even = w.add("Div", w.add("Sub", x, _remainder(w, node, x, y)), y)
     if number_type(node).kind in "iu":
-        return even
-    endless = w.add("Equal", y, w.number(0, node.dtype))
-    return w.add("Where", endless, w.add("Div", x, y), w.add("Round", even))
+        return w.add("Div", w.add("Sub", x, _remainder(w, node, x, y)), y)
+    rest, other = _rest(w, node, x, y)
+    even = w.add("Round", w.add("Div", w.add("Sub", x, rest), y))
+    even = w.add("Where", other, w.add("Sub", even, w.number(1, node.dtype)), even)
+    return w.add("Where", w.add("Equal", y, w.number(0, node.dtype)), w.add("Div", x, y), even)
 
 
 @writes("atan2")
@@ -131,7 +141,7 @@ def _atan2(w: Writer, node: Node, y: str, x: str) -> str:
         return w.add("Or", w.add("Less", v, zero), below)
 
     flat = w.add("And", w.add("Equal", x, zero), w.add("Equal", y, zero))
-    endless = w.add("And", w.add("IsInf", x), w.add("IsInf", y))
+    endless = w.add("And", *[w.add("Equal", w.add("Abs", v), w.number(np.inf, node.dtype)) for v in (x, y)])
     slope = w.add("Where", flat, y, w.add("Div", y, x))
     slope = w.add("Where", endless, w.add("Mul", w.add("Sign", y), w.add("Sign", x)), slope)
     turned = w.add("Where", negative(y), w.add("Neg", pi), pi)
@@ -168,7 +178,7 @@ def _reshape(w: Writer, node: Node, x: str) -> str:
 
 @writes("permute_dims")
 def _permute_dims(w: Writer, node: Node, x: str) -> str:
-    return w.add("Transpose", x, perm=list(node.attrs["axes"]))
+    return w.add("Transpose", x, perm=list(node.attrs["axes"])) if node.attrs["axes"] else x
 
 
 @writes("broadcast_to")
@@ -296,6 +306,8 @@ def _cumulative_sum(w: Writer, node: Node, x: str) -> str:
 def _argsort(w: Writer, node: Node, x: str) -> str:
     """The `k` largest or smallest, which are all; of equal ones the first comes first."""
     axis, descending = node.attrs["axis"], node.attrs["descending"]
+    if node.inputs[0].dtype.kind == "b":
+        x = w.cast(x, dtypes.int32)
     count = w.vector([node.shape[axis]])
     return w.add("TopK", x, count, outputs=2, axis=axis, largest=int(descending), sorted=1)[1]
 

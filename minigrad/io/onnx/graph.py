@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..compile.graph import Graph
-from ..core import dtypes
-from ..core.errors import FileError
-from ..core.node import Node
-from ..core.source import show
+from ...compile.graph import Graph
+from ...core import dtypes
+from ...core.errors import FileError
+from ...core.node import Node
+from ...core.source import show
 from .counterparts import FIRST, LAST, TABLE, WITHOUT, writes
 from .fused import Found
 from .writer import Writer, number_type

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from ..core import dtypes
-from ..core.errors import FileError
-from ..core.tensor import Tensor
-from ..ops import (
+from ...core import dtypes
+from ...core.errors import FileError
+from ...core.tensor import Tensor
+from ...ops import (
     contract,
     convolution,
     creation,
@@ -78,10 +78,10 @@ def Div(x: Any, y: Any) -> Any:
 @operator
 def Mod(x: Any, y: Any, fmod: int = 0) -> Any:
     """With `fmod` the sign is that of x."""
-    rest = elementwise.remainder(x, y)
     if not fmod:
-        return rest
-    return elementwise.where((rest != 0) & ((rest < 0) ^ (x < 0)), rest - y, rest)
+        return elementwise.remainder(x, y)
+    rest = elementwise.remainder(elementwise.abs(x), elementwise.abs(y))
+    return elementwise.where(x < 0, -rest, rest)
 
 
 def _kind(*values: Any) -> str:

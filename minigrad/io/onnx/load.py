@@ -16,17 +16,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..autodiff.control import cond, scan, while_loop
-from ..core import dtypes
-from ..core.errors import DtypeError, FileError, MinigradError, ShapeError
-from ..core.mode import Mode, switch
-from ..core.tensor import Tensor, as_tensor, from_host
-from ..devices import as_device
-from ..nn.module import Module
-from .onnx_export import TENSORS
-from .onnx_operators import NUMBERS_WELCOME, OPERATORS
-from .packages import needed
+from ...autodiff.control import cond, scan, while_loop
+from ...core import dtypes
+from ...core.errors import DtypeError, FileError, MinigradError, ShapeError
+from ...core.mode import Mode, switch
+from ...core.tensor import Tensor, as_tensor, from_host
+from ...devices import as_device
+from ...nn.module import Module
+from ..packages import needed
+from .export import TENSORS
+from .operators import NUMBERS_WELCOME, OPERATORS
 
+USUAL = ("", "ai.onnx")  # the domain of the operators of ONNX itself
 OLDEST = 13  # opset: before, operators took as attributes what they take as inputs since
 CONTROL = ("If", "Loop", "Scan", "Shape", "Constant", "Dropout")  # what is not a function of tensors
 
@@ -182,11 +183,11 @@ class Reader:
             self._bring_in(tensor)
         try:
             self.onnx.checker.check_model(self.model)
+        except UnicodeError as error:
+            raise self.damaged(f"a name in it is no text: {error}") from None
         except (self.onnx.checker.ValidationError, ValueError, RuntimeError) as error:
-            names = [n.op_type for n in self._nodes(self.model.graph) if not self._is_known(n)]
-            if names:  # the checker says no more than that it does not know one of them
-                self.unknown |= dict.fromkeys(names)
-                self.refuse_unknown()
+            self.unknown |= {_called(n): None for n in self._nodes(self.model.graph) if not self._is_known(n)}
+            self.refuse_unknown()  # of which the checker says no more than that it does not know one
             raise self.damaged(str(error)) from None
 
     def _nodes(self, graph: Any) -> Iterator[Any]:
@@ -197,7 +198,7 @@ class Reader:
                     yield from self._nodes(attribute.g)
 
     def _is_known(self, node: Any) -> bool:
-        return node.domain in ("", "ai.onnx") and (node.op_type in OPERATORS or node.op_type in CONTROL)
+        return node.domain in USUAL and (node.op_type in OPERATORS or node.op_type in CONTROL)
 
     def _bring_in(self, tensor: Any) -> None:
         """Read the bytes of a tensor that are in another file: of the same folder, and as many as there have to be."""
@@ -256,7 +257,7 @@ class Reader:
 
     def _step(self, node: Any) -> Step:
         if not self._is_known(node):
-            self.unknown[node.op_type if node.domain in ("", "ai.onnx") else f"{node.domain}.{node.op_type}"] = None
+            self.unknown[_called(node)] = None
         attrs = {a.name: self._attribute(node, a) for a in node.attribute}
         if node.op_type in OPERATORS:
             taken = inspect.signature(OPERATORS[node.op_type]).parameters
@@ -318,6 +319,11 @@ class Reader:
             return Input(value.name, dtype, None)
         sizes = [d.dim_value if d.HasField("dim_value") else d.dim_param for d in kind.shape.dim]
         return Input(value.name, dtype, tuple(sizes))
+
+
+def _called(node: Any) -> str:
+    """The operator of a node, with its domain if that is another one."""
+    return str(node.op_type) if node.domain in USUAL else f"{node.domain}.{node.op_type}"
 
 
 # Running -------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,122 @@
+"""Inference: how long a model takes for a batch, jitted, saved as a program, and exported for onnxruntime.
+
+The same weights everywhere; every contender is given and returns arrays on the CPU, and the results are compared before
+anything is timed.  onnxruntime runs the file that `mg.io.export_onnx` writes, with all its optimisations.
+
+    python3 course bench inference
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from _harness import THREADS, Case, Options, measure, optional, options, report
+
+import minigrad as mg
+
+nn = mg.nn
+BATCHES = (1, 64)
+
+
+class GPT(nn.Module):
+    """Characters in, logits of the next ones out."""
+
+    def __init__(self, layers: int, width: int, heads: int, length: int, vocabulary: int) -> None:
+        self.tokens, self.places = nn.Embedding(vocabulary, width), nn.LearnedPositions(length, width)
+        block = nn.TransformerEncoderLayer(
+            width, heads, 4 * width, batch_first=True, norm_first=True, activation=nn.GELU("tanh")
+        )
+        self.blocks = nn.TransformerEncoder(block, layers, norm=nn.LayerNorm(width))
+        self.head = nn.Linear(width, vocabulary)
+
+    def forward(self, tokens: Any) -> Any:
+        return self.head(self.blocks(self.places(self.tokens(tokens)), causal=True))
+
+
+def mlp(smoke: bool) -> tuple[str, Any, Callable[[int], Any]]:
+    sizes = (8, 6, 5, 3) if smoke else (784, 256, 128, 10)
+    first, second, third, last = sizes
+    model = nn.Sequential(
+        nn.Linear(first, second), nn.ReLU(), nn.Linear(second, third), nn.ReLU(), nn.Linear(third, last)
+    )
+    return f"MLP {'-'.join(map(str, sizes))}", model, lambda n: normal(n, first)
+
+
+def cnn(smoke: bool) -> tuple[str, Any, Callable[[int], Any]]:
+    side, one, two = (8, 2, 3) if smoke else (28, 16, 32)
+    model = nn.Sequential(
+        nn.Conv2d(1, one, 3, padding=1), nn.BatchNorm2d(one), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(one, two, 3, padding=1), nn.BatchNorm2d(two), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Flatten(), nn.Linear(two * (side // 4) ** 2, 10),
+    )  # fmt: skip
+    return f"CNN, {one} and {two} channels, {side} × {side}", model, lambda n: normal(n, 1, side, side)
+
+
+def gpt(smoke: bool) -> tuple[str, Any, Callable[[int], Any]]:
+    layers, width, length, vocabulary = (1, 8, 4, 5) if smoke else (4, 128, 64, 65)
+    model = GPT(layers, width, 2 if smoke else 4, length, vocabulary)
+    rng = np.random.default_rng(0)
+    label = f"GPT, {layers} layers of {width}, {length} characters"
+    return label, model, lambda n: rng.integers(0, vocabulary, (n, length))
+
+
+def normal(*shape: int) -> Any:
+    return np.random.default_rng(0).normal(size=shape).astype(np.float32)
+
+
+def contenders(model: Any, x: Any, folder: Path, runtime: Any) -> dict[str, Callable[[], Any]]:
+    """The model as each of them runs it, on arrays that lie where they are."""
+    given, jitted = mg.asarray(x), mg.jit(model)
+    jitted.save(folder / "model.program", given)
+    program = mg.load_program(folder / "model.program")
+
+    def without_gradients(function: Callable[[Any], Any]) -> Callable[[], Any]:
+        def work() -> Any:
+            with mg.no_grad():
+                return function(given).numpy()
+
+        return work
+
+    work = {"minigrad": without_gradients(jitted), "program in a file": without_gradients(program),
+            "eager": without_gradients(model)}  # fmt: skip
+    if runtime is not None:
+        mg.io.export_onnx(model, folder / "model.onnx", given)
+        chosen = runtime.SessionOptions()
+        chosen.intra_op_num_threads = THREADS
+        session = runtime.InferenceSession(folder / "model.onnx", chosen, providers=["CPUExecutionProvider"])
+        name = session.get_inputs()[0].name
+        work["onnxruntime"] = lambda: session.run(None, {name: x})[0]
+    return work
+
+
+def cases(opts: Options, folder: Path, runtime: Any) -> list[Case]:
+    made = []
+    for build in (mlp, cnn, gpt):
+        label, model, batch = build(opts.smoke)
+        for parameter in model.parameters():
+            parameter.requires_grad = False
+        model.eval()
+        for count in (2, 3) if opts.smoke else BATCHES:
+            work = contenders(model, batch(count), folder, runtime)
+            expected = work["eager"]()
+            for name, function in work.items():
+                np.testing.assert_allclose(function(), expected, rtol=1e-3, atol=1e-4, err_msg=name)
+            made.append(Case(f"{label}, batch {count}", work, 1.0, peer="onnxruntime", pause=0.05))
+    return made
+
+
+def main(arguments: list[str] | None = None) -> str:
+    opts = options(__doc__, arguments)
+    runtime = optional("onnxruntime")
+    mg.random.seed(0)
+    title = "Inference" + (f", onnxruntime {runtime.__version__}" if runtime else "")
+    with tempfile.TemporaryDirectory() as folder:
+        return report(title, measure(cases(opts, Path(folder), runtime), opts), opts)
+
+
+if __name__ == "__main__":
+    main()

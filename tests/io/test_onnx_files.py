@@ -1,0 +1,232 @@
+"""ONNX files of others: what is read, and what is refused because it is damaged, hostile or not known."""
+
+import os
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import minigrad as mg
+from tests.io.engines import arrays
+
+FLOAT = TensorProto.FLOAT
+
+
+def saved(path, nodes, inputs=("x",), outputs=("y",), initializers=(), opset=18, shape=("n", 3), **more):
+    """A file of these nodes, on floats of one shape."""
+    infos = [[helper.make_tensor_value_info(name, FLOAT, shape) for name in names] for names in (inputs, outputs)]
+    graph = helper.make_graph(nodes, "graph", *infos, initializer=list(initializers))
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8, **more)
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+def node(op_type, *inputs, output="y", **attributes):
+    return helper.make_node(op_type, list(inputs), [output], **attributes)
+
+
+def refused(path):
+    with pytest.raises(mg.FileError) as error:
+        mg.io.load_onnx(path)
+    return str(error.value)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.onnx"
+
+
+# What others write ----------------------------------------------------------------------------------------------------
+
+
+def test_operators_that_we_do_not_write_ourselves(path):
+    x = np.random.default_rng(0).normal(size=(2, 3)).astype(np.float32)
+    w = np.arange(6, dtype=np.float32).reshape(3, 2)
+    nodes = [
+        helper.make_node("Constant", [], ["two"], value_float=2.0),
+        helper.make_node("Constant", [], ["limits"], value_floats=[-1.0, 1.0]),
+        node("Clip", "x", "low", "high", output="a"),
+        node("Gemm", "a", "w", "c", output="b", alpha=0.5, beta=2.0),
+        node("Flatten", "b", output="d"),
+        node("Dropout", "d", output="e"),
+        node("Sum", "e", "two", "e", output="f"),
+        node("Greater", "f", "two", output="g"),
+        node("Where", "g", "f", "two", output="h"),
+        node("Max", "h", "limits", "two", output="y"),
+    ]
+    values = {"w": w, "c": np.ones((1, 2), np.float32), "low": np.float32(-0.5), "high": np.float32(1.5)}
+    saved(path, nodes, initializers=[numpy_helper.from_array(np.asarray(v), k) for k, v in values.items()])
+    model = mg.io.load_onnx(path)
+    found = arrays(model(mg.asarray(x)))[0]
+    expected = onnx.reference.ReferenceEvaluator(str(path)).run(None, {"x": x})[0]
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    assert [name for name, _ in model.named_buffers()] == ["w", "c"] and not model.parameters()
+    assert repr(model) == "OnnxModel(x: float32 (n, 3) → y: float32 (n, 3))"
+
+
+def test_bytes_in_a_file_beside_are_read(path):
+    weights = np.arange(9, dtype=np.float32).reshape(3, 3)
+    (path.parent / "data").mkdir()
+    (path.parent / "data" / "weights.bin").write_bytes(bytes(16) + weights.tobytes())
+    saved(path, [node("MatMul", "x", "w")], initializers=[outside("data/weights.bin", offset=16)])
+    assert mg.io.load_onnx(path)(mg.eye(3)).tolist() == weights.tolist()
+
+
+def outside(location, dims=(3, 3), **entries):
+    """A tensor whose bytes are elsewhere."""
+    tensor = TensorProto(name="w", data_type=FLOAT, dims=dims, data_location=TensorProto.EXTERNAL)
+    for key, value in {"location": location, **entries}.items():
+        tensor.external_data.add(key=key, value=str(value))
+    return tensor
+
+
+# What is refused ------------------------------------------------------------------------------------------------------
+
+
+def test_bytes_outside_of_the_folder_are_not_read(path, tmp_path_factory):
+    elsewhere = tmp_path_factory.mktemp("elsewhere") / "secret"
+    elsewhere.write_bytes(bytes(36))
+    os.symlink(elsewhere, path.parent / "link")
+    relative = os.path.relpath(elsewhere, path.parent)
+    for location in (str(elsewhere), relative, "link", "", ".", "nowhere", "data/../../x"):
+        saved(path, [node("MatMul", "x", "w")], initializers=[outside(location)])
+        words = refused(path)
+        assert f"keeps the tensor 'w' in {location!r}" in words and "a file beside it, or in a folder below" in words
+
+
+def test_bytes_that_are_not_there_are_said(path):
+    (path.parent / "weights").write_bytes(bytes(36))
+    for entries in ({"offset": 4}, {"offset": -36}, {"length": 35}, {"offset": "x"}, {"dims": (1 << 40, 1 << 40)}):
+        saved(path, [node("MatMul", "x", "w")], initializers=[outside("weights", **entries)])
+        assert "is no ONNX file, or damaged: " in refused(path)
+
+
+def test_a_cut_file_is_refused_wherever_it_is_cut(path):
+    mg.io.export_onnx(mg.nn.Linear(3, 2), path, mg.ones((2, 3)))
+    whole = path.read_bytes()
+    for length in range(0, len(whole), 7):
+        path.write_bytes(whole[:length])
+        assert "is no ONNX file, or damaged: " in refused(path)
+
+
+def test_flipped_bytes_never_do_worse_than_an_error(path):
+    """A file that is damaged somewhere is refused, or is another model: nothing else comes out of it."""
+    mg.io.export_onnx(mg.nn.Sequential(mg.nn.Linear(3, 2), mg.nn.ReLU()), path, mg.ones((2, 3)))
+    whole, rng = path.read_bytes(), np.random.default_rng(0)
+    for _ in range(300):
+        content = bytearray(whole)
+        for place in rng.integers(0, len(whole), 3):
+            content[place] = rng.integers(0, 256)
+        path.write_bytes(content)
+        try:
+            mg.io.load_onnx(path)(mg.ones((2, 3)))
+        except mg.MinigradError:
+            pass
+
+
+DAMAGED = {
+    "text": b"import os",
+    "nothing": b"",
+    "zeros": bytes(100),
+    "a pickle": b"\x80\x04\x95\x1f\x00\x00\x00\x00\x00\x00\x00\x8c\x05posix\x94\x8c\x06system\x94\x93\x94\x8c\x02ls",
+}
+
+
+@pytest.mark.parametrize("content", DAMAGED.values(), ids=DAMAGED.keys())
+def test_what_is_no_model_is_refused(path, content):
+    path.write_bytes(content)
+    assert "is no ONNX file, or damaged: " in refused(path)
+
+
+def test_unknown_operators_are_listed_together(path):
+    body = helper.make_graph([node("Hardmax", "x", output="z")], "body", [],
+                             [helper.make_tensor_value_info("z", FLOAT, None)])  # fmt: skip
+    nodes = [
+        node("Celu", "x", output="a"), node("Elu", "a", output="b"), node("Det", "b", output="c"),
+        node("MaxPool", "b", output="d", kernel_shape=[1], ceil_mode=1),
+        node("If", "x", output="y", then_branch=body, else_branch=body),
+        helper.make_node("Mine", ["x"], ["e"], domain="org.example"), node("Celu", "x", output="f"),
+    ]  # fmt: skip
+    words = refused(saved(path, nodes))
+    assert "has operators that are not known here" in words
+    assert [name in words for name in ("Celu, ", "Det, ", "Hardmax", "org.example.Mine")] == [True] * 4
+    assert "Elu," not in words.replace("Celu", "") and words.count("Celu") == 1
+
+
+def test_an_attribute_that_is_not_known_is_named(path):
+    nodes = [node("Gelu", "x", output="z", approximate="tanh"),
+             node("AveragePool", "z", kernel_shape=[2, 2], dilations=[2, 2])]  # fmt: skip
+    words = refused(saved(path, nodes, opset=20, shape=(1, 1, 4, 4)))
+    assert "Actual: AveragePool with dilations" in words and "Gelu" not in words
+
+
+def test_what_an_operator_here_does_not_do_is_said_when_it_runs(path):
+    saved(path, [node("AveragePool", "x", kernel_shape=[2, 2], pads=[1, 1, 1, 1])], shape=(1, 1, 4, 4))
+    with pytest.raises(mg.FileError, match=r"AveragePool: zeros around the image count here"):
+        mg.io.load_onnx(path)(mg.ones((1, 1, 4, 4)))
+
+
+def test_a_shape_that_data_decides_is_refused(path):
+    nodes = [node("Cast", "x", output="s", to=TensorProto.INT64), node("Reshape", "x", "s")]
+    saved(path, nodes, shape=(2,))
+    with pytest.raises(mg.FileError, match=r"computes a shape, or where to cut, from its data \(Reshape\)"):
+        mg.io.load_onnx(path)(mg.ones(2))
+
+
+def test_a_few_bytes_cannot_ask_for_all_memory(path):
+    def constant(name, values):
+        return numpy_helper.from_array(np.array(values, np.int64), name)
+
+    huge = constant("s", [1 << 20, 1 << 20])
+    limits = [constant("from", 0), constant("to", 1 << 60), constant("by", 1)]
+    for nodes, initializers in [
+        ([node("ConstantOfShape", "s")], [huge]), ([node("Expand", "x", "s")], [huge]),
+        ([node("Range", "from", "to", "by")], limits), ([node("Pad", "x", "s")], [constant("s", [0, 0, 1 << 60, 0])]),
+    ]:  # fmt: skip
+        saved(path, nodes, initializers=initializers, shape=(1, 1))
+        with pytest.raises(mg.FileError, match=r"the file asks for a tensor of shape .*\n  Expect: at most"):
+            mg.io.load_onnx(path)(mg.ones((1, 1)))
+    tensor = TensorProto(name="w", data_type=FLOAT, dims=(1 << 20, 1 << 10), raw_data=bytes(4))
+    assert "is no ONNX file, or damaged: " in refused(saved(path, [node("Add", "x", "w")], initializers=[tensor]))
+    tensor = TensorProto(name="w", data_type=FLOAT, dims=(-4, -1), raw_data=bytes(16))
+    assert "is no ONNX file, or damaged" in refused(saved(path, [node("Add", "x", "w")], initializers=[tensor]))
+
+
+def test_elements_that_minigrad_lacks_are_named(path):
+    for kind in (TensorProto.BFLOAT16, TensorProto.COMPLEX64, TensorProto.STRING):
+        tensor = helper.make_tensor("w", kind, (1,), [b"a"] if kind == TensorProto.STRING else [1.0])
+        words = refused(saved(path, [node("Identity", "w")], inputs=(), initializers=[tensor]))
+        assert f"has elements of type {TensorProto.DataType.Name(kind)}, which minigrad lacks" in words
+
+
+def test_an_old_file_and_functions_of_its_own_are_refused(path):
+    words = refused(saved(path, [node("Relu", "x")], opset=9))
+    assert "is written for opset 9\n  Expect: opset 13 or later" in words
+    own = helper.make_function("mine", "Twice", ["a"], ["b"], [node("Add", "a", "a", output="b")],
+                               [helper.make_opsetid("", 18)])  # fmt: skip
+    assert "has operators of its own" in refused(saved(path, [node("Relu", "x")], functions=[own]))
+
+
+@pytest.mark.parametrize("name", ["forward", "training", "__class__", "_hooks", "graph", "parameters"])
+def test_a_tensor_cannot_take_the_place_of_a_part_of_the_model(path, name):
+    tensor = numpy_helper.from_array(np.ones((1, 3), np.float32), name)
+    saved(path, [node("Add", "x", name)], initializers=[tensor])
+    assert f"a tensor is called {name!r}, as a part of the model is" in refused(path)
+
+
+@pytest.mark.parametrize("noted", ["[", "[1]", "{\"w\": 3, \"x\"", "[[[" * 10_000])
+def test_metadata_is_not_believed(path, noted):
+    tensor = numpy_helper.from_array(np.ones((1, 3), np.float32), "w")
+    saved(path, [node("Add", "x", "w")], initializers=[tensor])
+    model = onnx.load(path)
+    helper.set_model_props(model, {"minigrad.tensors": noted})
+    path.write_bytes(model.SerializeToString())
+    assert "the list of its parameters cannot be read" in refused(path)
+
+
+def test_a_missing_package_is_named(path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "onnx", None)
+    for call in (lambda: mg.io.load_onnx(path), lambda: mg.io.export_onnx(lambda x: x, path, mg.ones(1))):
+        with pytest.raises(mg.FileError, match=r"needs the package onnx, which is not here\n .*course add onnx"):
+            call()

@@ -1,0 +1,66 @@
+"""Every primitive as ONNX: the registry's samples, by onnx's checker, onnxruntime, the reference and our own import."""
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.core.emit import emit
+from minigrad.core.primitive import P
+from minigrad.io.onnx.counterparts import TABLE, WITHOUT
+from tests.io.engines import check
+from tests.samples import SAMPLES
+
+# Of these ONNX has no counterpart in opset 18.
+NONE = {"bitcast", "cumulative_prod", "solve", "cholesky", "slogdet"}
+TRACED_AWAY = {"call"}  # a trace has what it is made of
+
+# Where an engine is wrong, or free to differ.
+WITHOUT_ENGINE = {
+    "erf": ("reference",),  # computes float64 in float32
+    "max": ("onnxruntime",), "min": ("onnxruntime",),  # a nan does not stay one
+    "argsort": ("onnxruntime",),  # nans in another order
+    "overlap_add": ("onnxruntime",),  # no float16
+}  # fmt: skip
+MOST = 4  # samples of a primitive: the same shapes and specials as in the registry's own tests, not all of them
+
+CHOSEN = [
+    sample for name, samples in SAMPLES.items() if name in TABLE for sample in samples[:: -(-len(samples) // MOST)]
+]  # fmt: skip
+
+
+def applied(sample):
+    """The sample as a function of its arrays."""
+
+    def function(*tensors):
+        given = iter(tensors)
+        return emit(P[sample.op], *[next(given) if isinstance(x, np.ndarray) else x for x in sample.inputs],
+                    **sample.attrs)  # fmt: skip
+
+    return function
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("sample", CHOSEN, ids=str)
+def test_a_primitive_is_the_same_everywhere(sample, tmp_path):
+    inputs = [mg.asarray(x) for x in sample.inputs if isinstance(x, np.ndarray)]
+    check(tmp_path / "f.onnx", applied(sample), inputs, without=WITHOUT_ENGINE.get(sample.op, ()), batch_axes=None)
+
+
+def test_each_primitive_has_a_counterpart_or_is_known_to_have_none():
+    names = {op.name for op in P if op.kind != "own"}
+    assert names - set(TABLE) - set(WITHOUT) == NONE | TRACED_AWAY
+    assert set(TABLE) <= names
+
+
+def test_what_has_no_counterpart_is_listed_with_its_lines(tmp_path):
+    def function(x):
+        root = mg.linalg.cholesky(x @ x.T + mg.eye(3))
+        return mg.linalg.solve(root, x), mg.cumulative_prod(x, axis=0), mg.linalg.cholesky(x)
+
+    with pytest.raises(mg.FileError) as error:
+        mg.io.export_onnx(function, tmp_path / "f.onnx", mg.ones((3, 3)), batch_axes=None)
+    lines = str(error.value).splitlines()
+    assert lines[0] == "export_onnx: ONNX has no counterpart of these operations"
+    assert [line.split(",")[0].strip() for line in lines[1:5]] == ["cholesky", "solve", "cumulative_prod", "cholesky"]
+    assert "test_onnx_primitives.py" in lines[1] and "root = mg.linalg.cholesky" in lines[1]
+    assert not list(tmp_path.iterdir())
