@@ -11,7 +11,9 @@ rooms, each of which imports only from those before it: `core` (what a computati
 (what there is to compute with), `autodiff` (derivatives), `nn`, `optim`, `data` and `train`.
 """
 
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from . import autodiff, devices, linalg, nn, optim, random, train
 from .autodiff import (
@@ -61,6 +63,8 @@ from .ops.view import *
 from .ops.windows import *
 
 if TYPE_CHECKING:  # for who reads types: these are loaded when they are first used
+    from typing import Any
+
     from . import data, examples, io
 
 __version__ = "0.1.0"

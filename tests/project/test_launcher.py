@@ -352,7 +352,7 @@ def commands(course, monkeypatch):
 
 def test_test_runs_linters_and_pytest_on_all_cores(course, commands):
     assert course.main(["test"]) == 0
-    in_parallel = ["pytest", "-n", "auto", "--dist", "loadfile", *course.NBVAL]
+    in_parallel = ["pytest", "-n", "auto", "--dist", "loadfile", "--nbval"]
     assert commands.ran == [["programs"], ["ruff", "check", "."], ["mypy"], in_parallel]
 
 
@@ -417,7 +417,7 @@ def test_an_apt_that_fails_stops_nothing(apt, course, checkout, monkeypatch, cap
 
 def test_quick_leaves_out_mypy_and_what_is_slow(course, commands):
     assert course.main(["test", "--quick", "tests/ops", "-k", "tanh"]) == 0
-    in_parallel = ["pytest", "-n", "auto", "--dist", "loadfile", *course.NBVAL]
+    in_parallel = ["pytest", "-n", "auto", "--dist", "loadfile", "--nbval"]
     assert commands.ran == [["ruff", "check", "."], [*in_parallel, "-m", "not slow", "tests/ops", "-k", "tanh"]]
 
 

@@ -147,7 +147,7 @@ def test_outputs_are_the_same_each_time(executed):
         data["text/html"] = "".join(data["text/html"]).replace("const style", "/* another script */ const style")
     (executed / "older.ipynb").write_text(json.dumps(saved))
     command = [sys.executable, "-m", "pytest", "--nbval", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
-    command += ["--nbval-sanitize-with", str(ROOT / "notebooks/sanitize.cfg"), "older.ipynb"]
+    command += ["--nbval-sanitize-with", str(ROOT / "notebooks/compared.cfg"), "older.ipynb"]
     done = subprocess.run(command, cwd=executed, env=surroundings(executed), capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
     assert "2 passed" in done.stdout
