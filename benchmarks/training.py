@@ -39,14 +39,7 @@ def mlp(torch: Any, make_optimizer: str, batch: int, sizes: tuple[int, ...]) -> 
     x = asarray(rng.normal(size=(batch, sizes[0])).astype(np.float32))
     y = asarray(rng.integers(0, sizes[-1], batch))
 
-    def step() -> Any:
-        optimizer.zero_grad()
-        loss = cross_entropy(model(x), y)
-        loss.backward()
-        optimizer.step()
-        return loss
-
-    return step
+    return _classifying(model, optimizer, cross_entropy, x, y)
 
 
 def cnn(torch: Any, make_optimizer: str, batch: int, side: int, channels: tuple[int, int]) -> Callable[[], Any]:
@@ -64,6 +57,12 @@ def cnn(torch: Any, make_optimizer: str, batch: int, side: int, channels: tuple[
     y = asarray(rng.integers(0, 10, batch))
     if torch is not None:  # which is faster when channels come last
         model, x = model.to(memory_format=torch.channels_last), x.to(memory_format=torch.channels_last)
+
+    return _classifying(model, optimizer, cross_entropy, x, y)
+
+
+def _classifying(model: Any, optimizer: Any, cross_entropy: Any, x: Any, y: Any) -> Callable[[], Any]:
+    """A training step of a model that tells classes apart."""
 
     def step() -> Any:
         optimizer.zero_grad()
