@@ -32,13 +32,23 @@ def as_html(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return f"<table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
 
 
+def bytes_unit(size: float) -> tuple[float, str]:
+    """The largest unit that is not more than so many bytes: how many bytes it is, and its name.
+
+    >>> bytes_unit(100), bytes_unit(4_100_000)
+    ((1.0, 'B'), (1000000.0, 'MB'))
+    """
+    for one, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if size >= one:
+            return one, unit
+    return 1.0, "B"
+
+
 def bytes_text(size: float) -> str:
     """A number of bytes with its unit.
 
     >>> bytes_text(100), bytes_text(4_100_000)
     ('100 B', '4.1 MB')
     """
-    for unit, one in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if size >= one:
-            return f"{size / one:.3g} {unit}"
-    return f"{size:.0f} B"
+    one, unit = bytes_unit(size)
+    return f"{size:.0f} B" if unit == "B" else f"{size / one:.3g} {unit}"

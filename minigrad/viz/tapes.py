@@ -17,7 +17,7 @@ from ..core.errors import GradError, MinigradError
 from ..core.mode import record
 from ..core.node import Constant, Leaf, Node, topological_order
 from ..core.primitive import P
-from ..core.table import as_table, bytes_text
+from ..core.table import as_table, bytes_text, bytes_unit
 from ..core.tensor import Tensor
 from ..core.tree import leaves
 from .drawing import Axes, Drawing
@@ -356,8 +356,7 @@ class _Pages:
         drawing, top = Drawing(0, 0), BARS + 96.0
         drawing.heading(0, top - 12, "held over time: forward, then back")
         longest, most = max(map(len, self.histories)) - 1, max(map(peak, self.histories))
-        units = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
-        self.unit, name = next(((u, n) for u, n in units if most >= u), (1.0, "B"))
+        self.unit, name = bytes_unit(most)
         up = (0.0, 1.08 * most / self.unit or 1.0)
         chart = Axes(drawing, (0, top, WIDTH, CHART), (0.0, float(longest)), up, told="up")
         drawing.text(46, top + 13, name, fill="quiet")
