@@ -8,6 +8,7 @@ from typing import Any
 
 from ..core.errors import ConversionError
 from ..core.mode import no_grad
+from ..core.table import as_table
 from ..core.tensor import Tensor
 from ..nn.module import Module
 from .metrics import Mean
@@ -32,12 +33,8 @@ class History(list[dict[str, float]]):
 
     def __repr__(self) -> str:
         names = list(dict.fromkeys(name for row in self for name in row))
-        widths = [max(len(name), 6) for name in names]
-        lines = ["epoch" + "".join(f" {name:>{w}} " for name, w in zip(names, widths))]
-        for i, row in enumerate(self):
-            cells = [f"{row[name]:.4g}" if name in row else "" for name in names]
-            lines.append(f"{i + 1:5d}" + "".join(f" {cell:>{w}} " for cell, w in zip(cells, widths)))
-        return "\n".join(line.rstrip() for line in lines)
+        rows = [[str(i), *[f"{row[name]:.4g}" if name in row else "" for name in names]] for i, row in enumerate(self, 1)]
+        return as_table(("epoch", *names), rows, left=0)
 
 
 class EarlyStopping:

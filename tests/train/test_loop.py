@@ -118,9 +118,9 @@ def test_early_stopping_and_the_best_model():
 def test_a_history_is_a_table():
     history = History([{"loss": 1.23456, "a_long_name": 2}, {"loss": 1e-7, "val": float("nan")}])
     assert repr(history).splitlines() == [
-        "epoch   loss  a_long_name     val",
+        "epoch   loss  a_long_name  val",
         "    1  1.235            2",
-        "    2  1e-07                  nan",
+        "    2  1e-07               nan",
     ]
     assert history["val"] and history[0]["a_long_name"] == 2 and repr(History()) == "epoch"
 
