@@ -33,8 +33,8 @@ class History(list[dict[str, float]]):
 
     def __repr__(self) -> str:
         names = list(dict.fromkeys(name for row in self for name in row))
-        rows = [[str(i), *[f"{row[name]:.4g}" if name in row else "" for name in names]] for i, row in enumerate(self, 1)]
-        return as_table(("epoch", *names), rows, left=0)
+        cells = [[f"{row[name]:.4g}" if name in row else "" for name in names] for row in self]
+        return as_table(("epoch", *names), [[str(i), *row] for i, row in enumerate(cells, 1)], left=0)
 
 
 class EarlyStopping:
