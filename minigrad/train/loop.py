@@ -71,6 +71,17 @@ class EarlyStopping:
             self._state = None if self.model is None else self.model.state_dict()
         return self.looks - self.best_at > self.patience
 
+    def state_dict(self) -> dict[str, Any]:
+        """What a training that goes on later needs, the best state of the model included."""
+        return {"best": self.best, "best_at": self.best_at, "looks": self.looks, "model": self._state}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on with what was seen before."""
+        lost = [name for name in self.state_dict() if name not in state]
+        if lost:
+            raise ConversionError(f"load_state_dict: the state lacks {', '.join(lost)}, of an EarlyStopping")
+        self.best, self.best_at, self.looks, self._state = (state[name] for name in self.state_dict())
+
     def restore(self) -> None:
         """Give the model the parameters with which the number was best."""
         if self.model is not None and self._state is not None:
