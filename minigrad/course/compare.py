@@ -64,9 +64,10 @@ def _parts(yours: Any, right: tuple[Any, ...], called: str, by: str) -> str | No
     if yours is None:
         return f"{whole} is None, expected {len(right)} values: is there a `return`?"
     if not isinstance(yours, tuple | list):
-        return f"{whole} is one value, {written(yours)}, expected {len(right)} of them: return a, b"
+        return f"{whole} is one value, {written(yours)}, expected {len(right)}, with a comma between"
     if len(yours) != len(right):
-        return f"{whole} has {len(yours)} parts, expected {len(right)}"
+        parts = "1 part" if len(yours) == 1 else f"{len(yours)} parts"
+        return f"{whole} has {parts}, expected {len(right)}"
     for i, (one, other) in enumerate(zip(yours, right)):
         found = difference(one, other, each.format(i), by)
         if found is not None:

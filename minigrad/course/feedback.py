@@ -112,16 +112,25 @@ def _syntax(error: SyntaxError) -> list[str]:
     return lines
 
 
+A_NUMBER = "a gradient must be a tensor here, and no plain number: gradients[node] is one"
 ADVICE: Sequence[tuple[type[BaseException], str, str]] = (
     (TypeError, r"missing \d+ required positional", "it is called with the parameters of the stub: keep them"),
     (TypeError, r"takes .* positional arguments? but", "it is called with the parameters of the stub: keep them"),
+    (TypeError, r"'(int|float)' object is not callable", "to multiply, write the sign: g * (b + 1), not g(b + 1)"),
+    (TypeError, r"between instances of '(Leaf|Node)", "nodes do not compare: key=lambda node: node.serial"),
     (TypeError, r"'NoneType'", "something is None: a branch without `return`, or a gradient that has not come yet"),
+    (AttributeError, r"'(Leaf|Node)' object", "that is a node, and no tensor: its gradient is gradients[node]"),
+    (AttributeError, r"'(int|float)' object has no attribute '(shape|copy)'", A_NUMBER),
+    (AttributeError, r"'NoneType'.*'zero_'", "there is no gradient before the first walk; x.grad = None clears it"),
     (AttributeError, r"'grad'|\bgrad\b", "a rule changes nothing: it returns what it passes back"),
+    (NameError, r"'[abg]{2}'", "to multiply, write the sign between: g * b, not gb"),
     (NameError, r"", "a name is only known after the cell that makes it was run; is it spelled as there?"),
     (UnboundLocalError, r"", "a name assigned in a function is the function's own: assign it before you read it"),
     (RecursionError, r"", "the function calls itself without end: what makes it stop? A loop does without"),
     (KeyError, r"", "the dictionary has no such key: use .get(key), or put something there first"),
+    (RuntimeError, r"changed size during iteration", "a loop goes over something else than what it puts things into"),
     (IndentationError, r"", "the lines of a function stand four spaces further in than its `def`, all alike"),
+    (SyntaxError, r"invalid decimal literal", "to multiply, write the sign between: 5 * b, not 5b"),
     (SyntaxError, r"", "Python cannot read this line, or the one before it: brackets, colons, indentation?"),
 )  # fmt: skip
 

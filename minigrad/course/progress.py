@@ -93,7 +93,8 @@ class Progress:
             for key, name, sign, tries, points, most in self.rows():
                 if key == unit.key:
                     times = f"{tries} {'try' if tries == 1 else 'tries'}" if tries else "not tried yet"
-                    lines.append(f"  {sign} {name:24} {points} of {most}   {times}")
+                    worth = f"{points} of {most}" if most else ""
+                    lines.append(f"  {sign} {name:24} {worth:6}   {times}")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -149,10 +150,10 @@ def _table(rows: list[tuple[str, str, str, int, int, int]], known: Mapping[str, 
     lines = ["<table><tr><th></th><th>task</th><th>done</th><th>first answer</th><th class=n>tries</th>"
              "<th class=n>points</th></tr>"]  # fmt: skip
     for _, name, sign, tries, points, most in rows:
-        about = known.get(name, {})
+        about, worth = known.get(name, {}), f"{points} of {most}" if most else ""
         words = (sign, name, about.get("passed", ""), about.get("first", ""))
         cells = "".join(f"<td>{escape(str(word))}</td>" for word in words)
-        lines.append(f"<tr>{cells}<td class=n>{tries}</td><td class=n>{points} of {most}</td></tr>")
+        lines.append(f"<tr>{cells}<td class=n>{tries}</td><td class=n>{worth}</td></tr>")
     return "".join(lines) + "</table>"
 
 

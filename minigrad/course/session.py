@@ -7,6 +7,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -108,31 +109,48 @@ def check(name: str, answer: Any = UNSET, hidden: bool = False) -> None:
     ✓ mul_grad: right...
     >>> check("mul_grad", lambda g, out, a, b: (g * a, g * b))
     Traceback (most recent call last):
-    minigrad.course.feedback.Wrong: ✗ mul_grad: gradient of input 0 is wrong: yours 15.0, numerical -10.0...
+    minigrad.course.feedback.Wrong: ✗ mul_grad: the gradient of a is wrong: yours 15.0, measured -10.0...
     """
+    _open()
     which = _task(name)
     namespace = sys._getframe(1).f_globals
+    given = UNSET
     try:
         given = _lookup(which, namespace) if answer is UNSET else answer
         said = _run(which, given, HIDDEN_ROUNDS if hidden else ROUNDS)
     except Feedback as feedback:
         if not isinstance(feedback, NotWritten | Misused):
-            SESSION.progress.note(which, passed=False)
+            SESSION.progress.note(which, passed=False, said=_said(which, given))
         if which.strict:
             raise feedback from None
         return print(feedback)
-    SESSION.progress.note(which, True, _source(given), written(given) if which.kind == "value" else "")
+    SESSION.progress.note(which, True, _source(given), _said(which, given))
     print(said)
 
 
 def progress() -> Progress:
     """How far the student is, over all units."""
+    _open()
     return SESSION.progress
 
 
 def report() -> Path:
     """Write `report.html`, to print or to hand in, and say where."""
-    return SESSION.progress.report()
+    _open()
+    path = SESSION.progress.report()
+    print(f"The report is {path.name}, in {path.parent.name}/: open it from the list of files.")
+    return path
+
+
+def _open() -> None:
+    """Go on in the workspace that we are in, where nothing was begun: notebooks ask before their exercises."""
+    path = found()
+    if path is not None and SESSION.progress.path is None:
+        SESSION.progress = Progress(path)
+
+
+def _said(which: Task, given: Any) -> str:
+    return written(given) if which.kind == "value" and given is not UNSET else ""
 
 
 # ---- running an answer -----------------------------------------------------------------------------------------------
@@ -148,7 +166,7 @@ def _run(which: Task, given: Any, rounds: int) -> str:
         with at_most(which.seconds):
             said = which.check(_kind(which, given), rounds)
     except Feedback as feedback:
-        if isinstance(which, Prediction):
+        if isinstance(which, Prediction) and not isinstance(feedback, Misused):
             return _noted(which, given, feedback)
         raise
     except NotImplementedError as error:
@@ -156,7 +174,8 @@ def _run(which: Task, given: Any, rounds: int) -> str:
     except TimeIsUp as error:
         what = f"not done after {which.seconds:g} seconds"
         where = "\n".join([what, *place(error)])
-        raise Stopped(which.name, where, "does the loop come closer to its end each time round?") from None
+        hint = "does the loop come closer to its end each time round? (A cell that does not end is stopped by ■, above)"
+        raise Stopped(which.name, where, hint) from None
     except Exception as error:
         raise stopped(which.name, error) from None
     points = f"{which.points} {'point' if which.points == 1 else 'points'}"
@@ -210,7 +229,13 @@ def _task(name: str) -> Task:
         if name in unit.tasks:
             return unit.tasks[name](SESSION.student)
     within = SESSION.unit.tasks if SESSION.unit is not None else {}
-    raise Misused(name, "there is no task of that name", "one of " + ", ".join(within) if within else None)
+    names = [*within, *(task for unit in units().values() for task in unit.tasks)]
+    near = get_close_matches(str(name).lower(), names, 1)
+    if near:
+        raise Misused(name, "there is no task of that name", f'course.check("{near[0]}")?')
+    form = 'the name of the task, in quotation marks, as in course.check("rise")'
+    hint = "one of " + ", ".join(within) if within else form
+    raise Misused(name, "there is no task of that name", hint)
 
 
 # ---- finding an answer -----------------------------------------------------------------------------------------------
@@ -223,11 +248,36 @@ def _lookup(which: Task, namespace: Mapping[str, Any]) -> Any:
     error = unreadable(cells[-1]) if cells else None
     if error is not None:
         raise stopped(which.name, error)
+    stop = _stop(namespace, which.name)
+    if stop is not None:
+        what = f"the cell of your answer stopped with {type(stop).__name__}: {stop}"
+        raise Misused(which.name, what, _after_stop(stop))
     if which.name not in namespace:
+        near = get_close_matches(which.name, [key for key in namespace if not key.startswith("_")], 1, 0.8)
+        if near:
+            raise NotWritten(which.name, f"nothing here is called {which.name} yet", f"is it {near[0]} that you mean?")
         if cells and STUB in cells[-1]:
             raise NotWritten(which.name, "not written yet", "write it in the place of `raise NotImplementedError()`")
         raise NotWritten(which.name, f"nothing here is called {which.name} yet", "run the cell that defines it")
     return namespace[which.name]
+
+
+def _stop(namespace: Mapping[str, Any], name: str) -> BaseException | None:
+    """What stopped the cell before this one, if it was to make the answer: what is there is an older one."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    cells = namespace.get("In", ())
+    if shell is None or len(cells) < 3 or shell.user_ns is not namespace or not re.search(rf"\b{name}\b", cells[-2]):
+        return None
+    result = getattr(shell, "last_execution_result", None)
+    error = getattr(result, "error_before_exec", None) or getattr(result, "error_in_exec", None)
+    of_a_check = isinstance(error, Feedback | NotImplementedError | KeyboardInterrupt)
+    return error if isinstance(error, BaseException) and not of_a_check else None
+
+
+def _after_stop(error: BaseException) -> str:
+    if isinstance(error, NameError):
+        return "write numbers for names that this notebook does not have; words stand in quotation marks"
+    return "put that right and run the cell again: what was there before is not your answer"
 
 
 def _source(given: Any) -> str:

@@ -17,9 +17,11 @@ from ..compile.groups import Group
 from ..compile.passes import pipeline
 from ..compile.program import Program
 from ..compile.schedule import Step
+from ..core.errors import MinigradError
 from ..core.node import FREED, Leaf, Node, topological_order
 from ..core.primitive import OUT, P, Plan, Rule
-from ..core.tensor import Tensor
+from ..core.tensor import Tensor, as_tensor
+from ..ops.view import broadcast_to
 from .feedback import Misused, written
 from .session import SESSION
 from .walking import Gradients, Passes
@@ -93,7 +95,7 @@ def rule(primitive: str, function: Callable[..., Any]) -> Iterator[Swapped]:
             if not isinstance(found, tuple | list) or len(found) != len(op.inputs):
                 what = f"gave {written(found)}, and {primitive} has {len(op.inputs)} inputs: a gradient for each"
                 raise Misused(swapped.name, what)
-            return found[index]
+            return _of_shape(found[index], out.shape, swapped.name)
 
         one.by = whose(swapped.name)  # type: ignore[attr-defined]  # for the stepper
         return one
@@ -112,6 +114,15 @@ def rule(primitive: str, function: Callable[..., Any]) -> Iterator[Swapped]:
         object.__delattr__(op, "_make_plan")
         op.plans.clear()
         op.plans.update(known)
+
+
+def _of_shape(value: Any, shape: tuple[int, ...], name: str) -> Tensor:
+    """What a student's rule gave as a gradient: a number counts for every place."""
+    try:
+        found = as_tensor(value)
+        return found if found.shape == shape else broadcast_to(found, shape)
+    except MinigradError:
+        raise Misused(name, f"gave {written(value)}, which is no gradient of shape {shape}") from None
 
 
 @contextmanager
@@ -144,7 +155,13 @@ def backward(function: Callable[[Node, Any, Passes], Any]) -> Iterator[Swapped]:
         if len(roots) != 1:
             raise Misused(swapped.name, f"goes back from one output, and there are {len(roots)}")
         gradients = Gradients(roots[0], cotangents[0])
-        function(roots[0], gradients, gradients.passes_back)
+        try:
+            function(roots[0], gradients, gradients.passes_back)
+        except KeyError as error:
+            if not (error.args and isinstance(error.args[0], Node)):
+                raise
+            early = f"asks for the gradient of {error.args[0].name} before anything has come to it"
+            raise Misused(swapped.name, early) from None
         if announced:
             yield from gradients.events
         if not retain:

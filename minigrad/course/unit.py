@@ -16,8 +16,10 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any, ClassVar, NamedTuple
 
-from .compare import difference, numerical, same
-from .feedback import Wrong, written
+import numpy as np
+
+from .compare import difference, numerical, plain, same
+from .feedback import Misused, Wrong, written
 
 ROUNDS, HIDDEN_ROUNDS = 1, 10  # how often the cases are drawn anew, in the student's notebook and in the instructor's
 
@@ -174,7 +176,23 @@ class GradientTask(FunctionTask):
         return numerical(self.forward, inputs, g)
 
     def judge(self, yours: Any, args: tuple[Any, ...]) -> str | None:
-        return difference(yours, self.right(*args), "gradient of input {}", "numerical")
+        form = self._form(yours)
+        if form is not None:
+            raise Wrong(self.name, f"it returned {written(yours)}, and not two gradients", form)
+        problem = difference(yours, self.right(*args), "gradient of input {}", "measured")
+        for number, name in enumerate(inspect.signature(self.forward).parameters):
+            problem = problem and problem.replace(f"gradient of input {number}", f"the gradient of {name}")
+        return problem
+
+    def _form(self, yours: Any) -> str | None:
+        """How gradients should be returned, where they are returned as something else."""
+        if inspect.isgenerator(yours):
+            return "return both at once: return ..., ..., and not yield"
+        if isinstance(yours, str) or (isinstance(yours, tuple | list) and any(isinstance(each, str) for each in yours)):
+            return "numbers, and no text: without quotation marks and str"
+        if isinstance(yours, dict | set) or (np.ndim(plain(yours)) > 0 and not isinstance(yours, tuple | list)):
+            return "nothing around the two: return ..., ..., with a comma between"
+        return None
 
     def _call(self, args: tuple[Any, ...]) -> str:
         names = ["g", "out", *inspect.signature(self.forward).parameters]
@@ -201,13 +219,19 @@ class ValueTask(Task):
         return None
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
+        form = other_form(answer, self.right())
+        if form is not None:
+            kind = Misused if isinstance(self, Prediction) else Wrong  # a guess in another form is no guess yet
+            raise kind(self.name, f"your answer {written(answer)} is of another form", form)
         answer = self.read(answer)
         problem = difference(answer, self.right(), "your answer")
         close = self.tolerance and isinstance(answer, int | float) and abs(answer / self.right() - 1) <= self.tolerance
         if problem is None or close:
             return self.explained()
         hint = next((known.hint for known in self.mistakes if same(answer, self.wrong(known))), self.otherwise)
-        if "shape" not in problem and "of type" not in problem:  # which would give the right one away
+        if np.ndim(plain(answer)) == 1 and np.ndim(self.right()) <= 1 and "shape" in problem:
+            problem = f"your answer has {len(answer)} number{'s' if len(answer) > 1 else ''}"
+        elif "shape" not in problem and "of type" not in problem:  # which would give the right one away
             problem = f"your answer {written(answer)} is not right"
         raise Wrong(self.name, problem.partition(", expected")[0], hint)
 
@@ -263,6 +287,41 @@ class Unit:
         """Add a task to the unit: a decorator of the class."""
         self.tasks[cls.name] = cls
         return cls
+
+
+def other_form(answer: Any, right: Any) -> str | None:
+    """How an answer that may be right should be written, where it is written as something else.
+
+    >>> other_form("0.1", 0.1), other_form((0, 1), 0.1), other_form([0.1], 0.1), other_form({1, 3}, [1, 3])
+    ('without the quotation marks', 'with a point and no comma: 0.1', ..., 'in brackets, [ ], which keep the order')
+    """
+    if isinstance(right, str | dict | bool) or _of_words(right):
+        return None
+    if isinstance(answer, str):
+        return "without the quotation marks" if _is_number(answer) else None
+    if isinstance(answer, list | tuple) and any(isinstance(each, str) and _is_number(each) for each in answer):
+        return "the numbers without quotation marks"
+    if isinstance(right, int | float):
+        if isinstance(answer, tuple) and len(answer) == 2 and answer[0] == int(right) != right:
+            return f"with a point and no comma: {answer[0]}.{answer[1]}"
+        if isinstance(answer, list | tuple) and len(answer) == 1:
+            return "one number, without brackets"
+    elif isinstance(answer, set):
+        return "in brackets, [ ], which keep the order"
+    return None
+
+
+def _of_words(right: Any) -> bool:
+    return isinstance(right, list | tuple) and all(isinstance(each, str) for each in right)
+
+
+def _is_number(text: str) -> bool:
+    """Whether a text is a number, or numbers with commas between them."""
+    try:
+        parts = [float(part) for part in text.strip("[]() ").split(",")]
+    except ValueError:
+        return False
+    return bool(parts)
 
 
 def digest(*parts: Any) -> int:

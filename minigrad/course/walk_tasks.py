@@ -34,6 +34,9 @@ IN_PLACE = (
 )
 
 
+SENT_TWICE = "a node that is reached twice sends on twice, the second time what it had sent already as well"
+
+
 # What is gone back through --------------------------------------------------------------------------------------------
 
 
@@ -112,10 +115,41 @@ VALUES = {  # what the values of some programs are called in messages, in the or
 QUESTIONS = 50_000  # that a walk may ask about one of them
 
 
+def by_number(result: Node) -> list[Node]:
+    """The latest first."""
+    return topological_order([result])[::-1]
+
+
+def depth_first(result: Node, last_input_first: bool = False) -> list[Node]:
+    """Each when all that it was made from are down, then turned round."""
+    found: list[Node] = []
+    seen: set[Node] = set()
+    stack = [(result, False)]
+    while stack:
+        node, done = stack.pop()
+        if done:
+            found.append(node)
+        elif node not in seen:
+            seen.add(node)
+            stack.append((node, True))
+            sources = made_from(node)
+            stack += [(source, False) for source in (sources if last_input_first else sources[::-1])]
+    return found[::-1]
+
+
+def depth_first_from_the_right(result: Node) -> list[Node]:
+    """The same, from the other side."""
+    return depth_first(result, last_input_first=True)
+
+
+ORDERS = (by_number, depth_first, depth_first_from_the_right)  # what comes last, and takes the place, depends on it
+
+
 class WalkTask(FunctionTask):
     """A walk over nodes, tried on one program after the other: the first that goes wrong is told."""
 
     seconds: ClassVar[float] = 20.0
+    order: Callable[[Node], list[Node]] = staticmethod(by_number)  # that known mistakes go by
     values: dict[Node, str] = {}
     too_often: ClassVar[str]  # said of what asks about nodes again and again
     too_deep = (
@@ -146,7 +180,9 @@ class WalkTask(FunctionTask):
             with patience(QUESTIONS):
                 return self.run(answer, result)
         except LostPatience:
-            raise Wrong(self.name, f"{title}: it asked about nodes {QUESTIONS:,} times", self.too_often) from None
+            endless = len(topological_order([result.node])) < 10
+            hint = "its loop does not end: does what it takes from become empty?" if endless else self.too_often
+            raise Wrong(self.name, f"{title}: it asked about nodes {QUESTIONS:,} times", hint) from None
         except RecursionError:
             raise Wrong(self.name, f"{title}: it went too deep", self.too_deep) from None
 
@@ -159,10 +195,12 @@ class WalkTask(FunctionTask):
         raise NotImplementedError
 
     def hint(self, failed: list[tuple[str, Tensor, Any]]) -> str | None:
-        """The hint of the mistake that explains whatever failed."""
+        """The hint of the mistake that explains whatever failed, in whichever right order it goes."""
         for known in self.mistakes:
-            if all(self._makes(known, result, found) for _, result, found in failed):
-                return known.hint
+            for order in ORDERS:
+                self.order = order
+                if all(self._makes(known, result, found) for _, result, found in failed):
+                    return known.hint
         return self.otherwise
 
     def _makes(self, known: Any, result: Tensor, found: Any) -> bool:
@@ -210,6 +248,27 @@ class BackwardOrder(WalkTask):
                     uses = f"{self.called(node)}, which was made from it and will pass back to it"
                     return f"{self.called(source)} stands before {uses}"
         return None
+
+    def hint(self, failed: list[tuple[str, Tensor, Any]]) -> str | None:
+        known = super().hint(failed)
+        words, _, found = failed[0]
+        if known != self.otherwise:
+            return known
+        if found is None:
+            return "`return` the list. sort() and reverse() change a list and give back None; sorted() gives a new one"
+        if "is not a node" in words:
+            return "the nodes themselves, not what they are called"
+        if "more than once" in words:
+            return "a node is put down once for each use: remember which have been visited"
+        if "stands before" in words:
+            lists = [(result, found[::-1]) for _, result, found in failed]
+            if all(self.problem(result, turned) is None for result, turned in lists):
+                return "each stands before what was made from it: turn the list round"
+            if all(set(found) == set(self.right(result.node)) for _, result, found in failed):
+                return f"all are there, in an order that is not right. A set has none. {self.by_number}"
+        return known
+
+    by_number = "`node.serial` says when a node was made: go by it, the latest first"
 
     def solution(self) -> Any:
         return self.right
@@ -303,6 +362,7 @@ class WalkBack(WalkTask):
         "to it, and "
         "pass on once: your backward_order is such an order"
     )
+    most_sent = 0  # how often one node passed something back
     begins_with = 1.5  # the gradient of the result: not 1, for somebody may begin with that by habit
 
     def run(self, function: Callable[..., Any], result: Tensor) -> Any:
@@ -311,6 +371,7 @@ class WalkBack(WalkTask):
         try:
             with no_grad():
                 function(result.node, gradients, gradients.passes_back)
+            self.most_sent = max(gradients.times.values(), default=0)
         except KeyError as error:
             node = error.args[0] if error.args else None
             if isinstance(node, Node):
@@ -350,20 +411,20 @@ class WalkBack(WalkTask):
                 "gradients[source] = ... puts something in. Another dictionary, `gradients = {}`, is not the one that "
                 "you were given"
             )
-        return super().hint(failed)
+        sent = self.most_sent  # by what the student wrote: the known mistakes are run below
+        known = super().hint(failed)
+        return SENT_TWICE if known == self.otherwise and sent > 1 else known
 
     def solution(self) -> Any:
         return self.right
 
     def right(self, result: Node, gradients: Any, passes_back: Passes) -> None:
-        for node in reversed(topological_order([result])):
-            if node not in gradients:
-                continue
+        for node in self._in_order(result, gradients):
             for source, value in passes_back(node, gradients[node]):
                 gradients[source] = gradients[source] + value if source in gradients else value
 
     def _in_order(self, result: Node, gradients: Any) -> Iterator[Node]:
-        return (node for node in reversed(topological_order([result])) if node in gradients)
+        return (node for node in self.order(result) if node in gradients)
 
     @mistake("what comes to a node a second time takes the place of the first, and should be added to it")
     def overwritten(self, result: Node, gradients: Any, passes_back: Passes) -> None:
@@ -385,8 +446,15 @@ class WalkBack(WalkTask):
 
         visit(result)
 
+    @mistake("passes_back has multiplied by g already: what it gives is what comes, and is only added")
+    def times_g_again(self, result: Node, gradients: Any, passes_back: Passes) -> None:
+        for node in self._in_order(result, gradients):
+            for source, value in passes_back(node, gradients[node]):
+                value = gradients[node] * value
+                gradients[source] = gradients[source] + value if source in gradients else value
+
     @mistake(
-        "a node that is reached twice sends on twice, the second time what it had sent already as well",
+        SENT_TWICE,
         source=f"{MICROGRAD}/pull/64",
     )
     def sent_twice(self, result: Node, gradients: Any, passes_back: Passes) -> None:
@@ -460,10 +528,9 @@ class ClippedWalk(WalkBack):
     def text(self) -> str:
         return (
             f"Write `clipped_walk(result, gradients, passes_back)`: like your `walk_back`, but what a node called "
-            f'`"{self.op}"` passes back comes of its *complete* gradient g **clipped** to between −{self.most} and '
-            f"{self.most}: `mg.clip(g, -{self.most}, {self.most})`. (`node.name` says what a node is called. "
-            f"This is how "
-            "frameworks keep gradients from exploding.)"
+            f'`"{self.op}"` is given to pass back is its *complete* gradient g **clipped** to between −{self.most} and '
+            f"{self.most}: `passes_back(node, mg.clip(g, -{self.most}, {self.most}))`. (`node.name` says what a node "
+            "is called. This is how frameworks keep gradients from exploding.)"
         )
 
     def clipped(self, node: Node, g: Tensor) -> Tensor:
@@ -514,4 +581,4 @@ class ClippedWalk(WalkBack):
 
 def numbers(value: Any) -> Any:
     """A gradient in a form that can be compared by ==."""
-    return value.numpy().tolist() if isinstance(value, Tensor) else value
+    return value.detach().numpy().tolist() if isinstance(value, Tensor) else value

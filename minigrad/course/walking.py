@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -83,12 +84,14 @@ class Gradients(dict[Node, Any]):
     def __init__(self, result: Node, seed: Tensor) -> None:
         super().__init__({result: seed})
         self.events: list[reverse.Contribution] = []
+        self.times: Counter[Node] = Counter()  # that a node passed something back
         self._numbers = {result: seed.numpy().copy()}  # as they were put in: a tensor may have been changed since
         self._passed: list[tuple[Node, int, Tensor, Node, Tensor]] = []
 
     def passes_back(self, node: Node, g: Tensor) -> list[tuple[Node, Tensor]]:
         """What a node of gradient g passes back: pairs of a node that it was made from and a gradient."""
         found = contributions(node, g)
+        self.times[node] += 1
         self._passed = [(node, index, g.copy(), source, value.copy()) for index, source, value in found]
         return [(source, value) for _, source, value in found]
 

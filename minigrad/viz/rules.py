@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import cache
 from html import escape
 
@@ -14,8 +14,21 @@ ADDED = "<mo><mrow><mo>&#x0002B;</mo></mrow></mo><mo>&#x0003D;</mo>"  # what the
 VARIABLE = re.compile(r"(?<![\\A-Za-z])[a-z](?![A-Za-z])")
 
 
-def rule_of(node: Node, index: int, called: Callable[[Node], str]) -> str:
-    r"""LaTeX of what `node` passes back to its input `index`.
+def formula_of(node: Node, called: Callable[[Node], str], around: Collection[str] = ()) -> str:
+    r"""LaTeX of what `node` computes, of what it computes it from: the `x` of a formula may be somebody else's.
+
+    >>> x = mg.asarray(2.0, requires_grad=True)
+    >>> formula_of((x * 3).node, lambda node: node.name), formula_of((x + x).node, lambda node: "a")
+    ('x \\cdot 3', 'a + a')
+    """
+    assert node.op is not None
+    names = {node.op.name_of(i): x for i, x in enumerate(node.inputs)}
+    taken = {called(each) for each in (node, *node.inputs) if isinstance(each, Node)} | set(around)
+    return VARIABLE.sub(lambda m: _put_in(m.group(), names, called, taken, False), node.op.formula)
+
+
+def rule_of(node: Node, index: int, called: Callable[[Node], str], around: Collection[str] = ()) -> str:
+    r"""LaTeX of what `node` passes back to its input `index`; `around` it are other values of these names.
 
     >>> x = mg.asarray(2.0, requires_grad=True)
     >>> rule_of(mg.tanh(x).node, 0, lambda node: node.name)
@@ -26,7 +39,7 @@ def rule_of(node: Node, index: int, called: Callable[[Node], str]) -> str:
     name = op.name_of(index).split("[")[0]
     local = op.local.get(name, "")
     by = next((getattr(rule.function, "by", None) for rule in node.plan.rules if rule.index == index), None)
-    taken = {called(each) for each in (node, *node.inputs) if isinstance(each, Node)}
+    taken = {called(each) for each in (node, *node.inputs) if isinstance(each, Node)} | set(around)
     source = node.inputs[index]
     own = _sized(_bar(_symbol(source, called, _letter(name, source, taken))), source)
     result = _sized(_bar(_symbol(node, called, r"\mathrm{out}")), node)
@@ -119,4 +132,4 @@ def mathml(latex: str) -> str:
         from latex2mathml.converter import convert
     except ImportError:
         return f"<code>{escape(plain(latex))}</code>"
-    return str(convert(latex)).replace(ADDED, "<mo>+=</mo>")
+    return str(convert(latex)).replace(ADDED, "<mo>+=</mo>").replace(r"\_", "_")

@@ -19,7 +19,7 @@ from .graphs import MOST, names_of
 from .mirror import with_gradients
 from .numbers import Summary, short
 from .opening import View, views_of
-from .rules import mathml, plain, rule_of
+from .rules import formula_of, mathml, plain, rule_of
 from .scene import Scene, excerpt, scene_of, type_of
 from .steps import Recording, Step, record_steps
 from .svg import draw, laid_out, lean
@@ -147,12 +147,16 @@ class Stepper(Exhibit):
     def _called(self, node: Node) -> str:
         return self.names.get(node) or ("parameter" if isinstance(node, Leaf) else node.name)
 
+    def _names(self) -> set[str]:
+        """What the user calls a value of the picture: no letter of a formula may be taken for it."""
+        return set(self.names.values())
+
     def _made(self, node: Node) -> dict[str, Any]:
         """A step forward."""
         given = [self._called(i) if isinstance(i, Node) else str(i) for i in node.inputs]
         name = self._called(node)
         say = f"{node.name}({', '.join(given)}) makes {name if name != node.name else 'this'}, {type_of(node)}"
-        math = mathml(node.op.formula) if node.op is not None and node.op.formula else ""
+        math = mathml(formula_of(node, self._called, self._names())) if node.op is not None and node.op.formula else ""
         return {"kind": "make", "target": self._number[node], "node": self._number[node], "say": say, "rule": math}
 
     def _described(self, each: Step) -> dict[str, Any]:
@@ -175,7 +179,7 @@ class Stepper(Exhibit):
         check = each.check
         return about | {
             "say": f"{self._called(node)} passes back to {name}, {type_of(target)}: {about['value']}",
-            "rule": mathml(rule_of(node, each.index, self._called)),
+            "rule": mathml(rule_of(node, each.index, self._called, self._names())),
             "check": None if check is None else [*map(short, check[:4]), check.agrees, check.kink],
             "needs": [self._number[other] for other in each.needs if other in self._number],
             "matrix": None if each.matrix is None else [[_rounded(x) for x in row] for row in each.matrix.tolist()],
@@ -193,7 +197,7 @@ class Stepper(Exhibit):
         for i, each in enumerate(self.steps, 1):
             line = f"{i}. {self._described(each)['say']}"
             if each.kind == "pass" and each.node is not None and each.index is not None:
-                line += f"    by {plain(rule_of(each.node, each.index, self._called))}"
+                line += f"    by {plain(rule_of(each.node, each.index, self._called, self._names()))}"
             lines.append(line)
         return "\n".join(lines)
 

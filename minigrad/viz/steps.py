@@ -210,7 +210,7 @@ def _checked(node: Node, index: int, g: Any, value: Any, values: dict[Node, Any]
     if target.size > CHECKED or g.size > CHECKED or target.dtype.kind != "f":
         return None
     inputs = [_in_float64(values[source]) if isinstance(source, Node) else source for source in node.inputs]
-    direction = np.random.default_rng(target.size).standard_normal(target.shape)
+    direction = np.random.default_rng(target.size).standard_normal(target.shape) if target.shape else np.float64(1)
     width = 1e-6 * max(1.0, float(np.abs(inputs[index]).max(initial=0.0)))
 
     def moved(by: float) -> Any:

@@ -15,7 +15,7 @@
 # # 00 · Start
 #
 # Fifteen minutes about one number. You need no words from anywhere else: the few that you need are here. **Shift+Enter** runs a cell and goes on to
-# the next.
+# the next. Run all of them, from the top; on another day too, when results of the last time stand below them.
 
 # %% name="program"
 import minigrad as mg
@@ -56,8 +56,8 @@ print("by", round(f(1.01) - f(1.0), 4))
 #
 # ## Look
 #
-# The next cell makes a picture of the three lines. The **blue** boxes are the values, from top to bottom as they were made. Each has an **orange** box
-# beside it, still empty, for the answer to one question: *how many times as fast as this value does y rise?* That number is called the value's
+# The next cell makes a picture of the three lines. The **blue** boxes are the values, from top to bottom as they were made (x, which is made of
+# nothing, is green). Each has an **orange** box beside it, still empty, for the answer to one question: *how many times as fast as this value does y rise?* That number is called the value's
 # **gradient**; the picture writes **∂ a** for the gradient of a. (*scalar* means: one number.)
 #
 # Press **next** eight times, and look at one box only: **∂ a**.
@@ -90,7 +90,7 @@ course.check("empty")
 # 1. Click **∂ y**. It sends 1 to each of the two values that were added. So a 1 has come to ∂ a.
 # 2. Be impatient: click **∂ a** at once.
 #
-# Now ∂ x is red. What does it show, and what would be right? (Two numbers, with a comma between.)
+# Now ∂ a and ∂ x are red. What does **∂ x** show, and what would be right? (Two numbers, with a comma between.)
 
 # %% name="early" tags=["question"]
 early = ...
@@ -114,7 +114,7 @@ course.check("order")
 # 3. What comes to the same box is **added**.
 # 4. A box sends on only when **everything** has come to it: *order matters*.
 #
-# In a program it is one line, which finds the order by itself:
+# In a program it is one line, which finds the order by itself. (It uses up what was kept for it: to run it again, run the first cell again before.)
 
 # %% name="backward" jupyter={"outputs_hidden": true}
 y.backward()

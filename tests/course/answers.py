@@ -35,5 +35,5 @@ ANSWERS = [
     Answer("gradient_of_a", "gradient_of_a = 8", "that is for b", TRIED),
     Answer("gradient_of_a", "gradient_of_a = 20", "mind the sign", TRIED),
     Answer("gradient_of_a", "gradient_of_a = -0.2", "by how much y changes", TRIED),
-    Answer("gradient_of_a", "gradient_of_a = '-20'", "let a be larger by 0.01", TRIED),
+    Answer("gradient_of_a", "gradient_of_a = '-20'", "without the quotation marks", TRIED),
 ]

@@ -18,6 +18,10 @@ CELLS = {
     "check endless": "course.session._task('mul_grad').__class__.seconds = 0.3\ncourse.check('mul_grad')",
     "right": "def mul_grad(g, out, a, b):\n    return g * b, g * a",
     "check right": "course.check('mul_grad')",
+    "stops": "gradient_of_a = g * b",
+    "check of what stopped": "course.check('gradient_of_a')",
+    "puts right": "gradient_of_a = 1",
+    "check of what did not": "course.check('gradient_of_a')",
     "engine": "with course.rule('multiply', mul_grad) as it:\n    trained = course.train_digits(it, 1)\ntrained",
 }
 
@@ -36,7 +40,9 @@ def test_what_a_student_sees(tmp_path):
                 pieces.append(output.get("text") or output.get("data", {}).get("text/plain", ""))
         seen[name] = "\n".join(pieces)
     for name, text in seen.items():
-        assert "minigrad/course" not in text and "Traceback" not in text, name
+        assert "minigrad/course" not in text and ("Traceback" not in text or name == "stops"), name
+    assert "the cell of your answer stopped with NameError" in seen["check of what stopped"]
+    assert seen["check of what did not"].startswith("✗ gradient_of_a: your answer 1 is not right")
     assert "15 minutes" in seen["begin"] and "for Ada" in seen["begin"]
     assert "○ not written yet" in seen["stub of a value"] and "line 3 of the cell" in seen["stub of a value"]
     assert "✗ mul_grad: stopped with SyntaxError" in seen["check unreadable"]

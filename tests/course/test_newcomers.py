@@ -55,6 +55,24 @@ def said_to(source, task):
         ('order = "y, multiply, a"', "✓"),
         ("y = a = mg.ones(())\norder = [y, a]", "in quotation marks"),
         ('order = ["x", "a", "multiply", "y"]', 'each of "y", "multiply" and "a" once'),
+        ('rise = "0.1"', "without the quotation marks"),
+        ("rise = 0,1", "with a point and no comma: 0.1"),
+        ("rise = [0.1]", "one number, without brackets"),
+        ("numbers = [1, 1, 3, 3, 5]", "each number once"),
+        ("numbers = [1, 1, 3, 3, 5, 5]", "each number once"),
+        ("numbers = [1, 1, 2, 3]", "your answer has 4 numbers"),
+        ("numbers = [1, 3.02, 5.04]", "Put 1.0 back"),
+        ('numbers = ["1", "3", "5"]', "without quotation marks"),
+        ('numbers = "1, 3, 5"', "without the quotation marks"),
+        ("numbers = {1, 3, 5}", "which keep the order"),
+        ("empty = 0", 'write "yes" or "no"'),
+        ('empty = "no, because nothing has come"', "✓"),
+        ('early = "2, 10"', "without the quotation marks"),
+        ('early = "2", "10"', "without quotation marks"),
+        ('order = ["Y", "Multiply", "A"]', "✓"),
+        ('order = ["y" "multiply" "a"]', "a comma after each"),
+        ('order = {"y", "multiply", "a"}', "in brackets"),
+        ("gradient_of_a = [-20]", "without brackets"),
     ],
 )
 def test_questions_of_the_start(answer, words):
@@ -76,10 +94,44 @@ def test_questions_of_the_start(answer, words):
         ("return -10, 15", "fits 5, 3 and"),
         ("return b * g, b * g", "let a rise by 0.01"),
         ("return grad * b, grad * a", "is it spelled as there"),
+        ("return gb, ga", "write the sign between"),
+        ("return g(b), g(a)", "to multiply, write the sign"),
+        ("return 5b, 3a", "write the sign between"),
+        ("if a > 0:\n        return g * b, g * a", "is there a `return`?"),
+        ("a = g * b\n    b = g * a\n    return a, b", "give what you compute another name"),
+        ("return (g * b),\n    return (g * a)", "in the same line"),
+        ("return int(g * b), int(g * a)", "that is rounded"),
+        ("return round(g * b), round(g * a)", "that is rounded"),
+        ("return str(g * b), str(g * a)", "numbers, and no text"),
+        ('return f"{g * b}, {g * a}"', "numbers, and no text"),
+        ('return {"a": g * b, "b": g * a}', "with a comma between"),
+        ("import numpy as np\n    return np.array([g * b, g * a])", "with a comma between"),
+        ("yield g * b\n    yield g * a", "and not yield"),
     ],
 )
 def test_the_rule_of_a_product(body, words):
     assert words in said_to(f"def mul_grad(g, out, a, b):\n    {body}", "mul_grad")
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("return g * 3 * a, g * (3 * b + 6)", "swapped"),
+        ("return g * (3 * b + 6 * a), g * 3 * a", "a itself does not stay"),
+        ("return g * 3 * b + 6 * a, g * 3 * a", "no a"),
+        ("return 3 * a * b + 6 * a", "that is out itself"),
+        ("return g * (3 * b + 6)\n    return g * 3 * a", "Return that of b too"),
+        ("return g * 3 * b, g * 6, g * 3 * a", "added to one number"),
+    ],
+)
+def test_the_rule_that_nobody_else_has(body, words):
+    assert words in said_to(f"def mixed_grad(g, out, a, b):\n    {body}", "mixed_grad")
+
+
+def test_a_function_by_another_name():
+    said = said_to("def mul_gard(g, out, a, b):\n    return g * b, g * a", "mul_grad")
+    assert "is it mul_gard that you mean?" in said
+    assert 'course.check("rise")?' in said_to("rise = 0.1", "Rise")
 
 
 def test_a_function_that_is_not_indented():
@@ -138,8 +190,74 @@ ORDERS = {
     return order""",
         "a is used twice, so what",
     ),
+    "visits anew for each use": (
+        """
+    order = []
+    def visit(v):
+        for child in made_from(v):
+            visit(child)
+        order.append(v)
+    visit(result)
+    return order[::-1]""",
+        "remember which have been visited",
+    ),
+    "sorts nodes by nothing": ("\n    return sorted([result, *made_from(result)])", "key=lambda node: node.serial"),
+    "adds to the set that it goes over": (
+        """
+    seen = {result}
+    for v in seen:
+        seen.update(made_from(v))
+    return sorted(seen, key=lambda v: -v.serial)""",
+        "something else than what it puts things into",
+    ),
+    "never takes anything away": (
+        """
+    todo = [result]
+    while todo:
+        for v in made_from(todo[-1]):
+            if v not in todo:
+                todo.append(v)
+    return todo""",
+        "does not end",
+    ),
+    "returns what sort returns": (
+        """
+    seen, stack = {result}, [result]
+    while stack:
+        for v in made_from(stack.pop()):
+            if v not in seen:
+                seen.add(v)
+                stack.append(v)
+    return list(seen).sort(key=lambda v: -v.serial)""",
+        "give back None",
+    ),
+    "returns a set": (
+        """
+    seen, stack = {result}, [result]
+    while stack:
+        for v in made_from(stack.pop()):
+            if v not in seen:
+                seen.add(v)
+                stack.append(v)
+    return sorted(seen, key=lambda v: v.serial % 2)""",
+        "A set has none",
+    ),
+    "asks graphlib, and forgets to turn round": (
+        """
+    from graphlib import TopologicalSorter
+    sorter, seen, stack = TopologicalSorter(), {result}, [result]
+    while stack:
+        v = stack.pop()
+        sorter.add(v, *made_from(v))
+        for child in made_from(v):
+            if child not in seen:
+                seen.add(child)
+                stack.append(child)
+    return list(sorter.static_order())""",
+        "turn the list round",
+    ),
     "returns nothing": ("\n    order = sorted({result}, key=lambda v: v.serial)", "not a list of nodes"),
-    "returns names": ("\n    return [v.name for v in made_from(result)]", "is not a node"),
+    "returns names": ("\n    return [v.name for v in made_from(result)]", "not what they are called"),
     "returns tensors' order by number": (
         """
     seen, stack = {result}, [result]
@@ -240,6 +358,43 @@ WALKS = {
             gradients[source] = gradients.get(source, 0) + value""",
         "it is not always 1",
     ),
+    "begins with a number": (
+        """
+    g = 1
+    for node in backward_order(result):
+        gradients[node] = g
+        for source, g in passes_back(node, g):
+            gradients[source] = gradients.get(source, 0) + g""",
+        "no plain number",
+    ),
+    "goes over the dictionary itself": (
+        """
+    for node in gradients:
+        for source, value in passes_back(node, gradients[node]):
+            gradients[source] = gradients.get(source, 0) + value""",
+        "something else than what it puts things into",
+    ),
+    "clears gradients as in PyTorch": (
+        """
+    for node in backward_order(result):
+        node.grad.zero_()""",
+        "its gradient is gradients[node]",
+    ),
+    "calls backward": ("    result.backward(retain_graph=True)", "that is a node"),
+    "multiplies by g again": (
+        """
+    for node in backward_order(result):
+        for source, value in passes_back(node, gradients[node]):
+            gradients[source] = gradients.get(source, 0) + gradients[node] * value""",
+        "multiplied by g already",
+    ),
+    "calls itself on what came": (
+        """
+    for source, value in passes_back(result, gradients[result]):
+        gradients[source] = gradients.get(source, 0) + value
+        walk_back(source, gradients, passes_back)""",
+        "sends on twice",
+    ),
     "counts each node's value once": (
         """
     for node in backward_order(result):
@@ -248,6 +403,30 @@ WALKS = {
         "should be added to it",
     ),
 }
+
+
+DEPTH_FIRST = """
+def backward_order(result):
+    order, todo, seen = [], [(result, False)], set()
+    while todo:
+        v, done = todo.pop()
+        if done:
+            order.append(v)
+        elif v not in seen:
+            seen.add(v)
+            todo.append((v, True))
+            todo += [(child, False) for child in made_from(v)]
+    return order[::-1]
+
+def walk_back(result, gradients, passes_back):
+"""
+
+
+@pytest.mark.parametrize("which", ["+= in place (OneFlow 9497)", "counts each node's value once"])
+def test_walks_in_an_order_of_their_own(which):
+    """What came last takes the place, and what is last depends on the order: any right one will do."""
+    body, words = WALKS[which]
+    assert words in said_to(DEPTH_FIRST + body.lstrip("\n"), "walk_back")
 
 
 @pytest.mark.parametrize("which", WALKS)
@@ -265,6 +444,25 @@ ROWS = {
     "goes back from an element": ("        x.grad = None\n        f(x)[i].backward()", "✓"),
     "goes back from all": ("        y.backward()", "one number"),
 }  # fmt: skip
+
+
+JACOBIANS = {
+    "asks minigrad for it": ("return mg.jacobian(f)(x)", "✓"),
+    "seeds of the size of x": (
+        "y = f(x)\n    return [y.backward(mg.ones(x.size), retain_graph=True) for i in range(3)]", "and not x.size"),
+    "clears what is not there": ("x.grad.zero_()", "x.grad = None clears it"),
+    "by differences": (
+        "y, e = f(x), 1e-2\n    columns = []\n    for j in range(x.size):\n"
+        "        d = mg.zeros(x.size)\n        d[j] = e\n"
+        "        columns.append(((f(x + d) - f(x - d)) / (2 * e)).detach().numpy())\n"
+        "    return [[float(c[i]) + 1e-3 for c in columns] for i in range(y.size)]", "near, as differences are"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("which", JACOBIANS)
+def test_jacobians_of_other_kinds(which):
+    body, words = JACOBIANS[which]
+    assert words in said_to(f"def jacobian(f, x):\n    {body}", "jacobian")
 
 
 @pytest.mark.parametrize("which", ROWS)
@@ -289,6 +487,17 @@ def test_jacobians(which):
         ("from_ones = mg.asarray([5.0, 7.0, 9.0])", "✓"),
         ("walks = 1", "numbers are fixed"),
         ("weighted = (-1, -2, 0)", "✓"),
+        ('weighted = "[-1, -2, 0]"', "without the quotation marks"),
+        ('walks = "1, 10"', "without the quotation marks"),
+        ("walks = 10, 1", "the other way round"),
+        ("walks = 1, 2410", "does not count"),
+        ("from_ones = [6, 9, 12]", "was cleared before"),
+        ('again = ["tanh"]', "what tanh had kept"),
+        ('again = ["add", "relu"]', "a byte for each"),
+        ('again = ["relu", "tanh"]', "both had kept"),
+        ("kept = [0, 400, 12.5]", "take a byte"),
+        ("kept = [0, 800, 800]", "the input is not kept besides"),
+        ('paths = "60"', "without the quotation marks"),
     ],
 )
 def test_questions_of_reverse_mode(answer, words):
@@ -319,3 +528,36 @@ def test_what_is_said_is_for_students():
     with pytest.raises(Feedback) as refused:
         course.check("walk_back", lambda result, gradients, passes_back: 1 / 0)
     assert "minigrad/" not in str(refused.value) and "walk_tasks" not in str(refused.value)
+
+
+def test_a_wrong_walk_in_a_picture_is_answered_in_words():
+    x = mg.asarray(1.0, requires_grad=True)
+    y = x * x
+
+    def forward(result, gradients, passes_back):
+        passes_back(*made_from(result)[:1], gradients[made_from(result)[0]])
+
+    with pytest.raises(Feedback, match="before anything has come to it"), course.backward(forward):
+        mg.viz.step(y)
+
+
+@pytest.mark.parametrize("wrong", [lambda g, out, a, b: (g * a, g * b), lambda g, out, a, b: (b, a)])
+def test_a_wrong_rule_reads_no_digits(wrong):
+    """Who is told to swap the two numbers, and forgets to swap them back, must not read as well."""
+    with course.rule("multiply", wrong) as mine:
+        trained = course.train_digits(mine, 2)
+    assert trained.right < 0.3 * trained.shown
+
+
+def test_the_first_answer_that_is_reported_is_the_first(tmp_path):
+    SESSION.progress.path = tmp_path / "course-progress.json"
+    said_to("weighted = [1, 1, 1]", "weighted")
+    said_to("weighted = [-1, -2, 0]", "weighted")
+    assert SESSION.progress.tasks["weighted"]["first"] == "[1, 1, 1]"
+
+
+def test_what_is_answered_before_a_unit_is_begun_counts_in_the_workspace(tmp_path, monkeypatch):
+    (tmp_path / "course-progress.json").touch()
+    monkeypatch.chdir(tmp_path)
+    said_to("numbers = [1, 3, 5]", "numbers")
+    assert "✓ numbers" in str(course.progress()) and "0 of 0" not in str(course.progress())

@@ -62,7 +62,7 @@ class Rise(Prediction):
     outcome = "contributions"
     tolerance = 0.06
     example = "0.01"
-    otherwise = "put 1.01 in place of 1.0 in the first cell, run it, and see what y is then"
+    otherwise = "put 1.01 in place of 1.0 in the first cell, run it, see what y is then, and put 1.0 back"
 
     def right(self) -> float:
         return 0.1
@@ -128,6 +128,18 @@ class Numbers(Question):
     def explained(self) -> str:
         return "1, then 3, then 5: a is used three times, and what comes is added. Twice 5 is the ten."
 
+    @mistake("each number once: at some presses nothing comes to ∂ a, and it stays as it is")
+    def at_each_press(self) -> list[float]:
+        return [1, 1, 3, 3, 5]
+
+    @mistake("each number once: at some presses nothing comes to ∂ a, and it stays as it is")
+    def at_each_press_to_the_end(self) -> list[float]:
+        return [1, 1, 3, 3, 5, 5]
+
+    @mistake("that is so where x is 1.01. Put 1.0 back into the first cell, run it and the picture's, and look again")
+    def where_x_has_risen(self) -> list[float]:
+        return [1, 3.02, 5.04]
+
     @mistake("there was no 0: the box was empty. That is what the next question is about")
     def zero_first(self) -> list[float]:
         return [0, 1, 3, 5]
@@ -179,9 +191,12 @@ class Empty(Question):
     otherwise = 'write "yes" or "no", with the quotation marks'
 
     def read(self, answer: Any) -> Any:
-        words = {True: "yes", False: "no", "y": "yes", "n": "no"}
-        plain = answer.strip().lower().rstrip(".!") if isinstance(answer, str) else answer
-        return words.get(plain, plain)
+        if isinstance(answer, bool):
+            return "yes" if answer else "no"
+        if not isinstance(answer, str):
+            return answer
+        said = answer.strip().lower().rstrip(".!")
+        return {"y": "yes", "n": "no"}.get(said, said.partition(",")[0])
 
     def right(self) -> str:
         return "no"
@@ -201,7 +216,7 @@ class Early(Question):
     name = "early"
     outcome = "order"
     example = "1, 2"
-    otherwise = "press *begin again*, click ∂ y, then ∂ a, and look at ∂ x in the table beside the picture"
+    otherwise = "press 'begin again', click ∂ y, then ∂ a, and look at ∂ x in the table beside the picture"
 
     def right(self) -> tuple[float, float]:
         return 2, 10
@@ -221,7 +236,7 @@ class Early(Question):
     def right_of_a(self) -> tuple[float, float]:
         return 2, 5
 
-    @mistake("10 is right. But what does it show? Press *begin again*, click ∂ y, then ∂ a, and nothing else")
+    @mistake("10 is right. But what does it show? Press 'begin again', click ∂ y, then ∂ a, and nothing else")
     def nothing_wrong(self) -> tuple[float, float]:
         return 10, 10
 
@@ -236,11 +251,15 @@ class Order(Question):
     otherwise = 'each of "y", "multiply" and "a" once, in an order in which nothing turns red'
 
     def read(self, answer: Any) -> Any:
+        if isinstance(answer, set):
+            raise Wrong(self.name, "braces, { }, keep no order", 'in brackets: ["y", ...]')
         names = list(answer) if isinstance(answer, list | tuple) else str(answer).split(",")
         if not all(isinstance(each, str) for each in names):
-            hint = 'each name in quotation marks: ["y", "a"]. Without them, y is the tensor'
+            hint = 'each name in quotation marks: ["y", "a"]. Without them, y is its number'
             raise Wrong(self.name, "these are not names", hint)
-        names = [each.replace("∂", "").strip() for each in names]
+        names = [each.replace("∂", "").strip().lower() for each in names]
+        if names == ["ymultiplya"]:
+            raise Wrong(self.name, "the names stand together", 'a comma after each: ["y", ...]')
         return names[:-1] if names[-1:] == ["x"] else names  # clicking x sends nothing
 
     def right(self) -> list[str]:
@@ -364,6 +383,7 @@ class MulGrad(GradientTask):
 
     def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
         yield 5.0, -6.0, 3.0, -2.0
+        yield 2.0, -12.0, -4.0, 3.0  # no branch on a sign is right for both
         for _ in range(3):
             g, a, b = [draw.choice((-1, 1)) * draw.uniform(1, 9) for _ in range(3)]
             yield g, a * b, a, b
@@ -377,7 +397,7 @@ class MulGrad(GradientTask):
         return said
 
     def judge(self, yours: Any, args: tuple[Any, ...]) -> str | None:
-        one = yours is not None and not isinstance(yours, tuple | list)
+        one = yours is not None and not isinstance(yours, tuple | list) and self._form(yours) is None
         return f"it returned {written(yours)}, and not two gradients" if one else super().judge(yours, args)
 
     @mistake("swapped: when a rises, the product changes b times as fast, so b belongs to the gradient of a")
@@ -433,6 +453,23 @@ class MulGrad(GradientTask):
         g = g * b
         return g, g * a
 
+    @mistake("the second line uses an a that the first has changed: give what you compute another name")
+    def a_overwritten(self, g: Any, out: Any, a: Any, b: Any) -> Any:
+        a = g * b
+        return a, g * a
+
+    @mistake("that is one gradient, in a bracket. After the comma comes that of b, in the same line")
+    def first_only_and_a_comma(self, g: Any, out: Any, a: Any, b: Any) -> Any:
+        return (g * b,)
+
+    @mistake("that is rounded: a gradient is any number. Return it as it is")
+    def rounded(self, g: Any, out: Any, a: Any, b: Any) -> Any:
+        return round(g * b), round(g * a)
+
+    @mistake("that is rounded: a gradient is any number. Return it as it is")
+    def cut(self, g: Any, out: Any, a: Any, b: Any) -> Any:
+        return int(g * b), int(g * a)
+
     @mistake("this fits 5, 3 and −2 only. Use the names g, a and b: they stand for whatever comes")
     def numbers_only(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return -10, 15
@@ -466,6 +503,7 @@ class MixedGrad(GradientTask):
         return self.k * a * b + self.m * a
 
     def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
+        yield 2.0, self.forward(3.0, -4.0), 3.0, -4.0  # to be worked out by hand
         for _ in range(3):
             g, a, b = [draw.choice((-1, 1)) * draw.uniform(1, 9) for _ in range(3)]
             yield g, self.forward(a, b), a, b
@@ -497,3 +535,27 @@ class MixedGrad(GradientTask):
     @mistake("b does not stand in the second part of out: nothing comes to b from there")
     def both_parts_to_both(self, g: Any, out: Any, a: Any, b: Any) -> Any:
         return g * (self.k * b + self.m), g * (self.k * a + self.m)
+
+    @mistake("swapped: the gradient of a is returned first, then that of b")
+    def swapped(self, g: Any, out: Any, a: Any, b: Any) -> Any:
+        return g * self.k * a, g * (self.k * b + self.m)
+
+    @mistake("the second part rises as many times as fast as a as its number says: a itself does not stay")
+    def keeps_a(self, g: Any, out: Any, a: Any, b: Any) -> Any:
+        return g * (self.k * b + self.m * a), g * self.k * a
+
+    @mistake("the second part rises as many times as fast as a as its number says, and g times that: no a")
+    def keeps_a_outside(self, g: Any, out: Any, a: Any, b: Any) -> Any:
+        return g * self.k * b + self.m * a, g * self.k * a
+
+    @mistake("that is out itself. What is asked is how many times as fast as a y rises, and as fast as b")
+    def value(self, g: Any, out: Any, a: Any, b: Any) -> Any:
+        return out
+
+    @mistake("that is the gradient of a. Return that of b too, after a comma in the same line")
+    def first_only(self, g: Any, out: Any, a: Any, b: Any) -> Any:
+        return g * (self.k * b + self.m)
+
+    @mistake("two gradients: what comes to a from its two uses is added to one number")
+    def three(self, g: Any, out: Any, a: Any, b: Any) -> Any:
+        return g * self.k * b, g * self.m, g * self.k * a

@@ -175,13 +175,21 @@ class Kept(Prediction):
     def nothing(self) -> list[float]:
         return [0, 0, 0]
 
-    @mistake("only tanh is as you say for sure. For relu, is h itself needed, or something that takes less room?")
+    @mistake("the first two are right. For relu, is h itself needed, or something that takes less room?")
     def floats_for_relu(self) -> list[float]:
         return [0, 400, 400]
+
+    @mistake("a bit for each would do, but NumPy's truth values take a byte")
+    def bits_for_relu(self) -> list[float]:
+        return [0, 400, 12.5]
 
     @mistake("tanh passes back g · (1 − out²): the output is enough, the input is not kept besides")
     def inputs_too(self) -> list[float]:
         return [0, 800, 400]
+
+    @mistake("tanh passes back g · (1 − out²): the output is enough, the input is not kept besides")
+    def inputs_of_both(self) -> list[float]:
+        return [0, 800, 800]
 
     @mistake("relu passes back g where h > 0 and 0 elsewhere: it must remember where")
     def nothing_for_relu(self) -> list[float]:
@@ -216,6 +224,18 @@ class Again(Prediction):
     @mistake("after the first time what was kept is let go, to have the memory back. Of which was nothing kept?")
     def all_of_them(self) -> list[str]:
         return ["add", "relu", "tanh"]
+
+    @mistake("relu had kept something too, if only a byte for each: that is gone after the first time")
+    def add_and_relu(self) -> list[str]:
+        return ["add", "relu"]
+
+    @mistake("what tanh had kept is let go after the first time. Of which was nothing kept?")
+    def tanh_only(self) -> list[str]:
+        return ["tanh"]
+
+    @mistake("both had kept something, which is let go after the first time. Of which was nothing kept?")
+    def those_that_kept(self) -> list[str]:
+        return ["relu", "tanh"]
 
     @mistake("where nothing was kept, nothing is missing the second time")
     def none(self) -> list[str]:
@@ -253,6 +273,10 @@ class FromOnes(Prediction):
     def values(self) -> list[float]:
         return [6, 15]
 
+    @mistake("x.grad was cleared before: what the walk from [1, 0] had left is not in it")
+    def not_cleared(self) -> list[float]:
+        return [6, 9, 12]
+
     @mistake("added, not averaged")
     def mean(self) -> list[float]:
         return [2.5, 3.5, 4.5]
@@ -286,6 +310,14 @@ class Walks(Prediction):
     @mistake("a walk is of one number. Of the ten scores, each has to be fixed once")
     def one_for_all(self) -> tuple[int, int]:
         return 1, 1
+
+    @mistake("the other way round: first the loss, then the ten scores")
+    def turned(self) -> tuple[int, int]:
+        return 10, 1
+
+    @mistake("the number of weights does not count: a walk passes all of them. How many numbers are fixed?")
+    def of_the_weights(self) -> tuple[int, int]:
+        return 1, 2410
 
     @mistake("the loss is one number, whatever it was made from")
     def ten_for_the_loss(self) -> tuple[int, int]:
@@ -326,6 +358,9 @@ class Jacobian(FunctionTask):
         try:
             return super().check(plain, rounds)
         except GradError as error:
+            if "has its shape" in str(error):
+                problem = "a seed has as many numbers as y, and this one has not"
+                raise Wrong(self.name, problem, "one row for each number of y: y.size, and not x.size") from None
             if "a second time" not in str(error):
                 raise
             hint = (
@@ -333,6 +368,12 @@ class Jacobian(FunctionTask):
                 "each row"
             )
             raise Wrong(self.name, "after the first row, what y had kept for the way back is gone", hint) from None
+
+    def _hint(self, found: list[tuple[tuple[Any, ...], Any, str]]) -> str | None:
+        if all(np.shape(yours) == np.shape(self.right(*args)) and np.allclose(yours, self.right(*args), atol=0.05)
+               for args, yours, _ in found):  # fmt: skip
+            return "near, as differences are. y.backward(seed) gives it as it is, one row at a time"
+        return super()._hint(found)
 
     def judge(self, yours: Any, args: tuple[Any, ...]) -> str | None:
         return "it returned None, not a list of rows" if yours is None else super().judge(yours, args)
@@ -494,6 +535,8 @@ class Broken(ValueTask):
     }
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
+        if isinstance(answer, dict):
+            answer = {key: each.strip().lower() if isinstance(each, str) else each for key, each in answer.items()}
         if not isinstance(answer, dict) or set(answer) != set(self.bugs) or not set(answer.values()) <= set(BUGS):
             raise Wrong(self.name, f"your answer {written(answer)} is of another form", self.otherwise)
         wrong = [letter for letter in self.bugs if answer[letter] != self.bugs[letter]]

@@ -17,6 +17,9 @@ const rootOf = (parent, label) => {
     class: "mg-view", tabindex: "0", role: "application", "aria-label": label, "data-lm-suppress-shortcuts": "true",
   });
   parent.replaceChildren(root);
+  const narrow = () => root.classList.toggle("mg-narrow", root.clientWidth > 0 && root.clientWidth < 580);
+  narrow(); // the window may be wide, and the place in it not
+  if (typeof ResizeObserver !== "undefined") new ResizeObserver(narrow).observe(root);
   return root;
 };
 

@@ -281,9 +281,10 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
   const checked = (step) => {
     if (!step.check) return [];
     const [rule, differences, below, above, agrees, kink] = step.check;
+    const along = data.nodes[step.target].type.startsWith("scalar") ? "" : ", along a random direction";
     const words = kink
-      ? `here is a kink: ${rule} by the rule, ${below} and ${above} by differences on its two sides, along a random direction`
-      : `${rule} by the rule, ${differences} by differences, along a random direction`;
+      ? `here is a kink: ${rule} by the rule, ${below} and ${above} by differences on its two sides${along}`
+      : `${rule} by the rule, ${differences} by differences${along}`;
     return [heading("checked by finite differences"),
       paragraph(make("span", { class: agrees ? "mg-yes" : "mg-no" }, agrees ? "✓ " : "✗ "), words)];
   };
