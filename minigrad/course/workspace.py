@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 import sys
 from pathlib import Path
 
@@ -41,7 +40,7 @@ def _bring(source: Path, target: Path, copied: str | None, name: str) -> str | N
     newest = cells_of(source)
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, target)
+        _copy(source, target)
         return f"new: {name}" if copied is None else f"copied again: {name}"
     theirs = cells_of(target)
     if theirs == newest:
@@ -49,11 +48,24 @@ def _bring(source: Path, target: Path, copied: str | None, name: str) -> str | N
     if copied == newest:
         return None
     if theirs == copied:
-        shutil.copyfile(source, target)
+        _copy(source, target)
         return f"updated: {name}"
     beside = _free(target)
-    shutil.copyfile(source, beside)
+    _copy(source, beside)
     return f"changed by you and by the course: {name} is yours, {beside.name} beside it is the new one"
+
+
+def _copy(source: Path, target: Path) -> None:
+    """A notebook with nothing below its cells: what is there to be seen comes when the student runs them.
+
+    The course's own has its outputs, for those who only read; some are folded, not to give an answer away.
+    """
+    notebook = json.loads(source.read_text(encoding="utf-8"))
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            cell["outputs"], cell["execution_count"] = [], None
+            cell["metadata"].pop("jupyter", None)
+    target.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def _free(target: Path) -> Path:

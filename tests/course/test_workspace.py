@@ -10,7 +10,8 @@ from minigrad.course.progress import FILE
 
 def write(path, *sources, outputs=()):
     path.parent.mkdir(parents=True, exist_ok=True)
-    cells = [{"cell_type": "code", "source": source, "outputs": list(outputs)} for source in sources]
+    ran = {"execution_count": 1, "outputs": list(outputs), "metadata": {"jupyter": {"outputs_hidden": True}}}
+    cells = [{"cell_type": "code", "source": source, **ran} for source in sources]
     path.write_text(json.dumps({"cells": cells}))
 
 
@@ -36,6 +37,14 @@ def test_the_first_time_everything_is_copied(course, mine):
     assert content(mine / "exercises" / "00_start.ipynb") == "def f(): ..."
     assert (mine / FILE).exists() and not (mine / "build.py").exists()
     assert workspace.update(course, mine) == []
+
+
+def test_what_cells_show_comes_when_they_are_run(course, mine):
+    write(course / "00_start.ipynb", "x = 1", outputs=[1])
+    workspace.update(course, mine)
+    (cell,) = json.loads((mine / "00_start.ipynb").read_text())["cells"]
+    assert cell["outputs"] == [] and cell["execution_count"] is None and cell["metadata"] == {}
+    assert content(mine / "00_start.ipynb") == "x = 1"
 
 
 def test_a_new_unit_comes_and_what_was_written_stays(course, mine):

@@ -30,23 +30,34 @@ def course(monkeypatch):
 class Installer:
     """Stands in for `watch`: records each command, and makes the files that the real one would."""
 
-    def __init__(self, env):
+    def __init__(self, env, problem):
         self.env = env
+        self.problem = problem
         self.commands = []
-        self.failing = None
+        self.failing = []  # the steps that fail
 
     def __call__(self, title, command, log, cwd):
         self.commands.append(command)
-        if self.failing is not None and self.failing in command:
-            raise OSError("the step failed")
-        if "venv" in command:
+        step = self.kind(command)
+        if step in self.failing:
+            raise self.problem(f"{step} failed")
+        if step == "make":
             self.env.python.parent.mkdir(parents=True)
             self.env.python.write_text("")
+        elif step == "get uv":
+            self.env.python.with_name("uv").write_text("")
+
+    def kind(self, command):
+        if "venv" in command:
+            return "make"
+        if command[-1] == "uv":
+            return "get uv"
+        return "fill by pip" if "-m" in command else "fill"
 
     def steps(self):
-        """What ran since the last call: "make" for a new environment, "fill" for an install."""
+        """What ran since the last call."""
         commands, self.commands = self.commands, []
-        return ["make" if "venv" in command else "fill" for command in commands]
+        return list(map(self.kind, commands))
 
 
 @pytest.fixture
@@ -54,7 +65,7 @@ def checkout(course, tmp_path, monkeypatch):
     """An environment of an empty checkout whose installer only pretends, with no uv."""
     (tmp_path / "pyproject.toml").write_text("[project]")
     env = course.Environment(tmp_path)
-    env.installer = Installer(env)
+    env.installer = Installer(env, course.Problem)
     monkeypatch.setattr(course, "watch", env.installer)
     monkeypatch.setattr(course.shutil, "which", lambda name: None)
     monkeypatch.setattr(env, "works", lambda stamp: env.python.exists())
@@ -111,20 +122,31 @@ def test_an_old_python_is_told_what_to_do(course, capsys, monkeypatch, found, ad
 
 def test_it_is_made_once(checkout):
     checkout.prepare(["lab"])
-    assert checkout.installer.steps() == ["make", "fill"]
+    assert checkout.installer.steps() == ["make", "get uv", "fill"]
     checkout.prepare(["lab"])
     assert checkout.installer.steps() == []
 
 
-def test_pip_installs_the_checkout_editable_with_its_extras(checkout):
+def test_uv_comes_by_pip_and_installs_the_checkout_editable_with_its_extras(checkout):
     checkout.prepare(["lab", "dev"])
-    make, fill = checkout.installer.commands
+    make, get, fill = checkout.installer.commands
     assert make[1:] == ["-m", "venv", str(checkout.folder)]
-    assert fill[:4] == [str(checkout.python), "-m", "pip", "install"]
-    assert fill[-2:] == ["--editable", ".[dev,lab]"]
+    assert get[:4] == [str(checkout.python), "-m", "pip", "install"]
+    own = str(checkout.python.with_name("uv"))
+    assert fill == [own, "pip", "install", "--python", str(checkout.python), "--editable", ".[dev,lab]"]
 
 
-def test_uv_is_preferred(checkout, course, monkeypatch):
+@pytest.mark.parametrize("failing", ["get uv", "fill"])
+def test_pip_does_what_uv_cannot(checkout, failing):
+    checkout.installer.failing = [failing]
+    checkout.prepare(["lab"])
+    *_, tried, pip = checkout.installer.commands
+    assert checkout.installer.kind(tried) == failing
+    assert pip[:4] == [str(checkout.python), "-m", "pip", "install"]
+    assert pip[-2:] == ["--editable", ".[lab]"]
+
+
+def test_uv_is_taken_where_it_is_installed(checkout, course, monkeypatch):
     monkeypatch.setattr(course.shutil, "which", lambda name: "/there/" + name)
     checkout.prepare(["lab"])
     make, fill = checkout.installer.commands
@@ -162,7 +184,7 @@ def test_another_python_or_place_makes_it_anew(checkout, key):
     left_over = checkout.folder / "left over"
     left_over.touch()
     checkout.prepare(["lab"])
-    assert checkout.installer.steps() == ["make", "fill"]
+    assert checkout.installer.steps() == ["make", "get uv", "fill"]
     assert not left_over.exists()
 
 
@@ -177,20 +199,20 @@ def test_a_broken_one_is_made_anew(checkout, damage):
     else:
         checkout.stamp.write_text({"torn stamp": '{"python": "3.', "odd stamp": "[1]"}[damage])
     checkout.prepare(["lab"])
-    assert checkout.installer.steps() == ["make", "fill"]
+    assert checkout.installer.steps() == ["make", "get uv", "fill"]
 
 
 def test_an_installation_that_failed_leaves_no_stamp(checkout):
     checkout.prepare(["lab"])
     (checkout.root / "pyproject.toml").write_text("[project] # changed")
-    checkout.installer.failing = "--editable"
-    with pytest.raises(OSError, match="the step failed"):
+    checkout.installer.failing = ["fill", "fill by pip"]
+    with pytest.raises(checkout.installer.problem, match="fill by pip failed"):
         checkout.prepare(["lab"])
     assert not checkout.stamp.exists()
-    checkout.installer.failing = None
+    checkout.installer.failing = []
     checkout.installer.steps()
     checkout.prepare(["lab"])
-    assert checkout.installer.steps() == ["make", "fill"]
+    assert checkout.installer.steps() == ["make", "get uv", "fill"]
 
 
 def test_health_is_asked_of_the_environment_itself(course, tmp_path, monkeypatch):
@@ -299,6 +321,13 @@ def test_a_step_that_fails_shows_its_end_and_names_the_log(course, tmp_path):
     assert "the reason is bad luck" in message and "early" not in message
     assert "course clean" in message  # an unknown cause
     assert str(tmp_path / "install.log") in message
+
+
+def test_a_step_before_has_no_part_in_what_is_said(course, tmp_path):
+    for code, advice in [("exit('disk is full: No space left')", "free some space"), ("exit(1)", "course clean")]:
+        with pytest.raises(course.Problem) as problem:
+            run_step(course, tmp_path, code)
+        assert advice in str(problem.value)
 
 
 def test_a_step_that_works_keeps_its_output_in_the_log(course, tmp_path, capsys):
@@ -433,11 +462,18 @@ def test_the_exit_code_is_that_of_pytest_unless_only_a_linter_failed(
     assert commands.ran[-1][0] == "pytest"
 
 
-def test_lab_opens_the_workspace_after_bringing_it_up_to_date(course, commands):
-    root = COURSE.parent
-    workspace = ["minigrad.course.workspace", str(root / "notebooks"), str(root / "my-course")]
-    assert course.main(["lab", "--no-browser"]) == 0
-    assert commands.ran == [workspace, ["jupyterlab", f"--ServerApp.root_dir={root / 'my-course'}", "--no-browser"]]
+def test_lab_opens_the_workspace_after_bringing_it_up_to_date(course, commands, monkeypatch, tmp_path):
+    monkeypatch.setattr(course, "ROOT", tmp_path)
+    mine = tmp_path / "my-course"
+    workspace = ["minigrad.course.workspace", str(tmp_path / "notebooks"), str(mine)]
+    jupyter = ["jupyterlab", f"--ServerApp.root_dir={mine}"]
+    assert course.main(["lab", "--no-browser"]) == 0  # the first time, with the first notebook
+    assert commands.ran == [workspace, [*jupyter, str(mine / "00_start.ipynb"), "--no-browser"]]
+    mine.mkdir()
+    (mine / "00_start.ipynb").touch()
+    commands.ran.clear()
+    assert course.main(["lab"]) == 0
+    assert commands.ran == [workspace, jupyter]
     commands.codes = {"minigrad.course.workspace": 2}
     commands.ran.clear()
     assert course.main(["lab"]) == 2
@@ -468,7 +504,7 @@ def test_clean_removes_the_environment(checkout, course):
     course.clean(checkout, [])
     assert not checkout.folder.exists()
     checkout.prepare(["lab"])
-    assert checkout.installer.steps() == ["make", "fill", "make", "fill"]
+    assert checkout.installer.steps() == ["make", "get uv", "fill"] * 2
 
 
 def test_what_is_handed_over_returns_its_exit_code(course, tmp_path):
