@@ -57,8 +57,8 @@ class Entry(NamedTuple):
 
     @property
     def summary(self) -> str:
-        """The first sentence or paragraph, on a line."""
-        return " ".join(self.text.split("\n\n")[0].split())
+        """The first paragraph, on a line and without marks."""
+        return " ".join(self.text.split("\n\n")[0].split()).replace("`", "")
 
 
 def members(place: Any) -> Iterable[tuple[str, Any]]:

@@ -101,7 +101,7 @@ def parser(lecture: Lecture) -> MarkdownIt:
 
     def ended(self: Any, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
         tag, anchor = tokens[index].tag, slug(tokens[index - 1].content)
-        link = f' <a class="anchor" href="#{anchor}" aria-label="link to this section">#</a>'
+        link = f' <a class="anchor" href="#{anchor}" aria-hidden="true" tabindex="-1">#</a>'
         return f"{link if env.get('anchors') and tag != 'h1' else ''}</{tag}>\n"
 
     def reveal(self: Any, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
@@ -167,7 +167,7 @@ def _fence(lecture: Lecture, token: Token, env: Any) -> str:
         return f'<figure class="picture">{value.to_svg()}</figure>\n'
     name = f"{lecture.name}-{number}.html"
     lecture.live[name] = value.to_html()
-    title = escape(repr(value), quote=True)
+    title = escape(repr(value).strip("<>"), quote=True)
     return f'<div class="live"><iframe src="live/{name}" title="{title}"></iframe></div>\n'
 
 

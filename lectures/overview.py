@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 
 from minigrad.course.unit import Unit
@@ -20,10 +21,15 @@ def index(known: dict[str, Unit], body: str) -> str:
 def _card(unit: Unit) -> str:
     return (
         f'<li><span class="number">{unit.number:02}</span><div>'
-        f'<h3><a href="{unit.key}.html">{escape(unit.title)}</a></h3><p>{escape(unit.question)}</p>'
+        f'<h3><a href="{unit.key}.html">{escape(unit.title)}</a></h3><p>{_unbroken(unit.question)}</p>'
         f'<p class="quiet"><a href="{unit.key}.html">page</a> · <a href="{unit.key}.slides.html">slides</a> · '
         f"{unit.minutes} minutes</p></div></li>"
     )
+
+
+def _unbroken(question: str) -> str:
+    """A line of text in which a formula stays on its line."""
+    return re.sub(r" ([*+=]) ", "\u00a0\\1\u00a0", escape(question))
 
 
 def _total(known: dict[str, Unit]) -> str:
