@@ -70,7 +70,7 @@ with course.rule("multiply", mul_grad):
 picture
 
 # %% [markdown]
-# The same function, called some hundred times: a network of 2,410 numbers looks at 1,437 handwritten digits and changes its numbers a little, as the
+# The same function, called hundreds of times: a network of 2,410 numbers looks at 1,437 handwritten digits and changes its numbers a little, as the
 # gradients say, so that it reads them better. Then it is shown 360 others. (Guessing reads about 36. With the two numbers of `mul_grad` swapped it is no
 # better than that: try it, and swap them back.)
 
