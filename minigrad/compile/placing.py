@@ -16,7 +16,7 @@ from .indices import divided, plus, remainder, times
 from .kernels.ir import Index, Operand
 from .levels import EVER_OFTENER, FULL, ONCE, ROW
 from .scalar import typed
-from .views import View
+from .views import View, picks_of
 
 if TYPE_CHECKING:
     from .lowering import Block
@@ -40,25 +40,15 @@ class Span(NamedTuple):
 
 def spans(node: Node, part: View) -> list[Span] | None:
     """The dimensions of a `place`, outermost first, as few as there can be; None where the part is not in one piece."""
-    index = node.attrs["index"]
-    missing = len(node.shape) - sum(1 for i in index if i is not None and i is not Ellipsis)
     found: list[Span] = []
-    axis = dimension = 0  # of the part, of the whole
-    for item in index if any(i is Ellipsis for i in index) else (*index, Ellipsis):
-        for each in [slice(None)] * missing if item is Ellipsis else [item]:
-            if each is None:
-                axis += 1
-                continue
-            size = node.shape[dimension]
-            dimension += 1
-            if not isinstance(each, slice):
-                found.append(Span(size, 0, int(each) % size, 1))
-                continue
-            positions = range(*each.indices(size))
-            if positions.step != 1 and len(positions) > 1:
-                return None
-            found.append(Span(size, part.strides[axis], positions.start, len(positions)))
-            axis += 1
+    sizes, strides = iter(node.shape), iter(part.strides)
+    for pick in picks_of(node.attrs["index"], node.shape):
+        stride = next(strides) if pick is None or pick.kept else 0
+        if pick is None:
+            continue
+        if pick.step != 1:
+            return None
+        found.append(Span(next(sizes), stride, pick.start, pick.count))
     return _joined(found)
 
 
