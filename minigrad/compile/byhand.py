@@ -82,7 +82,7 @@ class _ByHand:
                 group.loops = loops_of(group, self.recipes, chunking)
         groups = without_idle_finishes(groups)
         old = self.old
-        return Partition(old.graph, groups, self.recipes, old.outputs, old.reasons, old.moved, old.checks)
+        return Partition(old.graph, groups, self.recipes, old.views, old.reasons, old.moved, old.checks)
 
     def _sources(self, member: Member) -> list[Member]:
         """What a member reads, as members of some kernel."""

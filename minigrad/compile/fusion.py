@@ -54,8 +54,7 @@ def fuse(graph: Graph, chunking: Chunking | None = None) -> Partition:
         if group.opaque is None:
             group.loops = loops_of(group, recipes, chunking or Chunking())
     groups = without_idle_finishes(groups)
-    outputs = [views[node] for node in graph.outputs]
-    return Partition(graph, groups, recipes, outputs, fusion.reasons, moved, checks)
+    return Partition(graph, groups, recipes, views, fusion.reasons, moved, checks)
 
 
 class Place(NamedTuple):

@@ -89,12 +89,13 @@ class Partition:
         graph: Graph,
         groups: list[Group],
         recipes: dict[Node, Recipe],
-        outputs: list[View],
+        views: dict[Node, View],
         reasons: dict[tuple[Node, Node], str],
         moved: list[Moved],
         checks: list[Check],
     ) -> None:
-        self.graph, self.groups, self.recipes, self.outputs = graph, groups, recipes, outputs
+        self.graph, self.groups, self.recipes, self.views = graph, groups, recipes, views
+        self.outputs = [views[node] for node in graph.outputs]
         self.reasons = reasons  # (read, reader) -> why they are not in one kernel
         self.moved = moved
         self.checks = checks  # what has to be looked at before the kernels run
@@ -124,13 +125,23 @@ class Partition:
             stages.setdefault(group.stage, []).append(group)
         return [stages[stage] for stage in sorted(stages)]
 
+    def partial_bytes(self, node: Node) -> int:
+        """What the partial results of a reduction across rows take."""
+        return int(node.size * accumulated_in(node).itemsize) * self.chunks_of[node]
+
+    @cached_property
     def home(self) -> dict[Node, Group]:
         """The group that puts a node into memory."""
         return {node: group for group in self.groups for node in group.stores}
 
     @cached_property
-    def _homes(self) -> dict[Node, Group]:
-        return self.home()
+    def checked(self) -> dict[Group | None, list[tuple[Check, View]]]:
+        """What has to be checked behind each group, and how that lies in memory; None: what comes in."""
+        checked: dict[Group | None, list[tuple[Check, View]]] = {}
+        for check in self.checks:
+            view = self.views[check.node]
+            checked.setdefault(self.home.get(view.base), []).append((check, view))
+        return checked
 
     @cached_property
     def _users(self) -> dict[Node, list[Group]]:
@@ -148,7 +159,7 @@ class Partition:
         source at the very position at which it writes, and must run after all other readers; it is put off where
         nobody waits for it.
         """
-        group = self._homes.get(output)
+        group = self.home.get(output)
         if group is None or group.opaque is not None:
             return "no kernel of ours computes it"
         reason = self._refused(group, output, source)

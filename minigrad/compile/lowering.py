@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ..core.node import Node
-from .counts import distinct_bytes
+from .counts import Count, distinct_bytes
 from .groups import Group, Partition
 from .indices import plus, round_of, times
 from .kernels.ir import Accumulate, Accumulator, For, Index, Kernel, Let, Parameter, Prefetch, Statement, Store
@@ -43,17 +43,12 @@ class Argument(NamedTuple):
 
 @dataclass(eq=False)
 class Lowered:
-    """A kernel, what its parameters stand for, and what a run of it takes.
-
-    Bytes are those of different elements that are read and written: what is read twice comes from a cache.
-    """
+    """A kernel, what its parameters stand for, and what a run of it takes."""
 
     group: Group
     kernel: Kernel
     arguments: list[Argument]
-    bytes_read: int
-    bytes_written: int
-    flops: int
+    count: Count
     origins: dict[str, Node] = field(default_factory=dict)  # for which node each name in the kernel is computed
 
 
@@ -74,7 +69,7 @@ def lower(partition: Partition, group: Group) -> Lowered:
 class _Lowering:
     def __init__(self, partition: Partition, group: Group) -> None:
         assert group.loops is not None
-        self.group, self.recipes, self.loops = group, partition.recipes, group.loops
+        self.partition, self.group, self.recipes, self.loops = partition, group, partition.recipes, group.loops
         self.chunks_of, self.gathered = partition.chunks_of, partition.gathered
         self.parameters: dict[Argument, Parameter] = {}
         self.top, self.row, self.inner = Block(ONCE), Block(ROW), Block(FULL)
@@ -183,8 +178,8 @@ class _Lowering:
         parallel = "chunks" if loops.chunks else "elements" if loops.flat else "rows"
         kernel = Kernel("kernel", [p for _, p in parameters], body, loops.units, parallel)
         arguments = [argument for argument, _ in parameters]
-        figures = self._bytes_read(), self._bytes_written(), self._flops()
-        return Lowered(self.group, kernel, arguments, *figures, self.values.origins)
+        count = Count(self._bytes_read(), self._bytes_written(), self._flops(), 1)
+        return Lowered(self.group, kernel, arguments, count, self.values.origins)
 
     def _row_values(self, *passes: int) -> None:
         for node in self.order:
@@ -348,14 +343,11 @@ class _Lowering:
     def _bytes_read(self) -> int:
         reads = [read for node in self.order if node not in self.group.finishes for read in self.recipes[node].reads]
         views = [r for r in reads if isinstance(r, View) and r.base not in self.group.levels and not is_made(r.base)]
-        return distinct_bytes(views) + sum(self._partial_bytes(node) for node in self.group.finishes)
+        return distinct_bytes(views) + sum(map(self.partition.partial_bytes, self.group.finishes))
 
     def _bytes_written(self) -> int:
         partials = [node for node in self.group.partials if node not in self.group.stores]
-        return sum(n.size * n.dtype.itemsize for n in self.group.stores) + sum(map(self._partial_bytes, partials))
-
-    def _partial_bytes(self, node: Node) -> int:
-        return int(node.size * accumulated_in(node).itemsize) * self.chunks_of[node]
+        return sum(n.nbytes for n in self.group.stores) + sum(map(self.partition.partial_bytes, partials))
 
     def _flops(self) -> int:
         loops, flops = self.loops, 0

@@ -26,11 +26,6 @@ def recompute(
     return _Movers(recipes, home, computed_in, kept).run()
 
 
-def nbytes(node: Node) -> int:
-    """The bytes of a node's value."""
-    return node.size * int(node.dtype.itemsize)
-
-
 class _Movers:
     def __init__(
         self, recipes: dict[Node, Recipe], home: dict[Node, Group], computed_in: dict[Node, Group], kept: set[Node]
@@ -58,7 +53,7 @@ class _Movers:
                 continue
             still_read = group in reading
             cone = self._cone(node, group, levels)
-            if self._price(cone, group, levels, still_read) > nbytes(node) * (1 + len(others)):
+            if self._price(cone, group, levels, still_read) > node.nbytes * (1 + len(others)):
                 continue
             for member in cone:
                 for other, level in levels.items():
@@ -126,12 +121,12 @@ class _Movers:
                 if base in other.levels and (other.levels[base] != level or base.size != node.size):
                     return float("inf")
                 if base not in other.levels and base not in other.loads:
-                    price += nbytes(base)
+                    price += base.nbytes
             if base in group.levels and not self._is_stored(base, group):
                 share = 1.0 if len(self.readers[base]) == 1 else SHARED
-                price += share * nbytes(base)  # which has to be stored then
+                price += share * base.nbytes  # which has to be stored then
             elif not still_read and base in group.loads and not self._else_read(base, group, node):
-                price -= nbytes(base)
+                price -= base.nbytes
         return price
 
     def _else_read(self, base: Node, group: Group, node: Node) -> bool:

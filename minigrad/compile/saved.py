@@ -183,7 +183,7 @@ def _step(group: Group, program: Program, at: dict[Node, int], kernels: dict[str
     return {
         "kernel": kernels.setdefault(text, len(kernels)),
         "arguments": [[None if node is None else at[node], kind, offset] for node, kind, offset in lowered.arguments],
-        "costs": [lowered.bytes_read, lowered.bytes_written, lowered.flops],
+        "costs": [lowered.count.bytes_read, lowered.count.bytes_written, lowered.count.flops],
     }
 
 
