@@ -184,9 +184,9 @@ class Closed(Traced):
     @property
     def rules(self) -> Any:
         """What the primitives that hold closed functions do with them."""
-        from . import control
+        from . import control_rules
 
-        return control
+        return control_rules
 
     def __repr__(self) -> str:
         return f"<graph of {len(self.graph)} nodes>"
@@ -262,6 +262,11 @@ class Closed(Traced):
         assert isinstance(self.tracer, Body)
         return self.tracer
 
+    @property
+    def what(self) -> str:
+        """What it is, in words."""
+        return self._body.what
+
     def depends(self, many: Sequence[bool]) -> list[bool]:
         """Which outputs depend on the inputs that are marked."""
         marked = {node for node, m in zip(self.graph.inputs, many) if m}
@@ -270,12 +275,12 @@ class Closed(Traced):
                 marked.add(node)
         return [o in marked for o in self.graph.outputs]
 
-    def batched(self, many: Sequence[bool], kept: Sequence[bool], size: int) -> Function:
+    def batched(self, many: Sequence[bool], kept: Sequence[bool], starts: Starts | None = None) -> Function:
         """For tensors with one more dimension in front, where `many` says so; of the outputs, `kept` have one."""
         axes = tuple([0 if m else None for m in many])
 
         def function(tensors: list[Tensor]) -> list[Tensor]:
-            results = vmap(lambda *xs: self.inlined(xs), in_axes=axes)(*tensors)
+            results = vmap(lambda *xs: self.inlined(xs, starts), in_axes=axes)(*tensors)
             return [r if k else r[0] for r, k in zip(results, kept)]
 
         return function
