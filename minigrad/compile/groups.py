@@ -65,6 +65,11 @@ class Group:
         self.is_read |= other.is_read
         other.merged_into = self
 
+    def finish(self, node: Node, level: str) -> None:
+        """Let it put together the partial results of a reduction across rows."""
+        self.levels[node] = level
+        self.finishes[node] = None
+
     def widen(self, elements: int) -> None:
         """Become a part of a kernel of more elements: its rows' heads, or what it computes once."""
         if self.elements != elements:

@@ -14,11 +14,11 @@ from typing import Any
 from ..core.node import Node
 from .counts import Count, library_count, operations
 from .graph import Graph
+from .kernels.ir import REDUCTIONS
 from .placing import spans
 from .scalar import has_steps, why_not
 from .views import View, row_major, views_of, whole
 
-REDUCTIONS = ("sum", "prod", "max", "min")
 MADE = ("full", "arange")  # what a loop can count for itself, element by element
 
 

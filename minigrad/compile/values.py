@@ -14,7 +14,7 @@ from .levels import FULL, ONCE, ROW
 from .loops import split
 from .placing import place
 from .recipes import Recipe, is_made
-from .scalar import COMPARISONS, LOGIC, Done, Given, accumulated_in, computed_in, steps_of, typed
+from .scalar import COMPARISONS, Done, Given, accumulated_in, computed_in, steps_of, typed
 from .views import View, whole
 
 if TYPE_CHECKING:
@@ -114,8 +114,6 @@ class Values:
                 args[0] = self.let(block, "invert", (args[0],), dtype)
                 op = {"lt": "and", "le": "or"}[op]
             return self.let(block, op, tuple(args), dtypes.bool)
-        if dtype.kind == "b":
-            op = LOGIC.get(op, op)
         if op == "div" and block.level == FULL and self._is_row_value(args[1]) and dtype.itemsize >= 4:
             return self.let(block, "mul", (args[0], self._reciprocal(str(args[1]), dtype)), dtype)
         return self.let(block, op, tuple(args), dtype)

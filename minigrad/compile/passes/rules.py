@@ -43,7 +43,7 @@ Note = Callable[[str, Node, Node], None]  # how a pass says what it has done: ru
 
 
 class Rules:
-    """The rules of a pass; `@rules("multiply", "divide")` in front of a function adds one.
+    """The rules of a pass, after those of `others`; `@rules("multiply", "divide")` in front of a function adds one.
 
     >>> rules = Rules()
     >>> @rules("negative")
@@ -55,8 +55,8 @@ class Rules:
     ('double negation', '-(-x) is x.')
     """
 
-    def __init__(self) -> None:
-        self._rules: list[Rule] = []
+    def __init__(self, *others: Rules) -> None:
+        self._rules: list[Rule] = [rule for rules in others for rule in rules]
         self._found: dict[Any, tuple[Rule, ...]] = {}
 
     def __iter__(self) -> Any:

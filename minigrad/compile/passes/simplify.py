@@ -23,9 +23,7 @@ from .constants import in_dtype, is_number, same_number, value_of, wrapped
 from .rules import Note, Rules, apply_rules, filled, shaped
 
 NumberRule = Callable[[Node, Any, Any], Node | None]
-rule = Rules()
-constants.add_rules(rule)
-overlaps.add_rules(rule)
+rule = Rules(constants.rule, overlaps.rule)
 
 
 def simplify(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:
