@@ -112,16 +112,9 @@ def address(array: Any) -> int:
     return int(array.__array_interface__["data"][0])
 
 
-def seen(flat: Any, view: View, shape: tuple[int, ...]) -> Any:
-    """The elements that a view reads, of memory in order."""
-    if flat.__class__ is tuple:
-        return flat
-    if view.in_order:
-        return flat.reshape(shape)
-    if not view.size:
-        return np.empty(shape, flat.dtype)
-    size = flat.itemsize
-    return np.ndarray(shape, flat.dtype, flat, view.offset * size, [s * size for s in view.strides])
+def strided(flat: Any, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+    """An array in memory that is there, so many bytes from where that begins."""
+    return np.ndarray(shape, flat.dtype, flat, offset, strides)
 
 
 class Frame:
@@ -133,7 +126,7 @@ class Frame:
     library: Any = np  # the array library
     new_memory = staticmethod(aligned)
     address = staticmethod(address)
-    seen = staticmethod(seen)
+    strided = staticmethod(strided)
     compute = staticmethod(EAGER.compute)
 
     def __init__(self, layout: Layout, functions: Mapping[Group, Any]) -> None:
@@ -284,6 +277,17 @@ class Frame:
             self.bind(node, result if isinstance(result, tuple) else self.library.ascontiguousarray(result))
 
         return call
+
+    def seen(self, flat: Any, view: View, shape: tuple[int, ...]) -> Any:
+        """The elements that a view reads, of memory in order."""
+        if flat.__class__ is tuple:
+            return flat
+        if view.in_order:
+            return flat.reshape(shape)
+        if not view.size:
+            return self.library.empty(shape, flat.dtype)
+        size = flat.itemsize
+        return self.strided(flat, view.offset * size, shape, tuple([s * size for s in view.strides]))
 
     # a run ----------------------------------------------------------------------------------------------------------
 

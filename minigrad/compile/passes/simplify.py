@@ -15,15 +15,14 @@ from typing import Any
 
 from ...core.dtypes import can_cast, finfo, iinfo
 from ...core.node import Node
-from ...core.primitive import P
-from ..graph import Graph, made
-from . import constants, overlaps
+from ..graph import Graph
+from . import constants, overlaps, reductions
 from .common import COMMUTE
 from .constants import in_dtype, is_number, same_number, value_of, wrapped
-from .rules import Note, Rules, apply_rules, filled, shaped
+from .rules import Note, Rules, applied, apply_rules, filled, is_made_by, kind_of, shaped
 
 NumberRule = Callable[[Node, Any, Any], Node | None]
-rule = Rules(constants.rule, overlaps.rule)
+rule = Rules(constants.rule, overlaps.rule, reductions.rule)
 
 
 def simplify(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:
@@ -32,11 +31,6 @@ def simplify(graph: Graph, note: Note, without: frozenset[str] = frozenset()) ->
 
 
 # What rules ask -----------------------------------------------------------------------------------------------------
-
-
-def is_made_by(x: Any, name: str) -> bool:
-    """Whether an input is a node of this primitive."""
-    return isinstance(x, Node) and x.name == name and x.op is not None
 
 
 EITHER = COMMUTE | {"maximum", "minimum"}  # whose number may come first: elsewhere only the second operand may be one
@@ -73,11 +67,6 @@ def is_zero(number: Any, sign: float) -> bool:
     return number == 0 and math.copysign(1, number) == sign
 
 
-def kind_of(node: Node) -> str:
-    """The kind of what a node computes: b, i, u or f."""
-    return node.dtype.kind
-
-
 def exponent(number: Any) -> int | None:
     """n, where the absolute value of a number is 2**n.
 
@@ -101,11 +90,6 @@ def with_number_negated(inputs: Any, node: Node) -> list[Any] | None:
     """The two operands with the number among them negated; None where there is none."""
     turned = [negated(x, node) if is_number(x) else x for x in inputs]
     return turned if any(map(is_number, inputs)) and None not in turned else None
-
-
-def applied(name: str, *inputs: Any, node: Node, **attrs: Any) -> Node:
-    """A primitive on these inputs, in the place of `node` and in its shape."""
-    return shaped(made(P[name], inputs, attrs, like=node), node)
 
 
 # Sums ---------------------------------------------------------------------------------------------------------------
@@ -481,58 +465,3 @@ def _same_from(source: Any, target: Any) -> bool:
     Machines do not agree on what a float outside of the range of an integer becomes.
     """
     return target.kind in "fb" or (source.kind in "biu" and (loses_nothing(source, target)))
-
-
-# Reductions ---------------------------------------------------------------------------------------------------------
-
-
-@rule("sum", "prod", "max", "min", "cumulative_sum", "cumulative_prod")
-def reduction_of_one(node: Node) -> Node | None:
-    """Over dimensions of size 1 a reduction is its element; a sum, which begins with 0.0, is x + 0.0."""
-    (x,) = node.inputs
-    axes = node.attrs["axis"]
-    if any(x.shape[a] != 1 for a in (axes if isinstance(axes, tuple) else (axes,))):
-        return None
-    if x.dtype != node.dtype:
-        x = made(P.astype, (x,), {"dtype": node.dtype}, like=node)
-    if x.shape != node.shape:
-        x = made(P.reshape, (x,), {"shape": node.shape}, like=node)
-    return applied("add", x, 0.0, node=node) if node.name == "sum" and kind_of(node) == "f" else x
-
-
-@rule("argmax", "argmin", "argsort")
-def position_of_one(node: Node) -> Node | None:
-    """The only element is the first."""
-    (x,) = node.inputs
-    return filled(0, node) if x.shape[node.attrs["axis"]] == 1 else None
-
-
-@rule("sum", "prod", "max", "min", alone=True)
-def reduction_twice(node: Node) -> Node | None:
-    """max of max is one max over more dimensions, and so is sum of sum for integers: floats would round otherwise."""
-    assert node.op is not None
-    (x,) = node.inputs
-    if not is_made_by(x, node.op.name) or x.dtype != node.dtype:
-        return None
-    if node.name in ("sum", "prod") and kind_of(node) == "f":
-        return None
-    (first,) = x.inputs
-    inner = x.attrs["axis"]
-    rest = range(first.ndim) if x.attrs["keepdims"] else [a for a in range(first.ndim) if a not in inner]
-    axes = tuple(sorted({*inner, *[rest[a] for a in node.attrs["axis"]]}))
-    attrs = {"axis": axes, "keepdims": False}
-    if node.name in ("sum", "prod"):
-        attrs["dtype"] = x.attrs["dtype"]
-    both = made(node.op, (first,), attrs, like=node)
-    return both if both.shape == node.shape else made(P.reshape, (both,), {"shape": node.shape}, like=node)
-
-
-@rule("concat")
-def concat_of_one(node: Node) -> Node | None:
-    """Of a single tensor there is nothing to join; what is empty adds nothing."""
-    assert node.op is not None
-    axis = node.attrs["axis"]
-    parts = tuple([x for x in node.inputs if x.shape[axis]]) or node.inputs[:1]
-    if len(parts) == len(node.inputs) > 1:
-        return None
-    return parts[0] if len(parts) == 1 else made(node.op, parts, node.attrs, like=node)

@@ -1,4 +1,4 @@
-"""Values: the statements that compute one node of a kernel, for an element, for a row, or once."""
+"""The writer of values: the statements that compute one node of a kernel, for an element, for a row, or once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .lowering import Block, _Lowering
 
 
-class Values:
+class ValueWriter:
     """Writes the statements that compute values into the blocks of a kernel, each value once in a block."""
 
     def __init__(self, lowering: _Lowering) -> None:
