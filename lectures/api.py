@@ -4,26 +4,61 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable
-from typing import Any
+from html import escape
+from typing import Any, NamedTuple
 
 import minigrad as mg
 import minigrad.compile
 import minigrad.course
+import minigrad.io
 import minigrad.viz
+
+from . import build_reference
+from .frames import Section
+from .markup import Lecture, as_page, slug
 
 # Title, how it is written, where it is looked for.
 ROOMS: tuple[tuple[str, str, Any], ...] = (
-    ("Functions", "mg.", mg),
+    ("", "mg.", mg),
     ("Methods of tensors", "Tensor.", mg.Tensor),
     ("Linear algebra", "mg.linalg.", mg.linalg),
     ("Random numbers", "mg.random.", mg.random),
     ("Layers", "mg.nn.", mg.nn),
+    ("Methods of modules", "Module.", mg.nn.Module),
+    ("First values of weights", "mg.nn.init.", mg.nn.init),
     ("Optimizers", "mg.optim.", mg.optim),
+    ("Schedules of learning rates", "mg.optim.lr_scheduler.", mg.optim.lr_scheduler),
+    ("Training", "mg.train.", mg.train),
     ("Data", "mg.data.", mg.data),
+    ("Files", "mg.io.", minigrad.io),
+    ("Devices", "mg.devices.", mg.devices),
     ("Seeing", "mg.viz.", minigrad.viz),
     ("The course", "course.", minigrad.course),
 )
+# The functions, by where they are made.
+TOPICS = {
+    "minigrad.ops.creation": "Creation",
+    **{f"minigrad.{room}": title for room, title in build_reference.ROOMS.items() if "," not in title},
+    "minigrad.ops.windows": "Views",
+    "minigrad.autodiff": "Derivatives, branches and loops",
+    "minigrad.compile": "Graphs and programs",
+    "minigrad.ops.effects": "Looking into a program",
+    "minigrad": "Modes, types and devices",
+}
 LAZY = ("graph", "jit", "kernel", "load_program", "profile", "script", "trace")
+
+
+class Entry(NamedTuple):
+    """Something that can be called."""
+
+    name: str
+    signature: str
+    text: str
+
+    @property
+    def summary(self) -> str:
+        """The first paragraph, on a line and without marks."""
+        return " ".join(self.text.split("\n\n")[0].split()).replace("`", "")
 
 
 def members(place: Any) -> Iterable[tuple[str, Any]]:
@@ -45,22 +80,72 @@ def signature(found: Any) -> str:
         parameters = inspect.signature(found).parameters.values()
     except (TypeError, ValueError):
         return "(...)"
-    bare = [each.replace(annotation=each.empty) for each in parameters if each.name != "self"]
+    bare = [_bare(each) for each in parameters if each.name != "self"]
     try:
         return str(inspect.Signature(bare))
     except ValueError:
         return "(...)"
 
 
-def api_page() -> str:
-    """All rooms as one page of Markdown."""
-    lines = ["# What can be called", "", "Each entry is the docstring; its example is run as a test."]
+class _Dots:
+    def __repr__(self) -> str:
+        return "..."
+
+
+def _bare(parameter: inspect.Parameter) -> inspect.Parameter:
+    """A parameter without its type; a default that is a mere mark, which nobody can write, is three dots."""
+    default = _Dots() if type(parameter.default) is object else parameter.default
+    return parameter.replace(annotation=parameter.empty, default=default)
+
+
+def entries() -> dict[str, list[Entry]]:
+    """All that can be called, by the titles of rooms."""
+    listed: dict[str, list[Entry]] = {title: [] for title in TOPICS.values()}
     for title, prefix, place in ROOMS:
-        lines += ["", f"## {title}", ""]
         for name, found in members(place):
-            text = inspect.getdoc(found) or ""
-            said, _, example = text.partition(">>> ")
-            lines += [f"### `{prefix}{name}`", "", "```python", f"{prefix}{name}{signature(found)}", "```", ""]
-            lines += said.strip().splitlines()
-            lines += ["", "```python", f">>> {example.rstrip()}", "```", ""] if example else [""]
-    return "\n".join(lines) + "\n"
+            entry = Entry(prefix + name, signature(found), inspect.getdoc(found) or "")
+            listed.setdefault(topic(found) if place is mg else title, []).append(entry)
+    return {title: found for title, found in listed.items() if found}
+
+
+def topic(function: Any) -> str:
+    """Under which heading a function of the first room stands."""
+    module = function.__module__
+    while module not in TOPICS:
+        module = module.rpartition(".")[0]
+    return TOPICS[module]
+
+
+def api_page() -> tuple[str, list[Section]]:
+    """All rooms as a page, and its contents."""
+    found = entries()
+    count = sum(map(len, found.values()))
+    parts = [
+        f"<h1>What can be called</h1><p>{count} functions, classes and methods. Each entry is the docstring, and its "
+        "example is run as a test. <kbd>/</kbd> searches; a name is a link to its entry.</p>"
+    ]
+    sections = []
+    for title, listed in found.items():
+        room = slug(title)
+        names = " ".join(f'<a href="#{each.name}"><code>{_short(each.name)}</code></a>' for each in listed)
+        parts.append(f'<h2 id="{room}">{title} <small>{len(listed)}</small></h2><p class="names">{names}</p>')
+        parts += map(_entry, listed)
+        sections += [Section(2, room, title), *(Section(3, each.name, _short(each.name)) for each in listed)]
+    return "\n".join(parts), sections
+
+
+def _short(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def _entry(entry: Entry) -> str:
+    """An entry: its signature is the heading, its docstring is Markdown, its example is shown as it is run."""
+    said, mark, example = entry.text.partition(">>> ")
+    lines = [said.strip(), "", f"```pycon\n{mark}{example.rstrip()}\n```"] if example else [said.strip()]
+    room, _, short = entry.name.rpartition(".")
+    heading = f"<span>{room}.</span><b>{escape(short)}</b><span>{escape(entry.signature)}</span>"
+    body = as_page(Lecture(entry.name, "\n".join(lines)))
+    return (
+        f'<section class="entry"><h3 id="{entry.name}"><a href="#{entry.name}"><code>{heading}</code></a></h3>\n'
+        f"{body}</section>"
+    )

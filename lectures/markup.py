@@ -26,16 +26,22 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from latex2mathml.converter import convert
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from mdit_py_plugins.container import container_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import get_lexer_by_name
 
 import minigrad as mg
+from minigrad.viz.rules import mathml
+
+from .frames import Section
 
 ROOT = Path(__file__).resolve().parents[1]
 CONTAINERS = ("notes", "page", "slide", "reveal")
+RUN = ("run", "picture", "live")
 
 
 class LectureError(Exception):
@@ -48,8 +54,10 @@ class Lecture:
 
     name: str
     text: str
+    prose: bool = False  # in which quotation marks belong to sentences, and not to code
     live: dict[str, str] = field(default_factory=dict)  # file name -> page of a view
     title: str = ""
+    sections: list[Section] = field(default_factory=list)
     _names: dict[str, Any] = field(default_factory=lambda: {"mg": mg, "__name__": "lecture"})
     _results: dict[int, tuple[str, Any]] = field(default_factory=dict)
 
@@ -75,13 +83,13 @@ class Lecture:
 
 def parser(lecture: Lecture) -> MarkdownIt:
     """A Markdown parser that writes what is particular to lectures."""
-    md = MarkdownIt("commonmark", {"html": False}).enable("table").use(dollarmath_plugin)
+    md = MarkdownIt("commonmark", {"html": False, "typographer": lecture.prose})
+    md.enable(["table", "smartquotes"]).use(dollarmath_plugin)
     for name in CONTAINERS:
         md.use(container_plugin, name=name)
 
     def math(self: Any, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
-        block = tokens[index].type == "math_block"
-        return str(convert(tokens[index].content.strip(), display="block" if block else "inline"))
+        return mathml(tokens[index].content.strip(), block=tokens[index].type == "math_block")
 
     def fence(self: Any, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
         return _fence(lecture, tokens[index], env)
@@ -91,19 +99,27 @@ def parser(lecture: Lecture) -> MarkdownIt:
         anchor = slug(tokens[index + 1].content)
         return f'<{token.tag} id="{anchor}">' if env.get("anchors") else f"<{token.tag}>"
 
+    def ended(self: Any, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+        tag, anchor = tokens[index].tag, slug(tokens[index - 1].content)
+        link = f' <a class="anchor" href="#{anchor}" aria-hidden="true" tabindex="-1">#</a>'
+        return f"{link if env.get('anchors') and tag != 'h1' else ''}</{tag}>\n"
+
     def reveal(self: Any, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
         if tokens[index].nesting < 0:
             return "</div></details>\n"
         question = md.renderInline(tokens[index].info.strip().removeprefix("reveal").strip() or "Show")
-        return f'<details class="reveal"><summary>{question}</summary><div>\n'
+        return f'<details class="answer"><summary>{question}</summary><div>\n'
 
     def aside(self: Any, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
         return '<aside class="notes">\n' if tokens[index].nesting > 0 else "</aside>\n"
 
+    md.add_render_rule("table_open", lambda *_: '<div class="wide"><table>\n')
+    md.add_render_rule("table_close", lambda *_: "</table></div>\n")
     for kind in ("math_inline", "math_inline_double", "math_block"):
         md.add_render_rule(kind, math)
     md.add_render_rule("fence", fence)
     md.add_render_rule("heading_open", heading)
+    md.add_render_rule("heading_close", ended)
     for kind, rule in (("reveal", reveal), ("notes", aside)):
         md.add_render_rule(f"container_{kind}_open", rule)
         md.add_render_rule(f"container_{kind}_close", rule)
@@ -119,27 +135,40 @@ def slug(heading: str) -> str:
     return re.sub(r"[^\w]+", "-", heading.lower()).strip("-")
 
 
+def words(inline: Token) -> str:
+    """A line of Markdown without its marks."""
+    return "".join(child.content for child in inline.children or ())
+
+
+def coloured(code: str, language: str) -> str:
+    """Code as HTML, its words in classes that the style sheets give colours."""
+    name = language or "text"
+    if name == "python" and code.startswith(">>> "):
+        name = "pycon"
+    words = highlight(code, get_lexer_by_name(name, stripnl=False), HtmlFormatter(nowrap=True))
+    return f'<pre class="code"><code class="language-{escape(name)}">{words}</code></pre>\n'
+
+
 def _fence(lecture: Lecture, token: Token, env: Any) -> str:
     """What a fenced block becomes."""
     kind, _, argument = token.info.strip().partition(" ")
     number = token.map[0] + 1 if token.map else 0
-    code = f'<pre class="code"><code class="language-{escape(kind or "text")}">{escape(token.content)}</code></pre>\n'
+    code = coloured(token.content, "python" if kind in RUN else kind)
     if kind == "python" and argument:
         check_quote(lecture, token.content, argument)
         return f'<figure class="quote">{code}<figcaption>{escape(argument)}</figcaption></figure>\n'
-    if kind not in ("run", "picture", "live"):
+    if kind not in RUN:
         return code
     printed, value = lecture.result(number, token.content)
     if kind == "run":
         shown = printed + ("" if value is None else f"{value!r}\n")
-        output = f'<pre class="output">{escape(shown)}</pre>\n' if shown else ""
-        return code.replace("language-run", "language-python") + output
+        return code + (f'<pre class="output">{escape(shown)}</pre>\n' if shown else "")
     if kind == "picture":
         return f'<figure class="picture">{value.to_svg()}</figure>\n'
     name = f"{lecture.name}-{number}.html"
     lecture.live[name] = value.to_html()
-    title = escape(repr(value), quote=True)
-    return f'<iframe class="live" src="live/{name}" title="{title}" loading="lazy"></iframe>\n'
+    title = escape(repr(value).strip("<>"), quote=True)
+    return f'<div class="live"><iframe src="live/{name}" title="{title}"></iframe></div>\n'
 
 
 def check_quote(lecture: Lecture, quoted: str, name: str) -> None:
@@ -175,17 +204,19 @@ def chosen(tokens: Sequence[Token], form: str) -> list[Token]:
     return found
 
 
-def as_page(lecture: Lecture) -> str:
-    """The body of the page."""
+def as_page(lecture: Lecture, rules: bool = False) -> str:
+    """The body of the page, with `<hr>` for `---` or without."""
     md = parser(lecture)
     tokens = chosen(md.parse(lecture.text), "page")
-    headings = [tokens[i + 1].content for i, token in enumerate(tokens) if token.type == "heading_open"]
-    lecture.title = headings[0] if headings else lecture.name
-    return str(md.renderer.render([token for token in tokens if token.type != "hr"], md.options, {"anchors": True}))
+    headings = [(int(token.tag[1]), tokens[i + 1]) for i, token in enumerate(tokens) if token.type == "heading_open"]
+    lecture.sections = [Section(level, slug(inline.content), words(inline)) for level, inline in headings]
+    lecture.title = lecture.sections[0].text if headings else lecture.name
+    kept = [token for token in tokens if rules or token.type != "hr"]
+    return str(md.renderer.render(kept, md.options, {"anchors": True}))
 
 
 def as_slides(lecture: Lecture) -> str:
-    """The slides, a section for each."""
+    """The slides, a section for each; one without a heading goes on with what the one before it is about."""
     md = parser(lecture)
     slides: list[list[Token]] = [[]]
     for token in chosen(md.parse(lecture.text), "slide"):
@@ -194,5 +225,10 @@ def as_slides(lecture: Lecture) -> str:
             slides.append([])
         if token.type != "hr":
             slides[-1].append(token)
-    rendered = [md.renderer.render(slide, md.options, {}) for slide in slides if slide]
-    return "\n".join(f"<section>\n{slide}</section>" for slide in rendered)
+    rendered, heading = [], ""
+    for slide in filter(None, slides):
+        goes_on = f'<p class="goes-on">{heading}</p>\n'
+        if slide[0].type == "heading_open":
+            heading, goes_on = md.renderer.render(slide[1:2], md.options, {}), ""
+        rendered.append(f"<section>\n{goes_on}{md.renderer.render(slide, md.options, {})}</section>")
+    return "\n".join(rendered)

@@ -107,15 +107,23 @@ class DataLoader:
         >>> other = mg.data.DataLoader(range(6), batch_size=2, shuffle=True)
         >>> other.load_state_dict(state)
         >>> state, sorted(first.tolist() + [i for batch in other for i in batch.tolist()])
-        ({'seed': 0, 'epoch': 0, 'batch': 1}, [0, 1, 2, 3, 4, 5])
+        ({'seed': 0, 'epoch': 0, 'batch': 1, 'batch_size': 2, 'items': 6}, [0, 1, 2, 3, 4, 5])
         """
         done = self._epoch < 0 or self._batch >= len(self)
-        return {"seed": self.seed, "epoch": self._epoch + done, "batch": 0 if done else self._batch}
+        sizes = {"batch_size": self.batch_size, "items": len(self.dataset)}  # what the number of a batch counts
+        return {"seed": self.seed, "epoch": self._epoch + done, "batch": 0 if done else self._batch, **sizes}
 
     def load_state_dict(self, state: dict[str, int]) -> None:
         """Go on from where `state_dict` was asked: the next loop is the rest of that epoch."""
-        if set(state) != {"seed", "epoch", "batch"}:
-            raise ConversionError(f"a state is what state_dict() gives, a seed, an epoch and a batch, not {state!r}")
+        own = self.state_dict()
+        if set(state) != set(own):
+            raise ConversionError(f"a state is what state_dict() gives, {', '.join(own)}, and not {state!r}")
+        if state["batch"] and any(state[name] != own[name] for name in ("batch_size", "items")):
+            raise ConversionError(
+                "load_state_dict: the state is of another loader, and in the midst of an epoch",
+                expect=f"batches of {self.batch_size} out of {len(self.dataset):,} items",
+                actual=f"batches of {state['batch_size']} out of {state['items']:,}",
+            )
         self.seed, self._epoch, self._batch = (int(state[name]) for name in ("seed", "epoch", "batch"))
         self._resumed = True
 

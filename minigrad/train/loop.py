@@ -8,6 +8,7 @@ from typing import Any
 
 from ..core.errors import ConversionError
 from ..core.mode import no_grad
+from ..core.table import as_table
 from ..core.tensor import Tensor
 from ..nn.module import Module
 from .metrics import Mean
@@ -32,12 +33,8 @@ class History(list[dict[str, float]]):
 
     def __repr__(self) -> str:
         names = list(dict.fromkeys(name for row in self for name in row))
-        widths = [max(len(name), 6) for name in names]
-        lines = ["epoch" + "".join(f" {name:>{w}} " for name, w in zip(names, widths))]
-        for i, row in enumerate(self):
-            cells = [f"{row[name]:.4g}" if name in row else "" for name in names]
-            lines.append(f"{i + 1:5d}" + "".join(f" {cell:>{w}} " for cell, w in zip(cells, widths)))
-        return "\n".join(line.rstrip() for line in lines)
+        cells = [[f"{row[name]:.4g}" if name in row else "" for name in names] for row in self]
+        return as_table(("epoch", *names), [[str(i), *row] for i, row in enumerate(cells, 1)], left=0)
 
 
 class EarlyStopping:
@@ -73,6 +70,17 @@ class EarlyStopping:
             self.best, self.best_at = value, self.looks
             self._state = None if self.model is None else self.model.state_dict()
         return self.looks - self.best_at > self.patience
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a training that goes on later needs, the best state of the model included."""
+        return {"best": self.best, "best_at": self.best_at, "looks": self.looks, "model": self._state}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on with what was seen before."""
+        lost = [name for name in self.state_dict() if name not in state]
+        if lost:
+            raise ConversionError(f"load_state_dict: the state lacks {', '.join(lost)}, of an EarlyStopping")
+        self.best, self.best_at, self.looks, self._state = (state[name] for name in self.state_dict())
 
     def restore(self) -> None:
         """Give the model the parameters with which the number was best."""

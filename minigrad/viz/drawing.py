@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 
-from .svg import FONT, LINE, TITLE, number, text_width
+from .svg import FONT, LIBRARY, LINE, TITLE, number, text_width
 
 # The names of the colours are those of the page's style.  These are for where there is none.
 COLOURS = {
     "ink": "#1f2328", "quiet": "#57606a", "paper": "#ffffff", "tint": "#f4f6f8", "line": "#c4cad1",
     "there": "#0072b2", "back": "#d55e00", "good": "#009e73", "bad": "#b3261e", "now": "#e69f00",
     "there-fill": "#eaf4fa", "back-fill": "#fdf0e8", "leaf-fill": "#e9f7f2", "input-fill": "#f0f9fe",
+    "library": LIBRARY, "library-fill": "#f9eff6",
 }  # fmt: skip
 SERIES = ("there", "back", "good", "now", "quiet")  # of curves: the dashes tell them apart as well
 DASHES = ("", "6 3", "2 3", "8 3 2 3", "1 4")
@@ -53,16 +54,16 @@ class Drawing:
         self.width, self.height = width, height
         self.pieces: list[str] = []
 
-    def to_svg(self, title: str) -> str:
-        """The drawing as an SVG element."""
-        inside = "\n".join([coloured(piece) for piece in self.pieces])
+    def to_svg(self, title: str, colour: Callable[[str], str] = coloured) -> str:
+        """The drawing as an SVG element; `themed` gives it the colours of the page that it is for."""
         frame, start = self.frame(), number(-BORDER)
+        paper = f'<rect x="{start}" y="{start}" width="100%" height="100%" fill="{_colour("paper")}"/>'
+        inside = "\n".join([colour(piece) for piece in (paper, *self.pieces)])
         _, _, width, height = frame.split()
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{frame}" width="{width}" height="{height}" '
             f'role="img" font-family="{FONT}" class="mg-picture" style="max-width:100%;height:auto">\n'
-            f"<title>{escape(title)}</title>\n"
-            f'<rect x="{start}" y="{start}" width="100%" height="100%" fill="{COLOURS["paper"]}"/>\n{inside}</svg>\n'
+            f"<title>{escape(title)}</title>\n{inside}</svg>\n"
         )
 
     def frame(self) -> str:
@@ -91,9 +92,9 @@ class Drawing:
             f'rx="{number(min(round, width / 2))}" fill="{_colour(fill)}" stroke="{_colour(stroke)}" '
             f'stroke-width="{number(thick)}"{more}'
         )
-        told = f"<title>{escape(_clean(about))}</title>" if about else ""
+        told = f"<title>{escape(cleaned(about))}</title>" if about else ""
         if go:
-            named = f'tabindex="0" role="button" aria-label="{escape(_clean(about))}"'
+            named = f'tabindex="0" role="button" aria-label="{escape(cleaned(about))}"'
             self.add(f'<g class="mg-go" data-go="{escape(go)}" {named}>{shape}>{told}</rect></g>')
         else:
             self.add(f"{shape}>{told}</rect>" if told else f"{shape}/>")
@@ -103,13 +104,13 @@ class Drawing:
         bold: bool = False, room: float = 0.0, code: bool = False,
     ) -> None:  # fmt: skip
         """A line of text, cut off at the end where it would need more than `room`."""
-        shown = _clean(text)
+        shown = cleaned(text)
         width = (lambda t: 0.62 * size * len(t)) if code else (lambda t: text_width(t, size, bold))
         while room and shown != "…" and width(shown) > room:
             shown = shown.rstrip("…")[:-1] + "…"
         more = ' font-weight="600"' if bold else ""
         more += f' font-family="{CODE}" xml:space="preserve"' * code
-        told = f"<title>{escape(_clean(text))}</title>" if shown != _clean(text) else ""
+        told = f"<title>{escape(cleaned(text))}</title>" if shown != cleaned(text) else ""
         self.add(
             f'<text x="{number(x)}" y="{number(y)}" font-size="{number(size)}" text-anchor="{anchor}" '
             f'fill="{_colour(fill)}" pointer-events="none"{more}>{escape(shown)}{told}</text>'
@@ -149,11 +150,11 @@ class Drawing:
         shape = "L".join(f"{number(x)} {number(y)}" for x, y in (at, *corners))
         self.shape(f"M{shape}z", colour)
 
-    def dot(self, x: float, y: float, fill: str = "now", radius: float = 4.0) -> None:
+    def dot(self, x: float, y: float, fill: str = "now", radius: float = 4.0, stroke: str = "paper") -> None:
         """A point."""
         self.add(
             f'<circle cx="{number(x)}" cy="{number(y)}" r="{number(radius)}" fill="{_colour(fill)}" '
-            f'stroke="{_colour("paper")}" stroke-width="1"/>'
+            f'stroke="{_colour(stroke)}" stroke-width="1"/>'
         )
 
     def heading(self, x: float, y: float, text: str, room: float = 0.0) -> None:
@@ -161,7 +162,7 @@ class Drawing:
         self.text(x, y, text, size=TITLE, bold=True, room=room)
 
 
-def _clean(text: str) -> str:
+def cleaned(text: str) -> str:
     """Text that no page stumbles over: without what stands for colours here, and without control characters."""
     return "".join([c if c.isprintable() else " " for c in text if c not in "\ue000\ue001"])
 

@@ -14,6 +14,8 @@ from pathlib import Path as File
 from typing import Any, ClassVar, NamedTuple
 
 from ..core.errors import MinigradError
+from .charts import Chart
+from .drawing import themed
 from .page import live, page, pixels, widget
 
 
@@ -86,8 +88,12 @@ class Frame(NamedTuple):
     """One of the pictures of a chart: what it is called, the picture, and what it says."""
 
     name: str
-    svg: str
+    chart: Chart
     says: str
+
+    def data(self) -> dict[str, str]:
+        """What is shown of it, in the colours of the page."""
+        return {"name": self.name, "svg": self.chart.to_svg(self.says, themed), "says": self.says}
 
 
 class Charted(Exhibit):
@@ -111,15 +117,15 @@ class Charted(Exhibit):
 
     def data(self) -> dict[str, Any]:
         """All that is shown, as plain data."""
-        frames = [{"name": f.name, "svg": f.svg, "says": f.says} for f in self.frames]
         return {
-            "about": self.about, "frames": frames, "marks": self.marks, "slider": self.slider, "begin": self.begin,
-            "files": self.files,
+            "about": self.about, "frames": [frame.data() for frame in self.frames], "marks": self.marks,
+            "slider": self.slider, "begin": self.begin, "files": self.files,
         }  # fmt: skip
 
     def to_svg(self) -> str:
         """The picture that is seen first."""
-        return self.frames[self.begin].svg
+        frame = self.frames[self.begin]
+        return frame.chart.to_svg(frame.says)
 
     def text(self) -> str:
         """The same in words."""

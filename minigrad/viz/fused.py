@@ -16,7 +16,7 @@ from ..core.errors import MinigradError
 from ..core.node import Node
 from ..core.table import as_table, bytes_text
 from .compiled import program_of
-from .exhibit import Exhibit
+from .exhibit import Exhibit, Frame
 from .folding import BUDGET, fold
 from .graphs import MOST
 from .kernels import Picked, plain_lines, scene_of_kernels, source_of
@@ -127,7 +127,8 @@ class Fusion(Exhibit):
         """All that is shown, as plain data."""
         board = tables(self.partition, self.names)
         number = {each["name"]: i for i, each in enumerate(board["items"])}
-        svg, marks, _ = timeline(self.program, self.inputs)
+        memory, marks, _ = timeline(self.program, self.inputs)
+        told = Frame("memory", memory, "where values lie, and how long")
         stages = stages_of(self.program)
         views = self._views()
         direction = laid_out(views[0].scene)[1]  # for all, so that nothing turns round
@@ -140,12 +141,11 @@ class Fusion(Exhibit):
             "places": [self._place(i, number) for i in range(len(self.picked.places))],
             "whys": [self._crossing(crossing) for crossing in self.picked.crossings],
             "board": board | {"copied": self._copied()},
-            "charts": [{"name": "memory", "svg": svg, "marks": marks, "says": "where values lie, and how long"}],
+            "charts": [{**told.data(), "marks": marks}],
         }  # fmt: skip
         if self.roofline is not None:
             (frame,) = self.roofline.frames
-            chart = {"name": "roofline", "svg": frame.svg, "marks": self.roofline.marks, "says": frame.says}
-            found["charts"].append(chart)
+            found["charts"].append({**frame.data(), "marks": self.roofline.marks})
         return found
 
     def _sums(self) -> list[list[str]]:

@@ -13,8 +13,9 @@ from ..core.node import Node
 from ..core.table import as_table, bytes_text
 from ..core.tensor import Tensor
 from ..nn.module import Module
-from .charts import Chart, ticks
+from .charts import Chart
 from .compiled import program_of
+from .drawing import round_numbers
 from .exhibit import Charted, Frame, mark
 from .sharing import shared_memory
 
@@ -62,22 +63,21 @@ def _of_program(program: Program, names: Mapping[Node, str]) -> Charted:
     return Charted(about, [Frame("memory", chart, about)], marks, words)
 
 
-def timeline(program: Program, names: Mapping[Node, str]) -> tuple[str, dict[str, dict[str, Any]], str]:
+def timeline(program: Program, names: Mapping[Node, str]) -> tuple[Chart, dict[str, dict[str, Any]], str]:
     """The buffers of a program over time as a picture, what is known about each, and the same in words."""
     lives = lives_of(program)
     steps = [program.layout.names[group] for stage in program.layout.stages for group in stage]
     called = {**program.partition.graph.names(), **names}
     lanes = list(dict.fromkeys(life.lane for life in lives))
-    height = CURVE + 46.0 + LANE * len(lanes) + 30.0
-    chart = Chart(WIDTH, height, "memory over time")
+    chart = Chart(WIDTH, CURVE + 46.0 + LANE * len(lanes) + 30.0)
     across = (WIDTH - LEFT - RIGHT) / max(1, len(steps))
     _curves(chart, program, lives, len(steps), across)
     top = CURVE + 40.0
     marks: dict[str, dict[str, Any]] = {}
     for number, lane in enumerate(lanes):
         y = top + LANE * number
-        chart.text(LEFT - 8.0, y + LANE / 2 + 3.0, lane, "end")
-        chart.line([(LEFT, y + LANE), (WIDTH - RIGHT, y + LANE)])
+        chart.text(LEFT - 8.0, y + LANE / 2 + 3.0, lane, fill="quiet", anchor="end")
+        chart.path([(LEFT, y + LANE), (WIDTH - RIGHT, y + LANE)], "line", thick=1.0)
     for number, life in enumerate(lives):
         name, key = _name(life.value, called), f"v{number}"
         y = top + LANE * lanes.index(life.lane) + 2.0
@@ -89,10 +89,10 @@ def timeline(program: Program, names: Mapping[Node, str]) -> tuple[str, dict[str
     bottom = top + LANE * len(lanes) + 16.0
     for number, step in enumerate(steps):
         if across > 46.0 or number % (int(46.0 / across) + 1) == 0:
-            chart.text(LEFT + across * (number + 0.5), bottom, step[:14], "middle")
+            chart.text(LEFT + across * (number + 0.5), bottom, step[:14], fill="quiet", anchor="middle")
     table = [(_name(v, called), lane, steps[a], steps[b], bytes_text(size)) for v, lane, _, a, b, size in lives]
     words = as_table(("value", "lies in", "from", "until", "bytes"), table, left=4)
-    return chart.to_svg(), marks, words
+    return chart, marks, words
 
 
 def lives_of(program: Program) -> list[Life]:
@@ -159,18 +159,19 @@ def _curves(chart: Chart, program: Program, lives: list[Life], steps: int, acros
     most = max([*held, *eager], default=0) or 1
     scale = (CURVE - 34.0) / most
     bottom = CURVE
-    for tick in ticks(most, 4):
-        chart.line([(LEFT, bottom - tick * scale), (WIDTH - RIGHT, bottom - tick * scale)])
-        chart.text(LEFT - 8.0, bottom - tick * scale + 3.5, bytes_text(tick), "end")
+    for tick in round_numbers(0.0, most, 4):
+        y = bottom - tick * scale
+        chart.path([(LEFT, y), (WIDTH - RIGHT, y)], "line", thick=1.0)
+        chart.text(LEFT - 8.0, y + 3.5, bytes_text(tick), fill="quiet", anchor="end")
     whole = across * max(1, steps)
-    _stairs(chart, eager, whole, bottom, scale, "curve")
-    _stairs(chart, held, whole, bottom, scale, "limit")
-    chart.text(LEFT, 14.0, "held at the same time:", strong=True)
-    chart.text(LEFT + 134.0, 14.0, f"— node by node, at most {bytes_text(max(eager, default=0))}")
-    chart.text(LEFT + 330.0, 14.0, f"— fused, at most {bytes_text(max(held, default=0))}", kind="limit")
+    _stairs(chart, eager, whole, bottom, scale, "quiet")
+    _stairs(chart, held, whole, bottom, scale, "back")
+    chart.text(LEFT, 14.0, "held at the same time:", bold=True)
+    chart.text(LEFT + 134.0, 14.0, f"— node by node, at most {bytes_text(max(eager, default=0))}", fill="quiet")
+    chart.text(LEFT + 330.0, 14.0, f"— fused, at most {bytes_text(max(held, default=0))}", fill="back")
 
 
-def _stairs(chart: Chart, values: list[int], width: float, bottom: float, scale: float, kind: str) -> None:
+def _stairs(chart: Chart, values: list[int], width: float, bottom: float, scale: float, colour: str) -> None:
     if not values:
         return
     step = width / len(values)
@@ -178,4 +179,4 @@ def _stairs(chart: Chart, values: list[int], width: float, bottom: float, scale:
     for number, value in enumerate(values):
         y = bottom - value * scale
         points += [(LEFT + step * number, y), (LEFT + step * (number + 1), y)]
-    chart.line(points, kind)
+    chart.path(points, colour, thick=1.6)

@@ -17,8 +17,9 @@ from ..compile.program import Program
 from ..compile.roofline import Roofline
 from ..core.errors import MinigradError
 from ..core.table import as_table, bytes_text
-from .charts import Chart, ticks
+from .charts import Chart
 from .compiled import program_of
+from .drawing import round_numbers
 from .exhibit import Charted, Frame, mark
 
 WIDTH, LEFT, RIGHT, LANE = 860.0, 150.0, 16.0, 26.0
@@ -109,37 +110,37 @@ def _time(seconds: float) -> str:
     return f"{seconds * 1e6:,.1f} µs" if seconds < 1e-3 else f"{seconds * 1e3:,.2f} ms"
 
 
-def _over_time(events: list[Event], threads: list[str]) -> str:
+def _over_time(events: list[Event], threads: list[str]) -> Chart:
     begin = min([e.begin for e in events], default=0.0)
     whole = _span(events) or 1e-9
-    chart = Chart(WIDTH, 20.0 + LANE * max(1, len(threads)) + 30.0, "each step when it ran")
+    chart = Chart(WIDTH, 20.0 + LANE * max(1, len(threads)) + 30.0)
     scale = (WIDTH - LEFT - RIGHT) / whole
     bottom = 14.0 + LANE * len(threads)
-    for tick in ticks(whole * 1e6, 6):
+    for tick in round_numbers(0.0, whole * 1e6, 6):
         x = LEFT + tick / 1e6 * scale
-        chart.line([(x, 10.0), (x, bottom + 4.0)])
-        chart.text(x, bottom + 17.0, f"{tick:g} µs", "middle")
+        chart.path([(x, 10.0), (x, bottom + 4.0)], "line", thick=1.0)
+        chart.text(x, bottom + 17.0, f"{tick:g} µs", fill="quiet", anchor="middle")
     for number, thread in enumerate(threads):
-        chart.text(LEFT - 10.0, 14.0 + LANE * (number + 0.5) + 3.0, thread[-20:], "end")
+        chart.text(LEFT - 10.0, 14.0 + LANE * (number + 0.5) + 3.0, thread[-20:], fill="quiet", anchor="end")
     for event in events:
         y = 14.0 + LANE * threads.index(event.thread)
         x, wide = LEFT + (event.begin - begin) * scale, (event.end - event.begin) * scale
         told = f"{event.name}, {_time(event.end - event.begin)}"
         chart.bar(x, y + 2, wide, LANE - 4, _kind(event.name), f"p{event.name}", event.name, told)
-    return chart.to_svg()
+    return chart
 
 
-def _by_step(taken: Mapping[str, list[float]]) -> str:
+def _by_step(taken: Mapping[str, list[float]]) -> Chart:
     longest = sorted(taken.items(), key=lambda item: -sum(item[1]))[:BARS]
-    chart = Chart(WIDTH, 20.0 + LANE * max(1, len(longest)), "the steps that took longest")
+    chart = Chart(WIDTH, 20.0 + LANE * max(1, len(longest)))
     most = sum(longest[0][1]) if longest else 1.0
     for number, (name, times) in enumerate(longest):
         y, seconds = 10.0 + LANE * number, sum(times)
         wide = (WIDTH - LEFT - RIGHT - 90.0) * seconds / (most or 1.0)
-        chart.text(LEFT - 10.0, y + LANE / 2 + 3.0, name, "end", strong=True)
+        chart.text(LEFT - 10.0, y + LANE / 2 + 3.0, name, anchor="end", bold=True, room=LEFT - 14.0)
         chart.bar(LEFT, y + 3.0, wide, LANE - 6.0, _kind(name), f"p{name}", "", f"{name}, {_time(seconds)}")
-        chart.text(LEFT + wide + 8.0, y + LANE / 2 + 3.0, _time(seconds))
-    return chart.to_svg()
+        chart.text(LEFT + wide + 8.0, y + LANE / 2 + 3.0, _time(seconds), fill="quiet")
+    return chart
 
 
 def _kind(name: str) -> str:
@@ -164,7 +165,6 @@ def roofline(what: Any, *args: Any, runs: int = 20, **kwargs: Any) -> Charted:
 
 def roof(found: Roofline) -> Charted:
     """A measured roofline as a picture."""
-    svg = _roof(found)
     marks = {}
     for step in found.steps:
         taken = step.kernel.program
@@ -175,10 +175,10 @@ def roof(found: Roofline) -> Charted:
             ("operations", f"{taken.flops:,}"),
         ])  # fmt: skip
     about = f"roofline of {len(found.steps)} step{'s' * (len(found.steps) != 1)}: {found.limits()}"
-    return Charted(about, [Frame("roofline", svg, about)], marks, repr(found))
+    return Charted(about, [Frame("roofline", _roof(found), about)], marks, repr(found))
 
 
-def _roof(found: Roofline) -> str:
+def _roof(found: Roofline) -> Chart:
     """Operations a second over operations for a byte, both by powers of ten."""
     machine = found.machine
     points = []
@@ -191,7 +191,7 @@ def _roof(found: Roofline) -> str:
     high_y = machine.flops * 2.5
     low_y = min([y for _, _, y in points] + [machine.bandwidth * low_x]) / 2.0
     width, height, left, bottom = 720.0, 380.0, 70.0, 336.0
-    chart = Chart(width, height, "operations a second over operations for a byte")
+    chart = Chart(width, height)
 
     def across(x: float) -> float:
         return left + (width - left - 20.0) * log10(x / low_x) / log10(high_x / low_x)
@@ -201,21 +201,22 @@ def _roof(found: Roofline) -> str:
 
     power = low_x
     while power <= high_x * 1.001:
-        chart.line([(across(power), 16.0), (across(power), bottom)])
-        chart.text(across(power), bottom + 15.0, f"{power:g}", "middle")
+        chart.path([(across(power), 16.0), (across(power), bottom)], "line", thick=1.0)
+        chart.text(across(power), bottom + 15.0, f"{power:g}", fill="quiet", anchor="middle")
         power *= 10.0
     power = 10.0 ** int(log10(low_y) + 1)
     while power < high_y:
-        chart.line([(left, up(power)), (width - 20.0, up(power))])
-        chart.text(left - 8.0, up(power) + 3.5, f"{power / 1e9:g} G/s", "end")
+        chart.path([(left, up(power)), (width - 20.0, up(power))], "line", thick=1.0)
+        chart.text(left - 8.0, up(power) + 3.5, f"{power / 1e9:g} G/s", fill="quiet", anchor="end")
         power *= 10.0
-    chart.text((left + width) / 2, bottom + 34.0, "operations for each byte of memory traffic", "middle")
+    below = "operations for each byte of memory traffic"
+    chart.text((left + width) / 2, bottom + 34.0, below, fill="quiet", anchor="middle")
     start = max(low_y, machine.bandwidth * low_x)
     edge = across(start / machine.bandwidth), up(start)
-    chart.line([edge, (across(ridge), up(machine.flops)), (width - 20.0, up(machine.flops))], "limit")
-    chart.text(across(ridge), up(machine.flops) - 8.0, found.limits(), "middle", kind="limit")
+    chart.path([edge, (across(ridge), up(machine.flops)), (width - 20.0, up(machine.flops))], "back", thick=1.6)
+    chart.text(across(ridge), up(machine.flops) - 8.0, found.limits(), fill="back", anchor="middle")
     for step, x, y in points:
         name = step.kernel.name
         told = f"{name}: {_time(step.seconds)}, {step.attained:.0%} of what is possible"
         chart.point(across(x), up(y), _kind(name), f"r{name}", name, told)
-    return chart.to_svg()
+    return chart

@@ -11,6 +11,11 @@ from ..core.node import Node
 from .numbers import short
 
 ADDED = "<mo><mrow><mo>&#x0002B;</mo></mrow></mo><mo>&#x0003D;</mo>"  # what the package makes of "+="
+DIGITS = re.compile(r"\\operatorname\{(\w*\d\w*)\}")  # names that the package takes apart
+BASE = "".join(f"(?<!<{tag}>)" for tag in ("msup", "msub", "munder", "mover", "munderover"))
+NAMED = re.compile(BASE + r"<(m[io])[^>]*>([A-Za-z]{2,})</\1>(?=(<mo[^>]*>&#x00028;)?)")
+POWER = re.compile(r"(<msup><mi>[a-z]{2,}</mi><mn>\d</mn></msup>)(?=<mi>)")
+THIN = '<mspace width="0.167em"/>'
 VARIABLE = re.compile(r"(?<![\\A-Za-z])[a-z](?![A-Za-z])")
 
 
@@ -109,7 +114,7 @@ def plain(latex: str) -> str:
 
 
 @cache
-def mathml(latex: str) -> str:
+def mathml(latex: str, block: bool = False) -> str:
     """LaTeX as MathML, which browsers show by themselves; as a line of text, where the package for that is missing.
 
     >>> "math" in mathml("x") or "<code>" in mathml("x")
@@ -119,4 +124,11 @@ def mathml(latex: str) -> str:
         from latex2mathml.converter import convert
     except ImportError:
         return f"<code>{escape(plain(latex))}</code>"
-    return str(convert(latex)).replace(ADDED, "<mo>+=</mo>")
+    made = convert(DIGITS.sub(r"\\text{\1}", latex), display="block" if block else "inline")
+    made = POWER.sub(rf"\1{THIN}", NAMED.sub(_as_a_function, str(made)))
+    return made.replace(ADDED, "<mo>+=</mo>").replace('"sans-serif"', '"normal"')  # as no browser has it any more
+
+
+def _as_a_function(found: re.Match[str]) -> str:
+    """The name of a function set as TeX does: no space before it, and a thin one where no parenthesis follows."""
+    return f"<mi>{found[2]}</mi>" + ("" if found[3] else THIN)

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 from ..compile.schedule import Schedule, Step
 from ..core.table import bytes_text
-from .charts import Chart, ticks
+from .charts import Chart
 from .compiled import program_of
+from .drawing import round_numbers
 from .exhibit import Charted, Frame, mark
 
 WIDTH, LEFT, RIGHT, LANE = 860.0, 84.0, 16.0, 30.0
@@ -106,30 +107,30 @@ def _length(done: list[Turn]) -> float:
 def _gantt(plan: Schedule, workers: int, critical: set[int]) -> Frame:
     done = turns(plan, workers)
     alone, whole = plan.work, _length(done)
-    height = 40.0 + LANE * workers + 44.0 + LANE * 0.8
-    chart = Chart(WIDTH, height, "the steps over time")
+    chart = Chart(WIDTH, 40.0 + LANE * workers + 44.0 + LANE * 0.8)
     scale = (WIDTH - LEFT - RIGHT) / (alone or 1.0)  # the same for all: with more workers, the picture gets shorter
     top = 14.0
     bottom = top + LANE * workers
     for worker in range(workers):
-        chart.text(LEFT - 10.0, top + LANE * worker + LANE / 2 + 3.0, f"worker {worker}", "end")
-    for tick in ticks(alone, 6):
+        chart.text(LEFT - 10.0, top + LANE * worker + LANE / 2 + 3.0, f"worker {worker}", fill="quiet", anchor="end")
+    for tick in round_numbers(0.0, alone or 1.0, 6):
         x = LEFT + tick * scale
-        chart.line([(x, top), (x, bottom + 6.0)])
-        chart.text(x, bottom + 18.0, bytes_text(tick), "middle")
+        chart.path([(x, top), (x, bottom + 6.0)], "line", thick=1.0)
+        chart.text(x, bottom + 18.0, bytes_text(tick), fill="quiet", anchor="middle")
     for step, worker, begin, end in done:
         kind = "other" if step.number in critical else "library" if step.kind == "library" else "kernel"
         place = LEFT + begin * scale + 0.5, top + LANE * worker + 3.0, (end - begin) * scale - 1.0, LANE - 6.0
         chart.bar(*place, kind, f"k{step.number}", step.name, f"{step.name}, {bytes_text(step.cost)}")
     for at, what in ((plan.span, "critical path"), (whole, "done")):
         if at:
-            chart.line([(LEFT + at * scale, top - 6.0), (LEFT + at * scale, bottom + 6.0)], "limit", what == "done")
+            x, dashes = LEFT + at * scale, "4 3" if what == "done" else ""
+            chart.path([(x, top - 6.0), (x, bottom + 6.0)], "back", thick=1.6, dashes=dashes)
     legend = "orange: on the critical path, which ends at the solid line.  Time in bytes of traffic."
-    chart.text(LEFT, bottom + 38.0, legend)
+    chart.text(LEFT, bottom + 38.0, legend, fill="quiet")
     gain = alone / whole if whole else 1.0
     limit = alone / plan.span if plan.span else 1.0
     says = (
         f"{workers} worker{'s' * (workers != 1)}: {gain:.2f} times as fast as one. "
         f"However many there were, it would be at most {limit:.2f} times."
     )
-    return Frame(f"{workers}", chart.to_svg(), says)
+    return Frame(f"{workers}", chart, says)

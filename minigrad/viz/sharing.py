@@ -91,7 +91,7 @@ def _drawn(buffers: list[list[Span]]) -> Charted:
     count = sum(map(len, buffers))
     if count > MOST:
         raise MinigradError(f"a map of {count:,} names would show nothing", expect=f"at most {MOST}")
-    chart = Chart(WIDTH, 30.0 + LANE * count + GAP * len(buffers), "which tensors lie in the same memory")
+    chart = Chart(WIDTH, 30.0 + LANE * count + GAP * len(buffers))
     longest = max(span.last for spans in buffers for span in spans) or 1
     scale = (WIDTH - LEFT - 90.0) / longest
     marks: dict[str, dict[str, Any]] = {}
@@ -102,11 +102,11 @@ def _drawn(buffers: list[list[Span]]) -> Charted:
         whole = max(span.last for span in spans)
         wide = max(4.0, whole * scale)
         chart.bar(LEFT - 3, y, wide + 6, LANE * len(spans) + 4, "quiet", f"b{number}", "", bytes_text(whole))
-        chart.text(LEFT + wide + 10.0, y + LANE / 2 + 5.0, bytes_text(whole))
+        chart.text(LEFT + wide + 10.0, y + LANE / 2 + 5.0, bytes_text(whole), fill="quiet")
         shared = len(spans) > 1
         marks[f"b{number}"] = mark(f"buffer {number}", [("bytes", bytes_text(whole)), ("names", str(len(spans)))], keys)
         for key, span in zip(keys, spans):
-            chart.text(LEFT - 10.0, y + LANE / 2 + 5.0, span.name, "end", strong=True)
+            chart.text(LEFT - 10.0, y + LANE / 2 + 5.0, span.name, anchor="end", bold=True, room=LEFT - 14.0)
             x, w = LEFT + span.first * scale, max(4.0, (span.last - span.first) * scale)
             told = _told(span)
             kind = "kernel" if span.packed else "other"
@@ -123,7 +123,7 @@ def _drawn(buffers: list[list[Span]]) -> Charted:
     buffered = f"{len(buffers)} buffer{'s' * (len(buffers) != 1)}"
     about = f"memory of {count} tensor{'s' * (count != 1)} in {buffered}"
     words = as_table(("name", "lies in", "as", "bytes"), rows, left=3)
-    return Charted(about, [Frame("memory", chart.to_svg(), about)], marks, words)
+    return Charted(about, [Frame("memory", chart, about)], marks, words)
 
 
 def _told(span: Span) -> str:

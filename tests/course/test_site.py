@@ -1,26 +1,44 @@
 """The site: made from the lectures alone, whole, true to the code that it quotes, and usable by keyboard."""
 
 import hashlib
+import json
 import re
 import zipfile
+from html import unescape
 from html.parser import HTMLParser
 from urllib.parse import unquote
 
 import pytest
 
-from lectures import build_site
+import minigrad as mg
+from lectures import api, build_site
 from lectures.markup import Lecture, LectureError, as_page, as_slides
 from minigrad.course.unit import units
 from tests.course.running import ROOT
 from tests.viz.browser import needs_browser, opened
 
-# Of the files as npm's package has them, so that what is vendored is what was published.
+# Of the files as npm's packages have them, so that what is vendored is what was published.
 VENDORED = {
-    "LICENSE": "34014800f4126ac2",
-    "dist/reset.css": "1aa8e84c9cabcbfe",
-    "dist/reveal.css": "68f915a11ebf7203",
-    "dist/reveal.js": "46538b52db487241",
-    "plugin/notes/notes.js": "df1201d19d03241a",
+    "reveal.js-5.2.1.zip": {
+        "LICENSE": "34014800f4126ac2",
+        "dist/reset.css": "1aa8e84c9cabcbfe",
+        "dist/reveal.css": "68f915a11ebf7203",
+        "dist/reveal.js": "46538b52db487241",
+        "plugin/notes/notes.js": "df1201d19d03241a",
+    },
+    "source-code-pro-5.3.0.zip": {
+        "LICENSE": "18aabf190848725e",
+        "source-code-pro-latin-wght-normal.woff2": "8b774aaa5137a38e",
+    },
+    "source-sans-3-5.3.0.zip": {
+        "LICENSE": "18aabf190848725e",
+        "source-sans-3-latin-wght-normal.woff2": "7a19a7027e125257",
+        "source-sans-3-latin-wght-italic.woff2": "9a15dafc2c2b2414",
+    },
+    "stix-two-math-5.3.0.zip": {
+        "LICENSE": "0c8b99c034064cbb",
+        "stix-two-math-latin-400-normal.woff2": "8b2a6834cfe1f4e0",
+    },
 }
 
 
@@ -78,6 +96,22 @@ def test_every_link_leads_somewhere(site):
     assert broken == []
 
 
+def test_an_id_is_given_once(site):
+    for path in pages(site):
+        ids = Links(path.read_text(encoding="utf-8")).anchors
+        assert [name for name in set(ids) if ids.count(name) > 1] == [], path.name
+
+
+def test_what_the_search_finds_is_there(site):
+    script = (site / "search-index.js").read_text(encoding="utf-8")
+    lines = json.loads(script.partition("=")[2].strip().removesuffix(";"))
+    assert {kind.partition(" ")[0] for _, kind, _, _ in lines} == {"lecture", "API", "primitive", "error", "glossary"}
+    known = {path.name: Links(path.read_text(encoding="utf-8")).anchors for path in pages(site)}
+    for name, _, address, _ in lines:
+        page, _, anchor = address.partition("#")
+        assert page in known and (not anchor or anchor in known[page]), name
+
+
 def test_nothing_is_fetched_from_elsewhere(site):
     for path in pages(site):
         parts = Links(path.read_text(encoding="utf-8")).parts
@@ -88,6 +122,7 @@ def test_nothing_is_fetched_from_elsewhere(site):
 
 def test_links_in_the_repositorys_texts_lead_somewhere():
     texts = [*ROOT.glob("*.md"), *(ROOT / "lectures").glob("*.md"), *(ROOT / "notebooks").glob("*.md")]
+    texts.remove(ROOT / "lectures" / "index.md")  # whose links are those of the site
     for path in texts:
         for link in re.findall(r"\]\(([^)#\s]+)\)", path.read_text(encoding="utf-8")):
             assert link.startswith("https://") or (path.parent / link).exists(), f"{path.name}: {link}"
@@ -101,8 +136,10 @@ def test_slides_have_notes_and_pages_have_none(site):
 
 def test_the_api_page_has_every_room(site):
     text = (site / "api.html").read_text(encoding="utf-8")
-    for name in ("mg.matmul", "Tensor.backward", "mg.jit", "mg.nn.Linear", "mg.optim.Adam", "mg.viz.step"):
-        assert f"<code>{name}</code>" in text
+    for name in ("mg.matmul", "Tensor.backward", "mg.jit", "mg.nn.Linear", "Module.state_dict", "mg.optim.Adam",
+                 "mg.optim.lr_scheduler.StepLR", "mg.train.fit", "mg.io.save_file", "mg.viz.step"):  # fmt: skip
+        assert f'<h3 id="{name}">' in text
+    assert "object object" not in text  # a default that nobody can write
 
 
 def test_it_is_made_the_same_again(site, tmp_path):
@@ -112,14 +149,20 @@ def test_it_is_made_the_same_again(site, tmp_path):
 
 
 def test_what_is_vendored_is_what_was_published():
-    with zipfile.ZipFile(build_site.REVEAL) as archive:
-        assert {name: hashlib.sha256(archive.read(name)).hexdigest()[:16] for name in archive.namelist()} == VENDORED
+    found = {}
+    for path in build_site.VENDOR.glob("*.zip"):
+        with zipfile.ZipFile(path) as archive:
+            digests = {name: hashlib.sha256(archive.read(name)).hexdigest() for name in archive.namelist()}
+            found[path.name] = {name: digest[:16] for name, digest in digests.items()}
+    assert found == VENDORED
 
 
 def test_licences_are_said():
     notices = (ROOT / "lectures" / "licences.md").read_text(encoding="utf-8")
-    for words in ("MIT", "Creative Commons Attribution 4.0", build_site.REVEAL.stem.replace("-", " ")):
-        assert words in notices
+    assert "MIT" in notices and "Creative Commons Attribution 4.0" in notices and "SIL Open Font License 1.1" in notices
+    for path in build_site.VENDOR.glob("*.zip"):
+        name, _, version = path.stem.rpartition("-")
+        assert f"{name.replace('-', ' ')} {version}".lower() in notices.lower()
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert "CC-BY-4.0" in citation and "MIT" in citation
 
@@ -156,7 +199,7 @@ def test_pictures_and_views_are_made_by_minigrad():
     code = "x = mg.asarray(2.0, requires_grad=True)\ny = x * x\n"
     assert "<svg" in html(f"```picture\n{code}mg.viz.graph(y)\n```")
     lecture = Lecture("test", f"```live\n{code}mg.viz.step(y)\n```")
-    assert '<iframe class="live" src="live/test-1.html"' in as_page(lecture)
+    assert '<div class="live"><iframe src="live/test-1.html"' in as_page(lecture)
     assert "<!doctype html>" in lecture.live["test-1.html"]
 
 
@@ -164,6 +207,24 @@ def test_formulas_are_mathml_and_html_is_text():
     assert html("$x^2$").startswith('<p><math xmlns="http://www.w3.org/1998/Math/MathML" display="inline">')
     assert 'display="block"' in html("$$\\frac{1}{2}$$")
     assert "&lt;script&gt;" in html("<script>alert(1)</script>")
+
+
+def test_names_of_functions_in_formulas_are_upright_and_spaced_as_in_tex():
+    assert "<mtext>atan2</mtext><mo" in html(r"$\operatorname{atan2}(x, y)$")
+    assert '<mi>ln</mi><mspace width="0.167em"/><mi>x</mi>' in html(r"$\ln x$")
+    assert "<mi>max</mi><mo" in html(r"$\max(x, y)$")
+    assert '</msup><mspace width="0.167em"/><mi>x</mi>' in html(r"$1 - \tanh^2 x$")
+
+
+def test_code_has_colours_and_stays_what_it_is():
+    made = html("```python\nfor x in 'a<b':\n    pass\n```")
+    assert '<span class="k">for</span>' in made
+    assert unescape(re.sub("<[^>]*>", "", made)) == "for x in 'a<b':\n    pass\n\n"
+
+
+def test_a_slide_without_a_heading_goes_on_with_the_one_before():
+    made = html("# T\n\none\n\n## *Two*\n\n---\n\nend", as_slides)
+    assert made.count("goes-on") == 1 and '<p class="goes-on"><em>Two</em></p>\n<p>end</p>' in made
 
 
 def test_what_belongs_to_one_form_is_not_in_the_other():
@@ -178,7 +239,7 @@ def test_what_belongs_to_one_form_is_not_in_the_other():
 
 def test_an_answer_is_shown_after_a_click():
     shown = html("::: reveal What is *x*?\n3\n:::")
-    assert '<details class="reveal"><summary>What is <em>x</em>?</summary>' in shown and "open" not in shown
+    assert '<details class="answer"><summary>What is <em>x</em>?</summary>' in shown and "open" not in shown
 
 
 def test_the_lecture_prints_no_answer_of_the_exercise_in_the_open(site):
@@ -197,16 +258,22 @@ def test_the_lecture_prints_no_answer_of_the_exercise_in_the_open(site):
 def test_slides_by_keyboard_with_a_live_view_inside(site):
     with opened(url=(site / "00_start.slides.html").as_uri(), size=(1280, 720)) as page:
         page.wait_for_selector("body[data-ready]")
+        answer = "Reveal.getCurrentSlide().querySelector('details').open"
         page.keyboard.press("ArrowRight")
         page.wait_for_function("Reveal.getIndices().h === 1")
-        assert not page.evaluate("Reveal.getCurrentSlide().querySelector('details').open")
+        assert not page.evaluate(answer)
+        page.keyboard.press("ArrowRight")  # shows the answer before it goes on
+        page.wait_for_function(answer)
+        assert page.evaluate("Reveal.getIndices().h") == 1
         page.keyboard.press("r")
-        page.wait_for_function("Reveal.getCurrentSlide().querySelector('details').open")
-        while not page.evaluate("!!Reveal.getCurrentSlide().querySelector('iframe.live')"):
+        page.wait_for_function(f"!{answer}")
+        page.keyboard.press("r")
+        page.wait_for_function(answer)
+        while not page.evaluate("!!Reveal.getCurrentSlide().querySelector('.live iframe')"):
             page.keyboard.press("ArrowRight")
         at = page.evaluate("Reveal.getIndices().h")
-        frame = page.frame_locator("section.present iframe.live")
-        frame.locator(".mg-view").wait_for()
+        frame = page.frame_locator("section.present .live iframe")
+        frame.locator("body.fill .mg-view").wait_for()
         page.keyboard.press("e")
         frame.locator(".mg-view:focus").wait_for()
         before = frame.locator(".mg-view").get_attribute("data-step")
@@ -217,10 +284,74 @@ def test_slides_by_keyboard_with_a_live_view_inside(site):
         page.wait_for_function("document.activeElement === document.body")
         page.keyboard.press("ArrowRight")
         page.wait_for_function(f"Reveal.getIndices().h === {at + 1}")
+        page.keyboard.press("ArrowLeft")
+        page.keyboard.press("e")
+        frame.locator(".mg-view:focus").wait_for()
+        page.keyboard.press("PageDown")  # of a presenter's remote
+        page.wait_for_function(f"Reveal.getIndices().h === {at + 1}")
 
 
 @needs_browser
-def test_a_page_fits_a_phone(site):
-    for name in ("00_start.html", "primitives.html", "00_start.slides.html"):
-        with opened(url=(site / name).as_uri(), size=(390, 800)) as page:
-            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
+def test_every_slide_can_be_read_from_the_last_row_with_all_answers_shown(site):
+    measure = """() => [...document.querySelectorAll('.slides > section')].map((slide, i) => {
+      Reveal.slide(i);
+      slide.querySelectorAll('details').forEach((each) => { each.open = true; });
+      const code = [...slide.querySelectorAll('pre')].map((pre) => parseFloat(getComputedStyle(pre).fontSize));
+      return [slide.scrollHeight, slide.scrollWidth, parseFloat(slide.style.fontSize), Math.min(99, ...code)];
+    })"""
+    for key in units():
+        with opened(url=(site / f"{key}.slides.html").as_uri(), size=(1280, 720)) as page:
+            page.wait_for_selector("body[data-ready]")
+            for number, (height, width, text, code) in enumerate(page.evaluate(measure), start=1):
+                assert height <= 720 and width <= 1280 and text >= 28 and code >= 18, f"{key}, slide {number}"
+
+
+@needs_browser
+def test_a_page_fits_a_phone_and_gives_no_answer_away(site):
+    for name in ("index", "00_start", "06_reverse_mode", "errors", "primitives", "coverage", "06_reverse_mode.slides"):
+        path = site / f"{name}.html"
+        with opened(url=path.as_uri(), size=(390, 800)) as page:
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path.name
+            if ".slides" in path.name:
+                page.wait_for_selector("body[data-ready]")
+            assert page.locator("details.answer[open]").count() == 0
+
+
+@needs_browser
+def test_a_view_in_a_page_is_as_high_as_it_needs_to_be(site):
+    for size in ((1280, 900), (390, 800)):
+        with opened(url=(site / "06_reverse_mode.html").as_uri(), size=size) as page:
+            page.locator(".live").scroll_into_view_if_needed()
+            view = page.frame_locator(".live iframe").locator(".mg-view")
+            view.locator(".mg-say", has_text="makes y").wait_for()
+            height = view.evaluate("view => view.offsetHeight")
+            page.wait_for_function(f"Math.abs(document.querySelector('.live iframe').offsetHeight - {height}) < 3")
+            shown = view.locator(".mg-canvas").evaluate("canvas => canvas.offsetHeight")
+            assert shown > 300, "the picture, and not only what is said of it"
+
+
+@needs_browser
+def test_pages_by_keyboard(site):
+    with opened(url=(site / "index.html").as_uri(), size=(1280, 900)) as page:
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.className") == "skip"
+        page.keyboard.press("Enter")
+        assert page.evaluate("document.activeElement.id") == "content"
+        page.keyboard.press("/")
+        page.keyboard.type("cross_ent")
+        page.locator("#found [aria-selected=true] >> text=mg.cross_entropy").wait_for()
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("ArrowUp")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/api.html#mg.cross_entropy")
+        assert page.locator("h3:target").inner_text() == "mg.cross_entropy" + api.signature(mg.cross_entropy)
+
+
+@needs_browser
+def test_without_scripts_the_text_is_there(site):
+    with opened(url=(site / "06_reverse_mode.html").as_uri(), scripts=False) as page:
+        page.locator("details.answer summary").first.click()
+        assert page.locator("details.answer[open] pre").first.is_visible()
+        assert not page.locator(".search").is_visible()
+    with opened(url=(site / "06_reverse_mode.slides.html").as_uri(), scripts=False) as page:
+        assert "the page, to the left, has the same text" in page.locator("footer").inner_text()

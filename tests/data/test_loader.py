@@ -152,13 +152,23 @@ def test_an_interrupted_loop_goes_on_where_it_was(options, stop):
 
 def test_the_state_at_the_end_of_an_epoch_is_the_next_ones_beginning():
     loader = DataLoader(range(4), 2, seed=1)
-    assert loader.state_dict() == {"seed": 1, "epoch": 0, "batch": 0}
+    sizes = {"batch_size": 2, "items": 4}
+    assert loader.state_dict() == {"seed": 1, "epoch": 0, "batch": 0, **sizes}
     next(iter(loader))
-    assert loader.state_dict() == {"seed": 1, "epoch": 0, "batch": 1}
+    assert loader.state_dict() == {"seed": 1, "epoch": 0, "batch": 1, **sizes}
     values(loader)
-    assert loader.state_dict() == {"seed": 1, "epoch": 2, "batch": 0}
+    assert loader.state_dict() == {"seed": 1, "epoch": 2, "batch": 0, **sizes}
     with pytest.raises(mg.ConversionError, match="a state is what state_dict"):
         loader.load_state_dict({"seed": 1})
+
+
+def test_the_state_of_another_loader_fits_between_epochs_only():
+    loader, larger = DataLoader(range(6), 2, seed=1), DataLoader(range(6), 3, seed=2)
+    larger.load_state_dict(loader.state_dict())
+    assert larger.seed == 1
+    next(iter(loader))
+    with pytest.raises(mg.ConversionError, match=r"batches of 3 out of 6 items\n  Actual: batches of 2 out of 6"):
+        larger.load_state_dict(loader.state_dict())
 
 
 # what goes wrong ----------------------------------------------------------------------------------------------------

@@ -54,3 +54,14 @@ def test_python_is_the_same_and_minigrad_itself_is_installed():
 def test_cupy_is_left_out_on_macos():
     (cupy,) = pyproject()["optional-dependencies"]["gpu"]
     assert package(cupy)[1].endswith(";sys_platform!='darwin'")
+
+
+def test_binder_installs_the_checkout_by_pip_alone():
+    wanted = (ROOT / ".binder" / "requirements.txt").read_text(encoding="utf-8").split()
+    assert wanted == [".[lab]"] and "lab" in pyproject()["optional-dependencies"]
+
+
+def test_what_hosts_of_notebooks_are_told_to_install_is_what_the_course_uses():
+    told = re.findall(r"pip install (?:-q )?\S+ (anywidget \w+)", (ROOT / "notebooks" / "README.md").read_text("utf-8"))
+    lab = [package(requirement)[0] for requirement in pyproject()["optional-dependencies"]["lab"]]
+    assert len(told) == 2 and {name for names in told for name in names.split()} <= set(lab)

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 TOP_LEVEL = {
-    "minigrad", "notebooks", "lectures", "tests", "benchmarks", ".ci",
+    "minigrad", "notebooks", "lectures", "tests", "benchmarks", ".ci", ".binder",
     "course", "conftest.py", "pyproject.toml", "environment.yml",
     "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE",
     ".gitignore", ".pre-commit-config.yaml", "CITATION.cff",

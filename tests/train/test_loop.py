@@ -115,12 +115,29 @@ def test_early_stopping_and_the_best_model():
     assert model.weight.item() == 4.0
 
 
+def test_early_stopping_goes_on_from_a_checkpoint(tmp_path):
+    model = nn.Linear(1, 1)
+    stop = EarlyStopping(patience=1, model=model)
+    best = model.weight.item()
+    assert not stop.after(2.0) and not stop.after(3.0)
+    mg.io.save_checkpoint(tmp_path / "here", stop=stop)
+    with mg.no_grad():
+        model.weight += 1.0
+    resumed = EarlyStopping(patience=1, model=model)
+    mg.io.load_checkpoint(tmp_path / "here", stop=resumed)
+    assert (resumed.best, resumed.best_at) == (2.0, 1) and resumed.after(2.5)
+    resumed.restore()
+    assert model.weight.item() == best
+    with pytest.raises(mg.ConversionError, match="the state lacks best_at, looks, model, of an EarlyStopping"):
+        resumed.load_state_dict({"best": 1.0})
+
+
 def test_a_history_is_a_table():
     history = History([{"loss": 1.23456, "a_long_name": 2}, {"loss": 1e-7, "val": float("nan")}])
     assert repr(history).splitlines() == [
-        "epoch   loss  a_long_name     val",
+        "epoch   loss  a_long_name  val",
         "    1  1.235            2",
-        "    2  1e-07                  nan",
+        "    2  1e-07               nan",
     ]
     assert history["val"] and history[0]["a_long_name"] == 2 and repr(History()) == "epoch"
 

@@ -186,11 +186,11 @@ def test_hostile_names_are_text():
     view = mg.viz.fusion(g, **{name: mg.ones(2)})
     for text in (view.to_html(), view.to_svg()):
         assert "<img src=x" not in text
-    chart = Chart(100, 40, name)
+    chart = Chart(100, 40)
     chart.bar(0, 0, 40, 10, "kernel", name, name, name)
     chart.point(50, 20, "kernel", name, name)
     chart.text(0, 10, name)
-    assert not xml.dom.minidom.parseString(chart.to_svg()).getElementsByTagName("img")
+    assert not xml.dom.minidom.parseString(chart.to_svg(name)).getElementsByTagName("img")
 
 
 # the others -----------------------------------------------------------------------------------------------------------

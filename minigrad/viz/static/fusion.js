@@ -57,7 +57,7 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
         for (const key of seen.fresh) boxes.get(key)?.classList.add("mg-fresh");
         for (const key of seen.going) boxes.get(key)?.classList.add("mg-going");
       }
-      requestAnimationFrame(() => { canvas.fit(0.75); canvas.centre(boxes.get(0)); });
+      requestAnimationFrame(() => { canvas?.fit(0.75); canvas?.centre(boxes.get(0)); });
     }
     tell();
   };
@@ -111,7 +111,7 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
       each.addEventListener("click", enter);
       each.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.stopPropagation(); enter(); } });
     }
-    requestAnimationFrame(() => canvas.fit(0.5));
+    requestAnimationFrame(() => canvas?.fit(0.5));
     say(chart.says, sums());
   };
 

@@ -1,0 +1,91 @@
+"""What stands around the text of a page and of slides: the bar with the search, the contents, the ways on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import NamedTuple
+
+BAR = (
+    ("index.html", "Lectures"), ("api.html", "API"), ("primitives.html", "Primitives"), ("errors.html", "Errors"),
+    ("glossary.html", "Glossary"),
+)  # fmt: skip
+NAME = "How machine-learning frameworks work"
+
+
+class Section(NamedTuple):
+    """A line of a page's contents."""
+
+    level: int
+    anchor: str
+    text: str
+
+
+def page(name: str, title: str, body: str, sections: Sequence[Section] = (), kind: str = "") -> str:
+    """A page around a body, which stands in the file of this name."""
+    here = "index.html" if name[:2].isdigit() else f"{name}.html"
+    links = "".join(
+        f'<a href="{address}"{_current(address, here, name)}>{text}</a>' for address, text in BAR
+    )
+    whole = title if title == NAME else f"{title} · minigrad"
+    return (
+        f'<!doctype html><html lang="en"><head>{_head(whole)}<link rel="stylesheet" href="fonts.css">'
+        f'<link rel="stylesheet" href="code.css"><link rel="stylesheet" href="site.css"></head>'
+        f'<body class="{kind}"><a class="skip" href="#content">Skip to the content</a><header class="bar">'
+        f'<a class="brand" href="index.html">minigrad</a><nav aria-label="Site">{links}</nav>{SEARCH}</header>'
+        f'<div class="columns">{contents(sections)}<main id="content" tabindex="-1">{body}</main></div>'
+        f'<footer>Texts: <a href="https://creativecommons.org/licenses/by/4.0/">CC BY 4.0</a>, code: MIT. '
+        f'<a href="licences.html">Whose work this stands on</a> · <a href="coverage.html">What the course covers</a>'
+        f'</footer><script src="search-index.js"></script><script src="page.js"></script></body></html>\n'
+    )
+
+
+SEARCH = (
+    '<form class="search" role="search" hidden><input type="search" role="combobox" aria-label="Search the course" '
+    'placeholder="Search" aria-expanded="false" aria-controls="found" aria-autocomplete="list" autocomplete="off" '
+    'aria-keyshortcuts="/"><kbd aria-hidden="true">/</kbd><ul id="found" role="listbox" '
+    'aria-label="What was found" hidden></ul></form>'
+)
+
+
+def contents(sections: Sequence[Section]) -> str:
+    """The contents of a page that has more than two sections; wide windows show them beside it."""
+    if len(sections) < 3:
+        return ""
+    lines = ""
+    for section, following in zip(sections, [*sections[1:], sections[0]], strict=True):
+        lines += f'<li><a href="#{section.anchor}">{escape(section.text)}</a>'
+        steps = max(following.level, 2) - max(section.level, 2)
+        lines += "<ul>" * steps if steps > 0 else "</li>" + "</ul></li>" * -steps
+    return (
+        '<details class="contents"><summary>On this page</summary><nav aria-label="On this page">'
+        f"<ul>{lines}</ul></nav></details>"
+    )
+
+
+NO_SCRIPT = "<noscript>Slides are shown by a script; the page, to the left, has the same text.</noscript>"
+
+
+def deck(name: str, title: str, slides: str) -> str:
+    """Slides around their sections, and a line below them: what this is, and which keys there are for this slide."""
+    styles = ("reveal/dist/reset.css", "reveal/dist/reveal.css", "fonts.css", "code.css", "deck.css")
+    links = "".join(f'<link rel="stylesheet" href="{style}">' for style in styles)
+    scripts = ("reveal/dist/reveal.js", "reveal/plugin/notes/notes.js", "deck.js")
+    code = "".join(f'<script src="{script}"></script>' for script in scripts)
+    return (
+        f'<!doctype html><html lang="en"><head>{_head(f"{title} · slides · minigrad")}{links}</head><body>'
+        f'<main class="reveal"><div class="slides">{slides}</div></main>'
+        f'<footer><a href="{name}.html">{escape(title)}</a>'
+        f'<span id="keys"></span>{NO_SCRIPT}</footer>{code}</body></html>\n'
+    )
+
+
+def _current(address: str, here: str, name: str) -> str:
+    if address != here:
+        return ""
+    return ' aria-current="page"' if here == f"{name}.html" else ' aria-current="true"'
+
+
+def _head(title: str) -> str:
+    size = '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    return f'<meta charset="utf-8">{size}<title>{escape(title)}</title>'

@@ -1,0 +1,27 @@
+// Put at the end of a view that runs inside a page or a slide.  A page is told how high the view is; a slide has the view
+// fill its place, hands it the keys, and gets them back by Escape.  A presenter's remote goes on turning slides.
+const tell = (what) => parent !== window && parent.postMessage({ minigrad: what.name, ...what }, "*");
+const view = () => document.querySelector(".mg-view");
+
+addEventListener("message", (event) => {
+  if (event.data === "minigrad:enter") view()?.focus();
+  if (event.data === "minigrad:size") measure();
+  if (event.data === "minigrad:fill") fill();
+});
+addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && !event.defaultPrevented) tell({ name: "leave" });
+  if (event.key === "PageDown" || event.key === "PageUp") event.preventDefault(), tell({ name: "turn", by: event.key === "PageDown" ? 1 : -1 });
+});
+for (const kind of ["focusin", "focusout"]) addEventListener(kind, () => tell({ name: "focus", inside: kind === "focusin" }));
+
+function fill() { // slides are light whatever the machine prefers
+  if (document.body.classList.contains("fill")) return;
+  document.body.classList.add("fill");
+  view()?.classList.add("mg-light");
+  const canvas = document.querySelector(".mg-canvas");
+  if (canvas) new ResizeObserver(() => view().dispatchEvent(new KeyboardEvent("keydown", { key: "f" }))).observe(canvas);
+}
+
+const measure = () => tell({ name: "size", height: document.body.offsetHeight });
+new ResizeObserver(measure).observe(document.body);
+addEventListener("load", measure); // a frame that is out of sight observes nothing
