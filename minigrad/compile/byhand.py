@@ -116,9 +116,7 @@ class _ByHand:
             if self.recipes[node].kind == "opaque":
                 if len(kernel) > 1:
                     raise CompileError(f"{_name(node)} can't be in a kernel with others: {library(node)}")
-                group = Group(stage, opaque=self.recipes[node])
-                group.loads = dict.fromkeys(self.recipes[node].bases)
-                return group
+                return Group(stage, opaque=self.recipes[node])
         group = Group(stage, max([*[node.size for node in finishes], *[self.recipes[node].size for node in nodes]]))
         rows = self._rows(nodes, {*nodes, *finishes}, group.elements)
         if len(rows) > 1:

@@ -137,7 +137,6 @@ class Fusing:
             if self.last_effect is not None:
                 group.stage = max(group.stage, self.last_effect.stage)
             self.last_effect = group  # which none of those to come may overtake
-        group.loads = dict.fromkeys(recipe.bases)
         self.home[recipe.node] = self.computed_in[recipe.node] = group
         for view, other in reads:
             other.is_read = True

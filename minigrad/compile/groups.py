@@ -36,7 +36,8 @@ class Group:
         self.levels: dict[Node, str] = {}
         self.partials: dict[Node, None] = {}
         self.finishes: dict[Node, None] = {}
-        self.loads: dict[Node, None] = {}  # the nodes that it reads from memory
+        read = () if self.opaque is None else self.opaque.bases
+        self.loads: dict[Node, None] = dict.fromkeys(read)  # the nodes that it reads from memory
         self.stores: list[Node] = []  # the nodes that others read from memory, or that are outputs
         self.merged_into: Group | None = None
         self.is_read = False  # by another group
@@ -86,24 +87,21 @@ class Moved(NamedTuple):
     readers: int  # in how many kernels
 
 
+@dataclass(eq=False, repr=False)
 class Partition:
     """A graph as a list of groups, in an order in which they can run; those of one stage are independent."""
 
-    def __init__(
-        self,
-        graph: Graph,
-        groups: list[Group],
-        recipes: dict[Node, Recipe],
-        views: dict[Node, View],
-        reasons: dict[tuple[Node, Node], str],
-        moved: list[Moved],
-        checks: list[Check],
-    ) -> None:
-        self.graph, self.groups, self.recipes, self.views = graph, groups, recipes, views
-        self.outputs = [views[node] for node in graph.outputs]
-        self.reasons = reasons  # (read, reader) -> why they are not in one kernel
-        self.moved = moved
-        self.checks = checks  # what has to be looked at before the kernels run
+    graph: Graph
+    groups: list[Group]
+    recipes: dict[Node, Recipe]
+    views: dict[Node, View]
+    reasons: dict[tuple[Node, Node], str]  # (read, reader) -> why they are not in one kernel
+    moved: list[Moved]
+    checks: list[Check]  # what has to be looked at before the kernels run
+
+    def __post_init__(self) -> None:
+        groups = self.groups
+        self.outputs = [self.views[node] for node in self.graph.outputs]
         # How many partial results each reduction across rows leaves; and of those, which are put together before the
         # loop that reads them: where the loop could do it, it would go through memory in large steps.
         self.chunks_of = {n: g.loops.chunks for g in groups if g.loops is not None for n in g.partials}

@@ -204,7 +204,7 @@ class _Reader:
             if recipe.kind != "opaque":
                 raise ProgramError(f"load: {recipe.node.name} is no library call")
             group = Group(0, opaque=recipe)
-            group.loads, group.stores = dict.fromkeys(recipe.bases), [recipe.node]
+            group.stores = [recipe.node]
             return group
         kernel = self.kernels[step["kernel"]]
         given = [(at, kind, int(offset)) for at, kind, offset in step["arguments"]]
