@@ -15,6 +15,7 @@ from typing import Any
 
 from ...core.dtypes import can_cast, finfo, iinfo
 from ...core.node import Node
+from ...core.tensor import NUMBERS
 from ..graph import Graph
 from . import constants, overlaps, reductions
 from .common import COMMUTE
@@ -39,9 +40,9 @@ EITHER = COMMUTE | {"maximum", "minimum"}  # whose number may come first: elsewh
 def tensor_and_number(node: Node) -> tuple[Any, Any]:
     """The operands of an operation, the one that is a Python number last; (None, None) if there is none."""
     x, y = node.inputs
-    if is_number(y):
+    if y.__class__ in NUMBERS:
         return x, y
-    return (y, x) if is_number(x) and node.name in EITHER else (None, None)
+    return (y, x) if x.__class__ in NUMBERS and node.name in EITHER else (None, None)
 
 
 def number_rule(*primitives: str, kinds: str = "biuf") -> Callable[[NumberRule], NumberRule]:
