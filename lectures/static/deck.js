@@ -2,7 +2,7 @@
 // `s` opens the notes.  To go on shows the answers first, one by one, so a presenter's remote is enough.
 const LARGEST = 44, LEAST = 24; // of type, in pixels of a slide that is 720 high
 const phone = innerWidth < 600 && parent === window; // where slides are scrolled; the speaker's view is small too
-const height = phone ? 960 : 720, room = height - 24; // for the line below
+const height = phone ? Math.round(640 * innerHeight / innerWidth) : 720, room = height - 24; // for the line below
 const current = (what) => Reveal.getCurrentSlide()?.querySelector(what);
 let inside = false;
 
