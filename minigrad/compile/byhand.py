@@ -13,7 +13,7 @@ from ..core.errors import CompileError
 from ..core.node import Node
 from .fusion import LONGEST_ROW, Fusing, Misfit, reduction_in, settled
 from .groups import Group, Partition
-from .levels import ACROSS, FULL, ONCE, ROW
+from .levels import ACROSS, FULL, ROW
 from .loops import Chunking
 from .recipes import library
 from .views import View
@@ -123,9 +123,8 @@ class _ByHand:
             raise CompileError(f"{_listed(nodes)}: rows of different length: {' and '.join(map(str, sorted(rows)))}")
         group.row = rows.pop() if rows else None
         for node in finishes:
-            row_part = group.row is not None and node.size * group.row == group.elements
-            level = FULL if node.size == group.elements else ONCE if node.size == 1 else ROW if row_part else None
-            if level is None:
+            level = group.level_of(node.size)
+            if not level:
                 raise CompileError(f"{_listed(kernel)}: a loop of {node.size} elements against one of {group.elements}")
             group.finish(node, level)
         for node in nodes:

@@ -141,9 +141,9 @@ def _pulled_back(
     gradient = body.gradient_by([*summed, *through, *stacked], [*moving, *ys])
 
     def back(given: list[Tensor]) -> list[Tensor]:
-        parts = _grouped(given, (fixed, moving, summed, kept, xs, ys, elsewhere))
-        consts_, g, totals, before, x, g_y, more = parts
-        found = list(gradient.inlined([*consts_, *before, *x, *g, *g_y]))
+        groups = fixed, moving, summed, kept, xs, ys, elsewhere
+        same, g_now, totals, before, x, g_y, more = _grouped(given, groups)
+        found = list(gradient.inlined([*same, *before, *x, *g_now, *g_y]))
         added = [total + part for total, part in zip(totals, found)]
         carried = found[len(summed) : len(summed) + len(moving)]
         for i, part in zip(elsewhere, more):
@@ -349,7 +349,7 @@ def push_loop(primals: Sequence[Tensor], tangents: Sequence[Tensor | None], attr
     sizes = [carries, moving, loop.between, len(floats_of(body.outputs[carries:]))]
     parts = _grouped(found, [range(n) for n in (*sizes, *([carries, moving] if attrs["keep"] else []))])
     outs, moved = [], []
-    for values, changes_of in zip(parts[::2], parts[1::2]):
+    for values, of_floats in zip(parts[::2], parts[1::2]):
         outs += values
-        moved += _spread(values, changes_of)
+        moved += _spread(values, of_floats)
     return tuple(outs), moved

@@ -71,6 +71,12 @@ class Group:
         self.levels[node] = level
         self.finishes[node] = None
 
+    def level_of(self, size: int) -> str:
+        """How often it would compute a value of so many elements; empty if it goes through others."""
+        if size == self.elements:
+            return FULL
+        return ONCE if size == 1 else ROW if self.row and size * self.row == self.elements else ""
+
     def widen(self, elements: int) -> None:
         """Become a part of a kernel of more elements: its rows' heads, or what it computes once."""
         if self.elements != elements:

@@ -18,7 +18,7 @@ from ..core.node import Node
 from .counts import Count, distinct_bytes
 from .groups import Group, Partition
 from .indices import plus, round_of, times
-from .kernels.ir import Accumulate, Accumulator, For, Index, Kernel, Let, Parameter, Prefetch, Statement, Store
+from .kernels.ir import Accumulate, Accumulator, For, Index, Kernel, Let, Operand, Parameter, Prefetch, Statement, Store
 from .levels import FULL, ONCE, ROW
 from .recipes import is_made
 from .scalar import accumulated_in, identity
@@ -239,9 +239,8 @@ class _Lowering:
         after: list[Statement],
     ) -> None:
         """A reduction of what a loop goes through: into a register, or into memory where each element has its place."""
-        recipe, self.writer.making = self.recipes[node], node
-        dtype = accumulated_in(node)
-        value = self.writer.cast(self.writer.read(recipe.reads[0], recipe), node.inputs[0].dtype, dtype, self.inner)
+        recipe, dtype = self.recipes[node], accumulated_in(node)
+        value = self._taken_in(node, self.inner)
         if node not in self.group.partials:
             name = self.writer.new_name()
             accumulators.append(Accumulator(name, node.name, value, dtype))
@@ -257,6 +256,12 @@ class _Lowering:
         accumulators.append(Accumulator(name, node.name, value, dtype))
         after.append(Accumulate(node.name, buffer, index, name))
 
+    def _taken_in(self, node: Node, block: Block) -> Operand:
+        """What a reduction takes in each time, in the dtype of its running value."""
+        recipe, self.writer.making = self.recipes[node], node
+        value = self.writer.read(recipe.reads[0], recipe)
+        return self.writer.cast(value, node.inputs[0].dtype, accumulated_in(node), block)
+
     def _store_row_values(self) -> None:
         """What is stored or gathered once for each row, after its loops, and once for the kernel."""
         for node in self.group.stores:
@@ -268,10 +273,7 @@ class _Lowering:
         for node in self.group.partials:
             recipe = self.recipes[node]
             if recipe.size != self.loops.elements:
-                self.writer.making = node
-                dtype = accumulated_in(node)
-                value = self.writer.read(recipe.reads[0], recipe)
-                value = self.writer.cast(value, node.inputs[0].dtype, dtype, self.row)
+                value = self._taken_in(node, self.row)
                 index = plus(times("c", node.size), self.writer.index(recipe.target, recipe.size)[0])
                 self.tail.append(Accumulate(node.name, self.partial(node), index, value))
 

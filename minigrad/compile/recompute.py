@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from ..core.node import Node
 from .groups import MOST_NODES, Group, Moved
-from .levels import FULL, ONCE, ROW
+from .levels import ROW
 from .recipes import Recipe
 from .views import View
 
@@ -98,9 +98,9 @@ class _Movers:
         readers = self.read_in[node].get(group, ())
         if any(reader.kind == "place" for reader in readers):
             return ""
+        level = group.level_of(size)
         if size == 1:
-            return ONCE if group.elements > 1 else FULL
-        level = FULL if size == group.elements else ROW if group.row and size * group.row == group.elements else ""
+            return level
         for reader in readers:
             for read in reader.reads:
                 if isinstance(read, View) and read.base is node and not read.in_order:
