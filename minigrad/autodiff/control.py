@@ -192,7 +192,7 @@ def _rows(x: Tensor, count: int) -> Sequence[Tensor]:
     return rows
 
 
-# The primitives: what their attributes, closed functions, do is told in `compile/control.py` --------------------------
+# The primitives: what their attributes, closed functions, do is told in `compile/control_rules.py` --------------------
 
 
 def _infer_cond(pred: Any, *inputs: Any, then: Any, otherwise: Any, draws: Any) -> Any:
@@ -229,19 +229,19 @@ for _op in (
     ),
     Primitive(
         "while_loop", "structural", ("*inputs",), _infer_while_loop,
-        {"inputs": lambda g, inputs, out, node, index: node.attrs["body"].rules.gradient_of_while(
+        {"inputs": lambda g, inputs, out, node, index: node.attrs["body"].rules.gradient_of_loop(
             g, inputs, out, node, index)},
         promotes=(), formula=r"x \leftarrow f(x) \text{ while } p(x)",
-        batch=lambda op, inputs, many, size, attrs: attrs["body"].rules.batch_while(inputs, many, size, attrs),
-        jvp=lambda primals, tangents, **attrs: attrs["body"].rules.push_while(primals, tangents, attrs),
+        batch=lambda op, inputs, many, size, attrs: attrs["body"].rules.batch_loop(inputs, many, size, attrs),
+        jvp=lambda primals, tangents, **attrs: attrs["body"].rules.push_loop(primals, tangents, attrs),
     ),
     Primitive(
         "scan", "structural", ("*inputs",), _infer_scan,
-        {"inputs": lambda g, inputs, out, node, index: node.attrs["body"].rules.gradient_of_scan(
+        {"inputs": lambda g, inputs, out, node, index: node.attrs["body"].rules.gradient_of_loop(
             g, inputs, out, node, index)},
         promotes=(), formula=r"c_{i+1}, y_i = f(c_i, x_i)",
-        batch=lambda op, inputs, many, size, attrs: attrs["body"].rules.batch_scan(inputs, many, size, attrs),
-        jvp=lambda primals, tangents, **attrs: attrs["body"].rules.push_scan(primals, tangents, attrs),
+        batch=lambda op, inputs, many, size, attrs: attrs["body"].rules.batch_loop(inputs, many, size, attrs),
+        jvp=lambda primals, tangents, **attrs: attrs["body"].rules.push_loop(primals, tangents, attrs),
     ),
 ):  # fmt: skip
     P.declare(_op)

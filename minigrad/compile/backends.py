@@ -14,7 +14,7 @@ from ..core.dtypes import float16
 from ..core.errors import CompileError
 from ..core.source import show
 from .groups import Group
-from .kernels.ir import Kernel, Let, statements
+from .kernels.ir import Kernel
 from .lowering import Lowered
 
 Function = Callable[[int], object]  # of the address of a table: the parameters' addresses, then lo and hi
@@ -74,8 +74,7 @@ def _in_short(error: Exception) -> str:
 
 def is_native(kernel: Kernel) -> bool:
     """Whether processors compute with all of its types: half precision they only store."""
-    lets = [s for s in statements(kernel.body) if isinstance(s, Let)]
-    return all(dtype != float16 for dtype in (*[p.dtype for p in kernel.parameters], *[s.dtype for s in lets]))
+    return not kernel.computes_in(float16)
 
 
 def on_tables(kernel: Kernel) -> Function:

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from ..core.errors import CompileError
 from ..core.node import Node
-from .fusion import LONGEST_ROW, Fusing, Misfit, reduction_in, settled, without_idle_finishes
+from .fusion import LONGEST_ROW, Fusing, Misfit, reduction_in, settled
 from .groups import Group, Partition
-from .levels import ACROSS, FULL, ONCE, ROW
-from .loops import Chunking, loops_of
+from .levels import ACROSS, FULL, ROW
+from .loops import Chunking
 from .recipes import library
 from .views import View
 
@@ -76,13 +76,9 @@ class _ByHand:
             if node in group.partials:
                 put_together = self.first.get(Finish(node))
                 home[node] = self.groups[put_together] if put_together is not None else self._finish(node, group)
-        groups = settled(home, computed_in, self.recipes, self.kept, set(self.old.graph.effects))
-        for group in groups:
-            if group.opaque is None:
-                group.loops = loops_of(group, self.recipes, chunking)
-        groups = without_idle_finishes(groups)
+        groups = settled(home, computed_in, self.recipes, self.kept, set(self.old.graph.effects), chunking)
         old = self.old
-        return Partition(old.graph, groups, self.recipes, old.outputs, old.reasons, old.moved, old.checks)
+        return Partition(old.graph, groups, self.recipes, old.views, old.reasons, old.moved, old.checks)
 
     def _sources(self, member: Member) -> list[Member]:
         """What a member reads, as members of some kernel."""
@@ -120,21 +116,17 @@ class _ByHand:
             if self.recipes[node].kind == "opaque":
                 if len(kernel) > 1:
                     raise CompileError(f"{_name(node)} can't be in a kernel with others: {library(node)}")
-                group = Group(stage, opaque=self.recipes[node])
-                group.loads = dict.fromkeys(self.recipes[node].bases)
-                return group
+                return Group(stage, opaque=self.recipes[node])
         group = Group(stage, max([*[node.size for node in finishes], *[self.recipes[node].size for node in nodes]]))
         rows = self._rows(nodes, {*nodes, *finishes}, group.elements)
         if len(rows) > 1:
             raise CompileError(f"{_listed(nodes)}: rows of different length: {' and '.join(map(str, sorted(rows)))}")
         group.row = rows.pop() if rows else None
         for node in finishes:
-            row_part = group.row is not None and node.size * group.row == group.elements
-            level = FULL if node.size == group.elements else ONCE if node.size == 1 else ROW if row_part else None
-            if level is None:
+            level = group.level_of(node.size)
+            if not level:
                 raise CompileError(f"{_listed(kernel)}: a loop of {node.size} elements against one of {group.elements}")
-            group.levels[node] = level
-            group.finishes[node] = None
+            group.finish(node, level)
         for node in nodes:
             self._put(node, group)
         return group
@@ -171,8 +163,7 @@ class _ByHand:
 
     def _finish(self, node: Node, group: Group) -> Group:
         finish = Group(group.stage + 1, node.size)
-        finish.levels[node] = FULL
-        finish.finishes[node] = None
+        finish.finish(node, FULL)
         return finish
 
 

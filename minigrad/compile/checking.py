@@ -29,7 +29,7 @@ from .arguments import replaced
 from .execution import Starts
 from .function import Gradient
 from .graph import Graph
-from .inspection import compute, in_order
+from .node_by_node import run_nodes
 from .passes.pipeline import PASSES
 from .program import program_for
 from .recording import Recording
@@ -245,10 +245,7 @@ class Case:
 
 
 def _all_values(graph: Graph, arrays: Sequence[Any], starts: Starts) -> dict[Node, Any]:
-    values = dict(zip(graph.inputs, arrays))
-    for node, given in in_order(graph.nodes, values, {*graph.inputs, *graph.nodes}):
-        values[node] = compute(node, given, starts)
-    return values
+    return run_nodes(graph.nodes, dict(zip(graph.inputs, arrays)), starts, {*graph.inputs, *graph.nodes})
 
 
 def _suspect(graph: Graph, arrays: Sequence[Any], starts: Starts, values: Mapping[Node, Any]) -> str:

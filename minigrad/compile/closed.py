@@ -15,7 +15,7 @@ from typing import Any
 from ..autodiff.batching import Batched, vmap
 from ..autodiff.custom import call_with_gradient
 from ..autodiff.forward import Dual
-from ..autodiff.reverse import exhaust, gradients, walk
+from ..autodiff.reverse import gradients
 from ..core.emit import emit, record
 from ..core.errors import MutationError, TraceError
 from ..core.mode import Mode, current_mode, switch
@@ -24,7 +24,7 @@ from ..core.primitive import P
 from ..core.tensor import StandIn, Tensor, wrap
 from ..ops.creation import zeros
 from .execution import Starts, started
-from .function import Traced, cotangent_of
+from .function import Traced, walked_back
 from .graph import Graph, made, remade
 from .trace import Captured, Pending, Source, Tracer
 
@@ -184,9 +184,9 @@ class Closed(Traced):
     @property
     def rules(self) -> Any:
         """What the primitives that hold closed functions do with them."""
-        from . import control
+        from . import control_rules
 
-        return control
+        return control_rules
 
     def __repr__(self) -> str:
         return f"<graph of {len(self.graph)} nodes>"
@@ -240,18 +240,12 @@ class Closed(Traced):
         """
         key = "gradient", tuple(wanted), tuple(roots)
         if key not in self.known:
-            tracer, earlier = self.tracer, len(self.tracer.effects)
-            with switch(Mode(interpreter=tracer, grad=True)):
-                given = [cotangent_of(tracer, self.outputs[i], i) for i in roots]
-                moving = [(self.outputs[i].node, g) for i, g in zip(roots, given) if self.outputs[i].tracked]
-                targets = [self.inputs[i] for i in wanted]
-                steps = walk(
-                    [n for n, _ in moving], [g for _, g in moving], [t.node for t in targets], True, announced=False
-                )
-                found = exhaust(steps)
+            targets = [self.inputs[i] for i in wanted]
+            given, found, effects = walked_back(self, roots, targets)
+            with switch(Mode(interpreter=self.tracer, grad=True)):
                 outputs = [found[t.node] if t.node in found else zeros(t.shape, t.dtype, t.device) for t in targets]
             inputs = [*self.inputs, *given]
-            own, effects = [t.data.node for t in inputs], tracer.effects[earlier:]  # of hooks, and of users' own rules
+            own = [t.data.node for t in inputs]
             again = self.again | set(self._traced.nodes)
             found_by = self.known[key] = Closed(self._body, inputs, own, outputs, effects, again)
             found_by.unused = {i for i, t in zip(wanted, targets) if t.node not in found}
@@ -262,6 +256,11 @@ class Closed(Traced):
         assert isinstance(self.tracer, Body)
         return self.tracer
 
+    @property
+    def what(self) -> str:
+        """What it is, in words."""
+        return self._body.what
+
     def depends(self, many: Sequence[bool]) -> list[bool]:
         """Which outputs depend on the inputs that are marked."""
         marked = {node for node, m in zip(self.graph.inputs, many) if m}
@@ -270,12 +269,12 @@ class Closed(Traced):
                 marked.add(node)
         return [o in marked for o in self.graph.outputs]
 
-    def batched(self, many: Sequence[bool], kept: Sequence[bool], size: int) -> Function:
+    def batched(self, many: Sequence[bool], kept: Sequence[bool], starts: Starts | None = None) -> Function:
         """For tensors with one more dimension in front, where `many` says so; of the outputs, `kept` have one."""
         axes = tuple([0 if m else None for m in many])
 
         def function(tensors: list[Tensor]) -> list[Tensor]:
-            results = vmap(lambda *xs: self.inlined(xs), in_axes=axes)(*tensors)
+            results = vmap(lambda *xs: self.inlined(xs, starts), in_axes=axes)(*tensors)
             return [r if k else r[0] for r, k in zip(results, kept)]
 
         return function

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 from ..core.node import Node
 from ..core.primitive import P
 from ..core.table import as_html, as_table, bytes_text
-from .counts import Count, eager_count, library_count, nbytes, takes_nothing
+from .counts import Count, eager_count, takes_nothing
 from .execution import Layout, pieces_of
 from .graph import Graph
 from .groups import Group
 from .lowering import Lowered
 from .memory import ALIGNMENT
-from .views import View, views_of, whole
+from .views import View, views_of
 
 if TYPE_CHECKING:
     from .program import Program
@@ -201,11 +201,11 @@ def eager_memory(graph: Graph) -> list[int]:
         ends.setdefault(node, []).append(memory)
     for node in graph.nodes:
         if home[node] is node and node.op is not None:
-            held += nbytes(node.shape, node.dtype)
+            held += node.nbytes
         taken.append(held)
         for memory in ends.get(node, ()):
             if memory not in kept and memory.op is not None:
-                held -= nbytes(memory.shape, memory.dtype)
+                held -= memory.nbytes
     return taken
 
 
@@ -220,14 +220,12 @@ def _steps(program: Program) -> list[KernelCost]:
         if group.opaque is not None:
             recipe = group.opaque
             node = recipe.node
-            count = library_count(node, dict(zip(node.inputs, recipe.reads)) | {node: whole(node)})
-            steps.append(KernelCost(costs[node].name, "library", group.stage, [costs[node]], count, group=group))
+            steps.append(KernelCost(costs[node].name, "library", group.stage, [costs[node]], recipe.count, group=group))
             continue
         order = sorted({*group.levels, *group.partials}, key=lambda n: partition.recipes[n].position)
         computed = [costs[node] for node in order if node not in group.finishes or node in group.partials]
         lowered = program.lowered[group]
-        count = Count(lowered.bytes_read, lowered.bytes_written, lowered.flops, 1)
-        steps.append(KernelCost(group.name, "kernel", group.stage, computed, count, _scratch(lowered), group))
+        steps.append(KernelCost(group.name, "kernel", group.stage, computed, lowered.count, _scratch(lowered), group))
     copies = [_copied(view) for number, view in program.layout.finishing if _is_copy(program.layout, number, view)]
     if copies:
         stage = max([step.stage for step in steps], default=-1) + 1
@@ -251,13 +249,11 @@ def _copied(view: View) -> Count:
 
 
 def _memory(layout: Layout, scratch: int) -> Memory:
-    partition = layout.partition
-    views = views_of(partition.graph)
     arena = sum([size + ALIGNMENT for size in layout.plan.slots])
-    results = sum([nbytes(node.shape, node.dtype) for node, *_ in layout.results])
+    results = sum([node.nbytes for node, *_ in layout.results])
     results += sum([_copied(v).bytes_written for number, v in layout.finishing if _is_copy(layout, number, v)])
-    made = [node for node in layout.opaque if not takes_nothing(node, views)]
-    return Memory(arena, scratch, results, sum([nbytes(node.shape, node.dtype) for node in made]))
+    made = [node for node in layout.opaque if not takes_nothing(node, layout.partition.views)]
+    return Memory(arena, scratch, results, sum([node.nbytes for node in made]))
 
 
 # Words --------------------------------------------------------------------------------------------------------------

@@ -49,17 +49,6 @@ class Count:
         )  # fmt: skip
 
 
-def nbytes(shape: Any, dtype: Any) -> int:
-    """The bytes of a value; of several, where the shape is a tuple of shapes.
-
-    >>> nbytes((2, 3), mg.float32), nbytes(((2,), (3,)), (mg.float32, mg.int8))
-    (24, 11)
-    """
-    if isinstance(dtype, tuple):
-        return sum(map(nbytes, shape, dtype))
-    return int(prod(shape) * dtype.itemsize)
-
-
 def distinct_bytes(views: Iterable[View]) -> int:
     """The bytes of all different elements that these views read; overlapping views count as often as they are other."""
     read: dict[Node, set[View]] = {}
@@ -97,12 +86,11 @@ def library_count(node: Node, views: Mapping[Any, View]) -> Count:
     if takes_nothing(node, views):
         return Count()
     given = [views[i] for i in node.inputs if isinstance(i, Node)]
-    written = nbytes(node.shape, node.dtype)
     if node.op is P.gather:  # of the array itself only what is picked
-        read = min(written, distinct_bytes(given[:1])) + distinct_bytes(given[1:])
+        read = min(node.nbytes, distinct_bytes(given[:1])) + distinct_bytes(given[1:])
     else:
         read = distinct_bytes(given)
-    return Count(read, written, flops_of(node), 1)
+    return Count(read, node.nbytes, flops_of(node), 1)
 
 
 # Operations ---------------------------------------------------------------------------------------------------------

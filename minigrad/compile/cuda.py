@@ -28,7 +28,6 @@ from .lowering import Lowered
 from .picking import Check
 from .recipes import Recipe
 from .replay import REPLAYABLE, Replay
-from .views import View
 
 CHUNKING = Chunking(most=256, least=1 << 13, step=4, rounds=False)  # about two blocks for each processor of a large GPU
 FIRST_INDEX = {"gather": 1, "scatter_add": 2}  # which inputs of a library call are positions: from this one on
@@ -118,16 +117,8 @@ class CudaFrame(Frame):
     def address(self, array: Any) -> int:  # type: ignore[override]
         return int(array.data.ptr)
 
-    def seen(self, flat: Any, view: View, shape: tuple[int, ...]) -> Any:  # type: ignore[override]
-        if flat.__class__ is tuple:
-            return flat
-        if view.in_order:
-            return flat.reshape(shape)
-        if not view.size:
-            return self.library.empty(shape, flat.dtype)
-        size = flat.itemsize
-        strides = tuple([s * size for s in view.strides])
-        return self.library.ndarray(shape, flat.dtype, flat.data + view.offset * size, strides)
+    def strided(self, flat: Any, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:  # type: ignore[override]
+        return self.library.ndarray(shape, flat.dtype, flat.data + offset, strides)
 
     def compute(self, op: Any, values: list[Any], attrs: dict[str, Any], device: Any) -> Any:  # type: ignore[override]
         if self._is_own(op.name):  # with positions that a kernel of ours has looked at

@@ -31,7 +31,7 @@ from .memory import Plan, aligned, plan
 from .picking import Check
 from .recipes import Recipe
 from .schedule import step_names, uses, work_of
-from .views import View, views_of, whole
+from .views import View, whole
 
 PIECES = 2  # of the work for each thread, so that one that is busy elsewhere delays little
 STEP = 16  # elements: pieces begin where vectors do
@@ -58,8 +58,7 @@ class Layout:
         self.finishing = [(i, v) for i, v in enumerate(partition.outputs) if self._is_finished_later(i, v)]
         asked = {base for recipe in libraries for base in (recipe.node, *recipe.bases)}
         asked |= {view.base for _, view in self.finishing}
-        self.checks = _checks_of(partition)
-        asked |= {view.base for checks in self.checks.values() for _, view in checks}
+        asked |= {view.base for checks in partition.checked.values() for _, view in checks}
         fresh = [(n, k) for n, k in self.direct.items() if n not in self.opaque and n not in self.donated]
         self.results = [(n, k, memory_for(n), n in asked) for n, k in fresh]
         given = [*self.inputs.items(), *[(out, self.inputs[source]) for out, source in self.donated.items()]]
@@ -103,7 +102,7 @@ class Layout:
             return self._partials[value]
         if value in self.inputs or value in self.direct or value in self.donated or value in self.opaque:
             return None
-        return int(value.size * value.dtype.itemsize)
+        return value.nbytes  # type: ignore[no-any-return]
 
 
 def address(array: Any) -> int:
@@ -113,16 +112,9 @@ def address(array: Any) -> int:
     return int(array.__array_interface__["data"][0])
 
 
-def seen(flat: Any, view: View, shape: tuple[int, ...]) -> Any:
-    """The elements that a view reads, of memory in order."""
-    if flat.__class__ is tuple:
-        return flat
-    if view.in_order:
-        return flat.reshape(shape)
-    if not view.size:
-        return np.empty(shape, flat.dtype)
-    size = flat.itemsize
-    return np.ndarray(shape, flat.dtype, flat, view.offset * size, [s * size for s in view.strides])
+def strided(flat: Any, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+    """An array in memory that is there, so many bytes from where that begins."""
+    return np.ndarray(shape, flat.dtype, flat, offset, strides)
 
 
 class Frame:
@@ -134,7 +126,7 @@ class Frame:
     library: Any = np  # the array library
     new_memory = staticmethod(aligned)
     address = staticmethod(address)
-    seen = staticmethod(seen)
+    strided = staticmethod(strided)
     compute = staticmethod(EAGER.compute)
 
     def __init__(self, layout: Layout, functions: Mapping[Group, Any]) -> None:
@@ -167,7 +159,7 @@ class Frame:
 
     def _checks(self, group: Group | None) -> list[Callable[[Starts], object]]:
         """What has to be looked at once this group has run (None: before all of them)."""
-        checks = self.layout.checks.get(group, ())
+        checks = self.layout.partition.checked.get(group, ())
         return [self._check(check, self._reader(view, view.shape)) for check, view in checks]
 
     def _check(self, check: Check, read: Callable[[], Any]) -> Run:
@@ -286,6 +278,17 @@ class Frame:
 
         return call
 
+    def seen(self, flat: Any, view: View, shape: tuple[int, ...]) -> Any:
+        """The elements that a view reads, of memory in order."""
+        if flat.__class__ is tuple:
+            return flat
+        if view.in_order:
+            return flat.reshape(shape)
+        if not view.size:
+            return self.library.empty(shape, flat.dtype)
+        size = flat.itemsize
+        return self.strided(flat, view.offset * size, shape, tuple([s * size for s in view.strides]))
+
     # a run ----------------------------------------------------------------------------------------------------------
 
     def bind(self, node: Node, array: Any) -> None:
@@ -367,17 +370,6 @@ def _begun(draw: tuple[Any, Any, int, int], starts: Starts) -> tuple[Any, Any, i
     return generator, starts[key][0], starts[key][1] + block, step
 
 
-def _checks_of(partition: Partition) -> dict[Group | None, list[tuple[Check, View]]]:
-    """What has to be checked behind each group, and how that lies in memory; None: what comes in."""
-    checks: dict[Group | None, list[tuple[Check, View]]] = {}
-    if partition.checks:
-        views, home = views_of(partition.graph), partition.home()
-        for check in partition.checks:
-            view = views[check.node]
-            checks.setdefault(home.get(view.base), []).append((check, view))
-    return checks
-
-
 def _is_product(node: Node) -> bool:
     """Whether NumPy can put the result where we want it: no library multiplies halves, or integers, in place."""
     return node.op is P.matmul and node.dtype.name in ("float32", "float64") and node.size > 0
@@ -403,7 +395,7 @@ def _pieces(units: int, count: int, step: int) -> list[tuple[int, int]]:
 
 def memory_for(node: Node) -> Callable[[tuple[int, ...], Any], Any]:
     """What finds memory for a result of this size."""
-    if node.size * node.dtype.itemsize >= POOLED:
+    if node.nbytes >= POOLED:
         return node.device.pool.take  # type: ignore[no-any-return]
     return np.empty
 

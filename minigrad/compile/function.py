@@ -85,25 +85,36 @@ class Gradient(Traced):
 
     def __init__(self, function: Traced) -> None:
         tracer = function.tracer
-        earlier = len(tracer.effects)
-        tracked = [t for t in function.inputs if t.tracked]
-        with switch(Mode(interpreter=tracer, grad=True)):
-            self.roots = [i for i, o in enumerate(function.outputs) if o.tracked]
-            cotangents = [cotangent_of(tracer, function.outputs[i], i) for i in self.roots]
-            histories = [function.outputs[i].node for i in self.roots]
-            found = exhaust(walk(histories, cotangents, [t.node for t in tracked], retain=True, announced=False))
+        self.roots = [i for i, o in enumerate(function.outputs) if o.tracked]
+        cotangents, found, effects = walked_back(function, self.roots, [t for t in function.inputs if t.tracked])
         self.found = [t.tracked and t.node in found for t in function.inputs]
         outputs = [found[t.node] for t, there in zip(function.inputs, self.found) if there]
         starts = [c.data.node for c in cotangents]
-        effects = tracer.effects[earlier:]  # of hooks, and of rules of the user's own
         self.left = _read_from(function, [*[o.data.node for o in outputs], *effects], starts)
         own, others = (*function.own, *starts), (*function.others, *self.left)
         inputs = [*function.inputs, *cotangents]
         super().__init__(tracer, inputs, own, others, outputs, effects, executor=function.executor)
 
 
-def cotangent_of(tracer: Tracer, output: Tensor, index: int) -> Tensor:
-    """The gradient of an output, as somebody will give it."""
+def walked_back(
+    function: Traced, roots: Sequence[int], targets: Sequence[Tensor]
+) -> tuple[list[Tensor], dict[Node, Tensor], list[Node]]:
+    """The walk back from the outputs `roots`, traced.
+
+    It gives their gradients as somebody will give them, those that were found for the nodes of the targets, and the
+    effects of hooks and of rules of the user's own.
+    """
+    tracer, outputs = function.tracer, function.outputs
+    earlier = len(tracer.effects)
+    with switch(Mode(interpreter=tracer, grad=True)):
+        cotangents = [_cotangent(tracer, outputs[i], i) for i in roots]
+        moving = [(outputs[i].node, g) for i, g in zip(roots, cotangents) if outputs[i].tracked]
+        nodes = [t.node for t in targets]
+        found = exhaust(walk([n for n, _ in moving], [g for _, g in moving], nodes, retain=True, announced=False))
+    return cotangents, found, tracer.effects[earlier:]
+
+
+def _cotangent(tracer: Tracer, output: Tensor, index: int) -> Tensor:
     data = tracer.source("cotangent", index, output.shape, output.dtype, output.device)
     cotangent = wrap(data, output.device)
     cotangent.requires_grad = True

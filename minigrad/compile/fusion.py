@@ -49,13 +49,9 @@ def fuse(graph: Graph, chunking: Chunking | None = None) -> Partition:
     home = {node: group.current() for node, group in fusion.home.items()}
     readers = {node: group.current() for node, group in fusion.computed_in.items()}
     moved = recompute(recipes, home, readers, fusion.kept)
-    groups = settled(home, readers, recipes, fusion.kept, {views[node].base for node in graph.effects})
-    for group in groups:
-        if group.opaque is None:
-            group.loops = loops_of(group, recipes, chunking or Chunking())
-    groups = without_idle_finishes(groups)
-    outputs = [views[node] for node in graph.outputs]
-    return Partition(graph, groups, recipes, outputs, fusion.reasons, moved, checks)
+    effects = {views[node].base for node in graph.effects}
+    groups = settled(home, readers, recipes, fusion.kept, effects, chunking or Chunking())
+    return Partition(graph, groups, recipes, views, fusion.reasons, moved, checks)
 
 
 class Place(NamedTuple):
@@ -141,7 +137,6 @@ class Fusing:
             if self.last_effect is not None:
                 group.stage = max(group.stage, self.last_effect.stage)
             self.last_effect = group  # which none of those to come may overtake
-        group.loads = dict.fromkeys(recipe.bases)
         self.home[recipe.node] = self.computed_in[recipe.node] = group
         for view, other in reads:
             other.is_read = True
@@ -237,8 +232,7 @@ class Fusing:
                 finish = known if known.size < MOST_OUTPUTS else None
         if finish is None:
             finish = Group(group.stage + 1, node.size)
-        finish.levels[node] = FULL
-        finish.finishes[node] = None
+        finish.finish(node, FULL)
         return finish
 
 
@@ -276,8 +270,9 @@ def settled(
     recipes: dict[Node, Recipe],
     kept: set[Node],
     effects: set[Node],
+    chunking: Chunking,
 ) -> list[Group]:
-    """The groups that somebody needs, with what each loads and stores, in the order of their stages.
+    """The groups that somebody needs, with their loops and what each loads and stores, in the order of their stages.
 
     From the last stage to the first, because what is needed of a group is what later ones load.
     """
@@ -307,8 +302,9 @@ def settled(
         group.stores = sorted(members, key=in_order.__getitem__)
         wanted |= group.loads.keys()
         unfinished |= group.finishes.keys()
+        group.loops = loops_of(group, recipes, chunking)
         needed.append(group)
-    return needed[::-1]
+    return _without_idle_finishes(needed[::-1])
 
 
 def _reached(group: Group, roots: list[Node], recipes: dict[Node, Recipe]) -> set[Node]:
@@ -325,7 +321,7 @@ def _reached(group: Group, roots: list[Node], recipes: dict[Node, Recipe]) -> se
     return found
 
 
-def without_idle_finishes(groups: list[Group]) -> list[Group]:
+def _without_idle_finishes(groups: list[Group]) -> list[Group]:
     """Where a kernel has a single chunk its results are final: groups that only put such together are not needed."""
     final: dict[Node, Group] = {}
     for group in groups:

@@ -88,12 +88,18 @@ class Graph:
 
         return values_of(self, inputs)
 
-    def rebuilt(self, replace: Callable[[Node, tuple[Any, ...]], Node]) -> Graph:
-        """The graph in which each node is what `replace(node, inputs)` says, the inputs being replaced already."""
-        new: dict[Any, Any] = {node: node for node in self.inputs}
+    def rebuilt(
+        self, replace: Callable[[Node, tuple[Any, ...]], Node], inputs: Sequence[Node] | None = None
+    ) -> Graph:
+        """The graph, on other `inputs` if any are given, in which each node is what `replace(node, inputs)` says.
+
+        The inputs of a node are replaced before it.
+        """
+        begins = self.inputs if inputs is None else inputs
+        new: dict[Any, Any] = dict(zip(self.inputs, begins))
         for node in self.nodes:
             new[node] = replace(node, tuple([new[i] if isinstance(i, Node) else i for i in node.inputs]))
-        return Graph(self.inputs, [new[node] for node in self.outputs], [new[node] for node in self.effects])
+        return Graph(begins, [new[node] for node in self.outputs], [new[node] for node in self.effects])
 
 
 def _kind(node: Node) -> str:

@@ -36,7 +36,8 @@ class Group:
         self.levels: dict[Node, str] = {}
         self.partials: dict[Node, None] = {}
         self.finishes: dict[Node, None] = {}
-        self.loads: dict[Node, None] = {}  # the nodes that it reads from memory
+        read = () if self.opaque is None else self.opaque.bases
+        self.loads: dict[Node, None] = dict.fromkeys(read)  # the nodes that it reads from memory
         self.stores: list[Node] = []  # the nodes that others read from memory, or that are outputs
         self.merged_into: Group | None = None
         self.is_read = False  # by another group
@@ -65,6 +66,17 @@ class Group:
         self.is_read |= other.is_read
         other.merged_into = self
 
+    def finish(self, node: Node, level: str) -> None:
+        """Let it put together the partial results of a reduction across rows."""
+        self.levels[node] = level
+        self.finishes[node] = None
+
+    def level_of(self, size: int) -> str:
+        """How often it would compute a value of so many elements; empty if it goes through others."""
+        if size == self.elements:
+            return FULL
+        return ONCE if size == 1 else ROW if self.row and size * self.row == self.elements else ""
+
     def widen(self, elements: int) -> None:
         """Become a part of a kernel of more elements: its rows' heads, or what it computes once."""
         if self.elements != elements:
@@ -81,23 +93,21 @@ class Moved(NamedTuple):
     readers: int  # in how many kernels
 
 
+@dataclass(eq=False, repr=False)
 class Partition:
     """A graph as a list of groups, in an order in which they can run; those of one stage are independent."""
 
-    def __init__(
-        self,
-        graph: Graph,
-        groups: list[Group],
-        recipes: dict[Node, Recipe],
-        outputs: list[View],
-        reasons: dict[tuple[Node, Node], str],
-        moved: list[Moved],
-        checks: list[Check],
-    ) -> None:
-        self.graph, self.groups, self.recipes, self.outputs = graph, groups, recipes, outputs
-        self.reasons = reasons  # (read, reader) -> why they are not in one kernel
-        self.moved = moved
-        self.checks = checks  # what has to be looked at before the kernels run
+    graph: Graph
+    groups: list[Group]
+    recipes: dict[Node, Recipe]
+    views: dict[Node, View]
+    reasons: dict[tuple[Node, Node], str]  # (read, reader) -> why they are not in one kernel
+    moved: list[Moved]
+    checks: list[Check]  # what has to be looked at before the kernels run
+
+    def __post_init__(self) -> None:
+        groups = self.groups
+        self.outputs = [self.views[node] for node in self.graph.outputs]
         # How many partial results each reduction across rows leaves; and of those, which are put together before the
         # loop that reads them: where the loop could do it, it would go through memory in large steps.
         self.chunks_of = {n: g.loops.chunks for g in groups if g.loops is not None for n in g.partials}
@@ -124,13 +134,23 @@ class Partition:
             stages.setdefault(group.stage, []).append(group)
         return [stages[stage] for stage in sorted(stages)]
 
+    def partial_bytes(self, node: Node) -> int:
+        """What the partial results of a reduction across rows take."""
+        return int(node.size * accumulated_in(node).itemsize) * self.chunks_of[node]
+
+    @cached_property
     def home(self) -> dict[Node, Group]:
         """The group that puts a node into memory."""
         return {node: group for group in self.groups for node in group.stores}
 
     @cached_property
-    def _homes(self) -> dict[Node, Group]:
-        return self.home()
+    def checked(self) -> dict[Group | None, list[tuple[Check, View]]]:
+        """What has to be checked behind each group, and how that lies in memory; None: what comes in."""
+        checked: dict[Group | None, list[tuple[Check, View]]] = {}
+        for check in self.checks:
+            view = self.views[check.node]
+            checked.setdefault(self.home.get(view.base), []).append((check, view))
+        return checked
 
     @cached_property
     def _users(self) -> dict[Node, list[Group]]:
@@ -148,7 +168,7 @@ class Partition:
         source at the very position at which it writes, and must run after all other readers; it is put off where
         nobody waits for it.
         """
-        group = self._homes.get(output)
+        group = self.home.get(output)
         if group is None or group.opaque is not None:
             return "no kernel of ours computes it"
         reason = self._refused(group, output, source)

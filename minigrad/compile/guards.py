@@ -106,44 +106,38 @@ class OrderGuard(Guard):
         return found
 
 
-class ArrayGuard:
-    """The values in a NumPy array of the user's."""
+class ContentGuard:
+    """The values in something of the user's: `holds()` says whether none is different, `says` what is, in words."""
 
-    __slots__ = ("array", "before", "name")
+    __slots__ = ("holds", "name", "says")
 
-    def __init__(self, name: str, array: Any) -> None:
-        self.name, self.array, self.before = name, array, _bytes(array).copy()
-
-    def holds(self) -> bool:
-        """Whether nothing is different."""
-        return np.array_equal(_bytes(self.array), self.before)
+    def __init__(self, name: str, holds: Callable[[], bool], says: str) -> None:
+        self.name, self.holds, self.says = name, holds, says
 
     def change(self) -> str | None:
         """What is different, in words, or None."""
-        if self.holds():
-            return None
-        return f"values in the array {self.name} have changed (as an argument it may change)"
+        return None if self.holds() else self.says
 
 
-class StateGuard:
-    """The state of a generator of random numbers that is none of ours."""
-
-    __slots__ = ("before", "name", "source")
-
-    def __init__(self, name: str, source: Any) -> None:
-        self.name, self.source, self.before = name, source, _state(source)
-
-    def holds(self) -> bool:
-        """Whether no number has been drawn."""
-        return _state(self.source) == self.before
-
-    def change(self) -> str | None:
-        """What is different, in words, or None."""
-        kind = f"{type(self.source).__module__}.{type(self.source).__name__}"
-        return None if self.holds() else f"the state of {self.name}, a {kind}: mg.random draws new numbers in each run"
+def array_guard(name: str, array: Any) -> ContentGuard:
+    """That the values in a NumPy array are what they were."""
+    before = _bytes(array).copy()
+    says = f"values in the array {name} have changed (as an argument it may change)"
+    return ContentGuard(name, lambda: np.array_equal(_bytes(array), before), says)
 
 
-AnyGuard = Guard | ArrayGuard | StateGuard
+def state_guard(name: str, source: Any) -> ContentGuard:
+    """That no number has been drawn from a generator of random numbers that is none of ours."""
+    before, kind = _state(source), f"{type(source).__module__}.{type(source).__name__}"
+    says = f"the state of {name}, a {kind}: mg.random draws new numbers in each run"
+    return ContentGuard(name, lambda: _state(source) == before, says)
+
+
+def _bytes(array: Any) -> Any:
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+AnyGuard = Guard | ContentGuard
 
 
 def changed(guards: Iterable[AnyGuard]) -> str | None:
@@ -152,10 +146,6 @@ def changed(guards: Iterable[AnyGuard]) -> str | None:
         if not guard.holds():
             return guard.change()
     return None
-
-
-def _bytes(array: Any) -> Any:
-    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
 def _state(source: Any) -> str:

@@ -6,12 +6,10 @@ node, by the kernels of eager mode, on the same inputs and with the same random 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..core.clock import tick, written_since
-from ..core.emit import EAGER
 from ..core.errors import ConversionError, ShapeError
 from ..core.mode import switch
 from ..core.node import Node
@@ -19,22 +17,11 @@ from ..core.replay import Gone
 from ..core.source import show
 from ..core.tensor import Tensor, as_tensor, wrap
 from ..devices.effects import held_back
-from .execution import Starts, failed, started
+from .execution import Starts
 from .graph import Graph
+from .node_by_node import run_nodes
 
 KEPT = 1 << 28  # bytes of values that are kept for whoever asks next; beyond that they are computed again
-
-
-def compute(node: Node, given: Sequence[Any], starts: Starts) -> Any:
-    """The value of one node, by its device's kernel; an error says which line made the node."""
-    if node.op is None:
-        return node.array()  # type: ignore[attr-defined]
-    try:
-        if node.op.kind == "own":
-            return node.attrs["kernel"].run(node, list(given))
-        return EAGER.compute(node.op, list(given), started(node.attrs, starts), node.device)
-    except Exception as error:
-        raise failed(error, node, given) from None
 
 
 class Values(Mapping[Any, Any]):
@@ -89,33 +76,16 @@ class Values(Mapping[Any, Any]):
 
     def _computed(self, wanted: Node) -> Any:
         """Run what leads to a node, keeping what there is room for."""
-        nodes = Graph(list(self._known), [wanted]).nodes
-        values = dict(self._known)
-        for node, given in in_order(nodes, values, {wanted}):
-            with switch(interpreter=None, grad=False), held_back():
-                values[node] = compute(node, given, self._starts)
-            size = 0 if isinstance(values[node], tuple) else values[node].nbytes
+
+        def keep(node: Node, given: list[Any], value: Any) -> None:
+            size = 0 if isinstance(value, tuple) else value.nbytes
             if self._kept + size <= KEPT:
-                self._known[node] = values[node]
+                self._known[node] = value
                 self._kept += size
-        return values[wanted]
 
-
-def in_order(nodes: Sequence[Node], values: dict[Node, Any], wanted: set[Node]) -> Iterator[tuple[Node, list[Any]]]:
-    """Each node with the values of its inputs; whoever asks puts its own among the `values`.
-
-    A value is let go after its last use, unless it is `wanted`.
-    """
-    uses = Counter(i for node in nodes for i in node.inputs if isinstance(i, Node))
-    for node in nodes:
-        yield node, [values[i] if isinstance(i, Node) else i for i in node.inputs]
-        for i in node.inputs:
-            if isinstance(i, Node):
-                uses[i] -= 1
-                if not uses[i] and i not in wanted:
-                    values.pop(i, None)
-        if not uses[node] and node not in wanted:
-            values.pop(node, None)
+        nodes = Graph(list(self._known), [wanted]).nodes
+        with switch(interpreter=None, grad=False), held_back():
+            return run_nodes(nodes, dict(self._known), self._starts, {wanted}, keep)[wanted]
 
 
 def _as_tensors(value: Any, node: Node) -> Any:

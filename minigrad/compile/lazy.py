@@ -49,9 +49,7 @@ class Lazy(Tracer):
         return tensor.node  # the history goes on from where it is
 
     def set_gradient(self, tensor: Tensor, gradient: Tensor | None) -> None:
-        entry = self.standing.get(id(tensor)) or self.captured.get(id(tensor))
-        if entry is None and tensor.data.__class__ is not Pending:
-            entry = self.capture(tensor)
+        entry = self.outside(tensor)
         if entry is not None:
             entry.gradient_known, tensor = True, entry.stand_in
         tensor._grad = gradient if gradient is None else self.lift(gradient)
@@ -227,7 +225,6 @@ class graph:
     def __init__(self) -> None:
         self._lazy = Lazy()
         self._switch = switch(interpreter=self._lazy)
-        self._nodes: dict[int, tuple[Tensor, Node]] = {}
 
     def __enter__(self) -> graph:
         outer = current_mode().interpreter

@@ -21,6 +21,7 @@ from ..core.node import Node
 from ..core.primitive import NO_RULES, P
 from ..core.tensor import Tensor, as_tensor, wrap
 from ..devices import as_device
+from .counts import Count
 from .graph import Graph
 from .groups import Group, Partition
 from .kernels.plain import kernel_from_data
@@ -193,9 +194,9 @@ class _Reader:
         lowered: dict[Group, Lowered] = {}
         groups = [self._group(step, recipes, lowered) for step in self.data["steps"]]
         checks = [Check(self._at(node), size) for node, size in self.data["checks"]]
-        outputs = [views[node] for node in self.graph.outputs]
-        _check_order(self.graph, groups, lowered, [v.base for v in outputs] + [views[c.node].base for c in checks])
-        return Partition(self.graph, groups, recipes, outputs, {}, [], checks), lowered
+        asked = [views[node].base for node in (*self.graph.outputs, *[check.node for check in checks])]
+        _check_order(self.graph, groups, lowered, asked)
+        return Partition(self.graph, groups, recipes, views, {}, [], checks), lowered
 
     def _group(self, step: dict[str, Any], recipes: dict[Node, Recipe], lowered: dict[Group, Lowered]) -> Group:
         if "library" in step:
@@ -203,7 +204,7 @@ class _Reader:
             if recipe.kind != "opaque":
                 raise ProgramError(f"load: {recipe.node.name} is no library call")
             group = Group(0, opaque=recipe)
-            group.loads, group.stores = dict.fromkeys(recipe.bases), [recipe.node]
+            group.stores = [recipe.node]
             return group
         kernel = self.kernels[step["kernel"]]
         given = [(at, kind, int(offset)) for at, kind, offset in step["arguments"]]
@@ -212,7 +213,7 @@ class _Reader:
             _check_argument(argument, parameter)
         read, written, flops = map(int, step["costs"])
         group = Group(0, kernel.units)
-        lowered[group] = Lowered(group, kernel, arguments, read, written, flops)
+        lowered[group] = Lowered(group, kernel, arguments, Count(read, written, flops, 1))
         reads, writes = uses(group, lowered)
         group.loads = {key: None for key in reads if isinstance(key, Node)}
         group.stores = [key for key in writes if isinstance(key, Node)]

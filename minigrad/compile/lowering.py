@@ -15,14 +15,14 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ..core.node import Node
-from .counts import distinct_bytes
+from .counts import Count, distinct_bytes
 from .groups import Group, Partition
 from .indices import plus, round_of, times
-from .kernels.ir import Accumulate, Accumulator, For, Index, Kernel, Let, Parameter, Prefetch, Statement, Store
+from .kernels.ir import Accumulate, Accumulator, For, Index, Kernel, Let, Operand, Parameter, Prefetch, Statement, Store
 from .levels import FULL, ONCE, ROW
 from .recipes import is_made
 from .scalar import accumulated_in, identity
-from .values import Values
+from .value_writer import ValueWriter
 from .views import View
 
 DEAR = 6.0  # bytes of memory traffic that computing a value costs, from which it is kept for later passes
@@ -43,17 +43,12 @@ class Argument(NamedTuple):
 
 @dataclass(eq=False)
 class Lowered:
-    """A kernel, what its parameters stand for, and what a run of it takes.
-
-    Bytes are those of different elements that are read and written: what is read twice comes from a cache.
-    """
+    """A kernel, what its parameters stand for, and what a run of it takes."""
 
     group: Group
     kernel: Kernel
     arguments: list[Argument]
-    bytes_read: int
-    bytes_written: int
-    flops: int
+    count: Count
     origins: dict[str, Node] = field(default_factory=dict)  # for which node each name in the kernel is computed
 
 
@@ -74,12 +69,12 @@ def lower(partition: Partition, group: Group) -> Lowered:
 class _Lowering:
     def __init__(self, partition: Partition, group: Group) -> None:
         assert group.loops is not None
-        self.group, self.recipes, self.loops = group, partition.recipes, group.loops
+        self.partition, self.group, self.recipes, self.loops = partition, group, partition.recipes, group.loops
         self.chunks_of, self.gathered = partition.chunks_of, partition.gathered
         self.parameters: dict[Argument, Parameter] = {}
         self.top, self.row, self.inner = Block(ONCE), Block(ROW), Block(FULL)
         self.tail: list[Statement] = []  # of a row, after all of its loops
-        self.values = Values(self)
+        self.writer = ValueWriter(self)
         self.scratch: dict[Node, Parameter] = {}
         self.reread: set[Node] = set()  # outputs that a later pass loads again
         self.order = sorted({*group.levels, *group.partials}, key=lambda n: self.recipes[n].position)
@@ -168,10 +163,10 @@ class _Lowering:
         computed = self._computed()
         for node in self.group.finishes:
             if node in self.gathered:
-                self.values.gather(node)
+                self.writer.gather(node)
         for node in self.order:
             if self.group.levels.get(node) == ONCE:
-                self.values.compute(node, self.top)
+                self.writer.compute(node, self.top)
         for k in range(self.last_pass + 1):
             self._row_values(k)
             self._loop(k, computed[k])
@@ -183,13 +178,13 @@ class _Lowering:
         parallel = "chunks" if loops.chunks else "elements" if loops.flat else "rows"
         kernel = Kernel("kernel", [p for _, p in parameters], body, loops.units, parallel)
         arguments = [argument for argument, _ in parameters]
-        figures = self._bytes_read(), self._bytes_written(), self._flops()
-        return Lowered(self.group, kernel, arguments, *figures, self.values.origins)
+        count = Count(self._bytes_read(), self._bytes_written(), self._flops(), 1)
+        return Lowered(self.group, kernel, arguments, count, self.writer.origins)
 
     def _row_values(self, *passes: int) -> None:
         for node in self.order:
             if self.group.levels.get(node) == ROW and self.passes[node] in passes and not self.reduces_row(node):
-                self.values.compute(node, self.row)
+                self.writer.compute(node, self.row)
 
     def _loop(self, k: int, nodes: list[Node]) -> None:
         """The loop of pass k over a row, or over all elements."""
@@ -202,18 +197,18 @@ class _Lowering:
         known: dict[Any, str] = {}
         for step in range(self.loops.steps):
             self.inner = Block(FULL, body, known)
-            self.values.variable = round_of(variable, self.loops.steps, step)
+            self.writer.variable = round_of(variable, self.loops.steps, step)
             for node in nodes:
-                self.values.compute(node, self.inner)
+                self.writer.compute(node, self.inner)
             for node in self.wanted[k]:
                 if self._is_reduced(node):
                     self._reduce(node, accumulators, complete, after)
                 else:
                     name = self.parameter(node, "out").name
-                    stores.append(Store(name, self.values.here(), self.inner.names[node]))
+                    stores.append(Store(name, self.writer.here(), self.inner.names[node]))
             for node, scratch in self.scratch.items():
                 if self.passes[node] == k:
-                    stores.append(Store(scratch.name, self.values.variable, self.inner.names[node]))
+                    stores.append(Store(scratch.name, self.writer.variable, self.inner.names[node]))
             known = {key: name for key, name in self.inner.names.items() if isinstance(key, tuple)}  # what was loaded
         body += stores
         if not body and not accumulators:
@@ -223,7 +218,7 @@ class _Lowering:
         if k == 0 and self.last_pass > 0:
             self.row.statements += self._prefetches()
         for node, name in complete:
-            self.values.reduced(node, name, self.row)
+            self.writer.reduced(node, name, self.row)
         self.row.statements += after
 
     def _range(self) -> tuple[Index, Index]:
@@ -244,23 +239,28 @@ class _Lowering:
         after: list[Statement],
     ) -> None:
         """A reduction of what a loop goes through: into a register, or into memory where each element has its place."""
-        recipe, self.values.making = self.recipes[node], node
-        dtype = accumulated_in(node)
-        value = self.values.cast(self.values.read(recipe.reads[0], recipe), node.inputs[0].dtype, dtype, self.inner)
+        recipe, dtype = self.recipes[node], accumulated_in(node)
+        value = self._taken_in(node, self.inner)
         if node not in self.group.partials:
-            name = self.values.new_name()
+            name = self.writer.new_name()
             accumulators.append(Accumulator(name, node.name, value, dtype))
             complete.append((node, name))
             return
         buffer = self.partial(node)
-        index, level = self.values.index(recipe.target, recipe.size)
+        index, level = self.writer.index(recipe.target, recipe.size)
         index = plus(times("c", node.size), index)
         if level == FULL:
             self.inner.statements.append(Accumulate(node.name, buffer, index, value))
             return
-        name = self.values.new_name()
+        name = self.writer.new_name()
         accumulators.append(Accumulator(name, node.name, value, dtype))
         after.append(Accumulate(node.name, buffer, index, name))
+
+    def _taken_in(self, node: Node, block: Block) -> Operand:
+        """What a reduction takes in each time, in the dtype of its running value."""
+        recipe, self.writer.making = self.recipes[node], node
+        value = self.writer.read(recipe.reads[0], recipe)
+        return self.writer.cast(value, node.inputs[0].dtype, accumulated_in(node), block)
 
     def _store_row_values(self) -> None:
         """What is stored or gathered once for each row, after its loops, and once for the kernel."""
@@ -273,11 +273,8 @@ class _Lowering:
         for node in self.group.partials:
             recipe = self.recipes[node]
             if recipe.size != self.loops.elements:
-                self.values.making = node
-                dtype = accumulated_in(node)
-                value = self.values.read(recipe.reads[0], recipe)
-                value = self.values.cast(value, node.inputs[0].dtype, dtype, self.row)
-                index = plus(times("c", node.size), self.values.index(recipe.target, recipe.size)[0])
+                value = self._taken_in(node, self.row)
+                index = plus(times("c", node.size), self.writer.index(recipe.target, recipe.size)[0])
                 self.tail.append(Accumulate(node.name, self.partial(node), index, value))
 
     def _prefetches(self) -> list[Statement]:
@@ -287,7 +284,7 @@ class _Lowering:
             if isinstance(statement, Let) and statement.op == "load":
                 buffer, index = statement.args
                 step = LINE // statement.dtype.itemsize
-                if index == self.values.here() and columns >= 4 * step:
+                if index == self.writer.here() and columns >= 4 * step:
                     ahead = plus(times(("+", "p", 1), columns), times("q", step))
                     statements.append(For("q", 0, columns // step, [Prefetch(buffer, ahead)]))
         return statements  # type: ignore[return-value]
@@ -348,14 +345,11 @@ class _Lowering:
     def _bytes_read(self) -> int:
         reads = [read for node in self.order if node not in self.group.finishes for read in self.recipes[node].reads]
         views = [r for r in reads if isinstance(r, View) and r.base not in self.group.levels and not is_made(r.base)]
-        return distinct_bytes(views) + sum(self._partial_bytes(node) for node in self.group.finishes)
+        return distinct_bytes(views) + sum(map(self.partition.partial_bytes, self.group.finishes))
 
     def _bytes_written(self) -> int:
         partials = [node for node in self.group.partials if node not in self.group.stores]
-        return sum(n.size * n.dtype.itemsize for n in self.group.stores) + sum(map(self._partial_bytes, partials))
-
-    def _partial_bytes(self, node: Node) -> int:
-        return int(node.size * accumulated_in(node).itemsize) * self.chunks_of[node]
+        return sum(n.nbytes for n in self.group.stores) + sum(map(self.partition.partial_bytes, partials))
 
     def _flops(self) -> int:
         loops, flops = self.loops, 0

@@ -86,7 +86,7 @@ class OwnKernel:
                 log.miss(self.name, node, why)
                 return now
             own = made(self.primitive, found, {"kernel": self, "shape": now.shape, "dtype": now.dtype}, like=now)
-            log.note(self.name, node, own)
+            log(self.name, node, own)
             return own
 
         return rewritten(graph, replace)

@@ -16,12 +16,12 @@ from .indices import divided, plus, remainder, times
 from .kernels.ir import Index, Operand
 from .levels import EVER_OFTENER, FULL, ONCE, ROW
 from .scalar import typed
-from .views import View
+from .views import View, picks_of
 
 if TYPE_CHECKING:
     from .lowering import Block
     from .recipes import Recipe
-    from .values import Values
+    from .value_writer import ValueWriter
 
 
 class Span(NamedTuple):
@@ -40,25 +40,15 @@ class Span(NamedTuple):
 
 def spans(node: Node, part: View) -> list[Span] | None:
     """The dimensions of a `place`, outermost first, as few as there can be; None where the part is not in one piece."""
-    index = node.attrs["index"]
-    missing = len(node.shape) - sum(1 for i in index if i is not None and i is not Ellipsis)
     found: list[Span] = []
-    axis = dimension = 0  # of the part, of the whole
-    for item in index if any(i is Ellipsis for i in index) else (*index, Ellipsis):
-        for each in [slice(None)] * missing if item is Ellipsis else [item]:
-            if each is None:
-                axis += 1
-                continue
-            size = node.shape[dimension]
-            dimension += 1
-            if not isinstance(each, slice):
-                found.append(Span(size, 0, int(each) % size, 1))
-                continue
-            positions = range(*each.indices(size))
-            if positions.step != 1 and len(positions) > 1:
-                return None
-            found.append(Span(size, part.strides[axis], positions.start, len(positions)))
-            axis += 1
+    sizes, strides = iter(node.shape), iter(part.strides)
+    for pick in picks_of(node.attrs["index"], node.shape):
+        stride = next(strides) if pick is None or pick.kept else 0
+        if pick is None:
+            continue
+        if pick.step != 1:
+            return None
+        found.append(Span(next(sizes), stride, pick.start, pick.count))
     return _joined(found)
 
 
@@ -76,46 +66,46 @@ def _joined(found: list[Span]) -> list[Span]:
     return joined
 
 
-def place(values: Values, recipe: Recipe, block: Block) -> Operand:
+def place(writer: ValueWriter, recipe: Recipe, block: Block) -> Operand:
     """The current element of the whole."""
     (part,) = recipe.reads
     index, level = part.offset, ONCE
     inside: Operand | None = None
     inner = 1  # elements between neighbours of this dimension
     for span in reversed(spans(recipe.node, part) or []):
-        where, changes = _coordinate(values, recipe.size, span.size, inner)
+        where, changes = _coordinate(writer, recipe.size, span.size, inner)
         inner *= span.size
         if not span.covered:
             shifted = remainder(plus(where, span.size - span.start), span.size) if span.start else where
-            number = values.named("", "index", shifted, changes, dtypes.int64)
-            hit = values.let_at(changes, "lt", (number, span.length), dtypes.bool)
-            inside = hit if inside is None else values.let(block, "and", (inside, hit), dtypes.bool)
+            number = writer.named("", "index", shifted, changes, dtypes.int64)
+            hit = writer.let_at(changes, "lt", (number, span.length), dtypes.bool)
+            inside = hit if inside is None else writer.let(block, "and", (inside, hit), dtypes.bool)
             where = ("min", shifted, span.length - 1) if span.length > 1 else 0
         if span.stride and where != 0:
             index = plus(index, times(where, span.stride))
             level = max(level, changes, key=EVER_OFTENER.index)
     zero = typed(0, recipe.node.dtype)
     if part.base.name == "full" and not part.base.inputs:
-        value = values.read(part, recipe)
+        value = writer.read(part, recipe)
     else:
-        value = values.loaded(part.base, index, level)
+        value = writer.loaded(part.base, index, level)
     if inside is None:
         return value
-    return values.let(block, "select", (inside, value, zero), recipe.node.dtype)
+    return writer.let(block, "select", (inside, value, zero), recipe.node.dtype)
 
 
-def _coordinate(values: Values, total: int, size: int, inner: int) -> tuple[Index, str]:
+def _coordinate(writer: ValueWriter, total: int, size: int, inner: int) -> tuple[Index, str]:
     """Where the current element is in a dimension, of a loop over `total` elements, and how often that changes."""
-    loops = values.loops
+    loops = writer.loops
     if loops.flat or total != loops.elements:
-        variable, level = (values.variable, FULL) if loops.flat else ("p", ROW)
+        variable, level = (writer.variable, FULL) if loops.flat else ("p", ROW)
         return _digit(variable, inner, size, total), level
     columns = loops.columns
     if inner % columns == 0:
         return _digit("p", inner // columns, size, loops.rows), ROW
     if columns % (inner * size) == 0:
-        return _digit(values.variable, inner, size, columns), FULL
-    return _digit(values.here(), inner, size, total), FULL
+        return _digit(writer.variable, inner, size, columns), FULL
+    return _digit(writer.here(), inner, size, total), FULL
 
 
 def _digit(count: Index, inner: int, size: int, total: int) -> Index:

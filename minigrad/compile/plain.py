@@ -16,6 +16,7 @@ import numpy as np
 from ..core import dtypes
 from ..core.errors import ConversionError
 from ..core.primitive import P, Primitive
+from ..core.tree import flatten
 from ..devices import Device, as_device
 
 PLAIN = (bool, int, str, type(None))
@@ -124,18 +125,10 @@ def unknown(data: Any) -> ProgramError:
 
 def filled(tree: Any, tensors: list[Any]) -> Any:
     """A container with tensors in its slots."""
-    if isinstance(tree, Slot):
-        return tensors[tree.number]
-    if isinstance(tree, (list, tuple)):
-        parts = [filled(v, tensors) for v in tree]
-        return tree._make(parts) if hasattr(tree, "_make") else type(tree)(parts)
-    return {k: filled(v, tensors) for k, v in tree.items()} if isinstance(tree, dict) else tree
+    found, rebuild = flatten(tree, (Slot,))
+    return rebuild([tensors[slot.number] for slot in found])  # type: ignore[attr-defined]
 
 
 def slots(tree: Any) -> list[int]:
     """The numbers of all slots in a container."""
-    if isinstance(tree, Slot):
-        return [tree.number]
-    if isinstance(tree, (list, tuple, dict)):
-        return [n for part in (tree.values() if isinstance(tree, dict) else tree) for n in slots(part)]
-    return []
+    return [slot.number for slot in flatten(tree, (Slot,))[0]]  # type: ignore[attr-defined]

@@ -20,10 +20,9 @@ from .executors import stages
 from .fusion import fuse
 from .graph import Graph
 from .groups import Group, Partition
-from .hunting import hunted
-from .inspection import compute
 from .listing import listing
 from .lowering import Lowered, lower
+from .node_by_node import hunted, run_nodes
 from .passes.log import Log
 from .passes.pipeline import optimise
 from .schedule import Schedule
@@ -140,30 +139,16 @@ class PlainProgram:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        slots = {node: i for i, node in enumerate((*graph.inputs, *graph.nodes))}
-        last = {i: node for node in graph.nodes for i in node.inputs if isinstance(i, Node)}
-        kept = {*graph.outputs, *graph.inputs}
-        self.size = len(slots)
-        self.outputs = [slots[node] for node in graph.outputs]
-        self.steps = []
-        for node in graph.nodes:
-            reads = [(slots[i], None) if isinstance(i, Node) else (-1, i) for i in node.inputs]
-            done = {slots[i] for i in node.inputs if isinstance(i, Node) and last[i] is node and i not in kept}
-            self.steps.append((node, reads, slots[node], tuple(done)))
 
     def __call__(self, arrays: Sequence[Any], starts: Starts | None = None) -> list[Any]:
         """The outputs for these inputs."""
         hunter = current_mode().interpreter
         if hunter is not None and hunter.runs_programs:
             return hunted(self.graph, arrays, starts or {}, hunter, lambda: self(arrays, starts))
-        values: list[Any] = [*arrays, *[None] * (self.size - len(arrays))]
-        for node, reads, slot, done in self.steps:
-            given = [number if place < 0 else values[place] for place, number in reads]
-            values[slot] = compute(node, given, starts or {})
-            for place in done:
-                values[place] = None
+        values = dict(zip(self.graph.inputs, arrays))
+        run_nodes(self.graph.nodes, values, starts or {}, {*self.graph.inputs, *self.graph.outputs})
         seen = {id(a) for a in arrays}
-        return [self._owned(node, values[i], seen) for node, i in zip(self.graph.outputs, self.outputs)]
+        return [self._owned(node, values[node], seen) for node in self.graph.outputs]
 
     def _owned(self, node: Node, array: Any, seen: set[int]) -> Any:
         """A result that shares no memory with anything that somebody else holds."""

@@ -26,7 +26,7 @@ import numpy as np
 from ..core.errors import TraceError
 from ..core.source import in_library
 from ..core.tensor import Tensor
-from .guards import SIMPLE, AnyGuard, ArrayGuard, Guard, OrderGuard, StateGuard, content, join
+from .guards import SIMPLE, AnyGuard, Guard, OrderGuard, array_guard, content, join, state_guard
 
 DEPTH = 100  # how many attributes and entries deep it is looked
 OPAQUE = (Tensor, types.MethodType, Enum, io.IOBase, *SIMPLE)
@@ -139,7 +139,7 @@ class Walk:
             if not self.names.issuperset(path):
                 continue
             if isinstance(value, SOURCES):
-                self.guards.own.append(StateGuard(name, value))
+                self.guards.own.append(state_guard(name, value))
             elif not isinstance(value, np.ndarray):
                 kind = type(value).__name__
                 raise TraceError(
@@ -148,7 +148,7 @@ class Walk:
                     hint="take the next value outside, and pass it as an argument",
                 )
             elif not value.dtype.hasobject:
-                self.guards.append(ArrayGuard(name, value))
+                self.guards.append(array_guard(name, value))
         return self.guards
 
 

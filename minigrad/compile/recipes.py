@@ -12,13 +12,13 @@ from math import prod
 from typing import Any
 
 from ..core.node import Node
-from .counts import operations
+from .counts import Count, library_count, operations
 from .graph import Graph
+from .kernels.ir import REDUCTIONS
 from .placing import spans
 from .scalar import has_steps, why_not
-from .views import View, row_major, views_of
+from .views import View, row_major, views_of, whole
 
-REDUCTIONS = ("sum", "prod", "max", "min")
 MADE = ("full", "arange")  # what a loop can count for itself, element by element
 
 
@@ -71,6 +71,11 @@ class Recipe:
         if self.kind != "elementwise" or self.node.op is None:
             return 0
         return operations(self.node.op)
+
+    @property
+    def count(self) -> Count:
+        """What a library takes to compute it."""
+        return library_count(self.node, dict(zip(self.node.inputs, self.reads)) | {self.node: whole(self.node)})
 
     @property
     def cost(self) -> float:

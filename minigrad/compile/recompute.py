@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from ..core.node import Node
 from .groups import MOST_NODES, Group, Moved
-from .levels import FULL, ONCE, ROW
+from .levels import ROW
 from .recipes import Recipe
 from .views import View
 
@@ -24,11 +24,6 @@ def recompute(
 ) -> list[Moved]:
     """Move nodes into the kernels that read them, or clone them there, where that costs less than memory does."""
     return _Movers(recipes, home, computed_in, kept).run()
-
-
-def nbytes(node: Node) -> int:
-    """The bytes of a node's value."""
-    return node.size * int(node.dtype.itemsize)
 
 
 class _Movers:
@@ -58,7 +53,7 @@ class _Movers:
                 continue
             still_read = group in reading
             cone = self._cone(node, group, levels)
-            if self._price(cone, group, levels, still_read) > nbytes(node) * (1 + len(others)):
+            if self._price(cone, group, levels, still_read) > node.nbytes * (1 + len(others)):
                 continue
             for member in cone:
                 for other, level in levels.items():
@@ -103,9 +98,9 @@ class _Movers:
         readers = self.read_in[node].get(group, ())
         if any(reader.kind == "place" for reader in readers):
             return ""
+        level = group.level_of(size)
         if size == 1:
-            return ONCE if group.elements > 1 else FULL
-        level = FULL if size == group.elements else ROW if group.row and size * group.row == group.elements else ""
+            return level
         for reader in readers:
             for read in reader.reads:
                 if isinstance(read, View) and read.base is node and not read.in_order:
@@ -126,12 +121,12 @@ class _Movers:
                 if base in other.levels and (other.levels[base] != level or base.size != node.size):
                     return float("inf")
                 if base not in other.levels and base not in other.loads:
-                    price += nbytes(base)
+                    price += base.nbytes
             if base in group.levels and not self._is_stored(base, group):
                 share = 1.0 if len(self.readers[base]) == 1 else SHARED
-                price += share * nbytes(base)  # which has to be stored then
+                price += share * base.nbytes  # which has to be stored then
             elif not still_read and base in group.loads and not self._else_read(base, group, node):
-                price -= nbytes(base)
+                price -= base.nbytes
         return price
 
     def _else_read(self, base: Node, group: Group, node: Node) -> bool:

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core.primitive import P
 from ..core.table import as_html, as_table
 from ..devices.threads import in_blocks
 from .cost import Cost, KernelCost
+from .inspection import starts_of
 from .profiler import profile
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Roofline:
 
 def measured(program: Program, cost: Cost, runs: int) -> Roofline:
     """Run a program some times, on inputs of its own, and time its steps.  What has effects has them each time."""
-    arrays, starts = _inputs(program), _starts(program)
+    arrays, starts = _inputs(program), starts_of(program.graph)
     fastest: dict[str, float] = {}
     for number in range(runs + 1):
         with profile() as run:
@@ -115,11 +115,6 @@ def _inputs(program: Program) -> list[Any]:
     rng = np.random.default_rng(0)
     inputs = program.graph.inputs[: len(program.graph.inputs) - len(program.constants)]
     return [node.device.from_numpy(rng.random(node.shape).astype(node.dtype)) for node in inputs]
-
-
-def _starts(program: Program) -> dict[Any, Any]:
-    keys = {node.attrs["key"] for node in program.optimised.nodes if node.op is P.random}
-    return dict.fromkeys(keys, (0, 0))
 
 
 # The machine --------------------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ from ..core.tensor import Tensor, wrap
 from ..core.tree import tree_map
 from .arguments import kind_of, replaced
 from .groups import Group
-from .guards import Guard
+from .guards import Guard, join
 from .kernels.plain import kernel_as_data
 from .plain import ProgramError, Slot, encoded
 from .program import Program
@@ -115,18 +115,12 @@ def _refuse(recording: Recording, program: Any) -> None:
 def names_of(recording: Recording) -> dict[int, str]:
     """What tensors are called that were found by name, by their ids."""
     return {
-        id(value): _name(guard.name, key)
+        id(value): join(guard.name, key)
         for guard in recording.guards
         if isinstance(guard, Guard)
         for key, value in guard.values.items()
         if value.__class__ is Tensor
     }
-
-
-def _name(place: str, key: Any) -> str:
-    if isinstance(key, int):
-        return f"{place}[{key}]"
-    return f"{place}.{key}".removeprefix("global.") if key else place
 
 
 def _described(recording: Recording, program: Program) -> tuple[dict[str, Any], list[Any]]:
@@ -183,7 +177,7 @@ def _step(group: Group, program: Program, at: dict[Node, int], kernels: dict[str
     return {
         "kernel": kernels.setdefault(text, len(kernels)),
         "arguments": [[None if node is None else at[node], kind, offset] for node, kind, offset in lowered.arguments],
-        "costs": [lowered.bytes_read, lowered.bytes_written, lowered.flops],
+        "costs": [lowered.count.bytes_read, lowered.count.bytes_written, lowered.count.flops],
     }
 
 

@@ -43,7 +43,6 @@ SYMBOLS: dict[type, str] = {
     ast.USub: "neg", ast.Invert: "invert", ast.Lt: "lt", ast.LtE: "le", ast.Eq: "eq",
 }  # fmt: skip
 COMPARISONS = ("lt", "le", "eq")
-LOGIC = {"add": "or", "mul": "and", "max": "or", "min": "and"}  # what arithmetic on bools means
 
 
 @cache

@@ -14,10 +14,8 @@ from typing import Any, NamedTuple
 from ..core.node import Node
 from ..core.primitive import P
 from ..core.table import as_table
-from .counts import library_count
 from .groups import Group, Partition
 from .lowering import Argument, Lowered
-from .views import views_of, whole
 
 FLOP = 0.5  # bytes of memory traffic that take as long as an operation in a kernel
 PRODUCT_FLOP = 0.1  # the same for a matrix product, whose libraries keep what they read in registers
@@ -59,9 +57,14 @@ class Schedule:
         for number, (group, after) in enumerate(zip(partition.groups, dependencies(partition, lowered))):
             levels.append(max([levels[i] + 1 for i in after], default=0))
             kind = "kernel" if group.opaque is None else "library"
-            taken = _taken(group) if group.opaque is not None else _measured(lowered[group])
-            what = (group.opaque is not None and group.opaque.node.op is P.matmul, _has_effect(group))
-            self.steps.append(Step(number, names[group], kind, levels[-1], tuple(sorted(after)), *taken, *what))
+            is_product = group.opaque is not None and group.opaque.node.op is P.matmul
+            if group.opaque is None:
+                count, cost = lowered[group].count, work_of(lowered[group])
+            else:
+                count = group.opaque.count
+                cost = count.bytes + PRODUCT_FLOP * count.flops * is_product
+            where = names[group], kind, levels[-1], tuple(sorted(after))
+            self.steps.append(Step(number, *where, count.bytes, count.flops, cost, is_product, _has_effect(group)))
 
     @cached_property
     def levels(self) -> list[list[Step]]:
@@ -139,7 +142,6 @@ def dependencies(partition: Partition, lowered: Mapping[Group, Lowered]) -> list
     """For each group, the numbers of the groups that it has to wait for."""
     made_by: dict[Node | Argument, int] = {}
     read_by: dict[Any, list[int]] = {}
-    checked = _checked(partition)
     checks: list[int] = []
     last_effect: int | None = None
     found: list[set[int]] = []
@@ -155,7 +157,7 @@ def dependencies(partition: Partition, lowered: Mapping[Group, Lowered]) -> list
             after.update(checks)
         if effect:
             last_effect = number
-        if group in checked:
+        if group in partition.checked:
             checks.append(number)
         made_by |= dict.fromkeys((*writes, *group.inplace), number)
         for key in (*reads, *group.inplace.values()):
@@ -168,30 +170,6 @@ def _has_effect(group: Group) -> bool:
     return group.opaque is not None and group.opaque.node.effect is not None
 
 
-def _checked(partition: Partition) -> set[Group]:
-    """The groups behind which something is checked."""
-    if not partition.checks:
-        return set()
-    views, home = views_of(partition.graph), partition.home()
-    bases = [views[check.node].base for check in partition.checks]
-    return {home[base] for base in bases if base in home}
-
-
-def _measured(lowered: Lowered) -> tuple[int, int, float]:
-    """The bytes, operations and cost of a kernel."""
-    moved = lowered.bytes_read + lowered.bytes_written
-    return moved, lowered.flops, work_of(lowered)
-
-
 def work_of(lowered: Lowered) -> float:
     """What a kernel costs, in bytes of memory traffic that take as long."""
-    return lowered.bytes_read + lowered.bytes_written + FLOP * lowered.flops
-
-
-def _taken(group: Group) -> tuple[int, int, float]:
-    """The same for a library call."""
-    recipe = group.opaque
-    assert recipe is not None
-    node = recipe.node
-    count = library_count(node, dict(zip(node.inputs, recipe.reads)) | {node: whole(node)})
-    return count.bytes, count.flops, count.bytes + PRODUCT_FLOP * count.flops * (node.op is P.matmul)
+    return lowered.count.bytes + FLOP * lowered.count.flops

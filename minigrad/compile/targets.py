@@ -23,14 +23,13 @@ class Target:
     what one run at a time needs.  Only with `threads` may the steps of a level run at the same time.
     """
 
-    name: str
     chunking: Chunking
     compiled: Callable[[Mapping[Group, Lowered], str | None], dict[Group, Any]]
     frame: Callable[[Layout, dict[Group, Any]], Frame]
     threads: bool
 
 
-HOST = Target("host", Chunking(), compiled, Frame, threads=True)
+HOST = Target(Chunking(), compiled, Frame, threads=True)
 
 
 def target_of(nodes: Iterable[Node]) -> Target | None:
@@ -48,6 +47,6 @@ def cuda_target(device: Any) -> Target:
     from .cuda import CHUNKING, CudaFrame, compiled_for
 
     return Target(
-        device.name, CHUNKING, lambda lowered, backend: compiled_for(device, lowered),
+        CHUNKING, lambda lowered, backend: compiled_for(device, lowered),
         lambda layout, functions: CudaFrame(device, layout, functions), threads=False,
     )  # fmt: skip

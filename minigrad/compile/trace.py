@@ -294,11 +294,15 @@ class Tracer(Interpreter):
         kind, held = ("constant", tensor.data) if source is None else ("array", source)
         return wrap(self.source(kind, held, tensor.shape, tensor.dtype, tensor.device), tensor.device)
 
-    def gradient_of(self, tensor: Tensor) -> Tensor | None:
+    def outside(self, tensor: Tensor) -> Captured | None:
+        """What is known of a tensor from outside, or of what stands in for it; None of those that were made here."""
         known = self.standing.get(id(tensor)) or self.captured.get(id(tensor))
-        if known is None and tensor.data.__class__ is Pending:
+        return self.capture(tensor) if known is None and tensor.data.__class__ is not Pending else known
+
+    def gradient_of(self, tensor: Tensor) -> Tensor | None:
+        known = self.outside(tensor)
+        if known is None:
             return tensor._grad
-        known = known or self.capture(tensor)
         if not known.gradient_known:
             before = known.tensor._grad
             known.gradient_known, known.had_gradient = True, before is not None
@@ -306,9 +310,7 @@ class Tracer(Interpreter):
         return known.stand_in._grad
 
     def set_gradient(self, tensor: Tensor, gradient: Tensor | None) -> None:
-        known = self.standing.get(id(tensor)) or self.captured.get(id(tensor))
-        if known is None and tensor.data.__class__ is not Pending:
-            known = self.capture(tensor)
+        known = self.outside(tensor)
         if known is None:
             tensor._grad = gradient
             return

@@ -8,9 +8,11 @@ has to copy, and is then a base itself.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..core.node import Node
 from .graph import Graph
@@ -140,30 +142,72 @@ def through(node: Node, source: View) -> View | None:
     return None
 
 
-def sliced(source: View, index: tuple[object, ...]) -> View:
-    """The part that an index of integers, slices, `None` and `...` chooses."""
-    missing = len(source.shape) - sum(1 for i in index if i is not None and i is not Ellipsis)
-    items: list[object] = []
-    for item in index if any(i is Ellipsis for i in index) else (*index, Ellipsis):
-        items += [slice(None)] * missing if item is Ellipsis else [item]
-    offset, axis = source.offset, 0
-    shape: list[int] = []
-    strides: list[int] = []
-    for item in items:
-        if item is None:
-            shape.append(1)
-            strides.append(0)
+@dataclass(frozen=True)
+class Pick:
+    """What a slice takes of one dimension: `count` elements from `start`, `step` apart; `kept` is False for x[2]."""
+
+    start: int
+    step: int
+    count: int
+    kept: bool
+
+    def is_all_of(self, size: int) -> bool:
+        """Whether it leaves nothing out of a dimension of `size`."""
+        return (self.start, self.step, self.count) == (0, 1, size)
+
+    def part(self, size: int) -> Any:
+        """The part of an index that picks this from a dimension of `size`."""
+        if not self.kept:
+            return self.start
+        if self.is_all_of(size):
+            return slice(None)
+        if not self.count:
+            return slice(0, 0)
+        stop = self.start + self.step * self.count
+        return slice(self.start, stop if stop >= 0 else None, self.step)
+
+
+def picks_of(index: tuple[Any, ...], shape: Sequence[int]) -> list[Pick | None]:
+    """What an index takes of each dimension of a shape, in order; None is a dimension of size 1 that it puts in.
+
+    >>> picks_of((1, ..., None, slice(None, None, -1)), (2, 3))
+    [Pick(start=1, step=1, count=1, kept=False), None, Pick(start=2, step=-1, count=3, kept=True)]
+    """
+    if not any(part is Ellipsis for part in index):
+        index = (*index, ...)
+    missing = len(shape) - sum([part is not None and part is not Ellipsis for part in index])
+    full: list[Any] = []
+    for part in index:
+        full += [slice(None)] * missing if part is Ellipsis else [part]
+    picks: list[Pick | None] = []
+    sizes = iter(shape)
+    for part in full:
+        if part is None:
+            picks.append(None)
             continue
-        size, stride = source.shape[axis], source.strides[axis]
-        axis += 1
-        if isinstance(item, slice):
-            positions = range(*item.indices(size))
-            offset += positions.start * stride
-            shape.append(len(positions))
-            strides.append(positions.step * stride)
+        size = next(sizes)
+        if isinstance(part, slice):
+            start, stop, step = part.indices(size)
+            count = len(range(start, stop, step))
+            picks.append(Pick(start, step if count > 1 else 1, count, True))
         else:
-            offset += int(item) % size * stride  # type: ignore[call-overload]
-    return View(source.base, offset, tuple(shape), tuple(strides))
+            picks.append(Pick(part.__index__() % size, 1, 1, False))
+    return picks
+
+
+def sliced(source: View, index: tuple[Any, ...]) -> View:
+    """The part that an index of integers, slices, `None` and `...` chooses."""
+    offset, steps = source.offset, iter(source.strides)
+    dims: Dims = []
+    for pick in picks_of(index, source.shape):
+        if pick is None:
+            dims.append((1, 0))
+            continue
+        stride = next(steps)
+        offset += pick.start * stride
+        if pick.kept:
+            dims.append((pick.count, pick.step * stride))
+    return View(source.base, offset, tuple([size for size, _ in dims]), tuple([stride for _, stride in dims]))
 
 
 def windowed(source: View, shape: tuple[int, ...], attrs: dict[str, tuple[int, ...]]) -> View:

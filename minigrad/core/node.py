@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from math import prod
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +59,13 @@ class Node:
         for extent in self.shape:
             size *= extent
         return size
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of its value; of several results, of all of them."""
+        if isinstance(self.dtype, tuple):
+            return sum(prod(shape) * dtype.itemsize for shape, dtype in zip(self.shape, self.dtype))
+        return self.size * self.dtype.itemsize
 
     @property
     def scope(self) -> tuple[str, ...]:

@@ -79,7 +79,7 @@ def scene_of_kernels(partition: Partition, names: Mapping[Node, str]) -> Picked:
     frames = {group.name: (group.name,) for group in partition.kernels}
     boxes = [_boxed(each, drawn[each.node], each.node in results, numbered[each.node], frames) for each in places]
     number = {place: i for i, place in enumerate(places)}
-    home = partition.home()
+    home = partition.home
     edges: list[Edge] = []
     crossings: list[Crossing] = []
     for i, place in enumerate(places):
@@ -127,7 +127,7 @@ def _sources(partition: Partition, place: Place, home: Mapping[Node, Group]) -> 
         return []
     if node in group.finishes and not place.part:
         maker = next(g for g in partition.groups if node in g.partials)
-        return [(0, Place(maker, node, "partial"), node.size * int(node.dtype.itemsize) * partition.chunks_of[node])]
+        return [(0, Place(maker, node, "partial"), node.nbytes * partition.chunks_of[node])]
     inputs = set(partition.graph.inputs)
     found = []
     for slot, view in enumerate(partition.recipes[node].reads):

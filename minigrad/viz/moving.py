@@ -11,13 +11,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..compile.byhand import Finish, Member, members_of
-from ..compile.counts import library_count
 from ..compile.fusion import LONGEST_ROW, MOST_OUTPUTS, reduction_in
 from ..compile.groups import MOST_NODES, Partition
 from ..compile.levels import FULL, ROW
 from ..compile.recipes import Recipe, is_made, library
 from ..compile.scalar import accumulated_in
-from ..compile.views import View, whole
+from ..compile.views import View
 from ..core.node import Node
 from .kernels import nbytes_read
 from .scene import type_of
@@ -71,11 +70,10 @@ class Tables:
             return name | {"kind": "input", "reads": [], "size": 0, "rows": 0, "kept": False}
         recipe = self.recipes[member]
         parted = member in self.finished
-        size = self._partial_bytes(member) if parted else _nbytes(member)
+        size = self.partition.partial_bytes(member) if parted else _nbytes(member)
         kind = "library" if recipe.kind == "opaque" else "reduce" if recipe.kind == "reduce" else "kernel"
         if kind == "library":
-            count = library_count(member, dict(zip(member.inputs, recipe.reads)) | {member: whole(member)})
-            name |= {"why": library(member), "takes": count.bytes, "launches": count.launches}
+            name |= {"why": library(member), "takes": recipe.count.bytes, "launches": recipe.count.launches}
         return name | {
             "kind": kind, "bytes": size, "kept": member in self.kept and not parted, "size": recipe.size,
             "rows": _rows(recipe),
@@ -83,16 +81,13 @@ class Tables:
         }  # fmt: skip
 
     def _finish(self, node: Node) -> dict[str, Any]:
-        parts = [self.number[node], -1, self._partial_bytes(node), "after", 0]
+        parts = [self.number[node], -1, self.partition.partial_bytes(node), "after", 0]
         kept = node in self.kept or node in self.partition.gathered  # which is put together in memory
         return {
             "name": f"{self.names[node]}, put together", "type": type_of(node), "bytes": _nbytes(node),
             "kind": "finish", "reads": [parts], "size": node.size, "rows": 0, "kept": kept,
             "idle": self.partition.chunks_of[node] == 1 and accumulated_in(node) == node.dtype,
         }  # fmt: skip
-
-    def _partial_bytes(self, node: Node) -> int:
-        return int(node.size * accumulated_in(node).itemsize) * self.partition.chunks_of[node]
 
     def _is_read(self, recipe: Recipe, view: Any) -> bool:
         if not isinstance(view, View) or view.base not in self.number:
@@ -127,6 +122,4 @@ def _rows(recipe: Recipe) -> int:
 
 
 def _nbytes(node: Node) -> int:
-    if isinstance(node.dtype, tuple):
-        return 0
-    return int(node.size * node.dtype.itemsize)
+    return 0 if isinstance(node.dtype, tuple) else node.nbytes

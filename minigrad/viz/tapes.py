@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from ..compile.counts import flops_of, nbytes
+from ..compile.counts import flops_of
 from ..core.errors import GradError, MinigradError
 from ..core.mode import record
 from ..core.node import Constant, Leaf, Node, topological_order
@@ -119,7 +119,7 @@ def read_tape(order: Sequence[Node]) -> Tape:
                 owners[maker] = owner
             needed.add(number[maker])
         needs[node] = frozenset(needed)
-    size = {number[n]: owners[n].nbytes if n in owners else nbytes(n.shape, n.dtype) for n in nodes}
+    size = {number[n]: owners[n].nbytes if n in owners else n.nbytes for n in nodes}
     return Tape(units_of(nodes), needs, size, dict(enumerate(nodes)), sum(outside.values()))
 
 

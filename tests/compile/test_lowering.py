@@ -88,7 +88,7 @@ def test_what_is_filled_or_counted_takes_no_memory():
         y = mg.triu(x) * mg.full((6,), 2.0) + mg.arange(1.0, 4.0, 0.5)
     partition = check(y)
     (kernel,) = partition.kernels
-    assert lower(partition, kernel).bytes_read == x.size * 4
+    assert lower(partition, kernel).count.bytes_read == x.size * 4
 
 
 # Rows -----------------------------------------------------------------------------------------------------------------
@@ -241,9 +241,9 @@ def test_bytes_and_operations_are_exact():
     with recorded() as _alive:
         y = mg.tanh(x * 2.0 + b)
     lowered = lower(*(lambda p: (p, p.kernels[0]))(check(y)))
-    assert lowered.bytes_read == (128 * 64 + 64) * 4
-    assert lowered.bytes_written == 128 * 64 * 4
-    assert lowered.flops == 3 * 128 * 64
+    assert lowered.count.bytes_read == (128 * 64 + 64) * 4
+    assert lowered.count.bytes_written == 128 * 64 * 4
+    assert lowered.count.flops == 3 * 128 * 64
 
 
 def test_bytes_count_what_is_read_of_a_view():
@@ -251,7 +251,7 @@ def test_bytes_count_what_is_read_of_a_view():
     with recorded() as _alive:
         y = x[::2] + x[::2]
     lowered = lower(*(lambda p: (p, p.kernels[0]))(check(y)))
-    assert lowered.bytes_read == 64 * 64 * 4
+    assert lowered.count.bytes_read == 64 * 64 * 4
 
 
 def test_rows_count_what_is_computed_for_each_row_once():
@@ -259,7 +259,7 @@ def test_rows_count_what_is_computed_for_each_row_once():
     with recorded() as _alive:
         y = x - mg.log(mg.sum(x * x, -1, keepdims=True))
     lowered = lower(*(lambda p: (p, p.kernels[0]))(check(y)))
-    assert lowered.flops == 16 * 64 * 3 + 16  # the products, their sums, the differences; the logarithms
+    assert lowered.count.flops == 16 * 64 * 3 + 16  # the products, their sums, the differences; the logarithms
 
 
 def test_parameters_are_named_by_what_they_stand_for():
@@ -323,7 +323,7 @@ def test_padding_is_a_loop():
     partition = check(y, z)
     assert all(group.opaque is None for group in partition.groups)
     (group,) = partition.kernels[:1]
-    assert lower(partition, group).bytes_read == x.size * 4
+    assert lower(partition, group).count.bytes_read == x.size * 4
 
 
 # Rounds of several elements -------------------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ def taken(partition):
     for group in partition.groups:
         if group.opaque is None:
             lowered = lower(partition, group)
-            total += lowered.bytes_read + lowered.bytes_written
+            total += lowered.count.bytes
         else:
             node, reads = group.opaque.node, group.opaque.reads
             total += library_count(node, dict(zip(node.inputs, reads)) | {node: whole(node)}).bytes

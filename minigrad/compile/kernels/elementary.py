@@ -187,25 +187,22 @@ def _float_floordiv(w: Writer, dtype: Any, x: Operand, y: Operand) -> str:
 
 def _lshift(w: Writer, dtype: Any, x: Operand, by: Operand) -> str | None:
     """All bits are gone if it shifts by the width or more."""
-    width = 8 * dtype.itemsize
-    if not isinstance(by, str):
-        return None if 0 <= by < width else w.let("cast", (0,), dtype)
-    within = _within(w, by, width)
-    shifted = w.let("lshift", (x, w.let("select", (within, by, 0), dtype)), dtype)
-    return w.let("select", (within, shifted, 0), dtype)
+    return _shifted(w, "lshift", dtype, x, by)
 
 
 def _rshift(w: Writer, dtype: Any, x: Operand, by: Operand) -> str | None:
     """Only the sign is left if it shifts by the width or more."""
+    return _shifted(w, "rshift", dtype, x, by)
+
+
+def _shifted(w: Writer, op: str, dtype: Any, x: Operand, by: Operand) -> str | None:
     width = 8 * dtype.itemsize
-    inside = not isinstance(by, str) and 0 <= by < width
-    if inside:
+    if not isinstance(by, str) and 0 <= by < width:
         return None
     within = _within(w, by, width)
-    if dtype.kind == "i":
-        return w.let("rshift", (x, w.let("select", (within, by, width - 1), dtype)), dtype)
-    shifted = w.let("rshift", (x, w.let("select", (within, by, 0), dtype)), dtype)
-    return w.let("select", (within, shifted, 0), dtype)
+    keeps_sign = op == "rshift" and dtype.kind == "i"
+    shifted = w.let(op, (x, w.let("select", (within, by, width - 1 if keeps_sign else 0), dtype)), dtype)
+    return shifted if keeps_sign else w.let("select", (within, shifted, 0), dtype)
 
 
 def _within(w: Writer, by: Operand, width: int) -> Operand:

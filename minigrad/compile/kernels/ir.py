@@ -47,7 +47,7 @@ class Store:
 
 @dataclass
 class Accumulate:
-    """`buffer[index] = op(buffer[index], value)`, where op is one of `IDENTITY`."""
+    """`buffer[index] = op(buffer[index], value)`, where op is one of `REDUCTIONS`."""
 
     op: str
     buffer: str
@@ -90,7 +90,7 @@ class Prefetch:
 
 Statement = Let | Store | Accumulate | For | Prefetch
 
-IDENTITY = {"sum": 0, "prod": 1, "max": float("-inf"), "min": float("inf")}  # what an accumulator starts with
+REDUCTIONS = ("sum", "prod", "max", "min")
 
 
 @dataclass
@@ -116,6 +116,10 @@ class Kernel:
     body: list[Statement]
     units: int  # how far `hi` goes: the number of elements, rows or chunks
     parallel: str  # what a unit is: "elements", "rows" or "chunks"
+
+    def computes_in(self, dtype: Any) -> bool:
+        """Whether it has values of this type, in memory or on the way."""
+        return any(s.dtype == dtype for s in (*self.parameters, *statements(self.body)) if hasattr(s, "dtype"))
 
     @property
     def vectorisable(self) -> bool:

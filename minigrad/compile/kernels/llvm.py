@@ -14,6 +14,7 @@ import numpy as np
 
 from ...core.errors import CompileError
 from ..scalar import identity
+from .c import LIBRARY
 from .elementary import elementary
 from .ir import Accumulate, Accumulator, For, Index, Kernel, Let, Prefetch, Statement, Store
 
@@ -22,10 +23,6 @@ FLOATS = {"float16": "half", "float32": "float", "float64": "double"}
 INTRINSICS = {
     "sqrt": "llvm.sqrt", "floor": "llvm.floor", "rint": "llvm.rint", "copysign": "llvm.copysign", "abs": "llvm.fabs",
     "max": "llvm.maximum", "min": "llvm.minimum",
-}  # fmt: skip
-LIBRARY = {  # C's mathematical library, for what is neither an instruction nor written out
-    "exp": "exp", "expm1": "expm1", "log": "log", "log1p": "log1p", "sin": "sin", "cos": "cos", "tanh": "tanh",
-    "erf": "erf", "pow": "pow", "atan2": "atan2", "remainder": "fmod",
 }  # fmt: skip
 PURE = "nounwind willreturn memory(none)"
 BINARY = {

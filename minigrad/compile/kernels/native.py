@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from ...core.errors import CompileError
 from . import storage
 from .elementary import HALF
-from .ir import Kernel, Let, statements
+from .ir import Kernel
 from .llvm import llvm_source
 
 SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)  # calling it lets go of the interpreter's lock
@@ -118,7 +118,7 @@ class _Compiler:
         return made._replace(kernel=kernel)
 
     def _text(self, kernel: Kernel) -> str:
-        if not self.machine.has_half and _uses_half(kernel):
+        if not self.machine.has_half and kernel.computes_in(HALF):
             raise CompileError(f"this processor ({self.machine.name}) has no instructions for float16")
         wide = kernel.vectorisable and self.machine.has_wide_vectors
         return llvm_source(kernel, width=WIDE if wide else NARROW)
@@ -170,8 +170,3 @@ class _Compiler:
         if function is None:
             raise CompileError(f"this system's mathematical library has no function {name}")
         self.binding.add_symbol(name, ctypes.cast(function, ctypes.c_void_p).value)
-
-
-def _uses_half(kernel: Kernel) -> bool:
-    lets = [s for s in statements(kernel.body) if isinstance(s, Let)]
-    return any(dtype == HALF for dtype in (*[p.dtype for p in kernel.parameters], *[s.dtype for s in lets]))

@@ -13,7 +13,7 @@ from typing import Any
 
 from ...core import dtypes
 from ...core.errors import CompileError
-from .ir import IDENTITY, OPERATIONS, Accumulate, For, Kernel, Let, Prefetch, Statement, Store
+from .ir import OPERATIONS, REDUCTIONS, Accumulate, For, Kernel, Let, Prefetch, Statement, Store
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,40}")
 ROLES = {"in": "r", "out": "rw", "inout": "rw", "partial": "rw", "scratch": "rw"}
@@ -50,7 +50,7 @@ class _Verifier:
             elif isinstance(statement, (Store, Accumulate)):
                 self._access(statement.buffer, statement.index, ranges, write=True)
                 self._operand(statement.value, values)
-                if isinstance(statement, Accumulate) and statement.op not in IDENTITY:
+                if isinstance(statement, Accumulate) and statement.op not in REDUCTIONS:
                     raise wrong(f"the reduction {statement.op!r}")
             elif isinstance(statement, Prefetch):
                 self._buffer(statement.buffer)
@@ -70,7 +70,7 @@ class _Verifier:
                 self._operand(accumulator.value, inside)
         for accumulator in loop.accumulators:
             _check_name(accumulator.name)
-            if accumulator.op not in IDENTITY or accumulator.dtype not in TYPES:
+            if accumulator.op not in REDUCTIONS or accumulator.dtype not in TYPES:
                 raise wrong(f"the accumulator {accumulator.name}")
             values[accumulator.name] = accumulator.dtype
 

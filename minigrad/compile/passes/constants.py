@@ -21,6 +21,8 @@ from .rules import Rules, filled, shaped
 FEW = 1 << 12  # elements that may be added up while a graph is made
 DIGITS = {2: 11, 4: 24, 8: 53}  # bits of a float's significand, by its size in bytes: integers of so many are exact
 
+rule = Rules()
+
 # Helpers ------------------------------------------------------------------------------------------------------------
 
 
@@ -75,76 +77,78 @@ def same_number(a: Any, b: Any) -> bool:
 # Rules --------------------------------------------------------------------------------------------------------------
 
 
-def add_rules(rule: Rules) -> None:
-    """Declare the rules of folding among those of a pass."""
+@rule(kind="source")
+def small_constant(node: Node) -> Node | None:
+    """A constant of one element is a number."""
+    if not isinstance(node, Source) or node.kind != "constant" or node.size != 1:
+        return None
+    return filled(node.device.to_numpy(node.held).item(), node)
 
-    @rule(kind="source")
-    def small_constant(node: Node) -> Node | None:
-        """A constant of one element is a number."""
-        if not isinstance(node, Source) or node.kind != "constant" or node.size != 1:
+
+@rule(kind="elementwise")
+def fold_constants(node: Node) -> Node | None:
+    """What is computed of constants alone is a constant."""
+    values = []
+    for x in node.inputs:
+        if x.__class__ in NUMBERS:
+            values.append(x)
+        elif x.op is P.full:
+            values.append(_array_of(x, ()))
+        else:
             return None
-        return filled(node.device.to_numpy(node.held).item(), node)
+    value = _computed(node, values)
+    return None if value is None else filled(value, node)
 
-    @rule(kind="elementwise")
-    def fold_constants(node: Node) -> Node | None:
-        """What is computed of constants alone is a constant."""
-        values = []
-        for x in node.inputs:
-            if x.__class__ in NUMBERS:
-                values.append(x)
-            elif x.op is P.full:
-                values.append(_array_of(x, ()))
-            else:
-                return None
-        value = _computed(node, values)
+
+@rule(kind="elementwise")
+def number_operand(node: Node) -> Node | None:
+    """An operand that is filled with one number is that number, which takes the dtype of the others."""
+    assert node.op is not None
+    if not any(x.__class__ not in NUMBERS and x.op is P.full for x in node.inputs):
+        return None
+    named = node.op.promotes
+    weak = [i for i in range(len(node.inputs)) if named is None or node.op.inputs[i] in named]
+    filled_ones = [i for i in weak if not is_number(node.inputs[i]) and node.inputs[i].op is P.full]
+    if all(i in filled_ones or is_number(node.inputs[i]) for i in weak):
+        filled_ones = filled_ones[1:]  # of numbers alone, nobody would know the dtype
+    values = {i: value_of(node.inputs[i]) for i in filled_ones}
+    if not values or None in values.values():
+        return None
+    inputs = tuple([values.get(i, x) for i, x in enumerate(node.inputs)])
+    return shaped(made(node.op, inputs, node.attrs, like=node), node)
+
+
+@rule(kind="view")
+def view_of_a_constant(node: Node) -> Node | None:
+    """A view of a tensor filled with one number is filled with it too."""
+    (x,) = node.inputs
+    return filled(x.attrs["value"], node) if x.op is P.full else None
+
+
+@rule("max", "min")
+def extreme_of_a_constant(node: Node) -> Node | None:
+    """The largest of equal numbers is that number."""
+    value = value_of(node.inputs[0])
+    return None if value is None else filled(value, node)
+
+
+@rule("sum", "prod")
+def total_of_a_constant(node: Node) -> Node | None:
+    """The sum of n equal numbers is computed beforehand where that takes no time, or is exactly n times as much."""
+    (x,) = node.inputs
+    value = value_of(x)
+    if value is None:
+        return None
+    if x.size <= FEW:
+        value = _computed(node, [_array_of(x, x.shape)])
         return None if value is None else filled(value, node)
-
-    @rule(kind="elementwise")
-    def number_operand(node: Node) -> Node | None:
-        """An operand that is filled with one number is that number, which takes the dtype of the others."""
-        assert node.op is not None
-        if not any(x.__class__ not in NUMBERS and x.op is P.full for x in node.inputs):
-            return None
-        named = node.op.promotes
-        weak = [i for i in range(len(node.inputs)) if named is None or node.op.inputs[i] in named]
-        filled_ones = [i for i in weak if not is_number(node.inputs[i]) and node.inputs[i].op is P.full]
-        if all(i in filled_ones or is_number(node.inputs[i]) for i in weak):
-            filled_ones = filled_ones[1:]  # of numbers alone, nobody would know the dtype
-        values = {i: value_of(node.inputs[i]) for i in filled_ones}
-        if not values or None in values.values():
-            return None
-        inputs = tuple([values.get(i, x) for i, x in enumerate(node.inputs)])
-        return shaped(made(node.op, inputs, node.attrs, like=node), node)
-
-    @rule(kind="view")
-    def view_of_a_constant(node: Node) -> Node | None:
-        """A view of a tensor filled with one number is filled with it too."""
-        (x,) = node.inputs
-        return filled(x.attrs["value"], node) if x.op is P.full else None
-
-    @rule("max", "min")
-    def extreme_of_a_constant(node: Node) -> Node | None:
-        """The largest of equal numbers is that number."""
-        value = value_of(node.inputs[0])
-        return None if value is None else filled(value, node)
-
-    @rule("sum", "prod")
-    def total_of_a_constant(node: Node) -> Node | None:
-        """The sum of n equal numbers is computed beforehand where that takes no time, or is exactly n times as much."""
-        (x,) = node.inputs
-        value = value_of(x)
-        if value is None:
-            return None
-        if x.size <= FEW:
-            value = _computed(node, [_array_of(x, x.shape)])
-            return None if value is None else filled(value, node)
-        count = math.prod([x.shape[a] for a in node.attrs["axis"]])
-        if node.op is not P.sum or node.dtype.kind == "b":
-            return None
-        if node.dtype.kind in "iu":
-            return filled(wrapped(int(value) * count, node.dtype), node)
-        exact = math.isfinite(value) and value == int(value) and abs(value) * count <= 1 << DIGITS[node.dtype.itemsize]
-        return filled(float(value * count) + 0.0, node) if exact and x.dtype == node.dtype else None
+    count = math.prod([x.shape[a] for a in node.attrs["axis"]])
+    if node.op is not P.sum or node.dtype.kind == "b":
+        return None
+    if node.dtype.kind in "iu":
+        return filled(wrapped(int(value) * count, node.dtype), node)
+    exact = math.isfinite(value) and value == int(value) and abs(value) * count <= 1 << DIGITS[node.dtype.itemsize]
+    return filled(float(value * count) + 0.0, node) if exact and x.dtype == node.dtype else None
 
 
 def _array_of(x: Node, shape: tuple[int, ...]) -> Any:

@@ -12,8 +12,9 @@ from typing import Any
 from ...core.node import Node
 from ...core.primitive import P
 from ..graph import Graph, made, remade
+from ..views import picks_of
 from .common import hashable
-from .fold_views import picks_of, written
+from .fold_views import written
 from .rules import Note, Rules, apply_rules
 
 rule = Rules()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ...core.node import Node
 from ...core.primitive import P
 from ..graph import Graph, made
+from ..views import Pick, picks_of
 from .common import hashable
 from .rules import Note, Rules, apply_rules, filled, shaped
 
@@ -76,59 +75,6 @@ def permutation_twice(node: Node) -> Node | None:
 
 
 # Slices -------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Pick:
-    """What a slice takes of one dimension: `count` elements from `start`, `step` apart; `kept` is False for x[2]."""
-
-    start: int
-    step: int
-    count: int
-    kept: bool
-
-    def is_all_of(self, size: int) -> bool:
-        """Whether it leaves nothing out of a dimension of `size`."""
-        return (self.start, self.step, self.count) == (0, 1, size)
-
-    def part(self, size: int) -> Any:
-        """The part of an index that picks this from a dimension of `size`."""
-        if not self.kept:
-            return self.start
-        if self.is_all_of(size):
-            return slice(None)
-        if not self.count:
-            return slice(0, 0)
-        stop = self.start + self.step * self.count
-        return slice(self.start, stop if stop >= 0 else None, self.step)
-
-
-def picks_of(index: tuple[Any, ...], shape: Sequence[int]) -> list[Pick | None]:
-    """What an index takes of each dimension of a shape, in order; None is a dimension of size 1 that it puts in.
-
-    >>> picks_of((1, ..., None, slice(None, None, -1)), (2, 3))
-    [Pick(start=1, step=1, count=1, kept=False), None, Pick(start=2, step=-1, count=3, kept=True)]
-    """
-    if not any(part is Ellipsis for part in index):
-        index = (*index, ...)
-    missing = len(shape) - sum([part is not None and part is not Ellipsis for part in index])
-    full: list[Any] = []
-    for part in index:
-        full += [slice(None)] * missing if part is Ellipsis else [part]
-    picks: list[Pick | None] = []
-    sizes = iter(shape)
-    for part in full:
-        if part is None:
-            picks.append(None)
-            continue
-        size = next(sizes)
-        if isinstance(part, slice):
-            start, stop, step = part.indices(size)
-            count = len(range(start, stop, step))
-            picks.append(Pick(start, step if count > 1 else 1, count, True))
-        else:
-            picks.append(Pick(part.__index__() % size, 1, 1, False))
-    return picks
 
 
 def picks_together(first: list[Pick | None], second: list[Pick | None]) -> list[Pick | None] | None:

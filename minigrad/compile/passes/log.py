@@ -35,15 +35,12 @@ class Run:
     missed: list[Missed] = field(default_factory=list)
 
     def __call__(self, rule: str, node: Node, replacement: Node) -> None:
-        self.note(rule, node, replacement)
+        """Write down that a rule has fired."""
+        self.fired.append(Fired(rule, node, replacement))
 
     def miss(self, rule: str, node: Node, why: str) -> None:
         """Write down why a rule did not fire."""
         self.missed.append(Missed(rule, node, why))
-
-    def note(self, rule: str, node: Node, replacement: Node) -> None:
-        """Write down that a rule has fired."""
-        self.fired.append(Fired(rule, node, replacement))
 
     @property
     def changed(self) -> bool:

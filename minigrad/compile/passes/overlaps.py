@@ -12,25 +12,23 @@ from ...core.primitive import P
 from ..graph import made
 from .rules import Rules
 
+rule = Rules()
 MOST_PARTS = 25  # of a window: each is a term of its own
 
 
-def add_rules(rule: Rules) -> None:
-    """Add the rule of `overlap_add`."""
-
-    @rule("overlap_add")
-    def windows_as_parts(node: Node) -> Node | None:
-        """Windows that are one step apart, added up, are a sum with a term for each place in a window."""
-        (x,) = node.inputs
-        size = x.shape[node.ndim :]
-        if not node.size or prod(size) > MOST_PARTS or any(step != 1 for step in node.attrs["stride"]):
-            return None
-        total: Any = 0.0 if node.dtype.kind == "f" else 0
-        for offset in np.ndindex(size):
-            index = [slice(None)] * node.ndim
-            for axis, place, gap in zip(node.attrs["axis"], offset, node.attrs["dilation"]):
-                index[axis] = slice(place * gap, place * gap + x.shape[axis])
-            part = made(P.slice, (x,), {"index": (..., *offset)}, like=node)
-            placed = made(P.place, (part,), {"shape": node.shape, "index": (*index, ...)}, like=node)
-            total = made(P.add, (total, placed), {}, like=node)
-        return total  # type: ignore[no-any-return]
+@rule("overlap_add")
+def windows_as_parts(node: Node) -> Node | None:
+    """Windows that are one step apart, added up, are a sum with a term for each place in a window."""
+    (x,) = node.inputs
+    size = x.shape[node.ndim :]
+    if not node.size or prod(size) > MOST_PARTS or any(step != 1 for step in node.attrs["stride"]):
+        return None
+    total: Any = 0.0 if node.dtype.kind == "f" else 0
+    for offset in np.ndindex(size):
+        index = [slice(None)] * node.ndim
+        for axis, place, gap in zip(node.attrs["axis"], offset, node.attrs["dilation"]):
+            index[axis] = slice(place * gap, place * gap + x.shape[axis])
+        part = made(P.slice, (x,), {"index": (..., *offset)}, like=node)
+        placed = made(P.place, (part,), {"shape": node.shape, "index": (*index, ...)}, like=node)
+        total = made(P.add, (total, placed), {}, like=node)
+    return total  # type: ignore[no-any-return]

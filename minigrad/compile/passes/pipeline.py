@@ -160,11 +160,8 @@ def closed(graph: Graph) -> tuple[Graph, Callable[[Graph], Graph]]:
 
 def _with_inputs(graph: Graph, other: dict[Any, Any]) -> Graph:
     """The graph on other inputs.  All is made anew, so that effects stay in their order."""
-    new: dict[Any, Any] = {node: other.get(node, node) for node in graph.inputs}
-    for node in graph.nodes:
-        inputs = tuple([new[x] if isinstance(x, Node) else x for x in node.inputs])
-        new[node] = node if node.op is None else made(node.op, inputs, node.attrs, like=node)
-    return Graph(
-        [new[node] for node in graph.inputs], [new[node] for node in graph.outputs],
-        [new[node] for node in graph.effects],
-    )  # fmt: skip
+
+    def anew(node: Node, inputs: tuple[Any, ...]) -> Node:
+        return node if node.op is None else made(node.op, inputs, node.attrs, like=node)
+
+    return graph.rebuilt(anew, [other.get(node, node) for node in graph.inputs])

@@ -43,7 +43,7 @@ Note = Callable[[str, Node, Node], None]  # how a pass says what it has done: ru
 
 
 class Rules:
-    """The rules of a pass; `@rules("multiply", "divide")` in front of a function adds one.
+    """The rules of a pass, after those of `others`; `@rules("multiply", "divide")` in front of a function adds one.
 
     >>> rules = Rules()
     >>> @rules("negative")
@@ -55,8 +55,8 @@ class Rules:
     ('double negation', '-(-x) is x.')
     """
 
-    def __init__(self) -> None:
-        self._rules: list[Rule] = []
+    def __init__(self, *others: Rules) -> None:
+        self._rules: list[Rule] = [rule for rules in others for rule in rules]
         self._found: dict[Any, tuple[Rule, ...]] = {}
 
     def __iter__(self) -> Any:
@@ -156,3 +156,18 @@ def filled(value: Any, node: Node) -> Node:
     """A tensor of one number in the place of a node."""
     attrs = {"shape": node.shape, "value": value, "dtype": node.dtype, "device": node.device}
     return made(P.full, (), attrs, like=node)
+
+
+def applied(name: str, *inputs: Any, node: Node, **attrs: Any) -> Node:
+    """A primitive on these inputs, in the place of `node` and in its shape."""
+    return shaped(made(P[name], inputs, attrs, like=node), node)
+
+
+def is_made_by(x: Any, name: str) -> bool:
+    """Whether an input is a node of this primitive."""
+    return isinstance(x, Node) and x.name == name and x.op is not None
+
+
+def kind_of(node: Node) -> str:
+    """The kind of what a node computes: b, i, u or f."""
+    return node.dtype.kind

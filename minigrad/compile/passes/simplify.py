@@ -8,19 +8,22 @@ and x * 0.0 stays, because for inf it is nan; (x + 1.0) + 1.0 stays, because it 
 from __future__ import annotations
 
 import math
+import operator
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from ...core.dtypes import can_cast, finfo, iinfo
 from ...core.node import Node
-from ...core.primitive import P
-from ..graph import Graph, made
-from . import constants, overlaps
+from ...core.tensor import NUMBERS
+from ..graph import Graph
+from . import constants, overlaps, reductions
+from .common import COMMUTE
 from .constants import in_dtype, is_number, same_number, value_of, wrapped
-from .rules import Note, Rules, apply_rules, filled, shaped
+from .rules import Note, Rules, applied, apply_rules, filled, is_made_by, kind_of, shaped
 
-rule = Rules()
-constants.add_rules(rule)
-overlaps.add_rules(rule)
+NumberRule = Callable[[Node, Any, Any], Node | None]
+rule = Rules(constants.rule, overlaps.rule, reductions.rule)
 
 
 def simplify(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:
@@ -31,27 +34,38 @@ def simplify(graph: Graph, note: Note, without: frozenset[str] = frozenset()) ->
 # What rules ask -----------------------------------------------------------------------------------------------------
 
 
-def is_made_by(x: Any, name: str) -> bool:
-    """Whether an input is a node of this primitive."""
-    return isinstance(x, Node) and x.name == name and x.op is not None
+EITHER = COMMUTE | {"maximum", "minimum"}  # whose number may come first: elsewhere only the second operand may be one
 
 
 def tensor_and_number(node: Node) -> tuple[Any, Any]:
-    """The operands of a commutative operation, a Python number last; (None, None) if there is none."""
+    """The operands of an operation, the one that is a Python number last; (None, None) if there is none."""
     x, y = node.inputs
-    if is_number(y):
+    if y.__class__ in NUMBERS:
         return x, y
-    return (y, x) if is_number(x) else (None, None)
+    return (y, x) if x.__class__ in NUMBERS and node.name in EITHER else (None, None)
+
+
+def number_rule(*primitives: str, kinds: str = "biuf") -> Callable[[NumberRule], NumberRule]:
+    """Declare a rule for where an operand is a Python number and the result of one of these kinds.
+
+    The function is given the node, its other operand, and the number.
+    """
+
+    def declare(function: NumberRule) -> NumberRule:
+        @rule(*primitives)
+        @wraps(function)
+        def asked(node: Node) -> Node | None:
+            x, number = tensor_and_number(node)
+            return None if number is None or node.dtype.kind not in kinds else function(node, x, number)
+
+        return function
+
+    return declare
 
 
 def is_zero(number: Any, sign: float) -> bool:
     """Whether a number is the zero of this sign."""
     return number == 0 and math.copysign(1, number) == sign
-
-
-def kind_of(node: Node) -> str:
-    """The kind of what a node computes: b, i, u or f."""
-    return node.dtype.kind
 
 
 def exponent(number: Any) -> int | None:
@@ -79,28 +93,19 @@ def with_number_negated(inputs: Any, node: Node) -> list[Any] | None:
     return turned if any(map(is_number, inputs)) and None not in turned else None
 
 
-def applied(name: str, *inputs: Any, node: Node, **attrs: Any) -> Node:
-    """A primitive on these inputs, in the place of `node` and in its shape."""
-    return shaped(made(P[name], inputs, attrs, like=node), node)
-
-
 # Sums ---------------------------------------------------------------------------------------------------------------
 
 
-@rule("add")
-def add_nothing(node: Node) -> Node | None:
+@number_rule("add")
+def add_nothing(node: Node, x: Node, number: Any) -> Node | None:
     """x + 0 is x for integers, x + -0.0 for floats, x or False for bools."""
-    x, number = tensor_and_number(node)
-    if number is None or number != 0:
-        return None
-    return x if kind_of(node) != "f" or is_zero(number, -1.0) else None
+    return x if is_zero(number, -1.0) or (number == 0 and kind_of(node) != "f") else None
 
 
-@rule("subtract")
-def subtract_nothing(node: Node) -> Node | None:
+@number_rule("subtract")
+def subtract_nothing(node: Node, x: Node, number: Any) -> Node | None:
     """x - 0 is x; x - -0.0 is not."""
-    x, number = node.inputs
-    return x if is_number(number) and is_zero(number, 1.0) else None
+    return x if is_zero(number, 1.0) else None
 
 
 @rule("subtract")
@@ -149,36 +154,28 @@ def turned_difference(node: Node) -> Node | None:
 # Products -----------------------------------------------------------------------------------------------------------
 
 
-@rule("multiply")
-def times_one(node: Node) -> Node | None:
+@number_rule("multiply")
+def times_one(node: Node, x: Node, number: Any) -> Node | None:
     """x * 1 is x."""
-    x, number = tensor_and_number(node)
-    return x if number is not None and number == 1 else None
+    return x if number == 1 else None
 
 
-@rule("divide")
-def divide_by_one(node: Node) -> Node | None:
+@number_rule("divide")
+def divide_by_one(node: Node, x: Node, number: Any) -> Node | None:
     """x / 1 is x."""
-    x, number = node.inputs
-    return x if is_number(number) and number == 1 else None
+    return x if number == 1 else None
 
 
-@rule("multiply")
-def times_minus_one(node: Node) -> Node | None:
+@number_rule("multiply", kinds="iuf")
+def times_minus_one(node: Node, x: Node, number: Any) -> Node | None:
     """x * -1 is -x."""
-    x, number = tensor_and_number(node)
-    if number is None or number != -1 or kind_of(node) == "b":
-        return None
-    return applied("negative", x, node=node)
+    return applied("negative", x, node=node) if number == -1 else None
 
 
-@rule("multiply", "bitwise_and")
-def times_nothing(node: Node) -> Node | None:
+@number_rule("multiply", "bitwise_and", kinds="biu")
+def times_nothing(node: Node, x: Node, number: Any) -> Node | None:
     """x * 0 and x & 0 are 0 for integers and bools; for floats x may be inf or nan."""
-    _, number = tensor_and_number(node)
-    if number is None or number != 0 or kind_of(node) == "f":
-        return None
-    return filled(number, node)
+    return filled(number, node) if number == 0 else None
 
 
 @rule("multiply", "divide")
@@ -203,11 +200,10 @@ def negative_of_a_multiple(node: Node) -> Node | None:
     return None if inputs is None else applied(x.name, *inputs, node=node)
 
 
-@rule("divide")
-def divide_by_a_power_of_two(node: Node) -> Node | None:
+@number_rule("divide")
+def divide_by_a_power_of_two(node: Node, x: Node, number: Any) -> Node | None:
     """x / 4 is x * 0.25: both are exact but for the last rounding."""
-    x, number = node.inputs
-    power = exponent(number) if is_number(number) else None
+    power = exponent(number)
     if power is None:
         return None
     limits = finfo(node.dtype)
@@ -216,46 +212,40 @@ def divide_by_a_power_of_two(node: Node) -> Node | None:
     return applied("multiply", x, 1 / float(number), node=node)
 
 
-@rule("multiply")
-def multiple_of_a_multiple(node: Node) -> Node | None:
+@number_rule("multiply", kinds="f")
+def multiple_of_a_multiple(node: Node, x: Node, number: Any) -> Node | None:
     """(x * 2) * 4 is x * 8: powers of two from 1 upwards round nothing, and overflow together."""
-    x, number = tensor_and_number(node)
-    if number is None or kind_of(node) != "f" or not is_made_by(x, "multiply"):
-        return None
-    first, factor = tensor_and_number(x)
+    first, factor = tensor_and_number(x) if is_made_by(x, "multiply") else (None, None)
     if factor is None or any((exponent(n) or -1) < 0 for n in (number, factor)):
         return None
     product = float(number) * float(factor)
     return applied("multiply", first, product, node=node) if abs(product) <= finfo(node.dtype).max else None
 
 
-@rule("add", "multiply", "bitwise_and", "bitwise_or", "bitwise_xor")
-def numbers_together(node: Node) -> Node | None:
+@number_rule("add", "multiply", "bitwise_and", "bitwise_or", "bitwise_xor", kinds="iu")
+def numbers_together(node: Node, x: Node, number: Any) -> Node | None:
     """(x + 2) + 3 is x + 5 for integers, which wrap around alike; so for * & | ^."""
-    assert node.op is not None
-    x, number = tensor_and_number(node)
-    if number is None or kind_of(node) not in "iu" or not is_made_by(x, node.op.name):
-        return None
-    first, other = tensor_and_number(x)
+    return _together(node, x, number, COMBINED[node.name])
+
+
+@number_rule("subtract", kinds="iu")
+def subtract_together(node: Node, x: Node, number: Any) -> Node | None:
+    """(x - 2) - 3 is x - 5 for integers."""
+    return _together(node, x, number, operator.add)
+
+
+COMBINED: dict[str, Callable[[int, int], int]] = {
+    "add": operator.add, "multiply": operator.mul, "bitwise_and": operator.and_, "bitwise_or": operator.or_,
+    "bitwise_xor": operator.xor,
+}  # fmt: skip
+
+
+def _together(node: Node, x: Node, number: Any, combined: Callable[[int, int], int]) -> Node | None:
+    """The operation once, where `x` is the same operation with another integer."""
+    first, other = tensor_and_number(x) if is_made_by(x, node.name) else (None, None)
     if other is None or in_dtype(number, node.dtype) is None or in_dtype(other, node.dtype) is None:
         return None
-    together = {
-        "add": int.__add__, "multiply": int.__mul__, "bitwise_and": int.__and__, "bitwise_or": int.__or__,
-        "bitwise_xor": int.__xor__,
-    }[node.op.name](int(other), int(number))  # fmt: skip
-    return applied(node.op.name, first, wrapped(together, node.dtype), node=node)
-
-
-@rule("subtract")
-def subtract_together(node: Node) -> Node | None:
-    """(x - 2) - 3 is x - 5 for integers."""
-    x, number = node.inputs
-    if not is_number(number) or kind_of(node) not in "iu" or not is_made_by(x, "subtract"):
-        return None
-    first, other = x.inputs
-    if not is_number(other) or in_dtype(number, node.dtype) is None or in_dtype(other, node.dtype) is None:
-        return None
-    return applied("subtract", first, wrapped(int(other) + int(number), node.dtype), node=node)
+    return applied(node.name, first, wrapped(combined(int(other), int(number)), node.dtype), node=node)
 
 
 @rule("negative", "bitwise_invert")
@@ -268,29 +258,26 @@ def undone(node: Node) -> Node | None:
 # Powers and whole quotients -----------------------------------------------------------------------------------------
 
 
-@rule("pow")
-def small_power(node: Node) -> Node | None:
+@number_rule("pow")
+def small_power(node: Node, x: Node, number: Any) -> Node | None:
     """x**0 is 1, even of a nan, x**1 is x, and x**2 is x * x.  (x**0.5 is not sqrt(x) for -inf and -0.0.)"""
-    x, number = node.inputs
-    if not is_number(number) or number not in (0, 1, 2):
+    if number not in (0, 1, 2):
         return None
     return filled(1, node) if number == 0 else x if number == 1 else applied("multiply", x, x, node=node)
 
 
-@rule("floor_divide")
-def whole_quotient(node: Node) -> Node | None:
+@number_rule("floor_divide", kinds="iu")
+def whole_quotient(node: Node, x: Node, number: Any) -> Node | None:
     """x // 1 is x, and x // 8 is x >> 3, for integers."""
-    x, number = node.inputs
     power = _whole_power(number, node)
     if power is None:
         return None
     return x if power == 0 else applied("bitwise_right_shift", x, power, node=node)
 
 
-@rule("remainder")
-def whole_remainder(node: Node) -> Node | None:
+@number_rule("remainder", kinds="iu")
+def whole_remainder(node: Node, x: Node, number: Any) -> Node | None:
     """x % 1 is 0, and x % 8 is x & 7, for integers."""
-    x, number = node.inputs
     power = _whole_power(number, node)
     if power is None:
         return None
@@ -299,29 +286,23 @@ def whole_remainder(node: Node) -> Node | None:
 
 def _whole_power(number: Any, node: Node) -> int | None:
     """n, where an integer is divided by 2**n."""
-    if not is_number(number) or kind_of(node) not in "iu" or not 0 < number <= iinfo(node.dtype).max:
-        return None
-    return exponent(number)
+    return exponent(number) if 0 < number <= iinfo(node.dtype).max else None
 
 
 # Bits ---------------------------------------------------------------------------------------------------------------
 
 
-@rule("bitwise_left_shift", "bitwise_right_shift", "bitwise_or", "bitwise_xor")
-def no_bits(node: Node) -> Node | None:
+@number_rule("bitwise_left_shift", "bitwise_right_shift", "bitwise_or", "bitwise_xor")
+def no_bits(node: Node, x: Node, number: Any) -> Node | None:
     """x | 0, x ^ 0, x << 0 and x >> 0 are x."""
-    x, number = tensor_and_number(node)
-    if number is None or number != 0 or (x is not node.inputs[0] and "shift" in node.name):
-        return None
-    return x
+    return x if number == 0 else None
 
 
-@rule("bitwise_and", "bitwise_or", "bitwise_xor")
-def all_bits(node: Node) -> Node | None:
+@number_rule("bitwise_and", "bitwise_or", "bitwise_xor")
+def all_bits(node: Node, x: Node, number: Any) -> Node | None:
     """Where all bits are set, x & it is x, x | it is it, and x ^ it is ~x."""
-    x, number = tensor_and_number(node)
     every = {"b": True, "u": 255}.get(kind_of(node), -1)
-    if number is None or number != every:
+    if number != every:
         return None
     if node.name == "bitwise_xor":
         return applied("bitwise_invert", x, node=node)
@@ -338,26 +319,17 @@ def with_itself(node: Node) -> Node | None:
 # Extremes, absolute values, whole numbers ---------------------------------------------------------------------------
 
 
-@rule("maximum", "minimum")
-def no_bound(node: Node) -> Node | None:
+@number_rule("maximum", "minimum", kinds="iuf")
+def no_bound(node: Node, x: Node, number: Any) -> Node | None:
     """max(x, -inf) is x, and so is a bound that no integer of the dtype passes."""
-    x, number = tensor_and_number(node)
-    if number is None or kind_of(node) == "b":
-        return None
-    sign = 1 if node.name == "maximum" else -1
-    if kind_of(node) == "f":
-        return x if number == -math.inf * sign else None
-    limits = iinfo(node.dtype)
-    return x if number == (limits.min if sign == 1 else limits.max) else None
+    low, high = (-math.inf, math.inf) if kind_of(node) == "f" else (iinfo(node.dtype).min, iinfo(node.dtype).max)
+    return x if number == (low if node.name == "maximum" else high) else None
 
 
-@rule("maximum", "minimum")
-def bounds_together(node: Node) -> Node | None:
+@number_rule("maximum", "minimum")
+def bounds_together(node: Node, x: Node, number: Any) -> Node | None:
     """max(max(x, 1), 2) is max(x, 2)."""
-    x, number = tensor_and_number(node)
-    if number is None or not is_made_by(x, node.name):
-        return None
-    first, other = tensor_and_number(x)
+    first, other = tensor_and_number(x) if is_made_by(x, node.name) else (None, None)
     if other is None:
         return None
     number, other = in_dtype(number, node.dtype), in_dtype(other, node.dtype)
@@ -398,11 +370,10 @@ def compared_with_itself(node: Node) -> Node | None:
     return filled(True, node) if kind_of(x) != "f" else None
 
 
-@rule("equal")
-def equal_to_a_bool(node: Node) -> Node | None:
+@number_rule("equal")
+def equal_to_a_bool(node: Node, x: Node, number: Any) -> Node | None:
     """x == True is x, and x == False is ~x, for bools."""
-    x, number = tensor_and_number(node)
-    if number is None or kind_of(x) != "b":
+    if kind_of(x) != "b":
         return None
     return x if number else applied("bitwise_invert", x, node=node)
 
@@ -495,58 +466,3 @@ def _same_from(source: Any, target: Any) -> bool:
     Machines do not agree on what a float outside of the range of an integer becomes.
     """
     return target.kind in "fb" or (source.kind in "biu" and (loses_nothing(source, target)))
-
-
-# Reductions ---------------------------------------------------------------------------------------------------------
-
-
-@rule("sum", "prod", "max", "min", "cumulative_sum", "cumulative_prod")
-def reduction_of_one(node: Node) -> Node | None:
-    """Over dimensions of size 1 a reduction is its element; a sum, which begins with 0.0, is x + 0.0."""
-    (x,) = node.inputs
-    axes = node.attrs["axis"]
-    if any(x.shape[a] != 1 for a in (axes if isinstance(axes, tuple) else (axes,))):
-        return None
-    if x.dtype != node.dtype:
-        x = made(P.astype, (x,), {"dtype": node.dtype}, like=node)
-    if x.shape != node.shape:
-        x = made(P.reshape, (x,), {"shape": node.shape}, like=node)
-    return applied("add", x, 0.0, node=node) if node.name == "sum" and kind_of(node) == "f" else x
-
-
-@rule("argmax", "argmin", "argsort")
-def position_of_one(node: Node) -> Node | None:
-    """The only element is the first."""
-    (x,) = node.inputs
-    return filled(0, node) if x.shape[node.attrs["axis"]] == 1 else None
-
-
-@rule("sum", "prod", "max", "min", alone=True)
-def reduction_twice(node: Node) -> Node | None:
-    """max of max is one max over more dimensions, and so is sum of sum for integers: floats would round otherwise."""
-    assert node.op is not None
-    (x,) = node.inputs
-    if not is_made_by(x, node.op.name) or x.dtype != node.dtype:
-        return None
-    if node.name in ("sum", "prod") and kind_of(node) == "f":
-        return None
-    (first,) = x.inputs
-    inner = x.attrs["axis"]
-    rest = range(first.ndim) if x.attrs["keepdims"] else [a for a in range(first.ndim) if a not in inner]
-    axes = tuple(sorted({*inner, *[rest[a] for a in node.attrs["axis"]]}))
-    attrs = {"axis": axes, "keepdims": False}
-    if node.name in ("sum", "prod"):
-        attrs["dtype"] = x.attrs["dtype"]
-    both = made(node.op, (first,), attrs, like=node)
-    return both if both.shape == node.shape else made(P.reshape, (both,), {"shape": node.shape}, like=node)
-
-
-@rule("concat")
-def concat_of_one(node: Node) -> Node | None:
-    """Of a single tensor there is nothing to join; what is empty adds nothing."""
-    assert node.op is not None
-    axis = node.attrs["axis"]
-    parts = tuple([x for x in node.inputs if x.shape[axis]]) or node.inputs[:1]
-    if len(parts) == len(node.inputs) > 1:
-        return None
-    return parts[0] if len(parts) == 1 else made(node.op, parts, node.attrs, like=node)

@@ -9,7 +9,8 @@ from hypothesis import given
 
 import minigrad as mg
 from minigrad.compile.passes import optimise
-from minigrad.compile.passes.fold_views import picks_of, picks_together, rule
+from minigrad.compile.passes.fold_views import picks_together, rule
+from minigrad.compile.views import picks_of
 from minigrad.core.emit import emit
 from minigrad.core.primitive import P
 from tests.compile.passes.recording import Recorded, assert_same_bits

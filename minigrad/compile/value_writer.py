@@ -1,4 +1,4 @@
-"""Values: the statements that compute one node of a kernel, for an element, for a row, or once."""
+"""The writer of values: the statements that compute one node of a kernel, for an element, for a row, or once."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from .levels import FULL, ONCE, ROW
 from .loops import split
 from .placing import place
 from .recipes import Recipe, is_made
-from .scalar import COMPARISONS, LOGIC, Done, Given, accumulated_in, computed_in, steps_of, typed
+from .scalar import COMPARISONS, Done, Given, accumulated_in, computed_in, steps_of, typed
 from .views import View, whole
 
 if TYPE_CHECKING:
     from .lowering import Block, _Lowering
 
 
-class Values:
+class ValueWriter:
     """Writes the statements that compute values into the blocks of a kernel, each value once in a block."""
 
     def __init__(self, lowering: _Lowering) -> None:
@@ -114,8 +114,6 @@ class Values:
                 args[0] = self.let(block, "invert", (args[0],), dtype)
                 op = {"lt": "and", "le": "or"}[op]
             return self.let(block, op, tuple(args), dtypes.bool)
-        if dtype.kind == "b":
-            op = LOGIC.get(op, op)
         if op == "div" and block.level == FULL and self._is_row_value(args[1]) and dtype.itemsize >= 4:
             return self.let(block, "mul", (args[0], self._reciprocal(str(args[1]), dtype)), dtype)
         return self.let(block, op, tuple(args), dtype)

@@ -1,0 +1,77 @@
+"""Running a graph node by node, by the kernels of eager mode: to look into it, and where there are no kernels of ours.
+
+Where nans are hunted, this is done before a program runs: it tells what made one, and on which line.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+from ..core.emit import EAGER
+from ..core.errors import NanError
+from ..core.mode import switch
+from ..core.node import Node
+from ..core.source import show
+from ..devices.effects import held_back
+from .execution import Starts, failed, started
+from .graph import Graph
+
+Look = Callable[[Node, list[Any], Any], object]  # at a node, the values of its inputs, and its own
+
+
+def compute(node: Node, given: list[Any], starts: Starts) -> Any:
+    """The value of one node, by its device's kernel; an error says which line made the node."""
+    if node.op is None:
+        return node.array()  # type: ignore[attr-defined]
+    try:
+        if node.op.kind == "own":
+            return node.attrs["kernel"].run(node, given)
+        return EAGER.compute(node.op, given, started(node.attrs, starts), node.device)
+    except Exception as error:
+        raise failed(error, node, given) from None
+
+
+def run_nodes(
+    nodes: Sequence[Node], values: dict[Node, Any], starts: Starts, wanted: Collection[Node], look: Look | None = None
+) -> dict[Node, Any]:
+    """The `values` with those of the nodes that are wanted; all others are let go after their last use."""
+    last = {i: node for node in nodes for i in (*node.inputs, node) if isinstance(i, Node)}
+    for node in nodes:
+        given = [values[i] if isinstance(i, Node) else i for i in node.inputs]
+        values[node] = compute(node, given, starts)
+        if look is not None:
+            look(node, given, values[node])
+        for i in (*node.inputs, node):
+            if last.get(i) is node and i not in wanted:
+                values.pop(i, None)
+    return values
+
+
+def hunted(
+    graph: Graph, arrays: Sequence[Any], starts: Starts, hunter: Any, run: Callable[[], list[Any]]
+) -> list[Any]:
+    """What `run()` gives, the graph's outputs for these inputs, unless a node makes what is hunted."""
+
+    def look(node: Node, given: list[Any], value: Any) -> None:
+        if node.op is not None:
+            hunter.look(node.op, given, node.attrs, value, node.origin, node.where)
+
+    with held_back() as printed:
+        try:
+            expected = run_nodes(graph.nodes, dict(zip(graph.inputs, arrays)), starts, set(graph.outputs), look)
+        except NanError:
+            for text in printed:  # up to here: it may tell how it came to this
+                builtins.print(text)
+            raise
+    with switch(interpreter=None):
+        results = run()
+    for node, result in zip(graph.outputs, results):
+        what = None if result is None else hunter.found(result)
+        if what is not None and hunter.found(expected[node]) != what:
+            raise NanError(
+                f"the program made {what} of {node.name}, made at {show(node.where)}; its nodes one by one do not",
+                hint="mg.jit(f, check=True) says which pass or kernel it is",
+            )
+    return results
