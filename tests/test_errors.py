@@ -5,6 +5,10 @@ Each fault is a function whose last line provokes it.
 
 import inspect
 import pickle
+import re
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,6 +31,7 @@ from minigrad.core.errors import (
 )
 
 FAULTS = []
+ROOT = Path(mg.__file__).parents[1]
 
 
 def fault(error, *parts, also=Exception):
@@ -608,3 +613,31 @@ def test_nothing_is_lost_when_an_operation_fails():
         assert (h.tolist(), view.tolist()) == ([2, 4], [4])
     (h * h).sum().backward()
     assert w.grad.tolist() == [8, 16]
+
+
+# in a notebook -------------------------------------------------------------------------------------------------------
+
+NOTEBOOK = """
+from IPython.core.interactiveshell import InteractiveShell
+
+shell = InteractiveShell.instance(colors="nocolor")
+for cell in (
+    "import minigrad as mg\\nx = mg.ones(2, requires_grad=True)\\ny = (x * x).sum()\\ny.backward()",
+    "def again():\\n    y.backward()\\nagain()",
+    "mg.linalg.cholesky(-mg.eye(2))",
+):
+    shell.run_cell(cell, store_history=True)
+shell.run_line_magic("xmode", "Verbose")
+shell.run_cell("again()", store_history=True)
+"""
+
+
+def test_a_notebook_shows_the_lines_that_are_the_users():
+    command = [sys.executable, "-c", NOTEBOOK]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    again, factor, everything = re.split("^-{70,}$", shown, flags=re.MULTILINE)[1:]
+    assert "Cell In[2], line 3" in again and "Cell In[2], line 2, in again()" in again
+    assert "made at Cell In[1]:3  y = (x * x).sum()" in again and "Line: Cell In[2]:2  y.backward()" in again
+    assert "is not positive definite" in factor and "LinAlgError" not in factor  # what it was raised from
+    assert "minigrad/" not in again.replace("\\", "/") + factor.replace("\\", "/")
+    assert "minigrad/autodiff/" in everything.replace("\\", "/")

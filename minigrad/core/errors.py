@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .source import ON_BEHALF_OF, caller, show
+from .source import ON_BEHALF_OF, caller, notebook_shell, outside, show
 
 __all__ = [
     "MinigradError", "ShapeError", "DtypeError", "DeviceError", "IndexingError", "AxisError", "GradError",
@@ -31,6 +31,15 @@ class MinigradError(Exception):
 
     def __reduce__(self) -> Any:
         return _again, (type(self), str(self))  # in another process it is still that line
+
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows: the lines that are yours.  After `%xmode Verbose` it shows minigrad's too."""
+        tracebacks = notebook_shell().InteractiveTB
+        yours = outside(self.__traceback__)
+        if tracebacks.mode == "Verbose" or yours is None:
+            return list(tracebacks.structured_traceback(type(self), self, self.__traceback__, tb_offset=1))
+        alone = _again(type(self), str(self))  # without what it was raised from
+        return list(tracebacks.structured_traceback(type(self), alone, yours, tb_offset=0))
 
 
 def _again(cls: type[MinigradError], text: str) -> MinigradError:

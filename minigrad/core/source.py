@@ -12,7 +12,8 @@ import linecache
 import os
 import sys
 from contextvars import ContextVar
-from types import CodeType
+from types import CodeType, TracebackType
+from typing import Any
 
 HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
@@ -61,4 +62,26 @@ def show(where: Where | None) -> str:
         return "an unknown line"
     filename, line = line_of(where)
     text = linecache.getline(filename, line).strip()
-    return f"{filename}:{line}" + (f"  {text}" if text else "")
+    return f"{_called(filename)}:{line}" + (f"  {text}" if text else "")
+
+
+def _called(filename: str) -> str:
+    """What a file is called: the code of a notebook's cell lies in a file of a name that nobody knows."""
+    naming = getattr(getattr(notebook_shell(), "compile", None), "format_code_name", None)  # since IPython 8
+    cell = naming and naming(filename)
+    return " ".join(cell) if cell else filename
+
+
+def notebook_shell() -> Any:
+    """What runs the cells of a notebook; None elsewhere."""
+    return getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+
+
+def outside(trace: TracebackType | None) -> TracebackType | None:
+    """A traceback without minigrad's frames, nor those of what runs a notebook's cells."""
+    if trace is None:
+        return None
+    rest, filename = outside(trace.tb_next), trace.tb_frame.f_code.co_filename
+    if in_library(filename) or filename.endswith("interactiveshell.py"):
+        return rest
+    return TracebackType(rest, trace.tb_frame, trace.tb_lasti, trace.tb_lineno)

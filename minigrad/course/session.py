@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from ..core.source import notebook_shell
 from .compare import plain
 from .feedback import Feedback, Misused, NotWritten, Stopped, place, stopped, unreadable, written
 from .limits import TimeIsUp, at_most
@@ -264,7 +265,7 @@ def _lookup(which: Task, namespace: Mapping[str, Any]) -> Any:
 
 def _stop(namespace: Mapping[str, Any], name: str) -> BaseException | None:
     """What stopped the cell before this one, if it was to make the answer: what is there is an older one."""
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    shell = notebook_shell()
     cells = namespace.get("In", ())
     if shell is None or len(cells) < 3 or shell.user_ns is not namespace or not re.search(rf"\b{name}\b", cells[-2]):
         return None
@@ -291,7 +292,7 @@ def _source(given: Any) -> str:
 
 def _explain_stubs() -> None:
     """Let a notebook say in words what it means that a cell has not been written yet."""
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    shell = notebook_shell()
     if shell is None:
         return
 
