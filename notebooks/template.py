@@ -1,7 +1,7 @@
 """The form of a unit: `python -m notebooks.template NN name` begins one, and `problems` holds each to it.
 
-A unit is five files of one number and name: `minigrad/course/units/uNN_name.py` (what it is for, its tasks, known
-mistakes), `lectures/NN_name.md`, `notebooks/sources/NN_name.py` (the demo), `notebooks/masters/NN_name.py` (the
+A unit is a package and five files of one number and name: `minigrad/course/units/uNN_name/` (what it is for, its tasks,
+known mistakes), `lectures/NN_name.md`, `notebooks/sources/NN_name.py` (the demo), `notebooks/masters/NN_name.py` (the
 exercise), and what `notebooks.build` makes of the last two.
 """
 
@@ -143,11 +143,16 @@ def _lecture(unit: Unit, path: Path) -> list[str]:
 
 # ---- a new one -----------------------------------------------------------------------------------------------------
 
-DECLARATION = '''"""Unit {number:02}: ..."""
+PACKAGE = '''"""Unit {number:02}: ..."""
+
+from . import demo, exercise  # which add their tasks to the unit
+from .about import UNIT
+'''
+ABOUT = '''"""Unit {number:02}: what it is for, and what many believe before."""
 
 from __future__ import annotations
 
-from ..unit import FunctionTask, Misconception, Seed, Unit, mistake
+from ...unit import Misconception, Seed, Unit
 
 UNIT = Unit(
     number={number},
@@ -160,6 +165,12 @@ UNIT = Unit(
     misconceptions=(Misconception("...", "https://...", "..."),),
     seeds=(Seed("002: ...", "..."),),
 )
+'''
+TASKS = '''"""Unit {number:02}: {what}."""
+
+from __future__ import annotations
+
+from .about import UNIT
 '''
 HEADER = """# ---
 # jupyter:
@@ -201,8 +212,13 @@ def begin(number: int, name: str) -> None:
     """Write the files that a unit begins with, where there are none."""
     key, title = f"{number:02}_{name}", name.replace("_", " ").capitalize()
     there = files(key)
+    package = ROOT / "minigrad" / "course" / "units" / f"u{key}"
+    package.mkdir(exist_ok=True)
     texts = {
-        ROOT / "minigrad" / "course" / "units" / f"u{key}.py": DECLARATION,
+        package / "__init__.py": PACKAGE,
+        package / "about.py": ABOUT,
+        package / "demo.py": TASKS.replace("{what}", "what the notebook asks"),
+        package / "exercise.py": TASKS.replace("{what}", "what the student writes"),
         there["lecture"]: LECTURE,
         there["demo source"]: HEADER.replace("{what}", ""),
         there["master"]: HEADER.replace("{what}", ": your turn") + BEGIN,

@@ -14,8 +14,8 @@
 # %% [markdown]
 # # 00 · Start
 #
-# Fifteen minutes about one number. You need no words from anywhere else: the few that you need are here. **Shift+Enter** runs a cell and goes on to
-# the next. Run all of them, from the top; on another day too, when results of the last time stand below them.
+# Fifteen minutes about one number, twenty if you take your time. You need no words from anywhere else: the few that you need are here.
+# **Shift+Enter** runs a cell and goes on to the next. Run all of them, from the top; on another day too, when results of the last time stand below them.
 
 # %% name="program"
 import minigrad as mg
@@ -57,8 +57,8 @@ print("by", round(f(1.01) - f(1.0), 4))
 # ## Look
 #
 # The next cell makes a picture of the three lines. The **blue** boxes are the values, from top to bottom as they were made (x, which is made of
-# nothing, is green). Each has an **orange** box beside it, still empty, for the answer to one question: *how many times as fast as this value does y rise?* That number is called the value's
-# **gradient**; the picture writes **∂ a** for the gradient of a. (*scalar* means: one number.)
+# nothing, is green). Each has an **orange** box beside it, still empty, for the answer to one question: *how many times as fast as this value
+# does y rise?* That number is called the value's **gradient**; the picture writes **∂ a** for the gradient of a. (*scalar* means: one number.)
 #
 # Press **next** eight times, and look at one box only: **∂ a**.
 

@@ -43,7 +43,7 @@ def test_what_a_student_sees(tmp_path):
         assert "minigrad/course" not in text and ("Traceback" not in text or name == "stops"), name
     assert "the cell of your answer stopped with NameError" in seen["check of what stopped"]
     assert seen["check of what did not"].startswith("✗ gradient_of_a: your answer 1 is not right")
-    assert "15 minutes" in seen["begin"] and "for Ada" in seen["begin"]
+    assert "35 minutes" in seen["begin"] and "for Ada" in seen["begin"]
     assert "○ not written yet" in seen["stub of a value"] and "line 3 of the cell" in seen["stub of a value"]
     assert "✗ mul_grad: stopped with SyntaxError" in seen["check unreadable"]
     assert "line 1 of the cell: def mul_grad(g, out, a, b)" in seen["check unreadable"]

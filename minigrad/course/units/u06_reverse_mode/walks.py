@@ -1,4 +1,4 @@
-"""What a student writes of the walk back: the order, and the walk.  And the programs that both are tried on."""
+"""Unit 06: what a student writes of the walk back, the order and the walk."""
 
 from __future__ import annotations
 
@@ -8,141 +8,31 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..autodiff import reverse
-from ..core.errors import MutationError
-from ..core.mode import no_grad
-from ..core.node import Leaf, Node, topological_order
-from ..core.tensor import Tensor
-from ..ops.creation import asarray
-from ..ops.elementwise import tanh
-from ..ops.reduce import clip
-from .compare import same
-from .feedback import Wrong, written
-from .unit import ROUNDS, FunctionTask, mistake
-from .walking import Gradients, LostPatience, Passes, made_from, patience
+from ....autodiff import reverse
+from ....core.errors import MutationError
+from ....core.mode import no_grad
+from ....core.node import Leaf, Node, topological_order
+from ....core.tensor import Tensor
+from ....ops.creation import asarray
+from ....ops.reduce import clip
+from ...compare import same
+from ...feedback import Wrong, written
+from ...unit import ROUNDS, FunctionTask, mistake
+from ...walking import Gradients, LostPatience, Passes, made_from, patience
+from .programs import LARGE, ORDERS, PROGRAMS, QUESTIONS, VALUES, by_number
 
 MICROGRAD = "https://github.com/karpathy/micrograd"
 EARLY = (
     "a node sends on before everything has come to it: a is used by the sum and by the product, and both have "
-    "something "
-    "for it. Go by your backward_order, not from a node to its inputs"
+    "something for it. Go by your backward_order, not from a node to its inputs"
 )
 IN_PLACE = (
-    "`+=` changes a tensor where it lies, and a sum passes the *same* tensor back to both of its inputs: the "
-    "other one's "
-    "gradient has changed too. Make a new one: gradients[source] = gradients[source] + value"
+    "`+=` changes a tensor where it lies, and a sum passes the *same* tensor back to both of its inputs: the other "
+    "one's gradient has changed too. Make a new one: gradients[source] = gradients[source] + value"
 )
 
 
 SENT_TWICE = "a node that is reached twice sends on twice, the second time what it had sent already as well"
-
-
-# What is gone back through --------------------------------------------------------------------------------------------
-
-
-def leaf(*numbers: float) -> Tensor:
-    """A tensor that a gradient is wanted for."""
-    return asarray(numbers[0] if len(numbers) == 1 else list(numbers), requires_grad=True)
-
-
-def chain() -> Tensor:
-    h = leaf(0.5)
-    for _ in range(4):
-        h = tanh(h * 1.5)
-    return h
-
-
-def diamond() -> Tensor:
-    x = leaf(1.0)
-    s = 2 * x
-    return s * s + 3 * s
-
-
-def short_path_first() -> Tensor:
-    x = leaf(1.0)
-    a = 2 * x
-    return a + a * a
-
-
-def twice() -> Tensor:
-    a = leaf(3.0)
-    return a + a
-
-
-def shared() -> Tensor:
-    p, q = 2 * leaf(1.0), 3 * leaf(1.0)
-    return (p + q) + p * 5
-
-
-def vectors() -> Tensor:
-    w, b = leaf(0.5, -1.0, 2.0), leaf(0.1)
-    h = tanh(w + b)
-    return (h * w).sum() * h.sum()
-
-
-def doubled(times: int = 40) -> Tensor:
-    a = leaf(1.0)
-    for _ in range(times):
-        a = 0.5 * (a + a)
-    return a
-
-
-def deep(length: int = 10_000) -> Tensor:
-    h = leaf(1.0)
-    for _ in range(length):
-        h = h + 0.001
-    return h
-
-
-PROGRAMS: dict[str, Callable[[], Tensor]] = {
-    "a + a": twice,
-    "a chain of four tanh": chain,
-    "the diamond s * s + 3 * s": diamond,
-    "a + a * a": short_path_first,
-    "(p + q) + p * 5": shared,
-    "a program of vectors": vectors,
-}
-LARGE: dict[str, Callable[[], Tensor]] = {  # tried when all others are right
-    "a = 0.5 * (a + a), 40 times": doubled,
-    "a chain of 10,000 additions": deep,
-}
-VALUES = {  # what the values of some programs are called in messages, in the order of their making
-    "a + a": "a, a + a",
-    "the diamond s * s + 3 * s": "x, s, s * s, 3 * s, the result",
-    "a + a * a": "x, a, a * a, the result",
-    "(p + q) + p * 5": "u, p, v, q, p + q, p * 5, the result",
-}
-QUESTIONS = 50_000  # that a walk may ask about one of them
-
-
-def by_number(result: Node) -> list[Node]:
-    """The latest first."""
-    return topological_order([result])[::-1]
-
-
-def depth_first(result: Node, last_input_first: bool = False) -> list[Node]:
-    """Each when all that it was made from are down, then turned round."""
-    found: list[Node] = []
-    seen: set[Node] = set()
-    stack = [(result, False)]
-    while stack:
-        node, done = stack.pop()
-        if done:
-            found.append(node)
-        elif node not in seen:
-            seen.add(node)
-            stack.append((node, True))
-            sources = made_from(node)
-            stack += [(source, False) for source in (sources if last_input_first else sources[::-1])]
-    return found[::-1]
-
-
-def depth_first_from_the_right(result: Node) -> list[Node]:
-    """The same, from the other side."""
-    return depth_first(result, last_input_first=True)
-
-
-ORDERS = (by_number, depth_first, depth_first_from_the_right)  # what comes last, and takes the place, depends on it
 
 
 class WalkTask(FunctionTask):
@@ -220,9 +110,8 @@ class BackwardOrder(WalkTask):
     outcome = "order"
     otherwise = "go through the list by hand, for the program named: is each node there once, after all that use it?"
     too_often = (
-        "it comes to the same nodes again and again: a is used twice, so what a was made from is visited twice, "
-        "what that "
-        "was made from four times ... Remember which nodes you have visited, in a set"
+        "it comes to the same nodes again and again: a is used twice, so what a was made from is visited twice, what "
+        "that was made from four times ... Remember which nodes you have visited, in a set"
     )
 
     def run(self, function: Callable[..., Any], result: Tensor) -> Any:
@@ -288,10 +177,9 @@ class BackwardOrder(WalkTask):
         return self.right(result)[::-1]
 
     @mistake(
-        "a node is put in the list when it is first met, and what it was made from right after it: a node that "
-        "uses the "
-        "same thing may come later. Put a node down when all that *it was made from* are down, then turn the "
-        "list round",
+        "a node is put in the list when it is first met, and what it was made from right after it: a node that uses "
+        "the same thing may come later. Put a node down when all that *it was made from* are down, then turn the list "
+        "round",
         source=f"{MICROGRAD}/issues/96",
     )
     def when_first_met(self, result: Node) -> list[Node]:
@@ -319,9 +207,8 @@ class BackwardOrder(WalkTask):
         return found
 
     @mistake(
-        "the nodes still to be visited are taken from the end of the list as they come, and put down at once: "
-        "that is an "
-        "order in which some stand before a node that uses them. `node.serial` says when a node was made",
+        "the nodes still to be visited are taken from the end of the list as they come, and put down at once: that is "
+        "an order in which some stand before a node that uses them. `node.serial` says when a node was made",
     )
     def stack_as_it_comes(self, result: Node) -> list[Node]:
         found, stack = [], [result]
@@ -358,9 +245,8 @@ class WalkBack(WalkTask):
     outcome = "walk"
     otherwise = "look at it: with course.backward(walk_back): mg.viz.step(y). Which is the first number that is wrong?"
     too_often = (
-        "the sum over all paths is right, but there are 2⁴⁰ of them. Let a node wait until everything has come "
-        "to it, and "
-        "pass on once: your backward_order is such an order"
+        "the sum over all paths is right, but there are 2⁴⁰ of them. Let a node wait until everything has come to it, "
+        "and pass on once: your backward_order is such an order"
     )
     most_sent = 0  # how often one node passed something back
     begins_with = 1.5  # the gradient of the result: not 1, for somebody may begin with that by habit
@@ -485,8 +371,7 @@ class WalkBack(WalkTask):
                     gradients[source] = value
 
     @mistake(
-        "a + a passes back to a twice, and a dictionary of what is passed back keeps one of the two: use the "
-        "pairs"
+        "a + a passes back to a twice, and a dictionary of what is passed back keeps one of the two: use the pairs"
     )
     def a_dictionary(self, result: Node, gradients: Any, passes_back: Passes) -> None:
         for node in self._in_order(result, gradients):
@@ -500,8 +385,7 @@ class WalkBack(WalkTask):
                 gradients[source] = gradients[source] + value if source in gradients else value
 
     @mistake(
-        "the gradient of the result is in the dictionary when you begin, and it is not always 1: leave it as it "
-        "is"
+        "the gradient of the result is in the dictionary when you begin, and it is not always 1: leave it as it is"
     )
     def begins_with_one(self, result: Node, gradients: Any, passes_back: Passes) -> None:
         gradients[result] = asarray(np.float32(1.0))

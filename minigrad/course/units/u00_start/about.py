@@ -1,0 +1,44 @@
+"""Unit 00: what it is for, and what many believe before."""
+
+from __future__ import annotations
+
+from ...unit import Misconception, Seed, Unit
+
+UNIT = Unit(
+    number=0,
+    name="start",
+    title="Start: one number, one picture",
+    question="x becomes 1.01. By about how much does y = a * a + a rise, where a = 2 * x?",
+    minutes=35,
+    outcomes={
+        "contributions": "tell where a gradient comes from: which contributions came, and that they are added",
+        "order": "say in which order the values send on, and what goes wrong in another",
+        "rule": "write the gradient rule of a product, and explain its three arguments",
+    },
+    misconceptions=(
+        Misconception(
+            "One per cent more x makes one per cent more y (here 0.06).",
+            "D. De Bock, W. Van Dooren, D. Janssens, L. Verschaffel: Improper use of linear reasoning. Educational "
+            "Studies in Mathematics 50 (2002), 311-334. https://doi.org/10.1023/A:1021205413749",
+            "rise",
+        ),
+        Misconception(
+            "A gradient that has not been computed yet is 0.",
+            "A picture drawn before backward() showed zeros, and people asked what was missing: "
+            "https://github.com/karpathy/nn-zero-to-hero/issues/40, "
+            "https://github.com/karpathy/nn-zero-to-hero/pull/80",
+            "empty",
+        ),
+        Misconception(
+            "Each value can send on as soon as something has come to it.",
+            "https://github.com/karpathy/micrograd/issues/68, https://github.com/karpathy/micrograd/issues/21",
+            "early",
+        ),
+    ),
+    seeds=(
+        Seed("001: automatic differentiation through the chain rule", "numbers"),
+        Seed("001: an automatic differentiation example", "order"),
+        Seed("001: a gradient function takes the inputs, the output and the gradient of the output", "mul_grad"),
+        Seed("002: compute ∂ℓ/∂y for each value y by going backward through the computation", "order"),
+    ),
+)

@@ -1,0 +1,61 @@
+"""Unit 06: what it is for, and what many believe before."""
+
+from __future__ import annotations
+
+from ...unit import Misconception, Seed, Unit
+from .walks import MICROGRAD
+
+UNIT = Unit(
+    number=6,
+    name="reverse_mode",
+    title="Reverse mode: one walk back",
+    question="Thirty doublings make 2³⁰ paths from y back to x. How many contributions does backward() compute?",
+    minutes=120,
+    outcomes={
+        "why": "say what reverse mode fixes, what it computes, and why one walk is enough for all inputs",
+        "order": "give an order to go back in, and find the damage that a wrong one does",
+        "walk": "write the walk that accumulates gradients, and run it as the engine of a framework",
+        "kept": "tell what is kept for the way back, how much that is, and when it is let go",
+        "seeds": "take gradients of an output of several numbers, one walk for each that is fixed",
+        "diagnose": "tell a lost accumulation, a wrong order and a stale value by what they do",
+    },
+    prerequisites=("00_start",),
+    misconceptions=(
+        Misconception(
+            "The chain rule adds up over all paths, so the way back takes as long as there are paths.",
+            f"{MICROGRAD}/issues/91, {MICROGRAD}/issues/81: engines that walk every path. C. Olah: Calculus on "
+            "Computational Graphs (2015), https://colah.github.io/posts/2015-08-Backprop/",
+            "paths",
+        ),
+        Misconception(
+            "No topological order is needed: go on to each input at once, depth first.",
+            ", ".join(f"{MICROGRAD}/{thread}" for thread in (
+                "issues/96", "issues/68", "issues/67", "issues/21", "pull/64", "pull/23", "issues/91", "issues/2")),
+            "two_ways",
+        ),
+        Misconception(
+            "A gradient can be added to in place, for it is nobody else's.",
+            "It was somebody else's in a framework too: https://github.com/Oneflow-Inc/oneflow/pull/9497",
+            "walk_back",
+        ),
+        Misconception(
+            "backward() can be called as often as one likes.",
+            "https://discuss.pytorch.org/t/6795: one of the forum's most read threads",
+            "again",
+        ),
+        Misconception(
+            "backward() of several numbers gives the derivative of each.",
+            "https://discuss.pytorch.org/t/116079, https://forums.fast.ai/t/pytorch-gradient-runtimeerror/99118",
+            "from_ones",
+        ),
+    ),
+    seeds=(
+        Seed("002: fix one output ℓ over ℝ", "walks"),
+        Seed("002: compute partial derivatives ∂ℓ/∂y for each value y", "walk_back"),
+        Seed("002: need to do this by going backward through the computation", "backward_order"),
+        Seed("002: backpropagation engine, one of the core components", "walk_back"),
+        Seed("001: how to compute gradients automatically: the chain rule", "paths"),
+        Seed("001: the gradient function takes inputs, output and the gradient of the output", "kept"),
+        Seed("000: memory size", "kept"),
+    ),
+)  # fmt: skip
