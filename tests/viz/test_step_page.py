@@ -131,6 +131,10 @@ def test_acting_it_out(page):
     assert line == "✗ [0.28, 0.125]"  # what the derivative of tanh makes of the stale [1, 1]
     assert "[−0.195, 0.359]" in page.inner_text(".mg-compare")  # and what it should be
     assert gradient(page, "h").locator("text").nth(2).text_content() == "stale [1, 1]"
+    assert page.is_disabled("text=next ›") and page.is_disabled("text=‹ back")
+    gradient(page, "multiply").click()  # what comes now, comes too late: it is not what was sent
+    assert gradient(page, "h").locator("text").nth(2).text_content() == "stale [1, 1]"
+    page.click("text=rewind one")
     gradient(page, "w").click()
     assert "Nothing has come to w yet" in said(page) or "it stays there" in said(page)
     page.focus(".mg-view")
@@ -149,6 +153,11 @@ def test_every_box_can_be_reached_and_read_aloud(page):
     gradient(page, "y").focus()
     page.keyboard.press("Enter")
     assert page.inner_text("[aria-live]") == said(page)
+    number = gradient(page, "y").locator("text").nth(2).text_content()
+    assert number in gradient(page, "y").get_attribute("aria-label")
+    page.focus(".mg-view")
+    page.keyboard.press("Home")
+    assert number not in gradient(page, "y").get_attribute("aria-label")  # which is not known yet
 
 
 def test_jupyter_is_kept_from_acting_on_the_keys(page):

@@ -89,7 +89,7 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
       const own = nodes[backwards ? "back" : "there"].get(key) || [];
       box.setAttribute("tabindex", "0");
       box.setAttribute("role", "button");
-      box.setAttribute("aria-label", [...box.querySelectorAll("text")].map((t) => t.textContent).join(", "));
+      callAloud(box);
       const enter = () => (acting ? (backwards ? send(own) : null) : until(own, backwards));
       box.addEventListener("click", enter);
       box.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.stopPropagation(); enter(); } });
@@ -104,6 +104,11 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
     tall = Math.max(tall, Math.min(520, canvas.svg.viewBox.baseVal.height + 40));
     stage.style.height = `${tall}px`;
     requestAnimationFrame(() => { canvas.fit(0.75); paint(); });
+  };
+
+  // What a box is called for those who do not see it: what stands in it by now.
+  const callAloud = (box) => {
+    box.setAttribute("aria-label", [...box.querySelectorAll("text")].map((t) => t.textContent).filter(Boolean).join(", "));
   };
 
   const turn = (to, near, backwards) => {
@@ -170,8 +175,8 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
     count.textContent = at <= data.forward ? `${at} / ${data.forward} →` : `${at - data.forward} / ${last - data.forward} ←`;
     slider.value = at;
     slider.setAttribute("aria-valuetext", at <= data.forward ? `forward ${at} of ${data.forward}` : `backward ${at - data.forward} of ${last - data.forward}`);
-    back.disabled = at <= 0;
-    next.disabled = at >= last && !hidden;
+    back.disabled = Boolean(acting) || at <= 0;
+    next.disabled = Boolean(acting) || (at >= last && !hidden);
     next.textContent = hidden ? "reveal" : "next ›";
     root.dataset.step = at;
     root.dataset.kind = now ? now.kind : "begin";
@@ -186,7 +191,9 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
     const backwards = box.classList.contains("mg-gradient");
     const text = !known ? "" : typeof known === "string" ? known : shown === "type" ? data.nodes[node].type
       : shown === "norm" ? known.norm : backwards ? known.total : known.value;
-    if (lines[2].textContent !== (text || "")) lines[2].textContent = text || "";
+    if (lines[2].textContent === (text || "")) return;
+    lines[2].textContent = text || "";
+    callAloud(box);
   };
 
   // Only what changes is touched: a step changes a handful of a thousand elements.
@@ -327,14 +334,14 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
     acting = acting ? null : [];
     note = "";
     act.setAttribute("aria-pressed", String(Boolean(acting)));
-    for (const element of [back, next, slider, play, coarse, predict]) element.disabled = Boolean(acting);
+    for (const element of [slider, play, coarse, predict]) element.disabled = Boolean(acting);
     paint();
   };
 
   // What has come where by now, in the order that was chosen.  What is passed on comes of the derivatives that Python
   // worked out at each operation; where they are too many to hand over, marks must do.
   const actedOut = () => {
-    const came = new Map([[result, 1]]), wrong = new Set(), sent = new Set(), early = [];
+    const came = new Map([[result, 1]]), wrong = new Set(), sent = new Set(), early = [], sentAs = new Map();
     const amount = new Map([[result, data.seed]]);
     for (const node of acting) {
       const unfinished = (came.get(node) || 0) < due.get(node);
@@ -342,6 +349,7 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
       const stale = unfinished || wrong.has(node);
       const g = amount.get(node);
       sent.add(node);
+      sentAs.set(node, g ? briefly(g) : "");
       for (const step of passes.filter((s) => s.node === node)) {
         const { target, matrix } = step;
         const first = !came.has(target);
@@ -357,8 +365,9 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
     for (const node of came.keys()) {
       const complete = came.get(node) >= due.get(node) && !wrong.has(node);
       const xs = amount.get(node);
-      const mark = early.includes(node) ? "stale " : wrong.has(node) ? "✗ " : "";
-      numbers.set(node, complete ? final.get(node).total : mark + (xs ? briefly(xs) : ""));
+      // What was sent too early stays what it was, though the rest comes: by then it has been passed on.
+      const told = early.includes(node) ? `stale ${sentAs.get(node)}` : (wrong.has(node) ? "✗ " : "") + (xs ? briefly(xs) : "");
+      numbers.set(node, complete && !early.includes(node) ? final.get(node).total : told);
     }
     return { made: new Set(data.nodes.keys()), came, wrong, numbers, sent, early, total: final };
   };
@@ -387,7 +396,7 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
     side.replaceChildren(
       make("p", { class: "mg-say" }, said),
       heading("your order"), paragraph(acting.length ? names(acting) : "nothing yet"),
-      ...(wrong.length ? [heading("wrong by now"), make("table", { class: "mg-compare" }, cells("th", ["", "you have", "right is"]),
+      ...(wrong.length ? [heading("wrong by now"), make("table", { class: "mg-compare" }, cells("th", ["", "here", "right is"]),
         ...wrong.map((n) => cells("td", [`∂ ${data.nodes[n].name}`, state.numbers.get(n), final.get(n).total])))] : []),
       make("p", {}, make("button", { onclick: rewind }, "rewind one"), " ",
         make("button", { onclick: () => { acting = []; note = ""; paint(); } }, "begin again"), " ",
