@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from ...core.node import Node
 from ...core.source import line_of, show
+from ...core.table import as_table
 from ..graph import Graph
 from .rules import Fired
 
@@ -120,13 +121,12 @@ class Log:
         return f"<Log of {len(self.runs)} runs: {len(self.first)} nodes before, {len(self.last)} after>"
 
     def __str__(self) -> str:
-        rows = [("pass", "round", "nodes", "what fired")]
+        rows = []
         for run in self.runs:
             if run.changed or run.round == 1:
                 fired = ", ".join(f"{rule} x{n}" if n > 1 else rule for rule, n in run.counts().most_common())
                 rows.append((run.name, str(run.round), f"{len(run.before)} -> {len(run.after)}", fired or "-"))
-        widths = [max(len(row[i]) for row in rows) for i in range(3)]
-        table = [f"{a:{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}  {d}" for a, b, c, d in rows]
         end = "" if self.finished else "\nstopped after the last round, which still changed something"
-        parts = ["\n".join(table) + end, self.details(SHOWN), self.near_misses()]
+        table = as_table(("pass", "round", "nodes", "what fired"), rows, left=4)
+        parts = [table + end, self.details(SHOWN), self.near_misses()]
         return "\n\n".join(part for part in parts if part)
