@@ -45,7 +45,7 @@ def subtract(x: Any, y: Any) -> Tensor:
     """
 
 
-@elementwise(expr="x * y", formula=r"x\,y", local={"x": "y", "y": "x"},
+@elementwise(expr="x * y", formula=r"x \cdot y", local={"x": "y", "y": "x"},
              x=lambda g, y: multiply(g, y), y=lambda g, x: multiply(g, x))  # fmt: skip
 def multiply(x: Any, y: Any) -> Tensor:
     """The product of two tensors, element by element.
