@@ -46,7 +46,7 @@ def element_cases(opts: Options, jax: Any) -> list[Case]:
             shape = (10**power,) if function is not softmax else (10**power // (10 if opts.smoke else 1000), -1)
             x = np.random.default_rng(0).standard_normal(10**power, dtype=np.float32).reshape(shape)
             name = {"total": "sum"}.get(function.__name__, function.__name__)
-            cases.append(Case(f"elements: {name} of 1e{power}", _ways(function, x, opts, jax), peer=BEST, pause=0.0))
+            cases.append(Case(f"elements: {name} of 1e{power}", _ways(function, x, opts, jax), peer=BEST, pause=0.05))
     return cases
 
 
