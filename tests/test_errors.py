@@ -29,6 +29,7 @@ from minigrad.core.errors import (
     ShapeError,
     TraceError,
 )
+from minigrad.core.source import outside
 
 FAULTS = []
 ROOT = Path(mg.__file__).parents[1]
@@ -613,6 +614,23 @@ def test_nothing_is_lost_when_an_operation_fails():
         assert (h.tolist(), view.tolist()) == ([2, 4], [4])
     (h * h).sum().backward()
     assert w.grad.tolist() == [8, 16]
+
+
+def test_a_traceback_may_be_deeper_than_python_calls():
+    def deep(depth):
+        return deep(depth - 1) if depth else mg.ones(2) + mg.ones(3)
+
+    before = sys.getrecursionlimit()
+    try:
+        sys.setrecursionlimit(before + 3000)
+        with pytest.raises(ShapeError) as raised:
+            deep(before + 1500)
+    finally:
+        sys.setrecursionlimit(before)
+    trace, count = outside(raised.value.__traceback__), 0
+    while trace is not None:
+        trace, count = trace.tb_next, count + 1
+    assert count == before + 1502  # this function, and deep
 
 
 # in a notebook -------------------------------------------------------------------------------------------------------

@@ -79,9 +79,13 @@ def notebook_shell() -> Any:
 
 def outside(trace: TracebackType | None) -> TracebackType | None:
     """A traceback without minigrad's frames, nor those of what runs a notebook's cells."""
-    if trace is None:
-        return None
-    rest, filename = outside(trace.tb_next), trace.tb_frame.f_code.co_filename
-    if in_library(filename) or filename.endswith("interactiveshell.py"):
-        return rest
-    return TracebackType(rest, trace.tb_frame, trace.tb_lasti, trace.tb_lineno)
+    kept = []
+    while trace is not None:
+        filename = trace.tb_frame.f_code.co_filename
+        if not (in_library(filename) or filename.endswith("interactiveshell.py")):
+            kept.append(trace)
+        trace = trace.tb_next
+    rest = None
+    for each in reversed(kept):
+        rest = TracebackType(rest, each.tb_frame, each.tb_lasti, each.tb_lineno)
+    return rest

@@ -12,8 +12,12 @@ from .feedback import written
 RELATIVE, ABSOLUTE = 1e-4, 1e-6  # an answer may be computed in float32, and in another order
 
 
-def difference(yours: Any, right: Any, called: str = "the result", by: str = "expected") -> str | None:
+def difference(
+    yours: Any, right: Any, called: str | Sequence[str] = "the result", by: str = "expected"
+) -> str | None:  # fmt: skip
     """Where and how an answer differs from the right one; None where it does not.
+
+    A tuple is `called` by one name, or by one for each of its parts.
 
     >>> difference([[1.0, 2.0]], [[1.0, 3.0]], "gradient of input 0", "numerical")
     'gradient of input 0 is wrong at (0, 1): yours 2.0, numerical 3.0 (1 of 2 entries differ)'
@@ -22,6 +26,7 @@ def difference(yours: Any, right: Any, called: str = "the result", by: str = "ex
     """
     if isinstance(right, tuple):
         return _parts(yours, right, called, by)
+    assert isinstance(called, str)
     if isinstance(right, dict):
         return _entries(yours, right, called, by)
     if isinstance(right, str | bool) or right is None:
@@ -59,8 +64,9 @@ def _numbers(given: Any, ours: Any, called: str, by: str) -> str | None:
     return f"{called} is wrong {where}: yours {written(float(given[at]))}, {by} {written(float(ours[at]))} ({many})"
 
 
-def _parts(yours: Any, right: tuple[Any, ...], called: str, by: str) -> str | None:
-    each, whole = (called, "the result") if "{}" in called else (f"{called}[{{}}]", called)
+def _parts(yours: Any, right: tuple[Any, ...], called: str | Sequence[str], by: str) -> str | None:
+    whole = called if isinstance(called, str) else "the result"
+    names = [f"{called}[{i}]" for i in range(len(right))] if isinstance(called, str) else called
     if yours is None:
         return f"{whole} is None, expected {len(right)} values: is there a `return`?"
     if not isinstance(yours, tuple | list):
@@ -68,8 +74,8 @@ def _parts(yours: Any, right: tuple[Any, ...], called: str, by: str) -> str | No
     if len(yours) != len(right):
         parts = "1 part" if len(yours) == 1 else f"{len(yours)} parts"
         return f"{whole} has {parts}, expected {len(right)}"
-    for i, (one, other) in enumerate(zip(yours, right)):
-        found = difference(one, other, each.format(i), by)
+    for one, other, name in zip(yours, right, names):
+        found = difference(one, other, name, by)
         if found is not None:
             return found
     return None

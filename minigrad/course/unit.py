@@ -113,7 +113,6 @@ class FunctionTask(Task):
     """A function to write.  It is called with each of the `cases`, and what it gives is compared with `right`."""
 
     kind = "function"
-    names: ClassVar[tuple[str, ...]] = ()  # of the parts of a result that is a tuple, for messages
 
     def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
         """What to call it with, in the order in which a failure says most."""
@@ -137,7 +136,7 @@ class FunctionTask(Task):
 
     def judge(self, yours: Any, args: tuple[Any, ...]) -> str | None:
         """What is wrong with a result, in a line."""
-        return difference(yours, self.right(*args), self._called())
+        return difference(yours, self.right(*args))
 
     def solution(self) -> Any:
         return self.right
@@ -148,9 +147,6 @@ class FunctionTask(Task):
     def _all_cases(self, rounds: int) -> Iterator[tuple[Any, ...]]:
         for number in range(rounds):
             yield from self.cases(random.Random(digest(self.name, self.student, number)))
-
-    def _called(self) -> str:
-        return "the result"
 
     def _call(self, args: tuple[Any, ...]) -> str:
         names = list(inspect.signature(self.right).parameters)
@@ -179,10 +175,8 @@ class GradientTask(FunctionTask):
         form = self._form(yours)
         if form is not None:
             raise Wrong(self.name, f"it returned {written(yours)}, and not two gradients", form)
-        problem = difference(yours, self.right(*args), "gradient of input {}", "measured")
-        for number, name in enumerate(inspect.signature(self.forward).parameters):
-            problem = problem and problem.replace(f"gradient of input {number}", f"the gradient of {name}")
-        return problem
+        names = [f"the gradient of {name}" for name in inspect.signature(self.forward).parameters]
+        return difference(yours, self.right(*args), names, "measured")
 
     def _form(self, yours: Any) -> str | None:
         """How gradients should be returned, where they are returned as something else."""

@@ -136,6 +136,17 @@ def kept_bytes(result: Tensor) -> int:
     return sum(arrays.values())
 
 
+def add(gradients: Any, source: Node, value: Any) -> None:
+    """What comes to a node is added to what has come before."""
+    gradients[source] = gradients[source] + value if source in gradients else value
+
+
+def pass_on(node: Node, g: Any, gradients: Any, passes_back: Passes) -> None:
+    """Let a node of gradient g send to all that it was made from."""
+    for source, value in passes_back(node, g):
+        add(gradients, source, value)
+
+
 # Engines as others have proposed them ---------------------------------------------------------------------------------
 
 
@@ -147,8 +158,7 @@ def impatient(result: Node, gradients: Any, passes_back: Passes) -> None:
         if node in seen:
             return
         seen.add(node)
-        for source, value in passes_back(node, gradients[node]):
-            gradients[source] = gradients[source] + value if source in gradients else value
+        pass_on(node, gradients[node], gradients, passes_back)
         for source in made_from(node):
             visit(source)
 

@@ -16,7 +16,7 @@ from ....ops.creation import asarray
 from ....ops.elementwise import tanh
 from ...feedback import Wrong, written
 from ...unit import ROUNDS, FunctionTask, ValueTask, mistake
-from ...walking import Passes, impatient, made_from
+from ...walking import Passes, add, impatient, made_from
 from .about import UNIT
 from .programs import leaf
 from .walks import BackwardOrder, ClippedWalk, WalkBack, numbers
@@ -166,7 +166,7 @@ def stale(result: Node, gradients: Any, passes_back: Passes) -> None:
         for source, value in passes_back(node, gradients[node]):
             changed = node.name == "multiply" and isinstance(source, Leaf) and len(made_from(node)) == 2
             value = value * 0.25 if changed else value
-            gradients[source] = gradients[source] + value if source in gradients else value
+            add(gradients, source, value)
 
 
 BUGS: dict[str, Callable[..., None]] = {"lost": lost, "order": impatient, "stale": stale}

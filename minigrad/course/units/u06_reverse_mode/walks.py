@@ -18,7 +18,7 @@ from ....ops.reduce import clip
 from ...compare import same
 from ...feedback import Wrong, written
 from ...unit import ROUNDS, FunctionTask, mistake
-from ...walking import Gradients, LostPatience, Passes, made_from, patience
+from ...walking import Gradients, LostPatience, Passes, add, impatient, made_from, pass_on, patience
 from .programs import LARGE, ORDERS, PROGRAMS, QUESTIONS, VALUES, by_number
 
 MICROGRAD = "https://github.com/karpathy/micrograd"
@@ -30,8 +30,7 @@ IN_PLACE = (
     "`+=` changes a tensor where it lies, and a sum passes the *same* tensor back to both of its inputs: the other "
     "one's gradient has changed too. Make a new one: gradients[source] = gradients[source] + value"
 )
-
-
+PUT_DOWN_TWICE = "a node is put down once for each use: remember which have been visited"
 SENT_TWICE = "a node that is reached twice sends on twice, the second time what it had sent already as well"
 
 
@@ -39,7 +38,8 @@ class WalkTask(FunctionTask):
     """A walk over nodes, tried on one program after the other: the first that goes wrong is told."""
 
     seconds: ClassVar[float] = 20.0
-    order: Callable[[Node], list[Node]] = staticmethod(by_number)  # that known mistakes go by
+    orders: ClassVar[tuple[Callable[[Node], list[Node]], ...]] = (by_number,)  # right ones, that a mistake may go by
+    order: Callable[[Node], list[Node]] = staticmethod(by_number)  # that known mistakes go by at the moment
     values: dict[Node, str] = {}
     too_often: ClassVar[str]  # said of what asks about nodes again and again
     too_deep = (
@@ -87,7 +87,7 @@ class WalkTask(FunctionTask):
     def hint(self, failed: list[tuple[str, Tensor, Any]]) -> str | None:
         """The hint of the mistake that explains whatever failed, in whichever right order it goes."""
         for known in self.mistakes:
-            for order in ORDERS:
+            for order in self.orders:
                 self.order = order
                 if all(self._makes(known, result, found) for _, result, found in failed):
                     return known.hint
@@ -148,16 +148,17 @@ class BackwardOrder(WalkTask):
         if "is not a node" in words:
             return "the nodes themselves, not what they are called"
         if "more than once" in words:
-            return "a node is put down once for each use: remember which have been visited"
+            return PUT_DOWN_TWICE
         if "stands before" in words:
             lists = [(result, found[::-1]) for _, result, found in failed]
             if all(self.problem(result, turned) is None for result, turned in lists):
                 return "each stands before what was made from it: turn the list round"
             if all(set(found) == set(self.right(result.node)) for _, result, found in failed):
-                return f"all are there, in an order that is not right. A set has none. {self.by_number}"
+                return (
+                    "all are there, in an order that is not right. A set has none. `node.serial` says when a node was "
+                    "made: go by it, the latest first"
+                )
         return known
-
-    by_number = "`node.serial` says when a node was made: go by it, the latest first"
 
     def solution(self) -> Any:
         return self.right
@@ -227,7 +228,7 @@ class BackwardOrder(WalkTask):
     def without_leaves(self, result: Node) -> list[Node]:
         return [node for node in self.right(result) if made_from(node)]
 
-    @mistake("a node is put down once for each use: remember which have been visited")
+    @mistake(PUT_DOWN_TWICE)
     def once_for_each_use(self, result: Node) -> list[Node]:
         found = [result]
         for node in found:
@@ -248,6 +249,7 @@ class WalkBack(WalkTask):
         "the sum over all paths is right, but there are 2⁴⁰ of them. Let a node wait until everything has come to it, "
         "and pass on once: your backward_order is such an order"
     )
+    orders = ORDERS
     most_sent = 0  # how often one node passed something back
     begins_with = 1.5  # the gradient of the result: not 1, for somebody may begin with that by habit
 
@@ -306,8 +308,7 @@ class WalkBack(WalkTask):
 
     def right(self, result: Node, gradients: Any, passes_back: Passes) -> None:
         for node in self._in_order(result, gradients):
-            for source, value in passes_back(node, gradients[node]):
-                gradients[source] = gradients[source] + value if source in gradients else value
+            pass_on(node, gradients[node], gradients, passes_back)
 
     def _in_order(self, result: Node, gradients: Any) -> Iterator[Node]:
         return (node for node in self.order(result) if node in gradients)
@@ -320,33 +321,19 @@ class WalkBack(WalkTask):
 
     @mistake(EARLY, source=f"{MICROGRAD}/issues/68")
     def impatient(self, result: Node, gradients: Any, passes_back: Passes) -> None:
-        seen: set[Node] = set()
-
-        def visit(node: Node) -> None:
-            if node not in seen:
-                seen.add(node)
-                for source, value in passes_back(node, gradients[node]):
-                    gradients[source] = gradients[source] + value if source in gradients else value
-                for source in made_from(node):
-                    visit(source)
-
-        visit(result)
+        impatient(result, gradients, passes_back)
 
     @mistake("passes_back has multiplied by g already: what it gives is what comes, and is only added")
     def times_g_again(self, result: Node, gradients: Any, passes_back: Passes) -> None:
         for node in self._in_order(result, gradients):
             for source, value in passes_back(node, gradients[node]):
                 value = gradients[node] * value
-                gradients[source] = gradients[source] + value if source in gradients else value
+                add(gradients, source, value)
 
-    @mistake(
-        SENT_TWICE,
-        source=f"{MICROGRAD}/pull/64",
-    )
+    @mistake(SENT_TWICE, source=f"{MICROGRAD}/pull/64")
     def sent_twice(self, result: Node, gradients: Any, passes_back: Passes) -> None:
         def visit(node: Node) -> None:
-            for source, value in passes_back(node, gradients[node]):
-                gradients[source] = gradients[source] + value if source in gradients else value
+            pass_on(node, gradients[node], gradients, passes_back)
             for source in made_from(node):
                 visit(source)
 
@@ -357,7 +344,7 @@ class WalkBack(WalkTask):
         queue = [result]
         for node in queue:
             for source, value in passes_back(node, gradients[node]):
-                gradients[source] = gradients[source] + value if source in gradients else value
+                add(gradients, source, value)
                 if source not in queue:
                     queue.append(source)
 
@@ -376,13 +363,12 @@ class WalkBack(WalkTask):
     def a_dictionary(self, result: Node, gradients: Any, passes_back: Passes) -> None:
         for node in self._in_order(result, gradients):
             for source, value in dict(passes_back(node, gradients[node])).items():
-                gradients[source] = gradients[source] + value if source in gradients else value
+                add(gradients, source, value)
 
     @mistake("a node passes back *its own* gradient, times something: passes_back(node, gradients[node])")
     def always_the_seed(self, result: Node, gradients: Any, passes_back: Passes) -> None:
         for node in self._in_order(result, gradients):
-            for source, value in passes_back(node, gradients[result]):
-                gradients[source] = gradients[source] + value if source in gradients else value
+            pass_on(node, gradients[result], gradients, passes_back)
 
     @mistake(
         "the gradient of the result is in the dictionary when you begin, and it is not always 1: leave it as it is"
@@ -393,8 +379,7 @@ class WalkBack(WalkTask):
 
     @mistake("the result passes back, and then nobody else does: go on with the nodes that something has come to")
     def one_step(self, result: Node, gradients: Any, passes_back: Passes) -> None:
-        for source, value in passes_back(result, gradients[result]):
-            gradients[source] = gradients[source] + value if source in gradients else value
+        pass_on(result, gradients[result], gradients, passes_back)
 
 
 class ClippedWalk(WalkBack):
@@ -435,8 +420,7 @@ class ClippedWalk(WalkBack):
 
     def right(self, result: Node, gradients: Any, passes_back: Passes) -> None:
         for node in self._in_order(result, gradients):
-            for source, value in passes_back(node, self.clipped(node, gradients[node])):
-                gradients[source] = gradients[source] + value if source in gradients else value
+            pass_on(node, self.clipped(node, gradients[node]), gradients, passes_back)
 
     @mistake("that is your walk_back as it was: nothing is clipped")
     def nothing_clipped(self, result: Node, gradients: Any, passes_back: Passes) -> None:
@@ -445,22 +429,21 @@ class ClippedWalk(WalkBack):
     @mistake("every node's gradient is clipped, and only those of the one kind should be: look at node.name")
     def all_clipped(self, result: Node, gradients: Any, passes_back: Passes) -> None:
         for node in self._in_order(result, gradients):
-            for source, value in passes_back(node, clip(gradients[node], -self.most, self.most)):
-                gradients[source] = gradients[source] + value if source in gradients else value
+            pass_on(node, clip(gradients[node], -self.most, self.most), gradients, passes_back)
 
     @mistake("each part is clipped as it comes. It is the complete gradient that should be, when the node passes back")
     def parts_clipped(self, result: Node, gradients: Any, passes_back: Passes) -> None:
         for node in self._in_order(result, gradients):
             for source, value in passes_back(node, gradients[node]):
                 value = self.clipped(source, value)
-                gradients[source] = gradients[source] + value if source in gradients else value
+                add(gradients, source, value)
 
     @mistake("what the node passes back is clipped; it should be what has come to it")
     def clipped_afterwards(self, result: Node, gradients: Any, passes_back: Passes) -> None:
         for node in self._in_order(result, gradients):
             for source, value in passes_back(node, gradients[node]):
                 value = self.clipped(node, value)
-                gradients[source] = gradients[source] + value if source in gradients else value
+                add(gradients, source, value)
 
 
 def numbers(value: Any) -> Any:
