@@ -63,13 +63,7 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
     if (tell) told.set(at);
   };
 
-  root.addEventListener("keydown", (event) => {
-    const keys = { ArrowRight: () => go(at + 1), ArrowLeft: () => go(at - 1), Home: () => go(0), End: () => go(last) };
-    if (!(event.key in keys) || event.ctrlKey || event.metaKey || event.altKey) return;
-    event.preventDefault();
-    event.stopPropagation();
-    keys[event.key]();
-  });
+  onKeys(root, () => ({ ArrowRight: () => go(at + 1), ArrowLeft: () => go(at - 1), Home: () => go(0), End: () => go(last) }));
 
   paint();
   return { go };

@@ -38,9 +38,7 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
     for (const mark of canvas.svg.querySelectorAll(".mg-mark")) {
       const key = mark.dataset.mark;
       marks.set(key, [...(marks.get(key) || []), mark]);
-      mark.setAttribute("tabindex", "0");
-      mark.setAttribute("role", "button");
-      mark.setAttribute("aria-label", mark.querySelector("title").textContent);
+      asButton(mark, mark.querySelector("title").textContent);
       mark.addEventListener("click", () => choose(key));
       mark.addEventListener("pointerenter", () => light(key));
       mark.addEventListener("pointerleave", () => light(chosen));
@@ -105,18 +103,13 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
     if (tell) told.set(at);
   };
 
-  root.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.target.matches("input") && event.key.startsWith("Arrow")) return;
-    const keys = {
+  onKeys(root, (event) => {
+    if (event.target.matches("input") && event.key.startsWith("Arrow")) return null;
+    return {
       ArrowUp: () => move(0, -1), ArrowDown: () => move(0, 1), ArrowLeft: () => move(-1, 0), ArrowRight: () => move(1, 0),
       "+": () => go(at + 1), "-": () => go(at - 1), f: () => canvas.fit(), Escape: () => { choose(null); root.focus(); },
       "?": () => { help.hidden = !help.hidden; },
     };
-    if (!(event.key in keys)) return;
-    event.preventDefault();
-    event.stopPropagation();
-    keys[event.key]();
   });
 
   draw();

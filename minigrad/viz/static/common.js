@@ -89,6 +89,26 @@ const moreOf = (...children) => {
   return { more, opener };
 };
 
+// What keys do in a view: `doesAt(event)` gives a function for each key, or nothing where the event is somebody else's.
+const onKeys = (root, doesAt) => root.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const does = doesAt(event)?.[event.key];
+  if (!does) return;
+  event.preventDefault();
+  event.stopPropagation();
+  does();
+});
+
+// Something in a picture to press, and what it is called for those who do not see it.
+const asButton = (element, name) => {
+  element.setAttribute("tabindex", "0");
+  element.setAttribute("role", "button");
+  element.setAttribute("aria-label", name);
+};
+
+// What stands in a box by now.
+const wordsIn = (box) => [...box.querySelectorAll("text")].map((t) => t.textContent).filter(Boolean).join(", ");
+
 // The keys of a view, as a list that is shown on request.
 const helpOf = (keys) => make("div", { class: "mg-help", hidden: true },
   ...keys.map(([names, does]) => make("div", {}, ...names.split(" ").flatMap((k) => [make("kbd", {}, k), " "]), does)));

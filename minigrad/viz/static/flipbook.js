@@ -119,20 +119,16 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
   };
 
   stage.addEventListener("click", (event) => follow(event.target));
-  root.addEventListener("keydown", (event) => {
-    if (event.target.matches("select") || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.target.matches("input[type=range]") && event.key.startsWith("Arrow")) { event.stopPropagation(); return; }
-    if (event.target.matches("button") && (event.key === " " || event.key === "Enter")) return;
+  onKeys(root, (event) => {
+    if (event.target.matches("select")) return null;
+    if (event.target.matches("input[type=range]") && event.key.startsWith("Arrow")) { event.stopPropagation(); return null; }
+    if (event.target.matches("button") && (event.key === " " || event.key === "Enter")) return null;
     const turn = (by) => (data.knobs.length ? set(0, settings[0] + by) : null);
-    const keys = {
+    return {
       ArrowRight: () => (paged ? go(at + 1) : turn(1)), ArrowLeft: () => (paged ? go(at - 1) : turn(-1)),
       ArrowUp: () => turn(1), ArrowDown: () => turn(-1), Home: () => go(0), End: () => go(pages().length - 1), " ": playing,
       Enter: () => follow(event.target), f: () => canvas.fit(), "?": () => { help.hidden = !help.hidden; },
     };
-    if (!(event.key in keys)) return;
-    event.preventDefault();
-    event.stopPropagation();
-    keys[event.key]();
   });
 
   at = Math.min(at, pages().length - 1);

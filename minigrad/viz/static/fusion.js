@@ -47,9 +47,7 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
       stage.replaceChildren(canvas.holder, side);
       boxes = new Map([...canvas.svg.querySelectorAll(".mg-box")].map((box) => [+box.dataset.box, box]));
       for (const [key, box] of boxes) {
-        box.setAttribute("tabindex", "0");
-        box.setAttribute("role", "button");
-        box.setAttribute("aria-label", [...box.querySelectorAll("text")].map((t) => t.textContent).join(", "));
+        asButton(box, wordsIn(box));
         if (fused) linked(box, seen.boxes[key]);
       }
       if (fused) drawFused(seen);
@@ -78,10 +76,8 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
       const wide = arrow.firstElementChild.cloneNode();
       wide.setAttribute("class", "mg-wide");
       arrow.prepend(wide);
-      arrow.setAttribute("tabindex", "0");
-      arrow.setAttribute("role", "button");
       const [from, to, bytes, reason] = data.whys[crossings[0]];
-      arrow.setAttribute("aria-label", `${data.places[from].name} to ${data.places[to].name}, ${bytes}: ${reason}`);
+      asButton(arrow, `${data.places[from].name} to ${data.places[to].name}, ${bytes}: ${reason}`);
       const enter = () => chooseWhy(crossings[0]);
       arrow.addEventListener("click", enter);
       arrow.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.stopPropagation(); enter(); } });
@@ -98,9 +94,7 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
     stage.replaceChildren(canvas.holder, side);
     for (const each of canvas.svg.querySelectorAll(".mg-mark")) {
       const known = chart.marks[each.dataset.mark];
-      each.setAttribute("tabindex", "0");
-      each.setAttribute("role", "button");
-      each.setAttribute("aria-label", each.querySelector("title").textContent);
+      asButton(each, each.querySelector("title").textContent);
       const enter = () => {
         for (const other of canvas.svg.querySelectorAll(".mg-mark")) {
           other.classList.toggle("mg-lit", other === each);
@@ -278,18 +272,13 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
     if (all.length) chooseWhy(all[(all.indexOf(why) + 1) % all.length]);
   };
 
-  root.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
+  onKeys(root, () => {
     const picture = tab === "picture";
-    const keys = {
+    return {
       ...(picture ? { ArrowRight: () => go(at + 1), ArrowLeft: () => go(at - 1), Home: () => go(0), End: () => go(last), k: nextKernel, w: nextWhy } : {}),
       m: () => turnTo(tab === "move" ? "picture" : "move"), f: () => canvas?.fit(), "?": () => { help.hidden = !help.hidden; },
       Escape: () => { kernel = why = null; if (picture) { source.hidden = true; mark(); tell(); } else turnTo("picture"); root.focus(); },
     };
-    if (!(event.key in keys)) return;
-    event.preventDefault();
-    event.stopPropagation();
-    keys[event.key]();
   });
 
   paintBar();

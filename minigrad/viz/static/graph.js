@@ -30,9 +30,7 @@ const show = (parent, data) => {
     stage.replaceChildren(canvas.holder, side);
     boxes = new Map([...canvas.svg.querySelectorAll(".mg-box")].map((box) => [+box.dataset.box, box]));
     for (const [key, box] of boxes) {
-      box.setAttribute("tabindex", "0");
-      box.setAttribute("role", "button");
-      box.setAttribute("aria-label", [...box.querySelectorAll("text")].map((t) => t.textContent).join(", "));
+      asButton(box, wordsIn(box));
       box.addEventListener("click", () => choose(key));
       box.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.stopPropagation(); choose(key); } });
       box.addEventListener("focus", () => light(key));
@@ -116,18 +114,13 @@ const show = (parent, data) => {
     if (best) { best.focus({ preventScroll: true }); canvas.reveal(best); }
   };
 
-  root.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.target.matches("input") && event.key !== "Escape") return;
-    const keys = {
+  onKeys(root, (event) => {
+    if (event.target.matches("input") && event.key !== "Escape") return null;
+    return {
       ArrowUp: () => move(0, -1), ArrowDown: () => move(0, 1), ArrowLeft: () => move(-1, 0), ArrowRight: () => move(1, 0),
       c: turnAll, f: () => canvas.fit(), "/": () => { more.hidden = false; find.focus(); }, Escape: () => { choose(null); root.focus(); },
       "?": () => { help.hidden = !help.hidden; },
     };
-    if (!(event.key in keys)) return;
-    event.preventDefault();
-    event.stopPropagation();
-    keys[event.key]();
   });
 
   draw();

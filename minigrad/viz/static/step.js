@@ -87,9 +87,7 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
     for (const [key, box] of boxes) {
       const backwards = nodes.back.has(key);
       const own = nodes[backwards ? "back" : "there"].get(key) || [];
-      box.setAttribute("tabindex", "0");
-      box.setAttribute("role", "button");
-      callAloud(box);
+      asButton(box, wordsIn(box));
       const enter = () => (acting ? (backwards ? send(own) : null) : until(own, backwards));
       box.addEventListener("click", enter);
       box.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.stopPropagation(); enter(); } });
@@ -104,11 +102,6 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
     tall = Math.max(tall, Math.min(520, canvas.svg.viewBox.baseVal.height + 40));
     stage.style.height = `${tall}px`;
     requestAnimationFrame(() => { canvas.fit(0.75); paint(); });
-  };
-
-  // What a box is called for those who do not see it: what stands in it by now.
-  const callAloud = (box) => {
-    box.setAttribute("aria-label", [...box.querySelectorAll("text")].map((t) => t.textContent).filter(Boolean).join(", "));
   };
 
   const turn = (to, near, backwards) => {
@@ -193,7 +186,7 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
       : shown === "norm" ? known.norm : backwards ? known.total : known.value;
     if (lines[2].textContent === (text || "")) return;
     lines[2].textContent = text || "";
-    callAloud(box);
+    box.setAttribute("aria-label", wordsIn(box));
   };
 
   // Only what changes is touched: a step changes a handful of a thousand elements.
@@ -436,17 +429,13 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
     timer = setInterval(() => (at >= last || !root.isConnected ? playing() : go(stopAfter(at))), still() ? 1600 : 900);
   };
 
-  root.addEventListener("keydown", (event) => {
-    if (event.target.matches("input[type=text], select") || event.ctrlKey || event.metaKey || event.altKey) return;
-    const keys = {
+  onKeys(root, (event) => {
+    if (event.target.matches("input[type=text], select")) return null;
+    if (event.key === " " && event.target.matches("button")) return null;
+    return {
       ArrowRight: forward, ArrowLeft: () => go(stopBefore(at)), Home: () => go(0), End: () => go(last), " ": playing, c: turnAll,
       f: () => canvas.fit(), p: togglePredict, a: toggleAct, Backspace: () => acting && rewind(), "?": () => { help.hidden = !help.hidden; },
     };
-    if (event.key === " " && event.target.matches("button")) return;
-    if (!(event.key in keys)) return;
-    event.preventDefault();
-    event.stopPropagation();
-    keys[event.key]();
   });
 
   draw(data.views[view]);
