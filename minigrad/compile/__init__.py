@@ -1,7 +1,7 @@
 """Graph mode and the compiler: from a recorded graph to a fused program."""
 
 from .jit import Jitted, RetraceWarning, jit, trace
-from .lazy import graph
+from .graph_mode import graph
 from .loaded import LoadedProgram, load_program
 from .own import kernel
 from .plain import ProgramError

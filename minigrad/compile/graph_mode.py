@@ -1,0 +1,340 @@
+"""Graph mode: operations only note what is to be computed, and reading a value computes it.
+
+    with mg.graph() as g:
+        y = model(x)          # nothing has been computed
+        print(y.sum().item()) # now it is: everything that somebody still holds, in one program
+
+At the end of the block whatever is still wanted is computed, what was written is written back, and the tensors are
+tensors like any other, with their histories.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from ..core.clock import mark_written, written_since
+from ..core.emit import Results
+from ..core.errors import MinigradError
+from ..core.mode import current_mode, switch
+from ..core.node import Node, topological_order
+from ..core.primitive import Primitive
+from ..core.tensor import Tensor, wrap
+from ..core.write import adopt
+from .graph import Graph
+from .program import PlainProgram, Program, program_for
+from .structure import KEPT, PROGRAMS
+from .trace import Pending, Source, Tracer
+
+
+SHOWN = 1000  # nodes: how far back recipes go of what was computed before the last program
+
+
+class Handles:
+    """Tensors, as long as they are in use."""
+
+    def __init__(self) -> None:
+        self._references: list[weakref.ref[Tensor]] = []
+        self._most = 64  # references, until it is looked which tensors are still in use
+
+    def add(self, *tensors: Tensor) -> None:
+        self._references += map(weakref.ref, tensors)
+        if len(self._references) > self._most:
+            self._references = [r for r in self._references if r() is not None]
+            self._most = 2 * len(self._references) + 64
+
+    def in_use(self) -> list[Tensor]:
+        """The tensors, and all that share memory with them: a base may be nothing but the memory."""
+        found = {id(t): t for reference in self._references if (t := reference()) is not None}
+        for tensor in [t for t in found.values() if t.alias is not None]:
+            views = [view for reference in tensor.alias.views if (view := reference()) is not None]
+            found |= {id(t): t for t in (*views, tensor.alias.base) if t is not None}
+        return list(found.values())
+
+
+class GraphMode(Tracer):
+    """Records operations, and computes what is read, together with all that has not been computed yet.
+
+    A recorded value keeps its operands until it is computed.  From then on it keeps its array, and the array lives as
+    long as the value is used.  Recipes hold no values; those of the last operations are kept, to be shown.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.values = weakref.WeakKeyDictionary()  # type: ignore[assignment]
+        self.made = Handles()  # the tensors that get their arrays at the end
+        self.waiting = Handles()  # those made or changed since the last program
+        self.due: list[Pending] = []  # the results of the effects that have not happened yet
+        self.programs: deque[Program | PlainProgram] = deque(maxlen=KEPT)  # that have run
+        self.recipes: deque[tuple[int, list[weakref.ref[Node]]]] = deque()  # how many nodes a program had, and which
+        self.shown = 0  # the nodes of these programs
+        self.cut: weakref.WeakSet[Node] = weakref.WeakSet()  # computed long ago: they have no recipe any more
+
+    def recorded(self, op: Primitive, values: list[Any], attrs: dict[str, Any], device: Any) -> Any:
+        before = len(self.effects)
+        out = super().recorded(op, values, attrs, device)
+        operands = [v for v in values if v.__class__ is Pending]
+        results = out if out.__class__ is tuple else (out,)
+        for result in results:
+            result.waits_for = operands
+        if len(self.effects) > before:
+            self.due.append(results[0])
+        return out
+
+    def manifest_values(
+        self, op: Primitive, inputs: Sequence[Any], values: list[Any], mask: int, attrs: dict[str, Any], device: Any
+    ) -> Any:
+        out = super().manifest_values(op, inputs, values, mask, attrs, device)
+        self.waiting.add(*(out if out.__class__ is tuple else (out,)))
+        return out
+
+    def before_write(self, tensor: Tensor) -> None:
+        base = tensor if tensor.alias is None or tensor.alias.base is None else tensor.alias.base
+        self.waiting.add(base)  # it, and what looks at its memory, will have another value
+
+    def source(self, kind: str, held: Any, shape: tuple[int, ...], dtype: Any, device: Any) -> Pending:
+        pending = super().source(kind, held, shape, dtype, device)
+        self.sources.clear()  # they are found from what is read
+        return pending
+
+    def history_of(self, tensor: Tensor, stand_in: Tensor) -> Node:
+        return tensor.node  # the history goes on from where it is
+
+    def set_gradient(self, tensor: Tensor, gradient: Tensor | None) -> None:
+        entry = self.outside(tensor)
+        if entry is not None:
+            entry.gradient_known, tensor = True, entry.stand_in
+        tensor._grad = gradient if gradient is None else self.lift(gradient)
+
+    def admitted(self, tensor: Tensor, source: Any) -> Tensor:
+        constant = super().admitted(tensor, None)
+        constant.data.value = tensor.data
+        self.made.add(constant)
+        return constant
+
+    def take_blocks(self, generator: Any, count: int) -> None:
+        return None  # drawn now: a node is computed once
+
+    def seeded(self, generator: Any, key: int, block: int) -> bool:
+        return False
+
+    @property
+    def seals_generators(self) -> bool:
+        return False
+
+    @contextmanager
+    def hunting(self, hunter: Any) -> Iterator[None]:
+        before, self.hunter = self.hunter, hunter
+        try:
+            yield
+            self.evaluate([])
+        finally:
+            self.hunter = before
+
+    # computing ------------------------------------------------------------------------------------------------------
+
+    def evaluated(self, pending: Pending) -> Any:
+        if pending.value is None and not self.ended:
+            self.evaluate([pending])
+        return pending if pending.value is None else pending.value
+
+    def evaluate(self, asked: list[Pending]) -> None:
+        """Compute what is asked for, and all that is in use and has no value yet, in one program."""
+        waiting = self.waiting.in_use()
+        self.made.add(*waiting)
+        self.waiting = Handles()  # after an error too, so that the reads that follow do not raise it again
+        pending = [p for p in (*asked, *[t.data for t in waiting]) if p.__class__ is Pending and p.trace is self]
+        wanted = {p.node: p for p in pending if p.value is None}
+        for each in wanted.values():
+            if isinstance(each.node, Source):
+                each.value = each.node.held.data.copy()  # the tensor outside is written to at the end
+        self._run([each for each in wanted.values() if each.value is None])
+
+    def _run(self, wanted: list[Pending]) -> None:
+        """Compute values that are not known yet; the effects that are due happen on the way."""
+        effects, due, self.effects, self.due = self.effects, self.due, [], []
+        if not wanted and not effects:
+            return
+        sources = _sources([*wanted, *due])  # in an order that depends on the structure alone
+        graph = Graph([s.node for s in sources], [p.node for p in wanted], effects)
+        program, starts = PROGRAMS.of(graph) if self.hunter is None else (program_for(graph), {})
+        with switch(interpreter=self.hunter):
+            arrays = program([s.node.held.data if s.value is None else s.value for s in sources], starts)
+        for pending, array in zip(wanted, arrays):
+            pending.value, pending.waits_for = array, ()
+        if program not in self.programs:
+            self.programs.append(program)
+        self._keep_recipes(graph)
+
+    def _keep_recipes(self, graph: Graph) -> None:
+        """Keep what was computed from what for the last operations only, so that a loop does not grow."""
+        self.recipes.append((len(graph.nodes), [weakref.ref(node) for node in graph.outputs]))
+        self.shown += len(graph.nodes)
+        while self.shown > SHOWN and len(self.recipes) > 1:
+            count, nodes = self.recipes.popleft()
+            self.shown -= count
+            for node in [node for reference in nodes if (node := reference()) is not None]:
+                node.inputs = ()
+                self.cut.add(node)
+
+    def have_effects(self) -> None:
+        """Print what was to be printed before an error, which it may explain; another error would hide that one."""
+        with suppress(MinigradError):
+            self._run([])
+
+    def _changed(self) -> list[Tensor]:
+        return [e.stand_in for e in self.captured.values() if e.written]
+
+    # the end --------------------------------------------------------------------------------------------------------
+
+    def finish(self) -> None:
+        """Compute what is still wanted, give tensors their arrays, and change outside what was changed inside."""
+        self.made.add(*self.waiting.in_use())
+        alive = [t for t in self.made.in_use() if id(t) not in self.standing]
+        kept = [*alive, *self._changed()]
+        nodes = [n for n in topological_order([t.node for t in kept if t.tracked]) if n.saved.__class__ is tuple]
+        saved = {v: node for node in nodes for v in _each(node.saved) if v.__class__ is Pending and v.trace is self}
+        # What was overwritten since stays pending: its gradient is the error that it would be without graph mode.
+        unchanged = [v for v, node in saved.items() if written_since(v, node.serial) is None]
+        self.evaluate([*[t.data for t in kept], *unchanged])
+        for node in nodes:
+            node.saved = tuple([_computed(v) for v in node.saved])
+        self._write_back()
+        for tensor in sorted(alive, key=_chain_length):
+            self._settle(tensor)
+        for entry in self.captured.values():
+            if entry.gradient_known:
+                gradient = entry.stand_in._grad
+                standing = None if gradient is None else self.standing.get(id(gradient))
+                entry.tensor._grad = gradient if standing is None else standing.tensor
+        self.ended = True
+
+    def _write_back(self) -> None:
+        for entry in self.captured.values():
+            if not entry.written:
+                continue
+            tensor, stand_in = entry.tensor, entry.stand_in
+            array = stand_in.data.value
+            if stand_in.tracked and stand_in.node.op is not None and stand_in.node is not tensor.node:
+                new = wrap(array, tensor.device)
+                new.node, new.tracked = stand_in.node, stand_in.tracked
+                adopt(tensor, new)
+            else:
+                tensor.device.kernels["put"](tensor.data, array, chain=(), out=tensor.data)
+                mark_written(tensor.data)
+
+    def _settle(self, tensor: Tensor) -> None:
+        """Give a tensor its array: its own, or, if it is a view, the part of the memory that it looks at."""
+        alias = tensor.alias
+        if tensor.data.__class__ is not Pending:
+            return
+        if alias is None or alias.base is None:
+            tensor.data = tensor.data.value
+            return
+        standing = self.standing.get(id(alias.base))
+        if standing is not None:
+            outside = standing.tensor
+            alias.base = outside
+            if outside.alias is not None:
+                alias.views = outside.alias.views
+                alias.views.append(weakref.ref(tensor))
+        array = alias.base.data
+        for op, attrs in alias.chain:
+            array = tensor.device.kernels[op.name](array, **attrs)
+        tensor.data = array
+
+
+def _sources(wanted: list[Pending]) -> list[Pending]:
+    """The values that are there already, or come from outside, from which those that are wanted are computed."""
+    seen = {id(pending) for pending in wanted}
+    sources, stack = [], wanted[::-1]
+    while stack:
+        pending = stack.pop()
+        if pending.value is not None or pending.node.op is None:
+            sources.append(pending)
+            continue
+        for operand in pending.waits_for:
+            if id(operand) not in seen:
+                seen.add(id(operand))
+                stack.append(operand)
+    return sources
+
+
+def _each(saved: tuple[Any, ...]) -> list[Any]:
+    """What was saved, one by one: of an operation with several results all of them."""
+    return [part for v in saved for part in (v if isinstance(v, tuple) else (v,))]
+
+
+def _computed(saved: Any) -> Any:
+    if isinstance(saved, tuple):
+        return Results([_computed(v) for v in saved])
+    return saved if getattr(saved, "value", None) is None else saved.value
+
+
+def _chain_length(tensor: Tensor) -> int:
+    """Bases come before their views."""
+    return -1 if tensor.alias is None or tensor.alias.base is None else len(tensor.alias.chain)
+
+
+def _is_traced() -> bool:
+    """Whether a trace, which computes nothing, is going on."""
+    interpreter = current_mode().interpreter
+    return interpreter is not None and interpreter.seals_generators
+
+
+class graph:
+    """Graph mode for a block: operations are only recorded, and computed when a value is read, or at the end.
+
+    >>> x = mg.ones(3, requires_grad=True)
+    >>> with mg.graph() as g:
+    ...     y = (x * 2).sum()
+    ...     y
+    Tensor(<that is not computed yet>, shape=(), dtype=float32, device=cpu, made_by=sum)
+    >>> y.item()
+    6.0
+    >>> print(g.recorded(y))
+    tensor_1: float32 (3,)
+    multiply_1: float32 (3,) = multiply(tensor_1, 2)
+    sum_1: float32 () = sum(multiply_1, axis=(0,), keepdims=False, dtype=None)
+    return sum_1
+    """
+
+    def __init__(self) -> None:
+        self._recorder = GraphMode()
+        self._switch = switch(interpreter=self._recorder)
+
+    def __enter__(self) -> graph:
+        outer = current_mode().interpreter
+        self._recorder.hunter = outer if outer is not None and outer.runs_programs else None
+        if _is_traced():
+            self._switch = switch()  # all is recorded as it is
+        self._switch.__enter__()
+        return self
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        try:
+            if kind is None and not _is_traced():
+                self._recorder.finish()
+            elif kind is not None:
+                self._recorder.have_effects()
+        finally:
+            self._recorder.ended = True
+            self._switch.__exit__(kind, error, traceback)
+
+    @property
+    def programs(self) -> list[Program | PlainProgram]:
+        """What has been run so far."""
+        return self._recorder.programs
+
+    def recorded(self, *outputs: Tensor) -> Graph:
+        """What was recorded, from the tensors that came in to these results.
+
+        Of what was computed more than the last 1,000 operations ago, only the values are left: it is an input here.
+        """
+        recorder = self._recorder
+        nodes = [recorder.values[o.node] if o.node in recorder.values else o.data.node for o in outputs]
+        starts = [n for n in topological_order(nodes) if isinstance(n, Source) or n in recorder.cut]
+        return Graph(starts, nodes)
