@@ -159,4 +159,5 @@ def on_its_own(graph: Graph) -> Graph:
 
 
 def _input_like(node: Node) -> Source:
-    return Source(node.name, None, node.shape, node.dtype, node.device, Mode(scope=node.mode.scope))
+    kind = "input" if isinstance(node, Source) else node.name  # not "constant": another run has other values
+    return Source(kind, None, node.shape, node.dtype, node.device, Mode(scope=node.mode.scope))
