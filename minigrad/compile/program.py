@@ -79,10 +79,12 @@ class Program:
         return [[groups[step.number] for step in stage] for stage in stages(self.schedule, self.executor)]
 
     @classmethod
-    def restored(cls, partition: Partition, lowered: dict[Group, Lowered], constants: list[Any]) -> Program:
+    def restored(
+        cls, partition: Partition, lowered: dict[Group, Lowered], constants: list[Any], target: Target = HOST
+    ) -> Program:
         """A program whose graph has been through all passes, fusion and lowering before: it was saved."""
         program = cls.__new__(cls)
-        program.constants, program.partition, program.stored_in, program.target = constants, partition, {}, HOST
+        program.constants, program.partition, program.stored_in, program.target = constants, partition, {}, target
         program.graph = program.optimised = partition.graph
         program.log = Log(partition.graph)
         program._finish(lowered, None, None)
