@@ -237,9 +237,10 @@ class CheckedFrame(Frame):
     """
 
     def bind(self, node: Node, array: Any) -> None:
-        several = isinstance(node.dtype, tuple)
+        shape, dtype = node.shape, node.dtype
+        several = isinstance(dtype, tuple)
         made = array if several else (array,)
-        said = zip(node.shape, node.dtype) if several else ((node.shape, node.dtype),)
+        said: Any = zip(shape, dtype) if several else ((shape, dtype),)  # type: ignore[call-overload]
         if [(part.size, part.dtype) for part in made] != [(prod(shape), dtype) for shape, dtype in said]:
             raise ProgramError(f"{node.name} of a loaded program gave something else than the file says")
         super().bind(node, array)

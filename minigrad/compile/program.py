@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from ..core.errors import CompileError
+from ..core.forking import new_lock
 from ..core.mode import current_mode
 from ..core.node import Node
 from ..core.table import bytes_text
@@ -57,7 +57,7 @@ class Program:
         self.executor = executor or os.environ.get("MINIGRAD_EXECUTOR") or "serial"
         self.layout = Layout(self.partition, self.lowered, self._stages())
         self._idle: list[Frame] = []
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     @cached_property
     def schedule(self) -> Schedule:

@@ -370,10 +370,10 @@ CHANGES = {
         lambda d: first(d, "store").__setitem__(2, ["min", ["*", ["+", "hi", 1], 2**62], 3]), "64 bits do not hold",
     ),
     "text for LLVM in a loop that is never entered": (
-        lambda d: d["kernels"][0]["body"].append(["for", "i", 3, 3, [["let", "x = call", "add", [1, 1], "int64"]], [], 1]),
-        "the name 'x = call'",
+        lambda d: d["kernels"][0]["body"].append(["for", "i", 3, 3, [["let", "x = ", "add", [1, 1], "int64"]], [], 1]),
+        "the name 'x = '",
     ),
-    "a result of another type": (lambda d: first(d, "let", "exp").__setitem__(4, "float64"), "exp of float32 as float6"),
+    "a result of another type": (lambda d: first(d, "let", "exp").__setitem__(4, "float64"), "exp of float32 as"),
     "a shape of a list": (
         lambda d: node_named(d, "argsort").update(shape={"list": [4]}), "not what the file says|not a tuple",
     ),

@@ -11,9 +11,9 @@ from __future__ import annotations
 import ctypes
 import ctypes.util
 import hashlib
+import os
 import re
 import sys
-import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -21,6 +21,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from ...core.errors import CompileError
+from ...core.forking import new_lock
 from . import storage
 from .elementary import HALF
 from .engines import Engines
@@ -30,6 +31,7 @@ from .llvm import llvm_source
 WIDE, NARROW = 512, 256  # bits of a vector: wide ones make the processor slower, and pay only where much is computed
 RECENT = 64  # functions that are kept though no program uses them, for the next program that does
 OUTSIDE = re.compile(r"^declare .*@(?!llvm\.)(\w+)\(", re.MULTILINE)  # functions that are found at run time
+COMPILING = new_lock()  # one thread at a time; and no process is forked meanwhile
 
 
 class Compiled(NamedTuple):
@@ -107,7 +109,6 @@ class _Compiler:
 
     def __init__(self, binding: Any, machine: Machine) -> None:
         self.binding, self.machine = binding, machine
-        self.lock = threading.RLock()
         self.made: weakref.WeakValueDictionary[bytes, Any] = weakref.WeakValueDictionary()  # by what the kernel does
         self.recent: OrderedDict[bytes, Any] = OrderedDict()  # the functions that were asked for last
         self.target = self._target()
@@ -123,7 +124,7 @@ class _Compiler:
         """A kernel's machine code, which may have been there already."""
         pointers = [(parameter.name, parameter.dtype) for parameter in kernel.parameters]
         key = hashlib.sha256(repr((pointers, kernel.body)).encode()).digest()
-        with self.lock:
+        with COMPILING:
             function = self.made.get(key)
             if function is None:
                 function = self.made[key] = self._loaded(self.text(kernel))
@@ -199,3 +200,28 @@ def _free(passes: Any) -> None:
         newpassmanagers.NewPassManager._dispose(passes)
     else:
         passes.close()
+
+
+# A forked process has LLVM as it is at that moment, locks included.  So a fork waits until no thread is in there, neither
+# to compile nor to free what a program has left.
+
+_HELD: list[Any] = []  # the locks that a fork has taken
+
+
+def _enter_llvm() -> None:
+    """Take our lock, and llvmlite's own if that is loaded."""
+    library = getattr(sys.modules.get("llvmlite.binding.ffi"), "lib", None)
+    theirs = getattr(getattr(library, "_lock", None), "_lock", None)
+    for lock in (COMPILING, theirs):
+        if lock is not None:
+            lock.acquire()
+            _HELD.append(lock)
+
+
+def _leave_llvm() -> None:
+    while _HELD:
+        _HELD.pop().release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_enter_llvm, after_in_parent=_leave_llvm, after_in_child=_leave_llvm)

@@ -190,7 +190,7 @@ class _Run:
 
     def store(self, statement: Store, scope: dict[str, Any], shape: tuple[int, int]) -> None:
         place = self.place(statement.buffer, statement.index, scope)
-        value = scope[statement.value] if isinstance(statement.value, str) else statement.value
+        value: Any = scope[statement.value] if isinstance(statement.value, str) else statement.value
         if isinstance(place, Spaced):
             target = self.view(statement.buffer, place, shape)
             if np.ndim(value) == 2 and value.shape != target.shape:  # of several rounds the last one stays

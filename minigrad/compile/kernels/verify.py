@@ -205,7 +205,7 @@ def range_of(index: Any, ranges: dict[str, Range], depth: int = 0) -> Range:
 
 def _range_of(index: Index, ranges: dict[str, Range], depth: int) -> Range:
     if index.__class__ is int:
-        return index, index  # type: ignore[return-value]
+        return index, index
     if isinstance(index, str):
         if index not in ranges:
             raise wrong(f"there is no variable {index!r}")
