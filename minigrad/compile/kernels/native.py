@@ -202,8 +202,8 @@ def _free(passes: Any) -> None:
         passes.close()
 
 
-# A forked process has LLVM as it is at that moment, locks included.  So a fork waits until no thread is in there, neither
-# to compile nor to free what a program has left.
+# A forked process has LLVM as it is at that moment, locks included.  So a fork waits until no thread is in there, to
+# compile or to free what a program has left.
 
 _HELD: list[Any] = []  # the locks that a fork has taken
 
