@@ -275,9 +275,9 @@ def shapes(f, start, stop):
     for n in range(start, stop):
         f(mg.ones(n))
 
-dropped(0, 100)
+dropped(0, 50)
 before = resident()
-dropped(100, 1100)
+dropped(50, 300)  # a thousand take no more, and minutes
 print(resident() - before)
 f = mg.jit(lambda x: (x * 2 + 1).sum())
 shapes(f, 10, 40)
