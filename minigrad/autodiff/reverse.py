@@ -6,7 +6,6 @@ node, everything that used its value has been passed, so its gradient is complet
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from typing import Any, NamedTuple
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple
 from ..core.clock import LastWrite, tick, written_since
 from ..core.emit import emit1, record
 from ..core.errors import DeviceError, GradError, MutationError
+from ..core.forking import new_lock
 from ..core.mode import current_mode, switch
 from ..core.node import FREED, Leaf, Node, topological_order
 from ..core.primitive import INDEX, NODE, OUT, REST, P
@@ -42,7 +42,7 @@ _contribution = tuple.__new__  # half the price of calling the class
 Walk = Generator[Contribution, "Tensor | None", dict[Node, Tensor]]
 HOOKS: Any = weakref.WeakKeyDictionary()  # node -> list of functions of its gradient
 RETAINED: Any = weakref.WeakValueDictionary()  # by id: tensors whose .grad is filled although an operation made them
-ACCUMULATING = threading.Lock()  # several threads may add to the gradient of one leaf
+ACCUMULATING = new_lock()  # several threads may add to the gradient of one leaf
 
 
 def walk(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 import warnings
 import weakref
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from types import MethodType
 from typing import Any
 
 from ..core.errors import CompileError, ConversionError
+from ..core.forking import new_lock
 from ..core.mode import current_mode
 from ..core.source import Where, caller, show
 from ..core.tensor import Tensor
@@ -59,7 +59,7 @@ class Jitted:
         self.traces = Traces()
         self.recordings: dict[Any, list[Recording]] = {}
         self._order: list[tuple[Any, Recording]] = []  # all of them, the oldest first
-        self._lock = threading.RLock()
+        self._lock = new_lock()
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else JittedMethod(self, instance)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import os
-import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy as np
 from ..core import dtypes
 from ..core.emit import emit
 from ..core.errors import ConversionError, DtypeError, TraceError
+from ..core.forking import new_lock
 from ..core.mode import current_mode
 from ..core.primitive import P, Primitive
 from ..core.tensor import NUMBERS, Tensor, as_tensor
@@ -57,7 +57,7 @@ class Generator:
     """
 
     def __init__(self, seed: int | None = None) -> None:
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self.seed(seed)
 
     # its state ------------------------------------------------------------------------------------------------------
@@ -127,7 +127,7 @@ class Generator:
         return self.get_state()
 
     def __setstate__(self, state: dict[str, int]) -> None:
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self.set_state(state)
 
     def __repr__(self) -> str:
