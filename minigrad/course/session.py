@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from ..core.errors import MinigradError
 from ..core.source import notebook_shell
 from .compare import plain
 from .feedback import Feedback, Misused, NotWritten, Stopped, place, stopped, unreadable, written
@@ -53,8 +54,8 @@ def begin(unit: str, student: str = "") -> None:
     if unit not in known:
         raise Misused(unit, "there is no such unit", "one of " + ", ".join(known))
     SESSION.unit = known[unit]
-    SESSION.progress = Progress(found())
-    SESSION.progress.name(student.strip())
+    SESSION.progress = _kept(found())
+    _store(SESSION.progress.name, student.strip())
     _explain_stubs()
     each = SESSION.unit
     print(f"{each.number:02} · {each.title}: {each.minutes} minutes, {len(each.tasks)} tasks, {each.points} points")
@@ -67,10 +68,8 @@ def keep(folder: str = ".") -> None:
     """Keep progress in a folder from now on: for hosts where nobody has made a workspace."""
     path = Path(folder) / FILE
     now = SESSION.progress
-    SESSION.progress = Progress(path)
-    SESSION.progress.tasks = {**now.tasks, **SESSION.progress.tasks}
-    SESSION.progress.student = now.student or SESSION.progress.student
-    SESSION.progress.write()
+    SESSION.progress = _kept(path)
+    _store(SESSION.progress.take_in, now)
 
 
 def task(name: str) -> Shown:
@@ -121,11 +120,11 @@ def check(name: str, answer: Any = UNSET, hidden: bool = False) -> None:
         said = _run(which, given, HIDDEN_ROUNDS if hidden else ROUNDS)
     except Feedback as feedback:
         if not isinstance(feedback, NotWritten | Misused):
-            SESSION.progress.note(which, passed=False, said=_said(which, given))
+            _store(SESSION.progress.note, which, False, said=_said(which, given))
         if which.strict:
             raise feedback from None
         return print(feedback)
-    SESSION.progress.note(which, True, _source(given), _said(which, given))
+    _store(SESSION.progress.note, which, True, _source(given), _said(which, given))
     print(said)
 
 
@@ -147,7 +146,37 @@ def _open() -> None:
     """Go on in the workspace that we are in, where nothing was begun: notebooks ask before their exercises."""
     path = found()
     if path is not None and SESSION.progress.path is None:
-        SESSION.progress = Progress(path)
+        SESSION.progress = _kept(path)
+        _report_damage()
+
+
+def _kept(path: Path | None) -> Progress:
+    """The progress in a file; where it cannot be read, progress without a file."""
+    try:
+        return Progress(path)
+    except (OSError, MinigradError) as error:
+        print(f"! {FILE} cannot be read: {_first_line(error)}. Progress is forgotten with the kernel.")
+        return Progress()
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
+
+
+def _store(change: Callable[..., None], *args: Any, **more: Any) -> None:
+    """Change the student's progress.  A check still answers where the file cannot be written, and says so."""
+    try:
+        change(*args, **more)
+    except (OSError, MinigradError) as error:
+        print(f"! progress is not saved: {_first_line(error)}. The kernel keeps it, and the next check saves it.")
+    _report_damage()
+
+
+def _report_damage() -> None:
+    """Say where a damaged file has been put, once."""
+    aside, SESSION.progress.aside = SESSION.progress.aside, None
+    if aside is not None:
+        print(f"! {FILE} was damaged. It is kept as {aside.name}, and progress begins anew.")
 
 
 def _said(which: Task, given: Any) -> str:

@@ -100,7 +100,7 @@ def test_a_device_is_written_to_and_not_replaced():
 
 
 def test_where_no_file_can_be_is_said(tmp_path):
-    with pytest.raises(mg.FileError, match="there is no folder .*nowhere\n  .*: make the folder first"):
+    with pytest.raises(mg.FileError, match=r"there is no folder .*nowhere\n  .*: make the folder first"):
         write_whole(tmp_path / "nowhere" / "a.txt", "")
     with pytest.raises(mg.FileError, match="cannot be written: it is a folder"):
         write_whole(tmp_path, "")
