@@ -160,15 +160,15 @@ class Progress:
         return target
 
 
-def free_name(path: Path) -> Path:
-    """A name like this one that nothing has yet: `work.json`, then `work (2).json`.
+def free_name(path: Path, word: str = "") -> Path:
+    """A path where there is nothing: `work.json`, or else `work (2).json`; with a word, `work (word 2).json`.
 
     >>> free_name(Path("/nowhere/work.json")).name
     'work.json'
     """
     number, free = 2, path
     while free.exists() or free.is_symlink():
-        free = path.with_name(f"{path.stem} ({number}){path.suffix}")
+        free = path.with_name(f"{path.stem} ({word}{number}){path.suffix}")
         number += 1
     return free
 
