@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 
 COURSE = Path(__file__).resolve().parents[2] / "course"
+posix = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 
 
 @pytest.fixture
@@ -41,7 +43,7 @@ class Installer:
         step = self.kind(command)
         if step in self.failing:
             raise self.problem(f"{step} failed")
-        if step == "make":
+        if step.startswith("make"):
             self.env.python.parent.mkdir(parents=True)
             self.env.python.write_text("")
         elif step == "get uv":
@@ -49,7 +51,7 @@ class Installer:
 
     def kind(self, command):
         if "venv" in command:
-            return "make"
+            return "make" if "-m" in command else "make by uv"
         if command[-1] == "uv":
             return "get uv"
         return "fill by pip" if "-m" in command else "fill"
@@ -98,8 +100,8 @@ def test_what_it_imports_at_the_top_exists_in_old_pythons():
     names = {alias.name for node in imports for alias in node.names}
     names |= {node.module for node in tree.body if isinstance(node, ast.ImportFrom)}
     assert names == {
-        "contextlib", "hashlib", "importlib.util", "json", "os", "pathlib", "re", "shutil",
-        "subprocess", "sys", "sysconfig", "time",
+        "contextlib", "errno", "hashlib", "importlib.util", "json", "os", "pathlib", "re", "shutil",
+        "signal", "subprocess", "sys", "sysconfig", "time",
     }
 
 
@@ -150,9 +152,21 @@ def test_uv_is_taken_where_it_is_installed(checkout, course, monkeypatch):
     monkeypatch.setattr(course.shutil, "which", lambda name: "/there/" + name)
     checkout.prepare(["lab"])
     make, fill = checkout.installer.commands
-    assert make[:2] == ["/there/uv", "venv"]
+    assert make[:2] == ["/there/uv", "venv"] and make[-1] == str(checkout.folder)
     assert fill[:5] == ["/there/uv", "pip", "install", "--python", str(checkout.python)]
     assert fill[-2:] == ["--editable", ".[lab]"]
+
+
+def test_venv_does_what_a_uv_that_cannot_run_should(checkout, course, monkeypatch):
+    monkeypatch.setattr(course.shutil, "which", lambda name: "/there/" + name)
+    checkout.installer.failing = ["make by uv"]
+    checkout.prepare(["lab"])
+    assert checkout.installer.steps() == ["make by uv", "make", "get uv", "fill"]  # with another uv
+    missing = course.importlib.util.find_spec
+    monkeypatch.setattr(course.importlib.util, "find_spec", lambda name: name != "venv" and missing(name))
+    checkout.stamp.unlink()
+    with pytest.raises(course.Problem, match="make by uv failed"):
+        checkout.prepare(["lab"])
 
 
 def test_another_extra_is_added_to_the_ones_that_are_there(checkout):
@@ -215,6 +229,24 @@ def test_an_installation_that_failed_leaves_no_stamp(checkout):
     assert checkout.installer.steps() == ["make", "get uv", "fill"]
 
 
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("[project\n<<<<<<< HEAD", r"Expected ']' .*line 1"),
+        ("", r"there is no \[project\]"),
+        ("project = 3", "'int' object"),
+    ],
+)
+def test_a_broken_pyproject_is_named(checkout, course, monkeypatch, capsys, text, what):
+    (checkout.root / "pyproject.toml").write_text(text)
+    monkeypatch.setattr(course, "ROOT", checkout.root)
+    for command in (["python"], ["add", "gpu"]):
+        assert course.main(command) == course.FAILED
+        said = capsys.readouterr().err
+        assert re.search("pyproject.toml cannot be read: .*" + what, said) and "git checkout" in said
+    assert checkout.installer.steps() == []
+
+
 def test_health_is_asked_of_the_environment_itself(course, tmp_path, monkeypatch):
     env = course.Environment(tmp_path)
     assert not env.works({})  # it has no Python
@@ -235,7 +267,7 @@ def test_without_venv_it_says_what_to_install(checkout, course, monkeypatch, mis
     assert checkout.installer.steps() == []
     monkeypatch.setattr(course.shutil, "which", lambda name: "/there/" + name)
     checkout.prepare(["lab"])  # uv does without
-    assert checkout.installer.steps() == ["make", "fill"]
+    assert checkout.installer.steps() == ["make by uv", "fill"]
 
 
 def test_a_second_launcher_waits_for_the_first(course, tmp_path, capsys, monkeypatch):
@@ -269,7 +301,7 @@ while not os.path.exists({str(end)!r}):
 import importlib.machinery, os, sys
 course = importlib.machinery.SourceFileLoader("course", {str(COURSE)!r}).load_module()
 with course.locked({str(lock)!r}):
-    course.show = lambda text: os._exit(9)  # when the installer has started
+    course.time.sleep = lambda seconds: os._exit(9)  # when the installer has started
     course.watch("", [sys.executable, "-c", {installer!r}], {str(tmp_path / "log")!r}, "/")
 """
     killed = subprocess.run([sys.executable, "-B", "-W", "ignore", "-c", launcher])
@@ -367,7 +399,7 @@ def commands(course, monkeypatch):
     class Commands:
         pass
 
-    def pretend(command, cwd):
+    def pretend(command, cwd, **more):
         Commands.ran.append(command[2:] if command[1] == "-m" else command[1:])
         return next((code for name, code in Commands.codes.items() if name in command), 0)
 
@@ -376,6 +408,7 @@ def commands(course, monkeypatch):
     monkeypatch.setattr(course, "hand_over", pretend)
     monkeypatch.setattr(course.subprocess, "call", pretend)
     monkeypatch.setattr(course, "install_programs", lambda env: Commands.ran.append(["programs"]))
+    monkeypatch.setattr(course.os, "geteuid", lambda: 1000, raising=False)
     return Commands
 
 
@@ -467,17 +500,32 @@ def test_lab_opens_the_workspace_after_bringing_it_up_to_date(course, commands, 
     mine = tmp_path / "my-course"
     workspace = ["minigrad.course.workspace", str(tmp_path / "notebooks"), str(mine)]
     jupyter = ["jupyterlab", f"--ServerApp.root_dir={mine}"]
-    assert course.main(["lab", "--no-browser"]) == 0  # the first time, with the first notebook
-    assert commands.ran == [workspace, [*jupyter, str(mine / "00_start.ipynb"), "--no-browser"]]
-    mine.mkdir()
-    (mine / "00_start.ipynb").touch()
-    commands.ran.clear()
+    for _ in range(2):  # with the first notebook, until it has been opened once
+        assert course.main(["lab", "--no-browser"]) == 0
+        assert commands.ran == [workspace, [*jupyter, str(mine / "00_start.ipynb"), "--no-browser"]]
+        (mine / ".ipynb_checkpoints").mkdir(parents=True, exist_ok=True)
+        (mine / "00_start.ipynb").touch()
+        commands.ran.clear()
+    (mine / ".ipynb_checkpoints" / "00_start-checkpoint.ipynb").touch()
     assert course.main(["lab"]) == 0
     assert commands.ran == [workspace, jupyter]
     commands.codes = {"minigrad.course.workspace": 2}
     commands.ran.clear()
     assert course.main(["lab"]) == 2
     assert commands.ran == [workspace]
+
+
+def test_root_is_refused_in_words_before_anything_is_made(course, commands, monkeypatch, capsys):
+    monkeypatch.setattr(course.os, "geteuid", lambda: 0, raising=False)
+    monkeypatch.setattr(course, "CONTAINER_FILES", ())
+    monkeypatch.setattr(course, "CONTAINER_VARIABLES", ("IN_A_CONTAINER",))
+    assert course.main(["lab"]) == course.FAILED and commands.ran == []
+    assert "without sudo" in capsys.readouterr().err
+    for option in ("--allow-root", "--ServerApp.allow_root=True"):
+        assert course.main(["lab", option]) == 0 and commands.ran[-1][-1] == option
+    monkeypatch.setenv("IN_A_CONTAINER", "yes")
+    assert course.main(["lab"]) == 0 and commands.ran[-1][-1] == "--allow-root"
+    assert "This is a container" in capsys.readouterr().out
 
 
 def test_site_builds_the_pages(course, commands):
@@ -507,5 +555,122 @@ def test_clean_removes_the_environment(checkout, course):
     assert checkout.installer.steps() == ["make", "get uv", "fill"] * 2
 
 
+def test_clean_that_is_stopped_leaves_nothing_that_looks_whole(checkout, course, monkeypatch):
+    checkout.prepare(["lab"])
+
+    def stop(folder):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as stopped, pytest.raises(KeyboardInterrupt):
+        stopped.setattr(course.shutil, "rmtree", stop)
+        course.clean(checkout, [])
+    checkout.installer.steps()
+    checkout.prepare(["lab"])
+    assert checkout.installer.steps() == ["make", "get uv", "fill"]
+
+
 def test_what_is_handed_over_returns_its_exit_code(course, tmp_path):
     assert course.hand_over([sys.executable, "-c", "raise SystemExit(4)"], tmp_path) == 4
+
+
+@posix
+def test_a_signal_is_passed_on_to_what_was_handed_over(course, tmp_path):
+    code = "import os, signal, time; print(os.getppid(), flush=True); time.sleep(60)"
+    command = f"course.hand_over([sys.executable, '-c', {code!r}], '/')"
+    launcher = subprocess.Popen(started_by(f"course.heed_signals(); sys.exit({command})"), stdout=subprocess.PIPE)
+    assert int(launcher.stdout.readline()) == launcher.pid
+    launcher.terminate()
+    assert launcher.wait(30) == 128 + 15
+
+
+def started_by(code):
+    """The command of a Python that has loaded the launcher as `course` and runs this code."""
+    load = f"course = importlib.machinery.SourceFileLoader('course', {str(COURSE)!r}).load_module()"
+    return [sys.executable, "-B", "-W", "ignore", "-c", f"import importlib.machinery, sys\n{load}\n{code}"]
+
+
+# ---- real starts, with an installer that only pretends -------------------------------------------------------------
+
+UV = """#!{python}
+import fcntl, json, os, subprocess, sys, time
+with open("environment.json", "w") as file:
+    json.dump(dict(os.environ), file)
+hold = "import fcntl, time; file = open('alive', 'w'); fcntl.flock(file, fcntl.LOCK_EX); open('ready', 'w'); "
+subprocess.Popen([sys.executable, "-c", hold + "time.sleep(60)"])
+time.sleep(60)
+"""
+
+
+@pytest.fixture
+def place(tmp_path):
+    """A checkout, in a folder with an odd name, whose uv starts a child and then takes a minute."""
+    root = tmp_path / "my cöurse"
+    (root / "bin").mkdir(parents=True)
+    (root / "course").write_bytes(COURSE.read_bytes())
+    (root / "pyproject.toml").write_text("[project]\n[project.optional-dependencies]\nlab = []")
+    (root / "bin" / "uv").write_text(UV.format(python=sys.executable))
+    (root / "bin" / "uv").chmod(0o755)
+    return root
+
+
+def begun(root, *command, **options):
+    """The launcher, when it has come to installing."""
+    environment = {"PATH": str(root / "bin"), **options.pop("env", {})}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
+    launcher = subprocess.Popen([sys.executable, str(root / "course"), *command], env=environment, **pipes)
+    until(lambda: (root / "ready").exists() or launcher.poll() is not None)
+    return launcher
+
+
+def until(condition):
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def is_free(course, path):
+    """Whether no process has this file locked."""
+    with open(path, "a") as file:
+        return course.take(file)
+
+
+@posix
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_signal_ends_the_installer_and_all_that_it_started(course, place, name):
+    launcher = begun(place, "python")
+    assert not is_free(course, place / "alive") and not is_free(course, place / ".course" / "lock")
+    number = getattr(signal, name)
+    launcher.send_signal(number)
+    _, said = launcher.communicate(timeout=60)
+    assert launcher.returncode == 128 + number and b"Traceback" not in said
+    until(lambda: is_free(course, place / "alive") and is_free(course, place / ".course" / "lock"))
+
+
+@posix
+@pytest.mark.parametrize("command", ["python", "--help", "test"])
+def test_nothing_is_begun_when_the_pipe_is_closed(place, command):
+    reader, writer = os.pipe()
+    os.close(reader)
+    launcher = begun(place, command, stdout=writer)
+    assert launcher.communicate(timeout=60)[1] == b"" and launcher.returncode == 128 + 13
+    assert not (place / "environment.json").exists()
+
+
+@posix
+def test_streams_that_are_closed_do_not_matter(place):
+    command = ["sh", "-c", 'exec "$0" course unheard <&- >&- 2>&-', sys.executable]
+    assert subprocess.run(command, cwd=place).returncode == 3
+
+
+@posix
+def test_what_leads_elsewhere_reaches_nothing(place, tmp_path):
+    for name in ("json", "subprocess", "pathlib"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('foreign')")
+        (place / f"{name}.py").write_text("raise SystemExit('foreign')")
+    paths = {"PYTHONPATH": str(tmp_path), "PYTHONSAFEPATH": "1", "PIP_TARGET": "there", "PIP_INDEX_URL": "ours"}
+    launcher = begun(place, "python", env=paths)
+    launcher.terminate()
+    launcher.communicate()
+    reached = json.loads((place / "environment.json").read_text())
+    assert {name: reached[name] for name in paths if name in reached} == {"PIP_INDEX_URL": "ours"}
