@@ -151,7 +151,7 @@ def _sync_folder(folder: Path) -> None:
 def locked(path: str | os.PathLike[str], seconds: float = 30.0) -> Iterator[None]:
     """Let one process at a time, and one thread, read a file, change it and write it.
 
-    The lock is on `.NAME.lock` in the same folder, because the file itself is replaced.  The lock file stays there; the
+    The lock is on `.NAME.lock` in the same folder, because the file itself is replaced.  The lock file stays; the
     system releases the lock when the process ends, however it ends.  File systems without locks are used without.
 
     >>> import pathlib, tempfile
@@ -162,7 +162,7 @@ def locked(path: str | os.PathLike[str], seconds: float = 30.0) -> Iterator[None
     ['.count.lock', 'count']
     """
     path = _place(path)
-    descriptor = os.open(path.with_name(f".{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o666)
+    descriptor = os.open(path.with_name(f".{path.name.lstrip('.')}.lock"), os.O_RDWR | os.O_CREAT, 0o666)
     try:
         end = time.monotonic() + seconds
         while not _take(descriptor):

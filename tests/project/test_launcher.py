@@ -1,12 +1,9 @@
 """The launcher, without network: what would run pip or uv is replaced by a recorder."""
 
 import ast
-import importlib.machinery
-import importlib.util
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import threading
@@ -15,18 +12,14 @@ from pathlib import Path
 
 import pytest
 
-COURSE = Path(__file__).resolve().parents[2] / "course"
-posix = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+from tests.project.launcher import COURSE, load_launcher
 
 
 @pytest.fixture
 def course(monkeypatch):
     """The launcher as a module of its own for each test."""
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    loader = importlib.machinery.SourceFileLoader("course_launcher", str(COURSE))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
-    loader.exec_module(module)
-    return module
+    return load_launcher()
 
 
 class Installer:
@@ -500,12 +493,16 @@ def test_lab_opens_the_workspace_after_bringing_it_up_to_date(course, commands, 
     mine = tmp_path / "my-course"
     workspace = ["minigrad.course.workspace", str(tmp_path / "notebooks"), str(mine)]
     jupyter = ["jupyterlab", f"--ServerApp.root_dir={mine}"]
+    mine.mkdir()
+    assert course.main(["lab"]) == 0
+    assert commands.ran == [workspace, jupyter]  # something else is in the place of the first notebook
+    (mine / "00_start.ipynb").touch()
+    commands.ran.clear()
     for _ in range(2):  # with the first notebook, until it has been opened once
         assert course.main(["lab", "--no-browser"]) == 0
         assert commands.ran == [workspace, [*jupyter, str(mine / "00_start.ipynb"), "--no-browser"]]
-        (mine / ".ipynb_checkpoints").mkdir(parents=True, exist_ok=True)
-        (mine / "00_start.ipynb").touch()
         commands.ran.clear()
+    (mine / ".ipynb_checkpoints").mkdir()
     (mine / ".ipynb_checkpoints" / "00_start-checkpoint.ipynb").touch()
     assert course.main(["lab"]) == 0
     assert commands.ran == [workspace, jupyter]
@@ -571,106 +568,3 @@ def test_clean_that_is_stopped_leaves_nothing_that_looks_whole(checkout, course,
 
 def test_what_is_handed_over_returns_its_exit_code(course, tmp_path):
     assert course.hand_over([sys.executable, "-c", "raise SystemExit(4)"], tmp_path) == 4
-
-
-@posix
-def test_a_signal_is_passed_on_to_what_was_handed_over(course, tmp_path):
-    code = "import os, signal, time; print(os.getppid(), flush=True); time.sleep(60)"
-    command = f"course.hand_over([sys.executable, '-c', {code!r}], '/')"
-    launcher = subprocess.Popen(started_by(f"course.heed_signals(); sys.exit({command})"), stdout=subprocess.PIPE)
-    assert int(launcher.stdout.readline()) == launcher.pid
-    launcher.terminate()
-    assert launcher.wait(30) == 128 + 15
-
-
-def started_by(code):
-    """The command of a Python that has loaded the launcher as `course` and runs this code."""
-    load = f"course = importlib.machinery.SourceFileLoader('course', {str(COURSE)!r}).load_module()"
-    return [sys.executable, "-B", "-W", "ignore", "-c", f"import importlib.machinery, sys\n{load}\n{code}"]
-
-
-# ---- real starts, with an installer that only pretends -------------------------------------------------------------
-
-UV = """#!{python}
-import fcntl, json, os, subprocess, sys, time
-with open("environment.json", "w") as file:
-    json.dump(dict(os.environ), file)
-hold = "import fcntl, time; file = open('alive', 'w'); fcntl.flock(file, fcntl.LOCK_EX); open('ready', 'w'); "
-subprocess.Popen([sys.executable, "-c", hold + "time.sleep(60)"])
-time.sleep(60)
-"""
-
-
-@pytest.fixture
-def place(tmp_path):
-    """A checkout, in a folder with an odd name, whose uv starts a child and then takes a minute."""
-    root = tmp_path / "my cöurse"
-    (root / "bin").mkdir(parents=True)
-    (root / "course").write_bytes(COURSE.read_bytes())
-    (root / "pyproject.toml").write_text("[project]\n[project.optional-dependencies]\nlab = []")
-    (root / "bin" / "uv").write_text(UV.format(python=sys.executable))
-    (root / "bin" / "uv").chmod(0o755)
-    return root
-
-
-def begun(root, *command, **options):
-    """The launcher, when it has come to installing."""
-    environment = {"PATH": str(root / "bin"), **options.pop("env", {})}
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
-    launcher = subprocess.Popen([sys.executable, str(root / "course"), *command], env=environment, **pipes)
-    until(lambda: (root / "ready").exists() or launcher.poll() is not None)
-    return launcher
-
-
-def until(condition):
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
-def is_free(course, path):
-    """Whether no process has this file locked."""
-    with open(path, "a") as file:
-        return course.take(file)
-
-
-@posix
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
-def test_a_signal_ends_the_installer_and_all_that_it_started(course, place, name):
-    launcher = begun(place, "python")
-    assert not is_free(course, place / "alive") and not is_free(course, place / ".course" / "lock")
-    number = getattr(signal, name)
-    launcher.send_signal(number)
-    _, said = launcher.communicate(timeout=60)
-    assert launcher.returncode == 128 + number and b"Traceback" not in said
-    until(lambda: is_free(course, place / "alive") and is_free(course, place / ".course" / "lock"))
-
-
-@posix
-@pytest.mark.parametrize("command", ["python", "--help", "test"])
-def test_nothing_is_begun_when_the_pipe_is_closed(place, command):
-    reader, writer = os.pipe()
-    os.close(reader)
-    launcher = begun(place, command, stdout=writer)
-    assert launcher.communicate(timeout=60)[1] == b"" and launcher.returncode == 128 + 13
-    assert not (place / "environment.json").exists()
-
-
-@posix
-def test_streams_that_are_closed_do_not_matter(place):
-    command = ["sh", "-c", 'exec "$0" course unheard <&- >&- 2>&-', sys.executable]
-    assert subprocess.run(command, cwd=place).returncode == 3
-
-
-@posix
-def test_what_leads_elsewhere_reaches_nothing(place, tmp_path):
-    for name in ("json", "subprocess", "pathlib"):
-        (tmp_path / f"{name}.py").write_text("raise SystemExit('foreign')")
-        (place / f"{name}.py").write_text("raise SystemExit('foreign')")
-    paths = {"PYTHONPATH": str(tmp_path), "PYTHONSAFEPATH": "1", "PIP_TARGET": "there", "PIP_INDEX_URL": "ours"}
-    launcher = begun(place, "python", env=paths)
-    launcher.terminate()
-    launcher.communicate()
-    reached = json.loads((place / "environment.json").read_text())
-    assert {name: reached[name] for name in paths if name in reached} == {"PIP_INDEX_URL": "ours"}
