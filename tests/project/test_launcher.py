@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+import types
 from pathlib import Path
 
 import pytest
@@ -346,6 +347,12 @@ def test_a_step_that_fails_shows_its_end_and_names_the_log(course, tmp_path):
     assert "the reason is bad luck" in message and "early" not in message
     assert "course clean" in message  # an unknown cause
     assert str(tmp_path / "install.log") in message
+
+
+def test_a_full_disk_is_recognised_although_the_log_could_not_be_written(course, tmp_path, monkeypatch):
+    monkeypatch.setattr(course.shutil, "disk_usage", lambda path: types.SimpleNamespace(free=4096))
+    with pytest.raises(course.Problem, match="The disk is full"):
+        run_step(course, tmp_path, "exit(1)")
 
 
 def test_a_step_before_has_no_part_in_what_is_said(course, tmp_path):
