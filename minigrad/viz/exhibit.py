@@ -14,6 +14,7 @@ from pathlib import Path as File
 from typing import Any, ClassVar, NamedTuple
 
 from ..core.errors import MinigradError
+from ..core.files import write_whole
 from .charts import Chart
 from .drawing import themed
 from .page import live, page, pixels, widget
@@ -52,8 +53,7 @@ class Exhibit:
             raise MinigradError(
                 f"this view can't be saved as {file.name!r}", expect=f"a name that ends in {', '.join(forms)}"
             )
-        made = forms[file.suffix]()
-        file.write_bytes(made if isinstance(made, bytes) else made.encode())
+        write_whole(file, forms[file.suffix]())
 
     def _forms(self) -> dict[str, Callable[[], str | bytes]]:
         return {".html": self.to_html, ".svg": self.to_svg, ".png": self.to_png, ".txt": self.text}
