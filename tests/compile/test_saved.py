@@ -431,3 +431,17 @@ def test_other_archives_are_no_programs(path):
                 archive.writestr(name, "{}")
         with pytest.raises(mg.ProgramError, match=r"holds something else|is no saved program"):
             mg.load_program(path)
+
+
+def test_members_of_an_archive_are_stored_as_they_are(path):
+    """So that reading a file takes no more memory than the file has bytes, however it was made."""
+    of_interest(path)
+    with zipfile.ZipFile(path) as archive:
+        members = {m.filename: archive.read(m) for m in archive.infolist()}
+    assert len(members) > 1
+    for compressed in members:
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, content in members.items():
+                archive.writestr(name, content, zipfile.ZIP_DEFLATED if name == compressed else zipfile.ZIP_STORED)
+        with pytest.raises(mg.ProgramError, match="holds something else"):
+            mg.load_program(path)
