@@ -427,6 +427,17 @@ def test_gradients_of_two_leaves_have_memory_of_their_own(loss):
     assert v.grad.tolist() == before
 
 
+def test_views_of_one_gradient_have_memory_of_their_own(monkeypatch):
+    view = lambda g: g.reshape(2, 1)  # noqa: E731 - a rule, which returns a view of all of the gradient
+    infer = lambda x, y: ((2,), x.dtype)  # noqa: E731
+    both = Primitive("add_flat", "structural", ("x", "y"), infer, rules={"x": view, "y": view})
+    monkeypatch.setitem(mg.as_device("cpu").kernels, both.name, lambda x, y: (x + y).ravel())
+    w, v = leaf([1.0], [2.0]), leaf([3.0], [4.0])
+    (emit(both, w, v) * 2).sum().backward()
+    w.grad += 5
+    assert v.grad.tolist() == [[2], [2]]
+
+
 def test_a_gradient_and_what_was_given_or_seen_of_it_have_memory_of_their_own():
     w, given, seen = leaf(1.0, 2.0), mg.asarray(np.array([1.0, 2.0])), []
     w.reshape(2, 1).backward(given.reshape(2, 1))
