@@ -124,6 +124,12 @@ def changing_array_in_an_attribute():
     return lambda: held.parts[0].item() * 2, lambda: held.parts[0].__iadd__(1)
 
 
+def changing_through_a_method_of_pythons():
+    table = {"n": 1}
+    get = table.get
+    return lambda: get("n"), lambda: table.update(n=table["n"] + 1)
+
+
 def changing_order():
     table = {"a": 1, "b": 2}
     return lambda: next(iter(table.values())), lambda: table.update(a=table.pop("a"))
@@ -158,6 +164,7 @@ CHANGES = [
     changing_members(lambda: bytearray(1), lambda s: s.append(1)),
     changing_members(Table, lambda s: s.update({len(s): 1})),
     changing_members(Table, lambda s: vars(s).update({str(len(vars(s))): 1}), lambda s: len(vars(s))),
+    changing_through_a_method_of_pythons,
 ]  # fmt: skip
 
 

@@ -143,7 +143,8 @@ def branches(x):
     chosen = mg.cond(x.sum() > 0, lambda: x * scale, lambda: x - 1)
     count, doubled = mg.while_loop(lambda s: s[1].max() < 50, lambda s: (s[0] + 1, s[1] * 2 + 1), (0, mg.abs(x)))
     carry, rows = mg.scan(lambda c, row: (c + row * scale, c * row), total * 0, x.T, reverse=True)
-    return chosen, count, doubled, carry, rows, mg.fori_loop(0, 4, lambda i, y: y * 0.5 + x * i, x)
+    last, powers = mg.scan(lambda c, _: (c * 2.0 + x[0, 0], c), total, length=3)
+    return chosen, count, doubled, carry, rows, last, powers, mg.fori_loop(0, 4, lambda i, y: y * 0.5 + x * i, x)
 
 
 FUNCTIONS = [

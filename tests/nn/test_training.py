@@ -36,6 +36,11 @@ def test_without_running_statistics_the_batch_counts_in_use_too():
     assert norm.state_dict() == {} and abs(norm(mg.asarray(x)).numpy_copy().mean()) < 1e-6
 
 
+def test_dropout_of_a_recurrent_layer_is_between_its_layers():
+    layer, x = nn.GRU(4, 4, num_layers=1, dropout=0.9), mg.random.normal((5, 2, 4))
+    assert layer.train()(x)[0].tolist() == layer.eval()(x)[0].tolist()
+
+
 def test_dropout_between_layers_and_of_weights_happens_in_training_only():
     mg.random.seed(0)
     given = mg.ones((4, 2, 4))
