@@ -12,7 +12,7 @@ import minigrad as mg
 from minigrad.autodiff import reverse
 from minigrad.autodiff.reverse import walk
 from minigrad.core.emit import emit
-from minigrad.core.errors import ConversionError, DtypeError, GradError, MutationError
+from minigrad.core.errors import ConversionError, DeviceError, DtypeError, GradError, MutationError
 from minigrad.core.node import FREED, Node
 from minigrad.core.primitive import Primitive
 from minigrad.core.source import line_of
@@ -225,6 +225,8 @@ def test_backward_of_more_than_one_number_needs_weights():
         (w * w).backward()
     with pytest.raises(GradError, match=r"\(3,\)"):
         (w * w).backward(mg.ones(3, dtype="float64"))
+    with pytest.raises(DeviceError, match=r"gradient of an output is on its device, cpu, not on cpu:1"):
+        (w * w).backward(mg.ones(2, dtype="float64", device="cpu:1"))
     (w * w).backward(mg.asarray(np.array([1.0, 10.0])))
     assert w.grad.tolist() == [2, 40]
     w.grad = None

@@ -71,6 +71,7 @@ MODELS = {
         lambda: nn.Sequential(nn.Conv1d(2, 3, 3, padding=2, dilation=2), nn.LeakyReLU(0.2), nn.MaxPool1d(3, 2, 1),
                               nn.AvgPool1d(2), nn.Softplus()),
         lambda n: normal(n, 2, 9), ["Conv", "LeakyRelu", "MaxPool", "AveragePool", "Softplus"]),
+    "a convolution without padding": (lambda: nn.Conv2d(2, 3, 2, bias=False), lambda n: normal(n, 2, 4, 5), ["Conv"]),
     "norms": (lambda: nn.Sequential(nn.GroupNorm(2, 4), nn.RMSNorm(4), nn.LayerNorm(4), nn.BatchNorm1d(4), nn.Tanh(),
                                     nn.GELU("tanh"), nn.Sigmoid()),
               lambda n: normal(n, 4), None),

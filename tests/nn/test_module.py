@@ -1,13 +1,16 @@
 """`Module`: what is found on it, what is done to all of it, its names on nodes, and modules as containers."""
 
 import copy
+import gc
 import pickle
+import weakref
 
 import numpy as np
 import pytest
 
 import minigrad as mg
 from minigrad import nn
+from minigrad.core.mode import current_mode
 
 
 class Net(nn.Module):
@@ -196,6 +199,18 @@ def test_nodes_carry_the_path_through_lists_of_modules():
 
     scopes = {node.scope for node in _nodes(Stack()(x_of()))}
     assert {("Stack", "blocks[0]"), ("Stack", "blocks[1]", "0")} <= scopes
+
+
+def test_a_module_keeps_nothing_of_a_transformation_alive():
+    net, seen = Net(), []
+
+    def run(x):
+        seen.append(weakref.ref(current_mode().interpreter))
+        return net(x)
+
+    mg.vmap(run)(x_of())
+    gc.collect()
+    assert seen and not any(interpreter() for interpreter in seen)
 
 
 def test_the_mode_is_restored_after_an_error():
