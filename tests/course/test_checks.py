@@ -1,5 +1,6 @@
 """What a check says: what is wrong, where, a hint; of errors the student's line; of time when it is up."""
 
+import signal
 import threading
 import time
 
@@ -158,6 +159,13 @@ def test_a_loop_without_end(notebook, monkeypatch):
     loop = "def mul_grad(g, out, a, b):\n    while True:\n        a = a + 1"
     said = says(notebook, loop)
     assert said.startswith("✗ mul_grad: not done after 0.2 seconds\n  line ") and "of the cell: " in said
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no signals for that")
+def test_a_signal_ends_what_takes_too_long_so_that_sleep_ends_too():
+    with at_most(60):
+        assert signal.getitimer(signal.ITIMER_REAL)[0] > 0
+    assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
 
 
 def test_time_is_up_in_a_loop_that_catches_everything():
