@@ -59,7 +59,7 @@ def load_program(path: str | os.PathLike[str]) -> LoadedProgram:
     raw = Path(path).read_bytes()
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-            content, arrays = _parts(archive)
+            content, arrays = _parts(archive, len(raw))
     except (zipfile.BadZipFile, struct.error, OSError, EOFError, ValueError, RuntimeError) as error:
         raise ProgramError(f"load_program: {os.fspath(path)} is no saved program, or damaged: {error}") from None
     try:
@@ -83,11 +83,12 @@ def load_program(path: str | os.PathLike[str]) -> LoadedProgram:
         ) from error
 
 
-def _parts(archive: zipfile.ZipFile) -> tuple[bytes, list[bytes]]:
-    """The files in an archive.  They are stored as they are, so that none is larger than the file."""
+def _parts(archive: zipfile.ZipFile, size: int) -> tuple[bytes, list[bytes]]:
+    """The files in an archive of `size` bytes: stored as they are and apart, so that reading them takes no more."""
     members = archive.infolist()
     names = [CONTENT, *[f"{ARRAYS}{i}" for i in range(len(members) - 1)]]
-    if [m.filename for m in members] != names or any(m.compress_type != zipfile.ZIP_STORED for m in members):
+    stored = all(m.compress_type == zipfile.ZIP_STORED for m in members)
+    if [m.filename for m in members] != names or not stored or sum(m.file_size for m in members) > size:
         raise zipfile.BadZipFile("it holds something else")
     content, *arrays = [archive.read(member) for member in members]
     return content, arrays

@@ -205,6 +205,8 @@ def test_vmap_prints_all_examples_at_once(mode, capsys):
     assert capsys.readouterr().out == "vmap of 2: x [1.0, 2.0]\nconstant: [1.]\n"
     mode(mg.vmap(mg.vmap(f)))(mg.ones((1, 2)))
     assert capsys.readouterr().out == "vmap of 1 × 2: x [[1.0, 1.0]]\nconstant: [1.]\n"
+    mode(mg.vmap(f))(mg.ones(0))
+    assert capsys.readouterr().out == "constant: [1.]\n"
 
 
 @every_mode

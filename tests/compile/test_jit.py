@@ -619,3 +619,15 @@ def test_an_argument_may_look_at_the_memory_of_another_tensor_without_its_histor
     for given in (w.detach(), w.detach()[1:], mg.ones(2)):
         value, gradient = mg.jit(mg.value_and_grad(lambda x: (x * x).sum()))(given)
         assert value.item() == (given * given).sum().item() and gradient.tolist() == (given * 2).tolist()
+
+
+def test_the_gradient_of_60_doublings_goes_through_each_once():
+    @mg.jit
+    def doubled(x):
+        for _ in range(60):
+            x = x + x
+        return x.sum()
+
+    w = mg.ones(1, requires_grad=True)
+    doubled(w).backward()  # along 2**60 paths it would never end
+    assert w.grad.item() == 2.0**60

@@ -7,6 +7,7 @@ import random
 import subprocess
 import sys
 import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ import pytest
 import minigrad as mg
 from minigrad.compile.loaded import CheckedFrame, load_program
 from minigrad.compile.plain import decoded, encoded
-from minigrad.compile.saved import CONTENT
+from minigrad.compile.saved import ARRAYS, CONTENT
 
 ROOT = Path(__file__).resolve().parents[2]
 Pair = collections.namedtuple("Pair", "first second")
@@ -484,3 +485,32 @@ def test_other_archives_are_no_programs(path):
                 archive.writestr(name, "{}")
         with pytest.raises(mg.ProgramError, match=r"holds something else|is no saved program"):
             mg.load_program(path)
+
+
+def test_members_of_an_archive_are_stored_as_they_are(path):
+    """So that reading a file takes no more memory than the file has bytes, however it was made."""
+    of_interest(path)
+    with zipfile.ZipFile(path) as archive:
+        members = {m.filename: archive.read(m) for m in archive.infolist()}
+    assert len(members) > 1
+    for compressed in members:
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, content in members.items():
+                archive.writestr(name, content, zipfile.ZIP_DEFLATED if name == compressed else zipfile.ZIP_STORED)
+        with pytest.raises(mg.ProgramError, match="holds something else"):
+            mg.load_program(path)
+
+
+def test_members_of_an_archive_lie_apart(path):
+    """A member within another, and so on, would make gigabytes of a small file."""
+    inner, content = zipfile.ZipInfo(f"{ARRAYS}1"), bytes(1000)
+    inner.file_size = inner.compress_size = len(content)
+    inner.CRC = zlib.crc32(content)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(CONTENT, "{}")
+        archive.writestr(f"{ARRAYS}0", inner.FileHeader() + content)
+        outer = archive.getinfo(f"{ARRAYS}0")
+        inner.header_offset = outer.header_offset + len(outer.FileHeader())
+        archive.filelist.append(inner)
+    with pytest.raises(mg.ProgramError, match="holds something else"):
+        mg.load_program(path)

@@ -82,6 +82,10 @@ def test_an_array_is_wrong_somewhere():
         (np.nan, 1.0, "the result is wrong: yours nan, expected 1.0"),
         ("left", "right", "the result is 'left', expected 'right'"),
         ([[1], [2, 3]], 2.0, "the result is [[1], [2, 3]], of type list, expected 2.0"),
+        (np.zeros(2), True, "the result is [0.0, 0.0], expected True"),
+        (np.array([]), None, "the result is [], expected None"),
+        (np.bool_(False), True, "the result is False, expected True"),
+        (np.array(True), True, None),
         (True, 1.0, None),
         (np.float32(0.1), 0.1, None),
         (np.nan, np.nan, None),
@@ -160,6 +164,13 @@ def test_a_loop_without_end(notebook, monkeypatch):
     loop = "def mul_grad(g, out, a, b):\n    while True:\n        a = a + 1"
     said = says(notebook, loop)
     assert said.startswith("✗ mul_grad: not done after 0.2 seconds\n  line ") and "of the cell: " in said
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no signals for that")
+def test_a_signal_ends_what_takes_too_long_so_that_sleep_ends_too():
+    with at_most(60):
+        assert signal.getitimer(signal.ITIMER_REAL)[0] > 0
+    assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
 
 
 def test_time_is_up_in_a_loop_that_catches_everything():

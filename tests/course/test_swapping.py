@@ -77,6 +77,19 @@ def test_a_walk_that_loses_contributions_gives_wrong_gradients():
     assert [step.total.short() for step in steps] == ["1", "1", "1", "2", "4"]  # nothing is added, as one can see
 
 
+def test_a_walk_that_asks_too_early_is_told_what_for():
+    def early(result, gradients, passes_back):
+        gradients[topological_order([result])[0]]
+
+    def mistaken(result, gradients, passes_back):
+        {}["some other key"]
+
+    with course.backward(early), pytest.raises(Misused, match="asks for the gradient of leaf before anything has come"):
+        gradient()
+    with course.backward(mistaken), pytest.raises(KeyError, match="some other key"):
+        gradient()
+
+
 def test_the_picture_shows_what_was_put_in_and_when():
     """Of a walk that goes straight on, x is sent to before the product has sent to a."""
     with course.backward(course.impatient):

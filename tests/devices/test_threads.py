@@ -175,6 +175,10 @@ def test_the_number_of_threads(monkeypatch):
     assert 1 <= threads.Threads().count <= threads.MOST
     monkeypatch.delenv("OMP_NUM_THREADS")
     assert 1 <= threads.Threads().count <= threads.MOST
+    for cores, count in ((3, 3), (100, threads.MOST)):
+        mine = {0: range(cores)}  # by process: 0 is this one
+        monkeypatch.setattr(threads.os, "sched_getaffinity", mine.__getitem__, raising=False)
+        assert threads.Threads().count == count
 
 
 def test_at_the_end_of_the_program_the_caller_works_alone():

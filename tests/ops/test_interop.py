@@ -135,6 +135,7 @@ def test_an_array_is_not_changed_in_silence(w):
 CALLS = [
     lambda x: np.sum(x), lambda x: np.sum(x, 0), lambda x: np.sum(x, axis=(0, 1), keepdims=True),
     lambda x: np.sum(x, dtype=np.float64), lambda x: np.prod(x, axis=1),
+    lambda x: np.sum(x, axis=0, keepdims=np._NoValue, initial=np._NoValue),
     lambda x: np.cumsum(x, axis=1), lambda x: np.cumprod(x, 0), lambda x: np.cumulative_sum(x, axis=0),
     lambda x: np.mean(x), lambda x: np.mean(x, 1, None, None, True), lambda x: np.var(x, axis=0, ddof=1),
     lambda x: np.std(x, axis=1, correction=1), lambda x: np.max(x, axis=0), lambda x: np.min(x),

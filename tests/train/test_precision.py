@@ -24,6 +24,16 @@ def modes(step):
     return {"eager": step, "graph": in_graph_mode, "jit": mg.jit(step)}
 
 
+def test_the_first_nan_is_found_in_it_and_where_it_is_recorded():
+    def f(x):
+        with autocast(), mg.debug_nans():
+            return mg.log(x)
+
+    for run in (f, mg.jit(f)):
+        with pytest.raises(mg.NanError, match=r"log(.|\n)*made a nan"):
+            run(mg.asarray([1.0, -1.0]))
+
+
 def test_which_types_are_computed_in():
     x, w = mg.ones((2, 3)), mg.ones((3, 4), requires_grad=True)
     with autocast():

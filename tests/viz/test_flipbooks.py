@@ -10,6 +10,7 @@ import minigrad as mg
 from minigrad.core import files
 from minigrad.viz.drawing import Axes, Drawing, coloured, themed
 from minigrad.viz.flipbook import Flipbook, Knob, Page
+from minigrad.viz.heat import matrix_of
 from minigrad.viz.rings import ring_rounds, star_rounds
 from minigrad.viz.watching import watching
 
@@ -27,6 +28,12 @@ def small_book(say="here"):
 
 
 # Flipbooks ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_matrix_that_is_small_enough_is_shown_as_it_is():
+    assert matrix_of([[1.0, 2.0], [3.0, 4.0]]).tolist() == [[1, 2], [3, 4]]
+    assert matrix_of(np.arange(8.0).reshape(4, 2), rows=2).tolist() == [[1, 2], [5, 6]]
+    assert matrix_of(7.0).tolist() == [[7]]
 
 
 def test_pieces_and_blocks_are_handed_over_once():

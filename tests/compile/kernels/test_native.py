@@ -1,12 +1,15 @@
 """Machine code: compiled once for each different kernel, and kept on disk for other processes."""
 
+import ctypes
 import gc
+import math
 import os
 import subprocess
 import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -333,3 +336,13 @@ def test_wide_vectors_only_where_much_is_computed():
     compiler = native._Compiler(native.llvmlite(), native.machine()._replace(features="+avx512f,+f16c"))
     assert '"512"' in compiler.text(softmax().kernel)
     assert '"256"' in compiler.text(LOOPS["total"]().kernel)
+
+
+def test_a_function_that_llvm_does_not_find_itself_is_found_for_it():
+    compiler, found = native._Compiler(native.llvmlite(), native.machine()), {}
+    compiler.binding = SimpleNamespace(address_of_symbol=lambda name: None, add_symbol=found.__setitem__)
+    compiler._find("tanh")
+    tanh = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(found["tanh"])
+    assert tanh(0.5) == pytest.approx(math.tanh(0.5))
+    with pytest.raises(CompileError, match="no function no_such_function"):
+        compiler._find("no_such_function")
