@@ -6,7 +6,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import nn
-from minigrad.examples.names_gpt import LENGTH, GPT
+from minigrad.examples.names_gpt import GPT, LENGTH
 
 pytestmark = pytest.mark.usefixtures("numpy_kernels")
 
