@@ -383,3 +383,26 @@ def test_lists_of_tensors_keep_their_history():
     assert a.grad.item() == 6
     assert mg.asarray([b, [3, 4]]).requires_grad
     assert str(mg.asarray([mg.ones(1, device="cpu:1"), [2]]).device) == "cpu:1"
+
+
+# Tensors of other libraries -------------------------------------------------------------------------------------------
+
+
+class Other:
+    """A tensor of another library, which leaves the operation to ours, as PyTorch's does."""
+
+    __module__ = "torch.nn"
+
+    def __array__(self, dtype=None, copy=None):
+        return np.ones(3, dtype)
+
+
+@pytest.mark.parametrize("call", [
+    lambda t, other: t + other, lambda t, other: other * t, lambda t, other: t @ other, lambda t, other: t == other,
+    lambda t, other: mg.exp(other), lambda t, other: t.__setitem__(0, other), lambda t, other: t.__iadd__(other),
+])  # fmt: skip
+def test_a_tensor_of_another_library_is_refused_by_its_full_name(call):
+    expected = r"^torch.Other is not a tensor of minigrad, a number or a NumPy array\n.*mg.asarray\(x\) copies"
+    with pytest.raises(mg.ConversionError, match=expected):
+        call(mg.ones(3), Other())
+    assert mg.asarray(Other()).tolist() == [1, 1, 1]
