@@ -94,6 +94,11 @@ class Vectorised(Interpreter):
                 return below.outcomes(data.value)
             return below.outcomes(any(data.value))[0], below.outcomes(all(data.value))[1]
 
+    def expect(self, indices: Tensor, check: Callable[[Any], None]) -> None:
+        below = self.below
+        with switch(self.outer):
+            below.expect(self.lift(indices).data.value, check)
+
     @contextmanager
     def sealed(self, what: str) -> Iterator[None]:
         self.seals.append((tick(), what))

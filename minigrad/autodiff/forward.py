@@ -73,6 +73,11 @@ class Forward(Interpreter):
         with switch(self.outer):
             return self.below.outcomes(self.lift(test).data.primal)
 
+    def expect(self, indices: Tensor, check: Callable[[Any], None]) -> None:
+        below = self.below
+        with switch(self.outer):
+            below.expect(self.lift(indices).data.primal, check)
+
     def before_write(self, tensor: Tensor) -> None:
         base = tensor if tensor.alias is None or tensor.alias.base is None else tensor.alias.base
         super().before_write(base.data.primal if isinstance(base.data, Dual) else base)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from typing import Any, NamedTuple
+from weakref import ref
 
 from ..core.clock import LastWrite, tick, written_since
 from ..core.emit import emit1, record
@@ -67,10 +68,10 @@ def walk(
     multiply 1 3.0
     """
     pending: dict[Node, Any] = {}
-    lent: set[int] = set()  # ids of those whose memory more than one node may hold, or somebody outside
+    lent: set[Any] = set()  # references to tensors whose memory several nodes, or the caller, may hold; ids are reused
     for node, cotangent in zip(roots, cotangents):
         pending[node] = cotangent if node not in pending else pending[node] + cotangent
-        lent.add(id(_owner(cotangent)))
+        lent.add(ref(_owner(cotangent)))
     order = topological_order(pending)
     targets = None if wanted is None else set(wanted)
     useful = None if targets is None else _leading_to(targets, order)
@@ -83,11 +84,11 @@ def walk(
             continue
         if HOOKS.data and node in HOOKS:
             g = _after_hooks(node, g)
-            lent.add(id(_owner(g)))
+            lent.add(ref(_owner(g)))
         if (node.op is None or node in besides) if targets is None else (node in targets):
             if g.device is not node.device:
                 raise _moved(node, g)
-            passed_on = announced or node.op is not None or id(_owner(g)) in lent
+            passed_on = announced or node.op is not None or ref(_owner(g)) in lent
             found[node] = g.copy() if passed_on else _own(g)
         if node.op is project:
             _gather_results(node, g, pending)
@@ -123,7 +124,7 @@ def walk(
             if value is None:
                 continue
             if len(rules) > 1 and (value is g or (value.alias is not None and _owner(value) is _owner(g))):
-                lent.add(id(_owner(g)))
+                lent.add(ref(_owner(g)))
             data = value.data
             if data.shape != source.shape:
                 value = unbroadcast(value, source.shape)

@@ -17,13 +17,14 @@ from typing import Any
 
 from ..core.clock import mark_written, written_since
 from ..core.emit import Results
-from ..core.errors import MinigradError
+from ..core.errors import IndexingError, MinigradError
 from ..core.mode import current_mode, switch
 from ..core.node import Node, topological_order
 from ..core.primitive import Primitive
 from ..core.tensor import Tensor, wrap
 from ..core.write import adopt
 from .graph import Graph
+from .node_by_node import explained
 from .program import PlainProgram, Program, program_for
 from .trace import Pending, Source, Tracer
 
@@ -110,10 +111,15 @@ class Lazy(Tracer):
     def _run(self, outputs: list[Node]) -> list[Any]:
         """The values of nodes that are not known yet; the effects that are due are had on the way."""
         sources = [s for s in self.sources if s.kind == "tensor" and s not in self.known]
-        program = program_for(Graph([*sources, *self.known], outputs, self.effects[self.begun :]))
+        recorded = Graph([*sources, *self.known], outputs, self.effects[self.begun :])
+        program = program_for(recorded)
         self.begun = len(self.effects)
-        with switch(interpreter=self.hunter):
-            results = program([*[s.held.data for s in sources], *self.known.values()], {})
+        arrays = [*[s.held.data for s in sources], *self.known.values()]
+        try:
+            with switch(interpreter=self.hunter):
+                results = program(arrays, {})
+        except IndexingError as error:
+            raise explained(error, self.expected, recorded, arrays, {}) from None
         self.programs.append(program)
         return results
 

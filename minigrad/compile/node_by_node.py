@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from ..core.emit import EAGER
-from ..core.errors import NanError
+from ..core.errors import IndexingError, MinigradError, NanError
 from ..core.mode import switch
 from ..core.node import Node
 from ..core.source import show
@@ -47,6 +47,26 @@ def run_nodes(
             if last.get(i) is node and i not in wanted:
                 values.pop(i, None)
     return values
+
+
+def explained(
+    error: IndexingError, expected: Sequence[tuple[Node, Callable[[Any], None]]], graph: Graph, arrays: Sequence[Any],
+    starts: Starts,
+) -> IndexingError:
+    """What eager mode says, where a program finds an index out of range: the number that came in, and what it names."""
+    nodes = [node for node, _ in expected]
+    known = dict(zip(graph.inputs, arrays))
+    try:
+        values = run_nodes(Graph(graph.inputs, nodes).nodes, known, starts, {*graph.inputs, *nodes})
+        for node, check in expected:
+            check(values[node])
+    except IndexingError as ours:
+        for note in getattr(error, "__notes__", ()):
+            ours.add_note(note)
+        return ours
+    except (MinigradError, KeyError):  # KeyError: of a node that another trace computes
+        return error
+    return error
 
 
 def hunted(

@@ -17,7 +17,7 @@ import numpy as np
 from ..autodiff.reverse import HOOKS
 from ..core.clock import mark_written
 from ..core.emit import emit
-from ..core.errors import TraceError
+from ..core.errors import IndexingError, TraceError
 from ..core.mode import current_mode, switch
 from ..core.node import FREED, topological_order
 from ..core.source import caller
@@ -28,6 +28,7 @@ from ..core.write import adopt, read_only
 from .arguments import changed_container, objects, replaced
 from .function import Application, Starts, Traced
 from .guards import changed
+from .node_by_node import explained
 from .reach import guards_of
 from .trace import Captured, Pending, Source, Tracer
 
@@ -258,20 +259,27 @@ class Recording:
         drawn = self.tracer.drawn
         starts: Starts = {g: g.take_blocks(count) for g, count in drawn.items()} if drawn else {}
         others = [(p.what if p.kind == "tensor" else p.find(arguments)).data for p in self.besides]
-        if self.differentiable:
-            inputs = [place.find(arguments) for place in self.inputs]
-            results: list[Any] = list(Application(self.traced, others, starts).applied(inputs))
-        else:
-            try:
-                arrays = self.traced.program(others, starts)
-            except BaseException:  # what is stored where an input is may have been stored already
-                for tensor in written:
-                    mark_written(tensor.data)
-                raise
-            results = [None if a is None else wrap(a, o.device) for a, o in zip(arrays, self.outputs)]
+        inputs = [place.find(arguments) for place in self.inputs]
+        try:
+            results = self._results(inputs, others, starts, written)
+        except IndexingError as error:
+            arrays = [*[tensor.data for tensor in inputs], *others]
+            raise explained(error, self.tracer.expected, self.traced.graph, arrays, starts) from None
         if self.changes:
             self._change(written, results, arguments)
         return self.rebuild([self._returned(r, results, arguments) for r in self.results])
+
+    def _results(self, inputs: list[Tensor], others: list[Any], starts: Starts, written: list[Tensor]) -> list[Any]:
+        """What the program computes; None for what it has stored where an input is."""
+        if self.differentiable:
+            return list(Application(self.traced, others, starts).applied(inputs))
+        try:
+            arrays = self.traced.program(others, starts)
+        except BaseException:  # what is stored where an input is may have been stored already
+            for tensor in written:
+                mark_written(tensor.data)
+            raise
+        return [None if a is None else wrap(a, o.device) for a, o in zip(arrays, self.outputs)]
 
     @cached_property
     def changes(self) -> bool:

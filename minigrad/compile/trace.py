@@ -10,7 +10,7 @@ in for it, data, gradient and views.  Who runs the trace writes back what became
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -76,8 +76,8 @@ class Pending(StandIn):
         return "that is not computed yet" if not self.trace.ended else "of a trace"
 
     @property
-    def way_out(self) -> str:
-        return StandIn.way_out if not self.trace.ended else "return it from the function instead of storing it"
+    def way_out(self) -> str | None:  # type: ignore[override]
+        return None if not self.trace.ended else "return it from the function instead of storing it"
 
     @property
     def where(self) -> Any:
@@ -174,6 +174,7 @@ class Tracer(Interpreter):
         self.missed: Exception | None = None  # the first error of asking for a value that is not there
         self.values: dict[Node, Node] = {}  # a node of the history -> the node of its value
         self.modes: dict[Any, Mode] = {}
+        self.expected: list[tuple[Node, Callable[[Any], None]]] = []  # integers that name rows, and what checks them
         self.hunter: Any = None  # the interpreter by which to run this, if `debug_nans` says so inside
         self.looked_into: list[tuple[Any, Any]] = []  # arrays of the user's, and copies of what was in them
         self.ended = False
@@ -248,6 +249,11 @@ class Tracer(Interpreter):
         node = Source(kind, held, shape, dtype, device, self._mode())
         self.sources.append(node)
         return Pending(self, node)
+
+    def expect(self, indices: Tensor, check: Callable[[Any], None]) -> None:
+        data = self.lift(indices).data
+        if data.__class__ is Pending:
+            self.expected.append((data.node, check))
 
     def hunting(self, hunter: Any) -> Any:
         self.hunter = hunter

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from math import isfinite
 from typing import Any
 
 from .clock import tick
@@ -150,6 +151,10 @@ class Interpreter:
         holds = bool(test)
         return holds, holds
 
+    def expect(self, indices: Tensor, check: Callable[[Any], None]) -> None:
+        """Let `check` look at the values of integers that name rows, once these are known to be wrong."""
+        self.below.expect(indices, check)
+
     def before_write(self, tensor: Tensor) -> None:
         """Refuse a write in place, where it cannot be made."""
         if self.below is not EAGER:
@@ -189,6 +194,9 @@ class Eager(Interpreter):
 
     def hunting(self, hunter: Any) -> Any:
         return switch(interpreter=hunter)
+
+    def expect(self, indices: Tensor, check: Callable[[Any], None]) -> None:
+        check(indices.data)
 
     def compute(self, op: Primitive, values: list[Any], attrs: dict[str, Any], device: Any) -> Any:
         kernel = device.kernels[op.name]
@@ -453,5 +461,9 @@ def explained(op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any], error
         return ours
     except (TypeError, ValueError, OverflowError):
         pass  # Python refuses too, and says no more than the array library did
+    given = described(op, inputs) or None
+    unfit = next((v for v in (*inputs, *attrs.values()) if v.__class__ is float and not isfinite(v)), None)
+    if unfit is not None and isinstance(error, (ValueError, OverflowError)):
+        return DtypeError(f"{op.name}: {unfit} does not fit into a type of integers", actual=given)
     kind = DtypeError if isinstance(error, (TypeError, OverflowError)) else ConversionError
-    return kind(f"{op.name}: {error}", actual=described(op, inputs))
+    return kind(f"{op.name}: {error}", actual=given)

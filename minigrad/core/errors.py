@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from .source import ON_BEHALF_OF, caller, notebook_shell, outside, show
+from .table import printable
 
 __all__ = [
     "MinigradError", "ShapeError", "DtypeError", "DeviceError", "IndexingError", "AxisError", "GradError",
@@ -27,7 +28,7 @@ class MinigradError(Exception):
         for label, text in (("Expect", expect), ("Actual", actual), ("Way out", hint), ("Line", line)):
             if text is not None:
                 lines.append(f"  {label}: {text}")
-        super().__init__("\n".join(lines))
+        super().__init__(printable("\n".join(lines)))
 
     def __reduce__(self) -> Any:
         return _again, (type(self), str(self))  # in another process it is still that line

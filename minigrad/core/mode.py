@@ -10,6 +10,8 @@ from contextvars import ContextVar, Token
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from .table import printable
+
 if TYPE_CHECKING:
     from .emit import Interpreter
     from .node import Node
@@ -134,4 +136,4 @@ def scope(name: str) -> switch:
     >>> y.node.scope
     ('head',)
     """
-    return switch(scope=(*current_mode().scope, name))
+    return switch(scope=(*current_mode().scope, printable(name)))

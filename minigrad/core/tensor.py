@@ -20,6 +20,19 @@ from .source import show
 F = TypeVar("F", bound=Callable[..., Any])
 NUMBERS = frozenset((int, float, bool))
 
+# What to do where a value is asked for that is not there: in `if` and `while`, as a number, as an array, as an index.
+BRANCHES = "mg.where, mg.cond, or @mg.script, with which `if` and loops may depend on tensors; or do this outside"
+AS_NUMBER = "calculate with the tensor itself; mg.print(x) shows the number when it is computed; or do this outside"
+AS_ARRAY = "the function of mg in the place of NumPy's; or return the tensor and convert it outside"
+AS_INDEX = "x[i] and mg.take(x, i) take a tensor; what decides a shape, or how often a loop runs, is a Python number"
+NONZERO = "nonzero (or a boolean mask), whose result's shape depends on values,"
+ADVICE = {
+    "float()": AS_NUMBER, "int()": AS_NUMBER, "complex()": AS_NUMBER, "item()": AS_NUMBER, "tolist()": AS_NUMBER,
+    "numpy()": AS_ARRAY, "numpy_copy()": AS_ARRAY, "DLPack": AS_ARRAY, "an index": AS_INDEX,
+    "copy.copy": "x.copy(), which is an operation like others",
+    NONZERO: "mg.where(mask, x, 0) keeps the shape; or do this outside",
+}  # fmt: skip
+
 
 class Tensor:
     """An array on a device, and the recipe that made it.  Make one with `mg.asarray`.
@@ -234,7 +247,7 @@ class StandIn:
     __array_ufunc__ = None
     size = 1 << 62  # large enough that no quick path takes it for an array
     no_value = "not computed yet"
-    way_out = "mg.where, mg.cond, or @mg.script, with which `if` and loops may depend on tensors; or do this outside"
+    way_out: str | None = None  # where it is another than the one for what was asked
     where: Any = None  # the line that made it, where that is known
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
@@ -275,7 +288,7 @@ def host_value(tensor: Tensor, what: str) -> Any:
         return data
     reason = getattr(data, "no_value", "without an array")
     made = f", made at {show(tensor.node.where)}" if tensor.node is not None and tensor.node.where else ""
-    hint = getattr(data, "way_out", StandIn.way_out)
+    hint = getattr(data, "way_out", None) or ADVICE.get(what, BRANCHES)
     error = TraceError(f"{what} needs the value of a tensor {reason}{made}", hint=hint)
     raise data.missed(error) if isinstance(data, StandIn) else error
 
@@ -341,8 +354,18 @@ def as_tensor(value: Any, device: Any = None) -> Tensor:
         return from_host(np.array(value, dtype=dtypes.as_dtype(value.dtype)), device, value)
     if isinstance(value, (int, float)):
         return from_host(np.array(value, dtype=dtypes.scalar_type(value)), device)
-    raise ConversionError(
-        f"{type(value).__name__} is not a tensor, a number or a NumPy array", hint="mg.asarray(...) makes a tensor"
+    raise _foreign(value)
+
+
+def _foreign(value: Any) -> Exception:
+    """The refusal of what is not a tensor.  A tensor of another library may have a history, which would be lost."""
+    kind = type(value)
+    package = kind.__module__.partition(".")[0]
+    name = kind.__name__ if package in ("builtins", "__main__") else f"{package}.{kind.__name__}"
+    converts = hasattr(value, "__dlpack__") or hasattr(value, "__array__")
+    return ConversionError(
+        f"{name} is not a tensor{' of minigrad' * converts}, a number or a NumPy array",
+        hint="mg.asarray(x) copies its values into a tensor" if converts else "mg.asarray(...) makes a tensor",
     )
 
 

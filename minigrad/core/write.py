@@ -226,11 +226,11 @@ def _write_error(tensor: Tensor, value: Any, error: Exception) -> Exception:
         return error
     if "read-only" in str(error):
         return read_only()
-    if isinstance(error, ValueError):
+    if isinstance(error, ValueError) and value.__class__ not in NUMBERS:
         shape = getattr(value, "shape", ())
         return ShapeError(f"a value of shape {shape} does not fit where it is assigned: {error}",
                           expect=f"a shape that broadcasts to that part of {tensor.shape}")  # fmt: skip
-    return DtypeError(f"the value does not fit a tensor of {tensor.dtype}: {error}")
+    return DtypeError(f"the value {value} does not fit into a tensor of {tensor.dtype}: {error}")
 
 
 def read_only() -> MutationError:

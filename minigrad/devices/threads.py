@@ -115,6 +115,8 @@ def elementwise_in_blocks(kernel: Callable[..., object], values: list[Any], attr
     """`kernel(*values, **attrs, out=out)` in blocks that stay in a core's cache, shared by the threads.
 
     Arrays of one shape are taken as one long row; where they broadcast, the blocks are rows of the first dimension.
+    The blocks depend on the shapes only, so the results do not depend on the number of threads.  They may differ from
+    those of one call in the last bit, because NumPy chooses its loop by the strides that a block happens to have.
 
     >>> import numpy as np
     >>> out = np.empty((3, 4))

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..core.errors import ConversionError, MinigradError
 from ..core.mode import CURRENT, Mode, current_mode
+from ..core.table import printable
 from ..core.tensor import Tensor
 from ..core.tree import flatten, register_container
 from .hooks import AFTER, BEFORE, Handle, Hooks
@@ -225,7 +226,8 @@ class Module:
             count = sum(p.size for p in self.parameters())
             words += [f"{count:,} parameter{'s' * (count != 1)}"]
         head = f"{type(self).__name__}({', '.join(filter(None, words))}"
-        return head + "".join("\n  " + part.replace("\n", "\n  ") for part in parts) + ("\n)" if parts else ")")
+        lines = "".join("\n  " + part.replace("\n", "\n  ") for part in parts)
+        return printable(head + lines + ("\n)" if parts else ")"))
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name not in self.caches}

@@ -18,8 +18,15 @@ from ..devices import as_device
 from .elementwise import less_equal, where
 from .view import reshape
 
+
+def _full(shape: tuple[int, ...], value: Any, dtype: Any, device: Any) -> tuple[Any, Any]:
+    if dtype.kind in "iu" and value.__class__ is float and not math.isfinite(value):
+        raise DtypeError(f"full: {value} does not fit into {dtype}", hint="mg.float32 can hold it")
+    return shape, dtype
+
+
 P.declare(
-    Primitive("full", "creation", (), lambda shape, value, dtype, device: (shape, dtype), formula=r"\mathrm{full}")
+    Primitive("full", "creation", (), _full, formula=r"\mathrm{full}")
 )
 P.declare(
     Primitive(
@@ -83,6 +90,9 @@ def _from_anything(data: Any, dtype: Any, device: Any, copy: bool | None) -> Ten
     return from_host(array, where_to, data if isinstance(data, np.ndarray) else None)
 
 
+DEEPEST = 64  # dimensions that a NumPy array can have
+
+
 def _numpy_array(data: Any, wanted: Any) -> Any:
     if isinstance(data, np.ndarray):
         array = data
@@ -90,7 +100,7 @@ def _numpy_array(data: Any, wanted: Any) -> Any:
         try:
             array = np.asarray(data)
         except (ValueError, TypeError) as error:
-            raise ShapeError(f"asarray: nested lists of one shape are needed: {error}") from error
+            raise not_an_array(data, error) from error
         if not isinstance(data, np.generic) and array.dtype == np.float64:
             wanted = wanted or dtypes.default_float
         elif isinstance(data, (list, tuple)) and array.size == 0:
@@ -111,6 +121,53 @@ def _numpy_array(data: Any, wanted: Any) -> Any:
             )
     # A dtype may equal ours without being it (in an unpickled array), or have its bytes in another order.
     return array.view(wanted) if array.dtype == wanted else array.astype(wanted)
+
+
+def not_an_array(data: Any, error: Exception) -> Exception:
+    """Why NumPy makes no array of nested lists: mostly, because two of them differ in length."""
+    if len(_shape_of(data)) > DEEPEST:
+        return ShapeError(f"asarray: the lists are nested more than {DEEPEST} deep")
+    ragged = _first_ragged(data, ())
+    if ragged is None:
+        return ConversionError(f"asarray: a {type(data).__name__} cannot become a tensor: {error}")
+    (path, shape), (other, otherwise) = ragged
+    return ShapeError(
+        f"asarray: nested lists of one shape are needed: {_entry(path)} has shape {shape} and {_entry(other)} "
+        f"has shape {otherwise}",
+        hint="fill up the shorter ones: a tensor has no rows of different lengths",
+    )
+
+
+def _first_ragged(data: Any, path: tuple[int, ...]) -> Any:
+    """The first two entries of nested lists that differ in shape, each with its path; None where all are alike."""
+    if not isinstance(data, (list, tuple)) or len(path) > DEEPEST:
+        return None
+    for i, item in enumerate(data):
+        inner = _first_ragged(item, (*path, i))
+        if inner is not None:
+            return inner
+    shapes = [_shape_of(item) for item in data]
+    others = [i for i, shape in enumerate(shapes) if shape != shapes[0]]
+    return (((*path, others[0]), shapes[others[0]]), ((*path, 0), shapes[0])) if others else None
+
+
+def _shape_of(data: Any) -> tuple[int, ...]:
+    """The shape of nested lists that are alike."""
+    shape: tuple[int, ...] = ()
+    while isinstance(data, (list, tuple)) and len(shape) <= DEEPEST:
+        shape = (*shape, len(data))
+        if not data:
+            return shape
+        data = data[0]
+    return (*shape, *getattr(data, "shape", ()))
+
+
+def _entry(path: tuple[int, ...]) -> str:
+    """
+    >>> _entry((1, 0))
+    'x[1][0]'
+    """
+    return "x" + "".join(f"[{i}]" for i in path)
 
 
 def _first_tensor(data: Any) -> Tensor | None:

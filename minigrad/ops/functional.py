@@ -348,14 +348,20 @@ def _as_integers(name: str, what: str, indices: Any, beside: Tensor | None = Non
 
 def _check_range(what: str, indices: Tensor, size: int, why: str) -> Tensor:
     """The indices, none of them negative: the array library would count those from the end."""
-    if current_mode().interpreter is not None:  # their values are not known: what picks by them says so when it runs
-        return where(indices < 0, size, astype(indices, dtypes.int64, copy=False))  # small integers have no room for it
-    value = indices.data
-    if not value.size:
+
+    def check(values: Any) -> None:
+        if not values.size:
+            return
+        low, high = int(values.min()), int(values.max())
+        if low < 0 or high >= size:
+            raise IndexingError(
+                f"{what} {low if low < 0 else high} is out of range, {why}", expect=f"integers from 0 to {size - 1}"
+            )
+
+    interpreter = current_mode().interpreter
+    if interpreter is None:
+        check(indices.data)
         return indices
-    low, high = int(value.min()), int(value.max())
-    if low < 0 or high >= size:
-        raise IndexingError(
-            f"{what} {low if low < 0 else high} is out of range, {why}", expect=f"integers from 0 to {size - 1}"
-        )
-    return indices
+    # Their values may not be known: what picks by them finds nothing there when it runs, and then `check` says why.
+    interpreter.expect(indices, check)
+    return where(indices < 0, size, astype(indices, dtypes.int64, copy=False))  # small integers have no room for it

@@ -18,7 +18,7 @@ from ..core import dtypes
 from ..core.emit import emit, emit_view
 from ..core.errors import ConversionError, IndexingError, ShapeError
 from ..core.primitive import P, Primitive
-from ..core.tensor import NUMBERS, Tensor, as_tensor, host_value, method, wrap
+from ..core.tensor import NONZERO, NUMBERS, Tensor, as_tensor, host_value, method, wrap
 from ..core.write import assign
 from ..devices.kernels import check_range
 from .creation import arange, full, zeros
@@ -308,7 +308,7 @@ def nonzero(x: Tensor) -> tuple[Tensor, ...]:
     """
     if not x.ndim:
         raise ShapeError("nonzero: a tensor without dimensions has no indices", hint="bool(x) says whether it is zero")
-    value = host_value(x, "nonzero (or a boolean mask), whose result's shape depends on values,")
+    value = host_value(x, NONZERO)
     return tuple([wrap(i, x.device) for i in x.device.kernels["nonzero"](value)])
 
 

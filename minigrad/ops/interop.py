@@ -234,6 +234,7 @@ def __array__(x: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
 # DLPack ---------------------------------------------------------------------------------------------------------------
 
 CPU_MEMORY, CUDA_MEMORY = 1, 2  # DLPack's numbers for where an array is
+NUMPY_TAKES_WISHES = np.lib.NumpyVersion(np.__version__) >= "2.1.0"  # NumPy 2.0 exports as it is, and imports read-only
 
 
 @method
@@ -249,6 +250,10 @@ def __dlpack__(
     wishes = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
     if not getattr(data.flags, "writeable", True) and copy is None:
         data = data.copy()  # a broadcast view, whose elements share memory
+    if data.__class__ is np.ndarray and not NUMPY_TAKES_WISHES:
+        if dl_device is not None and dl_device[0] != CPU_MEMORY:
+            raise BufferError(f"DLPack: NumPy {np.__version__} exports to the CPU only, of a tensor on {x.device}")
+        data, wishes = data.copy() if copy else data, {"stream": stream}
     try:
         return data.__dlpack__(**{k: v for k, v in wishes.items() if v is not None})
     except (BufferError, ValueError) as error:

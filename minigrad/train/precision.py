@@ -113,7 +113,8 @@ class GradScaler:
         self.growth_factor, self.backoff_factor, self.growth_interval = growth_factor, backoff_factor, growth_interval
         self.factor, self.good = full((), init_scale, dtypes.float32, device), full((), 0.0, dtypes.float32, device)
         self.fine = full((), 1.0, dtypes.float32, device)  # whether all gradients since the last update were finite
-        self._unscaled: dict[int, Tensor] = {}  # by id of an optimizer that has not stepped since: whether its were
+        # By id, the optimizers that have not stepped since, which keeps others from that id, and whether theirs were.
+        self._unscaled: dict[int, tuple[Optimizer, Tensor]] = {}
 
     def scale(self, loss: Tensor) -> Tensor:
         """The loss times the factor: what `backward()` is called on."""
@@ -131,13 +132,13 @@ class GradScaler:
             for gradient in gradients:
                 gradient *= like(inverse, gradient)
                 finite = finite & _beside(reduce.all(isfinite(gradient)), finite)
-        self._unscaled[id(optimizer)] = finite
+        self._unscaled[id(optimizer)] = optimizer, finite
 
     def step(self, optimizer: Optimizer) -> None:
         """Let the optimizer step, if all gradients are finite."""
         if id(optimizer) not in self._unscaled:
             self.unscale(optimizer)
-        finite = self._unscaled.pop(id(optimizer))
+        _, finite = self._unscaled.pop(id(optimizer))
         with no_grad():
             tensors = optimizer.tensors()
             before = [t.detach().copy() for t in tensors]  # type: ignore[attr-defined]

@@ -296,6 +296,7 @@ def test_a_condition_is_of_bools():
         mg.breakpoint(when=mg.ones(1))
 
 
+@pytest.mark.xfail(sys.version_info >= (3, 13), reason="pdb of Python 3.13 shows the line before", strict=False)
 def test_pythons_own_debugger_stops_there(monkeypatch, capsys):
     """The line shown is the user's, and the variables are there."""
     import io

@@ -610,7 +610,7 @@ def test_positions_that_are_none_are_found_though_kernels_compare():
     good = mg.asarray([0, 3, 1])
     assert loss(x, good).item() == pytest.approx(mg.cross_entropy(x, good).item())
     for f, target in ((loss, [0, 4, 1]), (loss, [0, -1, 1]), (computed, [0, 3, 1])):
-        with pytest.raises(mg.IndexingError, match="out of bounds in a dimension of 4"):
+        with pytest.raises(mg.IndexingError, match=r"cross_entropy: target (4|-1) is out of range"):
             f(x, mg.asarray(target))
 
 

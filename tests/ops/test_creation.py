@@ -138,3 +138,41 @@ def test_numbers_that_do_not_fit_are_refused(data, dtype):
     with pytest.raises(DtypeError, match=f"do not fit into {dtype}"):
         mg.asarray(data, dtype=dtype)
     assert mg.asarray([255, 0.5], dtype="uint8").tolist() == [255, 0]
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ([[1, 2], [3]], r"x\[1\] has shape \(1,\) and x\[0\] has shape \(2,\)"),
+        ([[1, 2], 3], r"x\[1\] has shape \(\) and x\[0\] has shape \(2,\)"),
+        ([[[1], [2]], [[3], [4, 5]]], r"x\[1\]\[1\] has shape \(2,\) and x\[1\]\[0\] has shape \(1,\)"),
+        ([np.ones(2), np.ones(3)], r"x\[1\] has shape \(3,\) and x\[0\] has shape \(2,\)"),
+        ([[], [1]], r"x\[1\] has shape \(1,\) and x\[0\] has shape \(0,\)"),
+    ],
+)
+def test_ragged_lists_are_refused_by_their_first_ragged_entry(data, message):
+    with pytest.raises(mg.ShapeError, match=f"^asarray: nested lists of one shape are needed: {message}\n") as error:
+        mg.asarray(data)
+    assert "inhomogeneous" not in str(error.value)
+
+
+def test_lists_nested_too_deep_are_refused():
+    deep = 1
+    for _ in range(70):
+        deep = [deep]
+    with pytest.raises(mg.ShapeError, match="asarray: the lists are nested more than 64 deep"):
+        mg.asarray(deep)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_what_is_not_finite_is_not_an_integer(value):
+    x = mg.asarray([1, 2])
+    with pytest.raises(mg.DtypeError, match=f"the value {value} does not fit into a tensor of int64"):
+        x[0] = value
+    with pytest.raises(mg.DtypeError, match=f"full: {value} does not fit into int32"):
+        mg.full((2,), value, dtype=mg.int32)
+    with pytest.raises(mg.DtypeError, match=f"full: {value} does not fit into int32"):
+        mg.jit(lambda: mg.full((2,), value, dtype=mg.int32))()
+    with pytest.raises(mg.DtypeError, match=f"put: {value} does not fit into a type of integers"):
+        mg.jit(lambda x: x.__setitem__(0, value))(x)
+    assert x.tolist() == [1, 2]

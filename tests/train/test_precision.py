@@ -1,5 +1,8 @@
 """Mixed precision: what is computed in half precision, and losses scaled so that small gradients survive it."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -212,3 +215,18 @@ def twice():
 def test_bad_input_is_refused_in_words(call, message):
     with pytest.raises(mg.MinigradError, match=message):
         call()
+
+
+def test_an_optimizer_is_not_taken_for_one_that_is_gone():
+    """What is noted by an id is noted of an object that lives: a new one could get the id of one that is gone."""
+    w, scaler = mg.asarray([1.0], requires_grad=True), GradScaler(init_scale=8.0)
+    w.grad = mg.asarray([8.0])
+    optimizer = mg.optim.SGD([w], lr=0.25)
+    alive = weakref.ref(optimizer)
+    scaler.unscale(optimizer)
+    del optimizer
+    gc.collect()
+    assert alive() is not None
+    scaler.step(alive())
+    gc.collect()
+    assert alive() is None
