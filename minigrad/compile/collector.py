@@ -23,8 +23,8 @@ def no_collection() -> Iterator[None]:
     True
     """
     was_enabled = gc.isenabled()
-    gc.disable()
     try:
+        gc.disable()
         yield
     finally:
         if was_enabled:

@@ -31,6 +31,9 @@ class NanHunter(Eager):
         self.look(op, values, attrs, data, current_mode().origin)
         return data
 
+    def look_ahead(self, op: Primitive, values: list[Any], attrs: dict[str, Any], device: Any) -> None:
+        self.compute(op, values, attrs, device)  # in new memory: the tensor keeps its values where this raises
+
     def look(
         self, op: Primitive, values: Sequence[Any], attrs: dict[str, Any], data: Any, origin: Node | None,
         where: Where | None = None,

@@ -48,8 +48,8 @@ class EMA:
     def applied(self) -> Iterator[None]:
         """In this block the model has the averages as its parameters; after it, its own again."""
         own = [p.detach().copy() for p in self.parameters]  # type: ignore[attr-defined]
-        self._put(self.averages)
         try:
+            self._put(self.averages)
             yield
         finally:
             self._put(own)
