@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+import weakref
 from collections.abc import Callable
 from contextvars import ContextVar
 from time import perf_counter
@@ -44,7 +45,7 @@ class profile(Block):
         self.start = perf_counter()
 
     def value(self) -> profile:
-        return self
+        return weakref.proxy(self)  # the block keeps it, not the variable: see `Block.__del__`
 
     def note(self, name: str, begin: float, end: float) -> None:
         """Write down a step that ran in this thread."""

@@ -88,8 +88,7 @@ class Block:
             raise
 
     def __exit__(self, *error: object) -> None:
-        assert self.entered is not None
-        token, _, outer = self.entered
+        token, _, outer = self.entered  # type: ignore[misc]
         try:
             self.variable.reset(token)
             self.entered = outer

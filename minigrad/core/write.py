@@ -279,19 +279,19 @@ def adopt(base: Tensor, value: Tensor) -> None:
     after = wrap(value.data, base.device)
     now = base if leaf else value
     after.node, after.tracked = now.node, now.tracked
-    derived = [(base, after)]
+    derived = [(base, after, not leaf)]
     for reference in alias_of(base).views:
         view = reference()
         if view is not None:
             now = after
             for op, attrs in view.alias.chain:
                 now = emit(op, now, **attrs)
-            derived.append((view, now))
+            derived.append((view, now, view.alias.linked and not leaf))
 
     def writes() -> None:
-        for tensor, now in derived:
+        for tensor, now, has_history in derived:
             tensor.data = now.data
-            if not leaf and (tensor is base or tensor.alias.linked):
+            if has_history:
                 tensor.node, tensor.tracked = now.node, now.tracked
 
     all_or_none(writes)

@@ -51,8 +51,10 @@ class EMA:
         try:
             self._put(self.averages)
             yield
-        finally:
             self._put(own)
+        except BaseException:
+            self._put(own)
+            raise
 
     def _put(self, values: list[Tensor]) -> None:
         with no_grad():

@@ -158,12 +158,19 @@ def evaluate(model: Module, function: Callable[..., Any], batches: Iterable[Any]
             for batch in batches:
                 for name, value in _by_name(function(*_arguments(batch))).items():
                     _mean(means, name, value).add(value, _examples(batch))
-    finally:
-        model.train()
-        for module, training in modes:
-            if not training:
-                module.training = False
+        _set_training(modes)
+    except BaseException:
+        _set_training(modes)
+        raise
     return {name: mean.value for name, mean in means.items()}
+
+
+def _set_training(modes: list[tuple[Module, bool]]) -> None:
+    for module, training in modes:
+        if training:
+            vars(module).pop("training", None)  # as `Module.train` does
+        else:
+            module.training = False
 
 
 def _arguments(batch: Any) -> tuple[Any, ...]:

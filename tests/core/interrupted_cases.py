@@ -340,7 +340,7 @@ class JittedStep(Case):
         self.noted = any("in place" in note for note in getattr(error, "__notes__", ()))
 
     def after(self):
-        w, b, optimizer, step = self.model
+        w, b, _, step = self.model
         now = [w.tolist(), b.tolist(), [p if p is None else p.tolist() for p in (w.grad, b.grad)]]
         if getattr(self, "noted", False):
             now = FUNCTIONS["step result"]
@@ -380,7 +380,6 @@ class FirstCall(Case):
         self.f(self.b)
 
     def after(self):
-        first = self.a.tolist()
         loss = self.f(self.b)
         loss.backward()
         return loss, self.a, self.w.grad, gc.isenabled(), len(self.f.recordings)
@@ -439,8 +438,10 @@ class OneSwitchTwice(Case):
         with self.off, self.off:
             pass
 
+    def stopped(self, error):
+        del self.off  # else it keeps what it was to set back
+
     def after(self):
-        del self.off
         return mg.is_grad_enabled()
 
 
@@ -543,7 +544,7 @@ class Fit(Case):
 @case
 class Loading(Case):
     def __init__(self):
-        self.loader = mg.data.DataLoader(mg.data.TensorDataset([1, 2, 3, 4, 5, 6]), batch_size=2)
+        self.loader = mg.data.DataLoader(mg.data.TensorDataset([1, 2, 3, 4, 5, 6]), batch_size=2, seed=0)
         self.batches = iter(self.loader)
         self.seen = next(self.batches)[0].tolist()
         self.got = []
