@@ -18,7 +18,7 @@ from minigrad.core.interrupts import all_or_none
 from minigrad.core.mode import CURRENT, current_mode
 from minigrad.devices import threads
 from tests.conftest import EXAMPLES
-from tests.core.interrupted_cases import CASES
+from tests.core.interrupted_programs import CASES
 from tests.core.interrupting import faults, points
 
 TRIED = EXAMPLES or 25
