@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Collection, Generator, Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 from weakref import ref
 
@@ -15,6 +16,7 @@ from ..core.clock import LastWrite, tick, written_since
 from ..core.emit import emit1, record
 from ..core.errors import DeviceError, GradError, MutationError
 from ..core.forking import new_lock
+from ..core.interrupts import all_or_none
 from ..core.mode import current_mode, switch
 from ..core.node import FREED, Leaf, Node, topological_order
 from ..core.primitive import INDEX, NODE, OUT, REST, P
@@ -327,10 +329,14 @@ def backward(tensor: Tensor, gradient: Tensor | None = None, retain_graph: bool 
         retained = {t.node: t for t in (handle() for handle in RETAINED.valuerefs()) if t is not None and t.tracked}
         found = exhaust(walk([tensor.node], start, retain=retain_graph, announced=False, besides=retained))
         with ACCUMULATING:
-            for node, g in found.items():
-                holder = node.tensor() if isinstance(node, Leaf) else retained[node]
-                if holder is not None:
-                    holder.grad = g if holder.grad is None else holder.grad + g
+            holders = [(node.tensor() if isinstance(node, Leaf) else retained[node], g) for node, g in found.items()]
+            sums = [(t, g if t.grad is None else t.grad + g) for t, g in holders if t is not None]
+            all_or_none(partial(_give, sums))
+
+
+def _give(gradients: list[tuple[Tensor, Tensor]]) -> None:
+    for tensor, gradient in gradients:
+        tensor.grad = gradient
 
 
 def gradients(

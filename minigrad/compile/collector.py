@@ -27,10 +27,10 @@ def no_collection() -> Iterator[None]:
     True
     """
     was_enabled = gc.isenabled()
-    if was_enabled:
-        WAITING.add(get_ident())
-    gc.disable()
     try:
+        if was_enabled:
+            WAITING.add(get_ident())
+        gc.disable()
         yield
     finally:
         if was_enabled:

@@ -194,8 +194,8 @@ class Jitted:
 
     def _keep(self, key: Any, recording: Recording) -> None:
         recording.watch(partial(self._forget, weakref.ref(recording)))
+        self._order.append((key, recording))  # first: what is not in there is never forgotten
         self.recordings.setdefault(key, []).insert(0, recording)
-        self._order.append((key, recording))
         if len(self._order) > KEPT:
             self._forget(weakref.ref(self._order[0][1]))
 
@@ -204,7 +204,7 @@ class Jitted:
         with self._lock:
             recording = reference()
             for key in [key for key, known in self._order if known is recording]:
-                left = self.recordings[key] = [r for r in self.recordings[key] if r is not recording]
+                left = self.recordings[key] = [r for r in self.recordings.get(key, ()) if r is not recording]
                 if not left:
                     del self.recordings[key]
             self._order = [entry for entry in self._order if entry[1] is not recording]

@@ -13,11 +13,13 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
 from ..core.clock import mark_written, written_since
 from ..core.emit import Results
 from ..core.errors import IndexingError, MinigradError
+from ..core.interrupts import all_or_none
 from ..core.mode import current_mode, switch
 from ..core.node import Node, topological_order
 from ..core.primitive import Primitive
@@ -144,8 +146,12 @@ class Lazy(Tracer):
         self.evaluate([v for v, node in saved.items() if written_since(v, node.serial) is None])
         for node in nodes:
             node.saved = tuple([_computed(v) for v in node.saved])
+        all_or_none(partial(self._hand_over, sorted(alive, key=_chain_length)))
+
+    def _hand_over(self, alive: list[Tensor]) -> None:
+        """Write outside what was written inside, and give the tensors their arrays; bases come before their views."""
         self._write_back()
-        for tensor in sorted(alive, key=_chain_length):
+        for tensor in alive:
             self._settle(tensor)
         for entry in self.captured.values():
             if entry.gradient_known:
@@ -201,7 +207,7 @@ def _computed(saved: Any) -> Any:
 
 
 def _chain_length(tensor: Tensor) -> int:
-    """Bases come before their views."""
+    """How far a view is from its base; less than any for a base."""
     return -1 if tensor.alias is None or tensor.alias.base is None else len(tensor.alias.chain)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from math import isfinite
 from typing import Any
 
@@ -160,6 +161,11 @@ class Interpreter:
         if self.below is not EAGER:
             self.below.before_write(tensor)
 
+    def look_ahead(self, op: Primitive, values: list[Any], attrs: dict[str, Any], device: Any) -> None:
+        """Refuse a write of `op(*values)` into the first of the values, where the result may not be."""
+        if self.below is not EAGER:
+            self.below.look_ahead(op, values, attrs, device)
+
     def sealed(self, what: str) -> Any:
         """A block in which a write to anything from outside of it is refused, by an error that begins with `what`."""
         return self.below.sealed(what)
@@ -197,6 +203,9 @@ class Eager(Interpreter):
 
     def expect(self, indices: Tensor, check: Callable[[Any], None]) -> None:
         check(indices.data)
+
+    def sealed(self, what: str) -> Any:
+        return nullcontext()  # Python runs one branch, once: what it writes is written
 
     def compute(self, op: Primitive, values: list[Any], attrs: dict[str, Any], device: Any) -> Any:
         kernel = device.kernels[op.name]

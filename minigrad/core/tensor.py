@@ -13,6 +13,7 @@ import numpy as np
 
 from . import dtypes
 from .errors import ConversionError, DeviceError, DtypeError, GradError, TraceError
+from .interrupts import all_or_none
 from .mode import current_mode
 from .node import Leaf
 from .source import show
@@ -111,10 +112,14 @@ class Tensor:
                 f"only floats can require a gradient, and this tensor is {self.data.dtype}",
                 hint="x.astype(mg.float32)",
             )
-        self.node = Leaf(self) if value else None
-        self.tracked = int(value)
-        if value and self.alias is not None and self.alias.base is not None:
-            self.alias.linked = False  # the same memory still, but a history of its own begins
+        node = Leaf(self) if value else None
+
+        def writes() -> None:
+            self.node, self.tracked = node, int(value)
+            if value and self.alias is not None and self.alias.base is not None:
+                self.alias.linked = False  # the same memory still, but a history of its own begins
+
+        all_or_none(writes)
 
     @property
     def is_leaf(self) -> bool:

@@ -49,17 +49,20 @@ class Module:
         outside, inside = self._entry
         if mode is not outside:
             inside = self._enter(mode)
-        token = CURRENT.set(inside)  # type: ignore[arg-type]
         try:
+            CURRENT.set(inside)  # type: ignore[arg-type]
             if self._hooks is None:
-                return self.forward(*args, **kwargs)
-            args = self._hooks.before(self, args)
-            return self._hooks.after(self, args, self.forward(*args, **kwargs))
-        except MinigradError as error:
-            _say_where(error, inside)  # type: ignore[arg-type]
+                result = self.forward(*args, **kwargs)
+            else:
+                args = self._hooks.before(self, args)
+                result = self._hooks.after(self, args, self.forward(*args, **kwargs))
+            CURRENT.set(mode)
+            return result
+        except BaseException as error:
+            CURRENT.set(mode)
+            if isinstance(error, MinigradError):
+                _say_where(error, inside)  # type: ignore[arg-type]
             raise
-        finally:
-            CURRENT.reset(token)
 
     def _enter(self, mode: Mode) -> Mode:
         """The mode inside of this module, kept for the next call: the mode outside hardly ever changes."""

@@ -86,7 +86,8 @@ class Generator:
         """
         _refuse_while_tracing("the state of a generator is read", "seed it inside, or read its state outside")
         with self._lock:
-            return {"key": self._key, "block": self._block}
+            key, block = self._state
+            return {"key": key, "block": block}
 
     def set_state(self, state: dict[str, int]) -> None:
         """Go on from where `get_state` was asked.
@@ -105,7 +106,7 @@ class Generator:
         if interpreter is not None and interpreter.seeded(self, key, block):
             return
         with self._lock:
-            self._key, self._block = key, block
+            self._state = key, block  # in one write: an interrupt may come at any time
 
     def take_blocks(self, count: int) -> tuple[int, int]:
         """The key and the first of `count` blocks that nobody else will get.
@@ -119,9 +120,9 @@ class Generator:
         if taken is not None:
             return taken
         with self._lock:
-            block = self._block
-            self._block = block + count
-            return self._key, block
+            key, block = self._state
+            self._state = key, block + count
+            return key, block
 
     def __getstate__(self) -> dict[str, int]:
         return self.get_state()
@@ -131,7 +132,8 @@ class Generator:
         self.set_state(state)
 
     def __repr__(self) -> str:
-        return f"Generator(key={self._key}, block={self._block})"
+        key, block = self._state
+        return f"Generator(key={key}, block={block})"
 
     def bits(self, shape: Shape = (), dtype: Any = dtypes.int64, device: Any = None) -> Tensor:
         """Random bits as int32 or int64; as float32 or float64, uniform numbers from 0 up to 1 of 24 or 53 bits.

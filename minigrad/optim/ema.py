@@ -48,11 +48,13 @@ class EMA:
     def applied(self) -> Iterator[None]:
         """In this block the model has the averages as its parameters; after it, its own again."""
         own = [p.detach().copy() for p in self.parameters]  # type: ignore[attr-defined]
-        self._put(self.averages)
         try:
+            self._put(self.averages)
             yield
-        finally:
             self._put(own)
+        except BaseException:
+            self._put(own)
+            raise
 
     def _put(self, values: list[Tensor]) -> None:
         with no_grad():

@@ -7,11 +7,13 @@ it on the way to the mode outside, and its inputs are cast on the way, by nodes 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from ..core import dtypes
 from ..core.emit import EAGER, Interpreter, emit
 from ..core.errors import ConversionError, DtypeError
+from ..core.interrupts import all_or_none
 from ..core.mode import Mode, current_mode, no_grad, switch
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor
@@ -142,9 +144,14 @@ class GradScaler:
         with no_grad():
             tensors = optimizer.tensors()
             before = [t.detach().copy() for t in tensors]  # type: ignore[attr-defined]
-            optimizer.step()
-            for tensor, old in zip(tensors, before):
-                tensor[...] = where(_beside(finite, tensor), tensor, old)  # type: ignore[index]
+            try:
+                optimizer.step()
+                chosen = [where(_beside(finite, tensor), tensor, old) for tensor, old in zip(tensors, before)]
+            except BaseException as error:  # whether the step is to be left out is not decided yet
+                _put(tensors, before)
+                error.add_note("GradScaler.step() has set them back to what they were before")
+                raise
+            all_or_none(partial(_put, tensors, chosen))
             self.fine *= finite.astype(dtypes.float32)  # type: ignore[attr-defined]
 
     def update(self) -> None:
@@ -178,6 +185,11 @@ class GradScaler:
         with no_grad():
             self.factor[...] = float(state["scale"])  # type: ignore[index]
             self.good[...] = float(state["growth_tracker"])  # type: ignore[index]
+
+
+def _put(tensors: list[Tensor], values: list[Tensor]) -> None:
+    for tensor, value in zip(tensors, values):
+        tensor[...] = value  # type: ignore[index]
 
 
 def _beside(value: Tensor, other: Tensor) -> Tensor:
