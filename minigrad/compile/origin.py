@@ -1,0 +1,67 @@
+"""Whose code is it: the user's, minigrad's, or another package's?
+
+Another package is what lies in Python's own library or in a folder `site-packages` or `dist-packages`, and what has no
+file and is a part of one of these.  All else is the user's: scripts, notebooks, packages in an editable install, and
+what is made by `exec` for one of them.
+"""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+import types
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ..core.source import in_library
+
+FOLDERS = ("/site-packages/", "/dist-packages/")
+PYTHON = tuple({sysconfig.get_path(name).replace("\\", "/") + "/" for name in ("stdlib", "platstdlib")})
+NUMPY = np.__path__[0].replace("\\", "/") + "/"
+
+
+@lru_cache(maxsize=4096)
+def is_foreign_file(filename: str) -> bool:
+    """Whether a file belongs to another package: Python's own library, or an installed one, minigrad excepted."""
+    if in_library(filename):
+        return False
+    path = filename.replace("\\", "/")
+    return path.startswith((*PYTHON, NUMPY, "<frozen")) or any(folder in path for folder in FOLDERS)
+
+
+def is_foreign_module(name: Any) -> bool:
+    """Whether the module of this name, or the package that it is in, is another package's."""
+    if not isinstance(name, str) or name == "__main__":
+        return False
+    root = name.partition(".")[0]
+    if root in sys.stdlib_module_names:
+        return True
+    return any(_lies_in_a_package(sys.modules.get(known)) for known in {name, root})
+
+
+def _lies_in_a_package(module: Any) -> bool:
+    entries = vars(module) if isinstance(module, types.ModuleType) else {}
+    file, path = entries.get("__file__"), entries.get("__path__")
+    if not isinstance(file, str) and path is not None:
+        file = next(iter(path), None)  # a package without a file of its own
+    return isinstance(file, str) and is_foreign_file(file)
+
+
+def is_foreign_class(cls: type) -> bool:
+    """Whether a class is another package's."""
+    return is_foreign_module(cls.__module__)
+
+
+def is_foreign_function(function: Any) -> bool:
+    """Whether a function is another package's; what has no file belongs where its globals do."""
+    filename = function.__code__.co_filename
+    if filename.startswith("<") and not filename.startswith("<frozen"):
+        return is_foreign_module(function.__globals__.get("__name__"))
+    return is_foreign_file(filename)
+
+
+def is_ours(module: Any) -> bool:
+    """Whether a module of this name is minigrad's."""
+    return isinstance(module, str) and (module == "minigrad" or module.startswith("minigrad."))
