@@ -119,6 +119,8 @@ class Walk:
             if self.computed and users:
                 guard.types = (object,)
             guard.settle(set() if id(guard) in known else self.names, cache)
+        if self.guards.suspect:  # another package may draw from it
+            self.guards.own.append(state_guard("numpy.random", np.random.mtrand._rand))
         self.guards[:] = [g for g in self.guards if not (isinstance(g, AttributeGuard) and g.is_empty)]
         return self.guards
 
@@ -170,10 +172,13 @@ class Walk:
     def _function(self, name: str, function: types.FunctionType) -> None:
         self.computed |= function in READERS
         cells = list(zip(function.__code__.co_freevars, function.__closure__ or ()))
-        if in_library(function.__code__.co_filename) or is_foreign_function(function):
+        ours = in_library(function.__code__.co_filename)
+        if ours or is_foreign_function(function):  # of what it was given to call, the user's functions are followed
             self._doubt(function.__globals__.get("__name__"))
-            held = [*[content(cell) for _, cell in cells], vars(function).get("__wrapped__")]
-            self._push(*[(name, f) for part in held for f in _functions_in(part)])
+            held = [content(cell) for _, cell in cells]
+            self._push((name, vars(function).get("__wrapped__")))
+            self._push(*[(name, part) for part in held if ours and callable(part)])
+            self._push(*[(name, part) for part in _functions_in(held)])
             return
         name = name or function.__name__
         self._add(FunctionGuard(name, function))
@@ -282,13 +287,14 @@ class Walk:
         known = [_names_in_module(base.__module__) for base in library]
         known += [_names_in_class(base) for base in kind.__mro__ if base.__module__ == "collections"]
         types = (*HELD, *REGISTRY) if library else ()
-        ignored = tuple(getattr(kind, "caches", ())) if library else ()  # what a class keeps for speed only
+        caches = getattr(kind, "caches", ()) if library else ()
+        ignored = tuple(name for name in caches if name != "_hooks")  # kept for speed only; hooks are called
         if issubclass(kind, threading.local):  # each thread has other attributes
             self._hold(name, Anew(value, vars), users)
         elif (attributes := _own_dict(value)) is not None:
             self._hold(name, attributes, users, types, frozenset().union(*known), ignored)
             if not users:
-                self._push(*[(name, f) for part in list(attributes.values()) for f in _functions_in(part)])
+                self._push(*[(name, function) for function in _functions_in(list(attributes.values()))])
         if slots := _slots(kind):
             self._hold(name, Anew(value, functools.partial(_held_in_slots, slots)), users)
 
@@ -389,10 +395,10 @@ def _own_dict(value: Any) -> dict[str, Any] | None:
     return found if found is again and isinstance(found, dict) else None
 
 
-def _functions_in(value: Any) -> list[Any]:
-    """A function, or those in a list, tuple or dict: what a package was given to call."""
-    parts = value.values() if value.__class__ is dict else value if value.__class__ in (list, tuple) else (value,)
-    return [part for part in parts if isinstance(part, FUNCTIONS)]
+def _functions_in(values: list[Any]) -> list[Any]:
+    """The functions among values, and in the lists, tuples and dicts among them: what a package was given to call."""
+    parts = [p for v in values if v.__class__ in (list, tuple, dict) for p in (v.values() if v.__class__ is dict else v)]
+    return [part for part in (*values, *parts) if issubclass(type(part), FUNCTIONS)]
 
 
 def _members(values: Any) -> dict[Any, Any]:
@@ -404,7 +410,16 @@ def _counted(values: Any) -> dict[Any, Any]:
 
 
 def _objects(values: Any) -> dict[Any, Any]:
-    return dict(enumerate(values.ravel().tolist()))
+    return dict(enumerate(_flat(values.ravel().tolist())))
+
+
+def _flat(values: Any) -> Iterator[Any]:
+    """The objects in an array, and in its records, which come as new tuples each time."""
+    for value in values:
+        if value.__class__ is tuple:
+            yield from _flat(value)
+        else:
+            yield value
 
 
 def _in_context(variable: ContextVar[Any]) -> dict[str, Any]:
@@ -430,7 +445,7 @@ def _held_in_slots(slots: dict[str, Any], value: Any) -> dict[str, Any]:
 def _is_plain_iterator(kind: type, value: Any) -> bool:
     """Whether it is an iterator whose position cannot be seen: a generator, `iter(...)`, `itertools.count()`."""
     steps = any("__next__" in vars(base) for base in kind.__mro__) and is_foreign_class(kind)
-    return steps and not issubclass(kind, (io.IOBase, Tensor)) and _own_dict(value) is None
+    return steps and not issubclass(kind, (io.IOBase, Tensor, *weakref.ProxyTypes)) and _own_dict(value) is None
 
 
 # the names that minigrad's own code reads of what is derived from its classes ----------------------------------------
