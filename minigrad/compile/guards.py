@@ -99,7 +99,7 @@ class OrderGuard(Guard):
 
     def holds(self) -> bool:
         place = self.place
-        if len(place) == self.entries and place.__class__ is dict:  # no key is looked up: that could run the user's code
+        if len(place) == self.entries and place.__class__ is dict:  # to look a key up could run the user's code
             if all(map(is_, place, self.values)) and all(map(is_, place.values(), self.held)):
                 return True
         return (super().holds() and all(map(is_, self.place, self.values))) or self.change() is None
@@ -142,9 +142,13 @@ class AttributeGuard(Guard):
     __slots__ = ("absent", "get", "keys", "loose", "names", "types")
 
     def __init__(
-        self, name: str, place: Any, ignored: tuple[str, ...] = (), types: tuple[type, ...] = (),
+        self,
+        name: str,
+        place: Any,
+        ignored: tuple[str, ...] = (),
+        types: tuple[type, ...] = (),
         names: Iterable[str] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.absent: frozenset[str] = frozenset()
         self.types, self.names, self.keys, self.loose, self.get = types, set(names), self.absent, (), None
         super().__init__(name, place, {}, ignored, part=True)
@@ -159,7 +163,7 @@ class AttributeGuard(Guard):
         """Look at the attributes that count when code reads these names, and those that the guard was made with."""
         place, ignored, own = self.place, self.ignored, frozenset(self.names)
         read = names | own if own else names
-        self.values = {k: v for k, v in place.items() if k not in ignored and (k in read or self.follows(k, v))}
+        self.values = {k: v for k, v in list(place.items()) if k not in ignored and (k in read or self.follows(k, v))}
         self.keys = frozenset(place) if self.types else frozenset()
         loose = [k for k in place if k not in self.values and k not in ignored and not _is_special(k)]
         self.loose = tuple(loose) if self.types else ()
@@ -197,7 +201,7 @@ class AttributeGuard(Guard):
 
     def current(self) -> dict[Any, Any]:
         values, absent = self.values, self.absent
-        return {k: v for k, v in self.place.items() if k in values or k in absent or self.follows(k, v)}
+        return {k: v for k, v in list(self.place.items()) if k in values or k in absent or self.follows(k, v)}
 
     def change(self) -> str | None:
         values, now = self.values, self.current()

@@ -27,7 +27,7 @@ def is_foreign_file(filename: str) -> bool:
     """Whether a file belongs to another package: Python's own library, or an installed one, minigrad excepted."""
     if in_library(filename):
         return False
-    path = filename.replace("\\", "/")
+    path = filename.replace("\\", "/") + "/"  # a folder may be one of these itself
     return path.startswith((*PYTHON, NUMPY, "<frozen")) or any(folder in path for folder in FOLDERS)
 
 
@@ -36,17 +36,16 @@ def is_foreign_module(name: Any) -> bool:
     if not isinstance(name, str) or name == "__main__":
         return False
     root = name.partition(".")[0]
-    if root in sys.stdlib_module_names:
-        return True
-    return any(_lies_in_a_package(sys.modules.get(known)) for known in {name, root})
+    files = [file for known in (name, root) if (file := _file_of(sys.modules.get(known))) is not None]
+    return any(map(is_foreign_file, files)) if files else root in sys.stdlib_module_names
 
 
-def _lies_in_a_package(module: Any) -> bool:
+def _file_of(module: Any) -> str | None:
     entries = vars(module) if isinstance(module, types.ModuleType) else {}
     file, path = entries.get("__file__"), entries.get("__path__")
     if not isinstance(file, str) and path is not None:
-        file = next(iter(path), None)  # a package without a file of its own
-    return isinstance(file, str) and is_foreign_file(file)
+        file = next(iter(path), None)  # of a package without a file of its own, the folder
+    return file if isinstance(file, str) else None
 
 
 def is_foreign_class(cls: type) -> bool:

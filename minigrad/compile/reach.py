@@ -38,9 +38,21 @@ from ..core.source import in_library
 from ..core.tensor import Tensor
 from ..core.tree import REGISTRY
 from .guards import (
-    MISSING, SIMPLE, Anew, AnyGuard, AttributeGuard, FunctionGuard, Guard, OrderGuard, alive_guard, array_guard,
-    buffer_guard, content, join, state_guard,
-)  # fmt: skip
+    MISSING,
+    SIMPLE,
+    Anew,
+    AnyGuard,
+    AttributeGuard,
+    FunctionGuard,
+    Guard,
+    OrderGuard,
+    alive_guard,
+    array_guard,
+    buffer_guard,
+    content,
+    join,
+    state_guard,
+)
 from .origin import is_foreign_class, is_foreign_function, is_foreign_module, is_ours
 from .reads import Reads, all_codes, reads
 
@@ -77,6 +89,23 @@ def guards_of(*roots: Any, more: Iterable[tuple[types.CodeType, dict[str, Any]]]
     return walk.finish()
 
 
+class Kind:
+    """What is followed of the objects of a class."""
+
+    def __init__(self, cls: type) -> None:
+        self.cls = cls
+        library = [base for base in cls.__mro__ if is_ours(base.__module__)]
+        caches = getattr(cls, "caches", ()) if library else ()
+        names = [_names_in_module(base.__module__) for base in library]
+        names += [_names_in_class(base) for base in cls.__mro__ if base.__module__ == "collections"]
+        self.looked_into = not str(cls.__module__).startswith(ROOMS)
+        self.users = not is_foreign_class(cls) or cls.__module__ in PLAIN
+        self.types = (*HELD, *REGISTRY) if library else ()
+        self.names: frozenset[str] = frozenset().union(*names)  # those that the code of its bases reads
+        self.ignored = tuple(name for name in caches if name != "_hooks")  # kept for speed only; hooks are called
+        self.slots = _slots(cls)
+
+
 class Walk:
     """One walk: what is still to be visited, what has been found."""
 
@@ -86,10 +115,11 @@ class Walk:
         self.stack: list[tuple[str, Any]] = []  # name, value
         self.seen: dict[int, Any] = {}  # by id, with the values: no other one takes an id meanwhile
         self.names: set[str] = set()  # of the attributes that the code reads, of whatever
-        self.waiting: dict[str, list[tuple[str, Any, bool]]] = {}  # attributes not read yet; whether they are the user's
-        self.attributes: list[tuple[AttributeGuard, bool]] = []  # whether they are the user's
+        self.waiting: dict[str, list[tuple[str, Any, bool]]] = {}  # attributes not read yet; whether in an own object
+        self.attributes: list[tuple[AttributeGuard, bool]] = []  # the same: of the user's objects, or of a package's
         self.globals: dict[int, AttributeGuard] = {}  # by the id of the dict
-        self.classes: set[int] = set()
+        self.classes: dict[int, type] = {}  # by id, since a class may define what is equal to it
+        self.kinds: dict[int, Kind] = {}
         self.computed = False  # whether names are computed: then every attribute can be read
         self.certain = True  # whether what is visited now is read by its name
 
@@ -146,12 +176,12 @@ class Walk:
             self._object(name, value, kind)
 
     def _push(self, *entries: tuple[str, Any]) -> None:
-        self.stack += [entry for entry in entries if entry[1].__class__ not in SIMPLE]
+        self.stack += [entry for entry in entries if type(entry[1]) not in SIMPLE]
 
     def _add(self, guard: Guard) -> None:
         """A guard, and a visit to all that it looks at."""
         self.guards.append(guard)
-        held = [(key, value) for key, value in guard.values.items() if value.__class__ not in SIMPLE]
+        held = [(key, value) for key, value in guard.values.items() if type(value) not in SIMPLE]
         self._push(*[(join(guard.name, key), value) for key, value in held])
 
     def _changing(self, name: str, value: Any) -> None:
@@ -238,7 +268,7 @@ class Walk:
 
     def _doubt(self, module: Any) -> None:
         """Code of this module may be called: whether it may do what the walk does not see."""
-        if isinstance(module, str) and not is_ours(module):
+        if isinstance(module, str) and is_foreign_module(module):
             root = module.partition(".")[0]
             harmless = root in sys.stdlib_module_names and root not in UNREPEATED
             if not harmless and (root != "numpy" or module.startswith("numpy.random")):
@@ -247,9 +277,14 @@ class Walk:
     # what has attributes --------------------------------------------------------------------------------------------
 
     def _hold(
-        self, name: str, place: Any, users: bool = True, types: tuple[type, ...] = (), own: frozenset[str] = frozenset(),
+        self,
+        name: str,
+        place: Any,
+        users: bool = True,
+        types: tuple[type, ...] = (),
+        own: frozenset[str] = frozenset(),
         ignored: tuple[str, ...] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         """A place where attributes are: those that are read are visited, the others wait until they are."""
         guard = AttributeGuard(name, place, ignored, types, own)
         self.guards.append(guard)
@@ -259,7 +294,7 @@ class Walk:
                 self._wait(key, join(name, key), value, users, key in own or guard.follows(key, value))
 
     def _wait(self, key: Any, called: str, value: Any, users: bool, now: bool = False) -> None:
-        if value.__class__ not in SIMPLE:
+        if type(value) not in SIMPLE:
             if now or key in self.names:
                 self._push((called, value))
             else:
@@ -267,36 +302,38 @@ class Walk:
 
     def _object(self, name: str, value: Any, kind: type) -> None:
         """Any other object: what it holds as a container, its attributes, and what its class gives it."""
-        module = str(kind.__module__)
-        users = not is_foreign_class(kind)
-        if not (issubclass(kind, OPAQUE) or module.startswith(ROOMS)):
-            self._attributes(name or kind.__name__, value, kind, users or module in PLAIN)
-            if users and not is_ours(module):
-                self._class(kind, by_name=False)
-                self._push(*[(name, REGISTRY[b][0]) for b in kind.__mro__ if b in REGISTRY and not is_ours(b.__module__)])
-            self._doubt(module)
+        if not issubclass(kind, OPAQUE):
+            known = self.kinds.get(id(kind))
+            if known is None:
+                known = self.kinds[id(kind)] = Kind(kind)
+                self._of_kind(name, known)
+            if known.looked_into:
+                self._attributes(name or kind.__name__, value, known)
         for guard in _contents(name, value, kind):
             self._add(guard)
-            self._push(*[(guard.name, key) for key in guard.values])
+            self._push(*[(guard.name, key) for key in guard.values if type(key) not in SIMPLE])
         if issubclass(kind, weakref.ref):
             self.guards.append(alive_guard(name, value))
         self._push(*[(name, part) for part in _parts(value, kind)])
 
-    def _attributes(self, name: str, value: Any, kind: type, users: bool) -> None:
-        library = [base for base in kind.__mro__ if is_ours(base.__module__)]
-        known = [_names_in_module(base.__module__) for base in library]
-        known += [_names_in_class(base) for base in kind.__mro__ if base.__module__ == "collections"]
-        types = (*HELD, *REGISTRY) if library else ()
-        caches = getattr(kind, "caches", ()) if library else ()
-        ignored = tuple(name for name in caches if name != "_hooks")  # kept for speed only; hooks are called
-        if issubclass(kind, threading.local):  # each thread has other attributes
-            self._hold(name, Anew(value, vars), users)
+    def _of_kind(self, name: str, kind: Kind) -> None:
+        """What all objects of a class have in common."""
+        cls = kind.cls
+        self._doubt(cls.__module__)
+        if kind.looked_into and not is_foreign_class(cls):
+            self._class(cls, by_name=False)
+            opened = [REGISTRY[base][0] for base in cls.__mro__ if base in REGISTRY and not is_ours(base.__module__)]
+            self._push(*[(name, parts) for parts in opened])
+
+    def _attributes(self, name: str, value: Any, kind: Kind) -> None:
+        if issubclass(kind.cls, threading.local):  # each thread has other attributes
+            self._hold(name, Anew(value, vars), kind.users)
         elif (attributes := _own_dict(value)) is not None:
-            self._hold(name, attributes, users, types, frozenset().union(*known), ignored)
-            if not users:
+            self._hold(name, attributes, kind.users, kind.types, kind.names, kind.ignored)
+            if not kind.users:
                 self._push(*[(name, function) for function in _functions_in(list(attributes.values()))])
-        if slots := _slots(kind):
-            self._hold(name, Anew(value, functools.partial(_held_in_slots, slots)), users)
+        if kind.slots:
+            self._hold(name, Anew(value, functools.partial(_held_in_slots, kind.slots)), kind.users)
 
     def _class_itself(self, cls: type) -> None:
         """A class that is a value: its attributes can be read, its methods called, and those of its own class."""
@@ -310,7 +347,7 @@ class Walk:
             if is_foreign_class(base) or is_ours(base.__module__):
                 continue
             if id(base) not in self.classes:
-                self.classes.add(id(base))
+                self.classes[id(base)] = base
                 self._hold(base.__name__, vars(base))
             called = [n for n in vars(base) if n.startswith("__") and callable(vars(base)[n])]
             called += [n for n in vars(base) if any(n in vars(b) for b in cls.__mro__ if b is not base)]
@@ -325,7 +362,7 @@ class Walk:
             return
         self._doubt(name)
         for key, value in list(entries.items()):
-            if isinstance(value, (types.ModuleType, types.FunctionType, type)) or isinstance(value, types.BuiltinMethodType):
+            if issubclass(type(value), (types.ModuleType, types.FunctionType, types.BuiltinMethodType, type)):
                 self._wait(key, f"{name}.{key}", value, users=False)
 
 
@@ -397,8 +434,8 @@ def _own_dict(value: Any) -> dict[str, Any] | None:
 
 def _functions_in(values: list[Any]) -> list[Any]:
     """The functions among values, and in the lists, tuples and dicts among them: what a package was given to call."""
-    parts = [p for v in values if v.__class__ in (list, tuple, dict) for p in (v.values() if v.__class__ is dict else v)]
-    return [part for part in (*values, *parts) if issubclass(type(part), FUNCTIONS)]
+    inner = [list(v.values()) if type(v) is dict else v for v in values if type(v) in (list, tuple, dict)]
+    return [part for parts in (values, *inner) for part in parts if issubclass(type(part), FUNCTIONS)]
 
 
 def _members(values: Any) -> dict[Any, Any]:
@@ -429,7 +466,7 @@ def _in_context(variable: ContextVar[Any]) -> dict[str, Any]:
 def _slots(kind: type) -> dict[str, Any]:
     """The descriptors of attributes that are not in a dict."""
     found = {n: d for cls in kind.__mro__[::-1] for n, d in vars(cls).items() if type(d) is types.MemberDescriptorType}
-    return {name: descriptor for name, descriptor in found.items() if not name.startswith("__") or "__" not in name[-2:]}
+    return {name: descriptor for name, descriptor in found.items() if not name.endswith("__")}
 
 
 def _held_in_slots(slots: dict[str, Any], value: Any) -> dict[str, Any]:

@@ -98,7 +98,8 @@ def _unrepeated(frame: FrameType, function: Any) -> str | None:
         return "random numbers of Python's" if owner is GLOBAL else None
     if name in TORCH and _lies_in_torch(function, owner):
         return f"random numbers of torch's ({name})"
-    if (any(function is clock for clock in CLOCKS) or (name in ("now", "today", "utcnow") and owner in DAYS)) and is_users(frame):
+    clock = any(function is clock for clock in CLOCKS) or (name in ("now", "today", "utcnow") and owner in DAYS)
+    if clock and is_users(frame):
         return f"a clock ({name})"
     return None
 
