@@ -71,7 +71,8 @@ __version__ = "0.1.0"
 
 # Loaded when they are first used: `import minigrad` stays light.
 _COMPILER = (
-    "ProgramError", "RetraceWarning", "graph", "jit", "kernel", "load_program", "profile", "script", "trace",
+    "GuardWarning", "ProgramError", "RetraceWarning", "graph", "jit", "kernel", "load_program", "profile", "script",
+    "trace",
 )  # fmt: skip
 
 

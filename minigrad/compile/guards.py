@@ -19,6 +19,7 @@ from ..core.tensor import Tensor
 SIMPLE = (int, float, complex, str, bytes, bool, type(None))
 COMPARED = {*SIMPLE, types.MethodType, types.BuiltinMethodType}  # of what only looks like these, `==` may be anything
 MISSING = object()
+LARGE, MANY = 1 << 20, 20_000  # bytes and entries at one place, from which comparing them takes some 100 microseconds
 Reader = Callable[[Any], dict[Any, Any]]
 
 
@@ -145,13 +146,22 @@ class AttributeGuard(Guard):
         self,
         name: str,
         place: Any,
+        reader: Reader | None = None,
         ignored: tuple[str, ...] = (),
         types: tuple[type, ...] = (),
-        names: Iterable[str] = (),
+        names: frozenset[str] = frozenset(),
     ) -> None:
         self.absent: frozenset[str] = frozenset()
-        self.types, self.names, self.keys, self.loose, self.get = types, set(names), self.absent, (), None
-        super().__init__(name, place, {}, ignored, part=True)
+        self.keys: frozenset[Any] = frozenset()  # all that are there, where new ones may count by their type
+        self.loose: tuple[Any, ...] = ()  # those that do not count, for as long as they are not of these types
+        self.get: Any = None
+        self.types, self.names = types, names
+        super().__init__(name, place, {}, ignored, part=True, reader=reader)
+
+    @property
+    def attributes(self) -> Any:
+        """All attributes that are there now."""
+        return self.place if self.reader is None else self.reader(self.place)
 
     def follows(self, key: Any, value: Any) -> bool:
         """Whether an attribute counts because of what it is."""
@@ -161,19 +171,23 @@ class AttributeGuard(Guard):
 
     def settle(self, names: set[str], cache: dict[Any, frozenset[str]]) -> None:
         """Look at the attributes that count when code reads these names, and those that the guard was made with."""
-        place, ignored, own = self.place, self.ignored, frozenset(self.names)
-        read = names | own if own else names
-        self.values = {k: v for k, v in list(place.items()) if k not in ignored and (k in read or self.follows(k, v))}
-        self.keys = frozenset(place) if self.types else frozenset()
-        loose = [k for k in place if k not in self.values and k not in ignored and not _is_special(k)]
-        self.loose = tuple(loose) if self.types else ()
-        kind = own, tuple(self.values), tuple(ignored), len(names)
+        now, ignored = dict(self.attributes), self.ignored
+        read = names | self.names if self.names else names
+        self.values = {k: v for k, v in now.items() if k not in ignored and (k in read or self.follows(k, v))}
+        kind = self.names, tuple(self.values), tuple(ignored), len(names)
         absent = cache.get(kind)
         if absent is None:
             absent = cache[kind] = frozenset(read.difference(self.values, ignored))
         self.absent = absent
         self.get = itemgetter(*self.values) if len(self.values) > 1 else None
-        self.held, self.entries = self._look()
+        self._note(now)
+
+    def _note(self, now: dict[Any, Any]) -> None:
+        self.held = [now.get(key, MISSING) for key in self.values]
+        if self.types:
+            self.keys = frozenset(now)
+            others = self.keys.difference(self.values, self.ignored)
+            self.loose = tuple([key for key in others if not _is_special(key)])
 
     @property
     def is_empty(self) -> bool:
@@ -181,27 +195,27 @@ class AttributeGuard(Guard):
         return not (self.values or self.absent or self.types)
 
     def holds(self) -> bool:
-        place = self.place
-        keys = place.keys()
+        now = self.attributes
+        keys = now.keys()
         if keys == self.keys if self.types else keys.isdisjoint(self.absent):
             try:
-                here = map(place.get, self.values) if self.get is None else self.get(place)
-                if all(map(is_, here, self.held)) and not (self.loose and self._tightened()):
+                here = map(now.get, self.values, repeat(MISSING)) if self.get is None else self.get(now)
+                if all(map(is_, here, self.held)) and not (self.loose and self._tightened(now)):
                     return True
             except KeyError:
                 pass
-        seen, keys = self._look(), frozenset(place) if self.types else self.keys
+        seen = dict(now)  # before it is compared: whatever another thread does meanwhile is found the next time
         if self.change() is not None:
             return False
-        (self.held, self.entries), self.keys = seen, keys
+        self._note(seen)
         return True
 
-    def _tightened(self) -> bool:
-        return any(issubclass(type(self.place.get(key)), self.types) for key in self.loose)
+    def _tightened(self, now: Any) -> bool:
+        return any(issubclass(type(now.get(key)), self.types) for key in self.loose)
 
     def current(self) -> dict[Any, Any]:
         values, absent = self.values, self.absent
-        return {k: v for k, v in list(self.place.items()) if k in values or k in absent or self.follows(k, v)}
+        return {k: v for k, v in dict(self.attributes).items() if k in values or k in absent or self.follows(k, v)}
 
     def change(self) -> str | None:
         values, now = self.values, self.current()
@@ -209,31 +223,6 @@ class AttributeGuard(Guard):
         if new is not None:
             return f"{self.name}: {new!r} was missing and is {_short(now[new])}"
         return super().change()
-
-
-class Anew:
-    """Attributes that no dict holds for good: they are read again at each look."""
-
-    def __init__(self, value: Any, reader: Reader) -> None:
-        self.value, self.reader = value, reader
-
-    def keys(self) -> Any:
-        return self.reader(self.value).keys()
-
-    def items(self) -> Any:
-        return self.reader(self.value).items()
-
-    def get(self, key: str, default: Any = None) -> Any:
-        return self.reader(self.value).get(key, default)
-
-    def __getitem__(self, key: str) -> Any:
-        return self.reader(self.value)[key]
-
-    def __iter__(self) -> Any:
-        return iter(self.keys())
-
-    def __len__(self) -> int:
-        return len(self.keys())
 
 
 def _is_special(key: Any) -> bool:
@@ -308,6 +297,17 @@ def _memory(value: Any) -> tuple[Any, ...]:
 
 
 AnyGuard = Guard | ContentGuard
+
+
+def burden(guards: Iterable[AnyGuard]) -> list[str]:
+    """The places at which so much is compared that each call takes longer for it, in words."""
+    found = []
+    for guard in guards:
+        if isinstance(guard, ContentGuard):
+            found += [f"{guard.name}, {guard.size / 1e6:.0f} MB"] if guard.size > LARGE else []
+        elif len(guard.values) > MANY:
+            found.append(f"{guard.name}, {len(guard.values):,} entries")
+    return found
 
 
 def changed(guards: Iterable[AnyGuard]) -> str | None:

@@ -25,6 +25,7 @@ from .executors import EXECUTORS, no_executor
 from .function import Traced
 from .graph import Graph
 from .groups import Partition
+from .guards import burden
 from .inspection import Values, starts_of
 from .passes.log import Log
 from .program import PlainProgram, Program
@@ -36,6 +37,10 @@ KEPT = 256  # recordings of one function; when there are more, the oldest is for
 
 class RetraceWarning(UserWarning):
     """A jitted function is traced again and again, which takes longer than running it."""
+
+
+class GuardWarning(UserWarning):
+    """What a jitted function reads without being given it is so much that comparing it takes long, before each run."""
 
 
 class Traces(list[str]):
@@ -189,7 +194,7 @@ class Jitted:
             with no_collection():
                 recording = Recording(self.function, args, kwargs, tensors, self.executor)
             self._keep(key, recording)
-            self._note(reason, caller())
+            self._note(reason, recording, caller())
         return recording, tensors
 
     def _keep(self, key: Any, recording: Recording) -> None:
@@ -240,8 +245,16 @@ class Jitted:
                     return f"the {what} of an argument was {before} and is {now}"
         return "gradients were switched on or off" if grad != old_grad else f"the device was {old_device}, is {device}"
 
-    def _note(self, reason: str, where: Where) -> None:
+    def _note(self, reason: str, recording: Recording, where: Where) -> None:
         self.traces.append(reason)
+        much = burden(recording.guards) if len(self.traces) == 1 else []
+        if much:
+            warnings.warn(
+                f"{self!r}, called at {show(where)}: each call first compares {'; '.join(much)} with what was traced. "
+                "Way out: pass an array as an argument, make it a tensor outside, mg.asarray(array), or set "
+                "array.flags.writeable = False",
+                GuardWarning, stacklevel=5,
+            )  # fmt: skip
         if len(self.traces) == STORM:
             listed = "\n".join(f"  {i + 1}. {r}" for i, r in enumerate(self.traces))
             warnings.warn(

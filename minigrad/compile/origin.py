@@ -15,17 +15,22 @@ from typing import Any
 
 import numpy as np
 
-from ..core.source import in_library
+from ..core.source import HOME
 
 FOLDERS = ("/site-packages/", "/dist-packages/")
 PYTHON = tuple({sysconfig.get_path(name).replace("\\", "/") + "/" for name in ("stdlib", "platstdlib")})
 NUMPY = np.__path__[0].replace("\\", "/") + "/"
 
 
+def is_our_file(filename: str) -> bool:
+    """Whether a file is minigrad's."""
+    return filename.startswith(HOME)
+
+
 @lru_cache(maxsize=4096)
 def is_foreign_file(filename: str) -> bool:
     """Whether a file belongs to another package: Python's own library, or an installed one, minigrad excepted."""
-    if in_library(filename):
+    if is_our_file(filename):
         return False
     path = filename.replace("\\", "/") + "/"  # a folder may be one of these itself
     return path.startswith((*PYTHON, NUMPY, "<frozen")) or any(folder in path for folder in FOLDERS)

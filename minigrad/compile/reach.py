@@ -17,35 +17,26 @@ import ctypes
 import dataclasses
 import functools
 import inspect
-import io
 import mmap
 import random
 import sys
 import threading
 import types
 import weakref
-from collections import deque
-from collections.abc import Iterable, Iterator
-from contextvars import ContextVar
-from enum import Enum
-from functools import lru_cache
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from ..core.errors import TraceError
-from ..core.source import in_library
-from ..core.tensor import Tensor
 from ..core.tree import REGISTRY
+from .contents import OPAQUE, Kind, contents, functions_in, held_in_slots, is_plain_iterator, own_dict, reached_from
 from .guards import (
-    MISSING,
     SIMPLE,
-    Anew,
     AnyGuard,
     AttributeGuard,
     FunctionGuard,
     Guard,
-    OrderGuard,
     alive_guard,
     array_guard,
     buffer_guard,
@@ -53,20 +44,18 @@ from .guards import (
     join,
     state_guard,
 )
-from .origin import is_foreign_class, is_foreign_function, is_foreign_module, is_ours
+from .origin import is_foreign_class, is_foreign_function, is_foreign_module, is_our_file, is_ours
 from .reads import Reads, all_codes, reads
 
-OPAQUE = (Tensor, types.MethodType, Enum, io.IOBase, types.CodeType, np.generic, np.dtype, *SIMPLE)
-ROOMS = tuple(f"minigrad.{room}" for room in ("core", "devices", "ops", "autodiff", "compile"))  # keep caches only
 BUFFERS = (array.array, bytearray, memoryview, mmap.mmap, ctypes.Array, ctypes.Structure, ctypes._SimpleCData)
 SOURCES = (random.Random, np.random.Generator, np.random.RandomState, np.random.BitGenerator)
-HELD = (Tensor, list, tuple, dict)  # what minigrad looks into, of the attributes of a module
-FUNCTIONS = (types.FunctionType, types.MethodType, functools.partial)
-PLAIN = ("types", "argparse", "collections", "_thread")  # Python's own classes that hold what they are given
 UNREPEATED = ("random", "_random", "secrets", "uuid", "time", "datetime")  # what these give differs from call to call
 ANYTHING = (getattr, vars, dir, eval, exec, globals)  # given to `map`, say, they read what the walk cannot see
 READERS = (dataclasses.asdict, dataclasses.astuple, copy.copy, copy.deepcopy, inspect.getmembers)  # of all attributes
 UNCALLED = ("__getstate__", "__setstate__", "__reduce__", "__reduce_ex__", "__dir__", "__class__")
+
+
+USERS = Kind(object)  # of classes, modules and functions
 
 
 class Guards(list[AnyGuard]):
@@ -87,23 +76,6 @@ def guards_of(*roots: Any, more: Iterable[tuple[types.CodeType, dict[str, Any]]]
         walk.code(code, names)
     walk.run()
     return walk.finish()
-
-
-class Kind:
-    """What is followed of the objects of a class."""
-
-    def __init__(self, cls: type) -> None:
-        self.cls = cls
-        library = [base for base in cls.__mro__ if is_ours(base.__module__)]
-        caches = getattr(cls, "caches", ()) if library else ()
-        names = [_names_in_module(base.__module__) for base in library]
-        names += [_names_in_class(base) for base in cls.__mro__ if base.__module__ == "collections"]
-        self.looked_into = not str(cls.__module__).startswith(ROOMS)
-        self.users = not is_foreign_class(cls) or cls.__module__ in PLAIN
-        self.types = (*HELD, *REGISTRY) if library else ()
-        self.names: frozenset[str] = frozenset().union(*names)  # those that the code of its bases reads
-        self.ignored = tuple(name for name in caches if name != "_hooks")  # kept for speed only; hooks are called
-        self.slots = _slots(cls)
 
 
 class Walk:
@@ -164,7 +136,7 @@ class Walk:
             self._module(value)
         elif issubclass(kind, type):
             self._class_itself(value)
-        elif issubclass(kind, SOURCES) or _is_plain_iterator(kind, value):
+        elif issubclass(kind, SOURCES) or is_plain_iterator(kind, value):
             self._changing(name, value)
         elif issubclass(kind, np.ndarray) and not value.dtype.hasobject:
             self.guards.append(array_guard(name, value))
@@ -202,13 +174,13 @@ class Walk:
     def _function(self, name: str, function: types.FunctionType) -> None:
         self.computed |= function in READERS
         cells = list(zip(function.__code__.co_freevars, function.__closure__ or ()))
-        ours = in_library(function.__code__.co_filename)
+        ours = is_our_file(function.__code__.co_filename)
         if ours or is_foreign_function(function):  # of what it was given to call, the user's functions are followed
             self._doubt(function.__globals__.get("__name__"))
             held = [content(cell) for _, cell in cells]
             self._push((name, vars(function).get("__wrapped__")))
             self._push(*[(name, part) for part in held if ours and callable(part)])
-            self._push(*[(name, part) for part in _functions_in(held)])
+            self._push(*[(name, part) for part in functions_in(held)])
             return
         name = name or function.__name__
         self._add(FunctionGuard(name, function))
@@ -276,22 +248,15 @@ class Walk:
 
     # what has attributes --------------------------------------------------------------------------------------------
 
-    def _hold(
-        self,
-        name: str,
-        place: Any,
-        users: bool = True,
-        types: tuple[type, ...] = (),
-        own: frozenset[str] = frozenset(),
-        ignored: tuple[str, ...] = (),
-    ) -> None:
+    def _hold(self, name: str, place: Any, reader: Any = None, kind: Kind = USERS) -> None:
         """A place where attributes are: those that are read are visited, the others wait until they are."""
-        guard = AttributeGuard(name, place, ignored, types, own)
+        guard = AttributeGuard(name, place, reader, kind.ignored, kind.types, kind.names)
         self.guards.append(guard)
-        self.attributes.append((guard, users))
-        for key, value in list(place.items()):
-            if key not in ignored:
-                self._wait(key, join(name, key), value, users, key in own or guard.follows(key, value))
+        self.attributes.append((guard, kind.users))
+        for key, value in dict(guard.attributes).items():
+            if key not in kind.ignored:
+                now = key in kind.names or guard.follows(key, value)
+                self._wait(key, join(name, key), value, kind.users, now)
 
     def _wait(self, key: Any, called: str, value: Any, users: bool, now: bool = False) -> None:
         if type(value) not in SIMPLE:
@@ -309,12 +274,12 @@ class Walk:
                 self._of_kind(name, known)
             if known.looked_into:
                 self._attributes(name or kind.__name__, value, known)
-        for guard in _contents(name, value, kind):
+        for guard in contents(name, value, kind):
             self._add(guard)
             self._push(*[(guard.name, key) for key in guard.values if type(key) not in SIMPLE])
         if issubclass(kind, weakref.ref):
             self.guards.append(alive_guard(name, value))
-        self._push(*[(name, part) for part in _parts(value, kind)])
+        self._push(*[(name, part) for part in reached_from(value, kind)])
 
     def _of_kind(self, name: str, kind: Kind) -> None:
         """What all objects of a class have in common."""
@@ -327,13 +292,13 @@ class Walk:
 
     def _attributes(self, name: str, value: Any, kind: Kind) -> None:
         if issubclass(kind.cls, threading.local):  # each thread has other attributes
-            self._hold(name, Anew(value, vars), kind.users)
-        elif (attributes := _own_dict(value)) is not None:
-            self._hold(name, attributes, kind.users, kind.types, kind.names, kind.ignored)
+            self._hold(name, value, vars, kind)
+        elif (attributes := own_dict(value)) is not None:
+            self._hold(name, attributes, None, kind)
             if not kind.users:
-                self._push(*[(name, function) for function in _functions_in(list(attributes.values()))])
+                self._push(*[(name, function) for function in functions_in(list(attributes.values()))])
         if kind.slots:
-            self._hold(name, Anew(value, functools.partial(_held_in_slots, kind.slots)), kind.users)
+            self._hold(name, value, functools.partial(held_in_slots, kind.slots), kind)
 
     def _class_itself(self, cls: type) -> None:
         """A class that is a value: its attributes can be read, its methods called, and those of its own class."""
@@ -364,139 +329,3 @@ class Walk:
         for key, value in list(entries.items()):
             if issubclass(type(value), (types.ModuleType, types.FunctionType, types.BuiltinMethodType, type)):
                 self._wait(key, f"{name}.{key}", value, users=False)
-
-
-# what holds what ----------------------------------------------------------------------------------------------------
-
-
-def _contents(name: str, value: Any, kind: type) -> Iterator[Guard]:
-    """What a container holds, whatever its class adds to that."""
-    if issubclass(kind, list):
-        yield Guard(name, value, dict(enumerate(value)))
-    elif issubclass(kind, dict):
-        yield OrderGuard(name, value, dict(value))
-    elif issubclass(kind, (set, frozenset)):
-        yield Guard(name, value, _members(value), reader=_members)
-    elif issubclass(kind, deque):
-        yield Guard(name, value, _counted(value), reader=_counted)
-    elif issubclass(kind, np.ndarray):
-        yield Guard(name, value, _objects(value), reader=_objects)
-    elif issubclass(kind, types.MappingProxyType):
-        yield Guard(name, value, dict(value), reader=dict)
-    elif issubclass(kind, ContextVar):
-        yield Guard(name, value, _in_context(value), reader=_in_context)
-
-
-def _parts(value: Any, kind: type) -> list[Any]:
-    """What is reached from a value that cannot change itself."""
-    if issubclass(kind, types.MethodType):
-        return [value.__func__, value.__self__]
-    if issubclass(kind, tuple):
-        return list(value)
-    if issubclass(kind, weakref.ref):
-        return [value()]
-    if issubclass(kind, weakref.ProxyTypes):
-        return [_attribute(_attribute(value, "__init__"), "__self__")]
-    if issubclass(kind, (functools.partial, functools.partialmethod)):
-        return [value.func, value.args, value.keywords]
-    if issubclass(kind, property):
-        return [value.fget, value.fset, value.fdel]
-    if issubclass(kind, (classmethod, staticmethod)):
-        return [value.__func__]
-    if issubclass(kind, functools.cached_property):
-        return [value.func]
-    if issubclass(kind, OPAQUE):
-        return []
-    return [_attribute(value, name) for name in ("__wrapped__", "__self__") if _has(value, kind, name)]
-
-
-def _has(value: Any, kind: type, name: str) -> bool:
-    """Whether an object has an attribute, without calling a `__getattr__` of anyone but us."""
-    return is_ours(kind.__module__) or name in (_own_dict(value) or ()) or any(name in vars(b) for b in kind.__mro__)
-
-
-def _attribute(value: Any, name: str) -> Any:
-    """An attribute of something foreign, which may raise anything when it is read."""
-    try:
-        return getattr(value, name, None)
-    except Exception:
-        return None
-
-
-def _own_dict(value: Any) -> dict[str, Any] | None:
-    """The dict that holds an object's attributes, if there is one that stays; no code of its class is run for this."""
-    try:
-        found, again = [object.__getattribute__(value, "__dict__") for _ in range(2)]
-    except Exception:
-        return None
-    return found if found is again and isinstance(found, dict) else None
-
-
-def _functions_in(values: list[Any]) -> list[Any]:
-    """The functions among values, and in the lists, tuples and dicts among them: what a package was given to call."""
-    inner = [list(v.values()) if type(v) is dict else v for v in values if type(v) in (list, tuple, dict)]
-    return [part for parts in (values, *inner) for part in parts if issubclass(type(part), FUNCTIONS)]
-
-
-def _members(values: Any) -> dict[Any, Any]:
-    return dict(zip(values, values))
-
-
-def _counted(values: Any) -> dict[Any, Any]:
-    return dict(enumerate(values))
-
-
-def _objects(values: Any) -> dict[Any, Any]:
-    return dict(enumerate(_flat(values.ravel().tolist())))
-
-
-def _flat(values: Any) -> Iterator[Any]:
-    """The objects in an array, and in its records, which come as new tuples each time."""
-    for value in values:
-        if value.__class__ is tuple:
-            yield from _flat(value)
-        else:
-            yield value
-
-
-def _in_context(variable: ContextVar[Any]) -> dict[str, Any]:
-    return {"": variable.get(MISSING)}
-
-
-def _slots(kind: type) -> dict[str, Any]:
-    """The descriptors of attributes that are not in a dict."""
-    found = {n: d for cls in kind.__mro__[::-1] for n, d in vars(cls).items() if type(d) is types.MemberDescriptorType}
-    return {name: descriptor for name, descriptor in found.items() if not name.endswith("__")}
-
-
-def _held_in_slots(slots: dict[str, Any], value: Any) -> dict[str, Any]:
-    held = {}
-    for name, descriptor in slots.items():
-        try:
-            held[name] = descriptor.__get__(value)
-        except AttributeError:
-            pass
-    return held
-
-
-def _is_plain_iterator(kind: type, value: Any) -> bool:
-    """Whether it is an iterator whose position cannot be seen: a generator, `iter(...)`, `itertools.count()`."""
-    steps = any("__next__" in vars(base) for base in kind.__mro__) and is_foreign_class(kind)
-    return steps and not issubclass(kind, (io.IOBase, Tensor, *weakref.ProxyTypes)) and _own_dict(value) is None
-
-
-# the names that minigrad's own code reads of what is derived from its classes ----------------------------------------
-
-
-@lru_cache(maxsize=1024)
-def _names_in_module(name: str) -> frozenset[str]:
-    values = list(vars(sys.modules[name]).values()) if name in sys.modules else []
-    functions = [v for v in values if isinstance(v, types.FunctionType) and v.__module__ == name]
-    classes = [v for v in values if isinstance(v, type) and v.__module__ == name]
-    return frozenset().union(*[reads(f.__code__).names for f in functions], *[_names_in_class(c) for c in classes])
-
-
-@lru_cache(maxsize=1024)
-def _names_in_class(cls: type) -> frozenset[str]:
-    parts = [part for value in vars(cls).values() for part in (value, *_parts(value, type(value)))]
-    return frozenset().union(*[reads(p.__code__).names for p in parts if isinstance(p, types.FunctionType)])

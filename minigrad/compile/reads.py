@@ -24,14 +24,11 @@ IMPORTERS = ("import_module", "__import__", "modules")  # the last is that of `s
 class Reads(NamedTuple):
     """What a code object and those in it read."""
 
-    names: frozenset[str] = frozenset()  # of attributes
-    globals: frozenset[str] = frozenset()
-    imports: frozenset[tuple[str, int]] = frozenset()  # modules, and how many packages up they are looked for
-    computed: frozenset[str] = frozenset()  # builtin functions that are given a name which is not a constant
-    anything: bool = False  # whether it reads attributes in another way than by name
-
-    def __or__(self, other: Reads) -> Reads:  # type: ignore[override]
-        return Reads(*[a | b for a, b in zip(self, other)])
+    names: frozenset[str]  # of attributes
+    globals: frozenset[str]
+    imports: frozenset[tuple[str, int]]  # modules, and how many packages up they are looked for
+    computed: frozenset[str]  # builtin functions that are given a name which is not a constant
+    anything: bool  # whether it reads attributes in another way than by name
 
 
 @lru_cache(maxsize=4096)
@@ -60,11 +57,14 @@ def reads(code: types.CodeType) -> Reads:
     if matches:
         names.update(strings)
     anything = not names.isdisjoint(ATTRIBUTES) or any(step.arg for step in matches)
-    result = Reads(frozenset(names), frozenset(found), frozenset(imports), frozenset(computed), anything)
-    for part in code.co_consts:
-        if isinstance(part, types.CodeType):
-            result |= reads(part)
-    return result
+    inner = [reads(part) for part in code.co_consts if isinstance(part, types.CodeType)]
+    return Reads(
+        frozenset(names).union(*[each.names for each in inner]),
+        frozenset(found).union(*[each.globals for each in inner]),
+        frozenset(imports).union(*[each.imports for each in inner]),
+        frozenset(computed).union(*[each.computed for each in inner]),
+        anything or any(each.anything for each in inner),
+    )
 
 
 def all_codes(code: types.CodeType) -> list[types.CodeType]:

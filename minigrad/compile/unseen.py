@@ -19,8 +19,8 @@ from types import CodeType, FrameType
 from typing import Any
 
 from ..core.errors import TraceError
-from ..core.source import in_library, show
-from .origin import is_foreign_file, is_foreign_module
+from ..core.source import show
+from .origin import is_foreign_file, is_foreign_module, is_our_file
 from .trace import Tracer
 
 CLOCKS = [getattr(time, name) for name in ("time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic",
@@ -84,7 +84,7 @@ def is_users(frame: FrameType) -> bool:
     filename = frame.f_code.co_filename
     if filename.startswith("<") and not filename.startswith("<frozen"):
         return not is_foreign_module(frame.f_globals.get("__name__"))
-    return not (in_library(filename) or is_foreign_file(filename))
+    return not (is_our_file(filename) or is_foreign_file(filename))
 
 
 def _unrepeated(frame: FrameType, function: Any) -> str | None:
