@@ -130,7 +130,7 @@ def _objects(values: Any) -> dict[Any, Any]:
 def _flat(values: Any) -> Iterator[Any]:
     """The objects in an array, and in its records, which come as new tuples each time."""
     for value in values:
-        if value.__class__ is tuple:
+        if type(value) is tuple:
             yield from _flat(value)
         else:
             yield value
