@@ -253,8 +253,9 @@ class Jitted:
                 f"{self!r}, called at {show(where)}: each call first compares {'; '.join(much)} with what was traced. "
                 "Way out: pass an array as an argument, make it a tensor outside, mg.asarray(array), or set "
                 "array.flags.writeable = False",
-                GuardWarning, stacklevel=5,
-            )  # fmt: skip
+                GuardWarning,
+                stacklevel=5,
+            )
         if len(self.traces) == STORM:
             listed = "\n".join(f"  {i + 1}. {r}" for i, r in enumerate(self.traces))
             warnings.warn(
@@ -316,6 +317,20 @@ def jit(
     are no tensors, and those named or numbered in `static`, are part of the kind.  `f.traces` says why it was traced.
     With `executor="parallel"` kernels that do not wait for each other run at the same time, with "auto" where that may
     pay, and by default ("serial") never; `MINIGRAD_EXECUTOR` says it for all programs.
+
+    Besides the arguments, a trace depends on what the function reads by name: globals, closure cells, and those
+    attributes whose names occur in its code or in code that it calls, with the entries of lists, dicts and arrays found
+    there.  These are compared before each run, and a change makes a new trace.  Where code computes a name (`getattr(x,
+    name)`, `vars`, `eval`), all attributes of your objects count.  A NumPy array is compared value by value unless it
+    is read-only; a `GuardWarning` says so where that takes long.
+
+    These raise a `TraceError` with the line: changing what is not a tensor, reading an iterator or a clock, and drawing
+    random numbers from the system, Python, NumPy or torch instead of `mg.random`.
+
+    These are not noticed: changes inside other packages and their objects (installed in `site-packages`, or Python's
+    own), such as a value assigned in a DataFrame; files, environment variables, and memory shared by `copy=False`;
+    random numbers that any other package draws; a writable view of an array that is read-only; and, while a profiler
+    set by `sys.setprofile` is at work, clocks and new generators.  Pass such values as arguments.
 
     With `check` each call also runs the function itself, on copies of all that it uses: where results, writes or
     gradients differ, a `CheckError` names the first node that does, and the pass that makes it so.

@@ -51,7 +51,8 @@ BUFFERS = (array.array, bytearray, memoryview, mmap.mmap, ctypes.Array, ctypes.S
 SOURCES = (random.Random, np.random.Generator, np.random.RandomState, np.random.BitGenerator)
 UNREPEATED = ("random", "_random", "secrets", "uuid", "time", "datetime")  # what these give differs from call to call
 ANYTHING = (getattr, vars, dir, eval, exec, globals)  # given to `map`, say, they read what the walk cannot see
-READERS = (dataclasses.asdict, dataclasses.astuple, copy.copy, copy.deepcopy, inspect.getmembers)  # of all attributes
+READERS = [dataclasses.asdict, dataclasses.astuple, dataclasses.replace]  # of all attributes
+READERS += [copy.copy, copy.deepcopy, inspect.getmembers]
 UNCALLED = ("__getstate__", "__setstate__", "__reduce__", "__reduce_ex__", "__dir__", "__class__")
 
 
@@ -194,7 +195,8 @@ class Walk:
         """A function, or a bound method, that is not written in Python."""
         owner = function.__self__
         self.computed |= any(function is reader for reader in ANYTHING)
-        self._doubt(function.__module__ or type(owner).__module__)
+        if not isinstance(owner, SOURCES):  # whose state is looked at
+            self._doubt(function.__module__ or type(owner).__module__)
         if owner is not None and not isinstance(owner, (types.ModuleType, type)):
             self._push(("", owner))
 
@@ -325,7 +327,8 @@ class Walk:
         if not (is_foreign_module(name) or is_ours(name)):
             self._hold(name, entries)
             return
-        self._doubt(name)
+        if not name.startswith("numpy"):
+            self._doubt(name)
         for key, value in list(entries.items()):
             if issubclass(type(value), (types.ModuleType, types.FunctionType, types.BuiltinMethodType, type)):
                 self._wait(key, f"{name}.{key}", value, users=False)

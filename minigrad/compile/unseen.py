@@ -23,8 +23,8 @@ from ..core.source import show
 from .origin import is_foreign_file, is_foreign_module, is_our_file
 from .trace import Tracer
 
-CLOCKS = [getattr(time, name) for name in ("time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic",
-          "monotonic_ns", "process_time", "process_time_ns", "localtime", "gmtime", "ctime")]  # fmt: skip
+READINGS = "time perf_counter monotonic process_time time_ns perf_counter_ns monotonic_ns process_time_ns".split()
+CLOCKS = [getattr(time, name) for name in (*READINGS, "localtime", "gmtime", "ctime")]
 DAYS = (datetime.datetime, datetime.date)
 TORCH = (
     "rand randn randint randperm rand_like randn_like randint_like normal bernoulli multinomial poisson binomial "
