@@ -195,7 +195,7 @@ class AttributeGuard(Guard):
         return not (self.values or self.absent or self.types)
 
     def holds(self) -> bool:
-        now = self.attributes
+        now = self.place if self.reader is None else self.reader(self.place)
         keys = now.keys()
         if keys == self.keys if self.types else keys.isdisjoint(self.absent):
             try:

@@ -16,7 +16,7 @@ def with_default(x):
 
 
 def on_a_call(x):
-    return getattr(constant(x.y), "n") + hasattr(x, "m")
+    return getattr(constant(x.y), "n") + hasattr(x, "m")  # noqa: B009
 
 
 def nested(x, name):
@@ -55,6 +55,7 @@ def inner(x):
 
 def imported():
     import a.b
+
     from ..c import d
 
     return a.b.n + d
