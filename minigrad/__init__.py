@@ -73,7 +73,8 @@ watch_cells()
 
 # Loaded when they are first used: `import minigrad` stays light.
 _COMPILER = (
-    "ProgramError", "RetraceWarning", "graph", "jit", "kernel", "load_program", "profile", "script", "trace",
+    "GuardWarning", "ProgramError", "RetraceWarning", "graph", "jit", "kernel", "load_program", "profile", "script",
+    "trace",
 )  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """Graph mode and the compiler: from a recorded graph to a fused program."""
 
-from .jit import Jitted, RetraceWarning, jit, trace
+from .jit import GuardWarning, Jitted, RetraceWarning, jit, trace
 from .lazy import graph
 from .loaded import LoadedProgram, load_program
 from .own import kernel
@@ -9,6 +9,6 @@ from .profiler import profile
 from .scripting import script
 
 __all__ = [
-    "Jitted", "LoadedProgram", "ProgramError", "RetraceWarning", "graph", "jit", "kernel", "load_program", "profile",
-    "script", "trace",
+    "GuardWarning", "Jitted", "LoadedProgram", "ProgramError", "RetraceWarning", "graph", "jit", "kernel",
+    "load_program", "profile", "script", "trace",
 ]  # fmt: skip

@@ -25,6 +25,7 @@ from .executors import EXECUTORS, no_executor
 from .function import Traced
 from .graph import Graph
 from .groups import Partition
+from .guards import burden
 from .inspection import Values, starts_of
 from .passes.log import Log
 from .program import PlainProgram, Program
@@ -36,6 +37,10 @@ KEPT = 256  # recordings of one function; when there are more, the oldest is for
 
 class RetraceWarning(UserWarning):
     """A jitted function is traced again and again, which takes longer than running it."""
+
+
+class GuardWarning(UserWarning):
+    """What a jitted function reads without being given it is so much that comparing it takes long, before each run."""
 
 
 class Traces(list[str]):
@@ -189,7 +194,7 @@ class Jitted:
             with no_collection():
                 recording = Recording(self.function, args, kwargs, tensors, self.executor)
             self._keep(key, recording)
-            self._note(reason, caller())
+            self._note(reason, recording, caller())
         return recording, tensors
 
     def _keep(self, key: Any, recording: Recording) -> None:
@@ -240,8 +245,17 @@ class Jitted:
                     return f"the {what} of an argument was {before} and is {now}"
         return "gradients were switched on or off" if grad != old_grad else f"the device was {old_device}, is {device}"
 
-    def _note(self, reason: str, where: Where) -> None:
+    def _note(self, reason: str, recording: Recording, where: Where) -> None:
         self.traces.append(reason)
+        much = burden(recording.guards) if len(self.traces) == 1 else []
+        if much:
+            warnings.warn(
+                f"{self!r}, called at {show(where)}: each call first compares {'; '.join(much)} with what was traced. "
+                "Way out: pass an array as an argument, make it a tensor outside, mg.asarray(array), or set "
+                "array.flags.writeable = False",
+                GuardWarning,
+                stacklevel=5,
+            )
         if len(self.traces) == STORM:
             listed = "\n".join(f"  {i + 1}. {r}" for i, r in enumerate(self.traces))
             warnings.warn(
@@ -303,6 +317,20 @@ def jit(
     are no tensors, and those named or numbered in `static`, are part of the kind.  `f.traces` says why it was traced.
     With `executor="parallel"` kernels that do not wait for each other run at the same time, with "auto" where that may
     pay, and by default ("serial") never; `MINIGRAD_EXECUTOR` says it for all programs.
+
+    Besides the arguments, a trace depends on what the function reads by name: globals, closure cells, and those
+    attributes whose names occur in its code or in code that it calls, with the entries of lists, dicts and arrays found
+    there.  These are compared before each run, and a change makes a new trace.  Where code computes a name (`getattr(x,
+    name)`, `vars`, `eval`), all attributes of your objects count.  A NumPy array is compared value by value unless it
+    is read-only; a `GuardWarning` says so where that takes long.
+
+    These raise a `TraceError` with the line: changing what is not a tensor, reading an iterator or a clock, and drawing
+    random numbers from the system, Python, NumPy or torch instead of `mg.random`.
+
+    These are not noticed: changes inside other packages and their objects (installed in `site-packages`, or Python's
+    own), such as a value assigned in a DataFrame; files, environment variables, and memory shared by `copy=False`;
+    random numbers that any other package draws; a writable view of an array that is read-only; and, while a profiler
+    set by `sys.setprofile` is at work, clocks and new generators.  Pass such values as arguments.
 
     With `check` each call also runs the function itself, on copies of all that it uses: where results, writes or
     gradients differ, a `CheckError` names the first node that does, and the pass that makes it so.

@@ -32,6 +32,7 @@ from .guards import changed
 from .node_by_node import explained
 from .reach import guards_of
 from .trace import Captured, Pending, Source, Tracer
+from .unseen import watched
 
 
 class Place(NamedTuple):
@@ -76,21 +77,24 @@ class Recording:
         mode = current_mode()
         stand_ins = [tracer.stand_in(t) for t in arguments]
         given, inside = [replaced((args, kwargs), iter(stand_ins)) for _ in range(2)]
+        guards, seen = self.guards, watched(tracer, self.guards.codes, self.guards.suspect)
         try:
-            with switch(interpreter=tracer):
+            with switch(interpreter=tracer), seen as unknown:
                 result = function(*inside[0], **inside[1])
         finally:
             tracer.ended = True
             self.hooks = _hooks_seen(tracer)
         if tracer.missed is not None:
             raise tracer.missed  # it was caught, and what came after it is a guess
-        side_effect = changed(self.guards) or changed(self.guards.own) or changed_container(given, inside)
+        side_effect = changed(guards) or changed(guards.own) or changed_container(given, inside)
         if side_effect is not None:
             raise TraceError(
                 f"jit: the function changes something that is no tensor: {side_effect}",
                 expect="a trace runs the Python code once, and the program never again",
                 hint="make it a tensor that is changed in place, return it, or do it outside",
             )
+        if unknown or guards.later:
+            self.guards = guards_of(function, *self.objects, more=unknown.items())
         _refuse_hidden(result, tracer)
         self._places(arguments)
         returned, self.rebuild = flatten(result, (np.ndarray,))
