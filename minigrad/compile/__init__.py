@@ -1,5 +1,6 @@
 """Graph mode and the compiler: from a recorded graph to a fused program."""
 
+from ..core.arguments import public
 from .jit import Jitted, RetraceWarning, jit, trace
 from .lazy import graph
 from .loaded import LoadedProgram, load_program
@@ -12,3 +13,5 @@ __all__ = [
     "Jitted", "LoadedProgram", "ProgramError", "RetraceWarning", "graph", "jit", "kernel", "load_program", "profile",
     "script", "trace",
 ]  # fmt: skip
+
+public(__all__, globals(), eager=("jit", "trace", "script"))
