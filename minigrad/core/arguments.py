@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-import operator
 import os
-import reprlib
 import sys
 import types
 from collections.abc import Callable, Iterable, Mapping
@@ -21,38 +19,11 @@ from typing import Any
 import numpy as np
 
 from .dtypes import ALL, as_dtype
-from .errors import ConversionError, MinigradError, ShapeError
+from .errors import ConversionError, DeviceError, MinigradError, MissingFileError, ShapeError, StorageError
 from .source import in_library
-from .tensor import Tensor
+from .tensor import Tensor, as_tensor
+from .words import LEAST, MOST, shown, whole
 
-LEAST, MOST = -(2**63), 2**63 - 1  # what an integer of NumPy holds
-_REPR = reprlib.Repr()
-_REPR.maxlevel, _REPR.maxtuple, _REPR.maxlist, _REPR.maxstring, _REPR.maxother = 3, 8, 8, 60, 80
-
-
-def shown(value: Any) -> str:
-    """A value for a message: short, also where it is long, deep or holds itself.
-
-    >>> shown([1, [2, [3, [4]]]]), shown("abc")
-    ('[1, [2, [...]]]', "'abc'")
-    """
-    try:
-        return _REPR.repr(value)
-    except Exception:
-        return f"a {type(value).__name__}"
-
-
-def whole(value: Any) -> int | None:
-    """The integer that a value is; None where it is not one, or one too large for any index.
-
-    >>> whole(np.int8(3)), whole(3.0), whole(2**70)
-    (3, None, None)
-    """
-    try:
-        number = operator.index(value)
-    except (TypeError, MinigradError):
-        return None
-    return number if LEAST <= number <= MOST else None
 
 
 # What fits -----------------------------------------------------------------------------------------------------------
@@ -103,10 +74,23 @@ def _is_collection(value: Any) -> bool:
     return isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping))
 
 
+def _is_sequence(value: Any) -> bool:
+    return _is_collection(value) and hasattr(value, "__len__") and hasattr(value, "__getitem__")
+
+
+def _is_list_of_numbers(value: Any) -> bool:
+    return _is_array(value) or (_is_sequence(value) and all(_is_list_of_numbers(v) for v in value))
+
+
+def _is_dataset(value: Any) -> bool:
+    return hasattr(value, "__len__") and hasattr(value, "__getitem__") and not isinstance(value, (type, Mapping))
+
+
 def _has_class(value: Any, name: str) -> bool:
     return any(cls.__name__ == name for cls in type(value).__mro__)
 
 
+DEEPEST = 64  # levels of lists in lists: as many as an array of NumPy has dimensions
 Check = Callable[[Any], bool]
 # What an annotation means, and in words.
 KINDS: dict[str, tuple[Check, str]] = {
@@ -123,10 +107,11 @@ KINDS: dict[str, tuple[Check, str]] = {
     "Mapping": (lambda value: isinstance(value, Mapping), "a dictionary"),
     "dict": (lambda value: isinstance(value, Mapping), "a dictionary"),
     "Iterable": (_is_collection, "a list or anything else to iterate over"),
-    "Sequence": (lambda value: _is_collection(value) and hasattr(value, "__len__"), "a list or a tuple"),
-    "list": (lambda value: _is_collection(value) and hasattr(value, "__len__"), "a list"),
-    "tuple": (lambda value: _is_collection(value) and hasattr(value, "__len__"), "a tuple"),
+    "Sequence": (_is_sequence, "a list or a tuple"),
+    "list": (_is_sequence, "a list"),
+    "tuple": (_is_sequence, "a tuple"),
 }
+TENSORS = (lambda value: isinstance(value, Tensor), "a tensor")
 _SIZES = (_is_whole_or_several, "an integer or several")
 # What a parameter means that is annotated as `Any`, by its name.
 NAMED: dict[str, tuple[Check, str]] = {
@@ -141,6 +126,27 @@ NAMED: dict[str, tuple[Check, str]] = {
     "start": (_is_number, "a number"),
     "stop": (lambda value: value is None or _is_number(value), "a number"),
     "step": (_is_number, "a number"),
+    "repeats": (_is_list_of_numbers, "an integer, or one for each element"),
+    "repetitions": _SIZES,
+    "shift": _SIZES,
+    "widths": (_is_list_of_numbers, "an integer, a pair, or a pair for each dimension"),
+    "size": _SIZES,
+    "stride": (lambda value: value is None or _is_whole_or_several(value), "an integer or several"),
+    "dilation": _SIZES,
+    "output_padding": _SIZES,
+    "padding": (lambda value: isinstance(value, str) or _is_whole_or_several(value), "integers, 'same' or 'valid'"),
+    "indices": (_is_list_of_numbers, "integers"),
+    "rows": (_is_list_of_numbers, "rows of numbers"),
+    "weight": (lambda value: value is None or _is_array(value), "a tensor or None"),
+    "pos_weight": (lambda value: value is None or _is_array(value), "a tensor or None"),
+    "mean": (_is_array, "a number or a tensor"),
+    "std": (_is_array, "a number or a tensor"),
+    "ord": (lambda value: value is None or isinstance(value, (int, float, str)), "a number, 'fro' or None"),
+    "activation": (lambda value: isinstance(value, str) or callable(value), "a function or its name"),
+    "static": (lambda value: isinstance(value, (int, str)) or _is_collection(value), "numbers or names of arguments"),
+    "dataset": (_is_dataset, "a dataset: something with a length, and items by number"),
+    "devices": (_is_collection, "names of devices"),
+    "when": (lambda value: value is None or _is_flag(value), "True, False or None"),
 }
 
 
@@ -171,7 +177,9 @@ def _kind(annotation: str, name: str, names: Mapping[str, Any]) -> Kind | None:
         kind = NAMED["axis"] if stem == "Axis" else KINDS.get(stem) or _named_kind(stem, names)
         if kind is None:
             return None
-        element = _kind(_element(inner), "", names) if inner and stem in ("Sequence", "list", "tuple", "Iterable") else None
+        listed = inner and stem in ("Sequence", "list", "tuple", "Iterable")
+        of_what = _element(inner) if listed else "Any"
+        element = TENSORS if of_what == "Tensor" else _kind(of_what, "", names)
         if element is not None:
             kind = functools.partial(_all_fit, kind[0], element[0]), f"{kind[1]}, each {element[1]}"
         kinds.append(kind)
@@ -211,7 +219,7 @@ def _any_fits(kinds: tuple[Kind, ...], value: Any) -> bool:
 def _all_fit(outer: Check, element: Check, value: Any) -> bool:
     if not outer(value):
         return False
-    return not isinstance(value, (list, tuple)) or all(element(v) for v in value)
+    return not hasattr(value, "__len__") or all(element(v) for v in value)
 
 
 def misfit(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> MinigradError | None:
@@ -223,12 +231,27 @@ def misfit(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
         return None  # Python says better what is wrong with the call
     for name, value in bound.arguments.items():
         parameter, kind = signature.parameters[name], kinds[name]
-        if kind is None or value is parameter.default:
+        if value is parameter.default:
             continue
         for each in value if parameter.kind is parameter.VAR_POSITIONAL else (value,):
-            if not kind[0](each):
+            if isinstance(each, (list, tuple, dict)) and _is_deep(each):
+                return ConversionError(f"{_title(function)}: {name} is nested too deeply, or contains itself",
+                                       expect=f"at most {DEEPEST} levels")  # fmt: skip
+            if kind is not None and not kind[0](each):
                 return _error(function, name, each, kind[1])
     return None
+
+
+def _is_deep(value: Any) -> bool:
+    """Whether lists in lists go deeper than anything that has a meaning."""
+    level: list[Any] = [value]
+    for _ in range(DEEPEST):
+        inner = {id(v): v for each in level for v in (each.values() if isinstance(each, dict) else each)
+                 if isinstance(v, (list, tuple, dict))}  # fmt: skip
+        level = list(inner.values())
+        if not level:
+            return False
+    return True
 
 
 @functools.cache
@@ -242,8 +265,11 @@ def _parameters(function: Any) -> tuple[inspect.Signature, dict[str, Kind | None
     return signature, kinds
 
 
+def _title(function: Callable[..., Any]) -> str:
+    return str(function.__qualname__).removesuffix(".__init__").rpartition("<locals>.")[2]
+
+
 def _error(function: Callable[..., Any], name: str, value: Any, expect: str) -> MinigradError:
-    title = function.__qualname__.removesuffix(".__init__").rpartition("<locals>.")[2]
     kind = ShapeError if name == "shape" else ConversionError
     if isinstance(value, Tensor):
         got = f"a tensor of shape {value.shape} and dtype {value.dtype}"
@@ -252,7 +278,7 @@ def _error(function: Callable[..., Any], name: str, value: Any, expect: str) -> 
     else:
         got = f"{shown(value)}, of type {type(value).__name__}"
     hint = "mg.asarray(...) makes a tensor" if expect.startswith("a tensor") and isinstance(value, (list, tuple)) else None
-    return kind(f"{title}: {name} is not {expect}", expect=expect, actual=got, hint=hint)
+    return kind(f"{_title(function)}: {name} is not {expect}", expect=expect, actual=got, hint=hint)
 
 
 # Public functions ----------------------------------------------------------------------------------------------------
@@ -261,13 +287,47 @@ def _error(function: Callable[..., Any], name: str, value: Any, expect: str) -> 
 def refused(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception) -> Any:
     """Raise the error that names the argument at fault; where there is none, the error itself.
 
-    An error of code that is the user's, which a function calls, stays what it is.
+    Where a number or a NumPy array was given for a tensor, the call is made again with a tensor.  An error of code that
+    is the user's, which a function calls, stays what it is.
     """
     if not isinstance(error, MinigradError) and not _is_of_users(error):
         found = misfit(function, args, kwargs)
         if found is not None:
             raise found from error
+        converted = _with_tensors(function, args, kwargs)
+        if converted is not None:
+            return function(*converted[0], **converted[1])
+        if isinstance(error, (ValueError, ArithmeticError)):  # right types, and values that Python or NumPy refuses
+            raise ConversionError(f"{_title(function)}: {error}") from error
+        if isinstance(error, MemoryError):
+            raise DeviceError(f"{_title(function)}: no memory is left: {error}", hint="smaller sizes") from error
+        if isinstance(error, OSError):
+            kind = MissingFileError if isinstance(error, FileNotFoundError) else StorageError
+            raise kind(f"{_title(function)}: {_reason(error)}") from error
     raise error
+
+
+def _reason(error: OSError) -> str:
+    place = f": {error.filename}" if error.filename else ""
+    return f"{error.strerror}{place}" if error.strerror else str(error)
+
+
+def _with_tensors(function: Any, args: Any, kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+    """The arguments, with tensors where numbers and NumPy arrays were given for them; None where none were."""
+    signature, _ = _parameters(function)
+    try:
+        bound, any_converted = signature.bind(*args, **kwargs), False
+    except TypeError:
+        return None
+    for name, value in bound.arguments.items():
+        parameter = signature.parameters[name]
+        if "Tensor" not in map(str.strip, str(parameter.annotation).split("|")) or value is None:
+            continue
+        several = parameter.kind is parameter.VAR_POSITIONAL
+        made = tuple([as_tensor(v) for v in value]) if several else as_tensor(value)
+        any_converted |= any(v is not w for v, w in zip(value, made)) if several else made is not value
+        bound.arguments[name] = made
+    return (bound.args, bound.kwargs) if any_converted else None
 
 
 def _is_of_users(error: Exception) -> bool:
@@ -307,13 +367,16 @@ def public(names: Iterable[str], room: dict[str, Any], quick: Iterable[str] = ()
 
 def public_class(cls: type, quick: Iterable[str] = ("forward",)) -> None:
     """Check the arguments with which objects of a class are made, and those of its methods when a call fails."""
-    for name, found in list(vars(cls).items()):
-        if not isinstance(found, types.FunctionType) or hasattr(found, "__wrapped__") or name in quick:
+    for base in cls.__mro__:
+        if base.__module__.partition(".")[0] != __name__.partition(".")[0]:
             continue
-        if name == "__init__":
-            setattr(cls, name, checked(found))
-        elif not name.startswith("_"):
-            setattr(cls, name, explained(found))
+        for name, found in list(vars(base).items()):
+            if not isinstance(found, types.FunctionType) or hasattr(found, "__wrapped__") or name in quick:
+                continue
+            if name == "__init__":
+                setattr(base, name, checked(found))
+            elif not name.startswith("_"):
+                setattr(base, name, explained(found))
 
 
 def explained(function: Any) -> Any:
@@ -325,7 +388,7 @@ def explained(function: Any) -> Any:
         except ours:
             raise
         except Exception as error:
-            refuse(function, args, kwargs, error)
+            return refuse(function, args, kwargs, error)
 
     ours, refuse = MinigradError, refused  # as variables of its own: its globals are those of the function's file
     return _named(call, function)
@@ -340,7 +403,7 @@ def checked(function: Any) -> Any:
         except ours:
             raise
         except Exception as error:
-            refuse(function, args, kwargs, error)
+            result = refuse(function, args, kwargs, error)
         wrong = find(function, args, kwargs)
         if wrong is not None:
             raise wrong

@@ -8,12 +8,13 @@ from typing import Any
 
 from .clock import written_since
 from .emit import EAGER
+from .errors import MinigradError
 from .node import Constant, Leaf, Node, topological_order
 from .source import Where, show
 from .tensor import Tensor, wrap
 
 
-class Gone(Exception):
+class Gone(MinigradError):
     """A value that can't be had any more, and why: never a wrong one in its place."""
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..core.errors import ConversionError, IndexingError, ShapeError
 from ..core.tensor import Tensor
+from ..core.words import shown
 
 
 class Dataset:
@@ -150,5 +151,8 @@ def host(array: Any) -> np.ndarray[Any, Any]:
     """Anything that holds numbers as a NumPy array, in which Python's floats are float32."""
     if isinstance(array, Tensor):
         return array.numpy_copy()
-    made = np.asarray(array)
+    try:
+        made = np.asarray(array)
+    except ValueError:
+        raise ConversionError(f"{shown(array)} is not an array of numbers", expect="nested lists of one shape") from None
     return made.astype(np.float32) if made.dtype == np.float64 and not isinstance(array, np.ndarray) else made

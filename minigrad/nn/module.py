@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ..core.arguments import refused
 from ..core.errors import ConversionError, MinigradError
 from ..core.mode import CURRENT, Mode, current_mode
 from ..core.tensor import Tensor
@@ -57,6 +58,8 @@ class Module:
         except MinigradError as error:
             _say_where(error, inside)  # type: ignore[arg-type]
             raise
+        except Exception as error:
+            return refused(self.forward, args, kwargs, error)
         finally:
             CURRENT.reset(token)
 

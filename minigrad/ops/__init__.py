@@ -1,5 +1,6 @@
 """The primitives, a file per family, and what is composed from them."""
 
+from ..core import dtypes
 from ..core.arguments import public
 from . import (
     contract,
@@ -28,7 +29,7 @@ from . import (
 # A call of these takes about a microsecond, so they see to their arguments themselves.
 QUICK = frozenset((
     "sum", "prod", "max", "min", "mean", "reshape", "permute_dims", "broadcast_to", "expand_dims", "squeeze", "matmul",
-    "astype", "copy", "pow",
+    "pow",
 ))  # fmt: skip
 
 for _room in (
@@ -40,3 +41,4 @@ public(["cholesky", "det", "inv", "matrix_norm", "norm", "slogdet", "solve", "ve
 public(["to_device", "to"], vars(transfer))
 public(["from_dlpack"], vars(interop))
 public(["Generator"], vars(random))
+public(["can_cast", "isdtype", "result_type"], vars(dtypes))

@@ -9,9 +9,10 @@ from typing import Any
 
 from ..core import dtypes
 from ..core.emit import binary, emit, emit_view
-from ..core.errors import ConversionError, ShapeError
+from ..core.errors import AxisError, ConversionError, ShapeError
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, as_tensor
+from ..core.words import shown
 from ..core.write import update
 from .declare import broadcast_shapes, normal_axes, normal_axis
 from .elementwise import astype, multiply
@@ -148,6 +149,8 @@ def tensordot(x: Tensor, y: Tensor, axes: int | tuple[Sequence[int], Sequence[in
         if not 0 <= axes <= min(x.ndim, y.ndim):
             raise ShapeError(f"tensordot: {axes} axes of shapes {x.shape} and {y.shape}", expect="as many as both have")
         axes = range(x.ndim - axes, x.ndim), range(axes)
+    if len(axes) != 2:
+        raise AxisError(f"tensordot: axes are a number, or the axes of each of both tensors, not {shown(axes)}")
     ours, theirs = (normal_axes("tensordot", tuple(a) if hasattr(a, "__iter__") else a, t.ndim)
                     for a, t in zip(axes, (x, y)))  # fmt: skip
     if len(ours) != len(theirs) or any(x.shape[a] != y.shape[b] for a, b in zip(ours, theirs)):

@@ -14,6 +14,7 @@ from ..core.emit import emit
 from ..core.errors import ConversionError, DtypeError, ShapeError
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, from_host, wrap
+from ..core.words import check_room, shown, whole
 from ..devices import as_device
 from .elementwise import less_equal, where
 from .view import reshape
@@ -129,13 +130,20 @@ def _stacked(data: Any, device: Any) -> Tensor:
     return stack([_stacked(d, device) if isinstance(d, (list, tuple)) else asarray(d, device=device) for d in data])
 
 
+def _listed(shape: Any) -> Any:
+    if isinstance(shape, (bytes, str, dict, set)):
+        raise TypeError("not a sequence of integers")
+    return shape
+
+
 def _shape(shape: Any) -> tuple[int, ...]:
     try:
-        sizes = tuple([operator.index(s) for s in ((shape,) if hasattr(shape, "__index__") else shape)])
-    except TypeError:
-        raise ShapeError(f"a shape is an integer or a sequence of integers, not {shape!r}") from None
+        sizes = tuple([operator.index(s) for s in ((shape,) if hasattr(shape, "__index__") else _listed(shape))])
+    except (TypeError, ConversionError):
+        raise ShapeError(f"a shape is an integer or a sequence of integers, not {shown(shape)}") from None
     if sizes and min(sizes) < 0:
-        raise ShapeError(f"a shape has no negative sizes: {sizes}")
+        raise ShapeError(f"a shape has no negative sizes: {shown(sizes)}")
+    check_room("a new tensor", sizes)
     return sizes
 
 
@@ -234,7 +242,10 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, devic
     if step == 0:
         raise ConversionError("arange: the step must not be 0")
     made = dtypes.result_type(start, stop, step) if dtype is None else dtypes.as_dtype(dtype)
+    if not all(math.isfinite(number) for number in (start, stop, step)):
+        raise ConversionError(f"arange: start, stop and step are finite numbers, not {start}, {stop} and {step}")
     count = max(0, math.ceil((stop - start) / step))
+    check_room("arange", (count,))
     return emit(P.arange, start=start, step=step, count=count, dtype=made, device=as_device(device))
 
 
@@ -247,6 +258,9 @@ def linspace(
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
     made = dtypes.default_float if dtype is None else dtypes.as_dtype(dtype)
+    if whole(num, 0) is None:
+        raise ConversionError(f"linspace: num is an integer, 0 or more, not {shown(num)}")
+    check_room("linspace", (num,))
     return asarray(np.linspace(start, stop, num, endpoint=endpoint).astype(made), device=device)
 
 
@@ -259,6 +273,10 @@ def eye(rows: int, columns: int | None = None, k: int = 0, dtype: Any = None, de
     made = dtypes.default_float if dtype is None else dtypes.as_dtype(dtype)
     here = as_device(device)
     width = rows if columns is None else columns
+    for what, size in (("rows", rows), ("columns", width)):
+        if whole(size, 0) is None:
+            raise ConversionError(f"eye: {what} is an integer, 0 or more, not {shown(size)}")
+    check_room("eye", (rows, width))
     row = reshape(arange(rows, device=here), (rows, 1))
     return (row + min(max(k, -rows), width) == arange(width, device=here)).astype(made)
 

@@ -19,6 +19,7 @@ from ..core.emit import emit, emit_view
 from ..core.errors import ConversionError, IndexingError, ShapeError
 from ..core.primitive import P, Primitive
 from ..core.tensor import NUMBERS, Tensor, as_tensor, host_value, method, wrap
+from ..core.words import check_room, shown, whole
 from ..core.write import assign
 from ..devices.kernels import check_range
 from .creation import arange, full, zeros
@@ -255,7 +256,10 @@ def _as_item(x: Tensor, item: Any) -> Any:
     if isinstance(item, (bool, np.bool_)):
         return as_tensor(np.array(item), x.device)
     if isinstance(item, (list, np.ndarray)):
-        array = np.asarray(item)
+        try:
+            array = np.asarray(item)
+        except ValueError:
+            raise IndexingError(f"{shown(item)} cannot index a tensor", expect="lists of one length") from None
         return as_tensor(array.astype(np.int64) if isinstance(item, list) and not array.size else array, x.device)
     if isinstance(item, Tensor):
         if item.dtype.kind not in "biu":
@@ -430,6 +434,7 @@ def pad(x: Tensor, widths: Any, value: float = 0.0) -> Tensor:
     if any(w < 0 for pair in pairs for w in pair):
         raise ShapeError(f"pad: widths are not negative: {widths}", hint="slicing cuts off")
     shape = tuple([before + s + after for s, (before, after) in zip(x.shape, pairs)])
+    check_room("pad", shape)
     index = (*[slice(before, before + s) for s, (before, _) in zip(x.shape, pairs)], ...)
     out = emit(P.place, x, shape=shape, index=index)
     if value == 0:

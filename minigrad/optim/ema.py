@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -27,7 +27,7 @@ class EMA:
     1.0...
     """
 
-    def __init__(self, model: Any, decay: float = 0.999) -> None:
+    def __init__(self, model: Module | Iterable[Tensor], decay: float = 0.999) -> None:
         if not 0 <= decay < 1:
             raise ConversionError(f"EMA: decay is at least 0 and below 1, not {decay}")
         named = model.named_parameters() if isinstance(model, Module) else [(str(i), p) for i, p in enumerate(model)]
