@@ -82,6 +82,12 @@ def _is_list_of_numbers(value: Any) -> bool:
     return _is_array(value) or (_is_sequence(value) and all(_is_list_of_numbers(v) for v in value))
 
 
+def _is_list_of_integers(value: Any) -> bool:
+    if isinstance(value, (np.ndarray, np.generic, Tensor)):
+        return value.dtype.kind in "biu"
+    return whole(value) is not None or (_is_sequence(value) and all(_is_list_of_integers(v) for v in value))
+
+
 def _is_dataset(value: Any) -> bool:
     return hasattr(value, "__len__") and hasattr(value, "__getitem__") and not isinstance(value, (type, Mapping))
 
@@ -126,16 +132,16 @@ NAMED: dict[str, tuple[Check, str]] = {
     "start": (_is_number, "a number"),
     "stop": (lambda value: value is None or _is_number(value), "a number"),
     "step": (_is_number, "a number"),
-    "repeats": (_is_list_of_numbers, "an integer, or one for each element"),
+    "repeats": (_is_list_of_integers, "an integer, or one for each element"),
     "repetitions": _SIZES,
-    "shift": _SIZES,
-    "widths": (_is_list_of_numbers, "an integer, a pair, or a pair for each dimension"),
+    "shift": (lambda value: isinstance(value, tuple) or whole(value) is not None, "an integer or a tuple of them"),
+    "widths": (_is_list_of_integers, "an integer, a pair, or a pair for each dimension"),
     "size": _SIZES,
     "stride": (lambda value: value is None or _is_whole_or_several(value), "an integer or several"),
     "dilation": _SIZES,
     "output_padding": _SIZES,
     "padding": (lambda value: isinstance(value, str) or _is_whole_or_several(value), "integers, 'same' or 'valid'"),
-    "indices": (_is_list_of_numbers, "integers"),
+    "indices": (_is_list_of_integers, "integers"),
     "rows": (_is_list_of_numbers, "rows of numbers"),
     "weight": (lambda value: value is None or _is_array(value), "a tensor or None"),
     "pos_weight": (lambda value: value is None or _is_array(value), "a tensor or None"),
@@ -148,6 +154,25 @@ NAMED: dict[str, tuple[Check, str]] = {
     "devices": (_is_collection, "names of devices"),
     "when": (lambda value: value is None or _is_flag(value), "True, False or None"),
 }
+
+
+Limit = tuple[float, float, str]
+_PROBABILITY: Limit = (0, 1, "a number from 0 to 1")
+_COUNT: Limit = (0, MOST, "an integer, 0 or more")
+_FROM_ONE: Limit = (1, MOST, "an integer, 1 or more")
+_FINITE: Limit = (-sys.float_info.max, sys.float_info.max, "a finite number")
+_NOT_NEGATIVE: Limit = (0, sys.float_info.max, "a finite number, 0 or more")
+# What numbers mean something, by the name of a parameter.
+LIMITS: dict[str, Limit] = {
+    "eps": _NOT_NEGATIVE, "dropout": _PROBABILITY, "label_smoothing": _PROBABILITY, "p": _PROBABILITY,
+    "momentum": _PROBABILITY, "patience": _COUNT, "cooldown": _COUNT, "min_delta": _NOT_NEGATIVE, "every": _COUNT,
+    "stride": _FROM_ONE, "dilation": _FROM_ONE, "padding": _COUNT, "output_padding": _COUNT, "top": _FROM_ONE,
+    "growth_interval": _FROM_ONE, "ns_steps": _COUNT, "order": _FROM_ONE, "budget": _COUNT, "total": _COUNT,
+    "gamma": _FINITE, "slope": _FINITE, "alpha": _FINITE, "beta": _NOT_NEGATIVE, "delta": _NOT_NEGATIVE,
+    "dampening": _FINITE, "eta_min": _FINITE, "start_factor": _FINITE, "end_factor": _FINITE, "max_lr": _NOT_NEGATIVE,
+    "min_lr": _NOT_NEGATIVE, "threshold": _FINITE, "div_factor": _NOT_NEGATIVE, "final_div_factor": _NOT_NEGATIVE,
+    "tolerance": _NOT_NEGATIVE, "size": _COUNT, "most": _COUNT,
+}  # fmt: skip
 
 
 def _alternatives(annotation: str) -> list[str]:
@@ -239,7 +264,17 @@ def misfit(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
                                        expect=f"at most {DEEPEST} levels")  # fmt: skip
             if kind is not None and not kind[0](each):
                 return _error(function, name, each, kind[1])
+            limit = LIMITS.get(name)
+            if limit is not None and kind is not None and not _within(limit, each):
+                return _error(function, name, each, limit[2])
     return None
+
+
+def _within(limit: Limit, value: Any) -> bool:
+    """Whether a number, or each of several, is inside of limits; what is not a number has none."""
+    if isinstance(value, (tuple, list)):
+        return all(_within(limit, each) for each in value)
+    return not isinstance(value, (int, float)) or limit[0] <= value <= limit[1]
 
 
 def _is_deep(value: Any) -> bool:

@@ -8,10 +8,11 @@ from typing import Any
 
 from .clock import written_since
 from .emit import EAGER
-from .errors import MinigradError
+from .errors import ConversionError, MinigradError
 from .node import Constant, Leaf, Node, topological_order
 from .source import Where, show
 from .tensor import Tensor, wrap
+from .words import shown
 
 
 class Gone(MinigradError):
@@ -56,6 +57,8 @@ def replay(made: Tensor | Node) -> Tensor:
     minigrad.core.replay.Gone: leaf (2,) was changed since, at ...
     """
     node: Node = made.node if isinstance(made, Tensor) else made
+    if node is not None and not isinstance(node, Node):
+        raise ConversionError(f"replay: made is a tensor or a node, not {shown(made)}")
     if node is None:
         raise Gone("nothing was recorded for this tensor; `with mg.record():` keeps recipes")
     order = topological_order([node])

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import ConversionError
+from ..core.words import shown
 from .dataset import Dataset, host
 from .errors import DataError
 
@@ -44,6 +45,9 @@ class Table(Dataset):
 
     def __init__(self, columns: Mapping[str, Any]) -> None:
         self.columns: dict[str, np.ndarray[Any, Any]] = {str(name): np.asarray(columns[name]) for name in columns}
+        for name, column in self.columns.items():
+            if not column.ndim:
+                raise DataError(f"Table: column {name} is a list, not {shown(columns[name])}")
         lengths = {name: len(column) for name, column in self.columns.items()}
         if len(set(lengths.values())) != 1:
             raise DataError(f"Table: columns of one length are needed, not {lengths or 'none'}")

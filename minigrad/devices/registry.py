@@ -160,6 +160,8 @@ def register_device(kind: str, make: Callable[[str], Device]) -> None:
     """
     if not isinstance(kind, str) or not kind.isidentifier():
         raise DeviceError(f"register_device: {shown(kind)} can't be a kind of device", expect="a name such as 'npu'")
+    if not callable(make):
+        raise DeviceError(f"register_device: make is a function of a name, not {shown(make)}")
     MAKERS[kind] = make
     for name in [n for n, d in DEVICES.items() if _parsed(n)[0] == kind and d is not CPU]:
         del DEVICES[name]

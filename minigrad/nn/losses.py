@@ -7,6 +7,7 @@ from typing import Any
 
 from ..core.tensor import Tensor
 from ..ops import losses
+from ..ops.losses import check_reduction
 from .module import Module
 
 
@@ -17,6 +18,7 @@ class _Loss(Module):
     options: tuple[str, ...] = ()
 
     def __init__(self, reduction: str = "mean") -> None:
+        check_reduction(type(self).__name__, reduction)
         self.reduction = reduction
 
     def forward(self, prediction: Tensor, target: Any) -> Tensor:

@@ -12,7 +12,7 @@ from ..core.emit import binary, emit, emit_view
 from ..core.errors import AxisError, ConversionError, ShapeError
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, as_tensor
-from ..core.words import shown
+from ..core.words import shown, whole
 from ..core.write import update
 from .declare import broadcast_shapes, normal_axes, normal_axis
 from .elementwise import astype, multiply
@@ -175,6 +175,11 @@ def diagonal(x: Tensor, offset: int = 0) -> Tensor:
     if x.ndim < 2:
         raise ShapeError(f"diagonal: a matrix has two dimensions, and this tensor has shape {x.shape}")
     rows, columns = x.shape[-2:]
+    if whole(offset, -rows, columns) is None:
+        raise ConversionError(
+            f"diagonal: there is no diagonal at offset {shown(offset)} in a matrix of shape {(rows, columns)}",
+            expect=f"an integer from {-rows} to {columns}",
+        )
     length = max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
     first = offset if offset >= 0 else -offset * columns
     lined = reshape(x, (*x.shape[:-2], rows * columns))

@@ -276,15 +276,22 @@ def eye(rows: int, columns: int | None = None, k: int = 0, dtype: Any = None, de
     for what, size in (("rows", rows), ("columns", width)):
         if whole(size, 0) is None:
             raise ConversionError(f"eye: {what} is an integer, 0 or more, not {shown(size)}")
+    _check_k("eye", k)
     check_room("eye", (rows, width))
     row = reshape(arange(rows, device=here), (rows, 1))
     return (row + min(max(k, -rows), width) == arange(width, device=here)).astype(made)
+
+
+def _check_k(name: str, k: Any) -> None:
+    if whole(k) is None:
+        raise ConversionError(f"{name}: k is the number of a diagonal, an integer, not {shown(k)}")
 
 
 def _corner(x: Tensor, k: int, lower: bool) -> Tensor:
     if x.ndim < 2:
         raise ShapeError(f"tril and triu are for matrices, and this tensor has shape {x.shape}")
     rows, columns = x.shape[-2:]
+    _check_k("tril" if lower else "triu", k)
     k = min(max(k, -rows), columns)
     row, column = reshape(arange(rows, device=x.device), (rows, 1)), arange(columns, device=x.device)
     keep = less_equal(column, row + k) if lower else less_equal(row + k, column)

@@ -179,7 +179,7 @@ def __getitem__(x: Tensor, index: Index) -> Tensor:
 @method
 def __setitem__(x: Tensor, index: Index, value: Any) -> None:
     if value.__class__ is not Tensor and value.__class__ not in NUMBERS:
-        value = as_tensor(np.asarray(value) if isinstance(value, (list, tuple)) else value, x.device)
+        value = _as_value(value, x.device)
     elif value.__class__ is Tensor and value.device is not x.device:
         _refuse_other_device(x, value)
     if _is_basic(index):
@@ -191,6 +191,15 @@ def __setitem__(x: Tensor, index: Index, value: Any) -> None:
     if plan.back is not None and value.__class__ is Tensor and value.ndim:
         moved = permute_dims(broadcast_to(value, _shape_of(x, plan)), inverse(plan.back))
     assign(x, moved, plan.chain, plan.arrays)
+
+
+def _as_value(value: Any, device: Any) -> Tensor:
+    if isinstance(value, (list, tuple)):
+        try:
+            value = np.asarray(value)
+        except ValueError:
+            raise ShapeError(f"assignment: {shown(value)} has no shape", expect="nested lists of one shape") from None
+    return as_tensor(value, device)
 
 
 def _refuse_other_device(x: Tensor, value: Tensor) -> None:
@@ -265,8 +274,9 @@ def _as_item(x: Tensor, item: Any) -> Any:
         if item.dtype.kind not in "biu":
             raise IndexingError(f"an index is of integers or bools, not {item.dtype}", hint="i.astype(mg.int64)")
         return item
-    if hasattr(item, "__index__"):
-        return item.__index__()
+    number = whole(item)
+    if number is not None:
+        return number
     raise IndexingError(f"{type(item).__name__} cannot index a tensor", expect="integers, slices, ..., None, tensors")
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from ..core import dtypes
 from ..core.errors import ConversionError, ShapeError
 from ..core.tensor import Tensor, as_tensor
+from ..core.words import shown, whole
 from .creation import full, zeros
 from .declare import normal_axis
 from .elementary import logical_and
@@ -54,8 +55,8 @@ def diff(
     [3, 5]
     """
     place = normal_axis("diff", axis, x.ndim)
-    if n < 0:
-        raise ConversionError(f"diff: n is not negative: {n}")
+    if whole(n, 0) is None:
+        raise ConversionError(f"diff: n is an integer, 0 or more, not {shown(n)}")
     x = concat([t for t in (prepend, x, append) if t is not None], axis=place)
     front = (slice(None),) * place
     for _ in range(min(n, x.shape[place])):  # more leave nothing as well

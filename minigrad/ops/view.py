@@ -34,6 +34,8 @@ def dummy(shape: tuple[int, ...], dtype: Any) -> Any:
 def _infer_slice(x: Any, index: tuple[Any, ...]) -> Any:
     try:
         return dummy(x.shape, x.dtype)[index].shape, x.dtype
+    except ValueError as error:  # a slice whose step is 0
+        raise IndexingError(f"{shown(index)} cannot index shape {x.shape}: {error}") from error
     except IndexError as error:
         if index.count(Ellipsis) > 1:
             raise IndexingError("an index can hold one Ellipsis only") from error
@@ -117,8 +119,8 @@ def reshape(x: Tensor, shape: Any, *sizes: int, copy: bool | None = None) -> Ten
     ([[0, 1, 2], [3, 4, 5]], [[0, 1], [2, 3]])
     """
     try:
-        target = (shape, *sizes) if hasattr(shape, "__index__") else tuple(shape)
-        missing = min(target, default=0) < 0
+        target = (shape, *sizes) if hasattr(shape, "__index__") else (*shape, *sizes) if sizes else tuple(shape)
+        missing = True if min(target, default=0) < 0 else False  # an array of sizes has no truth
     except (TypeError, ValueError):
         raise ShapeError(f"reshape: a shape is integers, not {shown((shape, *sizes))}") from None
     if x.__class__ is not Tensor:

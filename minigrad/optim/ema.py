@@ -9,6 +9,7 @@ from typing import Any
 from ..core.errors import ConversionError
 from ..core.mode import no_grad
 from ..core.tensor import Tensor
+from ..core.words import shown
 from ..nn.module import Module
 from ..nn.state import load_tensors
 
@@ -33,6 +34,9 @@ class EMA:
         named = model.named_parameters() if isinstance(model, Module) else [(str(i), p) for i, p in enumerate(model)]
         if not named:
             raise ConversionError("EMA: there are no parameters to average", hint="EMA(model), or EMA([w, b])")
+        for name, parameter in named:
+            if not isinstance(parameter, Tensor):
+                raise ConversionError(f"EMA: parameter {name} is not a tensor, but {shown(parameter)}")
         self.names = [name for name, _ in named]
         self.parameters: list[Tensor] = [p for _, p in named]
         self.averages: list[Tensor] = [p.detach().copy() for p in self.parameters]  # type: ignore[attr-defined]
