@@ -14,4 +14,4 @@ __all__ = [
     "script", "trace",
 ]  # fmt: skip
 
-public(__all__, globals(), eager=("jit", "trace", "script"))
+public(__all__, globals(), eager=("jit", "kernel", "script", "trace"))

@@ -10,6 +10,9 @@ from contextvars import ContextVar, Token
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from .errors import ConversionError
+from .words import shown
+
 if TYPE_CHECKING:
     from .emit import Interpreter
     from .node import Node
@@ -134,4 +137,6 @@ def scope(name: str) -> switch:
     >>> y.node.scope
     ('head',)
     """
+    if not isinstance(name, str):
+        raise ConversionError(f"scope: a name is text, not {shown(name)}")
     return switch(scope=(*current_mode().scope, name))

@@ -18,4 +18,4 @@ __all__ = [
     "DataError",
 ]  # fmt: skip
 
-public(__all__, globals())
+public(__all__, globals(), eager=("pad",))

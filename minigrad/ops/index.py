@@ -461,7 +461,10 @@ def _pairs(widths: Any, ndim: int) -> list[tuple[int, int]]:
         return [tuple(widths)] * ndim  # type: ignore[list-item]
     if len(widths) != ndim:
         raise ShapeError(f"pad: a pair of widths for each of {ndim} dimensions, not {widths}")
-    return [(w, w) if isinstance(w, int) else tuple(w) for w in widths]  # type: ignore[misc]
+    pairs = [w if isinstance(w, (tuple, list)) else (w, w) for w in widths]
+    if any(whole(w) is None for pair in pairs for w in pair):
+        raise ConversionError(f"pad: widths are integers, not {shown(widths)}")
+    return [tuple(pair) for pair in pairs]  # type: ignore[misc]
 
 
 def roll(x: Tensor, shift: Any, axis: Any = None) -> Tensor:
@@ -513,6 +516,8 @@ def repeat(x: Tensor, repeats: Any, axis: int | None = None) -> Tensor:
         counts = repeats.numpy_copy() if isinstance(repeats, Tensor) else np.asarray(repeats)
         if counts.ndim and counts.shape[0] not in (1, size):
             raise ShapeError(f"repeat: {counts.shape[0]} counts for {size} elements along dimension {place}")
+        if counts.dtype.kind == "u":
+            counts = counts.astype(np.int64)  # NumPy takes no others
         chosen = np.repeat(np.arange(size), counts)
         return take(x, as_tensor(chosen, x.device), axis=place)
     spaced = expand_dims(x, place + 1)

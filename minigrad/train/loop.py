@@ -118,6 +118,8 @@ def fit(
     for callback in told:
         if not callable(callback):
             raise ConversionError(f"fit: a callback is a function, or has a method `log`, not {shown(callback)}")
+    if model is not None and not isinstance(model, Module):
+        raise ConversionError(f"fit: model is a module, not {shown(model)}")
     if whole(epochs, 0) is None:
         raise ConversionError(f"fit: epochs is an integer, 0 or more, not {shown(epochs)}")
     besides = {} if model is None else {"model": model}

@@ -35,4 +35,4 @@ __all__ = [
     "Stepper", "shown",
 ]  # fmt: skip
 
-public(__all__, globals())
+public(__all__, globals(), eager=("graph", "ring", "schedule"))

@@ -10,8 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core.errors import MinigradError
-from ..core.node import Constant, Node
+from ..core.node import Node
 from ..core.replay import recompute
+from ..core.tensor import Tensor
 from .exhibit import Exhibit
 from .numbers import Summary
 from .scene import excerpt, names_in_code, scene_of, type_of
@@ -133,7 +134,7 @@ class Beside(Exhibit):
 def _values_of(graph: Any, inputs: list[Any]) -> dict[Node, Summary]:
     """What is to be said of each value, computed one after the other, as eager mode does."""
     values = dict(zip(graph.inputs, inputs))
-    values |= {n: n.array() for node in graph.nodes for n in node.inputs if isinstance(n, Constant) and n not in values}
+    values |= {n: n.held.data if isinstance(n.held, Tensor) else n.held for n in graph.nodes if n.op is None}
     found = {}
     for node, _, value in recompute(graph.nodes, values):
         if not isinstance(node.dtype, tuple):
