@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import datetime
 import decimal
 import doctest
 import functools
@@ -55,6 +54,7 @@ ROOMS: tuple[tuple[str, Any], ...] = (
     ("mg.devices", mg.devices),
     ("mg.viz", minigrad.viz),
 )
+OPERATORS = {f"Tensor.__{name}__" for name in "getitem setitem add radd matmul iadd eq lt pow".split()}
 LAZY = ("graph", "jit", "kernel", "load_program", "profile", "script", "trace")
 
 
@@ -137,7 +137,7 @@ def public() -> Iterator[tuple[str, Any, str, Any]]:
     for prefix, place in ROOMS:
         names = set(vars(place)) | (set(LAZY) if place is mg else set())
         for name in sorted(getattr(place, "__all__", names)):
-            if name.startswith("_") and not (prefix == "Tensor" and name in ("__getitem__", "__setitem__", "__add__", "__radd__", "__matmul__", "__iadd__", "__eq__", "__lt__", "__pow__")):
+            if name.startswith("_") and f"{prefix}.{name}" not in OPERATORS:
                 continue
             found = getattr(place, name)
             if inspect.isclass(found) and issubclass(found, BaseException):
@@ -304,11 +304,13 @@ def _late(*_: Any) -> None:
 
 
 # Python's words for a function of the user's that is called with other arguments than it takes.
-_WRONG_CALL = re.compile(r"[\w.<>]*\(\) (takes|missing|got an unexpected)|int\(\) can't|int expected|.* keyword argument for int")
+_WRONG_CALL = re.compile(
+    r"[\w.<>]*\(\) (takes|missing|got an unexpected)|int\(\) can't|int expected|.* keyword argument for int"
+)
 
 
 def _fit(function: Any, args: Any, kwargs: Any) -> str:
-    """Whether the arguments are what the function declares: "declared", "not declared", or "anything" where it does not."""
+    """Whether the arguments are what the function declares."""
     made = function.__init__ if inspect.isclass(function) else function
     made = inspect.unwrap(made)
     owner = object() if inspect.isclass(function) else getattr(function, "__self__", None)

@@ -1,4 +1,4 @@
-"""Public functions called with arguments that make no sense: each call is refused in our words, or is a reviewed one."""
+"""Public functions called with arguments that make no sense: each is refused in our words, or has been reviewed."""
 
 import re
 import subprocess
@@ -27,7 +27,8 @@ REVIEWED = (
     ("mg.random.permutation", "axis", ANY, "not read where the first argument is a count"),
     ("mg.nn.init.(calculate_gain|kaiming_.*)|mg.leaky_relu", "a|slope", ANY, "only leaky_relu reads the slope"),
     ("mg.promote_types|mg.can_cast|mg.result_type", ANY, ANY, "dtypes, or what has one"),
-    (ANY, "eps|momentum|slope|beta|alpha|delta|correction|scale|gain|base|p|norm_type|max_norm|clip_value|ord"
+    (ANY, "eps|momentum|label_smoothing|dropout_p|threshold|slope|beta|alpha|delta|correction|scale|gain"
+          "|base|p|norm_type|max_norm|clip_value|ord"
           "|pos_weight|weight|mean|std|low|high|value|fill_value|ignore_index", f"{NUMBERS}|{ARRAYS}",
      "a number of a formula, which is computed with as it is: PyTorch does the same"),
     (ANY, "shape|sections|repetitions|tensors|widths|workers|metadata|parameters|output_names|iterable",

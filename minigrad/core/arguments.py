@@ -24,8 +24,6 @@ from .source import in_library
 from .tensor import Tensor, as_tensor
 from .words import LEAST, MOST, shown, whole
 
-
-
 # What fits -----------------------------------------------------------------------------------------------------------
 
 
@@ -312,7 +310,8 @@ def _error(function: Callable[..., Any], name: str, value: Any, expect: str) -> 
         got = f"an array of shape {value.shape} and dtype {value.dtype}"
     else:
         got = f"{shown(value)}, of type {type(value).__name__}"
-    hint = "mg.asarray(...) makes a tensor" if expect.startswith("a tensor") and isinstance(value, (list, tuple)) else None
+    listed = expect.startswith("a tensor") and isinstance(value, (list, tuple))
+    hint = "mg.asarray(...) makes a tensor" if listed else None
     return kind(f"{_title(function)}: {name} is not {expect}", expect=expect, actual=got, hint=hint)
 
 

@@ -15,8 +15,15 @@ from .tensor import Tensor, wrap
 from .words import shown
 
 
-class Gone(MinigradError):
-    """A value that can't be had any more, and why: never a wrong one in its place."""
+class Gone(MinigradError, RuntimeError):
+    """A value that can't be had any more, and why: never a wrong one in its place.
+
+    >>> import minigrad as mg
+    >>> mg.replay(mg.ones(2))
+    Traceback (most recent call last):
+    minigrad.core.replay.Gone: nothing was recorded for this tensor; `with mg.record():` keeps recipes
+    ...
+    """
 
 
 def recompute(nodes: Sequence[Node], values: dict[Node, Any]) -> Iterator[tuple[Node, list[Any], Any]]:

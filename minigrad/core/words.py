@@ -35,8 +35,8 @@ def shown(value: Any) -> str:
 def whole(value: Any, least: int = LEAST, most: int = MOST) -> int | None:
     """The integer that a value is; None where it is not one, or is not between `least` and `most`.
 
-    >>> whole(np.int8(3)), whole(3.0), whole(2**70)
-    (3, None, None)
+    >>> whole(3), whole(3.0), whole(2**70), whole(-1, least=0)
+    (3, None, None, None)
     """
     try:
         number = operator.index(value)

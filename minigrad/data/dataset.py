@@ -158,5 +158,7 @@ def host(array: Any) -> np.ndarray[Any, Any]:
     try:
         made = np.asarray(array)
     except ValueError:
-        raise ConversionError(f"{shown(array)} is not an array of numbers", expect="nested lists of one shape") from None
+        raise ConversionError(
+            f"{shown(array)} is not an array of numbers", expect="nested lists of one shape"
+        ) from None
     return made.astype(np.float32) if made.dtype == np.float64 and not isinstance(array, np.ndarray) else made

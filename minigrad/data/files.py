@@ -105,7 +105,9 @@ class ImageFolder(Dataset):
     three channels, "L" for one.
     """
 
-    def __init__(self, root: str | os.PathLike[str], size: int | tuple[int, int] | None = None, mode: str = "RGB") -> None:
+    def __init__(
+        self, root: str | os.PathLike[str], size: int | tuple[int, int] | None = None, mode: str = "RGB"
+    ) -> None:
         self.root, self.mode = existing(root, "ImageFolder"), mode
         self.size = (size, size) if isinstance(size, int) else size
         self.classes = sorted(path.name for path in self.root.iterdir() if path.is_dir())

@@ -187,9 +187,7 @@ def as_device(device: Any) -> Device:
         return default_device()  # type: ignore[no-any-return]
     if isinstance(device, Device):
         return device
-    if not isinstance(device, str):
-        raise DeviceError(f"{shown(device)} is not a device", expect="a device or its name, such as 'cpu'")
-    name = _full_name(device)
+    name = _full_name(device if isinstance(device, str) else shown(device))
     found = DEVICES.get(name)
     if found is None:
         kind, index = _parsed(name)

@@ -16,9 +16,10 @@ class _Loss(Module):
 
     function: Callable[..., Tensor]
     options: tuple[str, ...] = ()
+    also: str | None = None  # a way of its own to reduce
 
     def __init__(self, reduction: str = "mean") -> None:
-        check_reduction(type(self).__name__, reduction)
+        check_reduction(type(self).__name__, reduction, self.also)
         self.reduction = reduction
 
     def forward(self, prediction: Tensor, target: Any) -> Tensor:
@@ -84,6 +85,7 @@ class KLDivLoss(_Loss):
 
     function = staticmethod(losses.kl_div)
     options = ("log_target",)
+    also = "batchmean"
 
     def __init__(self, reduction: str = "mean", log_target: bool = False) -> None:
         super().__init__(reduction)

@@ -94,7 +94,8 @@ class _Stack(Module):
         check_sizes(type(self).__name__, num_layers=num_layers)
         if not isinstance(layer, Module):
             raise ConversionError(f"{type(self).__name__}: layer is a module, not {shown(layer)}")
-        check_room(f"{type(self).__name__}: {num_layers} layers", (num_layers, 1024 + sum(p.nbytes for p in layer.parameters())))
+        size = 1024 + sum(p.nbytes for p in layer.parameters())  # Python objects take room as well
+        check_room(f"{type(self).__name__}: {num_layers} layers", (num_layers, size))
         self.layers = ModuleList([deepcopy(layer) for _ in range(num_layers)])
         self.norm = norm
 

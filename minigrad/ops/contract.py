@@ -175,11 +175,8 @@ def diagonal(x: Tensor, offset: int = 0) -> Tensor:
     if x.ndim < 2:
         raise ShapeError(f"diagonal: a matrix has two dimensions, and this tensor has shape {x.shape}")
     rows, columns = x.shape[-2:]
-    if whole(offset, -rows, columns) is None:
-        raise ConversionError(
-            f"diagonal: there is no diagonal at offset {shown(offset)} in a matrix of shape {(rows, columns)}",
-            expect=f"an integer from {-rows} to {columns}",
-        )
+    if whole(offset) is None:
+        raise ConversionError(f"diagonal: offset is an integer, not {shown(offset)}")
     length = max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
     first = offset if offset >= 0 else -offset * columns
     lined = reshape(x, (*x.shape[:-2], rows * columns))
@@ -193,6 +190,12 @@ def trace(x: Tensor, offset: int = 0, dtype: Any = None) -> Tensor:
     >>> mg.linalg.trace(mg.asarray([[1.0, 2.0], [3.0, 4.0]])).item()
     5.0
     """
+    x = as_tensor(x)
+    if x.ndim > 1 and whole(offset, -x.shape[-2], x.shape[-1]) is None:
+        raise ConversionError(
+            f"trace: there is no diagonal at offset {shown(offset)} in a matrix of shape {x.shape[-2:]}",
+            expect=f"an integer from {-x.shape[-2]} to {x.shape[-1]}",
+        )
     return diagonal(x, offset).sum(axis=-1, dtype=dtype)
 
 

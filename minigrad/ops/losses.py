@@ -241,12 +241,12 @@ def cosine_similarity(x: Tensor, y: Tensor, axis: int = -1, eps: float = 1e-8) -
 # What they share ----------------------------------------------------------------------------------------------------
 
 
-def check_reduction(name: str, reduction: Any) -> None:
+def check_reduction(name: str, reduction: Any, also: str | None = None) -> None:
     """Raise unless a loss can be reduced so.
 
     >>> check_reduction("mse_loss", "mean")
     """
-    if not isinstance(reduction, str) or reduction not in ("mean", "sum", "none"):
+    if not isinstance(reduction, str) or reduction not in ("mean", "sum", "none", also):
         raise ConversionError(f"{name}: reduction is 'mean', 'sum' or 'none', not {shown(reduction)}")
 
 

@@ -91,8 +91,8 @@ class EarlyStopping:
 
 def fit(
     step: Callable[..., Any], batches: Iterable[Any], epochs: int = 1, *, validate: Callable[[], Any] | None = None,
-    stop: EarlyStopping | None = None, watch: Iterable[Any] = (), callbacks: Iterable[Any] = (), model: Module | None = None,
-    quiet: bool = False,
+    stop: EarlyStopping | None = None, watch: Iterable[Any] = (), callbacks: Iterable[Any] = (),
+    model: Module | None = None, quiet: bool = False,
 ) -> History:  # fmt: skip
     """Call `step(*batch)` for each batch, for some epochs: the loop that one writes, with a bar, means and a history.
 
