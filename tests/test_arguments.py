@@ -41,6 +41,13 @@ REVIEWED = (
     (ANY, "dtype|device", "None|class|empty array|64 dimensions|NumPy nan|other device", "what has a dtype, as finfo"),
     ("mg.roll", "shift", NUMBERS + "|" + ARRAYS, "modulo the size"),
     ("mg.io.save_checkpoint", "step", NUMBERS, "a step is any integer"),
+    (ANY, "create_graph", ANY, "a flag is Python's truth of the object"),
+    (ANY, "bias", NUMBERS, "a large integer beside a float becomes a float"),
+    ("mg.print", "message", ANY, "printed as it is"),
+    ("mg.while_loop", "max_steps", NUMBERS, "more steps than are ever taken"),
+    (ANY, "seed", NUMBERS, "modulo 2**64"),
+    (ANY, "inputs|batches|callbacks|watch|indices|input_names|output_names|names|devices", f"None|{COLLECTIONS}",
+     "anything that can be iterated over, or is empty"),
     ("mg.train.History", "iterable", ANY, "a list"),
 )
 # Calls that do what they are asked to, for ever.

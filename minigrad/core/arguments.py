@@ -324,7 +324,9 @@ def refused(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
     Where a number or a NumPy array was given for a tensor, the call is made again with a tensor.  An error of code that
     is the user's, which a function calls, stays what it is.
     """
-    if not isinstance(error, MinigradError) and not _is_of_users(error):
+    if isinstance(function, types.MethodType):
+        function, args = function.__func__, (function.__self__, *args)
+    if isinstance(function, types.FunctionType) and not _is_of_users(error):
         found = misfit(function, args, kwargs)
         if found is not None:
             raise found from error

@@ -162,6 +162,8 @@ def full(
     [7, 7]
     """
     value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
+    if not isinstance(value, (int, float, np.generic)):
+        raise ConversionError(f"full: the value is a number, not {shown(value)}")
     made = dtypes.scalar_type(value) if dtype is None else dtypes.as_dtype(dtype)
     return _made(emit(P.full, shape=_shape(shape), value=value, dtype=made, device=as_device(device)), requires_grad)
 
