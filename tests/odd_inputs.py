@@ -35,7 +35,7 @@ import minigrad.viz
 from minigrad.core import arguments
 from minigrad.core.errors import MinigradError
 
-SECONDS = 2.0  # a call that takes longer counts as one that hangs
+SECONDS = 2.0  # of work, after which a call counts as one that hangs
 ROOM = 6 << 30  # bytes of memory beyond which a call fails
 
 ROOMS: tuple[tuple[str, Any], ...] = (
@@ -324,7 +324,7 @@ def _fit(function: Any, args: Any, kwargs: Any) -> str:
 def outcome(function: Callable[..., Any], args: Any, kwargs: Any) -> tuple[str, str]:
     """What kind of end a call comes to: ours, refused, internal, hangs or accepted; and details."""
     quiet = io.StringIO()
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
     try:
         with contextlib.redirect_stdout(quiet), contextlib.redirect_stderr(quiet), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -345,12 +345,12 @@ def outcome(function: Callable[..., Any], args: Any, kwargs: Any) -> tuple[str, 
         where = f"{last[0].filename.rpartition('/minigrad/')[2]}:{last[0].lineno} {last[0].line}"
         return "internal", f"{type(error).__name__}: {str(error)[:80]!r} at {where}"
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def attempts(only: str = "", part: int = 0, parts: int = 1) -> Iterator[tuple[str, str, str, str, str]]:
     """Name, parameter, odd input, and what came of it: for all calls, or for one in `parts`."""
-    signal.signal(signal.SIGALRM, _late)
+    signal.signal(signal.SIGPROF, _late)
     number = 0
     for target in list(targets()):
         if only not in target.name or not target.parameters:

@@ -54,7 +54,7 @@ REVIEWED = (
 ENDLESS = (
     ("mg.while_loop", "init|body_fun", "the user's condition stays true"),
     ("mg.train.fit", "epochs", "so many epochs are run"),
-    ("mg.viz.(profile|roofline)", "runs", "so many runs are measured"),
+    ("mg.viz.(profile|roofline|timeline)", "runs", "so many runs are measured"),
 )
 
 

@@ -14,4 +14,7 @@ __all__ = [
     "script", "trace",
 ]  # fmt: skip
 
-public(__all__, globals(), eager=("jit", "kernel", "script", "trace"))
+public(
+    [name for name in __all__ if name not in ("Jitted", "LoadedProgram")], globals(),
+    eager=("jit", "kernel", "script", "trace"),
+)  # fmt: skip
