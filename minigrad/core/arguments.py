@@ -318,7 +318,7 @@ def _error(function: Callable[..., Any], name: str, value: Any, expect: str) -> 
 # Public functions ----------------------------------------------------------------------------------------------------
 
 
-def refused(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception) -> Any:
+def refused(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception) -> Any:
     """Raise the error that names the argument at fault; where there is none, the error itself.
 
     Where a number or a NumPy array was given for a tensor, the call is made again with a tensor.  An error of code that
