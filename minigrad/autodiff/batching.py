@@ -14,11 +14,12 @@ from typing import Any
 
 from ..core.clock import tick
 from ..core.emit import Interpreter, emit
-from ..core.errors import ConversionError, MutationError, ShapeError, TraceError
+from ..core.errors import AxisError, ConversionError, MutationError, ShapeError, TraceError
 from ..core.mode import current_mode, switch
 from ..core.primitive import P, Primitive
 from ..core.tensor import NUMBERS, StandIn, Tensor, wrap
 from ..core.tree import flatten
+from ..core.words import shown, whole
 from ..ops.creation import arange
 from ..ops.declare import normal_axis
 from ..ops.reduce import all, any
@@ -245,6 +246,10 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: int = 0) -> C
     >>> mg.vmap(dot, in_axes=(0, None))(mg.asarray([[1.0, 2.0], [3.0, 4.0]]), mg.asarray([1.0, 10.0])).tolist()
     [21.0, 43.0]
     """
+
+    for axis in in_axes if isinstance(in_axes, (tuple, list)) else (in_axes,):
+        if axis is not None and whole(axis) is None:
+            raise AxisError(f"vmap: in_axes is an integer or None, or one for each argument, not {shown(in_axes)}")
 
     def vectorised(*args: Any) -> Any:
         axes = tuple(in_axes) if isinstance(in_axes, (tuple, list)) else (in_axes,) * len(args)

@@ -14,7 +14,7 @@ from weakref import ref
 
 from ..core.clock import LastWrite, tick, written_since
 from ..core.emit import emit1, record
-from ..core.errors import DeviceError, GradError, MutationError
+from ..core.errors import ConversionError, DeviceError, GradError, MutationError
 from ..core.forking import new_lock
 from ..core.interrupts import all_or_none
 from ..core.mode import current_mode, switch
@@ -22,6 +22,7 @@ from ..core.node import FREED, Leaf, Node, topological_order
 from ..core.primitive import INDEX, NODE, OUT, REST, P
 from ..core.source import show
 from ..core.tensor import NUMBERS, Tensor, method, new_tensor, wrap
+from ..core.words import shown
 from ..ops.creation import ones_like, zeros
 from ..ops.elementwise import add
 from ..ops.view import unbroadcast
@@ -397,6 +398,8 @@ def register_hook(tensor: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Ca
     """
     if not tensor.tracked:
         raise GradError("register_hook: no gradient flows through this tensor", hint="x.requires_grad = True")
+    if not callable(hook):
+        raise ConversionError(f"register_hook: a hook is a function, not {shown(hook)}")
     interpreter = current_mode().interpreter
     if interpreter is not None:
         tensor = interpreter.stand_in(tensor)

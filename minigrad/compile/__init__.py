@@ -1,5 +1,6 @@
 """Graph mode and the compiler: from a recorded graph to a fused program."""
 
+from ..core.arguments import public
 from .jit import GuardWarning, Jitted, RetraceWarning, jit, trace
 from .lazy import graph
 from .loaded import LoadedProgram, load_program
@@ -12,3 +13,8 @@ __all__ = [
     "GuardWarning", "Jitted", "LoadedProgram", "ProgramError", "RetraceWarning", "graph", "jit", "kernel",
     "load_program", "profile", "script", "trace",
 ]  # fmt: skip
+
+public(
+    [name for name in __all__ if name not in ("Jitted", "LoadedProgram")], globals(),
+    eager=("jit", "kernel", "script", "trace"),
+)  # fmt: skip

@@ -17,6 +17,7 @@ from ..core.forking import new_lock
 from ..core.mode import current_mode
 from ..core.source import Where, caller, show
 from ..core.tensor import Tensor
+from ..core.words import shown
 from .arguments import hashable, in_words, kind_of, kinds_of_tensors
 from .checking import checked
 from .collector import no_collection
@@ -386,11 +387,11 @@ def _both_spellings(function: Callable[..., Any], static: tuple[Any, ...]) -> fr
             both |= {number, places[number]}
         elif number.__class__ is int and number >= 0 and more:
             both.add(number)
-        elif label in names or (isinstance(label, str) and others):
+        elif isinstance(label, str) and (label in names or others):
             both |= {label, places.index(label)} if label in places else {label}
         else:
             raise ConversionError(
-                f"jit: there is no argument {label!r} that could be static",
+                f"jit: there is no argument {shown(label)} that could be static",
                 expect=f"numbers from 0 to {len(places) - 1}, or names: {', '.join(names)}" if names else "none",
             )
     return frozenset(both)

@@ -15,7 +15,7 @@ from .table import printable
 __all__ = [
     "MinigradError", "ShapeError", "DtypeError", "DeviceError", "IndexingError", "AxisError", "GradError",
     "MutationError", "TraceError", "NanError", "ConversionError", "MatrixError", "CheckError", "CompileError",
-    "ScriptError", "FileError",
+    "ScriptError", "FileError", "MissingFileError", "StorageError",
 ]  # fmt: skip
 
 
@@ -257,4 +257,30 @@ class FileError(MinigradError, ValueError):
     ...
 
     Way out: copy or write the file again; `Checkpoints.resume()` goes on from the newest file that is whole.
+    """
+
+
+class MissingFileError(FileError, FileNotFoundError):
+    """There is no such file.
+
+    >>> import minigrad as mg
+    >>> mg.load_program("nowhere.program")
+    Traceback (most recent call last):
+    minigrad.core.errors.MissingFileError: load_program: No such file or directory: nowhere.program
+    ...
+
+    Way out: a relative path is taken from the folder in which Python runs.
+    """
+
+
+class StorageError(FileError, OSError):
+    """The operating system refuses to read or to write a file: the disk is full, or permission is missing.
+
+    >>> import minigrad as mg
+    >>> mg.load_program(".")
+    Traceback (most recent call last):
+    minigrad.core.errors.StorageError: load_program: Is a directory: .
+    ...
+
+    Way out: make room, or choose another folder.
     """

@@ -11,7 +11,9 @@ from contextvars import ContextVar, Token
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from .errors import ConversionError
 from .table import printable
+from .words import shown
 
 if TYPE_CHECKING:
     from .emit import Interpreter
@@ -197,4 +199,6 @@ def scope(name: str) -> switch:
     >>> y.node.scope
     ('head',)
     """
+    if not isinstance(name, str):
+        raise ConversionError(f"scope: a name is text, not {shown(name)}")
     return switch(scope=(*current_mode().scope, printable(name)))

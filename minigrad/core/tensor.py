@@ -358,7 +358,11 @@ def as_tensor(value: Any, device: Any = None) -> Tensor:
     if isinstance(value, (np.ndarray, np.generic)):
         return from_host(np.array(value, dtype=dtypes.as_dtype(value.dtype)), device, value)
     if isinstance(value, (int, float)):
-        return from_host(np.array(value, dtype=dtypes.scalar_type(value)), device)
+        try:
+            return from_host(np.array(value, dtype=dtypes.scalar_type(value)), device)
+        except OverflowError:
+            raise DtypeError(f"the integer {value:.3e} does not fit into {dtypes.default_int}",
+                             expect="-2**63 to 2**63 - 1", hint="a float") from None  # fmt: skip
     raise _foreign(value)
 
 

@@ -12,6 +12,7 @@ from time import sleep
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import ConversionError
+from ..core.words import shown, whole
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -75,8 +76,8 @@ def set_num_threads(count: int) -> None:
     1
     >>> mg.devices.set_num_threads(before)
     """
-    if count < 1:
-        raise ConversionError(f"set_num_threads: at least one thread is needed, not {count}")
+    if whole(count, 1, 1 << 16) is None:
+        raise ConversionError(f"set_num_threads: at least one thread is needed, not {shown(count)}")
     THREADS.count = count
     THREADS.forget_helpers()
 

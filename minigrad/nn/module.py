@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ..core.arguments import refused
 from ..core.errors import ConversionError, MinigradError
 from ..core.mode import CURRENT, Mode, current_mode
 from ..core.table import printable
@@ -62,6 +63,8 @@ class Module:
             CURRENT.set(mode)
             if isinstance(error, MinigradError):
                 _say_where(error, inside)  # type: ignore[arg-type]
+            elif isinstance(error, Exception):
+                return refused(self.forward, args, kwargs, error)
             raise
 
     def _enter(self, mode: Mode) -> Mode:

@@ -14,6 +14,7 @@ from ..core.emit import emit
 from ..core.errors import ConversionError, DtypeError, ShapeError
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, from_host, wrap
+from ..core.words import check_room, shown, whole
 from ..devices import as_device
 from .elementwise import less_equal, where
 from .view import reshape
@@ -186,13 +187,20 @@ def _stacked(data: Any, device: Any) -> Tensor:
     return stack([_stacked(d, device) if isinstance(d, (list, tuple)) else asarray(d, device=device) for d in data])
 
 
+def _listed(shape: Any) -> Any:
+    if isinstance(shape, (bytes, str, dict, set)):
+        raise TypeError("not a sequence of integers")
+    return shape
+
+
 def _shape(shape: Any) -> tuple[int, ...]:
     try:
-        sizes = tuple([operator.index(s) for s in ((shape,) if hasattr(shape, "__index__") else shape)])
-    except TypeError:
-        raise ShapeError(f"a shape is an integer or a sequence of integers, not {shape!r}") from None
+        sizes = tuple([operator.index(s) for s in ((shape,) if hasattr(shape, "__index__") else _listed(shape))])
+    except (TypeError, ConversionError):
+        raise ShapeError(f"a shape is an integer or a sequence of integers, not {shown(shape)}") from None
     if sizes and min(sizes) < 0:
-        raise ShapeError(f"a shape has no negative sizes: {sizes}")
+        raise ShapeError(f"a shape has no negative sizes: {shown(sizes)}")
+    check_room("a new tensor", sizes)
     return sizes
 
 
@@ -211,6 +219,8 @@ def full(
     [7, 7]
     """
     value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
+    if not isinstance(value, (int, float, np.generic)):
+        raise ConversionError(f"full: the value is a number, not {shown(value)}")
     made = dtypes.scalar_type(value) if dtype is None else dtypes.as_dtype(dtype)
     return _made(emit(P.full, shape=_shape(shape), value=value, dtype=made, device=as_device(device)), requires_grad)
 
@@ -291,7 +301,10 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, devic
     if step == 0:
         raise ConversionError("arange: the step must not be 0")
     made = dtypes.result_type(start, stop, step) if dtype is None else dtypes.as_dtype(dtype)
+    if not all(math.isfinite(number) for number in (start, stop, step)):
+        raise ConversionError(f"arange: start, stop and step are finite numbers, not {start}, {stop} and {step}")
     count = max(0, math.ceil((stop - start) / step))
+    check_room("arange", (count,))
     return emit(P.arange, start=start, step=step, count=count, dtype=made, device=as_device(device))
 
 
@@ -304,6 +317,9 @@ def linspace(
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
     made = dtypes.default_float if dtype is None else dtypes.as_dtype(dtype)
+    if whole(num, 0) is None:
+        raise ConversionError(f"linspace: num is an integer, 0 or more, not {shown(num)}")
+    check_room("linspace", (num,))
     return asarray(np.linspace(start, stop, num, endpoint=endpoint).astype(made), device=device)
 
 
@@ -316,14 +332,25 @@ def eye(rows: int, columns: int | None = None, k: int = 0, dtype: Any = None, de
     made = dtypes.default_float if dtype is None else dtypes.as_dtype(dtype)
     here = as_device(device)
     width = rows if columns is None else columns
+    for what, size in (("rows", rows), ("columns", width)):
+        if whole(size, 0) is None:
+            raise ConversionError(f"eye: {what} is an integer, 0 or more, not {shown(size)}")
+    _check_k("eye", k)
+    check_room("eye", (rows, width))
     row = reshape(arange(rows, device=here), (rows, 1))
     return (row + min(max(k, -rows), width) == arange(width, device=here)).astype(made)
+
+
+def _check_k(name: str, k: Any) -> None:
+    if whole(k) is None:
+        raise ConversionError(f"{name}: k is the number of a diagonal, an integer, not {shown(k)}")
 
 
 def _corner(x: Tensor, k: int, lower: bool) -> Tensor:
     if x.ndim < 2:
         raise ShapeError(f"tril and triu are for matrices, and this tensor has shape {x.shape}")
     rows, columns = x.shape[-2:]
+    _check_k("tril" if lower else "triu", k)
     k = min(max(k, -rows), columns)
     row, column = reshape(arange(rows, device=x.device), (rows, 1)), arange(columns, device=x.device)
     keep = less_equal(column, row + k) if lower else less_equal(row + k, column)

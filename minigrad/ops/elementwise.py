@@ -437,7 +437,7 @@ def copy(x: Tensor) -> Tensor:
     >>> x.tolist()
     [1.0]
     """
-    return emit1(P.astype, x, {"dtype": x.dtype})
+    return emit1(P.astype, x, {"dtype": x.dtype if x.__class__ is Tensor else as_tensor(x).dtype})
 
 
 # Composed from these ------------------------------------------------------------------------------------------------

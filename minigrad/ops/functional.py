@@ -225,6 +225,8 @@ def embedding(weight: Tensor, indices: Any) -> Tensor:
     [[3.0, 4.0], [3.0, 4.0]]
     """
     indices = _as_integers("embedding", "indices", indices, weight)
+    if not weight.shape:
+        raise ShapeError("embedding: a table has rows, and this one has no dimensions")
     indices = _check_range("embedding: index", indices, weight.shape[0], f"the table has shape {weight.shape}")
     return emit(P.gather, weight, indices)  # type: ignore[no-any-return]
 

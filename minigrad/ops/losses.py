@@ -11,6 +11,7 @@ from ..core.emit import emit
 from ..core.errors import ConversionError, ShapeError
 from ..core.primitive import P
 from ..core.tensor import Tensor, as_tensor
+from ..core.words import shown
 from . import reduce
 from .creation import arange, full
 from .elementwise import abs, exp, log, maximum, multiply, sqrt, where
@@ -240,13 +241,23 @@ def cosine_similarity(x: Tensor, y: Tensor, axis: int = -1, eps: float = 1e-8) -
 # What they share ----------------------------------------------------------------------------------------------------
 
 
+def check_reduction(name: str, reduction: Any, also: str | None = None) -> None:
+    """Raise unless a loss can be reduced so.
+
+    >>> check_reduction("mse_loss", "mean")
+    """
+    if not isinstance(reduction, str) or reduction not in ("mean", "sum", "none", also):
+        raise ConversionError(f"{name}: reduction is 'mean', 'sum' or 'none', not {shown(reduction)}")
+
+
 def _reduced(name: str, losses: Tensor, reduction: str, factors: Tensor | None = None) -> Tensor:
+    if reduction.__class__ is not str:
+        check_reduction(name, reduction)
     if reduction == "mean":
         return reduce.mean(losses) if factors is None else reduce.sum(losses) / reduce.sum(factors)
     if reduction == "sum":
         return reduce.sum(losses)
-    if reduction != "none":
-        raise ConversionError(f"{name}: reduction is 'mean', 'sum' or 'none', not {reduction!r}")
+    check_reduction(name, reduction)
     return losses
 
 

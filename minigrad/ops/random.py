@@ -20,6 +20,7 @@ from ..core.forking import new_lock
 from ..core.mode import current_mode
 from ..core.primitive import P, Primitive
 from ..core.tensor import NUMBERS, Tensor, as_tensor
+from ..core.words import shown, whole
 from ..devices import as_device
 from ..devices.philox import blocks_for
 from .creation import _made, _shape
@@ -292,14 +293,15 @@ def _float_dtype(name: str, dtype: Any) -> Any:
 
 def _finite(what: str, number: Any) -> float:
     if number.__class__ not in NUMBERS or not math.isfinite(number):
-        raise ConversionError(f"{what} is a finite number, not {number!r}")
+        raise ConversionError(f"{what} is a finite number, not {shown(number)}")
     return float(number)
 
 
 def _whole(what: str, number: Any, least: int, most: int) -> int:
-    if not hasattr(number, "__index__") or not least <= number.__index__() <= most:
-        raise ConversionError(f"{what} is an integer from {least} to {most}, not {number!r}")
-    return int(number.__index__())
+    found = whole(number, least, most)
+    if found is None:
+        raise ConversionError(f"{what} is an integer from {least} to {most}, not {shown(number)}")
+    return found
 
 
 def _stretched(unit: Tensor, low: float, high: float) -> Tensor:

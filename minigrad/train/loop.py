@@ -10,6 +10,7 @@ from ..core.errors import ConversionError
 from ..core.mode import no_grad, switch
 from ..core.table import as_table
 from ..core.tensor import Tensor
+from ..core.words import shown, whole
 from ..nn.module import Module
 from .metrics import Mean
 from .nans import NanGuard
@@ -91,8 +92,8 @@ class EarlyStopping:
 @switch()  # whatever stops it, the modes are those from before
 def fit(
     step: Callable[..., Any], batches: Iterable[Any], epochs: int = 1, *, validate: Callable[[], Any] | None = None,
-    stop: EarlyStopping | None = None, watch: Iterable[Any] = (), callbacks: Iterable[Any] = (), model: Any = None,
-    quiet: bool = False,
+    stop: EarlyStopping | None = None, watch: Iterable[Any] = (), callbacks: Iterable[Any] = (),
+    model: Module | None = None, quiet: bool = False,
 ) -> History:  # fmt: skip
     """Call `step(*batch)` for each batch, for some epochs: the loop that one writes, with a bar, means and a history.
 
@@ -115,6 +116,13 @@ def fit(
     """
     history, guarded, count = History(), NanGuard(step, watch), 0
     told = [getattr(callback, "log", callback) for callback in callbacks]
+    for callback in told:
+        if not callable(callback):
+            raise ConversionError(f"fit: a callback is a function, or has a method `log`, not {shown(callback)}")
+    if model is not None and not isinstance(model, Module):
+        raise ConversionError(f"fit: model is a module, not {shown(model)}")
+    if whole(epochs, 0) is None:
+        raise ConversionError(f"fit: epochs is an integer, 0 or more, not {shown(epochs)}")
     besides = {} if model is None else {"model": model}
     for epoch in range(1, epochs + 1):
         means: dict[str, Mean] = {}

@@ -154,3 +154,17 @@ def test_the_digits_are_learnt_with_the_students_rule(monkeypatch):
     assert repr(trained).startswith("Ada: with mul_grad, called ") and mine.calls > 100
     with course.rule("multiply", lambda g, out, a, b: (g * a, g * b)) as wrong:
         assert course.train_digits(wrong, epochs=2).right < trained.right
+
+
+def test_a_function_is_swapped_in_its_own_room_too():
+    from minigrad.autodiff import reverse, transforms
+    from minigrad.course.swapping import swap
+
+    before = transforms.walk
+
+    def walk(*args, **options):
+        raise SystemError("nobody home")
+
+    with swap(reverse.walk, walk), pytest.raises(SystemError):
+        mg.grad(lambda x: x * x)(mg.asarray(1.0))
+    assert transforms.walk is before

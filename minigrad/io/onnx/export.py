@@ -101,6 +101,8 @@ def _recorded(
 
 
 def _resized(tensor: Tensor, axis: int, batch: int) -> Tensor:
+    if not tensor.size:
+        raise FileError(f"export_onnx: an example has elements, and this one has shape {tensor.shape}")
     array = tensor.numpy_copy()
     return from_host(array.take(np.arange(batch) % max(1, array.shape[axis]), axis=axis), tensor.device)
 
