@@ -97,6 +97,11 @@ def kernel_table(xp: Any, empty: Any = None) -> dict[str, Kernel]:
     table["floor"], table["round"] = rounding(xp.floor), rounding(xp.rint)
 
     @kernel
+    def sigmoid(x: Any, out: Any = None) -> Any:
+        power = xp.exp(-xp.abs(x))  # at most 1: of a large negative x it is the result, and nothing overflows
+        return xp.divide(xp.where(x < 0, power, 1), 1 + power, out=out)
+
+    @kernel
     def where(condition: Any, x: Any, y: Any, out: Any = None) -> Any:
         if out is None and (xp is not np or condition.size < MANY):
             return xp.where(condition, x, y)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..core.tensor import Tensor
-from ..ops.elementwise import tanh
-from ..ops.functional import elu, gelu, leaky_relu, log_softmax, relu, sigmoid, silu, softmax, softplus
+from ..ops.elementwise import sigmoid, tanh
+from ..ops.functional import elu, gelu, leaky_relu, log_softmax, relu, silu, softmax, softplus
 from .module import Module
 
 

@@ -12,8 +12,8 @@ from ..autodiff.control import scan
 from ..core.errors import ConversionError, ShapeError
 from ..core.tensor import Tensor
 from ..ops.creation import zeros
-from ..ops.elementwise import tanh
-from ..ops.functional import dropout, linear, relu, sigmoid
+from ..ops.elementwise import sigmoid, tanh
+from ..ops.functional import dropout, linear, relu
 from ..ops.index import concat, split, stack
 from ..ops.view import expand_dims, squeeze, swapaxes
 from .init import uniform_parameter

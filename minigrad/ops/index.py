@@ -460,13 +460,14 @@ def roll(x: Tensor, shift: Any, axis: Any = None) -> Tensor:
     axes = normal_axes("roll", axis, x.ndim) if not isinstance(axis, tuple) else tuple(
         normal_axis("roll", a, x.ndim) for a in axis)  # fmt: skip
     shifts = shift if isinstance(shift, tuple) else (shift,) * len(axes)
+    rolled = x
     for amount, place in zip(shifts, axes):
         size = x.shape[place]
         cut = -amount % size if size else 0
         if cut:
-            head, tail = split(x, [cut], place)
-            x = concat([tail, head], place)
-    return x.copy() if not axes else x
+            head, tail = split(rolled, [cut], place)
+            rolled = concat([tail, head], place)
+    return x.copy() if rolled is x else rolled
 
 
 def tile(x: Tensor, repetitions: Any) -> Tensor:
