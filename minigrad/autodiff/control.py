@@ -135,7 +135,7 @@ def _scan(name: str, f: Any, init: Any, xs: Values, length: Any, reverse: bool) 
         recorded: tuple[Any, Any] = interpreter.control.scan(name, f, carry, xs, count, reverse)
         return recorded
     if not count:
-        return carry.whole(), _no_rounds(name, f, carry, xs)
+        return carry.rebuild([t.copy() for t in carry.tensors]), _no_rounds(name, f, carry, xs)
     rows = [_rows(x, count) for x in xs.tensors]
     now, found = [t.copy() for t in carry.tensors], []
     for i in range(count - 1, -1, -1) if reverse else range(count):

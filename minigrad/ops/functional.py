@@ -237,6 +237,8 @@ def one_hot(indices: Any, count: int, dtype: Any = None) -> Tensor:
 def dropout(x: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     """Zero each element with probability `p` and scale the others up, so that the expectation stays.
 
+    The result is `x` itself where nothing is dropped: with `p=0`, or when not `training`.
+
     >>> mg.dropout(mg.ones(3), p=0.5, training=False).tolist()
     [1.0, 1.0, 1.0]
     >>> sorted(set(mg.dropout(mg.ones(100), p=0.5).tolist()))

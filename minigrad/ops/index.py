@@ -402,7 +402,7 @@ def stack(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
 
 @method
 def split(x: Tensor, sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
-    """The tensor cut along `axis`: into so many equal parts, or at these positions.
+    """The tensor cut along `axis`: into so many equal parts, or at these positions.  The parts are views.
 
     >>> [t.tolist() for t in mg.split(mg.arange(6), 3)]
     [[0, 1], [2, 3], [4, 5]]
