@@ -15,7 +15,7 @@ import weakref
 from typing import Any
 
 from .clock import mark_written
-from .dtypes import float32
+from .dtypes import check_fits, float32
 from .emit import common_device, described, emit
 from .errors import DtypeError, MinigradError, MutationError, ShapeError
 from .mode import current_mode
@@ -61,9 +61,13 @@ def assign(
         tensor = interpreter.stand_in(tensor)
         _refuse_stand_ins(tensor, (value, *indices))
     history = writable(tensor, value)
+    if value.__class__ in NUMBERS:
+        check_fits("assignment", value, value, tensor.data.dtype)
     if history is None:
         try:
             new = value.data if value.__class__ is Tensor else value
+            if value.__class__ is Tensor and new.dtype is not tensor.data.dtype:
+                new = tensor.device.kernels["astype"](new, dtype=tensor.data.dtype)
             if raw is None or not tensor.device.hosted:
                 common_device(P.put, (tensor, value, *indices), {})
                 data = tensor.data

@@ -15,12 +15,17 @@ from ..core.errors import ConversionError, DtypeError, ShapeError
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, from_host, wrap
 from ..devices import as_device
+from ..devices.special import cast
 from .elementwise import less_equal, where
 from .view import reshape
 
-P.declare(
-    Primitive("full", "creation", (), lambda shape, value, dtype, device: (shape, dtype), formula=r"\mathrm{full}")
-)
+
+def _infer_full(shape: tuple[int, ...], value: Any, dtype: Any, device: Any) -> Any:
+    dtypes.check_fits("full", value, value, dtype)
+    return shape, dtype
+
+
+P.declare(Primitive("full", "creation", (), _infer_full, formula=r"\mathrm{full}"))
 P.declare(
     Primitive(
         "arange", "creation", (), lambda start, step, count, dtype, device: ((count,), dtype),
@@ -103,14 +108,9 @@ def _numpy_array(data: Any, wanted: Any) -> Any:
     if array.dtype is wanted:
         return array
     if wanted.kind in "iu" and array.size and not isinstance(data, (np.ndarray, np.generic)):
-        least, most = array.min(), array.max()
-        if not np.iinfo(wanted).min <= least <= most <= np.iinfo(wanted).max:
-            raise DtypeError(
-                f"asarray: numbers from {least} to {most} do not fit into {wanted}",
-                expect=f"{np.iinfo(wanted).min} to {np.iinfo(wanted).max}",
-            )
+        dtypes.check_fits("asarray", array.min(), array.max(), wanted)
     # A dtype may equal ours without being it (in an unpickled array), or have its bytes in another order.
-    return array.view(wanted) if array.dtype == wanted else array.astype(wanted)
+    return array.view(wanted) if array.dtype == wanted else cast(np, array, wanted)
 
 
 def _first_tensor(data: Any) -> Tensor | None:
@@ -155,6 +155,8 @@ def full(
     """
     value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
     made = dtypes.scalar_type(value) if dtype is None else dtypes.as_dtype(dtype)
+    if value.__class__ is float:
+        dtypes.check_fits("full", value, value, made)  # which NumPy would wrap around
     return _made(emit(P.full, shape=_shape(shape), value=value, dtype=made, device=as_device(device)), requires_grad)
 
 
@@ -193,6 +195,8 @@ def full_like(x: Tensor, fill_value: Any, dtype: Any = None, device: Any = None)
     """
     made = x.dtype if dtype is None else dtypes.as_dtype(dtype)
     here = x.device if device is None else as_device(device)
+    if fill_value.__class__ is float:
+        dtypes.check_fits("full", fill_value, fill_value, made)
     return emit(P.full, shape=x.shape, value=fill_value, dtype=made, device=here)
 
 
@@ -247,7 +251,7 @@ def linspace(
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
     made = dtypes.default_float if dtype is None else dtypes.as_dtype(dtype)
-    return asarray(np.linspace(start, stop, num, endpoint=endpoint).astype(made), device=device)
+    return asarray(np.linspace(start, stop, num, endpoint=endpoint), dtype=made, device=device)
 
 
 def eye(rows: int, columns: int | None = None, k: int = 0, dtype: Any = None, device: Any = None) -> Tensor:

@@ -431,8 +431,13 @@ P.declare(
 def astype(x: Tensor, dtype: Any, copy: bool = True, device: Any = None) -> Tensor:
     """The values in another dtype: a copy, unless the dtype is the same and `copy` is False.
 
+    Floats lose their fraction where they become integers.  One beyond the range of the integers becomes the nearest of
+    them, and nan becomes 0, on every device.
+
     >>> mg.astype(mg.asarray([1.5, -1.5]), mg.int32).tolist()
     [1, -1]
+    >>> mg.astype(mg.asarray([300.0, -mg.inf, mg.nan]), mg.int8).tolist()
+    [127, -128, 0]
     """
     dtype = dtypes.as_dtype(dtype)
     x = as_tensor(x)

@@ -144,12 +144,13 @@ for _op in (
     P.declare(_op)
 
 
-def _total_dtype(x: Tensor, dtype: Any) -> Any:
-    """What sums and products are computed in: integers in int64, so that they do not overflow."""
-    if dtype is not None:
-        return dtypes.as_dtype(dtype)
+def _to_total(x: Tensor, dtype: Any) -> tuple[Tensor, Any]:
+    """What is summed or multiplied, and in which dtype: integers in int64, so that they do not overflow."""
     kind = x.data.dtype.kind
-    return None if kind == "f" else dtypes.default_int
+    if dtype is None:
+        return x, None if kind == "f" else dtypes.default_int
+    dtype = dtypes.as_dtype(dtype)
+    return (astype(x, dtype) if kind == "f" and dtype.kind != "f" else x), dtype
 
 
 @method
@@ -163,7 +164,7 @@ def sum(x: Tensor, axis: Axis = None, dtype: Any = None, keepdims: bool = False)
         x = as_tensor(x)
     axes = normal_axes("sum", axis, len(x.data.shape))
     if dtype is not None or x.data.dtype is not dtypes.float32:
-        dtype = _total_dtype(x, dtype)
+        x, dtype = _to_total(x, dtype)
     return emit1(P.sum, x, {"axis": axes, "keepdims": keepdims, "dtype": dtype})
 
 
@@ -176,7 +177,8 @@ def prod(x: Tensor, axis: Axis = None, dtype: Any = None, keepdims: bool = False
     """
     x = as_tensor(x)
     axes = normal_axes("prod", axis, x.ndim)
-    return emit1(P.prod, x, {"axis": axes, "keepdims": keepdims, "dtype": _total_dtype(x, dtype)})
+    x, dtype = _to_total(x, dtype)
+    return emit1(P.prod, x, {"axis": axes, "keepdims": keepdims, "dtype": dtype})
 
 
 @method
@@ -360,7 +362,8 @@ def _running(op: Primitive, x: Any, axis: int | None, dtype: Any, include_initia
             raise ConversionError(f"{op.name}: say along which axis, of the {x.ndim} that shape {x.shape} has")
         axis = 0
     place = normal_axis(op.name, axis, x.ndim)
-    out = emit1(op, x, {"axis": place, "dtype": _total_dtype(x, dtype)})
+    x, dtype = _to_total(x, dtype)
+    out = emit1(op, x, {"axis": place, "dtype": dtype})
     if include_initial:
         shape = tuple([1 if i == place else s for i, s in enumerate(x.shape)])
         out = concat([broadcast_to(as_tensor(first, x.device).astype(out.dtype), shape), out], axis=place)

@@ -28,7 +28,7 @@ def value_and_gradients(mode, function, *values):
     return ys.tolist(), *[g.tolist() for g in gradients]
 
 
-# Powers: (x, y), then x^y and its gradients by x and by y ---------------------------------------------------------------
+# Powers: (x, y), then x^y and its gradients by x and by y -------------------------------------------------------------
 
 POWERS = [
     (0.0, -2.0, inf, -inf, -inf), (0.0, -1.0, inf, -inf, -inf), (0.0, -0.5, inf, -inf, -inf), (0.0, 0.0, 1, 0, 0),
