@@ -17,7 +17,7 @@ from ..core.tree import flatten
 from ..ops.creation import eye, zeros_like
 from ..ops.view import reshape
 from .batching import vmap
-from .forward import jvp
+from .forward import check_arguments, jvp
 from .reverse import exhaust, seeds, walk
 
 
@@ -208,6 +208,7 @@ def hvp(function: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[
     >>> mg.hvp(lambda x: (x**3).sum(), (mg.asarray([1.0, 2.0]),), (mg.asarray([1.0, 1.0]),)).tolist()
     [6.0, 12.0]
     """
+    check_arguments("hvp", primals=primals, tangents=tangents)
     argnums = tuple(range(len(primals)))
     result = jvp(grad(function, argnums), primals, tangents)[1]
     return result[0] if len(primals) == 1 else result

@@ -44,8 +44,9 @@ def asarray(
 ) -> Tensor:
     """A tensor of numbers, nested lists, a NumPy array, another tensor, or anything that speaks DLPack.
 
-    What minigrad does not own is copied, so that nobody else can change it; `copy=False` shares the memory of a NumPy
-    array at your own risk.  Python floats become float32; NumPy arrays keep their type.
+    Data from outside minigrad are copied, so that no other program can change them.  `copy=False` shares the memory of
+    a NumPy array at your own risk: writes to the tensor reach the array, and the file of an `np.memmap` opened with
+    "r+"; writes to a copy do not.  Python floats become float32; NumPy arrays keep their type.
 
     >>> mg.asarray([[1, 2], [3, 4]], dtype=mg.float32).shape
     (2, 2)
@@ -82,7 +83,7 @@ def _from_anything(data: Any, dtype: Any, device: Any, copy: bool | None) -> Ten
     if copy is False:
         if (array is not data and array.base is not data) or where_to.kind != "cpu":
             raise ConversionError("asarray(copy=False) needs a NumPy array of the dtype wanted, for a CPU device")
-        return wrap(array, where_to)
+        return wrap(array.view(np.ndarray), where_to)  # a memmap's writes reach its file: the memory is the same
     if array is data or array.base is not None or not array.flags.c_contiguous or not array.flags.writeable:
         array = np.array(array, order="C")
     return from_host(array, where_to, data if isinstance(data, np.ndarray) else None)

@@ -240,6 +240,11 @@ CPU_MEMORY, CUDA_MEMORY = 1, 2  # DLPack's numbers for where an array is
 def __dlpack__(
     x: Tensor, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
 ) -> Any:
+    """The memory for another library to read: exported read-only, because its writes would not be noticed here.
+
+    A library that cannot take read-only memory is given a copy; `copy=False` refuses that.  (PyTorch takes the memory
+    and ignores the mark: a write from there changes the tensor behind the back of gradients.)
+    """
     if x.tracked:
         raise ConversionError(
             "DLPack from a tensor that requires a gradient would lose the history in silence", hint="x.detach()"
@@ -247,12 +252,30 @@ def __dlpack__(
     contiguous_base(x)
     data = host_value(x, "DLPack")
     wishes = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
-    if not getattr(data.flags, "writeable", True) and copy is None:
-        data = data.copy()  # a broadcast view, whose elements share memory
+    given = {k: v for k, v in wishes.items() if v is not None}
+    readable = data
+    if isinstance(data, np.ndarray) and not copy:
+        readable = data.view()
+        readable.flags.writeable = False
+        if not _takes_read_only(readable, max_version) and copy is None:
+            readable = data.copy()
     try:
-        return data.__dlpack__(**{k: v for k, v in wishes.items() if v is not None})
-    except (BufferError, ValueError) as error:
+        try:
+            return readable.__dlpack__(**given)
+        except TypeError:  # NumPy 2.0 has none of these parameters, and a version may be ignored
+            given.pop("max_version", None)
+            return readable.__dlpack__(**given)
+    except (BufferError, ValueError, TypeError) as error:
         raise BufferError(f"DLPack: {error}, of a tensor on {x.device}") from error
+
+
+def _takes_read_only(array: Any, max_version: Any) -> bool:
+    """Whether the reader, and NumPy (from 2.1 on), have a version of DLPack that can mark memory as read-only."""
+    try:
+        array.__dlpack__(max_version=max_version)
+    except (BufferError, TypeError):
+        return False
+    return max_version is not None
 
 
 @method

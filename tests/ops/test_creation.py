@@ -138,3 +138,30 @@ def test_numbers_that_do_not_fit_are_refused(data, dtype):
     with pytest.raises(DtypeError, match=f"do not fit into {dtype}"):
         mg.asarray(data, dtype=dtype)
     assert mg.asarray([255, 0.5], dtype="uint8").tolist() == [255, 0]
+
+
+@pytest.mark.parametrize("change", ["in place", "assignment", "of a view", "in a program"])
+def test_writes_to_a_shared_memmap_reach_its_file(tmp_path, change):
+    path = tmp_path / "numbers"
+    np.zeros(4, np.float32).tofile(path)
+    mapped = np.memmap(path, np.float32, "r+")
+    x = mg.asarray(mapped, copy=False)
+    if change == "in place":
+        x += 1
+    elif change == "assignment":
+        x[...] = 1.0
+    elif change == "of a view":
+        part = x[:]
+        part += 1
+    else:
+        mg.jit(lambda x: x.__iadd__(1))(x)
+    mapped.flush()
+    assert np.fromfile(path, np.float32).tolist() == [1.0] * 4
+
+
+def test_writes_to_a_copy_of_a_memmap_stay_in_memory(tmp_path):
+    path = tmp_path / "numbers"
+    np.zeros(4, np.float32).tofile(path)
+    x = mg.asarray(np.memmap(path, np.float32, "r+"))
+    x += 1
+    assert np.fromfile(path, np.float32).tolist() == [0.0] * 4
