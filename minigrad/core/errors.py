@@ -14,7 +14,7 @@ from .source import ON_BEHALF_OF, caller, notebook_shell, outside, show
 __all__ = [
     "MinigradError", "ShapeError", "DtypeError", "DeviceError", "IndexingError", "AxisError", "GradError",
     "MutationError", "TraceError", "NanError", "ConversionError", "MatrixError", "CheckError", "CompileError",
-    "ScriptError", "FileError",
+    "ScriptError", "FileError", "GradientWarning",
 ]  # fmt: skip
 
 
@@ -257,3 +257,7 @@ class FileError(MinigradError, ValueError):
 
     Way out: copy or write the file again; `Checkpoints.resume()` goes on from the newest file that is whole.
     """
+
+
+class GradientWarning(UserWarning):
+    """A function that is being differentiated made a Python number of a tensor, and no gradient flows through that."""

@@ -6,16 +6,17 @@ class as it is declared (`@method`).  `tensor.pyi` lists them all for readers an
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
 
 from . import dtypes
-from .errors import ConversionError, DeviceError, DtypeError, GradError, TraceError
+from .errors import ConversionError, DeviceError, DtypeError, GradError, GradientWarning, TraceError
 from .mode import current_mode
 from .node import Leaf
-from .source import show
+from .source import caller, line_of, show
 
 F = TypeVar("F", bound=Callable[..., Any])
 NUMBERS = frozenset((int, float, bool))
@@ -159,7 +160,7 @@ class Tensor:
 
     def numpy_copy(self) -> np.ndarray[Any, Any]:
         """The values as a NumPy array of your own, from any device, tracked or not."""
-        return np.array(self.device.to_numpy(host_value(self, "numpy_copy()")))
+        return np.array(self.device.to_numpy(_taken_out(self, "numpy_copy()")))
 
     def item(self) -> Any:
         """The one element, as a Python number."""
@@ -168,11 +169,11 @@ class Tensor:
                 f"item() needs a tensor of one element, and this one has {self.size}, shape {self.shape}",
                 hint="x.tolist(), or x[i].item()",
             )
-        return host_value(self, "item()").item()
+        return _taken_out(self, "item()").item()
 
     def tolist(self) -> Any:
         """The values as nested Python lists."""
-        return host_value(self, "tolist()").tolist()
+        return _taken_out(self, "tolist()").tolist()
 
     def __bool__(self) -> bool:
         if self.size != 1:
@@ -199,7 +200,7 @@ class Tensor:
 
     def __format__(self, spec: str) -> str:
         if not spec or self.size == 1:
-            return format(self.item(), spec) if spec else str(self)
+            return format(host_value(self, "format()").item(), spec) if spec else str(self)
         return text_of_values(self, lambda element: format(element, spec))
 
     def __str__(self) -> str:
@@ -294,7 +295,33 @@ def _one(tensor: Tensor, what: str) -> Any:
         raise ConversionError(
             f"{what} needs a tensor of one element, and this one has {tensor.size}, shape {tensor.shape}"
         )
-    return host_value(tensor, what).reshape(())
+    return _taken_out(tensor, what).reshape(())
+
+
+def _taken_out(tensor: Tensor, what: str) -> Any:
+    """The raw array, for a result that has no history."""
+    value = host_value(tensor, what)
+    if tensor.tracked:
+        _warn_of_lost_gradient(tensor, what)
+    return value
+
+
+_WARNED: set[tuple[str, int]] = set()
+
+
+def _warn_of_lost_gradient(tensor: Tensor, what: str) -> None:
+    """Warn, once for each line, where a function that is being differentiated leaves the computation."""
+    mode = current_mode()
+    if not (mode.by and mode.grad) or (tensor.is_leaf and tensor.node not in mode.by):
+        return
+    filename, line = line_of(caller())
+    if (filename, line) not in _WARNED:
+        _WARNED.add((filename, line))
+        warnings.warn_explicit(
+            f"{what} in a function that is being differentiated: no gradient flows through its result\n"
+            "  Hint: a function of mg in the place of one of math or NumPy; x.detach() where no gradient is wanted",
+            GradientWarning, filename, line,
+        )  # fmt: skip
 
 
 def text_of_values(tensor: Tensor, each: Callable[[Any], str] | None = None) -> str:

@@ -215,7 +215,7 @@ def __array_function__(x: Tensor, function: Any, types: Any, args: Any, kwargs: 
 
 
 def _for_numpy(value: Any) -> Any:
-    return value.numpy_copy() if value.__class__ is Tensor else value
+    return value.detach().numpy_copy() if value.__class__ is Tensor else value
 
 
 @method
