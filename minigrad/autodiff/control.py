@@ -49,7 +49,10 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     if some == every:
         return Values((true_fun if some else false_fun)(*operands)).whole()
     with interpreter.sealed("cond: the predicate differs from example to example, and a branch"):
-        chosen, other = Values(true_fun(*operands)), Values(false_fun(*operands))
+        with interpreter.taken_by(test):
+            chosen = Values(true_fun(*operands))
+        with interpreter.taken_by(~test):  # type: ignore[operator]
+            other = Values(false_fun(*operands))
         return chosen.rebuild([where(test, a, b) for a, b in zip(chosen.tensors, same_results(chosen, other))])
 
 
@@ -82,7 +85,8 @@ def while_loop(
             now = carry.again("while_loop", body_fun(carry.rebuild(now)))
         else:
             with interpreter.sealed("while_loop: the condition differs from example to example, and the body"):
-                new = carry.again("while_loop", body_fun(carry.rebuild([t.copy() for t in now])))
+                with interpreter.taken_by(test):
+                    new = carry.again("while_loop", body_fun(carry.rebuild([t.copy() for t in now])))
                 now = [where(test, a, b) for a, b in zip(new, now)]
         steps += 1
     return carry.rebuild(now)

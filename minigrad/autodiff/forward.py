@@ -73,6 +73,9 @@ class Forward(Interpreter):
         with switch(self.outer):
             return self.below.outcomes(self.lift(test).data.primal)
 
+    def taken_by(self, test: Tensor) -> Any:
+        return self.below.taken_by(self.lift(test).data.primal)
+
     def before_write(self, tensor: Tensor) -> None:
         base = tensor if tensor.alias is None or tensor.alias.base is None else tensor.alias.base
         super().before_write(base.data.primal if isinstance(base.data, Dual) else base)

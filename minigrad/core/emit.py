@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from .clock import tick
@@ -149,6 +150,10 @@ class Interpreter:
         """Whether a bool is true of any, and of all, that the tensor stands for."""
         holds = bool(test)
         return holds, holds
+
+    def taken_by(self, test: Tensor) -> Any:
+        """A block that is run for all examples, although only those take part for which the bool `test` holds."""
+        return nullcontext() if self.below is EAGER else self.below.taken_by(test)
 
     def before_write(self, tensor: Tensor) -> None:
         """Refuse a write in place, where it cannot be made."""
