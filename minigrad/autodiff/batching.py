@@ -172,7 +172,7 @@ class Branch:
 
 def _first(taken: Tensor) -> Tensor:
     """The number of the first example for which it holds."""
-    return argmax(taken.astype(int8))  # type: ignore[attr-defined]
+    return argmax(taken.astype(int8))
 
 
 def lent_rows(x: Tensor, taken: Tensor) -> Tensor:

@@ -51,7 +51,7 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     with interpreter.sealed("cond: the predicate differs from example to example, and a branch"):
         with interpreter.taken_by(test):
             chosen = Values(true_fun(*operands))
-        with interpreter.taken_by(~test):  # type: ignore[operator]
+        with interpreter.taken_by(~test):
             other = Values(false_fun(*operands))
         return chosen.rebuild([where(test, a, b) for a, b in zip(chosen.tensors, same_results(chosen, other))])
 

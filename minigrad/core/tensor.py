@@ -270,6 +270,8 @@ def host_value(tensor: Tensor, what: str) -> Any:
         tensor = interpreter.stand_in(tensor)
     data = tensor.data
     if data.__class__ is not tensor.device.ndarray:
+        if not isinstance(data, StandIn):
+            raise replaced_data(data)
         data = data.evaluated()
     if data.__class__ is tensor.device.ndarray:
         tensor.device.settle()
@@ -279,6 +281,14 @@ def host_value(tensor: Tensor, what: str) -> Any:
     hint = getattr(data, "way_out", StandIn.way_out)
     error = TraceError(f"{what} needs the value of a tensor {reason}{made}", hint=hint)
     raise data.missed(error) if isinstance(data, StandIn) else error
+
+
+def replaced_data(found: Any) -> Exception:
+    """The error for a tensor to whose `data` something was assigned that is not its device's array."""
+    return ConversionError(
+        f"the data of a tensor is a raw array on its device, and a {type(found).__name__} was assigned to it",
+        hint="`with mg.no_grad(): x[...] = value` changes the values, and x -= rate * x.grad there is an update",
+    )
 
 
 def host_array(tensor: Tensor, what: str) -> np.ndarray[Any, Any]:
@@ -328,6 +338,8 @@ def text_of_values(tensor: Tensor, each: Callable[[Any], str] | None = None) -> 
     """The values as NumPy prints them, or with each element as `each` does; or why there are none."""
     data = tensor.data
     if data.__class__ is not tensor.device.ndarray:
+        if not isinstance(data, StandIn):
+            return f"<{str(replaced_data(data)).splitlines()[0]}>"
         data = getattr(data, "value", None)
         if data is None:
             return f"<{tensor.data.no_value}>"

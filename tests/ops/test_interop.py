@@ -385,3 +385,15 @@ def test_lists_of_tensors_keep_their_history():
     assert a.grad.item() == 6
     assert mg.asarray([b, [3, 4]]).requires_grad
     assert str(mg.asarray([mg.ones(1, device="cpu:1"), [2]]).device) == "cpu:1"
+
+
+@pytest.mark.parametrize(
+    "use", [lambda p: p * 2, lambda p: p.sum(), lambda p: p.item(), lambda p: mg.exp(p), lambda p: p.__isub__(1.0)]
+)
+def test_a_tensor_assigned_to_the_data_of_another_is_named_where_it_is_used(use):
+    p = mg.asarray([1.0], requires_grad=True)
+    p.data = mg.asarray([3.0])  # as PyTorch's programs do
+    with mg.no_grad(), pytest.raises(TypeError, match=r"the data of a tensor .* a Tensor was assigned") as e:
+        use(p)
+    assert "with mg.no_grad(): x[...] = value" in str(e.value)
+    assert "Tensor was assigned to it" in repr(p)
