@@ -96,7 +96,7 @@ def kernel_table(xp: Any, empty: Any = None) -> dict[str, Kernel]:
     @kernel
     def sigmoid(x: Any, out: Any = None) -> Any:
         power = xp.exp(-xp.absolute(x))  # at most 1: of a large negative x it is the result, and nothing overflows
-        return xp.divide(xp.maximum(power, x >= 0), 1 + power, out=out)
+        return xp.true_divide(xp.maximum(power, x >= 0), 1 + power, out=out)
 
     @kernel
     def where(condition: Any, x: Any, y: Any, out: Any = None) -> Any:
