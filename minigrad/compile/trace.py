@@ -27,6 +27,7 @@ from ..core.primitive import NO_RULES, P, Primitive
 from ..core.source import caller, show
 from ..core.tensor import DEFAULT, NUMBERS, StandIn, Tensor, wrap
 from ..core.view import Alias, detach
+from ..devices.special import cast
 from .graph import Graph
 from .views import through, whole
 
@@ -52,7 +53,8 @@ class Source(Node):
     def array(self) -> Any:
         """The array of a constant.  What is the user's is copied now: it may have changed."""
         if self.kind == "array":
-            return self.device.from_numpy(np.array(self.held, dtype=self.dtype, order="C"))
+            held = self.held if self.held.dtype == self.dtype else cast(np, self.held, self.dtype)
+            return self.device.from_numpy(np.array(held, dtype=self.dtype, order="C"))
         return self.held
 
 
@@ -131,11 +133,7 @@ def _assignable(values: list[Any]) -> list[Any]:
     if base.dtype.kind not in "iu" or value.__class__ not in NUMBERS:
         return values
     one = np.empty((1,), base.dtype)
-    if indices:  # of positions NumPy makes an array of the value first, which wraps round
-        with np.errstate(all="ignore"):
-            one[...] = np.asarray(value).astype(base.dtype)
-    else:
-        one[...] = value  # raises what it raises
+    one[...] = value  # raises what it raises
     return [base, one.item(), *indices]
 
 

@@ -193,3 +193,24 @@ class iinfo:
             raise DtypeError(f"iinfo is for integers, not {self.dtype}", expect="an integer dtype; finfo is for floats")
         info = np.iinfo(self.dtype)
         self.bits, self.max, self.min = int(info.bits), int(info.max), int(info.min)
+
+
+def check_fits(name: str, least: Any, most: Any, dtype: DType) -> None:
+    """Refuse numbers that an integer dtype cannot hold.  Only casts of tensors and arrays saturate.
+
+    >>> check_fits("full", 300, 300, int8)
+    Traceback (most recent call last):
+    minigrad.core.errors.DtypeError: full: 300 does not fit into int8
+      Expect: -128 to 127
+    """
+    if dtype.kind in "iu":
+        low, high = _limits(dtype)
+        if not low <= least <= most <= high:
+            numbers = f"{least} does" if least is most else f"numbers from {least} to {most} do"
+            raise DtypeError(f"{name}: {numbers} not fit into {dtype}", expect=f"{low} to {high}")
+
+
+@cache
+def _limits(dtype: DType) -> tuple[int, int]:
+    info = np.iinfo(dtype)
+    return int(info.min), int(info.max)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from math import isfinite
 from typing import Any
 
 from .clock import tick
@@ -155,6 +154,10 @@ class Interpreter:
     def expect(self, indices: Tensor, check: Callable[[Any], None]) -> None:
         """Let `check` look at the values of integers that name rows, once these are known to be wrong."""
         self.below.expect(indices, check)
+
+    def taken_by(self, test: Tensor) -> Any:
+        """A block that is run for all examples, although only those take part for which the bool `test` holds."""
+        return nullcontext() if self.below is EAGER else self.below.taken_by(test)
 
     def before_write(self, tensor: Tensor) -> None:
         """Refuse a write in place, where it cannot be made."""
@@ -471,8 +474,5 @@ def explained(op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any], error
     except (TypeError, ValueError, OverflowError):
         pass  # Python refuses too, and says no more than the array library did
     given = described(op, inputs) or None
-    unfit = next((v for v in (*inputs, *attrs.values()) if v.__class__ is float and not isfinite(v)), None)
-    if unfit is not None and isinstance(error, (ValueError, OverflowError)):
-        return DtypeError(f"{op.name}: {unfit} does not fit into a type of integers", actual=given)
     kind = DtypeError if isinstance(error, (TypeError, OverflowError)) else ConversionError
     return kind(f"{op.name}: {error}", actual=given)

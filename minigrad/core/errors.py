@@ -15,7 +15,7 @@ from .table import printable
 __all__ = [
     "MinigradError", "ShapeError", "DtypeError", "DeviceError", "IndexingError", "AxisError", "GradError",
     "MutationError", "TraceError", "NanError", "ConversionError", "MatrixError", "CheckError", "CompileError",
-    "ScriptError", "FileError", "MissingFileError", "StorageError",
+    "ScriptError", "FileError", "MissingFileError", "StorageError", "GradientWarning",
 ]  # fmt: skip
 
 
@@ -284,3 +284,7 @@ class StorageError(FileError, OSError):
 
     Way out: make room, or choose another folder.
     """
+
+
+class GradientWarning(UserWarning):
+    """A function that is being differentiated made a Python number of a tensor, and no gradient flows through that."""

@@ -31,9 +31,10 @@ class Mode:
     `device`       where new tensors are made; None is the default device
     `scope`        the module or function that is running, outermost first: `("encoder", "layers[0]")`
     `origin`       the forward node whose gradient is being computed, or None
+    `by`           the inputs' nodes, in a function that `mg.grad` or `mg.vjp` differentiates by these; else ()
     """
 
-    __slots__ = ("device", "grad", "interpreter", "keep", "origin", "scope")
+    __slots__ = ("by", "device", "grad", "interpreter", "keep", "origin", "scope")
 
     def __init__(
         self,
@@ -43,9 +44,10 @@ class Mode:
         device: Any = None,
         scope: tuple[str, ...] = (),
         origin: Node | None = None,
+        by: tuple[Node, ...] = (),
     ) -> None:
         self.interpreter, self.grad, self.keep = interpreter, grad, keep
-        self.device, self.scope, self.origin = device, scope, origin
+        self.device, self.scope, self.origin, self.by = device, scope, origin, by
 
     def but(self, **changes: Any) -> Mode:
         """This mode with some things changed."""

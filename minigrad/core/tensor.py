@@ -6,17 +6,18 @@ class as it is declared (`@method`).  `tensor.pyi` lists them all for readers an
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
 
 from . import dtypes
-from .errors import ConversionError, DeviceError, DtypeError, GradError, TraceError
+from .errors import ConversionError, DeviceError, DtypeError, GradError, GradientWarning, TraceError
 from .interrupts import all_or_none
 from .mode import current_mode
 from .node import Leaf
-from .source import show
+from .source import caller, line_of, show
 
 F = TypeVar("F", bound=Callable[..., Any])
 NUMBERS = frozenset((int, float, bool))
@@ -177,7 +178,7 @@ class Tensor:
 
     def numpy_copy(self) -> np.ndarray[Any, Any]:
         """The values as a NumPy array of your own, from any device, tracked or not."""
-        return np.array(self.device.to_numpy(host_value(self, "numpy_copy()")))
+        return np.array(self.device.to_numpy(_taken_out(self, "numpy_copy()")))
 
     def item(self) -> Any:
         """The one element, as a Python number."""
@@ -186,11 +187,11 @@ class Tensor:
                 f"item() needs a tensor of one element, and this one has {self.size}, shape {self.shape}",
                 hint="x.tolist(), or x[i].item()",
             )
-        return host_value(self, "item()").item()
+        return _taken_out(self, "item()").item()
 
     def tolist(self) -> Any:
         """The values as nested Python lists."""
-        return host_value(self, "tolist()").tolist()
+        return _taken_out(self, "tolist()").tolist()
 
     def __bool__(self) -> bool:
         if self.size != 1:
@@ -217,7 +218,7 @@ class Tensor:
 
     def __format__(self, spec: str) -> str:
         if not spec or self.size == 1:
-            return format(self.item(), spec) if spec else str(self)
+            return format(host_value(self, "format()").item(), spec) if spec else str(self)
         return text_of_values(self, lambda element: format(element, spec))
 
     def __str__(self) -> str:
@@ -287,6 +288,8 @@ def host_value(tensor: Tensor, what: str) -> Any:
         tensor = interpreter.stand_in(tensor)
     data = tensor.data
     if data.__class__ is not tensor.device.ndarray:
+        if not isinstance(data, StandIn):
+            raise replaced_data(data)
         data = data.evaluated()
     if data.__class__ is tensor.device.ndarray:
         tensor.device.settle()
@@ -296,6 +299,14 @@ def host_value(tensor: Tensor, what: str) -> Any:
     hint = getattr(data, "way_out", None) or ADVICE.get(what, BRANCHES)
     error = TraceError(f"{what} needs the value of a tensor {reason}{made}", hint=hint)
     raise data.missed(error) if isinstance(data, StandIn) else error
+
+
+def replaced_data(found: Any) -> Exception:
+    """The error for a tensor to whose `data` something was assigned that is not its device's array."""
+    return ConversionError(
+        f"the data of a tensor is a raw array on its device, and a {type(found).__name__} was assigned to it",
+        hint="`with mg.no_grad(): x[...] = value` changes the values, and x -= rate * x.grad there is an update",
+    )
 
 
 def host_array(tensor: Tensor, what: str) -> np.ndarray[Any, Any]:
@@ -312,13 +323,41 @@ def _one(tensor: Tensor, what: str) -> Any:
         raise ConversionError(
             f"{what} needs a tensor of one element, and this one has {tensor.size}, shape {tensor.shape}"
         )
-    return host_value(tensor, what).reshape(())
+    return _taken_out(tensor, what).reshape(())
+
+
+def _taken_out(tensor: Tensor, what: str) -> Any:
+    """The raw array, for a result that has no history."""
+    value = host_value(tensor, what)
+    if tensor.tracked:
+        _warn_of_lost_gradient(tensor, what)
+    return value
+
+
+_WARNED: set[tuple[str, int]] = set()
+
+
+def _warn_of_lost_gradient(tensor: Tensor, what: str) -> None:
+    """Warn, once for each line, where a function that is being differentiated leaves the computation."""
+    mode = current_mode()
+    if not (mode.by and mode.grad) or (tensor.is_leaf and tensor.node not in mode.by):
+        return
+    filename, line = line_of(caller())
+    if (filename, line) not in _WARNED:
+        _WARNED.add((filename, line))
+        warnings.warn_explicit(
+            f"{what} in a function that is being differentiated: no gradient flows through its result\n"
+            "  Hint: a function of mg in the place of one of math or NumPy; x.detach() where no gradient is wanted",
+            GradientWarning, filename, line,
+        )  # fmt: skip
 
 
 def text_of_values(tensor: Tensor, each: Callable[[Any], str] | None = None) -> str:
     """The values as NumPy prints them, or with each element as `each` does; or why there are none."""
     data = tensor.data
     if data.__class__ is not tensor.device.ndarray:
+        if not isinstance(data, StandIn):
+            return f"<{str(replaced_data(data)).splitlines()[0]}>"
         data = getattr(data, "value", None)
         if data is None:
             return f"<{tensor.data.no_value}>"

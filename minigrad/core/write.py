@@ -15,7 +15,7 @@ import weakref
 from typing import Any
 
 from .clock import mark_written
-from .dtypes import float32
+from .dtypes import check_fits, float32
 from .emit import common_device, described, emit
 from .errors import DtypeError, MinigradError, MutationError, ShapeError
 from .interrupts import all_or_none
@@ -62,10 +62,14 @@ def assign(
         tensor = interpreter.stand_in(tensor)
         _refuse_stand_ins(tensor, (value, *indices))
     history = writable(tensor, value)
+    if value.__class__ in NUMBERS:
+        check_fits("assignment", value, value, tensor.data.dtype)
     if history is None:
         data = tensor.data
         new = value.data if value.__class__ is Tensor else value
         try:
+            if value.__class__ is Tensor and new.dtype is not data.dtype:
+                new = tensor.device.kernels["astype"](new, dtype=data.dtype)
             if interpreter is not None:
                 interpreter.look_ahead(P.put, [data, new, *[i.data for i in indices]], {"chain": chain}, tensor.device)
             if raw is None or not tensor.device.hosted:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from ..core.errors import ConversionError
 from ..core.tensor import Tensor
 from ..core.words import shown
-from ..ops.elementwise import tanh
-from ..ops.functional import elu, gelu, leaky_relu, log_softmax, relu, sigmoid, silu, softmax, softplus
+from ..ops.elementwise import sigmoid, tanh
+from ..ops.functional import elu, gelu, leaky_relu, log_softmax, relu, silu, softmax, softplus
 from .module import Module
 
 

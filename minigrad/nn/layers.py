@@ -97,7 +97,7 @@ class Flatten(Module):
 
 
 class Identity(Module):
-    """Passes on what it is given: for the place of a layer that is left out.
+    """Returns its input itself: for the place of a layer that is left out.
 
     >>> mg.nn.Identity()(mg.ones(2)).tolist()
     [1.0, 1.0]

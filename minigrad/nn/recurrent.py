@@ -13,8 +13,8 @@ from ..core.errors import ConversionError, ShapeError
 from ..core.tensor import Tensor
 from ..core.words import check_room
 from ..ops.creation import zeros
-from ..ops.elementwise import tanh
-from ..ops.functional import dropout, linear, relu, sigmoid
+from ..ops.elementwise import sigmoid, tanh
+from ..ops.functional import dropout, linear, relu
 from ..ops.index import concat, split, stack
 from ..ops.view import expand_dims, squeeze, swapaxes
 from .init import uniform_parameter

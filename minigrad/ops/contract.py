@@ -222,6 +222,7 @@ def einsum(subscripts: str, *tensors: Tensor) -> Tensor:
 
     A letter twice in one operand is its diagonal, `...` stands for any dimensions, and without `->` the result has the
     letters that appear once, in alphabetical order.  Several operands are multiplied two at a time, smallest first.
+    The result is a view where there is nothing to sum and nothing to multiply.
 
     >>> x, y = mg.asarray([[1.0, 2.0], [3.0, 4.0]]), mg.asarray([[1.0, 0.0], [1.0, 1.0]])
     >>> mg.einsum("ij,jk->ik", x, y).tolist(), mg.einsum("ii", x).item()

@@ -16,19 +16,17 @@ from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, from_host, wrap
 from ..core.words import check_room, shown, whole
 from ..devices import as_device
+from ..devices.special import cast
 from .elementwise import less_equal, where
 from .view import reshape
 
 
-def _full(shape: tuple[int, ...], value: Any, dtype: Any, device: Any) -> tuple[Any, Any]:
-    if dtype.kind in "iu" and value.__class__ is float and not math.isfinite(value):
-        raise DtypeError(f"full: {value} does not fit into {dtype}", hint="mg.float32 can hold it")
+def _infer_full(shape: tuple[int, ...], value: Any, dtype: Any, device: Any) -> Any:
+    dtypes.check_fits("full", value, value, dtype)
     return shape, dtype
 
 
-P.declare(
-    Primitive("full", "creation", (), _full, formula=r"\mathrm{full}")
-)
+P.declare(Primitive("full", "creation", (), _infer_full, formula=r"\mathrm{full}"))
 P.declare(
     Primitive(
         "arange", "creation", (), lambda start, step, count, dtype, device: ((count,), dtype),
@@ -47,8 +45,9 @@ def asarray(
 ) -> Tensor:
     """A tensor of numbers, nested lists, a NumPy array, another tensor, or anything that speaks DLPack.
 
-    What minigrad does not own is copied, so that nobody else can change it; `copy=False` shares the memory of a NumPy
-    array at your own risk.  Python floats become float32; NumPy arrays keep their type.
+    Data from outside minigrad are copied, so that no other program can change them.  `copy=False` shares the memory of
+    a NumPy array at your own risk: writes to the tensor reach the array, and the file of an `np.memmap` opened with
+    "r+"; writes to a copy do not.  Python floats become float32; NumPy arrays keep their type.
 
     >>> mg.asarray([[1, 2], [3, 4]], dtype=mg.float32).shape
     (2, 2)
@@ -85,7 +84,7 @@ def _from_anything(data: Any, dtype: Any, device: Any, copy: bool | None) -> Ten
     if copy is False:
         if (array is not data and array.base is not data) or where_to.kind != "cpu":
             raise ConversionError("asarray(copy=False) needs a NumPy array of the dtype wanted, for a CPU device")
-        return wrap(array, where_to)
+        return wrap(array.view(np.ndarray), where_to)  # a memmap's writes reach its file: the memory is the same
     if array is data or array.base is not None or not array.flags.c_contiguous or not array.flags.writeable:
         array = np.array(array, order="C")
     return from_host(array, where_to, data if isinstance(data, np.ndarray) else None)
@@ -114,14 +113,9 @@ def _numpy_array(data: Any, wanted: Any) -> Any:
     if array.dtype is wanted:
         return array
     if wanted.kind in "iu" and array.size and not isinstance(data, (np.ndarray, np.generic)):
-        least, most = array.min(), array.max()
-        if not np.iinfo(wanted).min <= least <= most <= np.iinfo(wanted).max:
-            raise DtypeError(
-                f"asarray: numbers from {least} to {most} do not fit into {wanted}",
-                expect=f"{np.iinfo(wanted).min} to {np.iinfo(wanted).max}",
-            )
+        dtypes.check_fits("asarray", array.min(), array.max(), wanted)
     # A dtype may equal ours without being it (in an unpickled array), or have its bytes in another order.
-    return array.view(wanted) if array.dtype == wanted else array.astype(wanted)
+    return array.view(wanted) if array.dtype == wanted else cast(np, array, wanted)
 
 
 def not_an_array(data: Any, error: Exception) -> Exception:
@@ -222,6 +216,8 @@ def full(
     if not isinstance(value, (int, float, np.generic)):
         raise ConversionError(f"full: the value is a number, not {shown(value)}")
     made = dtypes.scalar_type(value) if dtype is None else dtypes.as_dtype(dtype)
+    if value.__class__ is float:
+        dtypes.check_fits("full", value, value, made)  # which NumPy would wrap around
     return _made(emit(P.full, shape=_shape(shape), value=value, dtype=made, device=as_device(device)), requires_grad)
 
 
@@ -260,6 +256,8 @@ def full_like(x: Tensor, fill_value: Any, dtype: Any = None, device: Any = None)
     """
     made = x.dtype if dtype is None else dtypes.as_dtype(dtype)
     here = x.device if device is None else as_device(device)
+    if fill_value.__class__ is float:
+        dtypes.check_fits("full", fill_value, fill_value, made)
     return emit(P.full, shape=x.shape, value=fill_value, dtype=made, device=here)
 
 
@@ -320,7 +318,7 @@ def linspace(
     if whole(num, 0) is None:
         raise ConversionError(f"linspace: num is an integer, 0 or more, not {shown(num)}")
     check_room("linspace", (num,))
-    return asarray(np.linspace(start, stop, num, endpoint=endpoint).astype(made), device=device)
+    return asarray(np.linspace(start, stop, num, endpoint=endpoint), dtype=made, device=device)
 
 
 def eye(rows: int, columns: int | None = None, k: int = 0, dtype: Any = None, device: Any = None) -> Tensor:

@@ -416,7 +416,7 @@ def stack(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
 
 @method
 def split(x: Tensor, sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
-    """The tensor cut along `axis`: into so many equal parts, or at these positions.
+    """The tensor cut along `axis`: into so many equal parts, or at these positions.  The parts are views.
 
     >>> [t.tolist() for t in mg.split(mg.arange(6), 3)]
     [[0, 1], [2, 3], [4, 5]]
@@ -478,13 +478,14 @@ def roll(x: Tensor, shift: Any, axis: Any = None) -> Tensor:
     axes = normal_axes("roll", axis, x.ndim) if not isinstance(axis, tuple) else tuple(
         normal_axis("roll", a, x.ndim) for a in axis)  # fmt: skip
     shifts = shift if isinstance(shift, tuple) else (shift,) * len(axes)
+    rolled = x
     for amount, place in zip(shifts, axes):
         size = x.shape[place]
         cut = -amount % size if size else 0
         if cut:
-            head, tail = split(x, [cut], place)
-            x = concat([tail, head], place)
-    return x.copy() if not axes else x
+            head, tail = split(rolled, [cut], place)
+            rolled = concat([tail, head], place)
+    return x.copy() if rolled is x else rolled
 
 
 def tile(x: Tensor, repetitions: Any) -> Tensor:

@@ -49,7 +49,7 @@ def searchsorted(x: Tensor, values: Tensor, *, side: str = "left", sorter: Tenso
 def diff(
     x: Tensor, *, axis: int = -1, n: int = 1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:
-    """Each element less the one before it along `axis`, `n` times over.
+    """Each element less the one before it along `axis`, `n` times over; with `n=0`, a copy of `x`.
 
     >>> mg.diff(mg.asarray([1, 4, 9])).tolist()
     [3, 5]
@@ -57,6 +57,8 @@ def diff(
     place = normal_axis("diff", axis, x.ndim)
     if whole(n, 0) is None:
         raise ConversionError(f"diff: n is an integer, 0 or more, not {shown(n)}")
+    if n == 0:
+        return x.copy()
     x = concat([t for t in (prepend, x, append) if t is not None], axis=place)
     front = (slice(None),) * place
     for _ in range(min(n, x.shape[place])):  # more leave nothing as well

@@ -229,6 +229,9 @@ class Generator:
     def bernoulli(self, p: Any = 0.5, shape: Shape | None = None, device: Any = None) -> Tensor:
         """True with probability `p`, which may be a tensor of probabilities; a bool tensor.
 
+        Eager mode refuses probabilities on the CPU that are not between 0 and 1.  Elsewhere values are not looked at:
+        below 0 and nan count as 0, above 1 as 1.
+
         >>> mg.random.seed(0)
         >>> mg.random.bernoulli(0.5, shape=4).dtype, mg.random.bernoulli(mg.asarray([0.0, 1.0])).tolist()
         (dtype('bool'), [False, True])
@@ -238,6 +241,10 @@ class Generator:
                 raise ConversionError(f"bernoulli: a probability is between 0 and 1: {p}")
             return less(self._draw(() if shape is None else shape, dtypes.float32, device), float(p))
         chances = as_tensor(p, None if device is None else as_device(device))
+        values = _values_at_hand(chances)
+        if values is not None and not ((values >= 0) & (values <= 1)).all():
+            wrong = values[~((values >= 0) & (values <= 1))]
+            raise ConversionError(f"bernoulli: a probability is between 0 and 1: {wrong.flat[0].item()}")
         source = dtypes.float64 if chances.dtype is dtypes.float64 else dtypes.float32
         return less(self._draw(chances.shape if shape is None else shape, source, chances.device), chances)
 
@@ -258,7 +265,8 @@ class Generator:
         """Positions along `axis`, each with a probability proportional to the exponential of its logit.
 
         `shape` asks for that many samples of each, along new dimensions in front.  The position of the largest sum of
-        a logit and a Gumbel number is distributed like that, and a logit of -inf is never chosen.
+        a logit and a Gumbel number is distributed like that, and a logit of -inf is never chosen.  Eager mode refuses
+        logits on the CPU that are nan, or all -inf; elsewhere the position chosen for them means nothing.
 
         >>> mg.random.seed(0)
         >>> mg.random.categorical(mg.log(mg.asarray([0.0, 1.0, 0.0])), shape=4).tolist()
@@ -270,6 +278,13 @@ class Generator:
             raise ConversionError(f"categorical: there is nothing to choose from, shape {logits.shape}, axis {axis}")
         if logits.dtype.kind != "f":
             raise DtypeError(f"categorical: logits are floats, not {logits.dtype}", hint="x.astype(mg.float32)")
+        values = _values_at_hand(logits)
+        if values is not None and not (values.max(place) > -math.inf).all():
+            fault = "a logit is nan" if np.isnan(values).any() else "all logits are -inf"
+            raise ConversionError(
+                f"categorical: {fault}, in a tensor of shape {logits.shape}",
+                expect="along the axis no nan, and at least one logit above -inf",
+            )
         samples = _shape(shape)
         uniform = self._draw((*samples, *logits.shape), _source(logits.dtype), logits.device)
         gumbel = -log(-log(maximum(uniform, 2.0**-25)))
@@ -277,6 +292,11 @@ class Generator:
 
 
 SOURCES = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)
+
+
+def _values_at_hand(x: Tensor) -> Any:
+    """The values as a NumPy array, where they can be looked at without waiting for anything; else None."""
+    return x.data if x.data.__class__ is np.ndarray and current_mode().interpreter is None else None
 
 
 def _source(dtype: Any) -> Any:

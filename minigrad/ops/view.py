@@ -157,7 +157,7 @@ def _misfit(shape: tuple[int, ...], target: tuple[int, ...]) -> ShapeError:
 
 @method
 def permute_dims(x: Tensor, axes: Sequence[int] | None = None) -> Tensor:
-    """The dimensions in another order; without `axes`, in reverse.
+    """The dimensions in another order; without `axes`, in reverse.  A view.
 
     >>> mg.permute_dims(mg.ones((2, 3, 4)), (2, 0, 1)).shape
     (4, 2, 3)
@@ -175,7 +175,8 @@ def permute_dims(x: Tensor, axes: Sequence[int] | None = None) -> Tensor:
 
 @method
 def broadcast_to(x: Tensor, shape: Sequence[int]) -> Tensor:
-    """The tensor repeated, without copying, along new dimensions and those of size 1.
+    """The tensor repeated along new dimensions and those of size 1: a view, which cannot be written to; or the tensor
+    itself if it has the shape already.
 
     >>> mg.broadcast_to(mg.asarray([1, 2]), (3, 2)).tolist()
     [[1, 2], [1, 2], [1, 2]]
@@ -192,7 +193,7 @@ def broadcast_to(x: Tensor, shape: Sequence[int]) -> Tensor:
 
 
 def broadcast_arrays(*tensors: Tensor) -> list[Tensor]:
-    """The tensors broadcast against each other.
+    """The tensors broadcast against each other: views, or the tensors themselves.
 
     >>> [t.shape for t in mg.broadcast_arrays(mg.ones((2, 1)), mg.ones(3))]
     [(2, 3), (2, 3)]
@@ -203,7 +204,7 @@ def broadcast_arrays(*tensors: Tensor) -> list[Tensor]:
 
 @method
 def expand_dims(x: Tensor, axis: Any = 0) -> Tensor:
-    """With a dimension of size 1 put in at `axis` (or at each of several).
+    """With a dimension of size 1 put in at `axis` (or at each of several): a view.
 
     >>> mg.expand_dims(mg.ones((2, 3)), axis=-1).shape
     (2, 3, 1)
@@ -218,7 +219,7 @@ def expand_dims(x: Tensor, axis: Any = 0) -> Tensor:
 
 @method
 def squeeze(x: Tensor, axis: Any = None) -> Tensor:
-    """Without the dimensions of size 1 at `axis` (or without any of them).
+    """Without the dimensions of size 1 at `axis` (or without any of them): a view.
 
     >>> mg.squeeze(mg.ones((2, 1, 3)), axis=1).shape
     (2, 3)
@@ -235,7 +236,7 @@ def squeeze(x: Tensor, axis: Any = None) -> Tensor:
 
 @method
 def flatten(x: Tensor, start: int = 0, stop: int = -1) -> Tensor:
-    """The dimensions from `start` to `stop` made one.
+    """The dimensions from `start` to `stop` made one: a view where `reshape` makes one.
 
     >>> mg.flatten(mg.ones((2, 3, 4)), start=1).shape
     (2, 12)
@@ -247,7 +248,7 @@ def flatten(x: Tensor, start: int = 0, stop: int = -1) -> Tensor:
 
 
 def flip(x: Tensor, axis: Any = None) -> Tensor:
-    """The elements in reverse order along `axis` (along all of them if None).
+    """The elements in reverse order along `axis` (along all of them if None): a view.
 
     >>> mg.flip(mg.asarray([1, 2, 3])).tolist()
     [3, 2, 1]
@@ -258,7 +259,7 @@ def flip(x: Tensor, axis: Any = None) -> Tensor:
 
 
 def moveaxis(x: Tensor, source: Any, destination: Any) -> Tensor:
-    """With the dimensions `source` moved to the places `destination`.
+    """With the dimensions `source` moved to the places `destination`: a view.
 
     >>> mg.moveaxis(mg.ones((2, 3, 4)), 0, -1).shape
     (3, 4, 2)
@@ -273,7 +274,7 @@ def moveaxis(x: Tensor, source: Any, destination: Any) -> Tensor:
 
 
 def swapaxes(x: Tensor, first: int, second: int) -> Tensor:
-    """With two dimensions exchanged.
+    """With two dimensions exchanged: a view.
 
     >>> mg.swapaxes(mg.ones((2, 3, 4)), 0, 2).shape
     (4, 3, 2)
@@ -285,7 +286,7 @@ def swapaxes(x: Tensor, first: int, second: int) -> Tensor:
 
 
 def matrix_transpose(x: Tensor) -> Tensor:
-    """Each matrix of a stack, transposed: the last two dimensions exchanged.
+    """Each matrix of a stack, transposed: the last two dimensions exchanged; a view.
 
     >>> mg.matrix_transpose(mg.ones((5, 2, 3))).shape
     (5, 3, 2)
@@ -296,7 +297,7 @@ def matrix_transpose(x: Tensor) -> Tensor:
 
 
 def unstack(x: Tensor, axis: int = 0) -> tuple[Tensor, ...]:
-    """The tensor cut into as many as it is long along `axis`, without that dimension.
+    """The tensor cut into as many as it is long along `axis`, without that dimension: views.
 
     >>> [t.tolist() for t in mg.unstack(mg.asarray([[1, 2], [3, 4]]))]
     [[1, 2], [3, 4]]

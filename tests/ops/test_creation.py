@@ -167,12 +167,39 @@ def test_lists_nested_too_deep_are_refused():
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
 def test_what_is_not_finite_is_not_an_integer(value):
     x = mg.asarray([1, 2])
-    with pytest.raises(mg.DtypeError, match=f"the value {value} does not fit into a tensor of int64"):
+    with pytest.raises(mg.DtypeError, match=f"assignment: {value} does not fit into int64"):
         x[0] = value
     with pytest.raises(mg.DtypeError, match=f"full: {value} does not fit into int32"):
         mg.full((2,), value, dtype=mg.int32)
     with pytest.raises(mg.DtypeError, match=f"full: {value} does not fit into int32"):
         mg.jit(lambda: mg.full((2,), value, dtype=mg.int32))()
-    with pytest.raises(mg.DtypeError, match=f"put: {value} does not fit into a type of integers"):
+    with pytest.raises(mg.DtypeError, match=f"assignment: {value} does not fit into int64"):
         mg.jit(lambda x: x.__setitem__(0, value))(x)
     assert x.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("change", ["in place", "assignment", "of a view", "in a program"])
+def test_writes_to_a_shared_memmap_reach_its_file(tmp_path, change):
+    path = tmp_path / "numbers"
+    np.zeros(4, np.float32).tofile(path)
+    mapped = np.memmap(path, np.float32, "r+")
+    x = mg.asarray(mapped, copy=False)
+    if change == "in place":
+        x += 1
+    elif change == "assignment":
+        x[...] = 1.0
+    elif change == "of a view":
+        part = x[:]
+        part += 1
+    else:
+        mg.jit(lambda x: x.__iadd__(1))(x)
+    mapped.flush()
+    assert np.fromfile(path, np.float32).tolist() == [1.0] * 4
+
+
+def test_writes_to_a_copy_of_a_memmap_stay_in_memory(tmp_path):
+    path = tmp_path / "numbers"
+    np.zeros(4, np.float32).tofile(path)
+    x = mg.asarray(np.memmap(path, np.float32, "r+"))
+    x += 1
+    assert np.fromfile(path, np.float32).tolist() == [0.0] * 4

@@ -239,6 +239,37 @@ def test_dlpack_export_shares_memory(t):
     assert a[0, 0] == 9 and t.__dlpack_device__() == (1, 0)
 
 
+def test_dlpack_exports_are_read_only_so_that_no_write_goes_unnoticed(w):
+    exported = np.from_dlpack(w.detach())
+    with pytest.raises(ValueError, match="read-only"):
+        exported[0] = 9.0
+    shared = mg.from_dlpack(w.detach(), copy=False)
+    with pytest.raises(mg.MutationError, match="read-only"):
+        shared[0] = 9.0
+    assert np.from_dlpack(w.detach(), copy=True).flags.writeable
+
+
+class Older:
+    """Asks for memory as DLPack had it before it could be marked as read-only."""
+
+    def __init__(self, tensor, **wishes):
+        self.tensor, self.wishes = tensor, wishes
+
+    def __dlpack__(self, **wishes):
+        return self.tensor.__dlpack__(**self.wishes)
+
+    def __dlpack_device__(self):
+        return self.tensor.__dlpack_device__()
+
+
+def test_dlpack_gives_a_copy_to_readers_that_cannot_take_read_only_memory(t):
+    a = np.from_dlpack(Older(t))
+    t[0, 0] = 9
+    assert a[0, 0] == 1
+    with pytest.raises(BufferError, match=r"DLPack: .*readonly"):
+        np.from_dlpack(Older(t, copy=False))
+
+
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int32", "int64", "float16", "float32", "float64"])
 @pytest.mark.parametrize("shape", [(), (0,), (2, 3)])
 def test_dlpack_there_and_back(dtype, shape):
@@ -407,3 +438,15 @@ def test_a_tensor_of_another_library_is_refused_by_its_full_name(call):
     with pytest.raises(mg.ConversionError, match=expected):
         call(mg.ones(3), Other())
     assert mg.asarray(Other()).tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "use", [lambda p: p * 2, lambda p: p.sum(), lambda p: p.item(), lambda p: mg.exp(p), lambda p: p.__isub__(1.0)]
+)
+def test_a_tensor_assigned_to_the_data_of_another_is_named_where_it_is_used(use):
+    p = mg.asarray([1.0], requires_grad=True)
+    p.data = mg.asarray([3.0])  # as PyTorch's programs do
+    with mg.no_grad(), pytest.raises(TypeError, match=r"the data of a tensor .* a Tensor was assigned") as e:
+        use(p)
+    assert "with mg.no_grad(): x[...] = value" in str(e.value)
+    assert "Tensor was assigned to it" in repr(p)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...devices.special import erf
+from ...devices.special import cast, erf
 from ..scalar import identity
 from .ir import Accumulate, Accumulator, For, Index, Kernel, Let, Prefetch, Statement, Store, statements
 
@@ -157,7 +157,7 @@ class _Run:
             return np.asarray(_number(let.args[0], scope)).astype(dtype)
         given = [scope[a] if isinstance(a, str) else a for a in let.args]
         if op == "cast":
-            return np.asarray(given[0]).astype(dtype)
+            return cast(np, np.asarray(given[0]), dtype)
         if op == "bitcast":
             return given[0].view(dtype)
         if op == "select":
