@@ -34,6 +34,7 @@ from .autodiff import (
     vmap,
     while_loop,
 )  # fmt: skip
+from .core.cells import watch_cells
 from .core.debug import debug_nans, live_graphs
 from .core.dtypes import *
 from .core.errors import *
@@ -68,10 +69,12 @@ if TYPE_CHECKING:  # for who reads types: these are loaded when they are first u
     from . import data, examples, io
 
 __version__ = "0.1.0"
+watch_cells()
 
 # Loaded when they are first used: `import minigrad` stays light.
 _COMPILER = (
-    "ProgramError", "RetraceWarning", "graph", "jit", "kernel", "load_program", "profile", "script", "trace",
+    "GuardWarning", "ProgramError", "RetraceWarning", "graph", "jit", "kernel", "load_program", "profile", "script",
+    "trace",
 )  # fmt: skip
 
 

@@ -68,7 +68,8 @@ SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, 0.5, -2.5, INF, -INF, NAN])
 # Elementwise: of one input --------------------------------------------------------------------------------------------
 
 RANGES = {"log": (0.1, 3.0), "log1p": (-0.8, 3.0), "sqrt": (0.1, 3.0)}
-for _name in ("negative", "abs", "exp", "expm1", "log", "log1p", "sqrt", "sin", "cos", "tanh", "erf", "floor", "round"):
+for _name in ("negative", "abs", "exp", "expm1", "log", "log1p", "sqrt", "sin", "cos", "tanh", "sigmoid", "erf",
+              "floor", "round"):  # fmt: skip
     _low, _high = RANGES.get(_name, (-2.0, 2.0))
     sample(_name, values(2, 3, low=_low, high=_high))
     sample(_name, values(low=_low, high=_high))

@@ -28,6 +28,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 Axis = int | tuple[int, ...] | None
 Index = Any
 NUMBERS: frozenset[Any]
+NONZERO: str
 new_tensor: Callable[[type[Tensor]], Tensor]
 
 class DEFAULT:

@@ -1,5 +1,6 @@
 """Derivatives: the walk backwards, forward mode, and the transformations made of them."""
 
+from ..core.arguments import public
 from .batching import vmap
 from .checkpoint import checkpoint
 from .control import cond, fori_loop, scan, while_loop
@@ -13,3 +14,8 @@ __all__ = [
     "Contribution", "checkpoint", "cond", "custom_vjp", "fori_loop", "grad", "gradcheck", "gradients", "hessian", "hvp",
     "jacobian", "jvp", "scan", "value_and_grad", "vjp", "vmap", "walk", "while_loop",
 ]  # fmt: skip
+
+public(
+    __all__, globals(),
+    eager=("checkpoint", "custom_vjp", "grad", "gradcheck", "hessian", "jacobian", "value_and_grad", "vjp", "vmap"),
+)  # fmt: skip

@@ -13,15 +13,18 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..core.clock import tick
+from ..core.dtypes import int8
 from ..core.emit import Interpreter, emit
-from ..core.errors import ConversionError, MutationError, ShapeError, TraceError
+from ..core.errors import AxisError, ConversionError, MutationError, ShapeError, TraceError
 from ..core.mode import current_mode, switch
 from ..core.primitive import P, Primitive
 from ..core.tensor import NUMBERS, StandIn, Tensor, wrap
 from ..core.tree import flatten
+from ..core.words import shown, whole
 from ..ops.creation import arange
 from ..ops.declare import normal_axis
-from ..ops.reduce import all, any
+from ..ops.elementwise import where
+from ..ops.reduce import all, any, argmax
 from ..ops.view import broadcast_to, moveaxis, reshape
 
 
@@ -52,11 +55,12 @@ class Vectorised(Interpreter):
 
     def __init__(self, size: int) -> None:
         self.size, self.outer = size, current_mode()
+        self.branches: list[Branch] = []  # those that are being run
         self.seals: list[tuple[int, str]] = []  # since when, and in which words, writes to older tensors are refused
 
     def lift(self, tensor: Tensor) -> Tensor:
         if isinstance(tensor.data, Batched) and tensor.data.owner is self:
-            return tensor
+            return self._lent(tensor) if self.branches and tensor.data.many else tensor
         if isinstance(tensor.data, Batched) and not self._surrounds(tensor.data.owner):
             raise TraceError(
                 "a tensor from inside a vmap is used after it has ended", hint="return it from the function instead"
@@ -84,7 +88,37 @@ class Vectorised(Interpreter):
             return tuple(Batched(self, o, batched) for o in out)
         return Batched(self, out, batched)
 
+    def _lent(self, tensor: Tensor) -> Tensor:
+        """In a branch, what stands for a tensor from before it: examples that take another are lent other values."""
+        born, branches = tensor.data.born, self.branches
+        self.branches = []
+        try:
+            for branch in branches:
+                if born < branch.since:
+                    tensor = branch.lent(tensor)
+        finally:
+            self.branches = branches
+        return tensor
+
     # Control flow ---------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def taken_by(self, test: Tensor) -> Iterator[None]:
+        data = self.lift(test).data
+        if not data.many:
+            with self.below.taken_by(data.value):
+                yield
+        elif not self.size:
+            yield
+        else:
+            with switch(self.outer):
+                some = any(data.value)
+            with self.below.taken_by(some):
+                self.branches.append(Branch(self, self.lift(test)))
+                try:
+                    yield
+                finally:
+                    self.branches.pop()
 
     def outcomes(self, test: Tensor) -> tuple[bool, bool]:
         data = self.lift(test).data
@@ -93,6 +127,11 @@ class Vectorised(Interpreter):
             if not data.many:
                 return below.outcomes(data.value)
             return below.outcomes(any(data.value))[0], below.outcomes(all(data.value))[1]
+
+    def expect(self, indices: Tensor, check: Callable[[Any], None]) -> None:
+        below = self.below
+        with switch(self.outer):
+            below.expect(self.lift(indices).data.value, check)
 
     @contextmanager
     def sealed(self, what: str) -> Iterator[None]:
@@ -111,6 +150,45 @@ class Vectorised(Interpreter):
                     hint="return the new value instead, and assign it outside; x.copy() can be changed at will",
                 )
         super().before_write(tensor)
+
+
+class Branch:
+    """A branch that is run for all examples, and taken by those for which `test` holds.
+
+    What it makes of the others is thrown away, but the gradient of that is 0 times a derivative: nan, where the
+    derivative is infinite.  So the others are lent the values of an example that takes the branch, and no gradient
+    flows back through these.
+    """
+
+    def __init__(self, owner: Vectorised, test: Tensor) -> None:
+        self.owner, self.test, self.since = owner, test, tick()
+        self.known: dict[tuple[int, bool], tuple[Tensor, Tensor]] = {}  # what was lent for which tensor, kept alive
+        with switch(owner.outer):
+            self.first = _first(test.data.value)
+
+    def lent(self, tensor: Tensor) -> Tensor:
+        """What stands for a tensor from before the branch."""
+        key = id(tensor), current_mode().grad
+        if key not in self.known:
+            with switch(self.owner.outer):
+                row = emit(P.gather, tensor.data.value, self.first).detach()
+            self.known[key] = tensor, where(self.test, tensor, wrap(Batched(self.owner, row, False), tensor.device))
+        return self.known[key][1]
+
+
+def _first(taken: Tensor) -> Tensor:
+    """The number of the first example for which it holds."""
+    return argmax(taken.astype(int8))
+
+
+def lent_rows(x: Tensor, taken: Tensor) -> Tensor:
+    """The rows of `x` for examples that take a branch; others are lent the row of the first that does (see `Branch`).
+
+    >>> lent_rows(mg.asarray([-1.0, 4.0, 9.0]), mg.asarray([False, True, True])).tolist()
+    [4.0, 4.0, 9.0]
+    """
+    row = emit(P.gather, x, _first(taken)).detach()
+    return where(reshape(taken, (taken.shape[0], *[1] * (x.ndim - 1))), x, row)
 
 
 # How each kind of primitive works with one more dimension in front --------------------------------------------------
@@ -240,6 +318,10 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: int = 0) -> C
     >>> mg.vmap(dot, in_axes=(0, None))(mg.asarray([[1.0, 2.0], [3.0, 4.0]]), mg.asarray([1.0, 10.0])).tolist()
     [21.0, 43.0]
     """
+
+    for axis in in_axes if isinstance(in_axes, (tuple, list)) else (in_axes,):
+        if axis is not None and whole(axis) is None:
+            raise AxisError(f"vmap: in_axes is an integer or None, or one for each argument, not {shown(in_axes)}")
 
     def vectorised(*args: Any) -> Any:
         axes = tuple(in_axes) if isinstance(in_axes, (tuple, list)) else (in_axes,) * len(args)

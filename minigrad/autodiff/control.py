@@ -49,7 +49,10 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     if some == every:
         return Values((true_fun if some else false_fun)(*operands)).whole()
     with interpreter.sealed("cond: the predicate differs from example to example, and a branch"):
-        chosen, other = Values(true_fun(*operands)), Values(false_fun(*operands))
+        with interpreter.taken_by(test):
+            chosen = Values(true_fun(*operands))
+        with interpreter.taken_by(~test):
+            other = Values(false_fun(*operands))
         return chosen.rebuild([where(test, a, b) for a, b in zip(chosen.tensors, same_results(chosen, other))])
 
 
@@ -82,7 +85,8 @@ def while_loop(
             now = carry.again("while_loop", body_fun(carry.rebuild(now)))
         else:
             with interpreter.sealed("while_loop: the condition differs from example to example, and the body"):
-                new = carry.again("while_loop", body_fun(carry.rebuild([t.copy() for t in now])))
+                with interpreter.taken_by(test):
+                    new = carry.again("while_loop", body_fun(carry.rebuild([t.copy() for t in now])))
                 now = [where(test, a, b) for a, b in zip(new, now)]
         steps += 1
     return carry.rebuild(now)
@@ -135,7 +139,7 @@ def _scan(name: str, f: Any, init: Any, xs: Values, length: Any, reverse: bool) 
         recorded: tuple[Any, Any] = interpreter.control.scan(name, f, carry, xs, count, reverse)
         return recorded
     if not count:
-        return carry.whole(), _no_rounds(name, f, carry, xs)
+        return carry.rebuild([t.copy() for t in carry.tensors]), _no_rounds(name, f, carry, xs)
     rows = [_rows(x, count) for x in xs.tensors]
     now, found = [t.copy() for t in carry.tensors], []
     for i in range(count - 1, -1, -1) if reverse else range(count):

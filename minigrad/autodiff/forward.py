@@ -73,6 +73,14 @@ class Forward(Interpreter):
         with switch(self.outer):
             return self.below.outcomes(self.lift(test).data.primal)
 
+    def expect(self, indices: Tensor, check: Callable[[Any], None]) -> None:
+        below = self.below
+        with switch(self.outer):
+            below.expect(self.lift(indices).data.primal, check)
+
+    def taken_by(self, test: Tensor) -> Any:
+        return self.below.taken_by(self.lift(test).data.primal)
+
     def before_write(self, tensor: Tensor) -> None:
         base = tensor if tensor.alias is None or tensor.alias.base is None else tensor.alias.base
         super().before_write(base.data.primal if isinstance(base.data, Dual) else base)
@@ -142,6 +150,7 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
     >>> value.item(), change.item()
     (9.0, 6.0)
     """
+    check_arguments("jvp", primals=primals, tangents=tangents)
     points, rebuild = flatten(tuple(primals))
     moves, _ = flatten(tuple(tangents))
     if len(points) != len(moves) or any(p.shape != m.shape for p, m in zip(points, moves)):
@@ -160,3 +169,14 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
     values = rebuild_output([d.primal for d in duals])
     changes = rebuild_output([zeros_like(d.primal) if d.tangent is None else d.tangent for d in duals])
     return values, changes
+
+
+def check_arguments(name: str, **given: Any) -> None:
+    """Refuse a bare tensor in the place of a tuple of arguments: its rows would count as arguments."""
+    for what, arguments in given.items():
+        if not isinstance(arguments, (tuple, list)):
+            raise ConversionError(
+                f"{name}: {what} is a {type(arguments).__name__}",
+                expect="a tuple, with one entry for each argument of the function",
+                hint=f"mg.{name}(f, (x,), (v,)) for a function of one argument",
+            )

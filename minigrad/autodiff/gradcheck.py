@@ -41,6 +41,8 @@ def gradcheck(
         if not weights:
             weights.extend(wrap(o.device.from_numpy(rng.standard_normal(o.shape)), o.device) for o in outputs)
         parts = [(o * w).sum() for o, w in zip(outputs, weights)]
+        if not parts:
+            raise CheckError("gradcheck: the function returns no tensor of floats")
         total = parts[0]
         for part in parts[1:]:
             total = total + part

@@ -6,19 +6,23 @@ node, everything that used its value has been passed, so its gradient is complet
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Callable, Collection, Generator, Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
+from weakref import ref
 
 from ..core.clock import LastWrite, tick, written_since
 from ..core.emit import emit1, record
-from ..core.errors import DeviceError, GradError, MutationError
+from ..core.errors import ConversionError, DeviceError, GradError, MutationError
+from ..core.forking import new_lock
+from ..core.interrupts import all_or_none
 from ..core.mode import current_mode, switch
 from ..core.node import FREED, Leaf, Node, topological_order
 from ..core.primitive import INDEX, NODE, OUT, REST, P
 from ..core.source import show
 from ..core.tensor import NUMBERS, Tensor, method, new_tensor, wrap
+from ..core.words import shown
 from ..ops.creation import ones_like, zeros
 from ..ops.elementwise import add
 from ..ops.view import unbroadcast
@@ -42,7 +46,7 @@ _contribution = tuple.__new__  # half the price of calling the class
 Walk = Generator[Contribution, "Tensor | None", dict[Node, Tensor]]
 HOOKS: Any = weakref.WeakKeyDictionary()  # node -> list of functions of its gradient
 RETAINED: Any = weakref.WeakValueDictionary()  # by id: tensors whose .grad is filled although an operation made them
-ACCUMULATING = threading.Lock()  # several threads may add to the gradient of one leaf
+ACCUMULATING = new_lock()  # several threads may add to the gradient of one leaf
 
 
 def walk(
@@ -67,10 +71,10 @@ def walk(
     multiply 1 3.0
     """
     pending: dict[Node, Any] = {}
-    lent: set[int] = set()  # ids of those whose memory more than one node may hold, or somebody outside
+    lent: set[Any] = set()  # references to tensors whose memory several nodes, or the caller, may hold; ids are reused
     for node, cotangent in zip(roots, cotangents):
         pending[node] = cotangent if node not in pending else pending[node] + cotangent
-        lent.add(id(_owner(cotangent)))
+        lent.add(ref(_owner(cotangent)))
     order = topological_order(pending)
     targets = None if wanted is None else set(wanted)
     useful = None if targets is None else _leading_to(targets, order)
@@ -83,11 +87,11 @@ def walk(
             continue
         if HOOKS.data and node in HOOKS:
             g = _after_hooks(node, g)
-            lent.add(id(_owner(g)))
+            lent.add(ref(_owner(g)))
         if (node.op is None or node in besides) if targets is None else (node in targets):
             if g.device is not node.device:
                 raise _moved(node, g)
-            passed_on = announced or node.op is not None or id(_owner(g)) in lent
+            passed_on = announced or node.op is not None or ref(_owner(g)) in lent
             found[node] = g.copy() if passed_on else _own(g)
         if node.op is project:
             _gather_results(node, g, pending)
@@ -123,7 +127,7 @@ def walk(
             if value is None:
                 continue
             if len(rules) > 1 and (value is g or (value.alias is not None and _owner(value) is _owner(g))):
-                lent.add(id(_owner(g)))
+                lent.add(ref(_owner(g)))
             data = value.data
             if data.shape != source.shape:
                 value = unbroadcast(value, source.shape)
@@ -326,10 +330,14 @@ def backward(tensor: Tensor, gradient: Tensor | None = None, retain_graph: bool 
         retained = {t.node: t for t in (handle() for handle in RETAINED.valuerefs()) if t is not None and t.tracked}
         found = exhaust(walk([tensor.node], start, retain=retain_graph, announced=False, besides=retained))
         with ACCUMULATING:
-            for node, g in found.items():
-                holder = node.tensor() if isinstance(node, Leaf) else retained[node]
-                if holder is not None:
-                    holder.grad = g if holder.grad is None else holder.grad + g
+            holders = [(node.tensor() if isinstance(node, Leaf) else retained[node], g) for node, g in found.items()]
+            sums = [(t, g if t.grad is None else t.grad + g) for t, g in holders if t is not None]
+            all_or_none(partial(_give, sums))
+
+
+def _give(gradients: list[tuple[Tensor, Tensor]]) -> None:
+    for tensor, gradient in gradients:
+        tensor.grad = gradient
 
 
 def gradients(
@@ -390,6 +398,8 @@ def register_hook(tensor: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Ca
     """
     if not tensor.tracked:
         raise GradError("register_hook: no gradient flows through this tensor", hint="x.requires_grad = True")
+    if not callable(hook):
+        raise ConversionError(f"register_hook: a hook is a function, not {shown(hook)}")
     interpreter = current_mode().interpreter
     if interpreter is not None:
         tensor = interpreter.stand_in(tensor)

@@ -17,7 +17,7 @@ from ..core.tree import flatten
 from ..ops.creation import eye, zeros_like
 from ..ops.view import reshape
 from .batching import vmap
-from .forward import jvp
+from .forward import check_arguments, jvp
 from .reverse import exhaust, seeds, walk
 
 
@@ -27,7 +27,8 @@ def value_and_grad(
     """A function that returns the value of `function` and its gradient by the arguments `argnums`.
 
     A gradient has the structure of its argument; it is None for integers.  With `has_aux` the function returns a pair,
-    the number to differentiate and anything else, and so does the value.
+    the number to differentiate and anything else, and so does the value.  What the function makes a Python number of
+    has no gradient: a `GradientWarning` names the line.
 
     >>> value, gradient = mg.value_and_grad(lambda p: (p["w"] ** 2).sum())({"w": mg.asarray([1.0, 3.0])})
     >>> value.item(), gradient["w"].tolist()
@@ -41,6 +42,7 @@ def value_and_grad(
         with switch(grad=True):
             inputs = [_as_input(t) for t in parts]
             replaced = dict(zip(chosen, rebuild(inputs)))
+        with switch(grad=True, by=_nodes_of(inputs)):
             result = function(*[replaced.get(i, a) for i, a in enumerate(args)], **kwargs)
         output, aux = result if has_aux else (result, None)
         found = _pull_back([output], [None], inputs, "grad", allow_unused)
@@ -79,6 +81,7 @@ def vjp(function: Callable[..., Any], *args: Any) -> tuple[Any, Callable[..., An
     parts, rebuild = flatten(args)
     with switch(grad=True):
         inputs = [_as_input(t) for t in parts]
+    with switch(grad=True, by=_nodes_of(inputs)):
         outputs, rebuild_output = flatten(function(*rebuild(inputs)))
 
     def back(cotangents: Any) -> Any:
@@ -94,6 +97,10 @@ def vjp(function: Callable[..., Any], *args: Any) -> tuple[Any, Callable[..., An
         return rebuild(found)
 
     return rebuild_output([_unlinked(o, inputs) for o in outputs]), back
+
+
+def _nodes_of(inputs: list[Tensor]) -> tuple[Node, ...]:
+    return tuple([t.node for t in inputs if t.tracked])
 
 
 def _argument(args: tuple[Any, ...], index: int) -> Any:
@@ -208,6 +215,7 @@ def hvp(function: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[
     >>> mg.hvp(lambda x: (x**3).sum(), (mg.asarray([1.0, 2.0]),), (mg.asarray([1.0, 1.0]),)).tolist()
     [6.0, 12.0]
     """
+    check_arguments("hvp", primals=primals, tangents=tangents)
     argnums = tuple(range(len(primals)))
     result = jvp(grad(function, argnums), primals, tangents)[1]
     return result[0] if len(primals) == 1 else result

@@ -16,16 +16,17 @@ from ..autodiff.batching import Batched, vmap
 from ..autodiff.custom import call_with_gradient
 from ..autodiff.forward import Dual
 from ..autodiff.reverse import gradients
-from ..core.emit import emit, record
+from ..core.emit import record
 from ..core.errors import MutationError, TraceError
 from ..core.mode import Mode, current_mode, switch
 from ..core.node import Leaf, Node
 from ..core.primitive import P
 from ..core.tensor import StandIn, Tensor, wrap
 from ..ops.creation import zeros
-from .execution import Starts, started
+from .execution import Starts
 from .function import Traced, walked_back
 from .graph import Graph, made, remade
+from .node_by_node import written_out
 from .trace import Captured, Pending, Source, Tracer
 
 Function = Callable[[list[Tensor]], Sequence[Tensor]]
@@ -314,26 +315,6 @@ def _silent(node: Node, inputs: tuple[Any, ...]) -> Node:
 def floats_of(tensors: Sequence[Any]) -> list[int]:
     """The numbers of those that can have a gradient."""
     return [i for i, t in enumerate(tensors) if t.dtype.kind == "f"]
-
-
-def written_out(graph: Graph, tensors: Sequence[Tensor], starts: Starts) -> list[Tensor]:
-    """The outputs of a graph for these inputs, operation by operation, in the current mode."""
-    values: dict[Any, Any] = dict(zip(graph.inputs, tensors))
-    for node in graph.nodes:
-        if node.op is None:
-            values[node] = _constant(node)
-        elif node.op is P.project:
-            values[node] = values[node.inputs[0]][node.attrs["index"]]
-        else:
-            given = [values[i] if isinstance(i, Node) else i for i in node.inputs]
-            values[node] = emit(node.op, *given, **started(node.attrs, starts))
-    return [values[node] for node in graph.outputs]
-
-
-def _constant(node: Any) -> Tensor:
-    tensor = wrap(node.array(), node.device)
-    interpreter = current_mode().interpreter
-    return tensor if interpreter is None else interpreter.admitted(tensor, None)
 
 
 def is_zero(tensor: Tensor) -> bool:

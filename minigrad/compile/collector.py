@@ -7,8 +7,12 @@ thousand nodes, half of the time would be its.
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import get_ident
+
+WAITING: set[int] = set()  # the threads that have switched the collector off
 
 
 @contextmanager
@@ -23,9 +27,23 @@ def no_collection() -> Iterator[None]:
     True
     """
     was_enabled = gc.isenabled()
-    gc.disable()
     try:
+        if was_enabled:
+            WAITING.add(get_ident())
+        gc.disable()
         yield
     finally:
         if was_enabled:
+            WAITING.discard(get_ident())
             gc.enable()
+
+
+def _switch_on() -> None:
+    """In a forked process, do what a thread would have done that the process does not have."""
+    if WAITING and get_ident() not in WAITING:
+        WAITING.clear()
+        gc.enable()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_switch_on)

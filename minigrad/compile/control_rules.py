@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..autodiff.batching import lent_rows
 from ..core.dtypes import int64
 from ..core.emit import emit
 from ..core.errors import GradError
@@ -194,13 +195,21 @@ def batch_cond(inputs: Sequence[Tensor], many: Sequence[bool], size: int, attrs:
         return found
     starts = {generator: (key, block) for generator, key, block, _ in attrs["draws"]}
 
-    def of_all(branch: Closed) -> list[Tensor]:
+    def of_all(branch: Closed, taken: Tensor) -> list[Tensor]:
+        given = [_of_those(t, m, taken) for t, m in zip(rest, m_rest)]
         if any(m_rest):
-            return list(branch.batched(m_rest, every, starts)(rest))
-        return [_repeated(t, False, size) for t in branch.inlined(rest, starts)]
+            return list(branch.batched(m_rest, every, starts)(given))
+        return [_repeated(t, False, size) for t in branch.inlined(given, starts)]
 
-    both = zip(of_all(attrs["then"]), of_all(attrs["otherwise"]))
+    both = zip(of_all(attrs["then"], pred), of_all(attrs["otherwise"], ~pred))  # type: ignore[operator]
     return tuple([where(_column(pred, a.ndim), a, b) for a, b in both])
+
+
+def _of_those(x: Tensor, many: bool, taken: Tensor) -> Tensor:
+    """What a branch is given, whose results count for some examples: no gradient comes back from the others."""
+    if x.dtype.kind != "f" or not taken.shape[0]:
+        return x
+    return lent_rows(x, taken) if many else where(any_of(taken), x, x.detach())  # type: ignore[attr-defined]
 
 
 def batch_loop(inputs: Sequence[Tensor], many: Sequence[bool], size: int, attrs: Attrs) -> tuple[Tensor, ...]:
@@ -232,7 +241,8 @@ def batch_loop(inputs: Sequence[Tensor], many: Sequence[bool], size: int, attrs:
         if not differ or asked is None:
             return list(stepped(given))
         *now, rounds = given
-        goes, new = asked(now)[0], stepped(now)
+        goes = asked(now)[0]
+        new = stepped([_of_those(t, m, goes) if m else t for t, m in zip(now, [*m_fixed, *m_carry])])
         stays = [where(_column(goes, n.ndim), n, old) for n, old in zip(new, now[loop.consts :])]
         return [*stays, rounds + goes.astype(rounds.dtype)]
 

@@ -306,17 +306,19 @@ class Frame:
     def run(self, arrays: Sequence[Any], starts: Starts) -> list[Any]:
         """The results for these inputs, None for those that are stored in an input."""
         layout = self.layout
-        arrays = self._bind_inputs(arrays)
-        results = self._bind_results()
-        self._run_steps(arrays, results, starts)
-        for number, view in layout.finishing:
-            if layout.direct.get(view.base) != number:
-                results[number] = self.seen(self.arrays[view.base], view, view.shape).copy()
-            else:
-                results[number] = self.arrays[view.base].reshape(view.shape)
-        for node in layout.passing:  # the caller's, not ours
-            self.arrays.pop(node, None)
-        return results
+        try:
+            arrays = self._bind_inputs(arrays)
+            results = self._bind_results()
+            self._run_steps(arrays, results, starts)
+            for number, view in layout.finishing:
+                if layout.direct.get(view.base) != number:
+                    results[number] = self.seen(self.arrays[view.base], view, view.shape).copy()
+                else:
+                    results[number] = self.arrays[view.base].reshape(view.shape)
+            return results
+        finally:
+            for node in layout.passing:  # the caller's, not ours
+                self.arrays.pop(node, None)
 
     def _run_steps(self, arrays: Sequence[Any], results: list[Any], starts: Starts) -> None:
         for step in as_timed_steps(self.calls, self.layout.names) if is_profiled() else self.steps:
@@ -343,13 +345,15 @@ class Frame:
     def _bind_input(self, number: int, array: Any) -> Any:
         if self.last[number]() is array:
             return array
-        self.last[number] = weakref.ref(array)
+        self.last[number] = _nothing  # until all addresses are written: an interrupt may come at any time
+        given = array
         if not array.flags.c_contiguous:
-            self.last[number] = _nothing
             array = self.library.ascontiguousarray(array)
         where = self.address(array)
         for node in self.layout.arriving[number]:
             self._write_address(node, where)
+        if array is given:
+            self.last[number] = weakref.ref(array)
         return array
 
 

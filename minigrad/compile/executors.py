@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ..core.errors import CompileError
+from ..core.mode import setting
 from ..core.source import ON_BEHALF_OF, caller
 from ..devices.threads import in_blocks
 from .groups import Group
@@ -98,10 +99,7 @@ def together(calls: Sequence[Call], starts: Any) -> None:
         except Exception as error:
             errors[number] = error
 
-    token = ON_BEHALF_OF.set(ON_BEHALF_OF.get() or caller(2))
-    try:
+    with setting(ON_BEHALF_OF, ON_BEHALF_OF.get() or caller(2)):
         in_blocks(work, len(calls), 1)
-    finally:
-        ON_BEHALF_OF.reset(token)
     if errors:
         raise errors[min(errors)]

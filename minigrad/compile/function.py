@@ -21,6 +21,7 @@ from ..core.primitive import P
 from ..core.tensor import Tensor, wrap
 from .collector import no_collection
 from .graph import Graph
+from .node_by_node import written_out
 from .program import PlainProgram, Program, program_for
 from .trace import Tracer
 
@@ -49,6 +50,16 @@ class Traced:
     def sources(self) -> tuple[Node, ...]:
         """All nodes whose values a run is given."""
         return (*self.own, *self.others)
+
+    @property
+    def besides(self) -> tuple[Node, ...]:
+        """Those of `others` that nothing in the trace computes."""
+        return self.others
+
+    @cached_property
+    def whole_graph(self) -> Graph:
+        """From what nothing in the trace computes to the outputs."""
+        return Graph((*self.own, *self.besides), [o.data.node for o in self.outputs], self.effects)
 
     @cached_property
     def graph(self) -> Graph:
@@ -94,6 +105,11 @@ class Gradient(Traced):
         own, others = (*function.own, *starts), (*function.others, *self.left)
         inputs = [*function.inputs, *cotangents]
         super().__init__(tracer, inputs, own, others, outputs, effects, executor=function.executor)
+        self._besides = function.besides
+
+    @property
+    def besides(self) -> tuple[Node, ...]:
+        return self._besides
 
 
 def walked_back(
@@ -172,10 +188,23 @@ class Application:
         return self.answer  # type: ignore[no-any-return]
 
     def _pulled_back(self, g: Any, inputs: tuple[Tensor, ...]) -> tuple[Any, ...]:
-        gradient = self.function.gradient
-        again = Application(gradient, [*self.others, *self.left], self.starts)
-        found = iter(again.applied([*inputs, *[g[i] for i in gradient.roots]]) if gradient.outputs else ())
+        gradient, interpreter = self.function.gradient, current_mode().interpreter
+        given = [*inputs, *[g[i] for i in gradient.roots]]
+        results: Sequence[Tensor] = ()
+        if gradient.outputs and interpreter is not None and not interpreter.runs_programs:
+            results = self._written_out(gradient, given)
+        elif gradient.outputs:
+            results = Application(gradient, [*self.others, *self.left], self.starts).applied(given)
+        found = iter(results)
         return tuple([next(found) if there else None for there in gradient.found])
+
+    def _written_out(self, gradient: Gradient, given: Sequence[Tensor]) -> Sequence[Tensor]:
+        """The gradients, operation by operation: for vmap and jvp, which see through what is jitted.
+
+        They are computed from the inputs again, because `left` holds values without the way that led to them.
+        """
+        others = [wrap(value, node.device) for value, node in zip(self.others, gradient.besides)]
+        return written_out(gradient.whole_graph, [*given, *others], self.starts)
 
     def applied(self, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """The results, through the door: who differentiates them finds a history."""

@@ -12,23 +12,25 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
 from ..core.clock import mark_written, written_since
 from ..core.emit import Results
-from ..core.errors import MinigradError
+from ..core.errors import IndexingError, MinigradError
+from ..core.interrupts import all_or_none
 from ..core.mode import current_mode, switch
 from ..core.node import Node, topological_order
 from ..core.primitive import Primitive
 from ..core.tensor import Tensor, wrap
 from ..core.write import adopt
 from .graph import Graph
+from .node_by_node import explained
 from .program import PlainProgram, Program, program_for
 from .structure import KEPT, PROGRAMS
 from .trace import Pending, Source, Tracer
-
 
 SHOWN = 1000  # nodes: how far back recipes go of what was computed before the last program
 
@@ -155,14 +157,19 @@ class GraphMode(Tracer):
 
     def _run(self, wanted: list[Pending]) -> None:
         """Compute values that are not known yet; the effects that are due happen on the way."""
-        effects, due, self.effects, self.due = self.effects, self.due, [], []
+        effects, due, expected = self.effects, self.due, self.expected
+        self.effects, self.due, self.expected = [], [], []
         if not wanted and not effects:
             return
         sources = _sources([*wanted, *due])  # in an order that depends on the structure alone
         graph = Graph([s.node for s in sources], [p.node for p in wanted], effects)
         program, starts = PROGRAMS.of(graph) if self.hunter is None else (program_for(graph), {})
-        with switch(interpreter=self.hunter):
-            arrays = program([s.node.held.data if s.value is None else s.value for s in sources], starts)
+        given = [s.node.held.data if s.value is None else s.value for s in sources]
+        try:
+            with switch(interpreter=self.hunter):
+                arrays = program(given, starts)
+        except IndexingError as error:
+            raise explained(error, expected, graph, given, {}) from None
         for pending, array in zip(wanted, arrays):
             pending.value, pending.waits_for = array, ()
         if program not in self.programs:
@@ -202,8 +209,12 @@ class GraphMode(Tracer):
         self.evaluate([*[t.data for t in kept], *unchanged])
         for node in nodes:
             node.saved = tuple([_computed(v) for v in node.saved])
+        all_or_none(partial(self._hand_over, sorted(alive, key=_chain_length)))
+
+    def _hand_over(self, alive: list[Tensor]) -> None:
+        """Write outside what was written inside, and give the tensors their arrays; bases come before their views."""
         self._write_back()
-        for tensor in sorted(alive, key=_chain_length):
+        for tensor in alive:
             self._settle(tensor)
         for entry in self.captured.values():
             if entry.gradient_known:
@@ -275,7 +286,7 @@ def _computed(saved: Any) -> Any:
 
 
 def _chain_length(tensor: Tensor) -> int:
-    """Bases come before their views."""
+    """How far a view is from its base; less than any for a base."""
     return -1 if tensor.alias is None or tensor.alias.base is None else len(tensor.alias.chain)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import types
 from collections.abc import Callable, Iterable
 from itertools import repeat
-from operator import is_
+from operator import is_, itemgetter
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,9 @@ import numpy as np
 from ..core.tensor import Tensor
 
 SIMPLE = (int, float, complex, str, bytes, bool, type(None))
+COMPARED = {*SIMPLE, types.MethodType, types.BuiltinMethodType}  # of what only looks like these, `==` may be anything
 MISSING = object()
+LARGE, MANY = 1 << 20, 20_000  # bytes and entries at one place, from which comparing them takes some 100 microseconds
 Reader = Callable[[Any], dict[Any, Any]]
 
 
@@ -97,6 +99,10 @@ class OrderGuard(Guard):
     __slots__ = ()
 
     def holds(self) -> bool:
+        place = self.place
+        if len(place) == self.entries and place.__class__ is dict:  # to look a key up could run the user's code
+            if all(map(is_, place, self.values)) and all(map(is_, place.values(), self.held)):
+                return True
         return (super().holds() and all(map(is_, self.place, self.values))) or self.change() is None
 
     def change(self) -> str | None:
@@ -106,13 +112,131 @@ class OrderGuard(Guard):
         return found
 
 
+class FunctionGuard(Guard):
+    """The code and the defaults of a function."""
+
+    __slots__ = ()
+
+    def __init__(self, name: str, function: Any) -> None:
+        super().__init__(name, function, _parts_of_function(function), reader=_parts_of_function)
+
+    def holds(self) -> bool:
+        function, (code, defaults, named) = self.place, self.held
+        if function.__code__ is code and function.__defaults__ is defaults and function.__kwdefaults__ is named:
+            return True
+        return super().holds()
+
+
+def _parts_of_function(function: Any) -> dict[str, Any]:
+    defaults, named = function.__defaults__, function.__kwdefaults__
+    return {"__code__": function.__code__, "__defaults__": defaults, "__kwdefaults__": named}
+
+
+class AttributeGuard(Guard):
+    """Those attributes of an object, a class, a module, or those globals, that the code can read.
+
+    It is made before all names are known that the code reads: `settle` is called when they are.  An attribute counts if
+    its name is read, or if its value is of one of the `types`: minigrad looks at all tensors that a module holds.  What
+    is not there, and is read, must not appear.
+    """
+
+    __slots__ = ("absent", "get", "keys", "loose", "names", "types")
+
+    def __init__(
+        self,
+        name: str,
+        place: Any,
+        reader: Reader | None = None,
+        ignored: tuple[str, ...] = (),
+        types: tuple[type, ...] = (),
+        names: frozenset[str] = frozenset(),
+    ) -> None:
+        self.absent: frozenset[str] = frozenset()
+        self.keys: frozenset[Any] = frozenset()  # all that are there, where new ones may count by their type
+        self.loose: tuple[Any, ...] = ()  # those that do not count, for as long as they are not of these types
+        self.get: Any = None
+        self.types, self.names = types, names
+        super().__init__(name, place, {}, ignored, part=True, reader=reader)
+
+    @property
+    def attributes(self) -> Any:
+        """All attributes that are there now."""
+        return self.place if self.reader is None else self.reader(self.place)
+
+    def follows(self, key: Any, value: Any) -> bool:
+        """Whether an attribute counts because of what it is."""
+        if not self.types or key in self.ignored or _is_special(key):
+            return False
+        return issubclass(type(value), self.types)
+
+    def settle(self, names: set[str], cache: dict[Any, frozenset[str]]) -> None:
+        """Look at the attributes that count when code reads these names, and those that the guard was made with."""
+        now, ignored = dict(self.attributes), self.ignored
+        read = names | self.names if self.names else names
+        self.values = {k: v for k, v in now.items() if k not in ignored and (k in read or self.follows(k, v))}
+        kind = self.names, tuple(self.values), tuple(ignored), len(names)
+        absent = cache.get(kind)
+        if absent is None:
+            absent = cache[kind] = frozenset(read.difference(self.values, ignored))
+        self.absent = absent
+        self.get = itemgetter(*self.values) if len(self.values) > 1 else None
+        self._note(now)
+
+    def _note(self, now: dict[Any, Any]) -> None:
+        self.held = [now.get(key, MISSING) for key in self.values]
+        if self.types:
+            self.keys = frozenset(now)
+            others = self.keys.difference(self.values, self.ignored)
+            self.loose = tuple([key for key in others if not _is_special(key)])
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing that could change."""
+        return not (self.values or self.absent or self.types)
+
+    def holds(self) -> bool:
+        now = self.place if self.reader is None else self.reader(self.place)
+        keys = now.keys()
+        if keys == self.keys if self.types else keys.isdisjoint(self.absent):
+            try:
+                here = map(now.get, self.values, repeat(MISSING)) if self.get is None else self.get(now)
+                if all(map(is_, here, self.held)) and not (self.loose and self._tightened(now)):
+                    return True
+            except KeyError:
+                pass
+        seen = dict(now)  # before it is compared: whatever another thread does meanwhile is found the next time
+        if self.change() is not None:
+            return False
+        self._note(seen)
+        return True
+
+    def _tightened(self, now: Any) -> bool:
+        return any(issubclass(type(now.get(key)), self.types) for key in self.loose)
+
+    def current(self) -> dict[Any, Any]:
+        values, absent = self.values, self.absent
+        return {k: v for k, v in dict(self.attributes).items() if k in values or k in absent or self.follows(k, v)}
+
+    def change(self) -> str | None:
+        values, now = self.values, self.current()
+        new = next((key for key in now if key not in values), None)
+        if new is not None:
+            return f"{self.name}: {new!r} was missing and is {_short(now[new])}"
+        return super().change()
+
+
+def _is_special(key: Any) -> bool:
+    return isinstance(key, str) and key.startswith("__") and key.endswith("__")
+
+
 class ContentGuard:
     """The values in something of the user's: `holds()` says whether none is different, `says` what is, in words."""
 
-    __slots__ = ("holds", "name", "says")
+    __slots__ = ("holds", "name", "says", "size")
 
-    def __init__(self, name: str, holds: Callable[[], bool], says: str) -> None:
+    def __init__(self, name: str, holds: Callable[[], bool], says: str, size: int = 0) -> None:
         self.name, self.holds, self.says = name, holds, says
+        self.size = size  # how many bytes are compared
 
     def change(self) -> str | None:
         """What is different, in words, or None."""
@@ -121,9 +245,24 @@ class ContentGuard:
 
 def array_guard(name: str, array: Any) -> ContentGuard:
     """That the values in a NumPy array are what they were."""
-    before = _bytes(array).copy()
+    if _is_fixed(array):
+        return ContentGuard(name, lambda: _is_fixed(array), f"the array {name} can be written (it was read-only)")
+    before = _words(array).copy()
     says = f"values in the array {name} have changed (as an argument it may change)"
-    return ContentGuard(name, lambda: np.array_equal(_bytes(array), before), says)
+    return ContentGuard(name, lambda: np.array_equal(_words(array), before), says, array.nbytes)
+
+
+def buffer_guard(name: str, value: Any) -> ContentGuard:
+    """That what lies in the memory of an `array.array`, a `memoryview`, a `bytearray` ... is what it was."""
+    before = _memory(value)
+    says = f"the content of {name}, a {type(value).__name__}, has changed (as an argument it may change)"
+    return ContentGuard(name, lambda: _memory(value) == before, says, len(before[-1]))
+
+
+def alive_guard(name: str, reference: Any) -> ContentGuard:
+    """That what a weak reference points to is still there, or is not."""
+    gone = reference() is None
+    return ContentGuard(name, lambda: (reference() is None) is gone, f"what {name} refers to is gone")
 
 
 def state_guard(name: str, source: Any) -> ContentGuard:
@@ -133,11 +272,42 @@ def state_guard(name: str, source: Any) -> ContentGuard:
     return ContentGuard(name, lambda: _state(source) == before, says)
 
 
-def _bytes(array: Any) -> Any:
-    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+def _is_fixed(array: Any) -> bool:
+    """Whether no array can write to this memory: it, and all that it looks at, are read-only."""
+    while isinstance(array, np.ndarray):
+        if array.flags.writeable:
+            return False
+        array = array.base
+    return array is None or isinstance(array, bytes)
+
+
+def _words(array: Any) -> Any:
+    """The memory of an array, in words as wide as fit: of these the fewest have to be compared."""
+    flat = np.ascontiguousarray(array).reshape(-1)
+    return flat.view(np.uint64 if flat.nbytes % 8 == 0 else np.uint8)
+
+
+def _memory(value: Any) -> tuple[Any, ...]:
+    """What lies in an object's memory.  The view of it ends here: while there is one, the object cannot grow."""
+    try:
+        with memoryview(value) as view:
+            return view.format, view.shape, view.tobytes()
+    except (ValueError, TypeError, BufferError):  # one that was closed or released
+        return (b"",)
 
 
 AnyGuard = Guard | ContentGuard
+
+
+def burden(guards: Iterable[AnyGuard]) -> list[str]:
+    """The places at which so much is compared that each call takes longer for it, in words."""
+    found = []
+    for guard in guards:
+        if isinstance(guard, ContentGuard):
+            found += [f"{guard.name}, {guard.size / 1e6:.0f} MB"] if guard.size > LARGE else []
+        elif len(guard.values) > MANY:
+            found.append(f"{guard.name}, {len(guard.values):,} entries")
+    return found
 
 
 def changed(guards: Iterable[AnyGuard]) -> str | None:
@@ -166,11 +336,11 @@ def content(cell: types.CellType) -> Any:
 def _same(new: Any, old: Any) -> bool:
     if type(new) is not type(old):
         return False
-    if isinstance(new, (float, complex)):
+    if issubclass(type(new), (float, complex)):  # an object may lie about its class, or raise when it is read
         return repr(new) == repr(old)  # nan is itself, and 0.0 is not -0.0
-    if isinstance(new, np.generic):
+    if issubclass(type(new), np.generic):
         return new.tobytes() == old.tobytes()
-    return isinstance(new, (*SIMPLE, types.MethodType, types.BuiltinMethodType)) and bool(new == old)
+    return type(new) in COMPARED and bool(new == old)
 
 
 def join(name: str, key: Any) -> str:
@@ -183,6 +353,6 @@ def join(name: str, key: Any) -> str:
 def _short(value: Any) -> str:
     if value is MISSING:
         return "missing"
-    if isinstance(value, Tensor):
+    if issubclass(type(value), Tensor):
         return f"a tensor {value.shape}"
-    return repr(value) if isinstance(value, (*SIMPLE, np.generic)) else f"a {type(value).__name__}"
+    return repr(value) if type(value) in SIMPLE or issubclass(type(value), np.generic) else f"a {type(value).__name__}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 import warnings
 import weakref
 from collections.abc import Callable
@@ -14,9 +13,11 @@ from types import MethodType
 from typing import Any
 
 from ..core.errors import CompileError, ConversionError
+from ..core.forking import new_lock
 from ..core.mode import current_mode
 from ..core.source import Where, caller, show
 from ..core.tensor import Tensor
+from ..core.words import shown
 from .arguments import hashable, in_words, kind_of, kinds_of_tensors
 from .checking import checked
 from .collector import no_collection
@@ -25,6 +26,7 @@ from .executors import EXECUTORS, no_executor
 from .function import Traced
 from .graph import Graph
 from .groups import Partition
+from .guards import burden
 from .inspection import Values, starts_of
 from .passes.log import Log
 from .program import PlainProgram, Program
@@ -36,6 +38,10 @@ KEPT = 256  # recordings of one function; when there are more, the oldest is for
 
 class RetraceWarning(UserWarning):
     """A jitted function is traced again and again, which takes longer than running it."""
+
+
+class GuardWarning(UserWarning):
+    """What a jitted function reads without being given it is so much that comparing it takes long, before each run."""
 
 
 class Traces(list[str]):
@@ -59,7 +65,7 @@ class Jitted:
         self.traces = Traces()
         self.recordings: dict[Any, list[Recording]] = {}
         self._order: list[tuple[Any, Recording]] = []  # all of them, the oldest first
-        self._lock = threading.RLock()
+        self._lock = new_lock()
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else JittedMethod(self, instance)
@@ -189,13 +195,13 @@ class Jitted:
             with no_collection():
                 recording = Recording(self.function, args, kwargs, tensors, self.executor)
             self._keep(key, recording)
-            self._note(reason, caller())
+            self._note(reason, recording, caller())
         return recording, tensors
 
     def _keep(self, key: Any, recording: Recording) -> None:
         recording.watch(partial(self._forget, weakref.ref(recording)))
+        self._order.append((key, recording))  # first: what is not in there is never forgotten
         self.recordings.setdefault(key, []).insert(0, recording)
-        self._order.append((key, recording))
         if len(self._order) > KEPT:
             self._forget(weakref.ref(self._order[0][1]))
 
@@ -204,7 +210,7 @@ class Jitted:
         with self._lock:
             recording = reference()
             for key in [key for key, known in self._order if known is recording]:
-                left = self.recordings[key] = [r for r in self.recordings[key] if r is not recording]
+                left = self.recordings[key] = [r for r in self.recordings.get(key, ()) if r is not recording]
                 if not left:
                     del self.recordings[key]
             self._order = [entry for entry in self._order if entry[1] is not recording]
@@ -240,8 +246,17 @@ class Jitted:
                     return f"the {what} of an argument was {before} and is {now}"
         return "gradients were switched on or off" if grad != old_grad else f"the device was {old_device}, is {device}"
 
-    def _note(self, reason: str, where: Where) -> None:
+    def _note(self, reason: str, recording: Recording, where: Where) -> None:
         self.traces.append(reason)
+        much = burden(recording.guards) if len(self.traces) == 1 else []
+        if much:
+            warnings.warn(
+                f"{self!r}, called at {show(where)}: each call first compares {'; '.join(much)} with what was traced. "
+                "Way out: pass an array as an argument, make it a tensor outside, mg.asarray(array), or set "
+                "array.flags.writeable = False",
+                GuardWarning,
+                stacklevel=5,
+            )
         if len(self.traces) == STORM:
             listed = "\n".join(f"  {i + 1}. {r}" for i, r in enumerate(self.traces))
             warnings.warn(
@@ -304,6 +319,20 @@ def jit(
     With `executor="parallel"` kernels that do not wait for each other run at the same time, with "auto" where that may
     pay, and by default ("serial") never; `MINIGRAD_EXECUTOR` says it for all programs.
 
+    Besides the arguments, a trace depends on what the function reads by name: globals, closure cells, and those
+    attributes whose names occur in its code or in code that it calls, with the entries of lists, dicts and arrays found
+    there.  These are compared before each run, and a change makes a new trace.  Where code computes a name (`getattr(x,
+    name)`, `vars`, `eval`), all attributes of your objects count.  A NumPy array is compared value by value unless it
+    is read-only; a `GuardWarning` says so where that takes long.
+
+    These raise a `TraceError` with the line: changing what is not a tensor, reading an iterator or a clock, and drawing
+    random numbers from the system, Python, NumPy or torch instead of `mg.random`.
+
+    These are not noticed: changes inside other packages and their objects (installed in `site-packages`, or Python's
+    own), such as a value assigned in a DataFrame; files, environment variables, and memory shared by `copy=False`;
+    random numbers that any other package draws; a writable view of an array that is read-only; and, while a profiler
+    set by `sys.setprofile` is at work, clocks and new generators.  Pass such values as arguments.
+
     With `check` each call also runs the function itself, on copies of all that it uses: where results, writes or
     gradients differ, a `CheckError` names the first node that does, and the pass that makes it so.
 
@@ -358,11 +387,11 @@ def _both_spellings(function: Callable[..., Any], static: tuple[Any, ...]) -> fr
             both |= {number, places[number]}
         elif number.__class__ is int and number >= 0 and more:
             both.add(number)
-        elif label in names or (isinstance(label, str) and others):
+        elif isinstance(label, str) and (label in names or others):
             both |= {label, places.index(label)} if label in places else {label}
         else:
             raise ConversionError(
-                f"jit: there is no argument {label!r} that could be static",
+                f"jit: there is no argument {shown(label)} that could be static",
                 expect=f"numbers from 0 to {len(places) - 1}, or names: {', '.join(names)}" if names else "none",
             )
     return frozenset(both)

@@ -7,6 +7,7 @@ import json
 import os
 import struct
 import zipfile
+from dataclasses import replace
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,9 @@ from ..core.mode import Mode, current_mode
 from ..core.node import Node
 from ..core.primitive import NO_RULES, P
 from ..core.tensor import Tensor, as_tensor, wrap
-from ..devices import as_device
+from ..devices import Device, as_device
 from .counts import Count
+from .execution import Frame
 from .graph import Graph
 from .groups import Group, Partition
 from .kernels.plain import kernel_from_data
@@ -32,6 +34,7 @@ from .program import Program
 from .recipes import Recipe, recipes_of
 from .saved import ARRAYS, CONTENT, FORMAT
 from .schedule import uses
+from .targets import HOST
 from .trace import Source
 
 KEPT_OUT = ("random", "own")  # kinds of primitives that no file has
@@ -56,7 +59,7 @@ def load_program(path: str | os.PathLike[str]) -> LoadedProgram:
     raw = Path(path).read_bytes()
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-            content, arrays = _parts(archive)
+            content, arrays = _parts(archive, len(raw))
     except (zipfile.BadZipFile, struct.error, OSError, EOFError, ValueError, RuntimeError) as error:
         raise ProgramError(f"load_program: {os.fspath(path)} is no saved program, or damaged: {error}") from None
     try:
@@ -80,11 +83,12 @@ def load_program(path: str | os.PathLike[str]) -> LoadedProgram:
         ) from error
 
 
-def _parts(archive: zipfile.ZipFile) -> tuple[bytes, list[bytes]]:
-    """The files in an archive.  They are stored as they are, so that none is larger than the file."""
+def _parts(archive: zipfile.ZipFile, size: int) -> tuple[bytes, list[bytes]]:
+    """The files in an archive of `size` bytes: stored as they are and apart, so that reading them takes no more."""
     members = archive.infolist()
     names = [CONTENT, *[f"{ARRAYS}{i}" for i in range(len(members) - 1)]]
-    if [m.filename for m in members] != names or any(m.compress_type != zipfile.ZIP_STORED for m in members):
+    stored = all(m.compress_type == zipfile.ZIP_STORED for m in members)
+    if [m.filename for m in members] != names or not stored or sum(m.file_size for m in members) > size:
         raise zipfile.BadZipFile("it holds something else")
     content, *arrays = [archive.read(member) for member in members]
     return content, arrays
@@ -111,7 +115,7 @@ class LoadedProgram:
             f"{entry['name']}": node.held for entry, node in zip(data["inputs"], inputs) if "argument" not in entry
         }
         partition, lowered = _Reader(data, inputs).partition()
-        self.program = Program.restored(partition, lowered, inputs[count:])
+        self.program = Program.restored(partition, lowered, inputs[count:], replace(HOST, frame=CheckedFrame))
         self.given = given  # by number of the tensor among the arguments
         numbers = slots((self.args, self.kwargs))
         right = sorted(numbers) == list(range(len(numbers))) and set(given) <= set(numbers)
@@ -143,8 +147,9 @@ class LoadedProgram:
 def _input(entry: dict[str, Any], arrays: list[bytes]) -> Source:
     """The node of an argument, or of an array in the file."""
     shape, dtype, device = tuple(entry["shape"]), dtypes.ALL[entry["dtype"]], as_device(entry["device"])
-    if any(n.__class__ is not int or n < 0 for n in shape) or not device.hosted:
-        raise ProgramError("load: an input has no shape, or is on no CPU")
+    _check_shape(shape)
+    if not device.hosted:
+        raise ProgramError("load: an input is not on a CPU")
     kind, held = "tensor", None
     if "argument" not in entry:
         raw = arrays[entry["array"]]
@@ -182,18 +187,24 @@ class _Reader:
         inputs = [self._at(i["at"]) if isinstance(i, dict) and "at" in i else decoded(i) for i in entry["inputs"]]
         node.inputs = tuple(inputs)
         node.attrs = {str(key): decoded(value) for key, value in entry["attrs"]}
+        if op is P.windows:
+            _check_windows(*node.inputs, **node.attrs)
         node.shape, node.dtype = op.infer(*node.inputs, **node.attrs)
         if node.shape != decoded(entry["shape"]) or node.dtype != decoded(entry["dtype"]):
             raise ProgramError(f"load: {name} gives {node.dtype} {node.shape}, which is not what the file says")
+        for shape in node.shape if isinstance(node.dtype, tuple) else (node.shape,):
+            _check_shape(shape)
         devices = [i.device for i in node.inputs if isinstance(i, Node)]
         node.device = node.attrs.get("device") or devices[0]
+        if not isinstance(node.device, Device) or not node.device.hosted:
+            raise ProgramError(f"load: {name} is not computed on a CPU")
         return node
 
     def partition(self) -> tuple[Partition, dict[Group, Lowered]]:
         recipes, views = recipes_of(self.graph)
         lowered: dict[Group, Lowered] = {}
         groups = [self._group(step, recipes, lowered) for step in self.data["steps"]]
-        checks = [Check(self._at(node), size) for node, size in self.data["checks"]]
+        checks = [Check(self._at(node), _count(size)) for node, size in self.data["checks"]]
         asked = [views[node].base for node in (*self.graph.outputs, *[check.node for check in checks])]
         _check_order(self.graph, groups, lowered, asked)
         return Partition(self.graph, groups, recipes, views, {}, [], checks), lowered
@@ -207,17 +218,57 @@ class _Reader:
             group.stores = [recipe.node]
             return group
         kernel = self.kernels[step["kernel"]]
-        given = [(at, kind, int(offset)) for at, kind, offset in step["arguments"]]
+        given = [(at, kind, _count(offset)) for at, kind, offset in step["arguments"]]
         arguments = [Argument(None if at is None else self._at(at), kind, offset) for at, kind, offset in given]
         for argument, parameter in zip(arguments, kernel.parameters, strict=True):
             _check_argument(argument, parameter)
-        read, written, flops = map(int, step["costs"])
+        read, written, flops = map(_count, step["costs"])
         group = Group(0, kernel.units)
         lowered[group] = Lowered(group, kernel, arguments, Count(read, written, flops, 1))
         reads, writes = uses(group, lowered)
         group.loads = {key: None for key in reads if isinstance(key, Node)}
         group.stores = [key for key in writes if isinstance(key, Node)]
         return group
+
+
+class CheckedFrame(Frame):
+    """A frame whose kernels read what a library has made only if it is what the graph says.
+
+    The attributes of a library call come from the file, and kernels read as much memory as the node's shape says.
+    """
+
+    def bind(self, node: Node, array: Any) -> None:
+        shape, dtype = node.shape, node.dtype
+        several = isinstance(dtype, tuple)
+        made = array if several else (array,)
+        said: Any = zip(shape, dtype) if several else ((shape, dtype),)  # type: ignore[call-overload]
+        if [(part.size, part.dtype) for part in made] != [(prod(shape), dtype) for shape, dtype in said]:
+            raise ProgramError(f"{node.name} of a loaded program gave something else than the file says")
+        super().bind(node, array)
+
+
+def _check_shape(shape: Any) -> None:
+    if shape.__class__ is not tuple:
+        raise ProgramError("load: a shape is not a tuple")
+    for extent in shape:
+        _count(extent)
+
+
+def _count(number: Any) -> int:
+    """A whole number that is not negative, from a file."""
+    if number.__class__ is not int or number < 0:
+        raise ProgramError(f"load: {number!r} is not a size, an offset or a number of operations")
+    return number
+
+
+def _check_windows(x: Any, axis: Any, size: Any, stride: Any, dilation: Any) -> None:
+    """See to it that windows lie within what they look at: array libraries make such views without a check."""
+    whole = all(given.__class__ is tuple and len(given) == len(axis) for given in (axis, size, stride, dilation))
+    numbers = [*axis, *size, *stride, *dilation] if whole else [None]
+    if any(number.__class__ is not int for number in numbers) or min((*size, *stride, *dilation), default=1) < 1:
+        raise ProgramError("load: windows of which a size or a step is not a whole number above 0")
+    if len({*axis}) < len(axis) or not set(axis) <= set(range(len(x.shape))):
+        raise ProgramError("load: windows along a dimension that does not exist, or along one twice")
 
 
 def _check_argument(argument: Argument, parameter: Any) -> None:

@@ -9,11 +9,13 @@ import builtins
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from ..core.emit import EAGER
-from ..core.errors import NanError
-from ..core.mode import switch
+from ..core.emit import EAGER, emit
+from ..core.errors import IndexingError, MinigradError, NanError
+from ..core.mode import current_mode, switch
 from ..core.node import Node
+from ..core.primitive import P
 from ..core.source import show
+from ..core.tensor import Tensor, wrap
 from ..devices.effects import held_back
 from .execution import Starts, failed, started
 from .graph import Graph
@@ -49,6 +51,26 @@ def run_nodes(
     return values
 
 
+def explained(
+    error: IndexingError, expected: Sequence[tuple[Node, Callable[[Any], None]]], graph: Graph, arrays: Sequence[Any],
+    starts: Starts,
+) -> IndexingError:
+    """What eager mode says, where a program finds an index out of range: the number that came in, and what it names."""
+    nodes = [node for node, _ in expected]
+    known = dict(zip(graph.inputs, arrays))
+    try:
+        values = run_nodes(Graph(graph.inputs, nodes).nodes, known, starts, {*graph.inputs, *nodes})
+        for node, check in expected:
+            check(values[node])
+    except IndexingError as ours:
+        for note in getattr(error, "__notes__", ()):
+            ours.add_note(note)
+        return ours
+    except (MinigradError, KeyError):  # KeyError: of a node that another trace computes
+        return error
+    return error
+
+
 def hunted(
     graph: Graph, arrays: Sequence[Any], starts: Starts, hunter: Any, run: Callable[[], list[Any]]
 ) -> list[Any]:
@@ -75,3 +97,23 @@ def hunted(
                 hint="mg.jit(f, check=True) says which pass or kernel it is",
             )
     return results
+
+
+def written_out(graph: Graph, tensors: Sequence[Tensor], starts: Starts) -> list[Tensor]:
+    """The outputs of a graph for these inputs, operation by operation, in the current mode."""
+    values: dict[Any, Any] = dict(zip(graph.inputs, tensors))
+    for node in graph.nodes:
+        if node.op is None:
+            values[node] = _constant(node)
+        elif node.op is P.project:
+            values[node] = values[node.inputs[0]][node.attrs["index"]]
+        else:
+            given = [values[i] if isinstance(i, Node) else i for i in node.inputs]
+            values[node] = emit(node.op, *given, **started(node.attrs, starts))
+    return [values[node] for node in graph.outputs]
+
+
+def _constant(node: Any) -> Tensor:
+    tensor = wrap(node.array(), node.device)
+    interpreter = current_mode().interpreter
+    return tensor if interpreter is None else interpreter.admitted(tensor, None)

@@ -19,6 +19,7 @@ from ..core.errors import ConversionError, MinigradError
 from ..core.mode import Mode, switch
 from ..core.node import Node
 from ..core.tensor import Tensor, default_device, wrap
+from ..core.words import shown
 from .graph import Graph
 from .jit import trace
 from .passes.common import COMMUTE, hashable
@@ -175,7 +176,10 @@ def _stand_in(kind: Kind) -> Tensor:
 
 def _count(function: Callable[..., Any]) -> int:
     """How many tensors a function takes."""
-    parameters = inspect.signature(function).parameters.values()
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        raise ConversionError(f"kernel: a pattern is a function of tensors, not {shown(function)}") from None
     if any(p.kind is p.VAR_POSITIONAL for p in parameters):
         raise ConversionError(
             "a pattern of any number of tensors", hint="give as many examples as it has inputs in this pattern"

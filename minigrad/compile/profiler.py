@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import os
 import threading
+import weakref
 from collections.abc import Callable
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
 from time import perf_counter
 from typing import Any, NamedTuple
 
+from ..core.mode import Block, switched_variable
 from ..core.table import as_table
 
-RUNNING: ContextVar[profile | None] = ContextVar("minigrad profile", default=None)
+RUNNING: ContextVar[profile | None] = switched_variable("minigrad profile", None)
 
 
 class Event(NamedTuple):
@@ -24,7 +26,7 @@ class Event(NamedTuple):
     end: float
 
 
-class profile:
+class profile(Block):
     """Write down each kernel and library call of the programs that run in this block: when, and in which thread.
 
     >>> f = mg.jit(lambda x: mg.tanh(x @ x).sum())
@@ -36,17 +38,14 @@ class profile:
     <profile of 2 steps in 1 threads>
     """
 
+    variable = RUNNING
+
     def __init__(self) -> None:
         self.events: list[Event] = []
         self.start = perf_counter()
-        self._tokens: list[Token[profile | None]] = []
 
-    def __enter__(self) -> profile:
-        self._tokens.append(RUNNING.set(self))
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        RUNNING.reset(self._tokens.pop())
+    def value(self) -> profile:
+        return weakref.proxy(self)  # the block keeps it, not the variable: see `Block.__del__`
 
     def note(self, name: str, begin: float, end: float) -> None:
         """Write down a step that ran in this thread."""

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-import threading
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from ..core.errors import CompileError
+from ..core.errors import CompileError, DeviceError
+from ..core.forking import new_lock
 from ..core.mode import current_mode
 from ..core.node import Node
+from ..core.source import show
 from ..core.table import bytes_text
 from .backends import BackendWarning
 from .execution import Frame, Layout, Starts
@@ -57,7 +58,7 @@ class Program:
         self.executor = executor or os.environ.get("MINIGRAD_EXECUTOR") or "serial"
         self.layout = Layout(self.partition, self.lowered, self._stages())
         self._idle: list[Frame] = []
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     @cached_property
     def schedule(self) -> Schedule:
@@ -79,10 +80,12 @@ class Program:
         return [[groups[step.number] for step in stage] for stage in stages(self.schedule, self.executor)]
 
     @classmethod
-    def restored(cls, partition: Partition, lowered: dict[Group, Lowered], constants: list[Any]) -> Program:
+    def restored(
+        cls, partition: Partition, lowered: dict[Group, Lowered], constants: list[Any], target: Target = HOST
+    ) -> Program:
         """A program whose graph has been through all passes, fusion and lowering before: it was saved."""
         program = cls.__new__(cls)
-        program.constants, program.partition, program.stored_in, program.target = constants, partition, {}, HOST
+        program.constants, program.partition, program.stored_in, program.target = constants, partition, {}, target
         program.graph = program.optimised = partition.graph
         program.log = Log(partition.graph)
         program._finish(lowered, None, None)
@@ -103,14 +106,34 @@ class Program:
 
         `starts` says where each generator of random numbers begins in this run.
         """
-        given = [*arrays, *[node.array() for node in self.constants]]
-        hunter = current_mode().interpreter
-        if hunter is not None and hunter.runs_programs:
-            return hunted(self.graph, given, starts or {}, hunter, lambda: self(arrays, starts))
-        for source in self.stored_in.values():
-            if not given[source].flags.c_contiguous:
-                return self._run_on_copy(source, given, starts)
-        return self._run(given, starts or {})
+        try:
+            given = [*arrays, *[node.array() for node in self.constants]]
+            hunter = current_mode().interpreter
+            if hunter is not None and hunter.runs_programs:
+                return hunted(self.graph, given, starts or {}, hunter, lambda: self(arrays, starts))
+            for source in self.stored_in.values():
+                if not given[source].flags.c_contiguous:
+                    return self._run_on_copy(source, given, starts)
+            return self._run(given, starts or {})
+        except MemoryError as error:
+            raise self._without_memory(error) from None
+
+    def _without_memory(self, error: MemoryError) -> Exception:
+        """The error of a run for which there is not enough memory: what it takes, and what takes most of that."""
+        kept = [node for node in self.layout.plan.place if isinstance(node, Node)]
+        made = [node for node, _, _, _ in self.layout.results]
+        largest = max((*kept, *made, *self.constants), key=lambda node: node.nbytes, default=None)
+        fault = None if largest is None else largest.device.fault(error)
+        if largest is None or fault is None:
+            return error
+        where = f", made at {show(largest.where)}" if largest.where else ""
+        results = bytes_text(sum(node.nbytes for node in made))
+        return DeviceError(
+            f"{fault[0]} of a program: {error}",
+            actual=f"an arena of {bytes_text(self.layout.plan.bytes)} and results of {results}; "
+            f"the largest value is {largest.name} {largest.shape} of {largest.dtype}{where}",
+            hint=fault[1],
+        )
 
     def _run_on_copy(self, source: int, given: list[Any], starts: Starts | None) -> list[Any]:
         """A run that stores a result where an input is, whose elements do not lie in order."""

@@ -1,53 +1,80 @@
-"""What can be reached by name from a function: whatever a trace may have read, and where it is held.
+"""What a function can read by name: whatever a trace may have read, and where it is held.
 
-The walk follows globals, closure cells, defaults, attributes, containers, and the methods and class attributes whose
-names the code reads.  It ends at the libraries: Python's own, NumPy, and ours.  What a function asks these for is not
-seen: the time, the environment, files, and memory that tensors share by `copy=False`.
+The walk starts at the function, and follows what its code can read: globals, closure cells, defaults, and of objects,
+classes and modules those attributes whose names occur in code that was reached.  What is in a list, a dict or another
+container that is reached is reached too.  The walk never goes into another package's modules, classes and functions.
+Of an object of another package it follows the attributes that the user's code names, and the user's own functions.
+
+Code that computes the name of an attribute (`getattr(x, name)`, `vars(x)`, `eval`) can read every attribute of the
+user's objects, and then all of them count.
 """
 
 from __future__ import annotations
 
-import dis
+import array
+import copy
+import ctypes
+import dataclasses
 import functools
-import io
+import inspect
+import mmap
 import random
 import sys
-import sysconfig
+import threading
 import types
 import weakref
-from collections import deque
-from collections.abc import Iterator
-from enum import Enum
-from functools import lru_cache
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from ..core.errors import TraceError
-from ..core.source import in_library
-from ..core.tensor import Tensor
-from .guards import SIMPLE, AnyGuard, Guard, OrderGuard, array_guard, content, join, state_guard
+from ..core.tree import REGISTRY
+from .contents import OPAQUE, Kind, contents, functions_in, held_in_slots, is_plain_iterator, own_dict, reached_from
+from .guards import (
+    SIMPLE,
+    AnyGuard,
+    AttributeGuard,
+    FunctionGuard,
+    Guard,
+    alive_guard,
+    array_guard,
+    buffer_guard,
+    content,
+    join,
+    state_guard,
+)
+from .origin import is_foreign_class, is_foreign_function, is_foreign_module, is_our_file, is_ours
+from .reads import Reads, all_codes, reads
 
-DEPTH = 100  # how many attributes and entries deep it is looked
-OPAQUE = (Tensor, types.MethodType, Enum, io.IOBase, *SIMPLE)
-ROOMS = tuple(f"minigrad.{room}" for room in ("core", "devices", "ops", "autodiff", "compile"))  # keep caches only
-SERVICES = ("logging", "threading", "asyncio", "concurrent", "queue", "multiprocessing", "warnings", "abc", "typing")
+BUFFERS = (array.array, bytearray, memoryview, mmap.mmap, ctypes.Array, ctypes.Structure, ctypes._SimpleCData)
 SOURCES = (random.Random, np.random.Generator, np.random.RandomState, np.random.BitGenerator)
-PYTHON = sysconfig.get_path("stdlib")
-NUMPY = np.__path__[0]
+UNREPEATED = ("random", "_random", "secrets", "uuid", "time", "datetime")  # what these give differs from call to call
+ANYTHING = (getattr, vars, dir, eval, exec, globals)  # given to `map`, say, they read what the walk cannot see
+READERS = [dataclasses.asdict, dataclasses.astuple, dataclasses.replace]  # of all attributes
+READERS += [copy.copy, copy.deepcopy, inspect.getmembers]
+UNCALLED = ("__getstate__", "__setstate__", "__reduce__", "__reduce_ex__", "__dir__", "__class__")
+
+
+USERS = Kind(object)  # of classes, modules and functions
 
 
 class Guards(list[AnyGuard]):
     """Guards that have to hold for as long as a trace does; `own` are for what the function itself may not change."""
 
     own: list[AnyGuard]
+    codes: set[types.CodeType]  # the user's code that was looked at
+    suspect: bool  # whether the function can run code that the walk does not see
+    later: bool  # whether it imports what is not imported yet
 
 
-def guards_of(*roots: Any) -> Guards:
-    """Guards for all that can be reached by name from functions and objects."""
+def guards_of(*roots: Any, more: Iterable[tuple[types.CodeType, dict[str, Any]]] = ()) -> Guards:
+    """Guards for all that can be read by name from functions and objects, and from `more` code with its globals."""
     walk = Walk()
     for root in reversed(roots):
-        walk.stack.append(("", root, 0, ()))
+        walk.stack.append(("", root))
+    for code, names in more:
+        walk.code(code, names)
     walk.run()
     return walk.finish()
 
@@ -57,226 +84,251 @@ class Walk:
 
     def __init__(self) -> None:
         self.guards = Guards()
-        self.stack: list[tuple[str, Any, int, tuple[str, ...]]] = []  # name, value, depth, attributes on the way
-        self.seen: set[int] = set()
-        self.names: set[str] = set()  # what the code reads, of whatever
-        self.waiting: dict[str, list[tuple[str, Any, int]]] = {}  # parts of classes and modules, not read yet
-        self.rooms: list[tuple[str, Any]] = []  # classes and modules, and what they are called
-        self.states: list[tuple[str, Any, tuple[str, ...]]] = []  # arrays, iterators, sources of random numbers
+        self.guards.own, self.guards.codes, self.guards.suspect, self.guards.later = [], set(), False, False
+        self.stack: list[tuple[str, Any]] = []  # name, value
+        self.seen: dict[int, Any] = {}  # by id, with the values: no other one takes an id meanwhile
+        self.names: set[str] = set()  # of the attributes that the code reads, of whatever
+        self.waiting: dict[str, list[tuple[str, Any, bool]]] = {}  # attributes not read yet; whether in an own object
+        self.attributes: list[tuple[AttributeGuard, bool]] = []  # the same: of the user's objects, or of a package's
+        self.globals: dict[int, AttributeGuard] = {}  # by the id of the dict
+        self.classes: dict[int, type] = {}  # by id, since a class may define what is equal to it
+        self.kinds: dict[int, Kind] = {}
+        self.computed = False  # whether names are computed: then every attribute can be read
+        self.certain = True  # whether what is visited now is read by its name
 
     def run(self) -> None:
         """Visit all that is reached."""
-        while self.stack:
-            name, value, depth, path = self.stack.pop()
-            if id(value) in self.seen or depth > DEPTH:
+        while self.stack or (self.computed and self.waiting):
+            if not self.stack:
+                self._release_all()
                 continue
-            self.seen.add(id(value))
-            if isinstance(value, (np.ndarray, *SOURCES)) or _is_plain_iterator(value):
-                self.states.append((name, value, path))
-            elif isinstance(value, types.ModuleType):
-                foreign = _is_library(getattr(value, "__file__", None))
-                self._room(value.__name__, value, vars(value), depth, foreign)
-            else:
-                self._visit(name, value, depth, path)
+            name, value = self.stack.pop()
+            if id(value) not in self.seen:
+                self.seen[id(value)] = value
+                self._visit(name, value)
 
-    def _visit(self, name: str, value: Any, depth: int, path: tuple[str, ...]) -> None:
-        attributes = not isinstance(value, (list, dict, types.FunctionType)) and hasattr(value, "__dict__")
-        for guard in _places(name, value):
+    def _release_all(self) -> None:
+        """Visit all attributes of the user's, after those that are read by name."""
+        self.certain = False
+        for entries in self.waiting.values():
+            self.stack += [(name, value) for name, value, users in entries if users]
+        self.waiting.clear()
+
+    def finish(self) -> Guards:
+        """The guards, settled: all names are known now that the code reads."""
+        cache: dict[Any, frozenset[str]] = {}
+        known = {id(guard) for guard in self.globals.values()}
+        for guard, users in self.attributes:
+            if self.computed and users:
+                guard.types = (object,)
+            guard.settle(set() if id(guard) in known else self.names, cache)
+        if self.guards.suspect:  # another package may draw from it
+            self.guards.own.append(state_guard("numpy.random", np.random.mtrand._rand))
+        self.guards[:] = [g for g in self.guards if not (isinstance(g, AttributeGuard) and g.is_empty)]
+        return self.guards
+
+    # one value ------------------------------------------------------------------------------------------------------
+
+    def _visit(self, name: str, value: Any) -> None:
+        kind = type(value)
+        if issubclass(kind, types.FunctionType):
+            self._function(name, value)
+        elif issubclass(kind, types.ModuleType):
+            self._module(value)
+        elif issubclass(kind, type):
+            self._class_itself(value)
+        elif issubclass(kind, SOURCES) or is_plain_iterator(kind, value):
+            self._changing(name, value)
+        elif issubclass(kind, np.ndarray) and not value.dtype.hasobject:
+            self.guards.append(array_guard(name, value))
+        elif issubclass(kind, BUFFERS):
+            self.guards.append(buffer_guard(name, value))
+        elif issubclass(kind, types.BuiltinMethodType):
+            self._builtin(value)
+        else:
+            self._object(name, value, kind)
+
+    def _push(self, *entries: tuple[str, Any]) -> None:
+        self.stack += [entry for entry in entries if type(entry[1]) not in SIMPLE]
+
+    def _add(self, guard: Guard) -> None:
+        """A guard, and a visit to all that it looks at."""
+        self.guards.append(guard)
+        held = [(key, value) for key, value in guard.values.items() if type(value) not in SIMPLE]
+        self._push(*[(join(guard.name, key), value) for key, value in held])
+
+    def _changing(self, name: str, value: Any) -> None:
+        """Something that gives another value each time."""
+        kind = f"{type(value).__module__}.{type(value).__name__}"
+        if isinstance(value, SOURCES) and not isinstance(value, random.SystemRandom):
+            self.guards.own.append(state_guard(name, value))
+        elif self.certain:
+            raise TraceError(
+                f"jit: the function reads {name}, a {kind.removeprefix('builtins.')}: what it gives differs from call "
+                "to call",
+                expect="a trace runs the Python code once, and the program never again",
+                hint="take the next value outside, and pass it as an argument",
+            )
+
+    # code -----------------------------------------------------------------------------------------------------------
+
+    def _function(self, name: str, function: types.FunctionType) -> None:
+        self.computed |= function in READERS
+        cells = list(zip(function.__code__.co_freevars, function.__closure__ or ()))
+        ours = is_our_file(function.__code__.co_filename)
+        if ours or is_foreign_function(function):  # of what it was given to call, the user's functions are followed
+            self._doubt(function.__globals__.get("__name__"))
+            held = [content(cell) for _, cell in cells]
+            self._push((name, vars(function).get("__wrapped__")))
+            self._push(*[(name, part) for part in held if ours and callable(part)])
+            self._push(*[(name, part) for part in functions_in(held)])
+            return
+        name = name or function.__name__
+        self._add(FunctionGuard(name, function))
+        self.code(function.__code__, function.__globals__)
+        for free, cell in cells:
+            self._add(Guard(free, cell, {"": content(cell)}))
+        if vars(function):
+            self._hold(name, vars(function))
+
+    def _builtin(self, function: Any) -> None:
+        """A function, or a bound method, that is not written in Python."""
+        owner = function.__self__
+        self.computed |= any(function is reader for reader in ANYTHING)
+        if not isinstance(owner, SOURCES):  # whose state is looked at
+            self._doubt(function.__module__ or type(owner).__module__)
+        if owner is not None and not isinstance(owner, (types.ModuleType, type)):
+            self._push(("", owner))
+
+    def code(self, code: types.CodeType, names: dict[str, Any]) -> None:
+        """What code of the user's reads, with these globals."""
+        self.guards.codes.update(all_codes(code))
+        found = reads(code)
+        self._read(found.names)
+        guard = self.globals.get(id(names))
+        if guard is None:
+            guard = self.globals[id(names)] = AttributeGuard("global", names)
             self.guards.append(guard)
-            for key, held in guard.values.items():
-                further = (*path, key) if attributes and isinstance(key, str) else path
-                self.stack.append((join(guard.name, key), held, depth + 1, further))
-        for part in _parts(value):
-            self.stack.append((name, part, depth + 1, path))
-        if isinstance(value, types.FunctionType) and not _is_library(value.__code__.co_filename):
-            self._read(_names(value.__code__))
-        elif isinstance(value, type):
-            self._class(value, depth, by_name=True)
-        elif not isinstance(value, (types.FunctionType, *OPAQUE)):
-            self._class(type(value), depth, by_name=False)
+            self.attributes.append((guard, False))
+        guard.names |= found.globals
+        self._push(*[(name, names[name]) for name in found.globals if name in names])
+        builtin = {name for name in found.computed if name not in names}
+        if builtin or found.anything:
+            self.computed = self.guards.suspect = True
+        if not builtin.isdisjoint(("globals", "eval", "exec")):
+            guard.types = (object,)
+            self._push(*[(str(key), value) for key, value in names.items() if guard.follows(key, value)])
+        self._imports(found, names)
 
-    def _class(self, cls: type, depth: int, by_name: bool) -> None:
-        """What an object finds in its class: the methods that are called, and attributes."""
-        for base in cls.__mro__:
-            file = getattr(sys.modules.get(base.__module__), "__file__", None)
-            if base.__module__ == "builtins" or base.__module__.startswith("minigrad.") or _is_foreign(file):
-                continue
-            if not any(place is base for _, place in self.rooms):
-                self._room(base.__name__, base, vars(base), depth, foreign=False)
-            called = [n for n in vars(base) if n.startswith("__") and callable(vars(base)[n])]
-            called += [n for n in vars(base) if any(n in vars(b) for b in cls.__mro__ if b is not base)]
-            skipped = () if by_name else ("__init__", "__new__", "__init_subclass__", "__class__")
-            self._read([n for n in called if n not in skipped])
+    def _imports(self, found: Reads, names: dict[str, Any]) -> None:
+        """The modules that code imports when it runs."""
+        for name, level in sorted(found.imports):
+            if level:
+                package = str(names.get("__package__") or names.get("__name__") or "")
+                name = ".".join([*package.split(".")[: len(package.split(".")) + 1 - level], *([name] if name else [])])
+            parts = name.split(".")
+            for path in {name, parts[0]} | {".".join(parts[:i]) for i in range(1, len(parts))}:
+                if path not in sys.modules:
+                    self.guards.later = self.guards.suspect = True
+                elif not is_foreign_module(path) and not is_ours(path):
+                    self.guards.append(Guard("sys.modules", sys.modules, {path: sys.modules[path]}, part=True))
+                self._push(("", sys.modules.get(path)))
 
-    def _room(self, name: str, room: Any, entries: Any, depth: int, foreign: bool) -> None:
-        """A class or a module: what of it is read is known once all code has been seen."""
-        if not foreign:
-            self.rooms.append((name, room))
-        for key, value in list(entries.items()):
-            if foreign and not isinstance(value, types.ModuleType) and not _draws(value):
-                continue
-            entry = (f"{name}.{key}", value, depth + 1)
-            if key in self.names:
-                self.stack.append((*entry, ()))
-            else:
-                self.waiting.setdefault(key, []).append(entry)
-
-    def _read(self, names: Any) -> None:
+    def _read(self, names: Iterable[str]) -> None:
         for name in names:
             if name not in self.names:
                 self.names.add(name)
-                self.stack += [(*entry, ()) for entry in self.waiting.pop(name, ())]
+                self._push(*[(called, value) for called, value, _ in self.waiting.pop(name, ())])
 
-    def finish(self) -> Guards:
-        """The guards, those of what depends on all that is read included."""
-        for name, room in self.rooms:
-            entries = vars(room)
-            read = {key: entries[key] for key in entries if key in self.names}
-            if read:
-                self.guards.append(Guard(name, entries, read, part=True))
-        self.guards.own = []
-        for name, value, path in self.states:
-            if not self.names.issuperset(path):
+    def _doubt(self, module: Any) -> None:
+        """Code of this module may be called: whether it may do what the walk does not see."""
+        if isinstance(module, str) and is_foreign_module(module):
+            root = module.partition(".")[0]
+            harmless = root in sys.stdlib_module_names and root not in UNREPEATED
+            if not harmless and (root != "numpy" or module.startswith("numpy.random")):
+                self.guards.suspect = True
+
+    # what has attributes --------------------------------------------------------------------------------------------
+
+    def _hold(self, name: str, place: Any, reader: Any = None, kind: Kind = USERS) -> None:
+        """A place where attributes are: those that are read are visited, the others wait until they are."""
+        guard = AttributeGuard(name, place, reader, kind.ignored, kind.types, kind.names)
+        self.guards.append(guard)
+        self.attributes.append((guard, kind.users))
+        for key, value in dict(guard.attributes).items():
+            if key not in kind.ignored:
+                now = key in kind.names or guard.follows(key, value)
+                self._wait(key, join(name, key), value, kind.users, now)
+
+    def _wait(self, key: Any, called: str, value: Any, users: bool, now: bool = False) -> None:
+        if type(value) not in SIMPLE:
+            if now or key in self.names:
+                self._push((called, value))
+            else:
+                self.waiting.setdefault(key, []).append((called, value, users))
+
+    def _object(self, name: str, value: Any, kind: type) -> None:
+        """Any other object: what it holds as a container, its attributes, and what its class gives it."""
+        if not issubclass(kind, OPAQUE):
+            known = self.kinds.get(id(kind))
+            if known is None:
+                known = self.kinds[id(kind)] = Kind(kind)
+                self._of_kind(name, known)
+            if known.looked_into:
+                self._attributes(name or kind.__name__, value, known)
+        for guard in contents(name, value, kind):
+            self._add(guard)
+            self._push(*[(guard.name, key) for key in guard.values if type(key) not in SIMPLE])
+        if issubclass(kind, weakref.ref):
+            self.guards.append(alive_guard(name, value))
+        self._push(*[(name, part) for part in reached_from(value, kind)])
+
+    def _of_kind(self, name: str, kind: Kind) -> None:
+        """What all objects of a class have in common."""
+        cls = kind.cls
+        self._doubt(cls.__module__)
+        if kind.looked_into and not is_foreign_class(cls):
+            self._class(cls, by_name=False)
+            opened = [REGISTRY[base][0] for base in cls.__mro__ if base in REGISTRY and not is_ours(base.__module__)]
+            self._push(*[(name, parts) for parts in opened])
+
+    def _attributes(self, name: str, value: Any, kind: Kind) -> None:
+        if issubclass(kind.cls, threading.local):  # each thread has other attributes
+            self._hold(name, value, vars, kind)
+        elif (attributes := own_dict(value)) is not None:
+            self._hold(name, attributes, None, kind)
+            if not kind.users:
+                self._push(*[(name, function) for function in functions_in(list(attributes.values()))])
+        if kind.slots:
+            self._hold(name, value, functools.partial(held_in_slots, kind.slots), kind)
+
+    def _class_itself(self, cls: type) -> None:
+        """A class that is a value: its attributes can be read, its methods called, and those of its own class."""
+        self._doubt(cls.__module__)
+        self._class(cls, by_name=True)
+        self._class(type(cls), by_name=False)
+
+    def _class(self, cls: type, by_name: bool) -> None:
+        """What an object finds in its class: the methods that are called, and attributes."""
+        for base in cls.__mro__:
+            if is_foreign_class(base) or is_ours(base.__module__):
                 continue
-            if isinstance(value, SOURCES):
-                self.guards.own.append(state_guard(name, value))
-            elif not isinstance(value, np.ndarray):
-                kind = type(value).__name__
-                raise TraceError(
-                    f"jit: the function reads {name}, a {kind}: what it gives differs from call to call",
-                    expect="a trace runs the Python code once, and the program never again",
-                    hint="take the next value outside, and pass it as an argument",
-                )
-            elif not value.dtype.hasobject:
-                self.guards.append(array_guard(name, value))
-        return self.guards
+            if id(base) not in self.classes:
+                self.classes[id(base)] = base
+                self._hold(base.__name__, vars(base))
+            called = [n for n in vars(base) if n.startswith("__") and callable(vars(base)[n])]
+            called += [n for n in vars(base) if any(n in vars(b) for b in cls.__mro__ if b is not base)]
+            skipped = UNCALLED if by_name else ("__init__", "__new__", "__init_subclass__", *UNCALLED)
+            self._read([n for n in called if n not in skipped])
 
-
-def _places(name: str, value: Any) -> Iterator[Guard]:
-    """Where a value holds others."""
-    if isinstance(value, types.FunctionType):
-        if _is_library(value.__code__.co_filename):
+    def _module(self, module: types.ModuleType) -> None:
+        entries = vars(module)
+        name = str(entries.get("__name__"))
+        if not (is_foreign_module(name) or is_ours(name)):
+            self._hold(name, entries)
             return
-        yield Guard(name or value.__name__, value, _function(value), reader=_function)
-        read = [n for n in _globals(value.__code__) if n in value.__globals__]
-        yield Guard("global", value.__globals__, {n: value.__globals__[n] for n in read}, part=True)
-        for free, cell in zip(value.__code__.co_freevars, value.__closure__ or ()):
-            yield Guard(free, cell, {"": content(cell)})
-        if vars(value):
-            yield Guard(name or value.__name__, vars(value), dict(vars(value)))
-        return
-    if isinstance(value, list):
-        yield Guard(name, value, dict(enumerate(value)))
-    elif isinstance(value, dict):
-        yield OrderGuard(name, value, dict(value))
-    elif isinstance(value, (set, frozenset)):
-        yield Guard(name, value, _members(value), reader=_members)
-    elif isinstance(value, (deque, bytearray)):
-        yield Guard(name, value, _counted(value), reader=_counted)
-    elif isinstance(value, types.MappingProxyType):
-        yield Guard(name, value, dict(value), reader=dict)
-    if isinstance(value, (type, *OPAQUE)) or type(value).__module__.startswith((*ROOMS, *SERVICES)):
-        return
-    if hasattr(value, "__dict__"):
-        ignored = getattr(type(value), "caches", ())  # what a class keeps for speed only
-        attributes = vars(value)
-        known = {k: v for k, v in attributes.items() if k not in ignored}
-        yield Guard(name or type(value).__name__, attributes, known, ignored)
-    if any("__slots__" in vars(cls) for cls in type(value).__mro__[:-1]) and not _is_foreign_class(type(value)):
-        yield Guard(name or type(value).__name__, value, _slots(value), reader=_slots)
-
-
-def _parts(value: Any) -> list[Any]:
-    """What is reached from a value that cannot change itself."""
-    if isinstance(value, types.MethodType):
-        return [value.__func__, value.__self__]
-    if isinstance(value, types.BuiltinMethodType):
-        owner = value.__self__
-        return [] if owner is None or isinstance(owner, (types.ModuleType, type)) else [owner]
-    if isinstance(value, tuple):
-        return list(value)
-    if isinstance(value, weakref.ref):
-        return [value()]
-    if isinstance(value, functools.partial):
-        return [value.func, value.args, value.keywords]
-    if isinstance(value, property):
-        return [value.fget, value.fset]
-    if isinstance(value, (classmethod, staticmethod)):
-        return [value.__func__]
-    if isinstance(value, functools.cached_property):
-        return [value.func]
-    if isinstance(value, type) or isinstance(value, OPAQUE):
-        return []
-    return [part for name in ("__wrapped__", "__self__") if (part := _attribute(value, name)) is not None]
-
-
-def _attribute(value: Any, name: str) -> Any:
-    """An attribute of something foreign, which may raise whatever it likes when it is asked: a lazy module does."""
-    try:
-        return getattr(value, name, None)
-    except Exception:
-        return None
-
-
-def _function(function: Any) -> dict[str, Any]:
-    defaults, named = function.__defaults__, function.__kwdefaults__
-    return {"__code__": function.__code__, "__defaults__": defaults, "__kwdefaults__": named}
-
-
-def _members(values: Any) -> dict[Any, Any]:
-    return dict(zip(values, values))
-
-
-def _counted(values: Any) -> dict[Any, Any]:
-    return dict(enumerate(values))
-
-
-def _slots(value: Any) -> dict[str, Any]:
-    names = [n for cls in type(value).__mro__ for n in _listed(vars(cls).get("__slots__", ()))]
-    held = [(n, getattr(value, n, None)) for n in names if n not in ("__weakref__", "__dict__")]
-    return dict(held)
-
-
-def _listed(slots: Any) -> Any:
-    return (slots,) if isinstance(slots, str) else slots
-
-
-def _is_plain_iterator(value: Any) -> bool:
-    """Whether it is an iterator whose position cannot be seen: a generator, `iter(...)`, `itertools.count()`."""
-    steps = hasattr(type(value), "__next__") and not hasattr(value, "__dict__")
-    return steps and not isinstance(value, (io.IOBase, Tensor))
-
-
-def _draws(value: Any) -> bool:
-    return isinstance(getattr(value, "__self__", None), SOURCES)
-
-
-def _is_library(filename: str | None) -> bool:
-    return filename is not None and (in_library(filename) or _is_foreign(filename))
-
-
-def _is_foreign(filename: str | None) -> bool:
-    """Whether a file is Python's own, or NumPy's, where nothing changes that matters."""
-    if filename is None or filename.startswith(NUMPY):
-        return filename is not None
-    return filename.startswith((PYTHON, "<frozen")) and "site-packages" not in filename
-
-
-def _is_foreign_class(cls: type) -> bool:
-    module = sys.modules.get(cls.__module__)
-    return cls.__module__ == "builtins" or _is_foreign(getattr(module, "__file__", None))
-
-
-@lru_cache(maxsize=4096)
-def _names(code: types.CodeType) -> tuple[str, ...]:
-    """All names that a function, and those in it, read of anything."""
-    inner = [name for part in code.co_consts if isinstance(part, types.CodeType) for name in _names(part)]
-    return (*code.co_names, *inner)
-
-
-@lru_cache(maxsize=4096)
-def _globals(code: types.CodeType) -> tuple[str, ...]:
-    """The global names that a function reads, and those that the functions in it read."""
-    names = [i.argval for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")]
-    inner = [name for part in code.co_consts if isinstance(part, types.CodeType) for name in _globals(part)]
-    return tuple(dict.fromkeys([*names, *inner]))
+        if not name.startswith("numpy"):
+            self._doubt(name)
+        for key, value in list(entries.items()):
+            if issubclass(type(value), (types.ModuleType, types.FunctionType, types.BuiltinMethodType, type)):
+                self._wait(key, f"{name}.{key}", value, users=False)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
@@ -17,7 +17,8 @@ import numpy as np
 from ..autodiff.reverse import HOOKS
 from ..core.clock import mark_written
 from ..core.emit import emit
-from ..core.errors import TraceError
+from ..core.errors import IndexingError, MinigradError, TraceError
+from ..core.interrupts import all_or_none
 from ..core.mode import current_mode, switch
 from ..core.node import FREED, topological_order
 from ..core.source import caller
@@ -28,8 +29,10 @@ from ..core.write import adopt, read_only
 from .arguments import changed_container, objects, replaced
 from .function import Application, Starts, Traced
 from .guards import changed
+from .node_by_node import explained
 from .reach import guards_of
 from .trace import Captured, Pending, Source, Tracer
+from .unseen import watched
 
 
 class Place(NamedTuple):
@@ -74,21 +77,24 @@ class Recording:
         mode = current_mode()
         stand_ins = [tracer.stand_in(t) for t in arguments]
         given, inside = [replaced((args, kwargs), iter(stand_ins)) for _ in range(2)]
+        guards, seen = self.guards, watched(tracer, self.guards.codes, self.guards.suspect)
         try:
-            with switch(interpreter=tracer):
+            with switch(interpreter=tracer), seen as unknown:
                 result = function(*inside[0], **inside[1])
         finally:
             tracer.ended = True
             self.hooks = _hooks_seen(tracer)
         if tracer.missed is not None:
             raise tracer.missed  # it was caught, and what came after it is a guess
-        side_effect = changed(self.guards) or changed(self.guards.own) or changed_container(given, inside)
+        side_effect = changed(guards) or changed(guards.own) or changed_container(given, inside)
         if side_effect is not None:
             raise TraceError(
                 f"jit: the function changes something that is no tensor: {side_effect}",
                 expect="a trace runs the Python code once, and the program never again",
                 hint="make it a tensor that is changed in place, return it, or do it outside",
             )
+        if unknown or guards.later:
+            self.guards = guards_of(function, *self.objects, more=unknown.items())
         _refuse_hidden(result, tracer)
         self._places(arguments)
         returned, self.rebuild = flatten(result, (np.ndarray,))
@@ -258,41 +264,75 @@ class Recording:
         drawn = self.tracer.drawn
         starts: Starts = {g: g.take_blocks(count) for g, count in drawn.items()} if drawn else {}
         others = [(p.what if p.kind == "tensor" else p.find(arguments)).data for p in self.besides]
-        if self.differentiable:
-            inputs = [place.find(arguments) for place in self.inputs]
-            results: list[Any] = list(Application(self.traced, others, starts).applied(inputs))
-        else:
-            try:
-                arrays = self.traced.program(others, starts)
-            except BaseException:  # what is stored where an input is may have been stored already
-                for tensor in written:
-                    mark_written(tensor.data)
-                raise
-            results = [None if a is None else wrap(a, o.device) for a, o in zip(arrays, self.outputs)]
-        if self.changes:
-            self._change(written, results, arguments)
+        inputs = [place.find(arguments) for place in self.inputs]
+        try:
+            if self.differentiable:
+                results: list[Any] = list(Application(self.traced, others, starts).applied(inputs))
+            else:
+                results = self._run_program(others, starts, written, arguments)
+        except IndexingError as error:
+            arrays = [*[tensor.data for tensor in inputs], *others]
+            raise explained(error, self.tracer.expected, self.traced.graph, arrays, starts) from None
+        if self.changes and self.differentiable:
+            all_or_none(self._change(written, results, arguments))
         return self.rebuild([self._returned(r, results, arguments) for r in self.results])
+
+    def _run_program(
+        self, others: list[Any], starts: Starts, written: list[Tensor], arguments: list[Tensor]
+    ) -> list[Any]:
+        """The outputs, and outside is changed what the function changes: all of it once the program has ended."""
+        arrays = change = None
+        try:
+            arrays = self.traced.program(others, starts)
+            results = self._wrapped(arrays)
+            if self.changes:
+                change = self._change(written, results, arguments)
+                change()
+            return results
+        except MinigradError:
+            self._mark(written)
+            raise
+        except BaseException as error:
+            if arrays is not None:  # the program has ended: what is stored where an input is has been stored
+                (change or self._change(written, self._wrapped(arrays), arguments))()
+            elif written:
+                self._mark(written)
+                error.add_note(_half_done(written))
+            raise
+
+    def _wrapped(self, arrays: list[Any]) -> list[Any]:
+        return [None if a is None else wrap(a, o.device) for a, o in zip(arrays, self.outputs)]
+
+    def _mark(self, written: list[Tensor]) -> None:
+        """What is stored where an input is may have been stored already."""
+        for tensor in written:
+            mark_written(tensor.data)
 
     @cached_property
     def changes(self) -> bool:
         """Whether a run does anything besides computing results."""
         return bool(self.writes or self.adoptions or self.gradients or self.tracer.restarted)
 
-    def _change(self, written: list[Tensor], results: list[Any], arguments: list[Tensor]) -> None:
-        """Change outside what the function changes."""
-        gradients = [self._gradient(what, results, arguments) for _, what in self.gradients]
+    def _change(self, written: list[Tensor], results: list[Any], arguments: list[Tensor]) -> Callable[[], None]:
+        """What changes outside what the function changes; it may be called again where it is interrupted."""
+        gradients = [(p.find(arguments), self._gradient(what, results, arguments)) for p, what in self.gradients]
+        adoptions = [(place.find(arguments), results[number]) for place, number in self.adoptions]
         line = caller() if written else None
-        for tensor, (_, number) in zip(written, self.writes):
-            new = results[number]
-            if new is not None:  # else it is there already
-                tensor.device.kernels["put"](tensor.data, new.data, chain=(), out=tensor.data)
-            mark_written(tensor.data, where=line)
-        for place, number in self.adoptions:
-            adopt(place.find(arguments), results[number])
-        for (place, _), gradient in zip(self.gradients, gradients):
-            place.find(arguments)._grad = gradient
-        for generator, (key, block) in self.tracer.restarted.items():
-            generator.set_state({"key": key, "block": block})
+
+        def writes() -> None:
+            for tensor, (_, number) in zip(written, self.writes):
+                new = results[number]
+                if new is not None:  # else it is there already
+                    tensor.device.kernels["put"](tensor.data, new.data, chain=(), out=tensor.data)
+                mark_written(tensor.data, where=line)
+            for tensor, value in adoptions:
+                adopt(tensor, value)
+            for tensor, gradient in gradients:
+                tensor._grad = gradient
+            for generator, (key, block) in self.tracer.restarted.items():
+                generator.set_state({"key": key, "block": block})
+
+        return writes
 
     def used(self, arguments: list[Tensor]) -> list[Tensor]:
         """The tensors that the function was seen to use, as they are found now."""
@@ -314,6 +354,14 @@ class Recording:
         for op, attrs in chain:
             tensor = emit(op, tensor, **attrs)
         return tensor if linked else detach(tensor)
+
+
+def _half_done(written: Sequence[Tensor]) -> str:
+    shapes = ", ".join([str(tensor.shape) for tensor in written[:5]] + ["..."] * (len(written) > 5))
+    return (
+        f"the program writes {len(written)} tensors in place, of shapes {shapes}: it was stopped, and any of them may "
+        "have its old value or its new one"
+    )
 
 
 def _as_captured(entry: Captured) -> Tensor:

@@ -63,8 +63,10 @@ def steps_of(op: Primitive) -> tuple[Step, ...]:
         name, operands = _operation(tree)
         if OPERATIONS.get(name) != len(operands):
             raise ValueError(f"{op.name}: the loop language has no operation {name!r} of {len(operands)} operands")
-        steps.append(Step(name, tuple([visit(operand) for operand in operands])))
-        return Done(len(steps) - 1)
+        step = Step(name, tuple([visit(operand) for operand in operands]))
+        if step not in steps:  # what an expression says twice is computed once
+            steps.append(step)
+        return Done(steps.index(step))
 
     visit(ast.parse(op.expr or "", mode="eval").body)
     return tuple(steps)

@@ -10,7 +10,7 @@ in for it, data, gradient and views.  Who runs the trace writes back what became
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -27,6 +27,7 @@ from ..core.primitive import NO_RULES, P, Primitive
 from ..core.source import caller, show
 from ..core.tensor import DEFAULT, NUMBERS, StandIn, Tensor, wrap
 from ..core.view import Alias, detach
+from ..devices.special import cast
 from .graph import Graph
 from .views import through, whole
 
@@ -52,7 +53,8 @@ class Source(Node):
     def array(self) -> Any:
         """The array of a constant.  What is the user's is copied now: it may have changed."""
         if self.kind == "array":
-            return self.device.from_numpy(np.array(self.held, dtype=self.dtype, order="C"))
+            held = self.held if self.held.dtype == self.dtype else cast(np, self.held, self.dtype)
+            return self.device.from_numpy(np.array(held, dtype=self.dtype, order="C"))
         return self.held
 
 
@@ -77,8 +79,8 @@ class Pending(StandIn):
         return "that is not computed yet" if not self.trace.ended else "of a trace"
 
     @property
-    def way_out(self) -> str:
-        return StandIn.way_out if not self.trace.ended else "return it from the function instead of storing it"
+    def way_out(self) -> str | None:  # type: ignore[override]
+        return None if not self.trace.ended else "return it from the function instead of storing it"
 
     @property
     def where(self) -> Any:
@@ -132,11 +134,7 @@ def _assignable(values: list[Any]) -> list[Any]:
     if base.dtype.kind not in "iu" or value.__class__ not in NUMBERS:
         return values
     one = np.empty((1,), base.dtype)
-    if indices:  # of positions NumPy makes an array of the value first, which wraps round
-        with np.errstate(all="ignore"):
-            one[...] = np.asarray(value).astype(base.dtype)
-    else:
-        one[...] = value  # raises what it raises
+    one[...] = value  # raises what it raises
     return [base, one.item(), *indices]
 
 
@@ -175,6 +173,7 @@ class Tracer(Interpreter):
         self.missed: Exception | None = None  # the first error of asking for a value that is not there
         self.values: dict[Node, Node] = {}  # a node of the history -> the node of its value
         self.last_mode = Mode()  # that was given to a node
+        self.expected: list[tuple[Node, Callable[[Any], None]]] = []  # integers that name rows, and what checks them
         self.hunter: Any = None  # the interpreter by which to run this, if `debug_nans` says so inside
         self.looked_into: list[tuple[Any, Any]] = []  # arrays of the user's, and copies of what was in them
         self.ended = False
@@ -253,6 +252,11 @@ class Tracer(Interpreter):
         node = Source(kind, held, shape, dtype, device, self._mode())
         self.sources.append(node)
         return Pending(self, node)
+
+    def expect(self, indices: Tensor, check: Callable[[Any], None]) -> None:
+        data = self.lift(indices).data
+        if data.__class__ is Pending:
+            self.expected.append((data.node, check))
 
     def hunting(self, hunter: Any) -> Any:
         self.hunter = hunter

@@ -47,11 +47,14 @@ def mark_written(array: Any, depth: int = 1, where: Where | None = None) -> None
     buffer = buffer_of(array)
     key = id(buffer)
     entry = WRITTEN.get(key)
+    where = where or caller(depth + 1)
     if entry is None or entry.buffer() is not buffer:
-        entry = WRITTEN[key] = Written()
+        entry = Written()
         entry.buffer = weakref.ref(buffer, lambda _: WRITTEN.pop(key, None))
-    entry.where = where or caller(depth + 1)
-    entry.time = LastWrite.time = tick()
+        entry.where, entry.time = where, 0
+        WRITTEN[key] = entry  # complete: an interrupt may come at any time
+    LastWrite.time = now = tick()
+    entry.where, entry.time = where, now
 
 
 def written_since(array: Any, time: int) -> Where | None:

@@ -31,6 +31,9 @@ class NanHunter(Eager):
         self.look(op, values, attrs, data, current_mode().origin)
         return data
 
+    def look_ahead(self, op: Primitive, values: list[Any], attrs: dict[str, Any], device: Any) -> None:
+        self.compute(op, values, attrs, device)  # in new memory: the tensor keeps its values where this raises
+
     def look(
         self, op: Primitive, values: Sequence[Any], attrs: dict[str, Any], data: Any, origin: Node | None,
         where: Where | None = None,
@@ -76,6 +79,7 @@ class debug_nans:
 
     Programs of `mg.jit` and of graph mode are looked into as well: they are run node by node first, and the error names
     the line that made the node.  A hunt that begins inside of a jitted function is for the whole of it, in each run.
+    A write in place is looked at before it is made, so that the tensor keeps the values that it had.
 
     >>> with mg.debug_nans():
     ...     mg.sqrt(mg.asarray([4.0])).tolist()

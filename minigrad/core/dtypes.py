@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .errors import DtypeError
+from .words import shown
 
 __all__ = [
     "bool", "int8", "int16", "int32", "int64", "uint8", "float16", "float32", "float64",
@@ -59,11 +60,11 @@ def as_dtype(dtype: Any) -> DType:
     """
     try:
         found = SPELLINGS.get(dtype) or (None if dtype is None else ALL.get(np.dtype(dtype).name))
-    except TypeError:
+    except (TypeError, ValueError):
         found = None
     if found is None:
         raise DtypeError(
-            f"{dtype!r} is not a dtype that minigrad has", expect="one of " + ", ".join(ALL)
+            f"{shown(dtype)} is not a dtype that minigrad has", expect="one of " + ", ".join(ALL)
         )
     return found
 
@@ -75,7 +76,7 @@ def dtype_of(item: Any) -> DType:
     (dtype('float64'), dtype('int8'), dtype('int8'))
     """
     found = getattr(item, "dtype", None)
-    return found if isinstance(found, np.dtype) else as_dtype(item)  # NumPy's scalar classes have one that is none
+    return as_dtype(found if isinstance(found, np.dtype) else item)  # NumPy's scalar classes have one that is none
 
 
 def is_float(dtype: DType) -> Any:
@@ -94,7 +95,7 @@ def isdtype(dtype: Any, kind: Any) -> Any:
     if isinstance(kind, str) and kind not in ALL:
         if kind not in KINDS:
             raise DtypeError(f"{kind!r} is not a kind of dtype", expect=", ".join(KINDS))
-        return dtype in KINDS[kind]
+        return as_dtype(dtype) in KINDS[kind]
     return dtype == as_dtype(kind)
 
 
@@ -105,6 +106,7 @@ def promote_types(a: DType, b: DType) -> DType:
     >>> promote_types(int32, float32), promote_types(uint8, int8)
     (dtype('float32'), dtype('int16'))
     """
+    a, b = as_dtype(a), as_dtype(b)
     if a.kind == b.kind:
         return a if a.itemsize >= b.itemsize else b
     if a.kind == "f" or b.kind == "b":
@@ -191,3 +193,24 @@ class iinfo:
             raise DtypeError(f"iinfo is for integers, not {self.dtype}", expect="an integer dtype; finfo is for floats")
         info = np.iinfo(self.dtype)
         self.bits, self.max, self.min = int(info.bits), int(info.max), int(info.min)
+
+
+def check_fits(name: str, least: Any, most: Any, dtype: DType) -> None:
+    """Refuse numbers that an integer dtype cannot hold.  Only casts of tensors and arrays saturate.
+
+    >>> check_fits("full", 300, 300, int8)
+    Traceback (most recent call last):
+    minigrad.core.errors.DtypeError: full: 300 does not fit into int8
+      Expect: -128 to 127
+    """
+    if dtype.kind in "iu":
+        low, high = _limits(dtype)
+        if not low <= least <= most <= high:
+            numbers = f"{least} does" if least is most else f"numbers from {least} to {most} do"
+            raise DtypeError(f"{name}: {numbers} not fit into {dtype}", expect=f"{low} to {high}")
+
+
+@cache
+def _limits(dtype: DType) -> tuple[int, int]:
+    info = np.iinfo(dtype)
+    return int(info.min), int(info.max)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from .clock import tick
@@ -150,10 +151,23 @@ class Interpreter:
         holds = bool(test)
         return holds, holds
 
+    def expect(self, indices: Tensor, check: Callable[[Any], None]) -> None:
+        """Let `check` look at the values of integers that name rows, once these are known to be wrong."""
+        self.below.expect(indices, check)
+
+    def taken_by(self, test: Tensor) -> Any:
+        """A block that is run for all examples, although only those take part for which the bool `test` holds."""
+        return nullcontext() if self.below is EAGER else self.below.taken_by(test)
+
     def before_write(self, tensor: Tensor) -> None:
         """Refuse a write in place, where it cannot be made."""
         if self.below is not EAGER:
             self.below.before_write(tensor)
+
+    def look_ahead(self, op: Primitive, values: list[Any], attrs: dict[str, Any], device: Any) -> None:
+        """Refuse a write of `op(*values)` into the first of the values, where the result may not be."""
+        if self.below is not EAGER:
+            self.below.look_ahead(op, values, attrs, device)
 
     def sealed(self, what: str) -> Any:
         """A block in which a write to anything from outside of it is refused, by an error that begins with `what`."""
@@ -189,6 +203,12 @@ class Eager(Interpreter):
 
     def hunting(self, hunter: Any) -> Any:
         return switch(interpreter=hunter)
+
+    def expect(self, indices: Tensor, check: Callable[[Any], None]) -> None:
+        check(indices.data)
+
+    def sealed(self, what: str) -> Any:
+        return nullcontext()  # Python runs one branch, once: what it writes is written
 
     def compute(self, op: Primitive, values: list[Any], attrs: dict[str, Any], device: Any) -> Any:
         kernel = device.kernels[op.name]
@@ -453,5 +473,6 @@ def explained(op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any], error
         return ours
     except (TypeError, ValueError, OverflowError):
         pass  # Python refuses too, and says no more than the array library did
+    given = described(op, inputs) or None
     kind = DtypeError if isinstance(error, (TypeError, OverflowError)) else ConversionError
-    return kind(f"{op.name}: {error}", actual=described(op, inputs))
+    return kind(f"{op.name}: {error}", actual=given)

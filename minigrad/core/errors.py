@@ -10,11 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 from .source import ON_BEHALF_OF, caller, notebook_shell, outside, show
+from .table import printable
 
 __all__ = [
     "MinigradError", "ShapeError", "DtypeError", "DeviceError", "IndexingError", "AxisError", "GradError",
     "MutationError", "TraceError", "NanError", "ConversionError", "MatrixError", "CheckError", "CompileError",
-    "ScriptError", "FileError",
+    "ScriptError", "FileError", "MissingFileError", "StorageError", "GradientWarning",
 ]  # fmt: skip
 
 
@@ -27,7 +28,7 @@ class MinigradError(Exception):
         for label, text in (("Expect", expect), ("Actual", actual), ("Way out", hint), ("Line", line)):
             if text is not None:
                 lines.append(f"  {label}: {text}")
-        super().__init__("\n".join(lines))
+        super().__init__(printable("\n".join(lines)))
 
     def __reduce__(self) -> Any:
         return _again, (type(self), str(self))  # in another process it is still that line
@@ -257,3 +258,33 @@ class FileError(MinigradError, ValueError):
 
     Way out: copy or write the file again; `Checkpoints.resume()` goes on from the newest file that is whole.
     """
+
+
+class MissingFileError(FileError, FileNotFoundError):
+    """There is no such file.
+
+    >>> import minigrad as mg
+    >>> mg.load_program("nowhere.program")
+    Traceback (most recent call last):
+    minigrad.core.errors.MissingFileError: load_program: No such file or directory: nowhere.program
+    ...
+
+    Way out: a relative path is taken from the folder in which Python runs.
+    """
+
+
+class StorageError(FileError, OSError):
+    """The operating system refuses to read or to write a file: the disk is full, or permission is missing.
+
+    >>> import minigrad as mg
+    >>> mg.load_program(".")
+    Traceback (most recent call last):
+    minigrad.core.errors.StorageError: load_program: Is a directory: .
+    ...
+
+    Way out: make room, or choose another folder.
+    """
+
+
+class GradientWarning(UserWarning):
+    """A function that is being differentiated made a Python number of a tensor, and no gradient flows through that."""

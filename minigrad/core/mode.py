@@ -6,9 +6,14 @@ One immutable `Mode` in one `ContextVar`: reading it takes 17 ns, and threads an
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from contextvars import ContextVar, Token
 from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from .errors import ConversionError
+from .table import printable
+from .words import shown
 
 if TYPE_CHECKING:
     from .emit import Interpreter
@@ -26,9 +31,10 @@ class Mode:
     `device`       where new tensors are made; None is the default device
     `scope`        the module or function that is running, outermost first: `("encoder", "layers[0]")`
     `origin`       the forward node whose gradient is being computed, or None
+    `by`           the inputs' nodes, in a function that `mg.grad` or `mg.vjp` differentiates by these; else ()
     """
 
-    __slots__ = ("device", "grad", "interpreter", "keep", "origin", "scope")
+    __slots__ = ("by", "device", "grad", "interpreter", "keep", "origin", "scope")
 
     def __init__(
         self,
@@ -38,9 +44,10 @@ class Mode:
         device: Any = None,
         scope: tuple[str, ...] = (),
         origin: Node | None = None,
+        by: tuple[Node, ...] = (),
     ) -> None:
         self.interpreter, self.grad, self.keep = interpreter, grad, keep
-        self.device, self.scope, self.origin = device, scope, origin
+        self.device, self.scope, self.origin, self.by = device, scope, origin, by
 
     def but(self, **changes: Any) -> Mode:
         """This mode with some things changed."""
@@ -48,24 +55,84 @@ class Mode:
         return Mode(**(fields | changes))
 
 
-CURRENT: ContextVar[Mode] = ContextVar("minigrad mode", default=Mode())  # noqa: B039 - a Mode is never changed
+SWITCHED: list[ContextVar[Any]] = []  # what blocks set for as long as they run
+
+
+def switched_variable(name: str, default: Any) -> ContextVar[Any]:
+    """A context variable that blocks set; a cell that ends in an error leaves it as it was before."""
+    variable = ContextVar(name, default=default)
+    SWITCHED.append(variable)
+    return variable
+
+
+CURRENT: ContextVar[Mode] = switched_variable("minigrad mode", Mode())
 current_mode = CURRENT.get
 
 
-class switch:
+class Block:
+    """A `with` block in which a context variable has the value that `value()` gives.
+
+    Ctrl-C raises KeyboardInterrupt between any two instructions, and only what lies inside `__enter__` and `__exit__`
+    can be made safe against that.  Where `__exit__` is stopped before its first line, the block outside sets the
+    variable back, or `__del__` does so as soon as the exception is dropped; in a notebook, the end of the cell.
+    """
+
+    variable: ContextVar[Any]
+    entered: tuple[Token[Any], Any, Any] | None = None  # the token, the value, and the same of the entry before
+
+    def value(self) -> Any:
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        value, before, outer = self.value(), self.variable.get(), self.entered
+        try:
+            self.entered = self.variable.set(value), value, outer
+            return self
+        except BaseException:
+            self.entered = outer
+            self.variable.set(before)
+            raise
+
+    def __exit__(self, *error: object) -> None:
+        token, _, outer = self.entered  # type: ignore[misc]
+        try:
+            self.variable.reset(token)
+            self.entered = outer
+        except BaseException:
+            self.entered = outer
+            with suppress(RuntimeError, ValueError):  # it is reset already, or belongs to another thread
+                self.variable.reset(token)
+            raise
+
+    def __del__(self) -> None:
+        while self.entered is not None:
+            token, value, self.entered = self.entered
+            if self.variable.get() is value:
+                with suppress(RuntimeError, ValueError):
+                    self.variable.reset(token)
+
+
+class setting(Block):
+    """A block in which `variable` is `value`."""
+
+    def __init__(self, variable: ContextVar[Any], value: Any) -> None:
+        self.variable, self._value = variable, value
+
+    def value(self) -> Any:
+        return self._value
+
+
+class switch(Block):
     """A context manager and decorator that changes the current mode: `with switch(grad=False): ...`."""
+
+    variable = CURRENT
 
     def __init__(self, mode: Mode | None = None, **changes: Any) -> None:
         self.mode, self.changes = mode, changes
-        self.tokens: list[Token[Mode]] = []
 
-    def __enter__(self) -> switch:
+    def value(self) -> Mode:
         mode = self.mode or current_mode()
-        self.tokens.append(CURRENT.set(mode.but(**self.changes) if self.changes else mode))
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        CURRENT.reset(self.tokens.pop())
+        return mode.but(**self.changes) if self.changes else mode
 
     def __call__(self, function: F) -> F:
         @wraps(function)
@@ -134,4 +201,6 @@ def scope(name: str) -> switch:
     >>> y.node.scope
     ('head',)
     """
-    return switch(scope=(*current_mode().scope, name))
+    if not isinstance(name, str):
+        raise ConversionError(f"scope: a name is text, not {shown(name)}")
+    return switch(scope=(*current_mode().scope, printable(name)))

@@ -8,13 +8,22 @@ from typing import Any
 
 from .clock import written_since
 from .emit import EAGER
+from .errors import ConversionError, MinigradError
 from .node import Constant, Leaf, Node, topological_order
 from .source import Where, show
 from .tensor import Tensor, wrap
+from .words import shown
 
 
-class Gone(Exception):
-    """A value that can't be had any more, and why: never a wrong one in its place."""
+class Gone(MinigradError, RuntimeError):
+    """A value that can't be had any more, and why: never a wrong one in its place.
+
+    >>> import minigrad as mg
+    >>> mg.replay(mg.ones(2))
+    Traceback (most recent call last):
+    minigrad.core.replay.Gone: nothing was recorded for this tensor; `with mg.record():` keeps recipes
+    ...
+    """
 
 
 def recompute(nodes: Sequence[Node], values: dict[Node, Any]) -> Iterator[tuple[Node, list[Any], Any]]:
@@ -55,6 +64,8 @@ def replay(made: Tensor | Node) -> Tensor:
     minigrad.core.replay.Gone: leaf (2,) was changed since, at ...
     """
     node: Node = made.node if isinstance(made, Tensor) else made
+    if node is not None and not isinstance(node, Node):
+        raise ConversionError(f"replay: made is a tensor or a node, not {shown(made)}")
     if node is None:
         raise Gone("nothing was recorded for this tensor; `with mg.record():` keeps recipes")
     order = topological_order([node])

@@ -2,8 +2,33 @@
 
 from __future__ import annotations
 
+import html
+import unicodedata
 from collections.abc import Sequence
-from html import escape
+
+
+def printable(text: str) -> str:
+    r"""Text that neither a terminal nor a page trips over: control characters are written out, line breaks are kept.
+
+    >>> print(printable("a\x1b[2Jb \ud800"))
+    a\x1b[2Jb \ud800
+    """
+    if text.isprintable():
+        return text
+    return "".join([c if _is_shown(c) else c.encode("unicode_escape").decode() for c in text])
+
+
+def _is_shown(character: str) -> bool:
+    return character.isprintable() or character == "\n" or unicodedata.category(character) == "Zs"
+
+
+def escape(text: str) -> str:
+    r"""Text as HTML and SVG hold it, whatever characters it has.
+
+    >>> print(escape("a < b\x00"))
+    a &lt; b\x00
+    """
+    return html.escape(printable(text))
 
 
 def as_table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> str:
@@ -14,10 +39,11 @@ def as_table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> s
     add           3
     multiply     12
     """
-    widths = [max(map(len, column)) for column in zip(head, *rows)]
+    lines = [[printable(cell).replace("\n", "\\n") for cell in row] for row in (head, *rows)]
+    widths = [max(map(len, column)) for column in zip(*lines)]
     return "\n".join(
-        "  ".join(c.ljust(w) if i < left else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths))).rstrip()
-        for row in (head, *rows)
+        "  ".join(c.ljust(w) if i < left else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths))).rstrip()
+        for line in lines
     )
 
 

@@ -6,19 +6,34 @@ class as it is declared (`@method`).  `tensor.pyi` lists them all for readers an
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
 
 from . import dtypes
-from .errors import ConversionError, DeviceError, DtypeError, GradError, TraceError
+from .errors import ConversionError, DeviceError, DtypeError, GradError, GradientWarning, TraceError
+from .interrupts import all_or_none
 from .mode import current_mode
 from .node import Leaf
-from .source import show
+from .source import caller, line_of, show
 
 F = TypeVar("F", bound=Callable[..., Any])
 NUMBERS = frozenset((int, float, bool))
+
+# What to do where a value is asked for that is not there: in `if` and `while`, as a number, as an array, as an index.
+BRANCHES = "mg.where, mg.cond, or @mg.script, with which `if` and loops may depend on tensors; or do this outside"
+AS_NUMBER = "calculate with the tensor itself; mg.print(x) shows the number when it is computed; or do this outside"
+AS_ARRAY = "the function of mg in the place of NumPy's; or return the tensor and convert it outside"
+AS_INDEX = "x[i] and mg.take(x, i) take a tensor; what decides a shape, or how often a loop runs, is a Python number"
+NONZERO = "nonzero (or a boolean mask), whose result's shape depends on values,"
+ADVICE = {
+    "float()": AS_NUMBER, "int()": AS_NUMBER, "complex()": AS_NUMBER, "item()": AS_NUMBER, "tolist()": AS_NUMBER,
+    "numpy()": AS_ARRAY, "numpy_copy()": AS_ARRAY, "DLPack": AS_ARRAY, "an index": AS_INDEX,
+    "copy.copy": "x.copy(), which is an operation like others",
+    NONZERO: "mg.where(mask, x, 0) keeps the shape; or do this outside",
+}  # fmt: skip
 
 
 class Tensor:
@@ -98,10 +113,14 @@ class Tensor:
                 f"only floats can require a gradient, and this tensor is {self.data.dtype}",
                 hint="x.astype(mg.float32)",
             )
-        self.node = Leaf(self) if value else None
-        self.tracked = int(value)
-        if value and self.alias is not None and self.alias.base is not None:
-            self.alias.linked = False  # the same memory still, but a history of its own begins
+        node = Leaf(self) if value else None
+
+        def writes() -> None:
+            self.node, self.tracked = node, int(value)
+            if value and self.alias is not None and self.alias.base is not None:
+                self.alias.linked = False  # the same memory still, but a history of its own begins
+
+        all_or_none(writes)
 
     @property
     def is_leaf(self) -> bool:
@@ -159,7 +178,7 @@ class Tensor:
 
     def numpy_copy(self) -> np.ndarray[Any, Any]:
         """The values as a NumPy array of your own, from any device, tracked or not."""
-        return np.array(self.device.to_numpy(host_value(self, "numpy_copy()")))
+        return np.array(self.device.to_numpy(_taken_out(self, "numpy_copy()")))
 
     def item(self) -> Any:
         """The one element, as a Python number."""
@@ -168,11 +187,11 @@ class Tensor:
                 f"item() needs a tensor of one element, and this one has {self.size}, shape {self.shape}",
                 hint="x.tolist(), or x[i].item()",
             )
-        return host_value(self, "item()").item()
+        return _taken_out(self, "item()").item()
 
     def tolist(self) -> Any:
         """The values as nested Python lists."""
-        return host_value(self, "tolist()").tolist()
+        return _taken_out(self, "tolist()").tolist()
 
     def __bool__(self) -> bool:
         if self.size != 1:
@@ -199,7 +218,7 @@ class Tensor:
 
     def __format__(self, spec: str) -> str:
         if not spec or self.size == 1:
-            return format(self.item(), spec) if spec else str(self)
+            return format(host_value(self, "format()").item(), spec) if spec else str(self)
         return text_of_values(self, lambda element: format(element, spec))
 
     def __str__(self) -> str:
@@ -234,7 +253,7 @@ class StandIn:
     __array_ufunc__ = None
     size = 1 << 62  # large enough that no quick path takes it for an array
     no_value = "not computed yet"
-    way_out = "mg.where, mg.cond, or @mg.script, with which `if` and loops may depend on tensors; or do this outside"
+    way_out: str | None = None  # where it is another than the one for what was asked
     where: Any = None  # the line that made it, where that is known
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
@@ -269,15 +288,25 @@ def host_value(tensor: Tensor, what: str) -> Any:
         tensor = interpreter.stand_in(tensor)
     data = tensor.data
     if data.__class__ is not tensor.device.ndarray:
+        if not isinstance(data, StandIn):
+            raise replaced_data(data)
         data = data.evaluated()
     if data.__class__ is tensor.device.ndarray:
         tensor.device.settle()
         return data
     reason = getattr(data, "no_value", "without an array")
     made = f", made at {show(tensor.node.where)}" if tensor.node is not None and tensor.node.where else ""
-    hint = getattr(data, "way_out", StandIn.way_out)
+    hint = getattr(data, "way_out", None) or ADVICE.get(what, BRANCHES)
     error = TraceError(f"{what} needs the value of a tensor {reason}{made}", hint=hint)
     raise data.missed(error) if isinstance(data, StandIn) else error
+
+
+def replaced_data(found: Any) -> Exception:
+    """The error for a tensor to whose `data` something was assigned that is not its device's array."""
+    return ConversionError(
+        f"the data of a tensor is a raw array on its device, and a {type(found).__name__} was assigned to it",
+        hint="`with mg.no_grad(): x[...] = value` changes the values, and x -= rate * x.grad there is an update",
+    )
 
 
 def host_array(tensor: Tensor, what: str) -> np.ndarray[Any, Any]:
@@ -294,13 +323,41 @@ def _one(tensor: Tensor, what: str) -> Any:
         raise ConversionError(
             f"{what} needs a tensor of one element, and this one has {tensor.size}, shape {tensor.shape}"
         )
-    return host_value(tensor, what).reshape(())
+    return _taken_out(tensor, what).reshape(())
+
+
+def _taken_out(tensor: Tensor, what: str) -> Any:
+    """The raw array, for a result that has no history."""
+    value = host_value(tensor, what)
+    if tensor.tracked:
+        _warn_of_lost_gradient(tensor, what)
+    return value
+
+
+_WARNED: set[tuple[str, int]] = set()
+
+
+def _warn_of_lost_gradient(tensor: Tensor, what: str) -> None:
+    """Warn, once for each line, where a function that is being differentiated leaves the computation."""
+    mode = current_mode()
+    if not (mode.by and mode.grad) or (tensor.is_leaf and tensor.node not in mode.by):
+        return
+    filename, line = line_of(caller())
+    if (filename, line) not in _WARNED:
+        _WARNED.add((filename, line))
+        warnings.warn_explicit(
+            f"{what} in a function that is being differentiated: no gradient flows through its result\n"
+            "  Hint: a function of mg in the place of one of math or NumPy; x.detach() where no gradient is wanted",
+            GradientWarning, filename, line,
+        )  # fmt: skip
 
 
 def text_of_values(tensor: Tensor, each: Callable[[Any], str] | None = None) -> str:
     """The values as NumPy prints them, or with each element as `each` does; or why there are none."""
     data = tensor.data
     if data.__class__ is not tensor.device.ndarray:
+        if not isinstance(data, StandIn):
+            return f"<{str(replaced_data(data)).splitlines()[0]}>"
         data = getattr(data, "value", None)
         if data is None:
             return f"<{tensor.data.no_value}>"
@@ -340,9 +397,23 @@ def as_tensor(value: Any, device: Any = None) -> Tensor:
     if isinstance(value, (np.ndarray, np.generic)):
         return from_host(np.array(value, dtype=dtypes.as_dtype(value.dtype)), device, value)
     if isinstance(value, (int, float)):
-        return from_host(np.array(value, dtype=dtypes.scalar_type(value)), device)
-    raise ConversionError(
-        f"{type(value).__name__} is not a tensor, a number or a NumPy array", hint="mg.asarray(...) makes a tensor"
+        try:
+            return from_host(np.array(value, dtype=dtypes.scalar_type(value)), device)
+        except OverflowError:
+            raise DtypeError(f"the integer {value:.3e} does not fit into {dtypes.default_int}",
+                             expect="-2**63 to 2**63 - 1", hint="a float") from None  # fmt: skip
+    raise _foreign(value)
+
+
+def _foreign(value: Any) -> Exception:
+    """The refusal of what is not a tensor.  A tensor of another library may have a history, which would be lost."""
+    kind = type(value)
+    package = kind.__module__.partition(".")[0]
+    name = kind.__name__ if package in ("builtins", "__main__") else f"{package}.{kind.__name__}"
+    converts = hasattr(value, "__dlpack__") or hasattr(value, "__array__")
+    return ConversionError(
+        f"{name} is not a tensor{' of minigrad' * converts}, a number or a NumPy array",
+        hint="mg.asarray(x) copies its values into a tensor" if converts else "mg.asarray(...) makes a tensor",
     )
 
 

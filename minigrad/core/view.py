@@ -32,8 +32,9 @@ def alias_of(tensor: Tensor) -> Alias:
     alias = tensor.alias
     if alias is None:
         contiguous_base(tensor)
-        alias = tensor.alias = _new_alias(Alias)
+        alias = _new_alias(Alias)
         alias.base, alias.chain, alias.linked, alias.views = None, (), True, []
+        tensor.alias = alias
     return alias
 
 
@@ -50,10 +51,10 @@ def link(out: Tensor, source: Tensor, step: Step | None) -> Tensor:
         alias.chain, alias.linked = (*chain, step), seen.linked
     alias.base = source if base is None else base
     alias.views = views = seen.views
-    views.append(weakref.ref(out))
+    out.alias = alias
+    views.append(weakref.ref(out))  # after that: whoever goes through the views reads the alias of each
     if not len(views) & 15:
         views[:] = [view for view in views if view() is not None]  # now and then, forget those that are gone
-    out.alias = alias
     return out
 
 

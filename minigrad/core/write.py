@@ -15,9 +15,10 @@ import weakref
 from typing import Any
 
 from .clock import mark_written
-from .dtypes import float32
+from .dtypes import check_fits, float32
 from .emit import common_device, described, emit
 from .errors import DtypeError, MinigradError, MutationError, ShapeError
+from .interrupts import all_or_none
 from .mode import current_mode
 from .primitive import P, Primitive
 from .source import show
@@ -61,19 +62,30 @@ def assign(
         tensor = interpreter.stand_in(tensor)
         _refuse_stand_ins(tensor, (value, *indices))
     history = writable(tensor, value)
+    if value.__class__ in NUMBERS:
+        check_fits("assignment", value, value, tensor.data.dtype)
     if history is None:
+        data = tensor.data
+        new = value.data if value.__class__ is Tensor else value
         try:
-            new = value.data if value.__class__ is Tensor else value
+            if value.__class__ is Tensor and new.dtype is not data.dtype:
+                new = tensor.device.kernels["astype"](new, dtype=data.dtype)
+            if interpreter is not None:
+                interpreter.look_ahead(P.put, [data, new, *[i.data for i in indices]], {"chain": chain}, tensor.device)
             if raw is None or not tensor.device.hosted:
                 common_device(P.put, (tensor, value, *indices), {})
-                data = tensor.data
                 tensor.device.kernels["put"](data, new, *[i.data for i in indices], chain=chain, out=data)
             else:
-                tensor.data[raw] = new
+                data[raw] = new
+            mark_written(data, depth=3)
         except (ValueError, TypeError, OverflowError, IndexError) as error:
             P.put.infer(tensor, value, *indices, chain=chain)  # says in our words what is wrong with index or shape
             raise _write_error(tensor, value, error) from error
-        mark_written(tensor.data, depth=3)
+        except MinigradError:
+            raise
+        except BaseException:  # it may have been written
+            mark_written(data, depth=3)
+            raise
         return
     if tensor.dtype.kind != "f" and value.__class__ is Tensor and value.tracked and current_mode().grad:
         raise DtypeError(
@@ -111,10 +123,17 @@ def update(tensor: Tensor, op: Primitive, operand: Any) -> Tensor:
             if operand.__class__ is Tensor:
                 value = device.kernels["astype"](value, dtype=data.dtype)
         try:
+            if interpreter is not None:
+                interpreter.look_ahead(op, [data, value], {}, device)
             device.kernels[op.name](data, value, out=data)
+            mark_written(data, depth=3)
         except (ValueError, TypeError, OverflowError) as error:
             raise _write_error(tensor, operand, error) from error
-        mark_written(data, depth=3)
+        except MinigradError:
+            raise
+        except BaseException:  # it may have been written
+            mark_written(data, depth=3)
+            raise
         return tensor
     value = emit(op, tensor, operand)
     _check_fit(op, tensor, operand, value)
@@ -226,11 +245,11 @@ def _write_error(tensor: Tensor, value: Any, error: Exception) -> Exception:
         return error
     if "read-only" in str(error):
         return read_only()
-    if isinstance(error, ValueError):
+    if isinstance(error, ValueError) and value.__class__ not in NUMBERS:
         shape = getattr(value, "shape", ())
         return ShapeError(f"a value of shape {shape} does not fit where it is assigned: {error}",
                           expect=f"a shape that broadcasts to that part of {tensor.shape}")  # fmt: skip
-    return DtypeError(f"the value does not fit a tensor of {tensor.dtype}: {error}")
+    return DtypeError(f"the value {value} does not fit into a tensor of {tensor.dtype}: {error}")
 
 
 def read_only() -> MutationError:
@@ -261,16 +280,22 @@ def adopt(base: Tensor, value: Tensor) -> None:
     leaf = base.tracked and base.node.op is None
     if (leaf or not value.tracked) and hasattr(base.data, "base"):
         mark_written(base.data)
-    base.data = value.data
-    if not leaf:
-        base.node, base.tracked = value.node, value.tracked
-    for reference in list(alias_of(base).views):  # deriving a view again makes views on the way
+    after = wrap(value.data, base.device)
+    now = base if leaf else value
+    after.node, after.tracked = now.node, now.tracked
+    derived = [(base, after, not leaf)]
+    for reference in alias_of(base).views:
         view = reference()
-        if view is None:
-            continue
-        now = base
-        for op, attrs in view.alias.chain:
-            now = emit(op, now, **attrs)
-        view.data = now.data
-        if view.alias.linked and not leaf:
-            view.node, view.tracked = now.node, now.tracked
+        if view is not None:
+            now = after
+            for op, attrs in view.alias.chain:
+                now = emit(op, now, **attrs)
+            derived.append((view, now, view.alias.linked and not leaf))
+
+    def writes() -> None:
+        for tensor, now, has_history in derived:
+            tensor.data = now.data
+            if has_history:
+                tensor.node, tensor.tracked = now.node, now.tracked
+
+    all_or_none(writes)

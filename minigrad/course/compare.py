@@ -102,7 +102,7 @@ def plain(value: Any) -> Any:
 
 def _plain(value: Any) -> Any:
     value = plain(value)
-    return value.item() if hasattr(value, "item") and not getattr(value, "shape", ()) else value
+    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def numerical(function: Callable[..., Any], inputs: Sequence[Any], g: Any, width: float = 1e-6) -> tuple[Any, ...]:

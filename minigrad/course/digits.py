@@ -11,7 +11,7 @@ from ..core.mode import no_grad
 from ..core.tensor import Tensor
 from ..data import TensorDataset, digits
 from ..ops.creation import asarray
-from ..ops.functional import sigmoid
+from ..ops.elementwise import sigmoid
 from ..ops.losses import cross_entropy
 from .session import SESSION
 from .swapping import Swapped

@@ -7,13 +7,13 @@ there is none, progress lasts as long as the kernel: a check writes nothing into
 from __future__ import annotations
 
 import json
-import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from html import escape
 from pathlib import Path
 from typing import Any
 
+from ..core.files import locked, write_whole
 from .unit import Task, Unit, units
 
 FILE = "course-progress.json"
@@ -21,51 +21,103 @@ REPORT = "report.html"
 LEVELS_UP = 3
 
 
+Tasks = dict[str, dict[str, Any]]
+Change = Callable[["Progress"], None]
+
+
 class Progress:
-    """The record of one student's work: who it is, and of each task how it went."""
+    """The record of one student's work: who it is, and of each task how it went.
+
+    Several notebooks, each in a process of its own, share the file.  Each change is therefore made to what the file
+    holds at that moment, under a lock.  A change that could not be written is made again before the next one.
+    """
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = path
         self.student = ""
-        self.tasks: dict[str, dict[str, Any]] = {}
-        if path is not None and path.exists():
-            self._read(path)
+        self.tasks: Tasks = {}
+        self.others: dict[str, Any] = {}  # what another version of the course keeps in the file
+        self.unwritten: list[Change] = []
+        self.aside: Path | None = None  # where a damaged file has been put
+        if path is not None and not self._read(path) and path.exists():
+            with locked(path):
+                self._read_or_put_aside(path)
 
-    def _read(self, path: Path) -> None:
+    def _read(self, path: Path) -> bool:
+        """Take over what the file holds; False, and nothing taken over, where there is no file or a damaged one."""
+        if not path.exists():
+            return False
         try:
-            stored = json.loads(path.read_text(encoding="utf-8") or "{}")
-            self.student, self.tasks = str(stored.get("student", "")), dict(stored.get("tasks", {}))
-        except (ValueError, AttributeError, TypeError):  # not ours to throw away: it is put aside
-            path.replace(path.with_suffix(".unreadable.json"))
+            stored = json.loads(path.read_text(encoding="utf-8").strip() or "{}")
+            tasks = {name: {"tries": 0, **known} for name, known in stored.pop("tasks", {}).items()}
+            if not all(type(known["tries"]) is int for known in tasks.values()):
+                return False
+            self.student, self.tasks, self.others = str(stored.pop("student", "")), tasks, stored
+        except (ValueError, AttributeError, TypeError, RecursionError):
+            return False
+        return True
+
+    def _read_or_put_aside(self, path: Path) -> bool:
+        """The same, and a damaged file is kept under another name: it may be repaired."""
+        if self._read(path):
+            return True
+        if path.exists():
+            self.aside = free_name(path.with_suffix(".unreadable.json"))
+            path.replace(self.aside)
+        return False
+
+    def change(self, change: Change) -> None:
+        """Make a change to what the file holds now, and write it."""
+        if self.path is None:
+            return change(self)
+        self.unwritten.append(change)
+        made = False
+        try:
+            with locked(self.path):
+                from_file = self._read_or_put_aside(self.path)
+                for each in self.unwritten if from_file else [change]:
+                    each(self)
+                made = True
+                self._write(self.path)
+        finally:
+            if not made:  # it counts as long as the kernel lives
+                change(self)
+        self.unwritten.clear()
+
+    def _write(self, path: Path) -> None:
+        content = {**self.others, "student": self.student, "tasks": self.tasks}
+        write_whole(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
     def note(self, task: Task, passed: bool, source: str = "", said: str = "") -> None:
         """Write down a try.  What was right once stays right; the answer that is kept is the last right one."""
-        if self.path is not None and self.path.exists():
-            self._read(self.path)  # another notebook may have written meanwhile
-        known = self.tasks.setdefault(task.name, {"tries": 0})
-        if "passed" not in known:
-            known["tries"] += 1
-        if passed:
-            known |= {"passed": known.get("passed") or _now(), "points": task.points, "variant": task.student}
-            known["answer"] = source
-        if said and "first" not in known:
-            known["first"] = said
-        self.write()
+        when = _now()
+
+        def add(progress: Progress) -> None:
+            known = progress.tasks.setdefault(task.name, {"tries": 0})
+            if "passed" not in known:
+                known["tries"] += 1
+            if passed:
+                known |= {"passed": known.get("passed") or when, "points": task.points, "variant": task.student}
+                known["answer"] = source
+            if said and "first" not in known:
+                known["first"] = said
+
+        self.change(add)
 
     def name(self, student: str) -> None:
         """Write down whose work it is."""
         if student and student != self.student:
-            self.student = student
-            self.write()
+            self.change(lambda progress: setattr(progress, "student", student))
 
-    def write(self) -> None:
-        """Store it, all or nothing."""
-        if self.path is None:
-            return
-        text = json.dumps({"student": self.student, "tasks": self.tasks}, indent=1, ensure_ascii=False)
-        beside = self.path.with_name(f".{self.path.name}.{os.getpid()}")
-        beside.write_text(text + "\n", encoding="utf-8")
-        beside.replace(self.path)
+    def take_in(self, other: Progress) -> None:
+        """Write down what another record holds of tasks that this one has nothing about."""
+        tasks, student = other.tasks, other.student
+
+        def add(progress: Progress) -> None:
+            progress.tasks = {**tasks, **progress.tasks}
+            progress.student = student or progress.student
+
+        self.change(add)
 
     def passed(self, task: str) -> bool:
         """Whether a task has been done."""
@@ -104,8 +156,21 @@ class Progress:
         """Write a page to print or to hand in: tasks, tries and points, with the answers below."""
         folder = self.path.parent if self.path is not None else Path.cwd()
         target = path or folder / REPORT
-        target.write_text(report_page(self), encoding="utf-8")
+        write_whole(target, report_page(self))
         return target
+
+
+def free_name(path: Path, word: str = "") -> Path:
+    """A path where there is nothing: `work.json`, or else `work (2).json`; with a word, `work (word 2).json`.
+
+    >>> free_name(Path("/nowhere/work.json")).name
+    'work.json'
+    """
+    number, free = 2, path
+    while free.exists() or free.is_symlink():
+        free = path.with_name(f"{path.stem} ({word}{number}){path.suffix}")
+        number += 1
+    return free
 
 
 def found() -> Path | None:
@@ -158,5 +223,5 @@ def _table(rows: list[tuple[str, str, str, int, int, int]], known: Mapping[str, 
 
 
 def _answer(name: str, known: Mapping[str, Any]) -> str:
-    variant = f" (variant of {escape(known['variant'])})" if known.get("variant") else ""
-    return f"<h3>{escape(name)}{variant}</h3><pre>{escape(known.get('answer', ''))}</pre>"
+    variant = f" (variant of {escape(str(known['variant']))})" if known.get("variant") else ""
+    return f"<h3>{escape(name)}{variant}</h3><pre>{escape(str(known.get('answer', '')))}</pre>"

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import dis
 import inspect
-import re
 import sys
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from ..core.errors import MinigradError
 from ..core.source import notebook_shell
+from .attempts import ATTEMPTS, NEAR, Attempts, Stop, watch_cells
 from .compare import plain
 from .feedback import Feedback, Misused, NotWritten, Stopped, place, stopped, unreadable, written
 from .limits import TimeIsUp, at_most
 from .progress import FILE, Progress, found
 from .unit import HIDDEN_ROUNDS, ROUNDS, Prediction, Task, Unit, units
 
+watch_cells()
 UNSET = object()
 NOTHING = {"RESUME", "NOP", "LOAD_CONST", "RETURN_VALUE", "RETURN_CONST"}  # instructions of an empty function
-STUB = "raise NotImplementedError"  # in what nbgrader and we leave in the place of a solution
 
 
 class Session:
@@ -53,8 +54,8 @@ def begin(unit: str, student: str = "") -> None:
     if unit not in known:
         raise Misused(unit, "there is no such unit", "one of " + ", ".join(known))
     SESSION.unit = known[unit]
-    SESSION.progress = Progress(found())
-    SESSION.progress.name(student.strip())
+    SESSION.progress = _kept(found())
+    _store(SESSION.progress.name, student.strip())
     _explain_stubs()
     each = SESSION.unit
     print(f"{each.number:02} · {each.title}: {each.minutes} minutes, {len(each.tasks)} tasks, {each.points} points")
@@ -67,10 +68,8 @@ def keep(folder: str = ".") -> None:
     """Keep progress in a folder from now on: for hosts where nobody has made a workspace."""
     path = Path(folder) / FILE
     now = SESSION.progress
-    SESSION.progress = Progress(path)
-    SESSION.progress.tasks = {**now.tasks, **SESSION.progress.tasks}
-    SESSION.progress.student = now.student or SESSION.progress.student
-    SESSION.progress.write()
+    SESSION.progress = _kept(path)
+    _store(SESSION.progress.take_in, now)
 
 
 def task(name: str) -> Shown:
@@ -114,19 +113,24 @@ def check(name: str, answer: Any = UNSET, hidden: bool = False) -> None:
     """
     _open()
     which = _task(name)
-    namespace = sys._getframe(1).f_globals
+    frame = sys._getframe(1)
+    namespace = frame.f_globals
+    attempts = ATTEMPTS.at((frame.f_code, frame.f_lasti), namespace)
+    newer = _newer(which, namespace, attempts) if answer is UNSET else None
     given = UNSET
     try:
-        given = _lookup(which, namespace) if answer is UNSET else answer
+        given = _lookup(which, namespace, attempts) if answer is UNSET else answer
         said = _run(which, given, HIDDEN_ROUNDS if hidden else ROUNDS)
     except Feedback as feedback:
-        if not isinstance(feedback, NotWritten | Misused):
-            SESSION.progress.note(which, passed=False, said=_said(which, given))
+        if newer is not None and which.name in namespace and not isinstance(feedback, Misused):
+            feedback.hint = f"{newer} is newer and was not checked. If it is your answer, call it {which.name}"
+        elif not isinstance(feedback, NotWritten | Misused):
+            _store(SESSION.progress.note, which, False, said=_said(which, given))
         if which.strict:
             raise feedback from None
         return print(feedback)
-    SESSION.progress.note(which, True, _source(given), _said(which, given))
-    print(said)
+    _store(SESSION.progress.note, which, True, _source(given), _said(which, given))
+    print(said if newer is None else f"{said}\n  {newer}, which is newer, was not checked.")
 
 
 def progress() -> Progress:
@@ -147,7 +151,37 @@ def _open() -> None:
     """Go on in the workspace that we are in, where nothing was begun: notebooks ask before their exercises."""
     path = found()
     if path is not None and SESSION.progress.path is None:
-        SESSION.progress = Progress(path)
+        SESSION.progress = _kept(path)
+        _report_damage()
+
+
+def _kept(path: Path | None) -> Progress:
+    """The progress in a file; where it cannot be read, progress without a file."""
+    try:
+        return Progress(path)
+    except (OSError, MinigradError) as error:
+        print(f"! {FILE} cannot be read: {_first_line(error)}. Progress is forgotten with the kernel.")
+        return Progress()
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
+
+
+def _store(change: Callable[..., None], *args: Any, **more: Any) -> None:
+    """Change the student's progress.  A check still answers where the file cannot be written, and says so."""
+    try:
+        change(*args, **more)
+    except (OSError, MinigradError) as error:
+        print(f"! progress is not saved: {_first_line(error)}. The kernel keeps it, and the next check saves it.")
+    _report_damage()
+
+
+def _report_damage() -> None:
+    """Say where a damaged file has been put, once."""
+    aside, SESSION.progress.aside = SESSION.progress.aside, None
+    if aside is not None:
+        print(f"! {FILE} was damaged. It is kept as {aside.name}, and progress begins anew.")
 
 
 def _said(which: Task, given: Any) -> str:
@@ -242,43 +276,42 @@ def _task(name: str) -> Task:
 # ---- finding an answer -----------------------------------------------------------------------------------------------
 
 
-def _lookup(which: Task, namespace: Mapping[str, Any]) -> Any:
-    """What the notebook calls so; if its newest version cannot be read by Python, that is what is wrong."""
-    definition = rf"^\s*(def\s+{which.name}\s*\(|{which.name}\s*=)"
-    cells = [cell for cell in namespace.get("In", ()) if re.search(definition, cell, re.MULTILINE)]
-    error = unreadable(cells[-1]) if cells else None
-    if error is not None:
-        raise stopped(which.name, error)
-    stop = _stop(namespace, which.name)
+def _lookup(which: Task, namespace: Mapping[str, Any], attempts: Attempts) -> Any:
+    """What the notebook calls so; if its newest cell stopped before it had made it, that is what is wrong."""
+    stop = attempts.stops.get(which.name)
     if stop is not None:
-        what = f"the cell of your answer stopped with {type(stop).__name__}: {stop}"
-        raise Misused(which.name, what, _after_stop(stop))
+        raise _after_stop(which, stop)
     if which.name not in namespace:
-        near = get_close_matches(which.name, [key for key in namespace if not key.startswith("_")], 1, 0.8)
-        if near:
-            raise NotWritten(which.name, f"nothing here is called {which.name} yet", f"is it {near[0]} that you mean?")
-        if cells and STUB in cells[-1]:
-            raise NotWritten(which.name, "not written yet", "write it in the place of `raise NotImplementedError()`")
-        raise NotWritten(which.name, f"nothing here is called {which.name} yet", "run the cell that defines it")
+        near = get_close_matches(which.name, [key for key in namespace if not key.startswith("_")], 1, NEAR)
+        hint = f"is it {near[0]} that you mean?" if near else "run the cell that defines it"
+        raise NotWritten(which.name, f"nothing here is called {which.name} yet", hint)
     return namespace[which.name]
 
 
-def _stop(namespace: Mapping[str, Any], name: str) -> BaseException | None:
-    """What stopped the cell before this one, if it was to make the answer: what is there is an older one."""
-    shell = notebook_shell()
-    cells = namespace.get("In", ())
-    if shell is None or len(cells) < 3 or shell.user_ns is not namespace or not re.search(rf"\b{name}\b", cells[-2]):
-        return None
-    result = getattr(shell, "last_execution_result", None)
-    error = getattr(result, "error_before_exec", None) or getattr(result, "error_in_exec", None)
-    of_a_check = isinstance(error, Feedback | NotImplementedError | KeyboardInterrupt)
-    return error if isinstance(error, BaseException) and not of_a_check else None
+def _after_stop(which: Task, stop: Stop) -> Feedback:
+    """The feedback on a cell that stopped before it had made the answer: what is there is an older one."""
+    name, again = which.name, "put that right and run the cell again: what was there before is not your answer"
+    if issubclass(stop.kind, SyntaxError):
+        error = unreadable(stop.source)
+        return stopped(name, error if error is not None else SyntaxError(stop.words))
+    if issubclass(stop.kind, NotImplementedError):
+        return NotWritten(name, "not written yet", "write it in the place of `raise NotImplementedError()`")
+    if issubclass(stop.kind, KeyboardInterrupt):
+        return Misused(name, "the cell of your answer was interrupted before it had made one", "run it to its end")
+    if issubclass(stop.kind, Feedback):
+        return Misused(name, "the cell of your answer stopped at a check above it", again)
+    if issubclass(stop.kind, NameError):
+        again = "write numbers for names that this notebook does not have; words stand in quotation marks"
+    return Misused(name, f"the cell of your answer stopped with {stop.kind.__name__}: {stop.words}", again)
 
 
-def _after_stop(error: BaseException) -> str:
-    if isinstance(error, NameError):
-        return "write numbers for names that this notebook does not have; words stand in quotation marks"
-    return "put that right and run the cell again: what was there before is not your answer"
+def _newer(which: Task, namespace: Mapping[str, Any], attempts: Attempts) -> str | None:
+    """A name that looks like the task's, of something made later, which may be the answer that is meant."""
+    tasks = {name for unit in units().values() for name in unit.tasks}
+    used = getattr(getattr(namespace.get(which.name), "__code__", None), "co_names", ())  # by the answer: a helper
+    is_function = which.kind == "function"
+    others = [name for name, value in namespace.items() if callable(value) == is_function]
+    return attempts.newer(which.name, [name for name in others if name not in tasks and name not in used])
 
 
 def _source(given: Any) -> str:

@@ -59,17 +59,19 @@ def swap(original: Any, replacement: Any) -> Iterator[None]:
     Traceback (most recent call last):
     SystemError: nobody home
     """
+    originals = (original, getattr(original, "__wrapped__", original))  # a room calls its own without the checks
     holders = []
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] == "minigrad" and not name.startswith("minigrad.course"):
-            holders += [(module, key) for key, value in vars(module).items() if value is original]
+            held = [(key, value) for key, value in vars(module).items() if any(value is each for each in originals)]
+            holders += [(module, key, value) for key, value in held]
     try:
-        for module, key in holders:
+        for module, key, _ in holders:
             setattr(module, key, replacement)
         yield
     finally:
-        for module, key in holders:
-            setattr(module, key, original)
+        for module, key, held in holders:
+            setattr(module, key, held)
 
 
 @contextmanager

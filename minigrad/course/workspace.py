@@ -9,10 +9,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from .progress import FILE
+from ..core.errors import FileError
+from ..core.files import locked, write_whole
+from .progress import FILE, free_name
 
 RECORD = ".copied.json"  # file -> digest of the cells that were copied
 PATTERNS = ("[0-9][0-9]_*.ipynb", "exercises/[0-9][0-9]_*.ipynb")
@@ -21,25 +26,56 @@ PATTERNS = ("[0-9][0-9]_*.ipynb", "exercises/[0-9][0-9]_*.ipynb")
 def update(course: Path, mine: Path) -> list[str]:
     """Bring the workspace up to date with the course, and say what was done, a line for each notebook."""
     mine.mkdir(parents=True, exist_ok=True)
-    (mine / FILE).touch()
+    with locked(mine / RECORD):
+        return [*_begin_progress(mine / FILE), *_bring_all(course, mine)]
+
+
+def _begin_progress(path: Path) -> list[str]:
+    """Make the file that notebooks look for; an empty one means that there is no progress yet."""
+    try:
+        if path.is_dir():
+            raise IsADirectoryError
+        path.touch()
+    except OSError as error:
+        return [f"progress cannot be kept: {_reason(path, error)}"]
+    return []
+
+
+def _bring_all(course: Path, mine: Path) -> list[str]:
     record = _read(mine / RECORD)
     said = []
     for source in sorted(path for pattern in PATTERNS for path in course.glob(pattern)):
         name = source.relative_to(course).as_posix()
-        line = _bring(source, mine / name, record.get(name), name)
+        try:
+            line = _bring(source, mine / name, record.get(name), name)
+        except (OSError, FileError) as error:  # one file in the way does not keep the others back
+            said.append(f"left alone: {name}: {_reason(mine / name, error)}")
+            continue
         if line is None:
             continue
         said.append(line)
         record[name] = cells_of(source)
-        (mine / RECORD).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        write_whole(mine / RECORD, json.dumps(record, indent=1) + "\n")
     return said
+
+
+def _reason(path: Path, error: Exception) -> str:
+    """Why a path of the workspace could not be used, and the way out."""
+    again = "and start again"
+    if path.is_symlink() and not path.exists():
+        return f"this is a link to {os.readlink(path)}, which is not there; mend or remove the link, {again}"
+    if path.is_dir():
+        return f"this is a folder; give the folder another name, {again}"
+    if not path.parent.is_dir():
+        return f"{path.parent.name} is not a folder; give it another name, {again}"
+    return str(error).partition("\n")[0]
 
 
 def _bring(source: Path, target: Path, copied: str | None, name: str) -> str | None:
     """Copy a notebook where nothing is lost by it; None where there is nothing to do."""
     newest = cells_of(source)
-    if not target.exists():
-        target.parent.mkdir(parents=True, exist_ok=True)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if not target.exists() and not target.is_symlink():
         _copy(source, target)
         return f"new: {name}" if copied is None else f"copied again: {name}"
     theirs = cells_of(target)
@@ -48,42 +84,48 @@ def _bring(source: Path, target: Path, copied: str | None, name: str) -> str | N
     if copied == newest:
         return None
     if theirs == copied:
-        _copy(source, target)
+        _copy(source, target, _settings_of(target))
         return f"updated: {name}"
-    beside = _free(target)
+    beside = free_name(target, "new ")
     _copy(source, beside)
     return f"changed by you and by the course: {name} is yours, {beside.name} beside it is the new one"
 
 
-def _copy(source: Path, target: Path) -> None:
+def _copy(source: Path, target: Path, settings: Mapping[str, Any] = {}) -> None:
     """A notebook with nothing below its cells: what is there to be seen comes when the student runs them.
 
     The course's own has its outputs, for those who only read; some are folded, not to give an answer away.
     """
     notebook = json.loads(source.read_text(encoding="utf-8"))
+    notebook["metadata"] = {**notebook.get("metadata", {}), **settings}
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code":
             cell["outputs"], cell["execution_count"] = [], None
             cell["metadata"].pop("jupyter", None)
-    target.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_whole(target, json.dumps(notebook, indent=1, ensure_ascii=False) + "\n")
 
 
-def _free(target: Path) -> Path:
-    """A name beside a notebook that nothing has yet."""
-    number = 2
-    while (beside := target.with_name(f"{target.stem} (new {number}){target.suffix}")).exists():
-        number += 1
-    return beside
+def _settings_of(notebook: Path) -> dict[str, Any]:
+    """What a student has set for the whole notebook, such as its kernel; the state of widgets goes with the outputs."""
+    settings = dict(json.loads(notebook.read_text(encoding="utf-8")).get("metadata") or {})
+    settings.pop("widgets", None)
+    return settings
 
 
 def cells_of(notebook: Path) -> str:
     """A digest of what stands in the cells: not of outputs, counts, or what an editor keeps for itself."""
     try:
         cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-        text = json.dumps([[cell["cell_type"], "".join(cell["source"]).rstrip()] for cell in cells])
-    except (ValueError, KeyError, TypeError):  # no notebook any more, but somebody's file
+        text = json.dumps([_work_in(cell) for cell in cells])
+    except (ValueError, KeyError, TypeError, AttributeError):  # not a notebook any more, but the student's file
         text = notebook.read_text(encoding="utf-8", errors="replace")
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _work_in(cell: dict[str, Any]) -> list[Any]:
+    """What a student can put into a cell: its kind, its text, and the pictures attached to it."""
+    text = "".join(cell["source"]).replace("\r\n", "\n").rstrip()
+    return [cell["cell_type"], text, *filter(None, [cell.get("attachments")])]
 
 
 def _read(path: Path) -> dict[str, str]:
@@ -96,7 +138,11 @@ def _read(path: Path) -> dict[str, str]:
 def main(arguments: list[str]) -> int:
     """What the launcher calls."""
     course, mine = map(Path, arguments)
-    said = update(course, mine)
+    try:
+        said = update(course, mine)
+    except (OSError, FileError) as error:
+        print(f"Your notebooks cannot be in {mine}: {_reason(mine, error)}", file=sys.stderr)
+        return 1
     print(f"Your notebooks are in {mine.name}/" + (":" if said else ", nothing has changed."))
     for line in said:
         print(f"  {line}")

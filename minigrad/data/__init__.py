@@ -1,5 +1,6 @@
 """Data: datasets, loaders that bring their items in batches, and small real sets to begin with."""
 
+from ..core.arguments import public
 from .augment import Augmentation, Compose, Flip, Noise, Shift
 from .bundled import airfoil, digits, karate, names
 from .collate import pad
@@ -16,3 +17,5 @@ __all__ = [
     "digits", "names", "karate", "airfoil",
     "DataError",
 ]  # fmt: skip
+
+public(__all__, globals(), eager=("pad",))

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..core.errors import ConversionError, ShapeError
 from ..core.tensor import Tensor
+from ..core.words import shown
 from .dataset import host
 
 NUMBERS = (np.ndarray, np.generic, Tensor, int, float, bool)
@@ -52,6 +53,8 @@ def pad(items: list[Any], value: float = 0) -> Any:
     >>> mg.data.pad([[1, 2, 3], [4]]).tolist()
     [[1, 2, 3], [4, 0, 0]]
     """
+    if not isinstance(items, (list, tuple)) or not items:
+        raise ConversionError(f"pad: items are a list, not {shown(items)}")
     first = items[0]
     if isinstance(first, tuple):
         return tuple([pad([item[i] for item in items], value) for i in range(len(first))])

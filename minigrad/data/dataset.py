@@ -14,6 +14,7 @@ import numpy as np
 
 from ..core.errors import ConversionError, IndexingError, ShapeError
 from ..core.tensor import Tensor
+from ..core.words import shown, whole
 
 
 class Dataset:
@@ -100,6 +101,8 @@ class Subset(Dataset):
 
     def __init__(self, dataset: Any, indices: Any) -> None:
         self.dataset, self.indices = dataset, np.asarray(indices, dtype=np.int64)
+        if self.indices.ndim != 1:
+            raise ConversionError(f"Subset: indices are a list of integers, not {shown(indices)}")
         for place in np.flatnonzero((self.indices < 0) | (self.indices >= len(dataset)))[:1]:
             raise IndexingError(f"Subset: there is no item {self.indices[place]}, only {len(dataset)} items")
         gather = getattr(dataset, "batch", None)
@@ -122,6 +125,8 @@ def random_split(dataset: Any, lengths: Sequence[float], seed: int = 0) -> list[
     >>> len(train), len(test), sorted([*train, *test]) == list("abcdefghij")
     (8, 2, True)
     """
+    if whole(seed) is None:
+        raise ConversionError(f"random_split: seed is an integer, not {shown(seed)}")
     total = len(dataset)
     counts = list(lengths)
     if not all(isinstance(count, int) for count in counts):
@@ -150,5 +155,10 @@ def host(array: Any) -> np.ndarray[Any, Any]:
     """Anything that holds numbers as a NumPy array, in which Python's floats are float32."""
     if isinstance(array, Tensor):
         return array.numpy_copy()
-    made = np.asarray(array)
+    try:
+        made = np.asarray(array)
+    except ValueError:
+        raise ConversionError(
+            f"{shown(array)} is not an array of numbers", expect="nested lists of one shape"
+        ) from None
     return made.astype(np.float32) if made.dtype == np.float64 and not isinstance(array, np.ndarray) else made

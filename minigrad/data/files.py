@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import ConversionError
+from ..core.words import shown
 from .dataset import Dataset, host
 from .errors import DataError
 
@@ -41,8 +43,11 @@ class Table(Dataset):
     ({'power': 95.0, 'origin': 'Japan'}, [[130.0, 0.0, 1.0], [95.0, 1.0, 0.0], [68.0, 1.0, 0.0]])
     """
 
-    def __init__(self, columns: Any) -> None:
+    def __init__(self, columns: Mapping[str, Any]) -> None:
         self.columns: dict[str, np.ndarray[Any, Any]] = {str(name): np.asarray(columns[name]) for name in columns}
+        for name, column in self.columns.items():
+            if not column.ndim:
+                raise DataError(f"Table: column {name} is a list, not {shown(columns[name])}")
         lengths = {name: len(column) for name, column in self.columns.items()}
         if len(set(lengths.values())) != 1:
             raise DataError(f"Table: columns of one length are needed, not {lengths or 'none'}")
@@ -76,7 +81,7 @@ class Table(Dataset):
         return f"Table({len(self):,} rows: {', '.join(self.columns)})"
 
 
-def read_table(path: Any) -> Table:
+def read_table(path: str | os.PathLike[str]) -> Table:
     """A table in a CSV or Parquet file, read by pandas."""
     found = existing(path, "read_table")
     kind = found.suffix.lower()
@@ -100,7 +105,9 @@ class ImageFolder(Dataset):
     three channels, "L" for one.
     """
 
-    def __init__(self, root: Any, size: int | tuple[int, int] | None = None, mode: str = "RGB") -> None:
+    def __init__(
+        self, root: str | os.PathLike[str], size: int | tuple[int, int] | None = None, mode: str = "RGB"
+    ) -> None:
         self.root, self.mode = existing(root, "ImageFolder"), mode
         self.size = (size, size) if isinstance(size, int) else size
         self.classes = sorted(path.name for path in self.root.iterdir() if path.is_dir())
@@ -134,7 +141,7 @@ class ImageFolder(Dataset):
 class TextLines(Dataset):
     """The lines of a text file without their ends.  Only where each begins is kept in memory."""
 
-    def __init__(self, path: Any, encoding: str = "utf-8") -> None:
+    def __init__(self, path: str | os.PathLike[str], encoding: str = "utf-8") -> None:
         self.path, self.encoding = existing(path, "TextLines"), encoding
         ends = [0]
         with open(self.path, "rb") as file:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import ConversionError
+from ..core.interrupts import all_or_none
 from ..core.tensor import Tensor
 from ..devices import as_device
 from ..ops.creation import asarray
@@ -146,7 +147,7 @@ class Epoch:
         count = len(loader.dataset)
         indices = order(count, loader.seed, epoch) if loader.shuffle else np.arange(count)
         size = loader.batch_size
-        self.tasks = iter([(i, indices[i * size : (i + 1) * size]) for i in range(start, len(loader))])
+        self.tasks = deque([(i, indices[i * size : (i + 1) * size]) for i in range(start, len(loader))])
         self.waiting: deque[tuple[int, Any, Callable[[], Any]]] = deque()
 
     def __iter__(self) -> Epoch:
@@ -155,20 +156,36 @@ class Epoch:
     def __next__(self) -> Any:
         loader = self.loader
         ahead = max(1, loader.workers * loader.prefetch)
-        for number, indices in self.tasks:
-            self.waiting.append((number, indices, self._begin(indices)))
-            if len(self.waiting) >= ahead:
-                break
+        while self.tasks and len(self.waiting) < ahead:
+            number, indices = self.tasks[0]
+            waiting = number, indices, self._begin(indices)
+            all_or_none(partial(self._wait_for, waiting))
         if not self.waiting:
             raise StopIteration
-        number, indices, result = self.waiting.popleft()
-        loader._epoch, loader._batch = self.epoch, number + 1
+        number, _, result = self.waiting[0]
         try:
-            batch = result()
-        except ItemFault as fault:
+            batch = _as_tensors(result(), loader.device)
+        except Exception as fault:
+            all_or_none(partial(self._is_out, number))
+            if not isinstance(fault, ItemFault):
+                raise
             what = f"{fault} of {type(loader.dataset).__name__} could not be loaded: {fault.reason}"
             raise DataError(what, hint=f"dataset[{fault.indices[0]}] shows it alone") from fault.__cause__
-        return _as_tensors(batch, loader.device)
+        all_or_none(partial(self._is_out, number))  # now: an interrupt while it was loaded leaves it the next one
+        return batch
+
+    def _wait_for(self, waiting: tuple[int, Any, Callable[[], Any]]) -> None:
+        """The first of the tasks has begun."""
+        if not self.waiting or self.waiting[-1][0] != waiting[0]:
+            self.waiting.append(waiting)
+        if self.tasks and self.tasks[0][0] == waiting[0]:
+            self.tasks.popleft()
+
+    def _is_out(self, number: int) -> None:
+        """The first of those that wait has been handed out, or has failed."""
+        self.loader._epoch, self.loader._batch = self.epoch, number + 1
+        if self.waiting and self.waiting[0][0] == number:
+            self.waiting.popleft()
 
     def _begin(self, indices: np.ndarray[Any, Any]) -> Callable[[], Any]:
         """What gives the batch when it is called: a worker has begun with it, if there are any."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import threading
 import traceback
+import weakref
 from collections.abc import Callable
 from typing import Any
 
+from ..core.forking import new_lock
 from .errors import DataError
 
 NAME = "minigrad-data"
@@ -46,10 +49,15 @@ class Workers:
     def __init__(self, source: Any, count: int, processes: bool) -> None:
         self.source, self.count = source, count
         self.kind = "processes" if processes else "threads"
+        self._lock = new_lock()  # closing may happen wherever garbage is collected
+        self.forget()
+        EVERYWHERE.add(self)
+
+    def forget(self) -> None:
+        """Start new ones when they are needed: a forked process has no threads, and the processes are its parent's."""
         self.helpers: list[Helper] = []
         self.threads: Any = None
         self.mine = threading.local()
-        self._lock = threading.RLock()  # closing may happen wherever garbage is collected
 
     def begin(self, key: int, indices: Any) -> Callable[[], Any]:
         """Have a batch loaded; what is returned waits for it."""
@@ -82,6 +90,18 @@ class Workers:
             helper.close()
         self.helpers.clear()
         self.mine = threading.local()
+
+
+EVERYWHERE: weakref.WeakSet[Workers] = weakref.WeakSet()
+
+
+def _forget_all() -> None:
+    for workers in list(EVERYWHERE):
+        workers.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_all)
 
 
 class Helper:

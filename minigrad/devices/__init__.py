@@ -1,5 +1,6 @@
 """Where tensors live: one NumPy per device, and the table of kernels, operation × device."""
 
+from ..core.arguments import public
 from .registry import CPU, Device, as_device, available_devices, device, register_device, register_kernel
 from .table import kernels
 from .threads import num_threads, set_num_threads
@@ -8,3 +9,5 @@ __all__ = [
     "CPU", "Device", "as_device", "available_devices", "device", "kernels", "num_threads", "register_device",
     "register_kernel", "set_num_threads",
 ]  # fmt: skip
+
+public(["register_device", "register_kernel", "set_num_threads"], globals())

@@ -212,6 +212,8 @@ def differences(device: CudaDevice, table: dict[str, Kernel]) -> dict[str, Kerne
         target = out
         for op, attrs in chain:
             target = table[op.name](target, **attrs)
+        if hasattr(value, "dtype"):
+            value = table["astype"](value, out.dtype) if value.dtype != out.dtype else value
         if not indices:
             target[...] = value
             return out

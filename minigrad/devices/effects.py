@@ -14,10 +14,10 @@ from contextvars import ContextVar
 from typing import Any
 
 from ..core.errors import ConversionError, MinigradError
-from ..core.mode import Mode, switch
+from ..core.mode import Mode, setting, switch, switched_variable
 from ..core.tensor import wrap
 
-HELD: ContextVar[list[str] | None] = ContextVar("held back", default=None)
+HELD: ContextVar[list[str] | None] = switched_variable("minigrad held back", None)
 Name = Any  # of a value: the number of an argument, or the name that it was given by
 
 
@@ -25,11 +25,8 @@ Name = Any  # of a value: the number of an argument, or the name that it was giv
 def held_back() -> Iterator[list[str]]:
     """A block that computes again what has been computed: what it prints comes into the list, and it never stops."""
     held: list[str] = []
-    token = HELD.set(held)
-    try:
+    with setting(HELD, held):
         yield held
-    finally:
-        HELD.reset(token)
 
 
 class Stop:

@@ -13,7 +13,7 @@ from .effects import effect_kernels
 from .matrices import matrix_kernels
 from .philox import random_kernel
 from .reductions import reduction
-from .special import erf_kernel, scatter_add_kernel
+from .special import cast, erf_kernel, scatter_add_kernel
 from .threads import BLOCK, elementwise_in_blocks
 from .windows import window_kernels
 
@@ -78,10 +78,7 @@ def kernel_table(xp: Any, empty: Any = None) -> dict[str, Kernel]:
 
     @kernel
     def astype(x: Any, dtype: Any, out: Any = None) -> Any:
-        if out is None:
-            return x.astype(dtype)
-        xp.copyto(out, x, casting="unsafe")
-        return out
+        return cast(xp, x, dtype, out)
 
     @kernel
     def bitcast(x: Any, dtype: Any, out: Any = None) -> Any:
@@ -95,6 +92,11 @@ def kernel_table(xp: Any, empty: Any = None) -> dict[str, Kernel]:
         return apply
 
     table["floor"], table["round"] = rounding(xp.floor), rounding(xp.rint)
+
+    @kernel
+    def sigmoid(x: Any, out: Any = None) -> Any:
+        power = xp.exp(-xp.absolute(x))  # at most 1: of a large negative x it is the result, and nothing overflows
+        return xp.true_divide(xp.maximum(power, x >= 0), 1 + power, out=out)
 
     @kernel
     def where(condition: Any, x: Any, y: Any, out: Any = None) -> Any:
@@ -184,6 +186,8 @@ def kernel_table(xp: Any, empty: Any = None) -> dict[str, Kernel]:
         target = out
         for op, attrs in chain:
             target = table[op.name](target, **attrs)
+        if hasattr(value, "dtype"):
+            value = astype(value, out.dtype) if value.dtype != out.dtype else value
         if indices:  # all in row-major order: NumPy follows the strides, and of equal indices the last has to win
             target[tuple([xp.ascontiguousarray(i).reshape(i.shape) for i in indices])] = xp.array(value, order="C")
         else:
@@ -222,7 +226,7 @@ def kernel_table(xp: Any, empty: Any = None) -> dict[str, Kernel]:
 
     @kernel
     def arange(start: Any, step: Any, count: int, dtype: Any, device: Any) -> Any:
-        return (start + xp.arange(count) * step).astype(dtype)
+        return cast(xp, start + xp.arange(count) * step, dtype)
 
     table |= effect_kernels(xp)
     table["random"] = random_kernel(xp)

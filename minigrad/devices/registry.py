@@ -14,6 +14,7 @@ from ..core.errors import ConversionError, DeviceError
 from ..core.mode import switch
 from ..core.primitive import P, Primitive
 from ..core.tensor import DEFAULT, default_device
+from ..core.words import shown
 from .kernels import Kernel, kernel_table
 from .pool import Pool
 from .threads import elementwise_in_blocks
@@ -157,8 +158,10 @@ def register_device(kind: str, make: Callable[[str], Device]) -> None:
     >>> as_device("counting:3")
     counting:3
     """
-    if not kind.isidentifier():
-        raise DeviceError(f"register_device: {kind!r} can't be a kind of device", expect="a name such as 'npu'")
+    if not isinstance(kind, str) or not kind.isidentifier():
+        raise DeviceError(f"register_device: {shown(kind)} can't be a kind of device", expect="a name such as 'npu'")
+    if not callable(make):
+        raise DeviceError(f"register_device: make is a function of a name, not {shown(make)}")
     MAKERS[kind] = make
     for name in [n for n, d in DEVICES.items() if _parsed(n)[0] == kind and d is not CPU]:
         del DEVICES[name]
@@ -184,7 +187,7 @@ def as_device(device: Any) -> Device:
         return default_device()  # type: ignore[no-any-return]
     if isinstance(device, Device):
         return device
-    name = _full_name(str(device))
+    name = _full_name(device if isinstance(device, str) else shown(device))
     found = DEVICES.get(name)
     if found is None:
         kind, index = _parsed(name)

@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from contextvars import copy_context
+from threading import get_ident
+from time import sleep
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import ConversionError
+from ..core.words import shown, whole
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -72,8 +76,8 @@ def set_num_threads(count: int) -> None:
     1
     >>> mg.devices.set_num_threads(before)
     """
-    if count < 1:
-        raise ConversionError(f"set_num_threads: at least one thread is needed, not {count}")
+    if whole(count, 1, 1 << 16) is None:
+        raise ConversionError(f"set_num_threads: at least one thread is needed, not {shown(count)}")
     THREADS.count = count
     THREADS.forget_helpers()
 
@@ -90,6 +94,8 @@ def in_blocks(work: Callable[[int, int], object], size: int, step: int) -> None:
     """
     starts = deque(range(0, size, step))
 
+    helpers: set[int] = set()  # the threads that are at work here
+
     def work_off() -> None:
         while True:
             try:
@@ -98,23 +104,41 @@ def in_blocks(work: Callable[[int, int], object], size: int, step: int) -> None:
                 return
             work(start, min(start + step, size))
 
+    def help_out() -> None:
+        helpers.add(get_ident())  # before it takes a block
+        try:
+            work_off()
+        finally:
+            helpers.discard(get_ident())
+
     wanted = min(THREADS.count, len(starts)) - 1
-    helping = [future for future in [THREADS.submit(work_off) for _ in range(wanted)] if future is not None]
     try:
+        helping = [future for future in [THREADS.submit(help_out) for _ in range(wanted)] if future is not None]
         work_off()
-    finally:
-        starts.clear()
         running = [future for future in helping if not future.cancel()]  # one that has not begun is not waited for
         errors = [future.exception() for future in running]  # which waits for each of them
+    except BaseException:  # an error, or an interrupt: nobody may write into this memory after it
+        starts.clear()
+        _wait_for(helpers)
+        raise
     for error in errors:
         if error is not None:
             raise error
+
+
+def _wait_for(helpers: set[int]) -> None:
+    """Wait until they are done with the block that each of them has taken; another interrupt does not end that."""
+    while helpers:
+        with suppress(KeyboardInterrupt):
+            sleep(1e-4)
 
 
 def elementwise_in_blocks(kernel: Callable[..., object], values: list[Any], attrs: dict[str, Any], out: Any) -> None:
     """`kernel(*values, **attrs, out=out)` in blocks that stay in a core's cache, shared by the threads.
 
     Arrays of one shape are taken as one long row; where they broadcast, the blocks are rows of the first dimension.
+    The blocks depend on the shapes only, so the results do not depend on the number of threads.  They may differ from
+    those of one call in the last bit, because NumPy chooses its loop by the strides that a block happens to have.
 
     >>> import numpy as np
     >>> out = np.empty((3, 4))

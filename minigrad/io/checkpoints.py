@@ -20,7 +20,6 @@ import numpy as np
 
 from ..compile.plain import Slot, decoded, encoded, filled, slots
 from ..core.errors import FileError, MinigradError
-from ..core.files import UNFINISHED
 from ..core.tensor import Tensor, from_host
 from ..devices import as_device
 from ..ops.random import DEFAULT_GENERATOR
@@ -176,8 +175,6 @@ class Checkpoints:
         others = [s for s in self.steps() if s != step]
         for old in others[: max(0, len(others) + 1 - self.keep)]:
             self.path(old).unlink(missing_ok=True)
-        for left in self.folder.glob(f".step-*{UNFINISHED}"):  # by runs that were killed while they wrote
-            left.unlink(missing_ok=True)
 
     def resume(self) -> int:
         """Bring all parts to where they were in the newest checkpoint that is whole: its step, or 0 if there is none.

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from ..core import dtypes
-from ..core.errors import FileError
+from ..core.errors import FileError, MissingFileError
 from ..core.files import whole_file
 from ..core.tensor import Tensor, from_host
 from ..devices import as_device
@@ -155,7 +155,7 @@ class SafetensorsFile(TensorFile):
         super().__init__(path)
         library = needed("safetensors", "load_file")
         if not self.path.is_file():
-            raise FileNotFoundError(f"there is no file {self.path}")
+            raise MissingFileError(f"there is no file {self.path}")
         try:
             with library.safe_open(self.path, framework="np"):
                 pass  # sizes, offsets, types and overlaps are right, and the file is as long as they say

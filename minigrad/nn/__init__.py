@@ -1,5 +1,6 @@
 """Neural networks: `Module`, a container of tensors that transformations accept, and the layers."""
 
+from ..core.arguments import public, public_class
 from . import init
 from .activations import ELU, GELU, LeakyReLU, LogSoftmax, ReLU, Sigmoid, SiLU, Softmax, Softplus, Tanh
 from .attention import LearnedPositions, MultiheadAttention
@@ -48,3 +49,7 @@ __all__ = [
     "CrossEntropyLoss", "NLLLoss", "BCEWithLogitsLoss", "KLDivLoss", "MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss",
     "CosineSimilarity",
 ]  # fmt: skip
+
+public([name for name in __all__ if name != "Module"], globals())
+public(init.__all__, vars(init))
+public_class(Module, quick=("forward", "train", "eval"))

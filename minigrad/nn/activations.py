@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from ..core.errors import ConversionError
 from ..core.tensor import Tensor
-from ..ops.elementwise import tanh
-from ..ops.functional import elu, gelu, leaky_relu, log_softmax, relu, sigmoid, silu, softmax, softplus
+from ..core.words import shown
+from ..ops.elementwise import sigmoid, tanh
+from ..ops.functional import elu, gelu, leaky_relu, log_softmax, relu, silu, softmax, softplus
 from .module import Module
 
 
@@ -61,6 +63,8 @@ class GELU(Module):
     """
 
     def __init__(self, approximate: str = "none") -> None:
+        if approximate not in ("none", "tanh"):
+            raise ConversionError(f"GELU: approximate is 'none' or 'tanh', not {shown(approximate)}")
         self.approximate = approximate
 
     def forward(self, x: Tensor) -> Tensor:

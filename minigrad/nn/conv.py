@@ -116,8 +116,10 @@ class ConvTranspose2d(_Convolution):
 
 class _Pool(Module):
     function: Callable[..., Tensor]
+    dimensions = 2
 
     def __init__(self, size: Any, stride: Any = None, padding: Any = 0) -> None:
+        for_each(type(self).__name__, "size", size, self.dimensions)
         self.size, self.stride, self.padding = size, stride, padding
 
     def forward(self, x: Tensor) -> Tensor:
@@ -136,6 +138,7 @@ class MaxPool1d(_Pool):
     """
 
     function = staticmethod(pooling.max_pool1d)
+    dimensions = 1
 
 
 class MaxPool2d(_Pool):
@@ -156,6 +159,7 @@ class AvgPool1d(_Pool):
     """
 
     function = staticmethod(pooling.avg_pool1d)
+    dimensions = 1
 
 
 class AvgPool2d(_Pool):
@@ -170,8 +174,10 @@ class AvgPool2d(_Pool):
 
 class _AdaptivePool(Module):
     function: Callable[..., Tensor]
+    dimensions = 2
 
     def __init__(self, size: Any) -> None:
+        for_each(type(self).__name__, "size", size, self.dimensions)
         self.size = size
 
     def forward(self, x: Tensor) -> Tensor:
@@ -189,6 +195,7 @@ class AdaptiveAvgPool1d(_AdaptivePool):
     """
 
     function = staticmethod(pooling.adaptive_avg_pool1d)
+    dimensions = 1
 
 
 class AdaptiveAvgPool2d(_AdaptivePool):

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..core.errors import ConversionError, ShapeError
 from ..core.tensor import Tensor
+from ..core.words import shown, whole
 from ..ops.functional import dropout, embedding, linear
 from ..ops.random import DEFAULT_GENERATOR
 from ..ops.view import flatten
@@ -96,7 +97,7 @@ class Flatten(Module):
 
 
 class Identity(Module):
-    """Passes on what it is given: for the place of a layer that is left out.
+    """Returns its input itself: for the place of a layer that is left out.
 
     >>> mg.nn.Identity()(mg.ones(2)).tolist()
     [1.0, 1.0]
@@ -115,5 +116,5 @@ def check_sizes(name: str, least: int = 0, **sizes: Any) -> None:
     ...
     """
     for what, size in sizes.items():
-        if not hasattr(size, "__index__") or size.__index__() < least:
-            raise ConversionError(f"{name}: {what} is an integer, {least} or more, not {size!r}")
+        if whole(size, least) is None:
+            raise ConversionError(f"{name}: {what} is an integer, {least} or more, not {shown(size)}")

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..core.tensor import Tensor
 from ..ops import losses
+from ..ops.losses import check_reduction
 from .module import Module
 
 
@@ -15,8 +16,10 @@ class _Loss(Module):
 
     function: Callable[..., Tensor]
     options: tuple[str, ...] = ()
+    also: str | None = None  # a way of its own to reduce
 
     def __init__(self, reduction: str = "mean") -> None:
+        check_reduction(type(self).__name__, reduction, self.also)
         self.reduction = reduction
 
     def forward(self, prediction: Tensor, target: Any) -> Tensor:
@@ -82,6 +85,7 @@ class KLDivLoss(_Loss):
 
     function = staticmethod(losses.kl_div)
     options = ("log_target",)
+    also = "batchmean"
 
     def __init__(self, reduction: str = "mean", log_target: bool = False) -> None:
         super().__init__(reduction)

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ..core.arguments import refused
 from ..core.errors import ConversionError, MinigradError
 from ..core.mode import CURRENT, Mode, current_mode
+from ..core.table import printable
 from ..core.tensor import Tensor
 from ..core.tree import flatten, register_container
 from .hooks import AFTER, BEFORE, Handle, Hooks
@@ -48,17 +50,22 @@ class Module:
         outside, inside = self._entry
         if mode is not outside:
             inside = self._enter(mode)
-        token = CURRENT.set(inside)  # type: ignore[arg-type]
         try:
+            CURRENT.set(inside)  # type: ignore[arg-type]
             if self._hooks is None:
-                return self.forward(*args, **kwargs)
-            args = self._hooks.before(self, args)
-            return self._hooks.after(self, args, self.forward(*args, **kwargs))
-        except MinigradError as error:
-            _say_where(error, inside)  # type: ignore[arg-type]
+                result = self.forward(*args, **kwargs)
+            else:
+                args = self._hooks.before(self, args)
+                result = self._hooks.after(self, args, self.forward(*args, **kwargs))
+            CURRENT.set(mode)
+            return result
+        except BaseException as error:
+            CURRENT.set(mode)
+            if isinstance(error, MinigradError):
+                _say_where(error, inside)  # type: ignore[arg-type]
+            elif isinstance(error, Exception):
+                return refused(self.forward, args, kwargs, error)
             raise
-        finally:
-            CURRENT.reset(token)
 
     def _enter(self, mode: Mode) -> Mode:
         """The mode inside of this module, kept for the next call: the mode outside hardly ever changes."""
@@ -225,7 +232,8 @@ class Module:
             count = sum(p.size for p in self.parameters())
             words += [f"{count:,} parameter{'s' * (count != 1)}"]
         head = f"{type(self).__name__}({', '.join(filter(None, words))}"
-        return head + "".join("\n  " + part.replace("\n", "\n  ") for part in parts) + ("\n)" if parts else ")")
+        lines = "".join("\n  " + part.replace("\n", "\n  ") for part in parts)
+        return printable(head + lines + ("\n)" if parts else ")"))
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name not in self.caches}

@@ -11,9 +11,10 @@ from typing import Any
 from ..autodiff.control import scan
 from ..core.errors import ConversionError, ShapeError
 from ..core.tensor import Tensor
+from ..core.words import check_room
 from ..ops.creation import zeros
-from ..ops.elementwise import tanh
-from ..ops.functional import dropout, linear, relu, sigmoid
+from ..ops.elementwise import sigmoid, tanh
+from ..ops.functional import dropout, linear, relu
 from ..ops.index import concat, split, stack
 from ..ops.view import expand_dims, squeeze, swapaxes
 from .init import uniform_parameter
@@ -34,6 +35,7 @@ class _Recurrent(Module):
         name = type(self).__name__
         check_sizes(name, inputs=inputs)
         check_sizes(name, 1, size=size, num_layers=num_layers)
+        check_room(f"{name}: {num_layers} layers", (num_layers, size))
         if not 0 <= dropout <= 1:
             raise ConversionError(f"{name}: dropout is a probability, between 0 and 1, not {dropout}")
         self.inputs, self.size, self.num_layers, self.dropout = inputs, size, num_layers, dropout

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..core.errors import ConversionError
 from ..core.tensor import Tensor
+from ..core.words import check_room, shown
 from ..ops.functional import gelu, relu
 from .attention import MultiheadAttention
 from .containers import ModuleList
@@ -91,6 +92,10 @@ class TransformerDecoderLayer(_Block):
 class _Stack(Module):
     def __init__(self, layer: Module, num_layers: int, norm: Module | None = None) -> None:
         check_sizes(type(self).__name__, num_layers=num_layers)
+        if not isinstance(layer, Module):
+            raise ConversionError(f"{type(self).__name__}: layer is a module, not {shown(layer)}")
+        size = 1024 + sum(p.nbytes for p in layer.parameters())  # Python objects take room as well
+        check_room(f"{type(self).__name__}: {num_layers} layers", (num_layers, size))
         self.layers = ModuleList([deepcopy(layer) for _ in range(num_layers)])
         self.norm = norm
 

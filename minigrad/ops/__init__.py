@@ -1,1 +1,44 @@
 """The primitives, a file per family, and what is composed from them."""
+
+from ..core import dtypes
+from ..core.arguments import public
+from . import (
+    contract,
+    convolution,
+    creation,
+    effects,
+    elementary,
+    elementwise,
+    functional,
+    index,
+    interop,
+    linalg,
+    losses,
+    normalization,
+    ordering,
+    pooling,
+    positions,
+    random,
+    reduce,
+    segments,
+    transfer,
+    view,
+    windows,
+)
+
+# A call of these takes about a microsecond, so they see to their arguments themselves.
+QUICK = frozenset((
+    "sum", "prod", "max", "min", "mean", "reshape", "permute_dims", "broadcast_to", "expand_dims", "squeeze", "matmul",
+    "pow",
+))  # fmt: skip
+
+for _room in (
+    contract, convolution, creation, elementary, elementwise, functional, index, losses, normalization,
+    ordering, pooling, positions, reduce, segments, view, windows,
+):  # fmt: skip
+    public(_room.__all__, vars(_room), quick=QUICK, eager=("full_like", "linspace"))
+public(["cholesky", "det", "inv", "matrix_norm", "norm", "slogdet", "solve", "vector_norm"], vars(linalg))
+public(["to_device", "to"], vars(transfer))
+public(["from_dlpack"], vars(interop))
+public(["Generator"], vars(random))
+public(["can_cast", "isdtype", "result_type"], vars(dtypes))

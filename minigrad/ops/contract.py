@@ -9,9 +9,10 @@ from typing import Any
 
 from ..core import dtypes
 from ..core.emit import binary, emit, emit_view
-from ..core.errors import ConversionError, ShapeError
+from ..core.errors import AxisError, ConversionError, ShapeError
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, as_tensor
+from ..core.words import shown, whole
 from ..core.write import update
 from .declare import broadcast_shapes, normal_axes, normal_axis
 from .elementwise import astype, multiply
@@ -148,6 +149,8 @@ def tensordot(x: Tensor, y: Tensor, axes: int | tuple[Sequence[int], Sequence[in
         if not 0 <= axes <= min(x.ndim, y.ndim):
             raise ShapeError(f"tensordot: {axes} axes of shapes {x.shape} and {y.shape}", expect="as many as both have")
         axes = range(x.ndim - axes, x.ndim), range(axes)
+    if len(axes) != 2:
+        raise AxisError(f"tensordot: axes are a number, or the axes of each of both tensors, not {shown(axes)}")
     ours, theirs = (normal_axes("tensordot", tuple(a) if hasattr(a, "__iter__") else a, t.ndim)
                     for a, t in zip(axes, (x, y)))  # fmt: skip
     if len(ours) != len(theirs) or any(x.shape[a] != y.shape[b] for a, b in zip(ours, theirs)):
@@ -172,6 +175,8 @@ def diagonal(x: Tensor, offset: int = 0) -> Tensor:
     if x.ndim < 2:
         raise ShapeError(f"diagonal: a matrix has two dimensions, and this tensor has shape {x.shape}")
     rows, columns = x.shape[-2:]
+    if whole(offset) is None:
+        raise ConversionError(f"diagonal: offset is an integer, not {shown(offset)}")
     length = max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
     first = offset if offset >= 0 else -offset * columns
     lined = reshape(x, (*x.shape[:-2], rows * columns))
@@ -185,6 +190,12 @@ def trace(x: Tensor, offset: int = 0, dtype: Any = None) -> Tensor:
     >>> mg.linalg.trace(mg.asarray([[1.0, 2.0], [3.0, 4.0]])).item()
     5.0
     """
+    x = as_tensor(x)
+    if x.ndim > 1 and whole(offset, -x.shape[-2], x.shape[-1]) is None:
+        raise ConversionError(
+            f"trace: there is no diagonal at offset {shown(offset)} in a matrix of shape {x.shape[-2:]}",
+            expect=f"an integer from {-x.shape[-2]} to {x.shape[-1]}",
+        )
     return diagonal(x, offset).sum(axis=-1, dtype=dtype)
 
 
@@ -211,6 +222,7 @@ def einsum(subscripts: str, *tensors: Tensor) -> Tensor:
 
     A letter twice in one operand is its diagonal, `...` stands for any dimensions, and without `->` the result has the
     letters that appear once, in alphabetical order.  Several operands are multiplied two at a time, smallest first.
+    The result is a view where there is nothing to sum and nothing to multiply.
 
     >>> x, y = mg.asarray([[1.0, 2.0], [3.0, 4.0]]), mg.asarray([[1.0, 0.0], [1.0, 1.0]])
     >>> mg.einsum("ij,jk->ik", x, y).tolist(), mg.einsum("ii", x).item()

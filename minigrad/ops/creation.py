@@ -14,13 +14,19 @@ from ..core.emit import emit
 from ..core.errors import ConversionError, DtypeError, ShapeError
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, from_host, wrap
+from ..core.words import check_room, shown, whole
 from ..devices import as_device
+from ..devices.special import cast
 from .elementwise import less_equal, where
 from .view import reshape
 
-P.declare(
-    Primitive("full", "creation", (), lambda shape, value, dtype, device: (shape, dtype), formula=r"\mathrm{full}")
-)
+
+def _infer_full(shape: tuple[int, ...], value: Any, dtype: Any, device: Any) -> Any:
+    dtypes.check_fits("full", value, value, dtype)
+    return shape, dtype
+
+
+P.declare(Primitive("full", "creation", (), _infer_full, formula=r"\mathrm{full}"))
 P.declare(
     Primitive(
         "arange", "creation", (), lambda start, step, count, dtype, device: ((count,), dtype),
@@ -39,8 +45,9 @@ def asarray(
 ) -> Tensor:
     """A tensor of numbers, nested lists, a NumPy array, another tensor, or anything that speaks DLPack.
 
-    What minigrad does not own is copied, so that nobody else can change it; `copy=False` shares the memory of a NumPy
-    array at your own risk.  Python floats become float32; NumPy arrays keep their type.
+    Data from outside minigrad are copied, so that no other program can change them.  `copy=False` shares the memory of
+    a NumPy array at your own risk: writes to the tensor reach the array, and the file of an `np.memmap` opened with
+    "r+"; writes to a copy do not.  Python floats become float32; NumPy arrays keep their type.
 
     >>> mg.asarray([[1, 2], [3, 4]], dtype=mg.float32).shape
     (2, 2)
@@ -77,10 +84,13 @@ def _from_anything(data: Any, dtype: Any, device: Any, copy: bool | None) -> Ten
     if copy is False:
         if (array is not data and array.base is not data) or where_to.kind != "cpu":
             raise ConversionError("asarray(copy=False) needs a NumPy array of the dtype wanted, for a CPU device")
-        return wrap(array, where_to)
+        return wrap(array.view(np.ndarray), where_to)  # a memmap's writes reach its file: the memory is the same
     if array is data or array.base is not None or not array.flags.c_contiguous or not array.flags.writeable:
         array = np.array(array, order="C")
     return from_host(array, where_to, data if isinstance(data, np.ndarray) else None)
+
+
+DEEPEST = 64  # dimensions that a NumPy array can have
 
 
 def _numpy_array(data: Any, wanted: Any) -> Any:
@@ -90,7 +100,7 @@ def _numpy_array(data: Any, wanted: Any) -> Any:
         try:
             array = np.asarray(data)
         except (ValueError, TypeError) as error:
-            raise ShapeError(f"asarray: nested lists of one shape are needed: {error}") from error
+            raise not_an_array(data, error) from error
         if not isinstance(data, np.generic) and array.dtype == np.float64:
             wanted = wanted or dtypes.default_float
         elif isinstance(data, (list, tuple)) and array.size == 0:
@@ -103,14 +113,56 @@ def _numpy_array(data: Any, wanted: Any) -> Any:
     if array.dtype is wanted:
         return array
     if wanted.kind in "iu" and array.size and not isinstance(data, (np.ndarray, np.generic)):
-        least, most = array.min(), array.max()
-        if not np.iinfo(wanted).min <= least <= most <= np.iinfo(wanted).max:
-            raise DtypeError(
-                f"asarray: numbers from {least} to {most} do not fit into {wanted}",
-                expect=f"{np.iinfo(wanted).min} to {np.iinfo(wanted).max}",
-            )
+        dtypes.check_fits("asarray", array.min(), array.max(), wanted)
     # A dtype may equal ours without being it (in an unpickled array), or have its bytes in another order.
-    return array.view(wanted) if array.dtype == wanted else array.astype(wanted)
+    return array.view(wanted) if array.dtype == wanted else cast(np, array, wanted)
+
+
+def not_an_array(data: Any, error: Exception) -> Exception:
+    """Why NumPy makes no array of nested lists: mostly, because two of them differ in length."""
+    if len(_shape_of(data)) > DEEPEST:
+        return ShapeError(f"asarray: the lists are nested more than {DEEPEST} deep")
+    ragged = _first_ragged(data, ())
+    if ragged is None:
+        return ConversionError(f"asarray: a {type(data).__name__} cannot become a tensor: {error}")
+    (path, shape), (other, otherwise) = ragged
+    return ShapeError(
+        f"asarray: nested lists of one shape are needed: {_entry(path)} has shape {shape} and {_entry(other)} "
+        f"has shape {otherwise}",
+        hint="fill up the shorter ones: a tensor has no rows of different lengths",
+    )
+
+
+def _first_ragged(data: Any, path: tuple[int, ...]) -> Any:
+    """The first two entries of nested lists that differ in shape, each with its path; None where all are alike."""
+    if not isinstance(data, (list, tuple)) or len(path) > DEEPEST:
+        return None
+    for i, item in enumerate(data):
+        inner = _first_ragged(item, (*path, i))
+        if inner is not None:
+            return inner
+    shapes = [_shape_of(item) for item in data]
+    others = [i for i, shape in enumerate(shapes) if shape != shapes[0]]
+    return (((*path, others[0]), shapes[others[0]]), ((*path, 0), shapes[0])) if others else None
+
+
+def _shape_of(data: Any) -> tuple[int, ...]:
+    """The shape of nested lists that are alike."""
+    shape: tuple[int, ...] = ()
+    while isinstance(data, (list, tuple)) and len(shape) <= DEEPEST:
+        shape = (*shape, len(data))
+        if not data:
+            return shape
+        data = data[0]
+    return (*shape, *getattr(data, "shape", ()))
+
+
+def _entry(path: tuple[int, ...]) -> str:
+    """
+    >>> _entry((1, 0))
+    'x[1][0]'
+    """
+    return "x" + "".join(f"[{i}]" for i in path)
 
 
 def _first_tensor(data: Any) -> Tensor | None:
@@ -129,13 +181,20 @@ def _stacked(data: Any, device: Any) -> Tensor:
     return stack([_stacked(d, device) if isinstance(d, (list, tuple)) else asarray(d, device=device) for d in data])
 
 
+def _listed(shape: Any) -> Any:
+    if isinstance(shape, (bytes, str, dict, set)):
+        raise TypeError("not a sequence of integers")
+    return shape
+
+
 def _shape(shape: Any) -> tuple[int, ...]:
     try:
-        sizes = tuple([operator.index(s) for s in ((shape,) if hasattr(shape, "__index__") else shape)])
-    except TypeError:
-        raise ShapeError(f"a shape is an integer or a sequence of integers, not {shape!r}") from None
+        sizes = tuple([operator.index(s) for s in ((shape,) if hasattr(shape, "__index__") else _listed(shape))])
+    except (TypeError, ConversionError):
+        raise ShapeError(f"a shape is an integer or a sequence of integers, not {shown(shape)}") from None
     if sizes and min(sizes) < 0:
-        raise ShapeError(f"a shape has no negative sizes: {sizes}")
+        raise ShapeError(f"a shape has no negative sizes: {shown(sizes)}")
+    check_room("a new tensor", sizes)
     return sizes
 
 
@@ -154,7 +213,11 @@ def full(
     [7, 7]
     """
     value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
+    if not isinstance(value, (int, float, np.generic)):
+        raise ConversionError(f"full: the value is a number, not {shown(value)}")
     made = dtypes.scalar_type(value) if dtype is None else dtypes.as_dtype(dtype)
+    if value.__class__ is float:
+        dtypes.check_fits("full", value, value, made)  # which NumPy would wrap around
     return _made(emit(P.full, shape=_shape(shape), value=value, dtype=made, device=as_device(device)), requires_grad)
 
 
@@ -193,6 +256,8 @@ def full_like(x: Tensor, fill_value: Any, dtype: Any = None, device: Any = None)
     """
     made = x.dtype if dtype is None else dtypes.as_dtype(dtype)
     here = x.device if device is None else as_device(device)
+    if fill_value.__class__ is float:
+        dtypes.check_fits("full", fill_value, fill_value, made)
     return emit(P.full, shape=x.shape, value=fill_value, dtype=made, device=here)
 
 
@@ -234,7 +299,10 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, devic
     if step == 0:
         raise ConversionError("arange: the step must not be 0")
     made = dtypes.result_type(start, stop, step) if dtype is None else dtypes.as_dtype(dtype)
+    if not all(math.isfinite(number) for number in (start, stop, step)):
+        raise ConversionError(f"arange: start, stop and step are finite numbers, not {start}, {stop} and {step}")
     count = max(0, math.ceil((stop - start) / step))
+    check_room("arange", (count,))
     return emit(P.arange, start=start, step=step, count=count, dtype=made, device=as_device(device))
 
 
@@ -247,7 +315,10 @@ def linspace(
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
     made = dtypes.default_float if dtype is None else dtypes.as_dtype(dtype)
-    return asarray(np.linspace(start, stop, num, endpoint=endpoint).astype(made), device=device)
+    if whole(num, 0) is None:
+        raise ConversionError(f"linspace: num is an integer, 0 or more, not {shown(num)}")
+    check_room("linspace", (num,))
+    return asarray(np.linspace(start, stop, num, endpoint=endpoint), dtype=made, device=device)
 
 
 def eye(rows: int, columns: int | None = None, k: int = 0, dtype: Any = None, device: Any = None) -> Tensor:
@@ -259,14 +330,25 @@ def eye(rows: int, columns: int | None = None, k: int = 0, dtype: Any = None, de
     made = dtypes.default_float if dtype is None else dtypes.as_dtype(dtype)
     here = as_device(device)
     width = rows if columns is None else columns
+    for what, size in (("rows", rows), ("columns", width)):
+        if whole(size, 0) is None:
+            raise ConversionError(f"eye: {what} is an integer, 0 or more, not {shown(size)}")
+    _check_k("eye", k)
+    check_room("eye", (rows, width))
     row = reshape(arange(rows, device=here), (rows, 1))
     return (row + min(max(k, -rows), width) == arange(width, device=here)).astype(made)
+
+
+def _check_k(name: str, k: Any) -> None:
+    if whole(k) is None:
+        raise ConversionError(f"{name}: k is the number of a diagonal, an integer, not {shown(k)}")
 
 
 def _corner(x: Tensor, k: int, lower: bool) -> Tensor:
     if x.ndim < 2:
         raise ShapeError(f"tril and triu are for matrices, and this tensor has shape {x.shape}")
     rows, columns = x.shape[-2:]
+    _check_k("tril" if lower else "triu", k)
     k = min(max(k, -rows), columns)
     row, column = reshape(arange(rows, device=x.device), (rows, 1)), arange(columns, device=x.device)
     keep = less_equal(column, row + k) if lower else less_equal(row + k, column)

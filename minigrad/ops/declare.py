@@ -11,6 +11,7 @@ from ..core.emit import EAGER, NO_ATTRS, binary, emit1
 from ..core.errors import AxisError, ShapeError
 from ..core.mode import current_mode
 from ..core.primitive import P, Primitive
+from ..core.words import shown, whole
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -106,10 +107,10 @@ def normal_axis(name: str, axis: Any, ndim: int) -> int:
     >>> normal_axis("sum", -1, 3)
     2
     """
-    number = axis.__index__() if hasattr(axis, "__index__") else None
+    number = axis if axis.__class__ is int else whole(axis)
     if number is None or not -ndim <= number < ndim:
         raise AxisError(
-            f"{name}: axis {axis!r} does not exist in a tensor of {ndim} dimensions",
+            f"{name}: axis {shown(axis)} does not exist in a tensor of {ndim} dimensions",
             expect=f"an integer from {-ndim} to {ndim - 1}" if ndim else "no axis: this tensor has no dimensions",
         )
     return int(number) % ndim

@@ -14,12 +14,15 @@ from collections.abc import Iterable
 from types import FrameType
 from typing import Any
 
+import numpy as np
+
 from ..core import dtypes
 from ..core.emit import emit
 from ..core.errors import ConversionError
 from ..core.primitive import P, Primitive
 from ..core.source import in_library
 from ..core.tensor import Tensor, as_tensor, default_device
+from ..core.words import shown
 from ..devices.effects import Stop
 
 __all__ = ["breakpoint", "print"]
@@ -93,6 +96,8 @@ def breakpoint(*tensors: Tensor, when: Any = None, **named: Tensor) -> None:
     >>> sys.breakpointhook = before
     """
     if when is not None and not isinstance(when, Tensor):
+        if not isinstance(when, (bool, int, np.bool_)):
+            raise ConversionError(f"breakpoint: when is True, False or a tensor, not {shown(when)}")
         if not when:
             return
         when = None

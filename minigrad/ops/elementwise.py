@@ -17,8 +17,8 @@ from .declare import elementwise
 
 __all__ = [
     "add", "subtract", "multiply", "divide", "negative", "pow", "floor_divide", "remainder", "abs", "maximum",
-    "minimum", "exp", "expm1", "log", "log1p", "sqrt", "sin", "cos", "tanh", "erf", "atan2", "floor", "round",
-    "less", "less_equal", "equal", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_invert",
+    "minimum", "exp", "expm1", "log", "log1p", "sqrt", "sin", "cos", "tanh", "sigmoid", "erf", "atan2", "floor",
+    "round", "less", "less_equal", "equal", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_invert",
     "bitwise_left_shift", "bitwise_right_shift", "where", "astype", "copy", "greater", "greater_equal",
     "not_equal", "sign",
 ]  # fmt: skip
@@ -83,9 +83,14 @@ def _power_by_base(g: Any, x: Any, y: Any) -> Any:
 
 
 def _power_by_exponent(g: Any, out: Any, x: Any) -> Any:
+    """By x^y ln x, which of x = 0 is taken to be 0, except where x^y is infinite."""
+    if x.__class__ in NUMBERS and x != 0:
+        return g * (out * (math.log(x) if x > 0 else math.nan))
+    flat = less_equal(abs(out), 1.0)
     if x.__class__ in NUMBERS:
-        return g * (out * (math.log(x) if x > 0 else 0.0 if x == 0 else math.nan))
-    return g * where(x == 0, 0.0, out * log(where(x == 0, 1.0, x)))
+        return g * (out * where(flat, 0.0, -math.inf))
+    flat = bitwise_and(equal(x, 0), flat)
+    return g * where(flat, 0.0, out * log(where(flat, 1.0, x)))
 
 
 @elementwise(name="pow", expr="pow(x, y)", accepts="iuf", cost=20, formula=r"x^y",
@@ -258,6 +263,19 @@ def tanh(x: Any) -> Tensor:
     """
 
 
+@elementwise(expr="(exp(-abs(x)) if x < 0 else 1) / (1 + exp(-abs(x)))", domain="float", cost=11,
+             formula=r"\sigma(x)", local={"x": r"\sigma(x) \cdot (1 - \sigma(x))"},
+             x=lambda g, out: g * (out * (1.0 - out)))  # fmt: skip
+def sigmoid(x: Any) -> Tensor:
+    """1 / (1 + exp(-x)), which neither overflows nor loses its left tail: of x = -80 it is exp(-80).
+
+    Far above zero the result is 1; for log(sigmoid(x)) write -softplus(-x), which is exact in both tails.
+
+    >>> mg.sigmoid(mg.asarray([-1000.0, 0.0, 1000.0])).tolist()
+    [0.0, 0.5, 1.0]
+    """
+
+
 @elementwise(expr="erf(x)", domain="float", cost=12, formula=r"\operatorname{erf} x",
              local={"x": r"\frac{2}{\sqrt\pi} e^{-x^2}"},
              x=lambda g, x: g * (exp(-(x * x)) * (2 / math.sqrt(math.pi))))  # fmt: skip
@@ -413,8 +431,13 @@ P.declare(
 def astype(x: Tensor, dtype: Any, copy: bool = True, device: Any = None) -> Tensor:
     """The values in another dtype: a copy, unless the dtype is the same and `copy` is False.
 
+    Floats lose their fraction where they become integers.  One beyond the range of the integers becomes the nearest of
+    them, and nan becomes 0, on every device.
+
     >>> mg.astype(mg.asarray([1.5, -1.5]), mg.int32).tolist()
     [1, -1]
+    >>> mg.astype(mg.asarray([300.0, -mg.inf, mg.nan]), mg.int8).tolist()
+    [127, -128, 0]
     """
     dtype = dtypes.as_dtype(dtype)
     x = as_tensor(x)
@@ -437,7 +460,7 @@ def copy(x: Tensor) -> Tensor:
     >>> x.tolist()
     [1.0]
     """
-    return emit1(P.astype, x, {"dtype": x.dtype})
+    return emit1(P.astype, x, {"dtype": x.dtype if x.__class__ is Tensor else as_tensor(x).dtype})
 
 
 # Composed from these ------------------------------------------------------------------------------------------------

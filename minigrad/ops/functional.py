@@ -17,16 +17,16 @@ from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, as_tensor, wrap
 from . import reduce
 from .contract import matmul
-from .creation import arange
+from .creation import arange, zeros
 from .declare import normal_axis
-from .elementwise import astype, erf, exp, expm1, log, log1p, power, tanh, where
+from .elementwise import astype, erf, exp, expm1, log, log1p, power, sigmoid, tanh, where
 from .random import DEFAULT_GENERATOR
 from .reduce import _as_float, in_float32, reduced_shape
 from .view import expand_dims, permute_dims, reshape
 
 __all__ = [
     "softmax", "log_softmax", "logsumexp",
-    "relu", "leaky_relu", "elu", "sigmoid", "silu", "gelu", "softplus",
+    "relu", "leaky_relu", "elu", "silu", "gelu", "softplus",
     "linear", "embedding", "one_hot", "dropout", "layer_norm", "scaled_dot_product_attention",
 ]  # fmt: skip
 
@@ -58,6 +58,8 @@ def _held(x: Tensor) -> Tensor:
 
 
 def _top(x: Tensor, axis: int) -> Tensor:
+    if not x.shape[axis]:  # nothing has no maximum, and nothing can overflow
+        return zeros(reduced_shape(x.shape, (axis,), True), x.dtype, x.device)
     return _aside(P.max, x, axis=(axis,), keepdims=True)
 
 
@@ -142,26 +144,14 @@ def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
     return where(low, bent if alpha == 1.0 else bent * alpha, x)
 
 
-def sigmoid(x: Tensor) -> Tensor:
-    """1 / (1 + exp(-x)), as a hyperbolic tangent, which cannot overflow.
-
-    Far below zero the result is 0 to within the rounding of 1; for log(sigmoid(x)) write -softplus(-x).
-
-    >>> mg.sigmoid(mg.asarray([-1000.0, 0.0, 1000.0])).tolist()
-    [0.0, 0.5, 1.0]
-    """
-    x = _as_float("sigmoid", x)
-    return tanh(x * 0.5) * 0.5 + 0.5
-
-
 def silu(x: Tensor) -> Tensor:
     """x * sigmoid(x), also called swish.
 
     >>> mg.silu(mg.asarray([-1000.0, 0.0, 1000.0])).tolist()
-    [0.0, 0.0, 1000.0]
+    [-0.0, 0.0, 1000.0]
     """
-    half = _as_float("silu", x) * 0.5
-    return half * tanh(half) + half
+    x = _as_float("silu", x)
+    return x * sigmoid(x)
 
 
 def gelu(x: Tensor, approximate: str = "none") -> Tensor:
@@ -225,6 +215,8 @@ def embedding(weight: Tensor, indices: Any) -> Tensor:
     [[3.0, 4.0], [3.0, 4.0]]
     """
     indices = _as_integers("embedding", "indices", indices, weight)
+    if not weight.shape:
+        raise ShapeError("embedding: a table has rows, and this one has no dimensions")
     indices = _check_range("embedding: index", indices, weight.shape[0], f"the table has shape {weight.shape}")
     return emit(P.gather, weight, indices)  # type: ignore[no-any-return]
 
@@ -246,6 +238,8 @@ def one_hot(indices: Any, count: int, dtype: Any = None) -> Tensor:
 
 def dropout(x: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     """Zero each element with probability `p` and scale the others up, so that the expectation stays.
+
+    The result is `x` itself where nothing is dropped: with `p=0`, or when not `training`.
 
     >>> mg.dropout(mg.ones(3), p=0.5, training=False).tolist()
     [1.0, 1.0, 1.0]
@@ -348,14 +342,20 @@ def _as_integers(name: str, what: str, indices: Any, beside: Tensor | None = Non
 
 def _check_range(what: str, indices: Tensor, size: int, why: str) -> Tensor:
     """The indices, none of them negative: the array library would count those from the end."""
-    if current_mode().interpreter is not None:  # their values are not known: what picks by them says so when it runs
-        return where(indices < 0, size, astype(indices, dtypes.int64, copy=False))  # small integers have no room for it
-    value = indices.data
-    if not value.size:
+
+    def check(values: Any) -> None:
+        if not values.size:
+            return
+        low, high = int(values.min()), int(values.max())
+        if low < 0 or high >= size:
+            raise IndexingError(
+                f"{what} {low if low < 0 else high} is out of range, {why}", expect=f"integers from 0 to {size - 1}"
+            )
+
+    interpreter = current_mode().interpreter
+    if interpreter is None:
+        check(indices.data)
         return indices
-    low, high = int(value.min()), int(value.max())
-    if low < 0 or high >= size:
-        raise IndexingError(
-            f"{what} {low if low < 0 else high} is out of range, {why}", expect=f"integers from 0 to {size - 1}"
-        )
-    return indices
+    # Their values may not be known: what picks by them finds nothing there when it runs, and then `check` says why.
+    interpreter.expect(indices, check)
+    return where(indices < 0, size, astype(indices, dtypes.int64, copy=False))  # small integers have no room for it

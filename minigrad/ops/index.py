@@ -18,7 +18,8 @@ from ..core import dtypes
 from ..core.emit import emit, emit_view
 from ..core.errors import ConversionError, IndexingError, ShapeError
 from ..core.primitive import P, Primitive
-from ..core.tensor import NUMBERS, Tensor, as_tensor, host_value, method, wrap
+from ..core.tensor import NONZERO, NUMBERS, Tensor, as_tensor, host_value, method, wrap
+from ..core.words import check_room, shown, whole
 from ..core.write import assign
 from ..devices.kernels import check_range
 from .creation import arange, full, zeros
@@ -178,7 +179,7 @@ def __getitem__(x: Tensor, index: Index) -> Tensor:
 @method
 def __setitem__(x: Tensor, index: Index, value: Any) -> None:
     if value.__class__ is not Tensor and value.__class__ not in NUMBERS:
-        value = as_tensor(np.asarray(value) if isinstance(value, (list, tuple)) else value, x.device)
+        value = _as_value(value, x.device)
     elif value.__class__ is Tensor and value.device is not x.device:
         _refuse_other_device(x, value)
     if _is_basic(index):
@@ -190,6 +191,15 @@ def __setitem__(x: Tensor, index: Index, value: Any) -> None:
     if plan.back is not None and value.__class__ is Tensor and value.ndim:
         moved = permute_dims(broadcast_to(value, _shape_of(x, plan)), inverse(plan.back))
     assign(x, moved, plan.chain, plan.arrays)
+
+
+def _as_value(value: Any, device: Any) -> Tensor:
+    if isinstance(value, (list, tuple)):
+        try:
+            value = np.asarray(value)
+        except ValueError:
+            raise ShapeError(f"assignment: {shown(value)} has no shape", expect="nested lists of one shape") from None
+    return as_tensor(value, device)
 
 
 def _refuse_other_device(x: Tensor, value: Tensor) -> None:
@@ -255,14 +265,18 @@ def _as_item(x: Tensor, item: Any) -> Any:
     if isinstance(item, (bool, np.bool_)):
         return as_tensor(np.array(item), x.device)
     if isinstance(item, (list, np.ndarray)):
-        array = np.asarray(item)
+        try:
+            array = np.asarray(item)
+        except ValueError:
+            raise IndexingError(f"{shown(item)} cannot index a tensor", expect="lists of one length") from None
         return as_tensor(array.astype(np.int64) if isinstance(item, list) and not array.size else array, x.device)
     if isinstance(item, Tensor):
         if item.dtype.kind not in "biu":
             raise IndexingError(f"an index is of integers or bools, not {item.dtype}", hint="i.astype(mg.int64)")
         return item
-    if hasattr(item, "__index__"):
-        return item.__index__()
+    number = whole(item)
+    if number is not None:
+        return number
     raise IndexingError(f"{type(item).__name__} cannot index a tensor", expect="integers, slices, ..., None, tensors")
 
 
@@ -308,7 +322,7 @@ def nonzero(x: Tensor) -> tuple[Tensor, ...]:
     """
     if not x.ndim:
         raise ShapeError("nonzero: a tensor without dimensions has no indices", hint="bool(x) says whether it is zero")
-    value = host_value(x, "nonzero (or a boolean mask), whose result's shape depends on values,")
+    value = host_value(x, NONZERO)
     return tuple([wrap(i, x.device) for i in x.device.kernels["nonzero"](value)])
 
 
@@ -402,7 +416,7 @@ def stack(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
 
 @method
 def split(x: Tensor, sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
-    """The tensor cut along `axis`: into so many equal parts, or at these positions.
+    """The tensor cut along `axis`: into so many equal parts, or at these positions.  The parts are views.
 
     >>> [t.tolist() for t in mg.split(mg.arange(6), 3)]
     [[0, 1], [2, 3], [4, 5]]
@@ -430,6 +444,7 @@ def pad(x: Tensor, widths: Any, value: float = 0.0) -> Tensor:
     if any(w < 0 for pair in pairs for w in pair):
         raise ShapeError(f"pad: widths are not negative: {widths}", hint="slicing cuts off")
     shape = tuple([before + s + after for s, (before, after) in zip(x.shape, pairs)])
+    check_room("pad", shape)
     index = (*[slice(before, before + s) for s, (before, _) in zip(x.shape, pairs)], ...)
     out = emit(P.place, x, shape=shape, index=index)
     if value == 0:
@@ -446,7 +461,10 @@ def _pairs(widths: Any, ndim: int) -> list[tuple[int, int]]:
         return [tuple(widths)] * ndim  # type: ignore[list-item]
     if len(widths) != ndim:
         raise ShapeError(f"pad: a pair of widths for each of {ndim} dimensions, not {widths}")
-    return [(w, w) if isinstance(w, int) else tuple(w) for w in widths]  # type: ignore[misc]
+    pairs = [w if isinstance(w, (tuple, list)) else (w, w) for w in widths]
+    if any(whole(w) is None for pair in pairs for w in pair):
+        raise ConversionError(f"pad: widths are integers, not {shown(widths)}")
+    return [tuple(pair) for pair in pairs]  # type: ignore[misc]
 
 
 def roll(x: Tensor, shift: Any, axis: Any = None) -> Tensor:
@@ -460,13 +478,14 @@ def roll(x: Tensor, shift: Any, axis: Any = None) -> Tensor:
     axes = normal_axes("roll", axis, x.ndim) if not isinstance(axis, tuple) else tuple(
         normal_axis("roll", a, x.ndim) for a in axis)  # fmt: skip
     shifts = shift if isinstance(shift, tuple) else (shift,) * len(axes)
+    rolled = x
     for amount, place in zip(shifts, axes):
         size = x.shape[place]
         cut = -amount % size if size else 0
         if cut:
-            head, tail = split(x, [cut], place)
-            x = concat([tail, head], place)
-    return x.copy() if not axes else x
+            head, tail = split(rolled, [cut], place)
+            rolled = concat([tail, head], place)
+    return x.copy() if rolled is x else rolled
 
 
 def tile(x: Tensor, repetitions: Any) -> Tensor:
@@ -498,6 +517,8 @@ def repeat(x: Tensor, repeats: Any, axis: int | None = None) -> Tensor:
         counts = repeats.numpy_copy() if isinstance(repeats, Tensor) else np.asarray(repeats)
         if counts.ndim and counts.shape[0] not in (1, size):
             raise ShapeError(f"repeat: {counts.shape[0]} counts for {size} elements along dimension {place}")
+        if counts.dtype.kind == "u":
+            counts = counts.astype(np.int64)  # NumPy takes no others
         chosen = np.repeat(np.arange(size), counts)
         return take(x, as_tensor(chosen, x.device), axis=place)
     spaced = expand_dims(x, place + 1)

@@ -6,6 +6,7 @@ give tensors, and gradients flow through them.  What has no counterpart raises; 
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -14,7 +15,8 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.errors import ConversionError, DtypeError
-from ..core.tensor import Tensor, as_tensor, contiguous_base, host_value, method, wrap
+from ..core.source import HOME
+from ..core.tensor import Tensor, as_tensor, contiguous_base, host_value, method, replaced_data, wrap
 from ..devices import as_device
 
 __all__ = ["from_dlpack"]
@@ -110,6 +112,7 @@ QUESTIONS = {
 REDUCTIONS = {
     "add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all", "logical_or": "any",
 }  # fmt: skip
+COMPUTING = tuple([os.path.join(HOME, part) for part in ("core", "devices")])  # what calls kernels, and kernels
 SAYS_NOTHING = (False, True, 0, "C", "K", "A", "raise", "stable", "quicksort")
 
 
@@ -188,6 +191,8 @@ def _as_tensors(items: Iterable[Any], device: Any) -> list[Any]:
 @method
 def __array_ufunc__(x: Tensor, ufunc: Any, how: str, *inputs: Any, **kwargs: Any) -> Any:
     name = ufunc.__name__
+    if sys._getframe(1).f_code.co_filename.startswith(COMPUTING):
+        raise replaced_data(x)
     if how != "__call__":
         hint = f"mg.{REDUCTIONS[name]}" if how == "reduce" and name in REDUCTIONS else "a function of mg"
         raise ConversionError(f"np.{name}.{how} has no counterpart for tensors", hint=hint)
@@ -215,7 +220,7 @@ def __array_function__(x: Tensor, function: Any, types: Any, args: Any, kwargs: 
 
 
 def _for_numpy(value: Any) -> Any:
-    return value.numpy_copy() if value.__class__ is Tensor else value
+    return value.detach().numpy_copy() if value.__class__ is Tensor else value
 
 
 @method
@@ -234,12 +239,18 @@ def __array__(x: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
 # DLPack ---------------------------------------------------------------------------------------------------------------
 
 CPU_MEMORY, CUDA_MEMORY = 1, 2  # DLPack's numbers for where an array is
+NUMPY_TAKES_WISHES = np.lib.NumpyVersion(np.__version__) >= "2.1.0"  # NumPy 2.0 exports as it is, and imports read-only
 
 
 @method
 def __dlpack__(
     x: Tensor, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
 ) -> Any:
+    """The memory for another library to read: exported read-only, because its writes would not be noticed here.
+
+    A library that cannot take read-only memory is given a copy; `copy=False` refuses that.  (PyTorch takes the memory
+    and ignores the mark: a write from there changes the tensor behind the back of gradients.)
+    """
     if x.tracked:
         raise ConversionError(
             "DLPack from a tensor that requires a gradient would lose the history in silence", hint="x.detach()"
@@ -247,12 +258,34 @@ def __dlpack__(
     contiguous_base(x)
     data = host_value(x, "DLPack")
     wishes = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
-    if not getattr(data.flags, "writeable", True) and copy is None:
-        data = data.copy()  # a broadcast view, whose elements share memory
+    given = {k: v for k, v in wishes.items() if v is not None}
+    readable = data
+    if isinstance(data, np.ndarray) and not copy:
+        readable = data.view()
+        readable.flags.writeable = False
+        if not _takes_read_only(readable, max_version) and copy is None:
+            readable = data.copy()
+    if isinstance(data, np.ndarray) and not NUMPY_TAKES_WISHES:
+        if dl_device is not None and dl_device[0] != CPU_MEMORY:
+            raise BufferError(f"DLPack: NumPy {np.__version__} exports to the CPU only, of a tensor on {x.device}")
+        readable, given = data.copy() if copy else readable, {}
     try:
-        return data.__dlpack__(**{k: v for k, v in wishes.items() if v is not None})
-    except (BufferError, ValueError) as error:
+        try:
+            return readable.__dlpack__(**given)
+        except TypeError:  # an older CuPy does not have the parameter, and a version may be ignored
+            given.pop("max_version", None)
+            return readable.__dlpack__(**given)
+    except (BufferError, ValueError, TypeError) as error:
         raise BufferError(f"DLPack: {error}, of a tensor on {x.device}") from error
+
+
+def _takes_read_only(array: Any, max_version: Any) -> bool:
+    """Whether the reader, and NumPy (from 2.1 on), have a version of DLPack that can mark memory as read-only."""
+    try:
+        array.__dlpack__(max_version=max_version)
+    except (BufferError, TypeError):
+        return False
+    return max_version is not None
 
 
 @method

@@ -17,8 +17,8 @@ from ..core.tensor import Tensor, as_tensor
 from .contract import matmul
 from .creation import eye, tril
 from .declare import broadcast_shapes, normal_axes
-from .elementwise import abs, astype, exp, multiply, not_equal, power, sqrt, where
-from .reduce import max, min, sum
+from .elementwise import abs, astype, exp, multiply, not_equal, power
+from .reduce import max, min, root, sum
 from .view import matrix_transpose, reshape
 
 # The primitives -----------------------------------------------------------------------------------------------------
@@ -216,15 +216,8 @@ def vector_norm(x: Tensor, axis: Any = None, ord: float = 2, keepdims: bool = Fa
     if not isinstance(ord, (int, float)):
         raise ConversionError(f"vector_norm: ord is a number, not {ord!r}")
     if ord == 2:
-        return _root(sum(multiply(x, x), axes, keepdims=keepdims), 2)
-    return _root(sum(power(abs(x), ord), axes, keepdims=keepdims), ord)
-
-
-def _root(total: Tensor, degree: float) -> Tensor:
-    """The root of a sum that may be 0, where the slope of a root is infinite and is taken to be 0."""
-    nothing = total == 0
-    safe = where(nothing, 1.0, total)
-    return where(nothing, total, sqrt(safe) if degree == 2 else power(safe, 1 / degree))
+        return root(sum(multiply(x, x), axes, keepdims=keepdims), 2)
+    return root(sum(power(abs(x), ord), axes, keepdims=keepdims), ord)
 
 
 def matrix_norm(x: Tensor, ord: Any = "fro", keepdims: bool = False) -> Tensor:

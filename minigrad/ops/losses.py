@@ -11,12 +11,14 @@ from ..core.emit import emit
 from ..core.errors import ConversionError, ShapeError
 from ..core.primitive import P
 from ..core.tensor import Tensor, as_tensor
+from ..core.words import shown
 from . import reduce
 from .creation import arange, full
+from .declare import broadcast_shapes, normal_axis
 from .elementwise import abs, exp, log, maximum, multiply, sqrt, where
 from .functional import _as_integers, _check_range, _top, log_softmax, softplus
 from .reduce import _as_float
-from .view import reshape
+from .view import broadcast_to, reshape
 
 __all__ = [
     "cross_entropy", "nll_loss", "binary_cross_entropy_with_logits", "kl_div",
@@ -232,21 +234,41 @@ def cosine_similarity(x: Tensor, y: Tensor, axis: int = -1, eps: float = 1e-8) -
     >>> mg.cosine_similarity(mg.asarray([1.0, 0.0]), mg.asarray([3.0, 4.0])).item()
     0.6...
     """
-    x, y = _as_float("cosine_similarity", x), _as_float("cosine_similarity", y)
-    sizes = [maximum(reduce.sum(t * t, axis=axis), eps * eps) for t in (x, y)]
-    return reduce.sum(x * y, axis=axis) / (sqrt(sizes[0]) * sqrt(sizes[1]))
+    name = "cosine_similarity"
+    x, y = _as_float(name, x), _as_float(name, y)
+    shape = broadcast_shapes(name, [x.shape, y.shape])
+    place = normal_axis(name, axis, len(shape))
+    x, y = _stretched(x, shape, place), _stretched(y, shape, place)
+    sizes = [maximum(reduce.sum(t * t, axis=place), eps * eps) for t in (x, y)]
+    return reduce.sum(x * y, axis=place) / (sqrt(sizes[0]) * sqrt(sizes[1]))
+
+
+def _stretched(x: Tensor, shape: tuple[int, ...], axis: int) -> Tensor:
+    """The tensor with as many dimensions as `shape`, and its size along `axis`: the others still broadcast."""
+    own = (1,) * (len(shape) - x.ndim) + x.shape
+    return broadcast_to(x, (*own[:axis], shape[axis], *own[axis + 1 :]))
 
 
 # What they share ----------------------------------------------------------------------------------------------------
 
 
+def check_reduction(name: str, reduction: Any, also: str | None = None) -> None:
+    """Raise unless a loss can be reduced so.
+
+    >>> check_reduction("mse_loss", "mean")
+    """
+    if not isinstance(reduction, str) or reduction not in ("mean", "sum", "none", also):
+        raise ConversionError(f"{name}: reduction is 'mean', 'sum' or 'none', not {shown(reduction)}")
+
+
 def _reduced(name: str, losses: Tensor, reduction: str, factors: Tensor | None = None) -> Tensor:
+    if reduction.__class__ is not str:
+        check_reduction(name, reduction)
     if reduction == "mean":
         return reduce.mean(losses) if factors is None else reduce.sum(losses) / reduce.sum(factors)
     if reduction == "sum":
         return reduce.sum(losses)
-    if reduction != "none":
-        raise ConversionError(f"{name}: reduction is 'mean', 'sum' or 'none', not {reduction!r}")
+    check_reduction(name, reduction)
     return losses
 
 

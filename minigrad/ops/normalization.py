@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 from ..core import dtypes
 from ..core.errors import ConversionError, ShapeError
+from ..core.interrupts import all_or_none
 from ..core.mode import no_grad
 from ..core.tensor import Tensor
 from .elementwise import power
@@ -97,15 +99,23 @@ def batch_norm(x: Tensor, running_mean: Tensor | None = None, running_var: Tenso
     off = x - centre
     variance = mean(off * off, axes, keepdims=True)
     with no_grad():
-        _move(running_mean, centre, momentum, 1.0)
-        _move(running_var, variance, momentum, count / (count - 1))
+        moved = [
+            (running, _moved(running, statistic, momentum, scale))
+            for running, statistic, scale in ((running_mean, centre, 1.0), (running_var, variance, count / (count - 1)))
+            if running is not None
+        ]
+        all_or_none(partial(_put, moved))
     return _times_and_plus("batch_norm", off * power(variance + eps, -0.5), weight, bias, 1)
 
 
-def _move(running: Tensor | None, statistic: Tensor, momentum: Any, scale: float) -> None:
-    if running is not None:
-        seen = reshape(statistic.detach(), running.shape).astype(running.dtype)  # type: ignore[attr-defined]
-        running += (seen * scale - running) * momentum
+def _moved(running: Tensor, statistic: Tensor, momentum: Any, scale: float) -> Tensor:
+    seen = reshape(statistic.detach(), running.shape).astype(running.dtype)  # type: ignore[attr-defined]
+    return running + (seen * scale - running) * momentum
+
+
+def _put(moved: list[tuple[Tensor, Tensor]]) -> None:
+    for running, value in moved:
+        running[...] = value  # type: ignore[index]
 
 
 def standardized(x: Tensor, axes: Axes, eps: float) -> Tensor:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from ..core import dtypes
 from ..core.errors import ConversionError, ShapeError
 from ..core.tensor import Tensor, as_tensor
+from ..core.words import shown, whole
 from .creation import full, zeros
 from .declare import normal_axis
 from .elementary import logical_and
@@ -30,7 +31,9 @@ def searchsorted(x: Tensor, values: Tensor, *, side: str = "left", sorter: Tenso
     if side not in ("left", "right"):
         raise ConversionError(f"searchsorted: side is 'left' or 'right', not {side!r}")
     if sorter is not None:
-        x = take(x, sorter)
+        x = take(x, as_tensor(sorter), axis=0)
+        if x.ndim != 1:
+            raise ShapeError(f"searchsorted: sorter has one dimension, and picks shape {x.shape}")
     comes_before = less if side == "left" else less_equal
     size = x.shape[0]
     place = zeros(values.shape, dtypes.default_int, values.device)
@@ -46,17 +49,19 @@ def searchsorted(x: Tensor, values: Tensor, *, side: str = "left", sorter: Tenso
 def diff(
     x: Tensor, *, axis: int = -1, n: int = 1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:
-    """Each element less the one before it along `axis`, `n` times over.
+    """Each element less the one before it along `axis`, `n` times over; with `n=0`, a copy of `x`.
 
     >>> mg.diff(mg.asarray([1, 4, 9])).tolist()
     [3, 5]
     """
     place = normal_axis("diff", axis, x.ndim)
-    if n < 0:
-        raise ConversionError(f"diff: n is not negative: {n}")
+    if whole(n, 0) is None:
+        raise ConversionError(f"diff: n is an integer, 0 or more, not {shown(n)}")
+    if n == 0:
+        return x.copy()
     x = concat([t for t in (prepend, x, append) if t is not None], axis=place)
     front = (slice(None),) * place
-    for _ in range(n):
+    for _ in range(min(n, x.shape[place])):  # more leave nothing as well
         later, earlier = x[(*front, slice(1, None))], x[(*front, slice(None, -1))]
         x = not_equal(later, earlier) if x.dtype is dtypes.bool else later - earlier
     return x

@@ -13,6 +13,7 @@ from ..core.emit import emit_view
 from ..core.errors import ShapeError
 from ..core.primitive import P
 from ..core.tensor import Tensor
+from ..core.words import check_room
 from . import reduce
 from .convolution import padded
 from .index import stack
@@ -107,7 +108,9 @@ def _tiles(x: Tensor, sizes: Sizes, counts: Sizes) -> Tensor:
 
 def _adaptive(name: str, count: int, x: Tensor, size: Any) -> Tensor:
     x = _image(name, count, x)
-    for axis, wanted in zip(range(-count, 0), for_each(name, "size", size, count)):
+    sizes = for_each(name, "size", size, count)
+    check_room(name, (*x.shape[: x.ndim - count], *sizes))
+    for axis, wanted in zip(range(-count, 0), sizes):
         extent = x.shape[axis]
         if extent % wanted == 0:
             axis += x.ndim

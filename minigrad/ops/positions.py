@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ..core import dtypes
-from ..core.errors import ShapeError
+from ..core.errors import ConversionError, ShapeError
 from ..core.tensor import Tensor, as_tensor
 from .creation import arange
 from .elementwise import astype, cos, exp, sin
@@ -35,6 +35,8 @@ def rotary_embedding(x: Tensor, positions: Any = None, base: float = 10000.0) ->
     half = x.shape[-1] // 2
     wide = dtypes.float64 if x.dtype is dtypes.float64 else dtypes.float32
     places = arange(x.shape[-2], device=x.device) if positions is None else as_tensor(positions, x.device)
+    if not base > 0:
+        raise ConversionError(f"rotary_embedding: base is a number above 0, not {base}")
     speeds = exp(arange(half, dtype=wide, device=x.device) * (-math.log(base) / max(half, 1)))
     angles = expand_dims(astype(places, wide), -1) * speeds
     turn_cos, turn_sin = astype(cos(angles), x.dtype), astype(sin(angles), x.dtype)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import os
-import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,9 +16,11 @@ import numpy as np
 from ..core import dtypes
 from ..core.emit import emit
 from ..core.errors import ConversionError, DtypeError, TraceError
+from ..core.forking import new_lock
 from ..core.mode import current_mode
 from ..core.primitive import P, Primitive
 from ..core.tensor import NUMBERS, Tensor, as_tensor
+from ..core.words import shown, whole
 from ..devices import as_device
 from ..devices.philox import blocks_for
 from .creation import _made, _shape
@@ -57,7 +58,7 @@ class Generator:
     """
 
     def __init__(self, seed: int | None = None) -> None:
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self.seed(seed)
 
     # its state ------------------------------------------------------------------------------------------------------
@@ -86,7 +87,8 @@ class Generator:
         """
         _refuse_while_tracing("the state of a generator is read", "seed it inside, or read its state outside")
         with self._lock:
-            return {"key": self._key, "block": self._block}
+            key, block = self._state
+            return {"key": key, "block": block}
 
     def set_state(self, state: dict[str, int]) -> None:
         """Go on from where `get_state` was asked.
@@ -105,7 +107,7 @@ class Generator:
         if interpreter is not None and interpreter.seeded(self, key, block):
             return
         with self._lock:
-            self._key, self._block = key, block
+            self._state = key, block  # in one write: an interrupt may come at any time
 
     def take_blocks(self, count: int) -> tuple[int, int]:
         """The key and the first of `count` blocks that nobody else will get.
@@ -119,19 +121,20 @@ class Generator:
         if taken is not None:
             return taken
         with self._lock:
-            block = self._block
-            self._block = block + count
-            return self._key, block
+            key, block = self._state
+            self._state = key, block + count
+            return key, block
 
     def __getstate__(self) -> dict[str, int]:
         return self.get_state()
 
     def __setstate__(self, state: dict[str, int]) -> None:
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self.set_state(state)
 
     def __repr__(self) -> str:
-        return f"Generator(key={self._key}, block={self._block})"
+        key, block = self._state
+        return f"Generator(key={key}, block={block})"
 
     def bits(self, shape: Shape = (), dtype: Any = dtypes.int64, device: Any = None) -> Tensor:
         """Random bits as int32 or int64; as float32 or float64, uniform numbers from 0 up to 1 of 24 or 53 bits.
@@ -226,6 +229,9 @@ class Generator:
     def bernoulli(self, p: Any = 0.5, shape: Shape | None = None, device: Any = None) -> Tensor:
         """True with probability `p`, which may be a tensor of probabilities; a bool tensor.
 
+        Eager mode refuses probabilities on the CPU that are not between 0 and 1.  Elsewhere values are not looked at:
+        below 0 and nan count as 0, above 1 as 1.
+
         >>> mg.random.seed(0)
         >>> mg.random.bernoulli(0.5, shape=4).dtype, mg.random.bernoulli(mg.asarray([0.0, 1.0])).tolist()
         (dtype('bool'), [False, True])
@@ -235,6 +241,10 @@ class Generator:
                 raise ConversionError(f"bernoulli: a probability is between 0 and 1: {p}")
             return less(self._draw(() if shape is None else shape, dtypes.float32, device), float(p))
         chances = as_tensor(p, None if device is None else as_device(device))
+        values = _values_at_hand(chances)
+        if values is not None and not ((values >= 0) & (values <= 1)).all():
+            wrong = values[~((values >= 0) & (values <= 1))]
+            raise ConversionError(f"bernoulli: a probability is between 0 and 1: {wrong.flat[0].item()}")
         source = dtypes.float64 if chances.dtype is dtypes.float64 else dtypes.float32
         return less(self._draw(chances.shape if shape is None else shape, source, chances.device), chances)
 
@@ -255,7 +265,8 @@ class Generator:
         """Positions along `axis`, each with a probability proportional to the exponential of its logit.
 
         `shape` asks for that many samples of each, along new dimensions in front.  The position of the largest sum of
-        a logit and a Gumbel number is distributed like that, and a logit of -inf is never chosen.
+        a logit and a Gumbel number is distributed like that, and a logit of -inf is never chosen.  Eager mode refuses
+        logits on the CPU that are nan, or all -inf; elsewhere the position chosen for them means nothing.
 
         >>> mg.random.seed(0)
         >>> mg.random.categorical(mg.log(mg.asarray([0.0, 1.0, 0.0])), shape=4).tolist()
@@ -267,6 +278,13 @@ class Generator:
             raise ConversionError(f"categorical: there is nothing to choose from, shape {logits.shape}, axis {axis}")
         if logits.dtype.kind != "f":
             raise DtypeError(f"categorical: logits are floats, not {logits.dtype}", hint="x.astype(mg.float32)")
+        values = _values_at_hand(logits)
+        if values is not None and not (values.max(place) > -math.inf).all():
+            fault = "a logit is nan" if np.isnan(values).any() else "all logits are -inf"
+            raise ConversionError(
+                f"categorical: {fault}, in a tensor of shape {logits.shape}",
+                expect="along the axis no nan, and at least one logit above -inf",
+            )
         samples = _shape(shape)
         uniform = self._draw((*samples, *logits.shape), _source(logits.dtype), logits.device)
         gumbel = -log(-log(maximum(uniform, 2.0**-25)))
@@ -274,6 +292,11 @@ class Generator:
 
 
 SOURCES = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)
+
+
+def _values_at_hand(x: Tensor) -> Any:
+    """The values as a NumPy array, where they can be looked at without waiting for anything; else None."""
+    return x.data if x.data.__class__ is np.ndarray and current_mode().interpreter is None else None
 
 
 def _source(dtype: Any) -> Any:
@@ -290,14 +313,15 @@ def _float_dtype(name: str, dtype: Any) -> Any:
 
 def _finite(what: str, number: Any) -> float:
     if number.__class__ not in NUMBERS or not math.isfinite(number):
-        raise ConversionError(f"{what} is a finite number, not {number!r}")
+        raise ConversionError(f"{what} is a finite number, not {shown(number)}")
     return float(number)
 
 
 def _whole(what: str, number: Any, least: int, most: int) -> int:
-    if not hasattr(number, "__index__") or not least <= number.__index__() <= most:
-        raise ConversionError(f"{what} is an integer from {least} to {most}, not {number!r}")
-    return int(number.__index__())
+    found = whole(number, least, most)
+    if found is None:
+        raise ConversionError(f"{what} is an integer from {least} to {most}, not {shown(number)}")
+    return found
 
 
 def _stretched(unit: Tensor, low: float, high: float) -> Tensor:

@@ -13,7 +13,7 @@ from ..core.errors import ConversionError, DtypeError
 from ..core.primitive import P, Primitive
 from ..core.tensor import NUMBERS, Tensor, as_tensor, method
 from .declare import normal_axes, normal_axis
-from .elementwise import astype, equal, greater, maximum, minimum, multiply, not_equal, sqrt, where
+from .elementwise import astype, equal, greater, maximum, minimum, multiply, not_equal, power, sqrt, where
 from .view import broadcast_to, reshape
 
 __all__ = [
@@ -144,12 +144,13 @@ for _op in (
     P.declare(_op)
 
 
-def _total_dtype(x: Tensor, dtype: Any) -> Any:
-    """What sums and products are computed in: integers in int64, so that they do not overflow."""
-    if dtype is not None:
-        return dtypes.as_dtype(dtype)
+def _to_total(x: Tensor, dtype: Any) -> tuple[Tensor, Any]:
+    """What is summed or multiplied, and in which dtype: integers in int64, so that they do not overflow."""
     kind = x.data.dtype.kind
-    return None if kind == "f" else dtypes.default_int
+    if dtype is None:
+        return x, None if kind == "f" else dtypes.default_int
+    dtype = dtypes.as_dtype(dtype)
+    return (astype(x, dtype) if kind == "f" and dtype.kind != "f" else x), dtype
 
 
 @method
@@ -163,7 +164,7 @@ def sum(x: Tensor, axis: Axis = None, dtype: Any = None, keepdims: bool = False)
         x = as_tensor(x)
     axes = normal_axes("sum", axis, len(x.data.shape))
     if dtype is not None or x.data.dtype is not dtypes.float32:
-        dtype = _total_dtype(x, dtype)
+        x, dtype = _to_total(x, dtype)
     return emit1(P.sum, x, {"axis": axes, "keepdims": keepdims, "dtype": dtype})
 
 
@@ -176,7 +177,8 @@ def prod(x: Tensor, axis: Axis = None, dtype: Any = None, keepdims: bool = False
     """
     x = as_tensor(x)
     axes = normal_axes("prod", axis, x.ndim)
-    return emit1(P.prod, x, {"axis": axes, "keepdims": keepdims, "dtype": _total_dtype(x, dtype)})
+    x, dtype = _to_total(x, dtype)
+    return emit1(P.prod, x, {"axis": axes, "keepdims": keepdims, "dtype": dtype})
 
 
 @method
@@ -218,7 +220,7 @@ def mean(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
 
 @method
 def var(x: Tensor, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
-    """The variance over `axis`: squares summed and divided by n - `correction`.
+    """The variance over `axis`: squares summed and divided by n - `correction`, or by 0 where that is negative.
 
     >>> mg.var(mg.asarray([1.0, 3.0])).item()
     1.0
@@ -229,13 +231,12 @@ def var(x: Tensor, axis: Axis = None, correction: float = 0.0, keepdims: bool = 
     axes = normal_axes("var", axis, x.ndim)
     off = x - mean(x, axes, keepdims=True)
     total = emit1(P.sum, multiply(off, off), {"axis": axes, "keepdims": keepdims, "dtype": None})
-    count = math.prod([x.shape[a] for a in axes]) - correction
-    return total / count if count > 0 else total * math.nan
+    return total / builtins.max(math.prod([x.shape[a] for a in axes]) - correction, 0)
 
 
 @method
 def std(x: Tensor, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
-    """The standard deviation over `axis`: the root of the variance.
+    """The standard deviation over `axis`: the root of the variance.  Where that is 0, the gradient is 0 too.
 
     >>> mg.std(mg.asarray([1.0, 3.0])).item()
     1.0
@@ -243,7 +244,20 @@ def std(x: Tensor, axis: Axis = None, correction: float = 0.0, keepdims: bool = 
     x = _as_float("std", x)
     if x.data.dtype is dtypes.float16:
         return in_float32(std, x, axis, correction, keepdims)
-    return sqrt(var(x, axis, correction, keepdims))
+    return root(var(x, axis, correction, keepdims), 2)
+
+
+def root(total: Tensor, degree: float) -> Tensor:
+    """The root of a sum that may be 0, where the slope of a root is infinite and is taken to be 0.
+
+    >>> total = mg.asarray([0.0, 4.0], requires_grad=True)
+    >>> root(total, 2).sum().backward()
+    >>> total.grad.tolist()
+    [0.0, 0.25]
+    """
+    nothing = equal(total, 0)
+    safe = where(nothing, 1.0, total)
+    return where(nothing, total, sqrt(safe) if degree == 2 else power(safe, 1 / degree))
 
 
 def in_float32(statistic: Callable[..., Tensor], x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -348,7 +362,8 @@ def _running(op: Primitive, x: Any, axis: int | None, dtype: Any, include_initia
             raise ConversionError(f"{op.name}: say along which axis, of the {x.ndim} that shape {x.shape} has")
         axis = 0
     place = normal_axis(op.name, axis, x.ndim)
-    out = emit1(op, x, {"axis": place, "dtype": _total_dtype(x, dtype)})
+    x, dtype = _to_total(x, dtype)
+    out = emit1(op, x, {"axis": place, "dtype": dtype})
     if include_initial:
         shape = tuple([1 if i == place else s for i, s in enumerate(x.shape)])
         out = concat([broadcast_to(as_tensor(first, x.device).astype(out.dtype), shape), out], axis=place)

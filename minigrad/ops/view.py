@@ -7,6 +7,7 @@ There are four: `reshape`, `permute_dims`, `broadcast_to` and `slice`.  Everythi
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,7 +16,8 @@ import numpy as np
 from ..core.emit import emit, emit1, emit_view
 from ..core.errors import AxisError, ConversionError, IndexingError, ShapeError
 from ..core.primitive import P, Primitive
-from ..core.tensor import Tensor, method
+from ..core.tensor import Tensor, as_tensor, method
+from ..core.words import shown
 from .declare import broadcast_shapes, normal_axes, normal_axis
 
 __all__ = [
@@ -32,6 +34,8 @@ def dummy(shape: tuple[int, ...], dtype: Any) -> Any:
 def _infer_slice(x: Any, index: tuple[Any, ...]) -> Any:
     try:
         return dummy(x.shape, x.dtype)[index].shape, x.dtype
+    except ValueError as error:  # a slice whose step is 0
+        raise IndexingError(f"{shown(index)} cannot index shape {x.shape}: {error}") from error
     except IndexError as error:
         if index.count(Ellipsis) > 1:
             raise IndexingError("an index can hold one Ellipsis only") from error
@@ -115,10 +119,12 @@ def reshape(x: Tensor, shape: Any, *sizes: int, copy: bool | None = None) -> Ten
     ([[0, 1, 2], [3, 4, 5]], [[0, 1], [2, 3]])
     """
     try:
-        target = (shape, *sizes) if hasattr(shape, "__index__") else tuple(shape)
-        missing = min(target, default=0) < 0
-    except TypeError:
-        raise ShapeError(f"reshape: a shape is integers, not {(shape, *sizes)!r}") from None
+        target = (shape, *sizes) if hasattr(shape, "__index__") else (*shape, *sizes) if sizes else tuple(shape)
+        missing = True if min(target, default=0) < 0 else False  # an array of sizes has no truth
+    except (TypeError, ValueError):
+        raise ShapeError(f"reshape: a shape is integers, not {shown((shape, *sizes))}") from None
+    if x.__class__ is not Tensor:
+        x = as_tensor(x)
     if missing:
         total, known = x.size, math.prod([s for s in target if s >= 0])
         if [s for s in target if s < 0] != [-1] or known == 0 or total % known:
@@ -127,6 +133,8 @@ def reshape(x: Tensor, shape: Any, *sizes: int, copy: bool | None = None) -> Ten
     out = emit_view(P.reshape, x, {"shape": target})
     if copy is None:
         return out
+    if not isinstance(copy, bool):
+        raise ConversionError(f"reshape: copy is True, False or None, not {shown(copy)}")
     if copy:
         return out.copy()
     if out.alias is None:
@@ -149,13 +157,17 @@ def _misfit(shape: tuple[int, ...], target: tuple[int, ...]) -> ShapeError:
 
 @method
 def permute_dims(x: Tensor, axes: Sequence[int] | None = None) -> Tensor:
-    """The dimensions in another order; without `axes`, in reverse.
+    """The dimensions in another order; without `axes`, in reverse.  A view.
 
     >>> mg.permute_dims(mg.ones((2, 3, 4)), (2, 0, 1)).shape
     (4, 2, 3)
     """
+    if x.__class__ is not Tensor:
+        x = as_tensor(x)
     ndim = x.ndim
-    order = tuple(range(ndim))[::-1] if axes is None else normal_axes("permute_dims", tuple(axes), ndim)
+    if not isinstance(axes, (tuple, list, type(None))):
+        raise AxisError(f"permute_dims: axes are a tuple of integers, not {shown(axes)}")
+    order = tuple(range(ndim))[::-1] if axes is None else normal_axes("permute_dims", axes, ndim)
     if len(order) != ndim:
         raise AxisError(f"permute_dims: {ndim} dimensions need {ndim} axes", actual=str(axes))
     return emit_view(P.permute_dims, x, {"axes": order})
@@ -163,19 +175,25 @@ def permute_dims(x: Tensor, axes: Sequence[int] | None = None) -> Tensor:
 
 @method
 def broadcast_to(x: Tensor, shape: Sequence[int]) -> Tensor:
-    """The tensor repeated, without copying, along new dimensions and those of size 1.
+    """The tensor repeated along new dimensions and those of size 1: a view, which cannot be written to; or the tensor
+    itself if it has the shape already.
 
     >>> mg.broadcast_to(mg.asarray([1, 2]), (3, 2)).tolist()
     [[1, 2], [1, 2], [1, 2]]
     """
-    target = tuple([s.__index__() for s in shape])
+    if x.__class__ is not Tensor:
+        x = as_tensor(x)
+    try:
+        target = tuple([operator.index(s) for s in shape])
+    except (TypeError, ConversionError):
+        raise ShapeError(f"broadcast_to: a shape is integers, not {shown(shape)}") from None
     if broadcast_shapes("broadcast_to", (x.shape, target)) != target:
         raise ShapeError(f"broadcast_to: shape {x.shape} does not broadcast to {target}")
     return x if target == x.shape else emit_view(P.broadcast_to, x, {"shape": target})
 
 
 def broadcast_arrays(*tensors: Tensor) -> list[Tensor]:
-    """The tensors broadcast against each other.
+    """The tensors broadcast against each other: views, or the tensors themselves.
 
     >>> [t.shape for t in mg.broadcast_arrays(mg.ones((2, 1)), mg.ones(3))]
     [(2, 3), (2, 3)]
@@ -186,12 +204,14 @@ def broadcast_arrays(*tensors: Tensor) -> list[Tensor]:
 
 @method
 def expand_dims(x: Tensor, axis: Any = 0) -> Tensor:
-    """With a dimension of size 1 put in at `axis` (or at each of several).
+    """With a dimension of size 1 put in at `axis` (or at each of several): a view.
 
     >>> mg.expand_dims(mg.ones((2, 3)), axis=-1).shape
     (2, 3, 1)
     """
-    count = len(axis) if isinstance(axis, tuple) else 1
+    if x.__class__ is not Tensor:
+        x = as_tensor(x)
+    count = len(axis) if isinstance(axis, (tuple, list)) else 1
     axes = normal_axes("expand_dims", axis, x.ndim + count)
     rest = iter(x.shape)
     return emit_view(P.reshape, x, {"shape": tuple([1 if i in axes else next(rest) for i in range(x.ndim + count)])})
@@ -199,11 +219,13 @@ def expand_dims(x: Tensor, axis: Any = 0) -> Tensor:
 
 @method
 def squeeze(x: Tensor, axis: Any = None) -> Tensor:
-    """Without the dimensions of size 1 at `axis` (or without any of them).
+    """Without the dimensions of size 1 at `axis` (or without any of them): a view.
 
     >>> mg.squeeze(mg.ones((2, 1, 3)), axis=1).shape
     (2, 3)
     """
+    if x.__class__ is not Tensor:
+        x = as_tensor(x)
     shape = x.shape
     axes = [i for i, s in enumerate(shape) if s == 1] if axis is None else normal_axes("squeeze", axis, x.ndim)
     for a in axes:
@@ -214,7 +236,7 @@ def squeeze(x: Tensor, axis: Any = None) -> Tensor:
 
 @method
 def flatten(x: Tensor, start: int = 0, stop: int = -1) -> Tensor:
-    """The dimensions from `start` to `stop` made one.
+    """The dimensions from `start` to `stop` made one: a view where `reshape` makes one.
 
     >>> mg.flatten(mg.ones((2, 3, 4)), start=1).shape
     (2, 12)
@@ -226,7 +248,7 @@ def flatten(x: Tensor, start: int = 0, stop: int = -1) -> Tensor:
 
 
 def flip(x: Tensor, axis: Any = None) -> Tensor:
-    """The elements in reverse order along `axis` (along all of them if None).
+    """The elements in reverse order along `axis` (along all of them if None): a view.
 
     >>> mg.flip(mg.asarray([1, 2, 3])).tolist()
     [3, 2, 1]
@@ -237,7 +259,7 @@ def flip(x: Tensor, axis: Any = None) -> Tensor:
 
 
 def moveaxis(x: Tensor, source: Any, destination: Any) -> Tensor:
-    """With the dimensions `source` moved to the places `destination`.
+    """With the dimensions `source` moved to the places `destination`: a view.
 
     >>> mg.moveaxis(mg.ones((2, 3, 4)), 0, -1).shape
     (3, 4, 2)
@@ -252,7 +274,7 @@ def moveaxis(x: Tensor, source: Any, destination: Any) -> Tensor:
 
 
 def swapaxes(x: Tensor, first: int, second: int) -> Tensor:
-    """With two dimensions exchanged.
+    """With two dimensions exchanged: a view.
 
     >>> mg.swapaxes(mg.ones((2, 3, 4)), 0, 2).shape
     (4, 3, 2)
@@ -264,7 +286,7 @@ def swapaxes(x: Tensor, first: int, second: int) -> Tensor:
 
 
 def matrix_transpose(x: Tensor) -> Tensor:
-    """Each matrix of a stack, transposed: the last two dimensions exchanged.
+    """Each matrix of a stack, transposed: the last two dimensions exchanged; a view.
 
     >>> mg.matrix_transpose(mg.ones((5, 2, 3))).shape
     (5, 3, 2)
@@ -275,7 +297,7 @@ def matrix_transpose(x: Tensor) -> Tensor:
 
 
 def unstack(x: Tensor, axis: int = 0) -> tuple[Tensor, ...]:
-    """The tensor cut into as many as it is long along `axis`, without that dimension.
+    """The tensor cut into as many as it is long along `axis`, without that dimension: views.
 
     >>> [t.tolist() for t in mg.unstack(mg.asarray([[1, 2], [3, 4]]))]
     [[1, 2], [3, 4]]

@@ -12,6 +12,7 @@ from ..core.emit import emit, emit_view
 from ..core.errors import ConversionError, ShapeError
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, as_tensor
+from ..core.words import shown, whole
 from .declare import normal_axis
 
 __all__ = ["windows", "overlap_add"]
@@ -122,10 +123,10 @@ def for_each(name: str, what: str, value: Any, count: int, least: int = 1) -> Si
     ((2, 2), (1, 3))
     """
     values = tuple(value) if isinstance(value, (tuple, list)) else (value,) * count
-    whole = all(hasattr(v, "__index__") and v.__index__() >= least for v in values)
-    if len(values) != count or not whole:
+    sizes = tuple([whole(v, least) for v in values])
+    if len(values) != count or None in sizes:
         raise ConversionError(
-            f"{name}: {what} is {value!r}",
+            f"{name}: {what} is {shown(value)}",
             expect=f"an integer, {least} or more, or {count} of them" if count > 1 else f"an integer, {least} or more",
         )
-    return tuple([v.__index__() for v in values])
+    return sizes  # type: ignore[return-value]

@@ -1,5 +1,6 @@
 """Optimizers: `step()` changes the parameters by their gradients; what clips gradients, schedules rates, averages."""
 
+from ..core.arguments import public
 from . import lr_scheduler
 from .adam import Adam, AdamW, Lion
 from .adaptive import Adagrad, RMSprop
@@ -14,3 +15,6 @@ __all__ = [
     "Optimizer", "Group", "SGD", "Adam", "AdamW", "Lion", "RMSprop", "Adagrad", "Muon",
     "clip_grad_norm", "clip_grad_value", "EMA", "lr_scheduler",
 ]  # fmt: skip
+
+public(__all__, globals())
+public(lr_scheduler.__all__, vars(lr_scheduler))

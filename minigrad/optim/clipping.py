@@ -10,6 +10,7 @@ from ..core import dtypes
 from ..core.errors import ConversionError
 from ..core.mode import no_grad
 from ..core.tensor import Tensor
+from ..core.words import shown
 from ..nn.state import like
 from ..ops import reduce
 from ..ops.creation import full
@@ -77,7 +78,11 @@ def _parameters(name: str, parameters: Any) -> list[Tensor]:
     if isinstance(parameters, Tensor) or not isinstance(parameters, Iterable):
         hint = "model.parameters()" if hasattr(parameters, "parameters") else "[w] for a single tensor"
         raise ConversionError(f"{name}: parameters are a list of tensors, not a {type(parameters).__name__}", hint=hint)
-    return list(parameters)
+    found = list(parameters)
+    for parameter in found:
+        if not isinstance(parameter, Tensor):
+            raise ConversionError(f"{name}: parameters are tensors, not {shown(parameter)}")
+    return found
 
 
 def _check_limit(name: str, what: str, value: Any) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from ..core.errors import ConversionError
 from ..core.mode import no_grad
 from ..core.tensor import Tensor
+from ..core.words import shown
 from ..nn.module import Module
 from ..nn.state import load_tensors
 
@@ -27,12 +28,15 @@ class EMA:
     1.0...
     """
 
-    def __init__(self, model: Any, decay: float = 0.999) -> None:
+    def __init__(self, model: Module | Iterable[Tensor], decay: float = 0.999) -> None:
         if not 0 <= decay < 1:
             raise ConversionError(f"EMA: decay is at least 0 and below 1, not {decay}")
         named = model.named_parameters() if isinstance(model, Module) else [(str(i), p) for i, p in enumerate(model)]
         if not named:
             raise ConversionError("EMA: there are no parameters to average", hint="EMA(model), or EMA([w, b])")
+        for name, parameter in named:
+            if not isinstance(parameter, Tensor):
+                raise ConversionError(f"EMA: parameter {name} is not a tensor, but {shown(parameter)}")
         self.names = [name for name, _ in named]
         self.parameters: list[Tensor] = [p for _, p in named]
         self.averages: list[Tensor] = [p.detach().copy() for p in self.parameters]  # type: ignore[attr-defined]
@@ -48,11 +52,13 @@ class EMA:
     def applied(self) -> Iterator[None]:
         """In this block the model has the averages as its parameters; after it, its own again."""
         own = [p.detach().copy() for p in self.parameters]  # type: ignore[attr-defined]
-        self._put(self.averages)
         try:
+            self._put(self.averages)
             yield
-        finally:
             self._put(own)
+        except BaseException:
+            self._put(own)
+            raise
 
     def _put(self, values: list[Tensor]) -> None:
         with no_grad():

@@ -118,6 +118,8 @@ class LambdaLR(Schedule):
 
     def rate(self, base: Any, t: Tensor) -> Any:
         factor = self.lr_lambda(t)
+        if not isinstance(factor, (Tensor, int, float)):
+            raise ConversionError(f"LambdaLR: lr_lambda returns a number, not a {type(factor).__name__}")
         return factor * base if isinstance(factor, Tensor) else t * 0.0 + factor * base
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core.clock import tick, written_since
+from ..core.emit import EAGER, Eager
 from ..core.errors import ConversionError
-from ..core.mode import no_grad
+from ..core.mode import current_mode, no_grad
 from ..core.tensor import Tensor
 from ..nn.state import StateError, load_tensors
 from ..ops.creation import full_like
@@ -82,9 +84,22 @@ class Optimizer:
 
     def step(self) -> None:
         """Change every parameter that has a gradient."""
-        with no_grad():
-            for group in self.param_groups:
-                self.update(group)
+        began = tick()
+        try:
+            with no_grad():
+                for group in self.param_groups:
+                    self.update(group)
+        except BaseException as error:
+            self._note_half_done(error, began)
+            raise
+
+    def _note_half_done(self, error: BaseException, began: int) -> None:
+        """Say how far a step had come when an error or an interrupt stopped it."""
+        if not isinstance(current_mode().interpreter or EAGER, Eager):
+            return  # where operations are only recorded nothing has been written
+        moving = [p for p in self.parameters if p.grad is not None]
+        done = sum(written_since(p.data, began) is not None for p in moving)
+        error.add_note(f"{type(self).__name__}.step() was stopped: {done} of {len(moving)} parameters were updated")
 
     def zero_grad(self) -> None:
         """Forget the gradients: the next backward starts from nothing.

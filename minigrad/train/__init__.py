@@ -25,6 +25,7 @@ The loop that they are made for is one that you write:
 `fit` is this loop, for who needs nothing else: `mg.train.fit(step, loader, epochs=10)`.
 """
 
+from ..core.arguments import public
 from .loop import EarlyStopping, History, evaluate, fit
 from .metrics import Accuracy, Mean, Metric, Perplexity
 from .nans import NanGuard
@@ -35,3 +36,5 @@ __all__ = [
     "fit", "evaluate", "History", "EarlyStopping", "Metric", "Mean", "Accuracy", "Perplexity",
     "progress", "Progress", "NanGuard", "autocast", "GradScaler",
 ]  # fmt: skip
+
+public(__all__, globals())

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..core.errors import ConversionError
-from ..core.mode import no_grad
+from ..core.mode import no_grad, switch
 from ..core.table import as_table
 from ..core.tensor import Tensor
+from ..core.words import shown, whole
 from ..nn.module import Module
 from .metrics import Mean
 from .nans import NanGuard
@@ -67,8 +68,8 @@ class EarlyStopping:
         value = float(numbers)
         self.looks += 1
         if value * self.sign < self.best * self.sign - self.min_delta:
-            self.best, self.best_at = value, self.looks
-            self._state = None if self.model is None else self.model.state_dict()
+            state = None if self.model is None else self.model.state_dict()
+            self.best, self.best_at, self._state = value, self.looks, state
         return self.looks - self.best_at > self.patience
 
     def state_dict(self) -> dict[str, Any]:
@@ -88,10 +89,11 @@ class EarlyStopping:
             self.model.load_state_dict(self._state)
 
 
+@switch()  # whatever stops it, the modes are those from before
 def fit(
     step: Callable[..., Any], batches: Iterable[Any], epochs: int = 1, *, validate: Callable[[], Any] | None = None,
-    stop: EarlyStopping | None = None, watch: Iterable[Any] = (), callbacks: Iterable[Any] = (), model: Any = None,
-    quiet: bool = False,
+    stop: EarlyStopping | None = None, watch: Iterable[Any] = (), callbacks: Iterable[Any] = (),
+    model: Module | None = None, quiet: bool = False,
 ) -> History:  # fmt: skip
     """Call `step(*batch)` for each batch, for some epochs: the loop that one writes, with a bar, means and a history.
 
@@ -114,6 +116,13 @@ def fit(
     """
     history, guarded, count = History(), NanGuard(step, watch), 0
     told = [getattr(callback, "log", callback) for callback in callbacks]
+    for callback in told:
+        if not callable(callback):
+            raise ConversionError(f"fit: a callback is a function, or has a method `log`, not {shown(callback)}")
+    if model is not None and not isinstance(model, Module):
+        raise ConversionError(f"fit: model is a module, not {shown(model)}")
+    if whole(epochs, 0) is None:
+        raise ConversionError(f"fit: epochs is an integer, 0 or more, not {shown(epochs)}")
     besides = {} if model is None else {"model": model}
     for epoch in range(1, epochs + 1):
         means: dict[str, Mean] = {}
@@ -151,18 +160,25 @@ def evaluate(model: Module, function: Callable[..., Any], batches: Iterable[Any]
     """
     means: dict[str, Mean] = {}
     modes = [(module, module.training) for _, module in model.named_modules()]  # some may be frozen
-    model.eval()
     try:
+        model.eval()
         with no_grad():
             for batch in batches:
                 for name, value in _by_name(function(*_arguments(batch))).items():
                     _mean(means, name, value).add(value, _examples(batch))
-    finally:
-        model.train()
-        for module, training in modes:
-            if not training:
-                module.training = False
+        _set_training(modes)
+    except BaseException:
+        _set_training(modes)
+        raise
     return {name: mean.value for name, mean in means.items()}
+
+
+def _set_training(modes: list[tuple[Module, bool]]) -> None:
+    for module, training in modes:
+        if training:
+            vars(module).pop("training", None)  # as `Module.train` does
+        else:
+            module.training = False
 
 
 def _arguments(batch: Any) -> tuple[Any, ...]:

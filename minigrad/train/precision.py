@@ -7,11 +7,13 @@ it on the way to the mode outside, and its inputs are cast on the way, by nodes 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from ..core import dtypes
 from ..core.emit import EAGER, Interpreter, emit
 from ..core.errors import ConversionError, DtypeError
+from ..core.interrupts import all_or_none
 from ..core.mode import Mode, current_mode, no_grad, switch
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor
@@ -113,7 +115,8 @@ class GradScaler:
         self.growth_factor, self.backoff_factor, self.growth_interval = growth_factor, backoff_factor, growth_interval
         self.factor, self.good = full((), init_scale, dtypes.float32, device), full((), 0.0, dtypes.float32, device)
         self.fine = full((), 1.0, dtypes.float32, device)  # whether all gradients since the last update were finite
-        self._unscaled: dict[int, Tensor] = {}  # by id of an optimizer that has not stepped since: whether its were
+        # By id, the optimizers that have not stepped since, which keeps others from that id, and whether theirs were.
+        self._unscaled: dict[int, tuple[Optimizer, Tensor]] = {}
 
     def scale(self, loss: Tensor) -> Tensor:
         """The loss times the factor: what `backward()` is called on."""
@@ -131,19 +134,24 @@ class GradScaler:
             for gradient in gradients:
                 gradient *= like(inverse, gradient)
                 finite = finite & _beside(reduce.all(isfinite(gradient)), finite)
-        self._unscaled[id(optimizer)] = finite
+        self._unscaled[id(optimizer)] = optimizer, finite
 
     def step(self, optimizer: Optimizer) -> None:
         """Let the optimizer step, if all gradients are finite."""
         if id(optimizer) not in self._unscaled:
             self.unscale(optimizer)
-        finite = self._unscaled.pop(id(optimizer))
+        _, finite = self._unscaled.pop(id(optimizer))
         with no_grad():
             tensors = optimizer.tensors()
             before = [t.detach().copy() for t in tensors]  # type: ignore[attr-defined]
-            optimizer.step()
-            for tensor, old in zip(tensors, before):
-                tensor[...] = where(_beside(finite, tensor), tensor, old)  # type: ignore[index]
+            try:
+                optimizer.step()
+                chosen = [where(_beside(finite, tensor), tensor, old) for tensor, old in zip(tensors, before)]
+            except BaseException as error:  # whether the step is to be left out is not decided yet
+                _put(tensors, before)
+                error.add_note("GradScaler.step() has set them back to what they were before")
+                raise
+            all_or_none(partial(_put, tensors, chosen))
             self.fine *= finite.astype(dtypes.float32)  # type: ignore[attr-defined]
 
     def update(self) -> None:
@@ -177,6 +185,11 @@ class GradScaler:
         with no_grad():
             self.factor[...] = float(state["scale"])  # type: ignore[index]
             self.good[...] = float(state["growth_tracker"])  # type: ignore[index]
+
+
+def _put(tensors: list[Tensor], values: list[Tensor]) -> None:
+    for tensor, value in zip(tensors, values):
+        tensor[...] = value  # type: ignore[index]
 
 
 def _beside(value: Tensor, other: Tensor) -> Tensor:

@@ -9,6 +9,7 @@ What can be seen, by the question that it answers:
     how does a training go, on one worker or many?              training, Dashboard, ring
 """
 
+from ..core.arguments import public
 from .benches import bench
 from .beside import Beside, beside
 from .dashboard import Dashboard
@@ -33,3 +34,5 @@ __all__ = [
     "dispatch", "stack", "timeline", "training", "ring", "Dashboard", "Beside", "Flipbook", "Fusion", "Picture",
     "Stepper", "shown",
 ]  # fmt: skip
+
+public(__all__, globals(), eager=("graph", "ring", "schedule"))

@@ -12,6 +12,7 @@ from typing import Any
 from ..core.errors import MinigradError
 from ..core.node import Node
 from ..core.replay import recompute
+from ..core.tensor import Tensor
 from .exhibit import Exhibit
 from .numbers import Summary
 from .scene import excerpt, names_in_code, scene_of, type_of
@@ -133,6 +134,7 @@ class Beside(Exhibit):
 def _values_of(graph: Any, inputs: list[Any]) -> dict[Node, Summary]:
     """What is to be said of each value, computed one after the other, as eager mode does."""
     values = dict(zip(graph.inputs, inputs))
+    values |= {n: n.held.data if isinstance(n.held, Tensor) else n.held for n in graph.nodes if n.op is None}
     found = {}
     for node, _, value in recompute(graph.nodes, values):
         if not isinstance(node.dtype, tuple):

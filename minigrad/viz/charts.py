@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from html import escape
-
+from ..core.table import escape
 from .drawing import Drawing, cleaned
 from .svg import LINE, text_width
 

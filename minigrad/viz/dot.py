@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import Any
 
+from ..core.table import escape, printable
 from .scene import Box, Scene
 from .svg import FONT, LOOKS, QUIET, title_of
 
@@ -40,7 +40,7 @@ def _fill(graph: Any, tree: dict[str, Any], path: str) -> None:
         if isinstance(inside, Box):
             graph.node(name[1:], _label(inside), **_look(inside))
             continue
-        with graph.subgraph(name=f"cluster{path}/{name}") as cluster:
+        with graph.subgraph(name=f"cluster{path}/{printable(name)}") as cluster:
             cluster.attr(label=f"<{_text(name)}>")
             _fill(cluster, inside, f"{path}/{name}")
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from html import escape
 
+from ..core.table import escape, printable
 from .svg import FONT, LIBRARY, LINE, TITLE, number, text_width
 
 # The names of the colours are those of the page's style.  These are for where there is none.
@@ -163,8 +163,8 @@ class Drawing:
 
 
 def cleaned(text: str) -> str:
-    """Text that no page stumbles over: without what stands for colours here, and without control characters."""
-    return "".join([c if c.isprintable() else " " for c in text if c not in "\ue000\ue001"])
+    """Text in one line, with control characters, and what stands for colours here, written out."""
+    return printable(text).replace("\n", " ")
 
 
 class Axes:

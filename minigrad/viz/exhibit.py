@@ -9,11 +9,12 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Sequence
 from functools import partial
-from html import escape
 from pathlib import Path as File
 from typing import Any, ClassVar, NamedTuple
 
 from ..core.errors import MinigradError
+from ..core.files import write_whole
+from ..core.table import escape, printable
 from .charts import Chart
 from .drawing import themed
 from .page import live, page, pixels, widget
@@ -52,11 +53,10 @@ class Exhibit:
             raise MinigradError(
                 f"this view can't be saved as {file.name!r}", expect=f"a name that ends in {', '.join(forms)}"
             )
-        made = forms[file.suffix]()
-        file.write_bytes(made if isinstance(made, bytes) else made.encode())
+        write_whole(file, forms[file.suffix]())
 
     def _forms(self) -> dict[str, Callable[[], str | bytes]]:
-        return {".html": self.to_html, ".svg": self.to_svg, ".png": self.to_png, ".txt": self.text}
+        return {".html": self.to_html, ".svg": self.to_svg, ".png": self.to_png, ".txt": self._words}
 
     def widget(self) -> Any:
         """A widget that tells Python what is seen (`step`) and is told; it lives as long as its kernel.
@@ -75,7 +75,11 @@ class Exhibit:
 
     def _plain(self) -> str:
         """What a terminal shows."""
-        return f"{self!r}\n{self.text()}"
+        return f"{self!r}\n{self._words()}"
+
+    def _words(self) -> str:
+        """The same in words, which a terminal can show whatever names there are."""
+        return printable(self.text())
 
     def _static(self) -> str:
         """What is seen where no script runs."""

@@ -76,9 +76,9 @@ class _Callers(Eager):
 
     def _running(self) -> tuple[str, ...]:
         """The composed functions that are running, outermost first."""
-        frames = []
+        frames, top = [], inspect.unwrap(expand).__code__
         frame: FrameType | None = sys._getframe(2)
-        while frame is not None and in_library(frame.f_code.co_filename) and frame.f_code is not expand.__code__:
+        while frame is not None and in_library(frame.f_code.co_filename) and frame.f_code is not top:
             name = composed().get(frame.f_code)
             if name is not None:
                 frames.append((frame, name))

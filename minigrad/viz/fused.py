@@ -162,7 +162,7 @@ class Fusion(Exhibit):
         """The picture of the kernels; where some are closed, also those in which they are open."""
         if len(fold(self.picked.scene, self.room).boxes) == len(self.picked.scene.boxes):
             return [View(self.picked.scene, {}, {})]
-        return views_of(self.picked.scene, self.room, MOST, DRAWN)
+        return views_of(self.picked.scene, self.room, MOST, DRAWN, rounds=False)
 
     def _stage(self, stage: Stage, going: Collection[Node], direction: str) -> dict[str, Any]:
         graph = stage.graph

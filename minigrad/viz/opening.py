@@ -25,12 +25,15 @@ class View(NamedTuple):
     exits: dict[Path, int]
 
 
-def views_of(scene: Scene, budget: int = BUDGET, most: int = 500, boxes: int = BOXES) -> list[View]:
+def views_of(
+    scene: Scene, budget: int = BUDGET, most: int = 500, boxes: int = BOXES, rounds: bool = True
+) -> list[View]:
     """The picture to begin with, then those that are nearest to it, one opened or closed scope away from another.
 
-    All have at most so many `boxes`.  The last one has everything open, if that is not too much to see.
+    All have at most so many `boxes`.  The last one has everything open, if that is not too much to see.  With `rounds`,
+    each round of a loop in a large scene becomes a scope.  A kernel is one scope: it is opened or closed as a whole.
     """
-    if len(scene.boxes) > budget:
+    if rounds and len(scene.boxes) > budget:
         scene = with_rounds(scene)
     outline = Outline(scene)
     begin = frozenset(outline.worth_opening(budget))

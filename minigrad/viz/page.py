@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from functools import cache
-from html import escape
 from importlib.resources import files
 from typing import Any
 
 from ..core.errors import MinigradError
+from ..core.table import escape
 
 NO_PNG = "python -m pip install resvg-py, or save it as .svg, which every browser shows"
 # The scripts and styles of views that have more than one of their own.
@@ -48,13 +49,17 @@ def page(view: str, data: dict[str, Any], title: str, static_form: str = "") -> 
     )
 
 
+BEYOND = re.compile("[<\\ud800-\\udfff]")  # what ends a script, and what no file can hold
+
+
 def safe(data: dict[str, Any]) -> str:
     """JSON that can stand in a page: nothing in it ends the script that holds it.
 
     >>> safe({"name": "</script>"})
     '{"name":"\\\\u003c/script>"}'
     """
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    return BEYOND.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def widget(view: str, data: dict[str, Any], static_forms: dict[str, str]) -> dict[str, str]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.errors import ConversionError, ShapeError
+from ..core.errors import ConversionError, DtypeError, ShapeError
 from ..core.table import as_table, bytes_text
 from .drawing import Drawing
 from .flipbook import Flipbook, Knob, Page
@@ -120,6 +120,8 @@ def _arrays(workers: int | Sequence[Any], size: int | None) -> list[Any]:
         return [np.arange(1.0, count + 1, dtype=np.float32) + 10.0 * i for i in range(workers)]
     arrays = [np.asarray(array.numpy() if hasattr(array, "numpy") else array).reshape(-1) for array in workers]
     _check_count(len(arrays))
+    if any(a.dtype.kind not in "iuf" for a in arrays):
+        raise DtypeError("ring: workers sum numbers", actual=", ".join(str(a.dtype) for a in arrays))
     if len({(a.size, a.dtype) for a in arrays}) > 1 or not arrays[0].size:
         sizes = ", ".join(f"{a.size} {a.dtype}" for a in arrays)
         raise ShapeError("ring: workers sum arrays of one size and type, which are not empty", actual=sizes)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection
 from functools import cache
-from html import escape
 
 from ..core.node import Node
+from ..core.table import escape
 from .numbers import short
 
 ADDED = "<mo><mrow><mo>&#x0002B;</mo></mrow></mo><mo>&#x0003D;</mo>"  # what the package makes of "+="

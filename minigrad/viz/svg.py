@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from functools import lru_cache
-from html import escape
 
+from ..core.table import escape
 from .layout import Frame, Layout, Rectangle, Route, arrange
 from .mirror import mirrored
 from .scene import Box, Scene

@@ -13,6 +13,7 @@ from ..core.mode import no_grad
 from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..ops.creation import asarray
+from ..optim.optimizer import Optimizer
 from .drawing import Axes, Drawing
 from .flipbook import Flipbook, Page
 from .heat import curves, heat_map, largest, matrix_of, norm_of, size_text
@@ -37,7 +38,7 @@ class Stage(NamedTuple):
 
 
 def training(
-    model: Module, optimizer: Any, loss: Callable[..., Any], batches: Iterable[Any], steps: int = STEPS
+    model: Module, optimizer: Optimizer, loss: Callable[..., Any], batches: Iterable[Any], steps: int = STEPS
 ) -> Flipbook:  # fmt: skip
     """Train a model for some steps, and step through them.  `loss(model(x), y)` for each batch `(x, y)`.
 

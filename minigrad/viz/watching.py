@@ -15,6 +15,7 @@ from time import perf_counter
 from types import CodeType
 from typing import Any
 
+from ..core.arguments import __file__ as TAKES_IN  # whose frames stand between a call and its function
 from ..core.primitive import P, Primitive
 from ..core.source import in_library
 from ..devices.registry import DEVICES, Device
@@ -117,7 +118,8 @@ def _frames_above(depth: int) -> list[Frame]:
     found = []
     frame = sys._getframe(depth)
     while frame is not None:
-        found.append((frame.f_code, frame.f_lineno))
+        if frame.f_code.co_filename != TAKES_IN:
+            found.append((frame.f_code, frame.f_lineno))
         if not in_library(frame.f_code.co_filename) or frame.f_back is None:
             break
         frame = frame.f_back

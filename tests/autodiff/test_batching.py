@@ -1,5 +1,7 @@
 """vmap: every primitive with a batch dimension through it, against a loop; and as many nodes for many as for one."""
 
+import random
+
 import numpy as np
 import pytest
 
@@ -92,6 +94,19 @@ def test_a_thousand_examples_take_as_many_kernels_as_one():
             for n in (1, 1000)
         }  # fmt: skip
         assert counts[1] == counts[1000] > 5
+
+
+def test_the_number_of_kernels_does_not_depend_on_where_tensors_lie():
+    """A new tensor may have the address, and so the id, of one that the walk has let go of."""
+    w = mg.asarray(np.random.default_rng(0).standard_normal((4, 3)))
+    x = mg.ones((2, 3), dtype=mg.float64)
+    rng, counts = random.Random(0), set()
+    for _ in range(100):
+        holes = [mg.ones(1) for _ in range(rng.randrange(60))]
+        rng.shuffle(holes)
+        del holes[::2]
+        counts.add(kernels_run(mg.vmap(mg.grad(model), in_axes=(0, None)), x, w))
+    assert len(counts) == 1
 
 
 def test_eager_is_not_changed_by_counting():

@@ -74,6 +74,12 @@ def test_containers_and_what_is_no_tensor_come_back_as_they_are():
     assert [t.shape for t in y[0]] == [(3,), (3, 2)] and y[1] is None
 
 
+def test_a_body_that_changes_the_carry_is_refused_without_rounds_too():
+    for length in (2, 0):
+        with pytest.raises(mg.ShapeError, match=r"scan: the body changes tensor 0 of the carry"):
+            mg.scan(lambda c, x: (mg.stack([c, c]), x), mg.ones(3), mg.ones(length))
+
+
 def test_what_no_rounds_would_have_given_has_its_shapes_and_dtypes():
     state = mg.random.default_generator.get_state() if hasattr(mg.random, "default_generator") else None
     carry, ys = mg.scan(lambda c, x: (c, (x[None] > 0, mg.random.uniform((2,)), c)), mg.ones(3), mg.ones((0, 4)))

@@ -132,3 +132,13 @@ def test_a_tensor_from_outside_takes_in_no_tangent():
     with pytest.raises(MutationError, match=r"from outside, of shape \(2,\), can't take in a value inside jvp"):
         mg.jvp(store, (mg.ones(2),), (mg.ones(2),))
     assert buffer.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("function", [mg.jvp, mg.hvp])
+def test_a_bare_tensor_is_not_taken_for_a_tuple_of_arguments(function):
+    x = mg.asarray([1.0, 2.0])
+    name = function.__name__
+    for primals, tangents, what in ((x, (x,), "primals"), ((x,), x, "tangents"), ({"x": x}, (x,), "primals")):
+        with pytest.raises(mg.ConversionError, match=rf"{name}: {what} is a \w+\n  Expect: a tuple") as caught:
+            function(lambda x: (x * x).sum(), primals, tangents)
+        assert f"mg.{name}(f, (x,), (v,))" in str(caught.value)

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.autodiff import reverse
 from minigrad.autodiff.reverse import walk
 from minigrad.core.emit import emit
-from minigrad.core.errors import ConversionError, DtypeError, GradError, MutationError
+from minigrad.core.errors import ConversionError, DeviceError, DtypeError, GradError, MutationError
 from minigrad.core.node import FREED, Node
 from minigrad.core.primitive import Primitive
 from minigrad.core.source import line_of
@@ -224,6 +225,8 @@ def test_backward_of_more_than_one_number_needs_weights():
         (w * w).backward()
     with pytest.raises(GradError, match=r"\(3,\)"):
         (w * w).backward(mg.ones(3, dtype="float64"))
+    with pytest.raises(DeviceError, match=r"gradient of an output is on its device, cpu, not on cpu:1"):
+        (w * w).backward(mg.ones(2, dtype="float64", device="cpu:1"))
     (w * w).backward(mg.asarray(np.array([1.0, 10.0])))
     assert w.grad.tolist() == [2, 40]
     w.grad = None
@@ -410,6 +413,45 @@ def test_gradients_of_a_tensor_and_of_its_view_have_memory_of_their_own():
     assert h.grad.tolist() == [[2], [4]]
 
 
+@pytest.mark.parametrize(
+    "loss",
+    [
+        lambda w, v: ((w + v) * 2).sum(),  # the rules of `add` return the gradient of the sum itself, twice
+        lambda w, v: ((w - v) * 2).sum(),
+        lambda w, v: ((w.reshape(2, 1) + v.reshape(2, 1)) * 2).sum(),  # and then a view of it each
+    ],
+)
+def test_gradients_of_two_leaves_have_memory_of_their_own(loss):
+    w, v = leaf(1.0, 2.0), leaf(3.0, 4.0)
+    loss(w, v).backward()
+    before = v.grad.tolist()
+    w.grad += 5
+    assert v.grad.tolist() == before
+
+
+def test_views_of_one_gradient_have_memory_of_their_own(monkeypatch):
+    view = lambda g: g.reshape(2, 1)  # noqa: E731 - a rule, which returns a view of all of the gradient
+    infer = lambda x, y: ((2,), x.dtype)  # noqa: E731
+    both = Primitive("add_flat", "structural", ("x", "y"), infer, rules={"x": view, "y": view})
+    monkeypatch.setitem(mg.as_device("cpu").kernels, both.name, lambda x, y: (x + y).ravel())
+    w, v = leaf([1.0], [2.0]), leaf([3.0], [4.0])
+    (emit(both, w, v) * 2).sum().backward()
+    w.grad += 5
+    assert v.grad.tolist() == [[2], [2]]
+
+
+def test_a_gradient_and_what_was_given_or_seen_of_it_have_memory_of_their_own():
+    w, given, seen = leaf(1.0, 2.0), mg.asarray(np.array([1.0, 2.0])), []
+    w.reshape(2, 1).backward(given.reshape(2, 1))
+    w.grad += 5
+    assert given.tolist() == [1, 2]
+    w.grad = None
+    w.register_hook(seen.append)
+    (w * 2).sum().backward()
+    w.grad += 5
+    assert seen[0].tolist() == [2, 2]
+
+
 def test_a_hook_that_removes_itself_does_not_hide_the_next():
     w = leaf(1.0)
     seen = []
@@ -482,6 +524,40 @@ def test_threads_add_to_the_gradient_of_one_leaf():
     finally:
         sys.setswitchinterval(interval)
     assert w.grad.tolist() == [400] * 4
+
+
+def test_a_thread_waits_while_another_adds_to_a_gradient(monkeypatch):
+    """The first thread stops between reading `.grad` and writing it, until the second waits for it, or is done."""
+    w, second_moved = leaf(1.0), threading.Event()
+    (w * 1.0).sum().backward()
+    kernels, lock = mg.as_device("cpu").kernels, reverse.ACCUMULATING
+    plain_add = kernels["add"]
+
+    class Announced:
+        def __enter__(self):
+            if threading.current_thread() is second:
+                second_moved.set()
+            lock.acquire()
+
+        def __exit__(self, *_):
+            lock.release()
+
+    def add(*args, **kwargs):
+        if threading.current_thread() is not second:
+            second.start()
+            assert second_moved.wait(60)
+        return plain_add(*args, **kwargs)
+
+    def work():
+        (w * 10.0).sum().backward()
+        second_moved.set()
+
+    second = threading.Thread(target=work)
+    monkeypatch.setattr(reverse, "ACCUMULATING", Announced())
+    monkeypatch.setitem(kernels, "add", add)
+    (w * 100.0).sum().backward()
+    second.join()
+    assert w.grad.tolist() == [111]
 
 
 @pytest.mark.parametrize("given", [1.0, np.ones(())])

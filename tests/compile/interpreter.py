@@ -78,13 +78,23 @@ def _value(let, buffers, scope, types):
         return _index(let.args[0], scope)
     args = [_operand(arg, scope) for arg in let.args]
     if let.op == "cast":
-        return args[0]
+        value = np.asarray(args[0])
+        saturates = value.dtype.kind == "f" and let.dtype.kind in "iu"
+        return np.vectorize(_nearest_integer, otypes=[let.dtype])(value, let.dtype) if saturates else value
     if let.op == "bitcast":
         return np.asarray(args[0]).view(let.dtype)
     given = {types[arg] for arg in let.args[let.op == "select" :] if isinstance(arg, str)}
     dtype = next(iter(given), let.dtype)
     assert given <= {dtype}, f"{let.op} of {given}"
     return UFUNCS[let.op](*args[: let.op == "select"], *[np.asarray(a, dtype) for a in args[let.op == "select" :]])
+
+
+def _nearest_integer(value, dtype):
+    """The float without its fraction, at most the largest integer of the dtype, at least the smallest; 0 for nan."""
+    limits = np.iinfo(dtype)
+    if math.isinf(value) or math.isnan(value):
+        return 0 if math.isnan(value) else limits.max if value > 0 else limits.min
+    return min(max(int(value), limits.min), limits.max)
 
 
 def _operand(value, scope):

@@ -224,12 +224,20 @@ def forward_over_reverse(x, m):
     return mg.hvp(lambda v: mg.scan(lambda h, row: (mg.sin(h * row), h * h), v, m)[1].sum(), (x,), (x + 1,))
 
 
+def forward_over_reverse_of_choice(x, m):
+    def f(v):
+        h = mg.cond(v[0] > 0, lambda: v * v, lambda: mg.sin(v))
+        return (h * h * m).sum()  # the gradient that reaches the branches has a tangent of its own
+    return mg.hvp(f, (x,), (x + 1,))
+
+
 CASES = [
     choose, choose_one_that_ignores, choose_without_operands, recurrent, backwards, without_xs, unread_ys, no_rounds,
     counted, counted_with_integers, counted_not_at_all, bounded, bounded_and_stopped, bounded_no_rounds, bounded_state,
     nested, nested_in_while, checkpointed, changes_its_own, gradient_inside, detached, with_a_rule_of_its_own, batched,
     batched_while, batched_counter, gradients_of_a_batch, gradients_of_a_batch_of_choices,
     gradients_of_a_batch_of_whiles, forward_mode, forward_mode_of_choice, forward_mode_of_while, forward_over_reverse,
+    forward_over_reverse_of_choice,
 ]  # fmt: skip
 every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
 

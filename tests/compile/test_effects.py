@@ -205,6 +205,8 @@ def test_vmap_prints_all_examples_at_once(mode, capsys):
     assert capsys.readouterr().out == "vmap of 2: x [1.0, 2.0]\nconstant: [1.]\n"
     mode(mg.vmap(mg.vmap(f)))(mg.ones((1, 2)))
     assert capsys.readouterr().out == "vmap of 1 × 2: x [[1.0, 1.0]]\nconstant: [1.]\n"
+    mode(mg.vmap(f))(mg.ones(0))
+    assert capsys.readouterr().out == "constant: [1.]\n"
 
 
 @every_mode
@@ -294,6 +296,7 @@ def test_a_condition_is_of_bools():
         mg.breakpoint(when=mg.ones(1))
 
 
+@pytest.mark.xfail(sys.version_info >= (3, 13), reason="pdb of Python 3.13 shows the line before", strict=False)
 def test_pythons_own_debugger_stops_there(monkeypatch, capsys):
     """The line shown is the user's, and the variables are there."""
     import io

@@ -5,6 +5,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.compile import inspection
+from minigrad.compile.program import Program
 
 pytestmark = pytest.mark.usefixtures("numpy_kernels")
 
@@ -120,3 +121,36 @@ def test_an_error_names_the_line():
     with pytest.raises(mg.IndexingError) as error:
         graph.values(mg.ones(3), mg.asarray([5]))["gather_1"]
     assert any("made at" in note and "x[i] * 2" in note for note in error.value.__notes__)
+
+
+def backward_outside(f):
+    x = mg.asarray([1.0, 2.0], requires_grad=True)
+    f(x).backward()
+    return x
+
+
+def gradient_of_it(f):
+    x = mg.asarray([1.0, 2.0])
+    mg.grad(f)(x)
+    return x
+
+
+@pytest.mark.xfail(strict=True, reason="the stages show the program that computes the value alone")
+@pytest.mark.parametrize("run", [backward_outside, gradient_of_it])
+def test_the_stages_show_what_ran_last_for_such_arguments(run, monkeypatch):
+    ran, call = [], Program.__call__
+
+    def noted(program, *args):
+        ran.append(program)
+        return call(program, *args)
+
+    monkeypatch.setattr(Program, "__call__", noted)
+    f = mg.jit(lambda x: mg.tanh(x * 2).sum())
+    x = run(f)
+    assert len(ran) == 2, "forwards, leaving what the gradient reads, and backwards"
+    computed = {node.name for program in ran for node in program.graph.nodes if node.op is not None}
+    assert "subtract" in computed, "the derivative of tanh is 1 - tanh²"
+    assert computed <= {node.name for node in f.graph(x).nodes}
+    steps = sum(str(program).count("kernel_") for program in ran)
+    assert str(f.program(x)).count("kernel_") == steps
+    assert len(f.traces) == 1, "looking at it traces nothing anew"

@@ -610,7 +610,7 @@ def test_positions_that_are_none_are_found_though_kernels_compare():
     good = mg.asarray([0, 3, 1])
     assert loss(x, good).item() == pytest.approx(mg.cross_entropy(x, good).item())
     for f, target in ((loss, [0, 4, 1]), (loss, [0, -1, 1]), (computed, [0, 3, 1])):
-        with pytest.raises(mg.IndexingError, match="out of bounds in a dimension of 4"):
+        with pytest.raises(mg.IndexingError, match=r"cross_entropy: target (4|-1) is out of range"):
             f(x, mg.asarray(target))
 
 
@@ -619,3 +619,15 @@ def test_an_argument_may_look_at_the_memory_of_another_tensor_without_its_histor
     for given in (w.detach(), w.detach()[1:], mg.ones(2)):
         value, gradient = mg.jit(mg.value_and_grad(lambda x: (x * x).sum()))(given)
         assert value.item() == (given * given).sum().item() and gradient.tolist() == (given * 2).tolist()
+
+
+def test_the_gradient_of_60_doublings_goes_through_each_once():
+    @mg.jit
+    def doubled(x):
+        for _ in range(60):
+            x = x + x
+        return x.sum()
+
+    w = mg.ones(1, requires_grad=True)
+    doubled(w).backward()  # along 2**60 paths it would never end
+    assert w.grad.item() == 2.0**60

@@ -1,5 +1,6 @@
 """Programs: the same results from every backend and without passes, memory that is safe to use again, work in place."""
 
+import re
 import threading
 
 import numpy as np
@@ -261,3 +262,27 @@ def test_a_program_lists_where_each_value_lies():
     assert text.splitlines()[-1].startswith("arena of 64 B in")
     donated = [line for line in text.splitlines() if "was]" in line]
     assert len(donated) == 1 and "add_1 [where tensor_3 was]" in donated[0] and "tensor_3 [input 2]" in donated[0]
+
+
+# Memory ---------------------------------------------------------------------------------------------------------------
+
+
+def _everything_with_everything(x):
+    return x[:, None, None] * x[:, None] * x
+
+
+@pytest.mark.parametrize(("function", "largest"), [
+    (_everything_with_everything, "multiply"),
+    (lambda x: mg.sort(_everything_with_everything(x), axis=0).sum(), "sort|multiply"),
+    (lambda x: mg.sort(_everything_with_everything(x)[:, ::-1], axis=0)[::2], "multiply"),
+    (lambda x: x[:, None] @ mg.ones((1, 2**34)), "matmul|ones|full"),
+])  # fmt: skip
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+def test_too_little_memory_is_an_error_of_ours(function, largest, backend, monkeypatch):
+    monkeypatch.setenv("MINIGRAD_BACKEND", backend)
+    x = mg.ones(2**16)
+    with pytest.raises(mg.DeviceError, match=r"no memory is left on cpu for the result of a program") as caught:
+        mg.jit(function)(x)
+    text = str(caught.value)
+    assert re.search(rf"the largest value is ({largest}) \(65536, .* of float32, made at .*test_program.py:\d+", text)
+    assert "Way out: smaller batches" in text and "Line: " in text and "test_program.py" in text.rpartition("Line")[2]

@@ -124,6 +124,12 @@ def changing_array_in_an_attribute():
     return lambda: held.parts[0].item() * 2, lambda: held.parts[0].__iadd__(1)
 
 
+def changing_through_a_method_of_pythons():
+    table = {"n": 1}
+    get = table.get
+    return lambda: get("n"), lambda: table.update(n=table["n"] + 1)
+
+
 def changing_order():
     table = {"a": 1, "b": 2}
     return lambda: next(iter(table.values())), lambda: table.update(a=table.pop("a"))
@@ -158,6 +164,7 @@ CHANGES = [
     changing_members(lambda: bytearray(1), lambda s: s.append(1)),
     changing_members(Table, lambda s: s.update({len(s): 1})),
     changing_members(Table, lambda s: vars(s).update({str(len(vars(s))): 1}), lambda s: len(vars(s))),
+    changing_through_a_method_of_pythons,
 ]  # fmt: skip
 
 
@@ -175,6 +182,46 @@ def test_a_change_outside(number):
         seen.append([v - before for v in values] if number == 2 else values)
     assert seen[0] == seen[1] and seen[0][0] != seen[0][1]
     assert len(f.traces) > 1
+
+
+def in_a_closure_cell(value):
+    def put(new):
+        nonlocal value
+        value = new
+
+    return lambda: value, put
+
+
+def in_a_global(value):
+    GLOBAL["value"] = value
+    return lambda: GLOBAL["value"], lambda new: GLOBAL.update(value=new)
+
+
+def in_an_attribute(value):
+    held = types.SimpleNamespace(value=value)
+    return lambda: held.value, lambda new: setattr(held, "value", new)
+
+
+def in_a_list(value):
+    held = [value]
+    return lambda: held[0], lambda new: held.__setitem__(0, new)
+
+
+def in_an_array(value):
+    held = np.array([value])
+    return lambda: held[0], lambda new: held.__setitem__(0, new)
+
+
+@pytest.mark.parametrize("kind", [float, complex, np.float32, np.float64])
+@pytest.mark.parametrize("place", [in_a_closure_cell, in_a_global, in_an_attribute, in_a_list, in_an_array])
+def test_zero_with_another_sign_is_another_value(place, kind):
+    read, put = place(kind(0.0))
+    f = mg.jit(lambda x: mg.copysign(x, float(read().real)))
+    signs = [f(mg.ones(1)).item()]
+    for value in (-0.0, 0.0):
+        put(kind(value))
+        signs.append(f(mg.ones(1)).item())
+    assert signs == [1, -1, 1]
 
 
 @pytest.mark.parametrize("number", [0, 3, 4, 14, 15, 16])

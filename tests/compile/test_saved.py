@@ -7,14 +7,16 @@ import random
 import subprocess
 import sys
 import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.compile.loaded import load_program
-from minigrad.compile.saved import CONTENT
+from minigrad.compile.loaded import CheckedFrame, load_program
+from minigrad.compile.plain import decoded, encoded
+from minigrad.compile.saved import ARRAYS, CONTENT
 
 ROOT = Path(__file__).resolve().parents[2]
 Pair = collections.namedtuple("Pair", "first second")
@@ -344,7 +346,7 @@ CHANGES = {
     "a node from nowhere": (lambda d: node_named(d, "matmul").update(inputs=[{"at": 0}, {"at": 999}]), "no node 999"),
     "a node before its time": (lambda d: d["nodes"][0].update(inputs=[{"at": 0}, {"at": 5}]), "there is no node"),
     "an array cut short": (lambda d: d["inputs"][2].update(shape=[8, 4]), "has 64 bytes, and should be float32"),
-    "a negative size": (lambda d: d["inputs"][0].update(shape=[-3, 4]), "an input has no shape"),
+    "a negative size": (lambda d: d["inputs"][0].update(shape=[-3, 4]), "-3 is not a size"),
     "an unknown dtype": (lambda d: d["inputs"][0].update(dtype="object"), "KeyError: 'object'"),
     "an unknown device": (lambda d: d["inputs"][0].update(device="moon"), "DeviceError"),
     "a step twice": (lambda d: d["steps"].append(d["steps"][-1]), "writes what is there already"),
@@ -353,7 +355,7 @@ CHANGES = {
     "a kernel that is not there": (lambda d: d["steps"][-1].update(kernel=7), "IndexError"),
     "fewer arguments": (lambda d: d["steps"][-1]["arguments"].pop(), "ValueError"),
     "a number outside of its array": (
-        lambda d: d["steps"][-1]["arguments"][0].__setitem__(slice(1, 3), ["number", -1]), "another size or role",
+        lambda d: d["steps"][-1]["arguments"][0].__setitem__(slice(1, 3), ["number", 99]), "another size or role",
     ),
     "memory too small": (lambda d: d["kernels"][0]["parameters"][0].__setitem__(2, 10**6), "another size or role"),
     "an index too large": (other_index(["+", "lo", 4000]), "it goes from"),
@@ -364,6 +366,20 @@ CHANGES = {
     "a name with code": (lambda d: first(d, "let").__setitem__(1, "x = 1; import os"), "the name 'x = 1; import os'"),
     "an unknown operation": (lambda d: first(d, "let", "exp").__setitem__(2, "launch"), "the operation 'launch'"),
     "an unknown value": (lambda d: first(d, "let", "exp").__setitem__(3, ["v99"]), "'v99' is no value"),
+    "a value with the name of a variable": (lambda d: _with_let(d, "add", ["x", 0]), "'r.' is used twice"),
+    "an index that wraps around": (
+        lambda d: first(d, "store").__setitem__(2, ["min", ["*", ["+", "hi", 1], 2**62], 3]), "64 bits do not hold",
+    ),
+    "text for LLVM in a loop that is never entered": (
+        lambda d: d["kernels"][0]["body"].append(["for", "i", 3, 3, [["let", "x = ", "add", [1, 1], "int64"]], [], 1]),
+        "the name 'x = '",
+    ),
+    "a result of another type": (lambda d: first(d, "let", "exp").__setitem__(4, "float64"), "exp of float32 as"),
+    "a shape of a list": (
+        lambda d: node_named(d, "argsort").update(shape={"list": [4]}), "not what the file says|not a tuple",
+    ),
+    "a device that is a text": (lambda d: node_named(d, "matmul")["attrs"].append(["device", "x"]), "cannot be run"),
+    "costs below zero": (lambda d: d["steps"][-1].update(costs=[-1, 0, 0]), "-1 is not a size"),
     "an unknown statement": (lambda d: first(d, "store").__setitem__(0, "goto"), "there is no statement 'goto'"),
     "writing what is read": (
         lambda d: [p.__setitem__(3, "in") for k in d["kernels"] for p in k["parameters"] if p[3] == "out"],
@@ -377,6 +393,13 @@ CHANGES = {
 }  # fmt: skip
 
 
+def _with_let(data, op, args):
+    """Compute something under the name of the variable of a loop that loads."""
+    loop = next(s for k in data["kernels"] for s in loops(k["body"]) if s[0] == "for" and s[4][0][0] == "let")
+    x = loop[4][0]
+    loop[4].insert(1, ["let", loop[1], op, [x[1] if a == "x" else a for a in args], x[4]])
+
+
 def _deep():
     deep = 1
     for _ in range(400):
@@ -384,8 +407,10 @@ def _deep():
     return deep
 
 
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
 @pytest.mark.parametrize("name", CHANGES)
-def test_files_that_somebody_has_changed(name, path, numpy_kernels):
+def test_files_that_somebody_has_changed(name, backend, path, monkeypatch):
+    monkeypatch.setenv("MINIGRAD_BACKEND", backend)
     of_interest(path)
     mg.load_program(path)
     change, message = CHANGES[name]
@@ -398,6 +423,35 @@ def test_files_that_somebody_has_changed(name, path, numpy_kernels):
             mg.load_program(path)
     finally:
         sys.setrecursionlimit(limit)
+
+
+@pytest.mark.parametrize("attrs", [
+    {"axis": (-1,)}, {"axis": (1,)}, {"axis": (0, 0), "size": (2, 2), "stride": (1, 1), "dilation": (1, 1)},
+    {"stride": (-1,)}, {"dilation": (-50,)}, {"size": (0,)}, {"size": (True,)}, {"stride": (1, 1)}, {"stride": 1},
+])  # fmt: skip
+def test_windows_in_a_file_stay_within_what_they_look_at(attrs, path, numpy_kernels):
+    mg.jit(lambda x: mg.windows(x, 2, axis=0).sum(-1)).save(path, mg.ones(6))
+
+    def change(data):
+        node = node_named(data, "windows")
+        node["attrs"] = [[key, encoded(attrs.get(key, decoded(value)))] for key, value in node["attrs"]]
+
+    mg.load_program(path)
+    changed(path, change)
+    with pytest.raises(mg.ProgramError, match="windows"):
+        mg.load_program(path)
+
+
+@pytest.mark.parametrize("made", [np.zeros(3, np.int64), np.zeros(4, np.int32), np.zeros((4, 2), np.int64)])
+def test_kernels_read_from_a_library_no_more_than_it_made(made, path, monkeypatch, numpy_kernels):
+    of_interest(path)
+    program = mg.load_program(path)
+    compute = CheckedFrame.compute
+    monkeypatch.setattr(
+        CheckedFrame, "compute", staticmethod(lambda op, *rest: made if op.name == "argsort" else compute(op, *rest))
+    )
+    with pytest.raises(mg.ProgramError, match="argsort of a loaded program gave something else"):
+        program(mg.ones((3, 4)), mg.ones(4))
 
 
 def test_files_that_are_cut_short_or_damaged(path, numpy_kernels):
@@ -431,3 +485,32 @@ def test_other_archives_are_no_programs(path):
                 archive.writestr(name, "{}")
         with pytest.raises(mg.ProgramError, match=r"holds something else|is no saved program"):
             mg.load_program(path)
+
+
+def test_members_of_an_archive_are_stored_as_they_are(path):
+    """So that reading a file takes no more memory than the file has bytes, however it was made."""
+    of_interest(path)
+    with zipfile.ZipFile(path) as archive:
+        members = {m.filename: archive.read(m) for m in archive.infolist()}
+    assert len(members) > 1
+    for compressed in members:
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, content in members.items():
+                archive.writestr(name, content, zipfile.ZIP_DEFLATED if name == compressed else zipfile.ZIP_STORED)
+        with pytest.raises(mg.ProgramError, match="holds something else"):
+            mg.load_program(path)
+
+
+def test_members_of_an_archive_lie_apart(path):
+    """A member within another, and so on, would make gigabytes of a small file."""
+    inner, content = zipfile.ZipInfo(f"{ARRAYS}1"), bytes(1000)
+    inner.file_size = inner.compress_size = len(content)
+    inner.CRC = zlib.crc32(content)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(CONTENT, "{}")
+        archive.writestr(f"{ARRAYS}0", inner.FileHeader() + content)
+        outer = archive.getinfo(f"{ARRAYS}0")
+        inner.header_offset = outer.header_offset + len(outer.FileHeader())
+        archive.filelist.append(inner)
+    with pytest.raises(mg.ProgramError, match="holds something else"):
+        mg.load_program(path)

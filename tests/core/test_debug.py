@@ -54,6 +54,148 @@ def test_the_gradient_is_named_with_the_line_that_it_belongs_to():
     assert f"in the gradient of sqrt made at {made}" in str(error.value)
 
 
+# In-place ------------------------------------------------------------------------------------------------------------
+
+
+def infinite():
+    return mg.asarray([1.0, np.inf])
+
+
+def subtract(x):
+    x -= infinite()
+
+
+def subtract_from_part(x):
+    x[1:] -= np.inf
+
+
+def subtract_from_view(x):
+    view = x[::-1]
+    view -= np.inf
+
+
+def subtract_where(x):
+    x[mg.asarray([False, True])] -= infinite()[1:]
+
+
+def multiply(x):
+    x *= 0.0
+
+
+def divide(x):
+    x /= x
+
+
+def step_of_an_optimizer(x):
+    x.grad = infinite()
+    mg.optim.SGD([x], lr=1.0).step()
+
+
+def step_with_momentum(x):
+    x.grad = -infinite()
+    optimizer = mg.optim.SGD([x], lr=1.0, momentum=0.5)
+    optimizer.param_groups[0].state["momentum_buffer"][0][...] = infinite()
+    optimizer.step()
+
+
+def average(x):
+    mg.optim.EMA([x]).update()
+
+
+IN_PLACE = [
+    subtract, subtract_from_part, subtract_from_view, subtract_where, multiply, divide, step_of_an_optimizer,
+    step_with_momentum, average,
+]  # fmt: skip
+
+
+def named(change):
+    return change.__name__
+
+
+def parameter():
+    return mg.asarray([1.0, np.inf], requires_grad=True)
+
+
+@pytest.mark.parametrize("change", IN_PLACE, ids=named)
+def test_arithmetic_in_place_is_looked_at_and_leaves_the_tensor_as_it_was(change):
+    x = parameter()
+    with pytest.raises(NanError, match="made a nan out of inputs that held none"), mg.no_grad(), mg.debug_nans():
+        change(x)
+    if change is not average:
+        assert not np.isnan(x.numpy_copy()).any()
+
+
+@pytest.mark.parametrize("change", IN_PLACE[:-3], ids=named)
+def test_in_a_program_too(change):
+    x, f = infinite(), mg.jit(change)
+    with pytest.raises(NanError, match="made a nan out of inputs that held none"), mg.debug_nans():
+        f(x)
+
+
+@pytest.mark.parametrize("change", IN_PLACE[:-3], ids=named)
+def test_and_in_graph_mode(change):
+    x = infinite()
+    with pytest.raises(NanError, match="made a nan out of inputs that held none"), mg.debug_nans(), mg.graph():
+        change(x)
+    with pytest.raises(NanError, match="made a nan out of inputs that held none"), mg.graph(), mg.debug_nans():
+        change(x)
+
+
+def test_an_infinity_that_an_assignment_makes_is_found():
+    x = mg.zeros(3)
+    for change in (lambda: x.__setitem__(1, mg.asarray(1e300, dtype=mg.float64)), lambda: x.__setitem__(0, 1e300)):
+        with pytest.raises(NanError, match="put made an infinity"), mg.debug_nans(infinities=True):
+            change()
+    assert x.tolist() == [0.0, 0.0, 0.0]
+
+
+def test_what_is_assigned_is_nobodys_fault():
+    x = mg.zeros(3)
+    with mg.debug_nans(infinities=True):
+        x[0] = np.nan
+        x[1] = mg.asarray(np.inf)
+        x[mg.asarray([False, False, True])] = np.nan
+        x += 1.0
+    assert np.isnan(x.numpy()).tolist() == [True, False, True]
+
+
+def test_a_refused_write_is_explained_under_a_hunt_as_elsewhere():
+    x = mg.zeros(3)
+    with mg.debug_nans():
+        with pytest.raises(mg.ShapeError):
+            x[:2] = mg.ones(3)
+        with pytest.raises(mg.ShapeError):
+            x += mg.ones(4)
+        with pytest.raises(mg.IndexingError):
+            x[mg.asarray([7])] = 1.0
+
+
+def test_a_step_that_diverges_stops_where_it_does():
+    w = mg.asarray([1.0], requires_grad=True)
+    optimizer = mg.optim.SGD([w], lr=1e30)
+    with pytest.raises(NanError) as error, mg.debug_nans():
+        for _ in range(5):
+            optimizer.zero_grad()
+            (w**4).sum().backward()
+            optimizer.step()
+    assert "made a nan" in str(error.value)
+
+
+def test_autocast_is_looked_through():
+    x = infinite()
+    with pytest.raises(NanError), mg.debug_nans(), mg.train.autocast():
+        x -= infinite()
+
+
+def test_eager_mode_seals_nothing():
+    from minigrad.core.emit import EAGER
+
+    x = mg.zeros(1)
+    with EAGER.sealed("a branch"):
+        x += 1.0
+    assert x.tolist() == [1.0]
+
+
 # Graphs that are kept -------------------------------------------------------------------------------------------------
 
 

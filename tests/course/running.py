@@ -9,6 +9,7 @@ from pathlib import Path
 
 import nbformat
 
+from minigrad.course.attempts import ATTEMPTS
 from minigrad.course.feedback import Feedback
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,8 +34,10 @@ class Notebook:
                 exec(compile(source, name, "exec"), self.names)
         except (Feedback, NotImplementedError, SyntaxError) as error:
             self.said.append(str(error) or type(error).__name__)
+            ATTEMPTS.after(source, error, self.names)  # as a notebook does
             return error
         self.said.append(printed.getvalue())
+        ATTEMPTS.after(source, None, self.names)
         return None
 
 

@@ -1,5 +1,10 @@
 """What a check says: what is wrong, where, a hint; of errors the student's line; of time when it is up."""
 
+import json
+import os
+import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -7,6 +12,7 @@ import numpy as np
 import pytest
 
 from minigrad import course
+from minigrad.core import files
 from minigrad.course import limits, session
 from minigrad.course.compare import difference
 from minigrad.course.feedback import NotWritten, Stopped, Wrong
@@ -15,7 +21,7 @@ from minigrad.course.progress import FILE, Progress, report_page
 from minigrad.course.session import SESSION
 from minigrad.course.unit import FunctionTask
 from tests.course.answers import ANSWERS
-from tests.course.running import Notebook
+from tests.course.running import ROOT, Notebook
 
 RIGHT = "def mul_grad(g, out, a, b):\n    return g * b, g * a\n"
 
@@ -76,6 +82,10 @@ def test_an_array_is_wrong_somewhere():
         (np.nan, 1.0, "the result is wrong: yours nan, expected 1.0"),
         ("left", "right", "the result is 'left', expected 'right'"),
         ([[1], [2, 3]], 2.0, "the result is [[1], [2, 3]], of type list, expected 2.0"),
+        (np.zeros(2), True, "the result is [0.0, 0.0], expected True"),
+        (np.array([]), None, "the result is [], expected None"),
+        (np.bool_(False), True, "the result is False, expected True"),
+        (np.array(True), True, None),
         (True, 1.0, None),
         (np.float32(0.1), 0.1, None),
         (np.nan, np.nan, None),
@@ -154,6 +164,13 @@ def test_a_loop_without_end(notebook, monkeypatch):
     loop = "def mul_grad(g, out, a, b):\n    while True:\n        a = a + 1"
     said = says(notebook, loop)
     assert said.startswith("✗ mul_grad: not done after 0.2 seconds\n  line ") and "of the cell: " in said
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no signals for that")
+def test_a_signal_ends_what_takes_too_long_so_that_sleep_ends_too():
+    with at_most(60):
+        assert signal.getitimer(signal.ITIMER_REAL)[0] > 0
+    assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
 
 
 def test_time_is_up_in_a_loop_that_catches_everything():
@@ -311,10 +328,107 @@ def test_two_notebooks_at_once_lose_nothing(tmp_path):
     assert Progress(tmp_path / FILE).passed("mul_grad") and Progress(tmp_path / FILE).passed("mixed_grad")
 
 
-def test_a_damaged_file_is_put_aside(tmp_path):
+ENTRIES = """
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from minigrad.core import files
+from minigrad.course.progress import Progress
+files.os.fsync = lambda _: None  # this is about the lock; the disk takes most of the time
+progress = Progress(Path(sys.argv[1]))
+for number in range(100):
+    task = SimpleNamespace(name=f"{sys.argv[2]}{number}", points=1, student="Ada")
+    progress.note(task, True, source="x")
+    progress.note(SimpleNamespace(name="shared", points=1, student="Ada"), False)
+"""
+
+
+def entering(path, who, code=ENTRIES):
+    command = [sys.executable, "-c", code, str(path), who]
+    return subprocess.Popen(command, cwd=ROOT)
+
+
+def test_two_processes_at_once_lose_no_entry(tmp_path):
+    path = tmp_path / FILE
+    processes = [entering(path, who) for who in ("one", "two")]
+    assert [process.wait() for process in processes] == [0, 0]
+    tasks = Progress(path).tasks
+    assert tasks.pop("shared") == {"tries": 200}
+    assert sorted(tasks) == sorted(f"{who}{number}" for who in ("one", "two") for number in range(100))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_a_killed_process_leaves_no_lock_and_no_damage(tmp_path):
+    path = tmp_path / FILE
+    Progress(path).note(session._task("mul_grad"), True)
+    kill = "import os\nfrom minigrad.core import files\nfiles.os.replace = lambda *_: os.kill(os.getpid(), 9)\n"
+    assert entering(path, "killed", kill + ENTRIES).wait() == -signal.SIGKILL
+    Progress(path).note(session._task("mixed_grad"), True)
+    assert set(Progress(path).tasks) == {"mul_grad", "mixed_grad"}
+    assert sorted(each.name for each in tmp_path.iterdir()) == [f".{FILE}.lock", FILE]
+
+
+@pytest.mark.parametrize(
+    "damage", ["{ torn", "[1]", '{"tasks": 3}', '{"tasks": {"a": 3}}', '{"tasks": {"a": {"tries": "x"}}}', "\xff\xfe"]
+)
+def test_a_damaged_file_is_kept_and_reported(notebook, tmp_path, monkeypatch, damage):
+    monkeypatch.chdir(tmp_path)
+    damaged = damage.encode("latin-1")
+    for _ in range(2):  # the second is not written over the first
+        (tmp_path / FILE).write_bytes(damaged)
+        notebook.run("course.begin('00_start', 'Ada')")
+        assert "! course-progress.json was damaged. It is kept as course-progress.unreadable" in notebook.said[-1]
+    assert "✓ mul_grad" in says(notebook, RIGHT) and Progress(tmp_path / FILE).passed("mul_grad")
+    kept = ["course-progress.unreadable (2).json", "course-progress.unreadable.json"]
+    assert [(tmp_path / name).read_bytes() for name in kept] == [damaged] * 2
+
+
+def test_damage_while_a_notebook_is_open_loses_nothing_that_the_kernel_has(notebook, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / FILE).touch()
+    notebook.run("course.begin('00_start', 'Ada')")
+    says(notebook, RIGHT)
     (tmp_path / FILE).write_text("{ torn")
-    assert Progress(tmp_path / FILE).tasks == {}
-    assert (tmp_path / "course-progress.unreadable.json").read_text() == "{ torn"
+    assert "was damaged" in says(notebook, "numbers = [1, 3, 5]", check="numbers")
+    (tmp_path / FILE).unlink()
+    assert "✓" in says(notebook, "rise = 0.1", check="rise")
+    assert set(Progress(tmp_path / FILE).tasks) == {"mul_grad", "numbers", "rise"}
+
+
+def test_what_another_version_keeps_in_the_file_stays(tmp_path):
+    (tmp_path / FILE).write_text('{"student": "Ada", "tasks": {"later": {"tries": 1, "new": 2}}, "version": 9}')
+    Progress(tmp_path / FILE).note(session._task("mul_grad"), True)
+    stored = json.loads((tmp_path / FILE).read_text())
+    assert stored["version"] == 9 and stored["tasks"]["later"] == {"tries": 1, "new": 2}
+
+
+def test_a_check_answers_although_its_file_cannot_be_written(notebook, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / FILE).touch()
+    notebook.run("course.begin('00_start', 'Ada')")
+    with monkeypatch.context() as full:
+
+        def refuse(*_):
+            raise OSError(28, "No space left on device")
+
+        full.setattr(files.os, "fsync", refuse)
+        assert says(notebook, "def mul_grad(g, out, a, b): return 0, 0").startswith("✗ mul_grad")
+        said = says(notebook, RIGHT)
+    assert "! progress is not saved: [Errno 28] No space left" in said and "✓ mul_grad" in said
+    assert SESSION.progress.tasks["mul_grad"]["tries"] == 2
+    assert "progress" not in says(notebook, "rise = 0.1", check="rise")
+    known = Progress(tmp_path / FILE)
+    assert known.passed("rise") and known.passed("mul_grad") and known.tasks["mul_grad"]["tries"] == 2
+
+
+def test_a_folder_with_the_name_of_the_file_is_named(notebook, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / FILE).mkdir()
+    notebook.run("course.begin('00_start', 'Ada')")
+    assert "! course-progress.json cannot be read: [Errno" in notebook.said[-1]
+    assert "✓ mul_grad" in says(notebook, RIGHT)
+    notebook.run("course.keep('nowhere')")
+    assert "! progress is not saved: nowhere" in notebook.said[-1] and "no folder nowhere" in notebook.said[-1]
 
 
 def test_a_report_of_nothing_is_a_page():

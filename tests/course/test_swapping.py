@@ -77,6 +77,19 @@ def test_a_walk_that_loses_contributions_gives_wrong_gradients():
     assert [step.total.short() for step in steps] == ["1", "1", "1", "2", "4"]  # nothing is added, as one can see
 
 
+def test_a_walk_that_asks_too_early_is_told_what_for():
+    def early(result, gradients, passes_back):
+        gradients[topological_order([result])[0]]
+
+    def mistaken(result, gradients, passes_back):
+        {}["some other key"]
+
+    with course.backward(early), pytest.raises(Misused, match="asks for the gradient of leaf before anything has come"):
+        gradient()
+    with course.backward(mistaken), pytest.raises(KeyError, match="some other key"):
+        gradient()
+
+
 def test_the_picture_shows_what_was_put_in_and_when():
     """Of a walk that goes straight on, x is sent to before the product has sent to a."""
     with course.backward(course.impatient):
@@ -141,3 +154,17 @@ def test_the_digits_are_learnt_with_the_students_rule(monkeypatch):
     assert repr(trained).startswith("Ada: with mul_grad, called ") and mine.calls > 100
     with course.rule("multiply", lambda g, out, a, b: (g * a, g * b)) as wrong:
         assert course.train_digits(wrong, epochs=2).right < trained.right
+
+
+def test_a_function_is_swapped_in_its_own_room_too():
+    from minigrad.autodiff import reverse, transforms
+    from minigrad.course.swapping import swap
+
+    before = transforms.walk
+
+    def walk(*args, **options):
+        raise SystemError("nobody home")
+
+    with swap(reverse.walk, walk), pytest.raises(SystemError):
+        mg.grad(lambda x: x * x)(mg.asarray(1.0))
+    assert transforms.walk is before

@@ -277,6 +277,7 @@ def test_parts_of_a_dataset_are_its_items_once():
     parts = mg.data.random_split(range(100), [0.7, 0.2, 0.1], seed=3)
     assert [len(p) for p in parts] == [70, 20, 10]
     assert sorted(i for part in parts for i in part) == list(range(100))
+    assert [len(part) for part in mg.data.random_split(range(5), [5, 0])] == [5, 0]
     again = mg.data.random_split(range(100), [70, 20, 10], seed=3)
     assert [list(p) for p in again] == [list(p) for p in parts]
     assert list(mg.data.random_split(range(100), [70, 30], seed=4)[0]) != list(parts[0])

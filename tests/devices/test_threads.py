@@ -44,21 +44,42 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("shapes", CASES, ids=str)
-@pytest.mark.parametrize("layout", ["plain", "transposed", "reversed"])
-def test_blocks_give_what_the_whole_gives(shapes, layout):
+LAYOUTS = ["plain", "transposed", "reversed"]
+
+
+def operands(shapes, layout):
     rng = np.random.default_rng(0)
     x, y = (rng.standard_normal(s) for s in shapes)
     if layout == "transposed":
-        x, y = (np.ascontiguousarray(a.T).T for a in (x, y))
-    elif layout == "reversed":
-        x, y = (a[(slice(None, None, -1),) * a.ndim] for a in (x, y))
-    out = np.full(np.broadcast_shapes(*shapes), np.nan)
-    elementwise_in_blocks(np.arctan2, [x, y], {}, out)
-    np.testing.assert_array_equal(out, np.arctan2(x, y))
-    out = np.empty(x.shape)
-    elementwise_in_blocks(np.multiply, [x, 2.5], {}, out)
-    np.testing.assert_array_equal(out, x * 2.5)
+        return [np.ascontiguousarray(a.T).T for a in (x, y)]
+    return [a[(slice(None, None, -1),) * a.ndim] for a in (x, y)] if layout == "reversed" else [x, y]
+
+
+def in_blocks_of(function, values, shape):
+    out = np.full(shape, np.nan)
+    elementwise_in_blocks(function, values, {}, out)
+    return out
+
+
+@pytest.mark.parametrize("shapes", CASES, ids=str)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_blocks_give_what_the_whole_gives(shapes, layout):
+    x, y = operands(shapes, layout)
+    shape = np.broadcast_shapes(*shapes)
+    np.testing.assert_array_equal(in_blocks_of(np.subtract, [x, y], shape), x - y)
+    np.testing.assert_array_equal(in_blocks_of(np.multiply, [x, 2.5], x.shape), x * 2.5)
+    # NumPy takes vector instructions for arctan2, or calls the C library, by the strides of its innermost loop. A part
+    # of an array may have others than the whole, and the two ways round differently.
+    np.testing.assert_array_max_ulp(in_blocks_of(np.arctan2, [x, y], shape), np.arctan2(x, y), maxulp=4)
+
+
+@pytest.mark.parametrize("shapes", CASES, ids=str)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_results_do_not_depend_on_the_number_of_threads(shapes, layout):
+    values, shape = operands(shapes, layout), np.broadcast_shapes(*shapes)
+    by_three = in_blocks_of(np.arctan2, values, shape)
+    mg.devices.set_num_threads(1)
+    np.testing.assert_array_equal(in_blocks_of(np.arctan2, values, shape), by_three)
 
 
 @pytest.mark.parametrize("name", [op.name for op in P if op.kind == "elementwise"])
@@ -175,6 +196,10 @@ def test_the_number_of_threads(monkeypatch):
     assert 1 <= threads.Threads().count <= threads.MOST
     monkeypatch.delenv("OMP_NUM_THREADS")
     assert 1 <= threads.Threads().count <= threads.MOST
+    for cores, count in ((3, 3), (100, threads.MOST)):
+        mine = {0: range(cores)}  # by process: 0 is this one
+        monkeypatch.setattr(threads.os, "sched_getaffinity", mine.__getitem__, raising=False)
+        assert threads.Threads().count == count
 
 
 def test_at_the_end_of_the_program_the_caller_works_alone():

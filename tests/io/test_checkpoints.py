@@ -208,6 +208,12 @@ def test_parts_that_differ_are_listed_together(three):
         assert part in str(error.value)
 
 
+def test_a_part_too_many_or_too_few_is_refused(three):
+    for parts, words in ((three.parts | {"place": {}}, "missing:    place"), ({}, "unexpected: ")):
+        with pytest.raises(mg.FileError, match=words):
+            mg.io.load_checkpoint(three.path(3), **parts)
+
+
 def test_if_one_part_does_not_fit_the_others_stay_as_they_are(three):
     model = mg.nn.Linear(1, 1)
     before, drawn = model.state_dict(), mg.random.get_state()

@@ -65,6 +65,14 @@ def test_operators_that_we_do_not_write_ourselves(path):
     assert repr(model) == "OnnxModel(x: float32 (n, 3) → y: float32 (n, 3))"
 
 
+def test_a_convolution_that_names_no_padding_has_none(path):
+    x = np.random.default_rng(0).normal(size=(1, 3, 5)).astype(np.float32)
+    w = numpy_helper.from_array(np.random.default_rng(1).normal(size=(2, 3, 2)).astype(np.float32), "w")
+    saved(path, [node("Conv", "x", "w")], initializers=[w], shape=("n", 3, 5))
+    expected = onnx.reference.ReferenceEvaluator(str(path)).run(None, {"x": x})[0]
+    np.testing.assert_allclose(arrays(mg.io.load_onnx(path)(mg.asarray(x)))[0], expected, rtol=1e-5)
+
+
 def test_bytes_in_a_file_beside_are_read(path):
     weights = np.arange(9, dtype=np.float32).reshape(3, 3)
     (path.parent / "data").mkdir()

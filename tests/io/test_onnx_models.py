@@ -71,6 +71,7 @@ MODELS = {
         lambda: nn.Sequential(nn.Conv1d(2, 3, 3, padding=2, dilation=2), nn.LeakyReLU(0.2), nn.MaxPool1d(3, 2, 1),
                               nn.AvgPool1d(2), nn.Softplus()),
         lambda n: normal(n, 2, 9), ["Conv", "LeakyRelu", "MaxPool", "AveragePool", "Softplus"]),
+    "a convolution without padding": (lambda: nn.Conv2d(2, 3, 2, bias=False), lambda n: normal(n, 2, 4, 5), ["Conv"]),
     "norms": (lambda: nn.Sequential(nn.GroupNorm(2, 4), nn.RMSNorm(4), nn.LayerNorm(4), nn.BatchNorm1d(4), nn.Tanh(),
                                     nn.GELU("tanh"), nn.Sigmoid()),
               lambda n: normal(n, 4), None),
@@ -143,7 +144,8 @@ def branches(x):
     chosen = mg.cond(x.sum() > 0, lambda: x * scale, lambda: x - 1)
     count, doubled = mg.while_loop(lambda s: s[1].max() < 50, lambda s: (s[0] + 1, s[1] * 2 + 1), (0, mg.abs(x)))
     carry, rows = mg.scan(lambda c, row: (c + row * scale, c * row), total * 0, x.T, reverse=True)
-    return chosen, count, doubled, carry, rows, mg.fori_loop(0, 4, lambda i, y: y * 0.5 + x * i, x)
+    last, powers = mg.scan(lambda c, _: (c * 2.0 + x[0, 0], c), total, length=3)
+    return chosen, count, doubled, carry, rows, last, powers, mg.fori_loop(0, 4, lambda i, y: y * 0.5 + x * i, x)
 
 
 FUNCTIONS = [

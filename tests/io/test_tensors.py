@@ -127,6 +127,14 @@ def test_a_damaged_or_hostile_file_is_refused(tmp_path, content):
         mg.io.load_file(path)
 
 
+def test_an_archive_is_let_go_at_the_end_of_its_block(tmp_path):
+    np.savez(tmp_path / "weights.npz", w=np.ones(3))
+    with mg.io.open_file(tmp_path / "weights.npz") as file:
+        assert file["w"].tolist() == [1, 1, 1]
+    with pytest.raises(mg.FileError, match="already closed"):
+        file["w"]
+
+
 def npz(path, members):
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in members.items():

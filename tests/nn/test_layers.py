@@ -93,6 +93,29 @@ def test_sequential_takes_functions_and_counts_like_a_list():
         model[3]
 
 
+def test_a_graph_convolution_without_loops_reads_only_the_neighbours():
+    layer, x = nn.GraphConv(2, 3, loops=False), mg.asarray([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    out = layer(x, mg.asarray([[0, 1], [1, 0]]))  # two nodes that are connected, and one alone
+    through = (x @ layer.lin.weight.T).numpy_copy()
+    expected = [through[1], through[0], np.zeros(3)] + layer.bias.numpy_copy()
+    np.testing.assert_allclose(out.numpy_copy(), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda size: nn.Linear(size, 2), lambda size: nn.Embedding(3, size), nn.LayerNorm, nn.RMSNorm,
+        lambda size: nn.GroupNorm(1, size), nn.BatchNorm1d, nn.BatchNorm2d, lambda size: nn.LSTM(size, 2),
+        lambda size: nn.LSTM(2, size), lambda size: nn.Conv2d(1, size, 3), lambda size: nn.MultiheadAttention(size, 1),
+        lambda size: nn.LearnedPositions(4, size), lambda size: nn.GraphConv(size, 2), lambda size: nn.GAT(size, 2),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("size", [-1, 2.5, "a"])
+def test_sizes_are_counts(make, size):
+    with pytest.raises(mg.ConversionError, match=f" is an integer, . or more, not {size!r}"):
+        make(size)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -102,6 +125,9 @@ def test_sequential_takes_functions_and_counts_like_a_list():
          r"Linear: an input of shape \(4, 5\) does not fit Linear\(2 → 3\)\n  Expect: \(..., 2\)"),
         (lambda: nn.Sequential(nn.ReLU(), nn.Linear(2, 3))(mg.ones(5)), r"1: an input of shape \(5,\) does not fit"),
         (lambda: nn.LayerNorm(3)(mg.ones(2)), r"LayerNorm: an input of shape \(2,\) does not fit LayerNorm\(3\)"),
+        (lambda: nn.LearnedPositions(4, 2)(mg.ones((5, 2))),
+         r"an input of shape \(5, 2\) does not fit LearnedPositions\(4 × 2\)\n  Expect: \(..., 4 or less, 2\)"),
+        (lambda: nn.LearnedPositions(4, 2)(mg.ones((4, 1))), "does not fit LearnedPositions"),
         (lambda: nn.Dropout(2), "Dropout: a probability is between 0 and 1, not 2"),
         (lambda: nn.Embedding(3, 2)(mg.asarray([5])), "embedding: index 5 is out of range"),
         (lambda: nn.Sequential([nn.ReLU()]), "layer 0 is a list, which cannot be called"),

@@ -1,13 +1,16 @@
 """`Module`: what is found on it, what is done to all of it, its names on nodes, and modules as containers."""
 
 import copy
+import gc
 import pickle
+import weakref
 
 import numpy as np
 import pytest
 
 import minigrad as mg
 from minigrad import nn
+from minigrad.core.mode import current_mode
 
 
 class Net(nn.Module):
@@ -159,6 +162,18 @@ def test_to_leaves_integers_alone_and_refuses_to_make_parameters_integers():
         net.to(mg.int32)
 
 
+def test_moving_to_where_it_is_changes_nothing():
+    layer, seen = nn.Linear(2, 3), []
+    layer.weight.register_hook(lambda g: seen.append(g.shape))
+    view = layer.weight[0]
+    assert layer.to("cpu").to(mg.float32) is layer
+    layer(x_of()).sum().backward()
+    assert seen == [layer.weight.shape]
+    with mg.no_grad():
+        layer.weight[0] = 7
+    assert view.tolist() == [7, 7]
+
+
 # Names on nodes -----------------------------------------------------------------------------------------------------
 
 
@@ -170,6 +185,32 @@ def test_nodes_carry_the_path_of_the_module():
     with mg.scope("step"):
         assert net(x_of()).node.scope == ("step", "Net")
     assert (out * 1).node.scope == ()
+
+
+def test_nodes_carry_the_path_through_lists_of_modules():
+    class Stack(nn.Module):
+        def __init__(self):
+            self.blocks = nn.ModuleList([nn.Linear(2, 2), nn.Sequential(nn.Linear(2, 2))])
+
+        def forward(self, x):
+            for block in self.blocks:
+                x = block(x)
+            return x
+
+    scopes = {node.scope for node in _nodes(Stack()(x_of()))}
+    assert {("Stack", "blocks[0]"), ("Stack", "blocks[1]", "0")} <= scopes
+
+
+def test_a_module_keeps_nothing_of_a_transformation_alive():
+    net, seen = Net(), []
+
+    def run(x):
+        seen.append(weakref.ref(current_mode().interpreter))
+        return net(x)
+
+    mg.vmap(run)(x_of())
+    gc.collect()
+    assert seen and not any(interpreter() for interpreter in seen)
 
 
 def test_the_mode_is_restored_after_an_error():

@@ -36,6 +36,18 @@ def test_without_running_statistics_the_batch_counts_in_use_too():
     assert norm.state_dict() == {} and abs(norm(mg.asarray(x)).numpy_copy().mean()) < 1e-6
 
 
+@pytest.mark.parametrize("layer", [nn.TransformerEncoderLayer, nn.TransformerDecoderLayer])
+def test_a_tenth_is_left_out_of_a_transformer_unless_it_is_said(layer):
+    parts = [part for _, part in layer(4, 2, 8).named_modules()]
+    assert {part.p for part in parts if isinstance(part, nn.Dropout)} <= {0.1}
+    assert {part.dropout for part in parts if isinstance(part, nn.MultiheadAttention)} == {0.1}
+
+
+def test_dropout_of_a_recurrent_layer_is_between_its_layers():
+    layer, x = nn.GRU(4, 4, num_layers=1, dropout=0.9), mg.random.normal((5, 2, 4))
+    assert layer.train()(x)[0].tolist() == layer.eval()(x)[0].tolist()
+
+
 def test_dropout_between_layers_and_of_weights_happens_in_training_only():
     mg.random.seed(0)
     given = mg.ones((4, 2, 4))

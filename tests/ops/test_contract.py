@@ -200,7 +200,11 @@ def test_outer():
 def test_diagonal_and_trace(shape, offset):
     a = normal(*shape)
     assert_same(mg.diagonal(mg.asarray(a), offset), np.diagonal(a, offset, -2, -1))
-    assert_same(mg.linalg.trace(mg.asarray(a), offset), np.trace(a, offset, -2, -1))
+    if -shape[-2] <= offset <= shape[-1]:
+        assert_same(mg.linalg.trace(mg.asarray(a), offset), np.trace(a, offset, -2, -1))
+    else:
+        with pytest.raises(mg.ConversionError, match=f"trace: there is no diagonal at offset {offset} in a matrix"):
+            mg.linalg.trace(mg.asarray(a), offset)
     check_gradients(lambda x: mg.diagonal(x, offset) ** 2, a)
 
 

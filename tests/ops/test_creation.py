@@ -138,3 +138,68 @@ def test_numbers_that_do_not_fit_are_refused(data, dtype):
     with pytest.raises(DtypeError, match=f"do not fit into {dtype}"):
         mg.asarray(data, dtype=dtype)
     assert mg.asarray([255, 0.5], dtype="uint8").tolist() == [255, 0]
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ([[1, 2], [3]], r"x\[1\] has shape \(1,\) and x\[0\] has shape \(2,\)"),
+        ([[1, 2], 3], r"x\[1\] has shape \(\) and x\[0\] has shape \(2,\)"),
+        ([[[1], [2]], [[3], [4, 5]]], r"x\[1\]\[1\] has shape \(2,\) and x\[1\]\[0\] has shape \(1,\)"),
+        ([np.ones(2), np.ones(3)], r"x\[1\] has shape \(3,\) and x\[0\] has shape \(2,\)"),
+        ([[], [1]], r"x\[1\] has shape \(1,\) and x\[0\] has shape \(0,\)"),
+    ],
+)
+def test_ragged_lists_are_refused_by_their_first_ragged_entry(data, message):
+    with pytest.raises(mg.ShapeError, match=f"^asarray: nested lists of one shape are needed: {message}\n") as error:
+        mg.asarray(data)
+    assert "inhomogeneous" not in str(error.value)
+
+
+def test_lists_nested_too_deep_are_refused():
+    deep = 1
+    for _ in range(70):
+        deep = [deep]
+    with pytest.raises(mg.ShapeError, match="asarray: the lists are nested more than 64 deep"):
+        mg.asarray(deep)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_what_is_not_finite_is_not_an_integer(value):
+    x = mg.asarray([1, 2])
+    with pytest.raises(mg.DtypeError, match=f"assignment: {value} does not fit into int64"):
+        x[0] = value
+    with pytest.raises(mg.DtypeError, match=f"full: {value} does not fit into int32"):
+        mg.full((2,), value, dtype=mg.int32)
+    with pytest.raises(mg.DtypeError, match=f"full: {value} does not fit into int32"):
+        mg.jit(lambda: mg.full((2,), value, dtype=mg.int32))()
+    with pytest.raises(mg.DtypeError, match=f"assignment: {value} does not fit into int64"):
+        mg.jit(lambda x: x.__setitem__(0, value))(x)
+    assert x.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("change", ["in place", "assignment", "of a view", "in a program"])
+def test_writes_to_a_shared_memmap_reach_its_file(tmp_path, change):
+    path = tmp_path / "numbers"
+    np.zeros(4, np.float32).tofile(path)
+    mapped = np.memmap(path, np.float32, "r+")
+    x = mg.asarray(mapped, copy=False)
+    if change == "in place":
+        x += 1
+    elif change == "assignment":
+        x[...] = 1.0
+    elif change == "of a view":
+        part = x[:]
+        part += 1
+    else:
+        mg.jit(lambda x: x.__iadd__(1))(x)
+    mapped.flush()
+    assert np.fromfile(path, np.float32).tolist() == [1.0] * 4
+
+
+def test_writes_to_a_copy_of_a_memmap_stay_in_memory(tmp_path):
+    path = tmp_path / "numbers"
+    np.zeros(4, np.float32).tofile(path)
+    x = mg.asarray(np.memmap(path, np.float32, "r+"))
+    x += 1
+    assert np.fromfile(path, np.float32).tolist() == [0.0] * 4

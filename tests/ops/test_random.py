@@ -358,3 +358,29 @@ def test_faults(generator, fault, message):
     with pytest.raises(mg.MinigradError, match=message):
         fault(generator)
     assert generator.uniform(2).shape == (2,)
+
+
+@pytest.mark.parametrize("p", [1.5, -0.1, math.nan])
+def test_probabilities_beyond_0_and_1_are_refused(p):
+    for given in (p, mg.asarray(p), mg.asarray([0.5, p])):
+        with pytest.raises(mg.ConversionError, match=r"bernoulli: a probability is between 0 and 1: (1.5|-0.1|nan)"):
+            mg.random.bernoulli(given)
+
+
+def test_a_program_takes_probabilities_beyond_0_and_1_for_the_nearest():
+    p = mg.asarray([1.5, -0.5, math.nan])
+    assert mg.jit(mg.random.bernoulli)(p).tolist() == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("logits", "fault"),
+    [
+        ([0.0, math.nan], "a logit is nan"),
+        ([[0.0, 1.0], [0.0, math.nan]], "a logit is nan"),
+        ([-math.inf, -math.inf], "all logits are -inf"),
+        ([[0.0, 1.0], [-math.inf, -math.inf]], "all logits are -inf"),
+    ],
+)
+def test_logits_that_say_nothing_are_refused(logits, fault):
+    with pytest.raises(mg.ConversionError, match=f"categorical: {fault}"):
+        mg.random.categorical(mg.asarray(logits))

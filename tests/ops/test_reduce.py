@@ -65,7 +65,7 @@ def test_positions_and_running_totals(case):
         for name in ("argmax", "argmin"):
             ours = getattr(mg, name)(mg.asarray(x), axis=axis, keepdims=keepdims)
             theirs = np.asarray(getattr(np, name)(x, axis=axis, keepdims=keepdims))
-            assert ours.dtype == "int64"
+            assert ours.dtype == "int64" and ours.shape == theirs.shape
             np.testing.assert_array_equal(ours.numpy(), theirs)
         if axis is not None:
             total = mg.cumulative_sum(mg.asarray(x), axis=axis)

@@ -93,6 +93,15 @@ def test_a_write_through_a_chain_of_views_reaches_what_numpys_would(steps, data)
     np.testing.assert_array_equal(start.numpy_copy(), base_array)
 
 
+def test_a_result_in_another_layout_shares_its_memory_with_what_is_detached():
+    result = mg.ones((2, 3)).T + 1.0  # NumPy keeps the layout of the transposed input
+    detached = result.detach()
+    result[0, 0] = 7.0
+    assert detached[0, 0].item() == 7
+    detached[1, 1] = 8.0
+    assert result[1, 1].item() == 8
+
+
 def test_views_share_memory_and_reshape_copies_only_where_it_must():
     x = mg.asarray(np.arange(6.0).reshape(2, 3))
     for view in (x.T, x[0], x[:, ::-1], x.reshape(3, 2), x.flatten(), mg.expand_dims(x, 0), mg.flip(x), x.mT):

@@ -211,6 +211,7 @@ def test_averages_of_parameters(numpy_kernels):
     for _ in range(3):
         step()
         expected = [e * 0.75 + p.numpy_copy() * 0.25 for e, p in zip(expected, model.parameters())]
+    assert [t.tolist() for t in ema.tensors()] == [t.tolist() for t in ema.averages]
     own = [p.tolist() for p in model.parameters()]
     with pytest.raises(KeyError), ema.applied():
         for p, e in zip(model.parameters(), expected):

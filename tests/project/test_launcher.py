@@ -1,8 +1,6 @@
 """The launcher, without network: what would run pip or uv is replaced by a recorder."""
 
 import ast
-import importlib.machinery
-import importlib.util
 import json
 import os
 import re
@@ -10,21 +8,19 @@ import subprocess
 import sys
 import threading
 import time
+import types
 from pathlib import Path
 
 import pytest
 
-COURSE = Path(__file__).resolve().parents[2] / "course"
+from tests.project.launcher import COURSE, load_launcher
 
 
 @pytest.fixture
 def course(monkeypatch):
     """The launcher as a module of its own for each test."""
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    loader = importlib.machinery.SourceFileLoader("course_launcher", str(COURSE))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
-    loader.exec_module(module)
-    return module
+    return load_launcher()
 
 
 class Installer:
@@ -41,7 +37,7 @@ class Installer:
         step = self.kind(command)
         if step in self.failing:
             raise self.problem(f"{step} failed")
-        if step == "make":
+        if step.startswith("make"):
             self.env.python.parent.mkdir(parents=True)
             self.env.python.write_text("")
         elif step == "get uv":
@@ -49,7 +45,7 @@ class Installer:
 
     def kind(self, command):
         if "venv" in command:
-            return "make"
+            return "make" if "-m" in command else "make by uv"
         if command[-1] == "uv":
             return "get uv"
         return "fill by pip" if "-m" in command else "fill"
@@ -98,8 +94,8 @@ def test_what_it_imports_at_the_top_exists_in_old_pythons():
     names = {alias.name for node in imports for alias in node.names}
     names |= {node.module for node in tree.body if isinstance(node, ast.ImportFrom)}
     assert names == {
-        "contextlib", "hashlib", "importlib.util", "json", "os", "pathlib", "re", "shutil",
-        "subprocess", "sys", "sysconfig", "time",
+        "contextlib", "errno", "hashlib", "importlib.util", "json", "os", "pathlib", "re", "shutil",
+        "signal", "subprocess", "sys", "sysconfig", "time",
     }
 
 
@@ -150,9 +146,21 @@ def test_uv_is_taken_where_it_is_installed(checkout, course, monkeypatch):
     monkeypatch.setattr(course.shutil, "which", lambda name: "/there/" + name)
     checkout.prepare(["lab"])
     make, fill = checkout.installer.commands
-    assert make[:2] == ["/there/uv", "venv"]
+    assert make[:2] == ["/there/uv", "venv"] and make[-1] == str(checkout.folder)
     assert fill[:5] == ["/there/uv", "pip", "install", "--python", str(checkout.python)]
     assert fill[-2:] == ["--editable", ".[lab]"]
+
+
+def test_venv_does_what_a_uv_that_cannot_run_should(checkout, course, monkeypatch):
+    monkeypatch.setattr(course.shutil, "which", lambda name: "/there/" + name)
+    checkout.installer.failing = ["make by uv"]
+    checkout.prepare(["lab"])
+    assert checkout.installer.steps() == ["make by uv", "make", "get uv", "fill"]  # with another uv
+    missing = course.importlib.util.find_spec
+    monkeypatch.setattr(course.importlib.util, "find_spec", lambda name: name != "venv" and missing(name))
+    checkout.stamp.unlink()
+    with pytest.raises(course.Problem, match="make by uv failed"):
+        checkout.prepare(["lab"])
 
 
 def test_another_extra_is_added_to_the_ones_that_are_there(checkout):
@@ -215,6 +223,24 @@ def test_an_installation_that_failed_leaves_no_stamp(checkout):
     assert checkout.installer.steps() == ["make", "get uv", "fill"]
 
 
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("[project\n<<<<<<< HEAD", r"Expected ']' .*line 1"),
+        ("", r"there is no \[project\]"),
+        ("project = 3", "'int' object"),
+    ],
+)
+def test_a_broken_pyproject_is_named(checkout, course, monkeypatch, capsys, text, what):
+    (checkout.root / "pyproject.toml").write_text(text)
+    monkeypatch.setattr(course, "ROOT", checkout.root)
+    for command in (["python"], ["add", "gpu"]):
+        assert course.main(command) == course.FAILED
+        said = capsys.readouterr().err
+        assert re.search("pyproject.toml cannot be read: .*" + what, said) and "git checkout" in said
+    assert checkout.installer.steps() == []
+
+
 def test_health_is_asked_of_the_environment_itself(course, tmp_path, monkeypatch):
     env = course.Environment(tmp_path)
     assert not env.works({})  # it has no Python
@@ -235,7 +261,7 @@ def test_without_venv_it_says_what_to_install(checkout, course, monkeypatch, mis
     assert checkout.installer.steps() == []
     monkeypatch.setattr(course.shutil, "which", lambda name: "/there/" + name)
     checkout.prepare(["lab"])  # uv does without
-    assert checkout.installer.steps() == ["make", "fill"]
+    assert checkout.installer.steps() == ["make by uv", "fill"]
 
 
 def test_a_second_launcher_waits_for_the_first(course, tmp_path, capsys, monkeypatch):
@@ -269,7 +295,7 @@ while not os.path.exists({str(end)!r}):
 import importlib.machinery, os, sys
 course = importlib.machinery.SourceFileLoader("course", {str(COURSE)!r}).load_module()
 with course.locked({str(lock)!r}):
-    course.show = lambda text: os._exit(9)  # when the installer has started
+    course.time.sleep = lambda seconds: os._exit(9)  # when the installer has started
     course.watch("", [sys.executable, "-c", {installer!r}], {str(tmp_path / "log")!r}, "/")
 """
     killed = subprocess.run([sys.executable, "-B", "-W", "ignore", "-c", launcher])
@@ -323,6 +349,12 @@ def test_a_step_that_fails_shows_its_end_and_names_the_log(course, tmp_path):
     assert str(tmp_path / "install.log") in message
 
 
+def test_a_full_disk_is_recognised_although_the_log_could_not_be_written(course, tmp_path, monkeypatch):
+    monkeypatch.setattr(course.shutil, "disk_usage", lambda path: types.SimpleNamespace(free=4096))
+    with pytest.raises(course.Problem, match="The disk is full"):
+        run_step(course, tmp_path, "exit(1)")
+
+
 def test_a_step_before_has_no_part_in_what_is_said(course, tmp_path):
     for code, advice in [("exit('disk is full: No space left')", "free some space"), ("exit(1)", "course clean")]:
         with pytest.raises(course.Problem) as problem:
@@ -367,7 +399,7 @@ def commands(course, monkeypatch):
     class Commands:
         pass
 
-    def pretend(command, cwd):
+    def pretend(command, cwd, **more):
         Commands.ran.append(command[2:] if command[1] == "-m" else command[1:])
         return next((code for name, code in Commands.codes.items() if name in command), 0)
 
@@ -376,6 +408,7 @@ def commands(course, monkeypatch):
     monkeypatch.setattr(course, "hand_over", pretend)
     monkeypatch.setattr(course.subprocess, "call", pretend)
     monkeypatch.setattr(course, "install_programs", lambda env: Commands.ran.append(["programs"]))
+    monkeypatch.setattr(course.os, "geteuid", lambda: 1000, raising=False)
     return Commands
 
 
@@ -467,17 +500,36 @@ def test_lab_opens_the_workspace_after_bringing_it_up_to_date(course, commands, 
     mine = tmp_path / "my-course"
     workspace = ["minigrad.course.workspace", str(tmp_path / "notebooks"), str(mine)]
     jupyter = ["jupyterlab", f"--ServerApp.root_dir={mine}"]
-    assert course.main(["lab", "--no-browser"]) == 0  # the first time, with the first notebook
-    assert commands.ran == [workspace, [*jupyter, str(mine / "00_start.ipynb"), "--no-browser"]]
     mine.mkdir()
+    assert course.main(["lab"]) == 0
+    assert commands.ran == [workspace, jupyter]  # something else is in the place of the first notebook
     (mine / "00_start.ipynb").touch()
     commands.ran.clear()
+    for _ in range(2):  # with the first notebook, until it has been opened once
+        assert course.main(["lab", "--no-browser"]) == 0
+        assert commands.ran == [workspace, [*jupyter, str(mine / "00_start.ipynb"), "--no-browser"]]
+        commands.ran.clear()
+    (mine / ".ipynb_checkpoints").mkdir()
+    (mine / ".ipynb_checkpoints" / "00_start-checkpoint.ipynb").touch()
     assert course.main(["lab"]) == 0
     assert commands.ran == [workspace, jupyter]
     commands.codes = {"minigrad.course.workspace": 2}
     commands.ran.clear()
     assert course.main(["lab"]) == 2
     assert commands.ran == [workspace]
+
+
+def test_root_is_refused_in_words_before_anything_is_made(course, commands, monkeypatch, capsys):
+    monkeypatch.setattr(course.os, "geteuid", lambda: 0, raising=False)
+    monkeypatch.setattr(course, "CONTAINER_FILES", ())
+    monkeypatch.setattr(course, "CONTAINER_VARIABLES", ("IN_A_CONTAINER",))
+    assert course.main(["lab"]) == course.FAILED and commands.ran == []
+    assert "without sudo" in capsys.readouterr().err
+    for option in ("--allow-root", "--ServerApp.allow_root=True"):
+        assert course.main(["lab", option]) == 0 and commands.ran[-1][-1] == option
+    monkeypatch.setenv("IN_A_CONTAINER", "yes")
+    assert course.main(["lab"]) == 0 and commands.ran[-1][-1] == "--allow-root"
+    assert "This is a container" in capsys.readouterr().out
 
 
 def test_site_builds_the_pages(course, commands):
@@ -505,6 +557,20 @@ def test_clean_removes_the_environment(checkout, course):
     assert not checkout.folder.exists()
     checkout.prepare(["lab"])
     assert checkout.installer.steps() == ["make", "get uv", "fill"] * 2
+
+
+def test_clean_that_is_stopped_leaves_nothing_that_looks_whole(checkout, course, monkeypatch):
+    checkout.prepare(["lab"])
+
+    def stop(folder):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as stopped, pytest.raises(KeyboardInterrupt):
+        stopped.setattr(course.shutil, "rmtree", stop)
+        course.clean(checkout, [])
+    checkout.installer.steps()
+    checkout.prepare(["lab"])
+    assert checkout.installer.steps() == ["make", "get uv", "fill"]
 
 
 def test_what_is_handed_over_returns_its_exit_code(course, tmp_path):

@@ -115,6 +115,11 @@ def test_early_stopping_and_the_best_model():
     assert model.weight.item() == 4.0
 
 
+def test_the_same_number_again_is_not_better():
+    stop = EarlyStopping(patience=1)
+    assert [stop.after(1.0) for _ in range(3)] == [False, False, True] and stop.best_at == 1
+
+
 def test_early_stopping_goes_on_from_a_checkpoint(tmp_path):
     model = nn.Linear(1, 1)
     stop = EarlyStopping(patience=1, model=model)

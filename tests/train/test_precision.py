@@ -1,5 +1,8 @@
 """Mixed precision: what is computed in half precision, and losses scaled so that small gradients survive it."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -22,6 +25,16 @@ def modes(step):
             return step()
 
     return {"eager": step, "graph": in_graph_mode, "jit": mg.jit(step)}
+
+
+def test_the_first_nan_is_found_in_it_and_where_it_is_recorded():
+    def f(x):
+        with autocast(), mg.debug_nans():
+            return mg.log(x)
+
+    for run in (f, mg.jit(f)):
+        with pytest.raises(mg.NanError, match=r"log(.|\n)*made a nan"):
+            run(mg.asarray([1.0, -1.0]))
 
 
 def test_which_types_are_computed_in():
@@ -202,3 +215,18 @@ def twice():
 def test_bad_input_is_refused_in_words(call, message):
     with pytest.raises(mg.MinigradError, match=message):
         call()
+
+
+def test_an_optimizer_is_not_taken_for_one_that_is_gone():
+    """What is noted by an id is noted of an object that lives: a new one could get the id of one that is gone."""
+    w, scaler = mg.asarray([1.0], requires_grad=True), GradScaler(init_scale=8.0)
+    w.grad = mg.asarray([8.0])
+    optimizer = mg.optim.SGD([w], lr=0.25)
+    alive = weakref.ref(optimizer)
+    scaler.unscale(optimizer)
+    del optimizer
+    gc.collect()
+    assert alive() is not None
+    scaler.step(alive())
+    gc.collect()
+    assert alive() is None

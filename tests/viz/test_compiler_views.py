@@ -178,6 +178,13 @@ def test_the_ladder():
     xml.dom.minidom.parseString(bundle["image/svg+xml"])
 
 
+def test_a_program_of_too_many_kernels_is_not_drawn(monkeypatch):
+    monkeypatch.setattr("minigrad.viz.fused.MOST", 2)
+    step, x = training_step()
+    with pytest.raises(mg.MinigradError, match=r"kernels and library calls would show nothing\n  Expect: at most 2"):
+        mg.viz.fusion(step, x)
+
+
 def test_hostile_names_are_text():
     def g(**kwargs):
         return sum(kwargs.values(), start=mg.zeros(2))

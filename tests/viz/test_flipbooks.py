@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.core import files
 from minigrad.viz.drawing import Axes, Drawing, coloured, themed
 from minigrad.viz.flipbook import Flipbook, Knob, Page
+from minigrad.viz.heat import matrix_of
 from minigrad.viz.rings import ring_rounds, star_rounds
 from minigrad.viz.watching import watching
 
@@ -26,6 +28,12 @@ def small_book(say="here"):
 
 
 # Flipbooks ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_matrix_that_is_small_enough_is_shown_as_it_is():
+    assert matrix_of([[1.0, 2.0], [3.0, 4.0]]).tolist() == [[1, 2], [3, 4]]
+    assert matrix_of(np.arange(8.0).reshape(4, 2), rows=2).tolist() == [[1, 2], [5, 6]]
+    assert matrix_of(7.0).tolist() == [[7]]
 
 
 def test_pieces_and_blocks_are_handed_over_once():
@@ -249,3 +257,17 @@ def test_expanding_keeps_values_and_leaves_no_trace():
     x = mg.ones(3)
     mg.viz.expand(mg.softmax, x, axis=0)
     assert mg.core.mode.current_mode().interpreter is None and not mg.softmax(x, axis=0).tracked
+
+
+def test_a_save_that_fails_leaves_the_page_that_was_there(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    path = tmp_path / "page.txt"
+    view = mg.viz.step(mg.ones((), requires_grad=True) * 2)
+    view.save(path)
+    before = path.read_text()
+    monkeypatch.setattr(files.os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        view.save(path)
+    assert path.read_text() == before and [each.name for each in tmp_path.iterdir()] == ["page.txt"]

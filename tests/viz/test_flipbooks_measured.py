@@ -188,6 +188,9 @@ def test_a_timeline_of_known_times():
     assert says[0] == ("Eagerly 100 µs, of which 30 µs in 2 kernels; as a program 40 µs, of which 10 µs in 1 kernel: "
                        "2.5 times as long eagerly.")  # fmt: skip
     assert says[2] == "eagerly, call 2: tanh ran for 10 µs, after 30 µs of Python."
+    assert [["Python before it", "30 µs"], ["the kernel", "10 µs"], ["done after", "70 µs"], ["in all", "100 µs"]] == (
+        book.pages[0][2].blocks[0][1][1]["rows"]
+    )
     assert "70 %" in str(book.data()["blocks"]) and "75 %" in str(book.data()["blocks"])
 
 

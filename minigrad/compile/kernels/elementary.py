@@ -135,8 +135,10 @@ def _mod(w: Writer, dtype: Any, x: Operand, y: Operand) -> str:
     return w.let("select", (_other_side(w, dtype, rest, safe), higher, rest), dtype)
 
 
-def _safe_divisor(w: Writer, dtype: Any, y: Operand) -> tuple[str, str, str]:
+def _safe_divisor(w: Writer, dtype: Any, y: Operand) -> tuple[Operand, Operand, Operand]:
     """Whether y is 0 and whether it is -1 (which overflows for the least number), and 1 in their places."""
+    if not isinstance(y, str):  # what is compared with a number would not say of which type
+        return y == 0, y == -1, 1 if y in (0, -1) else y
     zero = bad = w.let("eq", (y, 0), BOOL)
     minus = ""
     if dtype.kind == "i":

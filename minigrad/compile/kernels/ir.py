@@ -119,7 +119,9 @@ class Kernel:
 
     def computes_in(self, dtype: Any) -> bool:
         """Whether it has values of this type, in memory or on the way."""
-        return any(s.dtype == dtype for s in (*self.parameters, *statements(self.body)) if hasattr(s, "dtype"))
+        listed = [*statements(self.body)]
+        sums = [a for s in listed if isinstance(s, For) for a in s.accumulators]
+        return any(s.dtype == dtype for s in (*self.parameters, *listed, *sums) if hasattr(s, "dtype"))
 
     @property
     def vectorisable(self) -> bool:

@@ -83,10 +83,12 @@ def llvm_source(kernel: Kernel, name: str = "kernel", width: int = 256) -> str:
 
 
 class _Printer:
+    """Prints one kernel.  Registers and labels that have no name in the kernel get one with a dot, which none has."""
+
     def __init__(self, kernel: Kernel, name: str, width: int) -> None:
         self.kernel, self.name, self.width = kernel, name, width
         self.lines: list[str] = []
-        self.label = "entry"  # of the block that the next line belongs to
+        self.label = ".entry"  # of the block that the next line belongs to
         self.count = 0
         self.loops = 0
         self.declared: dict[str, None] = {}
@@ -104,11 +106,11 @@ class _Printer:
         width = f'"prefer-vector-width"="{self.width}"'
         taken = ", ".join([*[f"ptr noalias %{name}" for name in names], "i64 %lo", "i64 %hi"])
         given = ", ".join([*[f"ptr %{name}" for name in names], "i64 %lo", "i64 %hi"])
-        text = [f"define internal void @body({taken}) alwaysinline {width} {{", "entry:", *self.lines]
-        text += ["  ret void", "}", "", f"define void @{self.name}(ptr %table) {width} {{"]
+        text = [f"define internal void @body({taken}) alwaysinline {width} {{", ".entry:", *self.lines]
+        text += ["  ret void", "}", "", f"define void @{self.name}(ptr %.table) {width} {{"]
         for number, name in enumerate([*names, "lo", "hi"]):
-            text.append(f"  %at.{number} = getelementptr ptr, ptr %table, i64 {number}")
-            text.append(f"  %{name} = load {'ptr' if number < len(names) else 'i64'}, ptr %at.{number}")
+            text.append(f"  %.at.{number} = getelementptr ptr, ptr %.table, i64 {number}")
+            text.append(f"  %{name} = load {'ptr' if number < len(names) else 'i64'}, ptr %.at.{number}")
         text += [f"  call void @body({given})", "  ret void", "}", ""]
         return "\n".join([*text, *self.declared, *self.metadata]) + "\n"
 
@@ -127,7 +129,7 @@ class _Printer:
 
     def fresh(self) -> str:
         self.count += 1
-        return f"%.{self.count}"
+        return f"%.v.{self.count}"
 
     def define(self, name: str, dtype: Any) -> str:
         """A register for a value: its own name the first time, another one if a later pass computes it again."""
@@ -216,17 +218,17 @@ class _Printer:
         for accumulator in loop.accumulators:
             self.names[accumulator.name] = f"%{accumulator.name}.{number}"
             self.types[accumulator.name] = accumulator.dtype
-        self.emit(f"br label %head{number}")
-        self.begin(f"head{number}")
+        self.emit(f"br label %.head.{number}")
+        self.begin(f".head.{number}")
         place = len(self.lines)
-        self.emit(f"%more{number} = icmp slt i64 {variable}, {high}")
-        self.emit(f"br i1 %more{number}, label %round{number}, label %end{number}")
-        self.begin(f"round{number}")
+        self.emit(f"%.more.{number} = icmp slt i64 {variable}, {high}")
+        self.emit(f"br i1 %.more.{number}, label %.round.{number}, label %.end.{number}")
+        self.begin(f".round.{number}")
         self.block(loop.body)
         taken = [self._taken(accumulator) for accumulator in loop.accumulators]
-        self.emit(f"%next{number} = add nsw i64 {variable}, 1")
-        self.emit(f"br label %head{number}{self._hint(loop)}")
-        heads = [(variable, "i64", low, f"%next{number}")]
+        self.emit(f"%.next.{number} = add nsw i64 {variable}, 1")
+        self.emit(f"br label %.head.{number}{self._hint(loop)}")
+        heads = [(variable, "i64", low, f"%.next.{number}")]
         for accumulator, value in zip(loop.accumulators, taken):
             start = constant(identity(accumulator.op, accumulator.dtype), accumulator.dtype)
             heads.append((self.names[accumulator.name], type_of(accumulator.dtype), start, value))
@@ -234,7 +236,7 @@ class _Printer:
             f"  {register} = phi {kind} [{start}, %{before}], [{value}, %{self.label}]"
             for register, kind, start, value in heads
         ]
-        self.begin(f"end{number}")
+        self.begin(f".end.{number}")
         self.names = outside | {a.name: self.names[a.name] for a in loop.accumulators}
 
     def _taken(self, accumulator: Accumulator) -> str:

@@ -1,7 +1,8 @@
 """Native kernels: LLVM's text becomes machine code in this process, through llvmlite.
 
 A kernel is known by what it does, not by its name: a network of 250 layers has 1,500 kernels of which eight differ.
-What has been compiled is kept, in the process and on disk (`storage`).  Kernels are compiled one after the other:
+What has been compiled is kept on disk (`storage`), and in the process as long as a program uses it, or a while longer
+(`RECENT`).  Kernels are compiled one after the other:
 llvmlite lets one thread at a time into LLVM.
 """
 
@@ -10,31 +11,44 @@ from __future__ import annotations
 import ctypes
 import ctypes.util
 import hashlib
+import os
 import re
 import sys
-import threading
+import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
 from ...core.errors import CompileError
+from ...core.forking import new_lock
 from . import storage
 from .elementary import HALF
+from .engines import Engines
 from .ir import Kernel
 from .llvm import llvm_source
 
-SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)  # calling it lets go of the interpreter's lock
 WIDE, NARROW = 512, 256  # bits of a vector: wide ones make the processor slower, and pay only where much is computed
+RECENT = 64  # functions that are kept though no program uses them, for the next program that does
 OUTSIDE = re.compile(r"^declare .*@(?!llvm\.)(\w+)\(", re.MULTILINE)  # functions that are found at run time
+COMPILING = new_lock()  # one thread at a time; and no process is forked meanwhile
 
 
 class Compiled(NamedTuple):
-    """A kernel that can be run: `function(address of its table)`.  `llvm` is its text."""
+    """A kernel that can be run: `function(address of its table)`, which keeps the machine code."""
 
     kernel: Kernel
-    address: int
     function: Callable[[int], object]
-    llvm: str
+
+    @property
+    def address(self) -> int:
+        """Where its machine code begins."""
+        return ctypes.cast(self.function, ctypes.c_void_p).value or 0  # type: ignore[arg-type]
+
+    @property
+    def llvm(self) -> str:
+        """Its text."""
+        return _compiler().text(self.kernel)
 
 
 def compile_kernels(kernels: Sequence[Kernel]) -> list[Compiled]:
@@ -91,14 +105,14 @@ def _compiler() -> _Compiler:
 
 
 class _Compiler:
-    """Compiles, and keeps what it has compiled."""
+    """Compiles, and finds what it has compiled as long as that is there."""
 
     def __init__(self, binding: Any, machine: Machine) -> None:
         self.binding, self.machine = binding, machine
-        self.lock = threading.RLock()
-        self.made: dict[str, Compiled] = {}  # by what the kernel does
+        self.made: weakref.WeakValueDictionary[bytes, Any] = weakref.WeakValueDictionary()  # by what the kernel does
+        self.recent: OrderedDict[bytes, Any] = OrderedDict()  # the functions that were asked for last
         self.target = self._target()
-        self.engines: list[Any] = []  # which own the machine code
+        self.engines = Engines(binding, self._target)
 
     def _target(self) -> Any:
         target = self.binding.Target.from_triple(self.machine.triple)
@@ -108,16 +122,24 @@ class _Compiler:
 
     def compiled(self, kernel: Kernel) -> Compiled:
         """A kernel's machine code, which may have been there already."""
-        key = repr((kernel.parameters, kernel.body))
-        with self.lock:
-            made = self.made.get(key)
-            if made is None:
-                text = self._text(kernel)
-                address = self._loaded(self._name(text), text)
-                made = self.made[key] = Compiled(kernel, address, SIGNATURE(address), text)
-        return made._replace(kernel=kernel)
+        pointers = [(parameter.name, parameter.dtype) for parameter in kernel.parameters]
+        key = hashlib.sha256(repr((pointers, kernel.body)).encode()).digest()
+        with COMPILING:
+            function = self.made.get(key)
+            if function is None:
+                function = self.made[key] = self._loaded(self.text(kernel))
+            self._keep(key, function)
+        return Compiled(kernel, function)
 
-    def _text(self, kernel: Kernel) -> str:
+    def _keep(self, key: bytes, function: Any) -> None:
+        """Keep a function, and let go of the one that was asked for longest ago if there are too many."""
+        self.recent[key] = function
+        self.recent.move_to_end(key)
+        if len(self.recent) > RECENT:
+            self.recent.popitem(last=False)
+
+    def text(self, kernel: Kernel) -> str:
+        """A kernel in LLVM's language, for this processor."""
         if not self.machine.has_half and kernel.computes_in(HALF):
             raise CompileError(f"this processor ({self.machine.name}) has no instructions for float16")
         wide = kernel.vectorisable and self.machine.has_wide_vectors
@@ -127,17 +149,10 @@ class _Compiler:
         """What code is known by: its text, and all that it depends on besides."""
         return "k_" + hashlib.sha256("\0".join((text, *self.machine)).encode()).hexdigest()[:32]
 
-    def _loaded(self, name: str, text: str) -> int:
-        """The address of the function with this name and text.
-
-        Each has an engine of its own: in one that holds code already, more code that calls functions calls wrong ones.
-        """
-        code = self._code(name, text)
-        engine = self.binding.create_mcjit_compiler(self.binding.parse_assembly(""), self._target())
-        engine.add_object_file(self.binding.object_file.ObjectFileRef.from_data(code))
-        engine.finalize_object()
-        self.engines.append(engine)
-        return int(engine.get_function_address(name))
+    def _loaded(self, text: str) -> Any:
+        """The function with this text."""
+        name = self._name(text)
+        return self.engines.function(name, self._code(name, text))
 
     def _code(self, name: str, text: str) -> bytes:
         for outside in OUTSIDE.findall(text):
@@ -157,8 +172,10 @@ class _Compiler:
             raise CompileError(f"LLVM refused a kernel: {error}", actual=text) from error
         options = binding.create_pipeline_tuning_options(speed_level=3)
         options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = True
-        passes = binding.create_pass_builder(self.target, options)
-        passes.getModulePassManager().run(module, passes)
+        builder = binding.create_pass_builder(self.target, options)
+        passes = builder.getModulePassManager()
+        passes.run(module, builder)
+        _free(passes)
         return bytes(self.target.emit_object(module))
 
     def _find(self, name: str) -> None:
@@ -170,3 +187,41 @@ class _Compiler:
         if function is None:
             raise CompileError(f"this system's mathematical library has no function {name}")
         self.binding.add_symbol(name, ctypes.cast(function, ctypes.c_void_p).value)
+
+
+def _free(passes: Any) -> None:
+    """Free what a run of passes has used, 90 kB.
+
+    A class of llvmlite's inherits from two others, and the first of them has a `_dispose` that does nothing.
+    """
+    from llvmlite.binding import ffi, newpassmanagers
+
+    if type(passes)._dispose is ffi.ObjectRef._dispose:
+        newpassmanagers.NewPassManager._dispose(passes)
+    else:
+        passes.close()
+
+
+# A forked process has LLVM as it is at that moment, locks included.  So a fork waits until no thread is in there, to
+# compile or to free what a program has left.
+
+_HELD: list[Any] = []  # the locks that a fork has taken
+
+
+def _enter_llvm() -> None:
+    """Take our lock, and llvmlite's own if that is loaded."""
+    library = getattr(sys.modules.get("llvmlite.binding.ffi"), "lib", None)
+    theirs = getattr(getattr(library, "_lock", None), "_lock", None)
+    for lock in (COMPILING, theirs):
+        if lock is not None:
+            lock.acquire()
+            _HELD.append(lock)
+
+
+def _leave_llvm() -> None:
+    while _HELD:
+        _HELD.pop().release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_enter_llvm, after_in_parent=_leave_llvm, after_in_child=_leave_llvm)

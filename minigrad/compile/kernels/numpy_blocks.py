@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...devices.special import erf
+from ...devices.special import cast, erf
+from ..scalar import identity
 from .ir import Accumulate, Accumulator, For, Index, Kernel, Let, Prefetch, Statement, Store, statements
 
 BLOCK = 1 << 16  # elements that are computed at a time
@@ -115,6 +116,8 @@ class _Run:
                 totals[a.name] = part if a.name not in totals else REDUCERS[a.op](totals[a.name], part)
         if axis == 0:
             self.rows = None
+        if high <= low:  # without rounds, an accumulator is what it began with
+            totals = {a.name: np.full((1, 1), identity(a.op, a.dtype), a.dtype) for a in loop.accumulators}
         scope |= totals
 
     def bounds(self, loop: For, scope: dict[str, Any]) -> tuple[int, int]:
@@ -154,7 +157,7 @@ class _Run:
             return np.asarray(_number(let.args[0], scope)).astype(dtype)
         given = [scope[a] if isinstance(a, str) else a for a in let.args]
         if op == "cast":
-            return np.asarray(given[0]).astype(dtype)
+            return cast(np, np.asarray(given[0]), dtype)
         if op == "bitcast":
             return given[0].view(dtype)
         if op == "select":
@@ -180,15 +183,19 @@ class _Run:
         memory = self.buffers[buffer]
         size = memory.itemsize
         sizes = [n if step else 1 for n, step in zip(shape, place.steps)]
-        return np.ndarray(sizes, memory.dtype, memory, place.start * size, [step * size for step in place.steps])
+        strides = [step * size if n > 1 else 0 for n, step in zip(sizes, place.steps)]
+        return np.ndarray(sizes, memory.dtype, memory, place.start * size, strides)
 
     # Memory -----------------------------------------------------------------------------------------------------------
 
     def store(self, statement: Store, scope: dict[str, Any], shape: tuple[int, int]) -> None:
         place = self.place(statement.buffer, statement.index, scope)
-        value = scope[statement.value] if isinstance(statement.value, str) else statement.value
+        value: Any = scope[statement.value] if isinstance(statement.value, str) else statement.value
         if isinstance(place, Spaced):
-            self.view(statement.buffer, place, shape)[...] = value
+            target = self.view(statement.buffer, place, shape)
+            if np.ndim(value) == 2 and value.shape != target.shape:  # of several rounds the last one stays
+                value = value[tuple([slice(-1, None) if n == 1 else slice(None) for n in target.shape])]
+            target[...] = value
         else:
             self.buffers[statement.buffer][place] = value
 

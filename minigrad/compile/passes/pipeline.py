@@ -127,7 +127,7 @@ def optimise(
 
 def _check_names(names: frozenset[str]) -> None:
     known = [p.name for p in PASSES]
-    for name in names - set(known) - set(rule_names()):
+    for name in sorted(names - set(known) - set(rule_names())):
         raise ConversionError(
             f"there is no pass and no rule named {name!r}",
             expect="a pass: " + ", ".join(known), hint="rule_names() lists the rules",

@@ -24,9 +24,9 @@ Write = Callable[..., Any]
 SAME = {
     "add": "Add", "subtract": "Sub", "multiply": "Mul", "divide": "Div", "negative": "Neg", "pow": "Pow", "abs": "Abs",
     "maximum": "Max", "minimum": "Min", "exp": "Exp", "log": "Log", "sqrt": "Sqrt", "sin": "Sin", "cos": "Cos",
-    "tanh": "Tanh", "erf": "Erf", "floor": "Floor", "round": "Round", "less": "Less", "less_equal": "LessOrEqual",
-    "equal": "Equal", "where": "Where", "bitwise_and": "BitwiseAnd", "bitwise_or": "BitwiseOr",
-    "bitwise_xor": "BitwiseXor", "bitwise_invert": "BitwiseNot", "matmul": "MatMul",
+    "tanh": "Tanh", "sigmoid": "Sigmoid", "erf": "Erf", "floor": "Floor", "round": "Round", "less": "Less",
+    "less_equal": "LessOrEqual", "equal": "Equal", "where": "Where", "bitwise_and": "BitwiseAnd",
+    "bitwise_or": "BitwiseOr", "bitwise_xor": "BitwiseXor", "bitwise_invert": "BitwiseNot", "matmul": "MatMul",
 }  # fmt: skip
 OF_BOOLS = {
     "add": "Or", "multiply": "And", "maximum": "Or", "minimum": "And", "bitwise_and": "And", "bitwise_or": "Or",

@@ -17,7 +17,7 @@ from ...compile.jit import Jitted
 from ...compile.recording import Recording
 from ...compile.saved import effects_of, names_of, recorded
 from ...core.errors import FileError, TraceError
-from ...core.files import whole_file
+from ...core.files import write_whole
 from ...core.mode import current_mode
 from ...core.tensor import Tensor, from_host
 from ...nn.module import Module
@@ -75,8 +75,7 @@ def export_onnx(
     if model.ByteSize() > LARGEST:
         raise FileError(f"export_onnx: the model takes {model.ByteSize():,} bytes, and ONNX files hold {LARGEST:,}",
                         hint="model.to(mg.float16), or mg.io.save_file(model.state_dict(), path)")  # fmt: skip
-    with whole_file(path) as temporary:
-        temporary.write_bytes(model.SerializeToString(deterministic=True))
+    write_whole(path, model.SerializeToString(deterministic=True))
 
 
 def _recorded(
@@ -102,6 +101,8 @@ def _recorded(
 
 
 def _resized(tensor: Tensor, axis: int, batch: int) -> Tensor:
+    if not tensor.size:
+        raise FileError(f"export_onnx: an example has elements, and this one has shape {tensor.shape}")
     array = tensor.numpy_copy()
     return from_host(array.take(np.arange(batch) % max(1, array.shape[axis]), axis=axis), tensor.device)
 

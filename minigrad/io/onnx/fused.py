@@ -380,26 +380,15 @@ class _Softplus:
         return w.add("Softplus", *names)
 
 
-@row(functional.silu, "add")
+@row(functional.silu, "multiply")
 class _Silu:
     @staticmethod
     def guess(node: Node) -> Iterator[Guess]:
-        yield (back(node, "add", "multiply", "multiply").inputs[0],), {}
+        yield (back(node.inputs[1], "sigmoid").inputs[0],), {}
 
     @staticmethod
     def write(w: Writer, node: Node, names: list[str]) -> str:
         return w.add("Mul", *names, w.add("Sigmoid", *names))
-
-
-@row(functional.sigmoid, "add")
-class _Sigmoid:
-    @staticmethod
-    def guess(node: Node) -> Iterator[Guess]:
-        yield (back(node, "add", "multiply", "tanh", "multiply").inputs[0],), {}
-
-    @staticmethod
-    def write(w: Writer, node: Node, names: list[str]) -> str:
-        return w.add("Sigmoid", *names)
 
 
 @row(functional.relu, "where")

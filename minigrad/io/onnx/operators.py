@@ -50,7 +50,7 @@ OPERATORS |= {
     "And": elementwise.bitwise_and, "Or": elementwise.bitwise_or, "Xor": elementwise.bitwise_xor,
     "Not": elementwise.bitwise_invert, "Greater": elementwise.greater, "GreaterOrEqual": elementwise.greater_equal,
     "Sign": elementwise.sign, "Reciprocal": elementary.reciprocal, "Atan": elementary.atan, "IsNaN": elementary.isnan,
-    "Relu": functional.relu, "Sigmoid": functional.sigmoid, "Softplus": functional.softplus,
+    "Relu": functional.relu, "Softplus": functional.softplus,
     "Identity": lambda x: x,
 }  # fmt: skip
 

@@ -166,6 +166,18 @@ def numbers_only(n=20):
     return sample([("a", FLOAT, n, "in"), ("b", FLOAT, n, "out")], body, {"a": np.arange(n, dtype=np.float32)})
 
 
+def divided_by_numbers():
+    """What is divided by numbers that are written in the kernel: -2 is not -1, and so not a case of its own."""
+    x = awkward(INT)
+    divisors = (-7, -2, -1, 1, 3)
+    body, parameters = [Let("x", "load", ("a", "i"), INT)], [("a", INT, len(x), "in")]
+    for number, by in enumerate(divisors):
+        for op in ("floordiv", "mod"):
+            body += [Let(f"{op}{number}", op, ("x", by), INT), Store(f"of_{op}{number}", "i", f"{op}{number}")]
+            parameters.append((f"of_{op}{number}", INT, len(x), "out"))
+    return sample(parameters, [For("i", "lo", "hi", body)], {"a": x})
+
+
 def gathered(n=40, chunks=5):
     """Partial results are put together chunk by chunk before the loop that reads them."""
     rng = np.random.default_rng(2)
@@ -311,7 +323,7 @@ def row_sums_into_memory(rows=20, columns=9, chunk=8):
 
 LOOPS = {
     "long_float_chain": long_float_chain, "places": places, "in_place": in_place, "swapped": swapped,
-    "numbers_only": numbers_only,
+    "numbers_only": numbers_only, "divided_by_numbers": divided_by_numbers,
     "gathered": gathered, "inner_sums": inner_sums, "softmax": softmax, "softmax_double": lambda: softmax(dtype=DOUBLE),
     "long_rows": lambda: softmax(3, 5000), "one_column": lambda: softmax(4, 1),
     "rows_with_nan": rows_with_nan, "column_sums": column_sums, "column_maxima": lambda: column_sums(op="max"),

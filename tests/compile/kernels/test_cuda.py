@@ -6,6 +6,7 @@ import importlib.util
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +14,10 @@ import pytest
 
 from minigrad.compile.kernels import cuda
 from minigrad.compile.kernels.cuda import cuda_source
-from minigrad.compile.kernels.ir import Kernel
+from minigrad.compile.kernels.ir import For, Kernel, Let, Parameter
+from minigrad.compile.kernels.threads import own_sums
 from tests.compile.kernels.lowered import check_roughly, lowered_samples
-from tests.compile.kernels.samples import DTYPES, FUNCTIONS, LOOPS, check, every_operation, expected, poison
+from tests.compile.kernels.samples import DTYPES, FLOAT, FUNCTIONS, LOOPS, check, every_operation, expected, poison
 
 from tests.compile.kernels.samples import column_sums, softmax, total  # isort: skip
 
@@ -107,8 +109,7 @@ def test_loops(library, name, order):
 def test_every_operation(library, dtype):
     sample = library[0][f"every_operation_{dtype}"]
     sample.inexact = {f"of_{op}": 4 for op in FUNCTIONS}
-    integers = [f"to_{d}" for d in DTYPES if d.kind in "iu"] if dtype.kind == "f" else []
-    check(sample, runner(library, f"every_operation_{dtype}", ORDERS["shuffled"]), skip=integers)
+    check(sample, runner(library, f"every_operation_{dtype}", ORDERS["shuffled"]))
 
 
 @emulated
@@ -144,6 +145,23 @@ def test_who_does_what():
     assert "total = team_sum_float32(total);" in text and "warp < 8" in text
     assert "if (threadIdx.x == 0) c[p] = total;" in text
     assert "prefetch" not in text
+
+
+def test_rows_that_do_not_fit_in_shared_memory_together_are_not_all_there():
+    kernel = softmax(3, 8000).kernel  # two rows of 32 kB, where there are 48
+    two = replace(kernel, parameters=[*kernel.parameters, Parameter("s1", FLOAT, 8000, "scratch")])
+    text = cuda_source(two).text
+    assert "__shared__ __align__(16) float s0[8000];" in text and "s1[8000]" not in text
+
+
+def test_sums_that_are_read_on_the_way_are_not_kept_in_registers():
+    def chunks(body):
+        loops = [s for s in body if isinstance(s, For)]
+        return [loop for s in loops for loop in (s, *chunks(s.body))]
+
+    (chunk, own), *_ = [(c, own_sums(c)) for c in chunks(column_sums(30, 200, 7, "max").kernel.body) if own_sums(c)]
+    reading = Let("read", "load", (own[0].buffer, 0), FLOAT)
+    assert own_sums(replace(chunk, body=[*chunk.body, reading])) == []
 
 
 def test_short_rows_have_a_warp_each():

@@ -13,8 +13,7 @@ from tests.compile.kernels.samples import DTYPES, FLOAT, INT, LOOPS, awkward, ch
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_every_operation(dtype):
     sample = every_operation(dtype)
-    integers = [f"to_{d}" for d in DTYPES if d.kind in "iu"] if dtype.kind == "f" else []
-    check(sample, native(sample.kernel), skip=integers)
+    check(sample, native(sample.kernel))
 
 
 @pytest.mark.parametrize("dtype", [d for d in DTYPES if d.kind == "f"], ids=str)

@@ -1,16 +1,20 @@
 """Machine code: compiled once for each different kernel, and kept on disk for other processes."""
 
+import ctypes
+import gc
+import math
 import os
 import subprocess
 import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from minigrad.compile.kernels import native, storage
+from minigrad.compile.kernels import engines, native, storage
 from minigrad.compile.kernels.ir import For, Kernel, Let, Parameter, Store
 from minigrad.core.errors import CompileError
 from tests.compile.kernels.running import on_arrays
@@ -64,6 +68,9 @@ def test_equal_kernels_are_compiled_once(cache, compilations):
     assert len(compilations) == 2
     assert made[0].address == made[1].address == made[3].address != made[2].address
     assert made[1].kernel is second
+    larger = [replace(parameter, size=99) for parameter in first.parameters]
+    assert native.compile_kernels([replace(first, parameters=larger)])[0].address == made[0].address
+    assert len(compilations) == 2
 
 
 def test_many_kernels_live_side_by_side(cache):
@@ -199,6 +206,98 @@ def test_several_processes_may_write_at_once(cache):
     assert len(list(cache.iterdir())) == 3
 
 
+# Memory ---------------------------------------------------------------------------------------------------------------
+
+
+def scaled(number, function="mul"):
+    """A kernel that is like no other one."""
+    body = [For("i", "lo", "hi", [Let("x", "load", ("a", "i"), FLOAT), Let("y", function, ("x", number), FLOAT),
+                                  Store("a", "i", "y")])]  # fmt: skip
+    return Kernel("kernel", [Parameter("a", FLOAT, 4, "inout")], body, 4, "elements")
+
+
+def live_engines():
+    gc.collect()
+    return {id(found): found for found in gc.get_objects() if type(found) is engines.Engine}
+
+
+@pytest.mark.parametrize("function", ["mul", "pow"])  # of which one calls a function outside and the other does not
+def test_machine_code_that_is_not_used_any_more_is_freed(cache, monkeypatch, function):
+    monkeypatch.setattr(native, "RECENT", 2)
+    monkeypatch.setattr(engines, "SHARED", 4)
+    before = live_engines().keys()
+    kept = native.compile_kernels([scaled(0.5, function)])[0]
+    for number in range(20):
+        native.compile_kernels([scaled(float(number), function)])
+    # That of `kept`, and those of the two functions that were asked for last.
+    assert len(live_engines().keys() - before) <= 3
+    array = np.float32([1, 4, 9, 16])
+    on_arrays(kept.function)([array], 0, 4)
+    np.testing.assert_allclose(array, [0.5, 2, 4.5, 8] if function == "mul" else [1, 2, 3, 4])
+    del kept
+    native._compiler.cache_clear()
+    assert not live_engines().keys() - before
+
+
+def test_what_was_asked_for_last_is_still_there(cache, compilations):
+    for _ in range(3):
+        for number in range(4):
+            native.compile_kernels([scaled(float(number))])
+    assert len(native._compiler().recent) == 4 and len(compilations) == 4
+    assert len(native._compiler().made) == 4
+
+
+def test_kernels_share_an_engine_only_if_they_call_nothing(cache):
+    made = [
+        native.compile_kernels([scaled(float(n), op)])[0].function.engine for op in ("mul", "pow") for n in (3, 5, 7)
+    ]
+    if sys.platform == "linux":
+        assert made[0] is made[1] is made[2]
+    assert len({*made[2:]}) == 4
+
+
+def test_object_files_of_other_kinds_are_not_read():
+    for code in (b"", b"\xcf\xfa\xed\xfe" + bytes(99), b"\x7fELF\x01\x01" + bytes(99)):
+        assert not engines.calls_nothing(code)
+
+
+LEAKS = """
+import ctypes, gc, warnings
+import minigrad as mg
+warnings.simplefilter("ignore")
+
+def resident():
+    gc.collect()
+    return int(open("/proc/self/statm").read().split()[1]) * 4096 / 1e6
+
+def dropped(start, stop):
+    for k in range(start, stop):
+        mg.jit(lambda x: (x * k + 1).sum())(mg.ones(100))
+
+def shapes(f, start, stop):
+    for n in range(start, stop):
+        f(mg.ones(n))
+
+dropped(0, 50)
+before = resident()
+dropped(50, 300)  # a thousand take no more, and minutes
+print(resident() - before)
+f = mg.jit(lambda x: (x * 2 + 1).sum())
+shapes(f, 10, 40)
+before = resident()
+shapes(f, 100, 250)
+print(resident() - before)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux how much memory a process has")
+def test_functions_that_are_dropped_and_shapes_take_little_memory(tmp_path):
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "MINIGRAD_CACHE": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", LEAKS], env=environment, capture_output=True, text=True, check=True)
+    assert all(float(megabytes) < 10 for megabytes in done.stdout.split()), done.stdout
+
+
 # Errors ---------------------------------------------------------------------------------------------------------------
 
 
@@ -225,7 +324,7 @@ def test_what_llvm_refuses_is_an_error_with_the_text(cache):
 def test_half_precision_needs_a_processor_that_converts_it(cache):
     compiler = native._Compiler(native.llvmlite(), native.machine()._replace(triple="x86_64", features="+sse2"))
     with pytest.raises(CompileError, match="no instructions for float16"):
-        compiler._text(every_operation(np.dtype(np.float16)).kernel)
+        compiler.text(every_operation(np.dtype(np.float16)).kernel)
 
 
 def test_a_function_that_the_system_lacks_is_an_error_and_not_the_end(cache):
@@ -235,5 +334,15 @@ def test_a_function_that_the_system_lacks_is_an_error_and_not_the_end(cache):
 
 def test_wide_vectors_only_where_much_is_computed():
     compiler = native._Compiler(native.llvmlite(), native.machine()._replace(features="+avx512f,+f16c"))
-    assert '"512"' in compiler._text(softmax().kernel)
-    assert '"256"' in compiler._text(LOOPS["total"]().kernel)
+    assert '"512"' in compiler.text(softmax().kernel)
+    assert '"256"' in compiler.text(LOOPS["total"]().kernel)
+
+
+def test_a_function_that_llvm_does_not_find_itself_is_found_for_it():
+    compiler, found = native._Compiler(native.llvmlite(), native.machine()), {}
+    compiler.binding = SimpleNamespace(address_of_symbol=lambda name: None, add_symbol=found.__setitem__)
+    compiler._find("tanh")
+    tanh = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(found["tanh"])
+    assert tanh(0.5) == pytest.approx(math.tanh(0.5))
+    with pytest.raises(CompileError, match="no function no_such_function"):
+        compiler._find("no_such_function")

@@ -11,7 +11,7 @@ from minigrad.compile.kernels.verify import range_of, verify
 from minigrad.core.errors import CompileError
 from tests.compile.kernels.samples import LOOPS, every_operation
 
-FLOAT = np.dtype(np.float32)
+FLOAT, LONG = np.dtype(np.float32), np.dtype(np.int64)
 
 
 @pytest.mark.parametrize("name", LOOPS)
@@ -43,6 +43,14 @@ def loop(*body, low="lo", high="hi", accumulators=()):
 LOAD = Let("x", "load", ("b", "i"), FLOAT)
 
 
+def _nested(index, depth):
+    return ("+", _nested(index, depth - 1), 0) if depth else index
+
+
+def _nested_loops(depth):
+    return [For(f"i{depth}", 0, 1, _nested_loops(depth - 1))] if depth else []
+
+
 @pytest.mark.parametrize(("wrong", "message"), [
     (kernel(loop(LOAD), units=11), "it goes from 0 to 10 in b, which has 10 elements"),
     (kernel(loop(LOAD, low=-1)), "it goes from -1 to 9"),
@@ -58,18 +66,43 @@ LOAD = Let("x", "load", ("b", "i"), FLOAT)
     (kernel(loop(Store("a", ("//", "i", "i"), 1.0))), "the index operation '//'"),
     (kernel(loop(Accumulate("mean", "a", "i", 1.0))), "the reduction 'mean'"),
     (kernel(loop(LOAD, accumulators=[Accumulator("s", "sum", "y", FLOAT)])), "'y' is no value"),
-    (kernel(loop(LOAD, accumulators=[Accumulator("s", "mean", "x", FLOAT)])), "the accumulator s"),
+    (kernel(loop(LOAD, accumulators=[Accumulator("s", "mean", "x", FLOAT)])), "the reduction 'mean'"),
     (kernel(loop(Let("x y", "exp", (1.0,), FLOAT))), "the name 'x y'"),
     (kernel(loop(Let("x", "exp", (1.0, 2.0), FLOAT))), "the operation 'exp' of 2 operands"),
-    (kernel(loop(Let("x", "exp", (1.0,), np.dtype("complex64")))), "the type of x"),
+    (kernel(loop(Let("x", "exp", (1.0,), np.dtype("complex64")))), "the type or the operands of x"),
     (kernel(loop(Prefetch("a", "j"))), "there is no variable 'j'"),
     (kernel(["text"]), "a statement of the kind str"),
     (kernel([], role="own"), "the parameter a"),
     (kernel([], size=-1), "the parameter a"),
-    (kernel([], parameter="b"), "two parameters of one name"),
+    (kernel([], parameter="b"), "the name 'b' is used twice"),
     (kernel([], parallel="threads"), "how they are shared"),
     (kernel([], units=-1), "its units"),
     (kernel([], name="a b"), "its name"),
+    *[(kernel(loop(*twice)), "the name .* is used twice") for twice in (
+        [Let("i", "add", (1.0, 1.0), FLOAT)], [Let("a", "add", (1.0, 1.0), FLOAT)], [LOAD, LOAD],
+        [Let("lo", "add", (1.0, 1.0), FLOAT)], [LOAD, For("x", 0, 2, [])], [For("i", 0, 2, [])],
+        [LOAD, For("j", 0, 2, [LOAD])], [For("j", 0, 2, [LOAD], [Accumulator("x", "sum", 1.0, FLOAT)])],
+        [For("j", 0, 2, [], [Accumulator("j", "sum", 1.0, FLOAT)])],
+    )],
+    (kernel(loop(Let("x_0", "add", (1.0, 1.0), FLOAT))), "the name 'x_0'"),  # as the steps of x are called
+    (kernel(loop(Store("a", ("min", ("*", "i", 2**62 - 10**9), 7), 1.0))), "64 bits do not hold"),
+    (kernel(loop(Store("a", ("min", ("+", 2**63 - 5, "i"), 7), 1.0))), "64 bits do not hold"),
+    (kernel(loop(Prefetch("a", ("*", "i", 2**59)))), "64 bits do not hold"),  # counted in bytes
+    (kernel(loop(high=("+", 2**63 - 1, "hi"))), "64 bits do not hold"),
+    (kernel(loop(Store("a", _nested("i", 250), 1.0))), "the index"),
+    (kernel(_nested_loops(20)), "a loop in 16 others"),
+    (kernel(loop(Let("x", "load", ("b", "i"), LONG))), "x is a int64 and b holds float32"),
+    (kernel(loop(LOAD, Let("y", "add", ("x", 1), LONG))), "add of float32 as int64"),
+    (kernel(loop(LOAD, Let("y", "and", ("x", 1.0), FLOAT))), "and of float32 as float32"),
+    (kernel(loop(LOAD, Let("y", "lt", ("x", 1.0), FLOAT))), "lt of float32 as float32"),
+    (kernel(loop(LOAD, Let("y", "select", ("x", "x", "x"), FLOAT))), "'x' is a float32 where a bool is needed"),
+    (kernel(loop(LOAD, Let("y", "bitcast", ("x",), LONG))), "bitcast of float32 as int64"),
+    (kernel(loop(Let("y", "add", (300, 1), np.dtype(np.int8)))), "300 is not a int8"),
+    (kernel(loop(Let("y", "index", ("i",), LONG), Store("a", "i", "y"))), "'y' is a int64 where a float32 is needed"),
+    (kernel(loop(LOAD, accumulators=[Accumulator("s", "sum", "x", LONG)])), "'x' is a float32 where a int64 is needed"),
+    # Where a loop is never entered, it is printed all the same.
+    (kernel([For("i", 3, 3, [Let("x = call void @exit(i32 1)", "add", (1.0, 1.0), FLOAT)])]), "the name 'x = "),
+    (kernel([For("i", 3, 3, [Store("a", "j", 1.0)])]), "there is no variable 'j'"),
 ])  # fmt: skip
 def test_what_is_wrong_is_found(wrong, message):
     with pytest.raises(CompileError, match=message):

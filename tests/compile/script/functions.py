@@ -382,6 +382,23 @@ def over_a_tensor_with_jumps(xs):
     return total, count
 
 
+@case([1.0, 2.0, 3.0], [-1.0, 5.0, 2.0], [9.0, 1.0, 9.0], [3.0, -9.0, 4.0])
+def over_a_tensor_with_jumps_out_of_two_ifs(xs):
+    total, count = 0.0, 0
+    for x in xs:
+        if x > 0:
+            if x > 8:
+                break
+            y = x * 2
+        else:
+            if x < -8:
+                continue
+            y = -x
+        total += y
+        count += 1
+    return total, count
+
+
 @case([[1.0, 2.0], [3.0, 4.0]], [[9.0, 2.0], [3.0, 4.0]])
 def over_rows_and_their_elements(rows):
     total = mg.zeros(())

@@ -1,0 +1,51 @@
+"""Locks that a forked process can use.
+
+Of a process's threads, a fork copies only the one that forks.  A lock that another thread holds at that moment would
+never be released in the child.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import weakref
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+LOCKS: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def new_lock() -> Any:
+    """A reentrant lock, which is free in a forked process unless the thread that forked holds it.
+
+    >>> lock = new_lock()
+    >>> with lock, lock:
+    ...     pass
+    """
+    lock = threading.RLock()
+    LOCKS.add(lock)
+    return lock
+
+
+def _free_locks() -> None:
+    for lock in (*LOCKS, *_locks_of_properties()):
+        if not lock._is_owned():
+            lock._at_fork_reinit()
+
+
+def _locks_of_properties() -> Iterator[Any]:
+    """Before Python 3.12, a cached property holds a lock while it is computed, and a program is one."""
+    if sys.version_info >= (3, 12):
+        return
+    for name, module in list(sys.modules.items()):
+        if name.startswith("minigrad."):
+            for cls in list(vars(module).values()):
+                if isinstance(cls, type):
+                    found = [p for p in list(vars(cls).values()) if isinstance(p, cached_property)]
+                    yield from [p.lock for p in found]  # type: ignore[attr-defined]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_free_locks)

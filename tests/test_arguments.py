@@ -1,0 +1,162 @@
+"""Public functions called with arguments that make no sense: each is refused in our words, or has been reviewed."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from tests.odd_inputs import ODD
+
+ROOT = Path(__file__).resolve().parents[1]
+ANY = ".*"
+NUMBERS = r"True|-1|0|2\*\*40|2\*\*70|1\.5|nan|inf|NumPy nan|decimal"
+ARRAYS = "integer tensor|64 dimensions|array of bools|empty array|largest uint64|other device"
+COLLECTIONS = "no text|bytes|set|generator|integers|empty list|empty tuple|dictionary"
+
+# Calls that are accepted although the argument is not what the parameter declares: function, parameter, input, why.
+# An argument that is what its parameter declares (a number for a tensor, 0 for an integer) needs no line.
+REVIEWED = (
+    (ANY, "requires_grad|keepdims|copy|stable|training|include_initial|descending|infinities|upper|strict|reverse|mode"
+          "|log_target|largest|endpoint|causal|backward|values|quiet|allow_unused|has_aux|enabled|measure", ANY,
+     "a flag is Python's truth of the object"),
+    ("mg.cosine_similarity|mg.random.permutation", "axis", f"None|{COLLECTIONS}", "as in sum: all axes, or several"),
+    ("mg.random.permutation", "axis", ANY, "not read where the first argument is a count"),
+    ("mg.nn.init.(calculate_gain|kaiming_.*)|mg.leaky_relu", "a|slope", ANY, "only leaky_relu reads the slope"),
+    ("mg.promote_types|mg.can_cast|mg.result_type", ANY, ANY, "dtypes, or what has one"),
+    (ANY, "eps|momentum|label_smoothing|dropout_p|threshold|slope|beta|alpha|delta|correction|scale|gain"
+          "|base|p|norm_type|max_norm|clip_value|ord"
+          "|pos_weight|weight|mean|std|low|high|value|fill_value|ignore_index", f"{NUMBERS}|{ARRAYS}",
+     "a number of a formula, which is computed with as it is: PyTorch does the same"),
+    (ANY, "shape|sections|repetitions|tensors|widths|workers|metadata|parameters|output_names|iterable",
+     f"{COLLECTIONS}|ragged list|deep list|cyclic list|array of .*|{ARRAYS}|complex array|text|0|True",
+     "anything that can be iterated over, or is empty"),
+    ("Tensor.__[gs]etitem__", "index|value", f"None|Ellipsis|{NUMBERS}|{COLLECTIONS}|{ARRAYS}", "as in NumPy"),
+    ("mg.arange", "start|stop|step", f"{NUMBERS}", "any finite numbers"),
+    (ANY, "x|y", f"{NUMBERS}|{ARRAYS}", "a large integer beside a float, and NumPy's unsigned ones, become floats"),
+    ("mg.viz.graph", "args", "deep list|cyclic list", "not looked into"),
+    (ANY, "dtype|device", "None|class|empty array|64 dimensions|NumPy nan|other device", "what has a dtype, as finfo"),
+    ("mg.roll", "shift", NUMBERS + "|" + ARRAYS, "modulo the size"),
+    ("mg.io.save_checkpoint", "step", NUMBERS, "a step is any integer"),
+    (ANY, "create_graph", ANY, "a flag is Python's truth of the object"),
+    (ANY, "bias", NUMBERS, "a large integer beside a float becomes a float"),
+    ("mg.print", "message", ANY, "printed as it is"),
+    ("mg.while_loop", "max_steps", NUMBERS, "more steps than are ever taken"),
+    (ANY, "seed", NUMBERS, "modulo 2**64"),
+    (ANY, "inputs|batches|callbacks|watch|indices|input_names|output_names|names|devices", f"None|{COLLECTIONS}",
+     "anything that can be iterated over, or is empty"),
+    ("mg.train.History", "iterable", ANY, "a list"),
+)
+# Calls that do what they are asked to, for ever.
+ENDLESS = (
+    ("mg.while_loop", "init|body_fun", "the user's condition stays true"),
+    ("mg.train.fit", "epochs", "so many epochs are run"),
+    ("mg.viz.(profile|roofline|timeline)", "runs", "so many runs are measured"),
+)
+
+
+def outcomes(part, parts):
+    """What comes of each call, of one in so many: name, parameter, input, end, details."""
+    command = [sys.executable, "-m", "tests.odd_inputs", "", "-", str(part), str(parts)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return [line.split("\t") for line in done.stdout.splitlines()]
+
+
+def wrong(found):
+    """The calls that end in no way that is allowed."""
+    for name, parameter, odd, end, details in found:
+        if end == "internal" or (end == "hangs" and not any(
+            re.fullmatch(f, name) and re.fullmatch(p, parameter) for f, p, _ in ENDLESS)
+        ):  # fmt: skip
+            yield f"{name}({parameter}={odd}) {end}: {details}"
+        elif end == "accepted" and details != "declared" and not any(
+            re.fullmatch(f, name) and re.fullmatch(p, parameter) and re.fullmatch(o, odd) for f, p, o, _ in REVIEWED
+        ):  # fmt: skip
+            yield f"{name}({parameter}={odd}) is accepted"
+
+
+@pytest.mark.parametrize("part", [0, pytest.param(None, marks=pytest.mark.slow)])
+def test_every_public_function_takes_in_its_arguments(part):
+    found = outcomes(*((0, 7) if part == 0 else (0, 1)))
+    assert len(ODD) == 41 and len(found) > 5000
+    assert len({name for name, *_ in found}) > 350
+    assert list(wrong(found)) == []
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: mg.eye(-1), mg.ConversionError, "eye: rows is an integer, 0 or more, not -1"),
+        (lambda: mg.linalg.trace(mg.ones((2, 2)), 99), mg.ConversionError, "no diagonal at offset 99 in a matrix of"),
+        (lambda: mg.grad(None), mg.ConversionError, "grad: function is not a function"),
+        (lambda: mg.nn.MaxPool1d(None), mg.ConversionError, "MaxPool1d: size is None"),
+        (lambda: mg.nn.MaxPool1d(0), mg.ConversionError, "MaxPool1d: size is 0"),
+        (lambda: mg.train.EarlyStopping("abc"), mg.ConversionError, "EarlyStopping: patience is not an integer"),
+        (lambda: mg.train.EarlyStopping(-1), mg.ConversionError, "patience is not an integer, 0 or more"),
+        (lambda: mg.empty(b"ab"), mg.ShapeError, "a shape is an integer or a sequence of integers, not b'ab'"),
+        (lambda: mg.arange(float("nan")), mg.ConversionError, "arange: start, stop and step are finite numbers"),
+        (lambda: mg.flip([1, 2]), mg.ConversionError, "flip: x is not a tensor, a number or a NumPy array"),
+        (lambda: mg.sort("abc"), mg.ConversionError, "sort: x is not a tensor"),
+        (lambda: mg.diagonal([[1]]), mg.ConversionError, r"mg.asarray\(...\) makes a tensor"),
+        (lambda: mg.asarray(ODD["deep list"]()), mg.ConversionError, "asarray: data is nested too deeply"),
+        (lambda: mg.vjp(mg.exp, ODD["cyclic list"]()), mg.ConversionError, "nested too deeply, or contains itself"),
+        (lambda: mg.nn.GELU("abc"), mg.ConversionError, "approximate is 'none' or 'tanh', not 'abc'"),
+        (lambda: mg.nn.MSELoss("abc"), mg.ConversionError, "reduction is 'mean', 'sum' or 'none', not 'abc'"),
+        (lambda: mg.ones(4).reshape((2, -1), 7), mg.ShapeError, "reshape"),
+        (lambda: mg.pad(mg.ones(2), 1.5), mg.ConversionError, "pad: widths"),
+        (lambda: mg.load_program("nowhere"), mg.MissingFileError, "load_program: No such file or directory: nowhere"),
+        (lambda: mg.nn.Linear(2, 2)([1, 2]), mg.ConversionError, "forward: x is not a tensor"),
+    ],
+)  # fmt: skip
+def test_what_makes_no_sense_is_refused_in_words(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: mg.zeros((2**40, 2**40)),
+        lambda: mg.arange(2**60),
+        lambda: mg.eye(2**40),
+        lambda: mg.linspace(0.0, 1.0, 2**50),
+        lambda: mg.random.normal(2**50),
+        lambda: mg.adaptive_avg_pool1d(mg.ones((1, 1, 3)), 2**45),
+        lambda: mg.pad(mg.ones(2), 2**50),
+        lambda: mg.one_hot(mg.asarray([1]), 2**50),
+        lambda: mg.nn.Linear(2**40, 2**20),
+        lambda: mg.nn.LSTM(2, 2, num_layers=2**50),
+        lambda: mg.nn.TransformerEncoder(mg.nn.TransformerEncoderLayer(2, 1, 2), 2**50),
+        lambda: mg.jit(lambda: mg.zeros(2**50))(),
+        lambda: mg.vmap(lambda x: x + mg.ones(2**50))(mg.ones(2)),
+    ],
+)
+def test_sizes_beyond_memory_are_refused_at_once(call):
+    with pytest.raises(mg.ShapeError, match=r"elements, and this machine has .* GB of memory"):
+        call()
+
+
+def test_an_error_of_the_users_own_code_stays_what_it_is():
+    def broken(x):
+        return x.no_such_thing
+
+    with pytest.raises(AttributeError, match="no_such_thing") as caught:
+        mg.grad(broken)(mg.ones(()))
+    assert not isinstance(caught.value, mg.MinigradError)
+    with pytest.raises(ZeroDivisionError):
+        mg.data.TensorDataset(mg.ones(2)).map(lambda row: 1 / 0)[0]
+
+
+def test_a_wrong_call_is_pythons_own_error():
+    with pytest.raises(TypeError, match="unexpected keyword argument 'axes'"):
+        mg.flip(mg.ones(2), axes=0)
+
+
+def test_numbers_and_arrays_are_taken_where_tensors_are():
+    assert mg.flip(np.array([1, 2])).tolist() == [2, 1]
+    assert mg.tril(np.ones((2, 2), "float32")).tolist() == [[1, 0], [1, 1]]
+    assert mg.reshape(3.0, (1, 1)).shape == (1, 1) and mg.squeeze(np.ones((1, 2))).shape == (2,)

@@ -1,0 +1,79 @@
+"""Every view of a program, of the training steps that people have: none of them raises."""
+
+from xml.etree import ElementTree
+
+import pytest
+
+import minigrad as mg
+from minigrad import nn
+from minigrad.examples.names_gpt import GPT, LENGTH
+
+pytestmark = pytest.mark.usefixtures("numpy_kernels")
+
+VIEWS = ("fusion", "schedule", "memory", "profile", "roofline", "graph")
+
+
+def training_step(model, loss_of, optimizer):
+    @mg.jit
+    def step(*batch):
+        optimizer.zero_grad()
+        loss = loss_of(*batch)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step
+
+
+def classifier(model, examples, optimizer=mg.optim.Adam):
+    def loss_of(x, y):
+        return mg.cross_entropy(model(x), y)
+
+    batch = examples, mg.asarray([1, 2])
+    return training_step(model, loss_of, optimizer(model.parameters(), lr=0.01)), loss_of, batch
+
+
+def two_convolutions(optimizer=mg.optim.Adam):
+    layers = [nn.Conv2d(1, 3, 3, padding=1), nn.ReLU(), nn.Conv2d(3, 4, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)]
+    model = nn.Sequential(*layers, nn.Flatten(), nn.Dropout(0.4), nn.Linear(64, 10))
+    return classifier(model, mg.ones((2, 1, 8, 8)), optimizer)
+
+
+def deeper_convolutions():
+    layers = []
+    for channels in (3, 4, 4):
+        layers += [nn.Conv2d(channels, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2)]
+    return classifier(nn.Sequential(*layers, nn.Flatten(), nn.Linear(16, 10)), mg.ones((2, 3, 16, 16)))
+
+
+def dense():
+    model = nn.Sequential(nn.Linear(5, 8), nn.ReLU(), nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 10))
+    return classifier(model, mg.ones((2, 5)))
+
+
+def letters():
+    model = GPT(letters=5, width=8, heads=2, layers=1, dropout=0.1)
+    optimizer = mg.optim.SGD(model.parameters(), lr=0.01)
+    return training_step(model, model.loss, optimizer), model.loss, (mg.zeros((2, LENGTH + 1), dtype=mg.int64),)
+
+
+STEPS = {
+    "two convolutions": two_convolutions,
+    "two convolutions, SGD": lambda: two_convolutions(mg.optim.SGD),
+    "deeper convolutions": deeper_convolutions,
+    "dense": dense,
+    "letters": letters,
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_every_view_of_a_training_step_can_be_shown(name):
+    step, loss_of, batch = STEPS[name]()
+    shown = [getattr(mg.viz, view)(step, *batch) for view in VIEWS]
+    shown.append(mg.viz.step(loss_of(*batch)))
+    for view in shown:
+        assert repr(view)
+        if hasattr(view, "data"):
+            assert view.data()
+        if hasattr(view, "to_svg"):
+            ElementTree.fromstring(view.to_svg())
