@@ -137,7 +137,9 @@ def fit(
             guarded.check()
             row = {name: mean.value for name, mean in means.items()}
             if not row:
-                raise ConversionError("fit: there are no batches", hint="a generator is used up after one epoch: a list")
+                raise ConversionError(
+                    "fit: there are no batches", hint="a generator is used up after one epoch: a list"
+                )
             if validate is not None:
                 found = {f"val_{name}": float(value) for name, value in _by_name(validate()).items()}
                 for tell in told:
