@@ -5,7 +5,7 @@ Case 56 of the semantics.  MINIGRAD_FUZZ=20000 runs more programs than the defau
 
 import os
 import random
-from contextvars import ContextVar
+from functools import cache
 
 import numpy as np
 import pytest
@@ -100,19 +100,21 @@ def owner(array):
     return array if array.base is None else owner(array.base)
 
 
+@cache
+def notes_of(side):
+    """The constants saved for a gradient, and of each write whether one of them was overwritten."""
+    return [], []  # in a cache of Python's, into which no guard of a trace looks
+
+
 class OnTensors(OnArrays):
     """The same for tensors; `stale` says whether a saved factor without a history was overwritten.
 
     It takes notes while it is traced, which jit would refuse if it found them.
     """
 
-    def __init__(self):
-        self.notes = ContextVar("notes")
-        self.notes.set(([], []))
-
     @property
     def stale(self):
-        return any(self.notes.get()[1])
+        return any(notes_of(self)[1])
 
     def zeros(self, shape):
         return mg.zeros(shape, dtype="float64")
@@ -125,11 +127,11 @@ class OnTensors(OnArrays):
 
     def factors(self, *values):
         if any(x.requires_grad for x in values):
-            self.notes.get()[0].extend([owner(x.data) for x in values if not x.requires_grad])
+            notes_of(self)[0].extend([owner(x.data) for x in values if not x.requires_grad])
 
     def writing(self, target, value):
         if not target.requires_grad and not getattr(value, "requires_grad", False):
-            saved, overwritten = self.notes.get()
+            saved, overwritten = notes_of(self)
             overwritten.append(any(owner(target.data) is array for array in saved))
 
 

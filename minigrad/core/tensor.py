@@ -30,7 +30,7 @@ AS_INDEX = "x[i] and mg.take(x, i) take a tensor; what decides a shape, or how o
 NONZERO = "nonzero (or a boolean mask), whose result's shape depends on values,"
 ADVICE = {
     "float()": AS_NUMBER, "int()": AS_NUMBER, "complex()": AS_NUMBER, "item()": AS_NUMBER, "tolist()": AS_NUMBER,
-    "numpy()": AS_ARRAY, "numpy_copy()": AS_ARRAY, "DLPack": AS_ARRAY, "an index": AS_INDEX,
+    "format()": AS_NUMBER, "numpy()": AS_ARRAY, "numpy_copy()": AS_ARRAY, "DLPack": AS_ARRAY, "an index": AS_INDEX,
     "copy.copy": "x.copy(), which is an operation like others",
     NONZERO: "mg.where(mask, x, 0) keeps the shape; or do this outside",
 }  # fmt: skip

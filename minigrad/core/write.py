@@ -68,10 +68,10 @@ def assign(
         data = tensor.data
         new = value.data if value.__class__ is Tensor else value
         try:
-            if value.__class__ is Tensor and new.dtype is not data.dtype:
-                new = tensor.device.kernels["astype"](new, dtype=data.dtype)
             if interpreter is not None:
                 interpreter.look_ahead(P.put, [data, new, *[i.data for i in indices]], {"chain": chain}, tensor.device)
+            if value.__class__ is Tensor and new.dtype is not data.dtype:
+                new = tensor.device.kernels["astype"](new, dtype=data.dtype)
             if raw is None or not tensor.device.hosted:
                 common_device(P.put, (tensor, value, *indices), {})
                 tensor.device.kernels["put"](data, new, *[i.data for i in indices], chain=chain, out=data)

@@ -6,7 +6,7 @@ import ctypes
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 AGAIN = 0.5  # seconds: `except:` in a loop may swallow the first
@@ -52,6 +52,7 @@ def _by_thread(seconds: float) -> Iterator[None]:
     leave = ctypes.pythonapi.PyThreadState_SetAsyncExc
     target = ctypes.c_ulong(threading.get_ident())
     done = threading.Event()
+    late = threading.Event()
     at_work = threading.Lock()  # nothing is left for a thread that has finished meanwhile
 
     def watch() -> None:
@@ -59,6 +60,7 @@ def _by_thread(seconds: float) -> Iterator[None]:
         while not done.wait(wait):
             with at_work:
                 if not done.is_set():
+                    late.set()
                     leave(target, ctypes.py_object(TimeIsUp))
             wait = AGAIN
 
@@ -67,7 +69,21 @@ def _by_thread(seconds: float) -> Iterator[None]:
     try:
         yield
     finally:
-        with at_work:
-            done.set()
-            leave(target, None)
+        while not done.is_set():  # the exception may come here too
+            with suppress(TimeIsUp), at_work:
+                done.set()
+        if late.is_set():
+            _take_the_last(leave, target)
         watcher.join()
+
+
+def _take_the_last(leave: Any, target: Any) -> None:
+    """Raise the exception here that may still wait for this thread.
+
+    Taking it back, by leaving None, would keep Python 3.11 looking for it for ever, and then a profiler never gets past
+    the first call.
+    """
+    with suppress(TimeIsUp):
+        leave(target, ctypes.py_object(TimeIsUp))
+        while True:
+            pass

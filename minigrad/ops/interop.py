@@ -281,11 +281,13 @@ def __dlpack__(
 
 def _takes_read_only(array: Any, max_version: Any) -> bool:
     """Whether the reader, and NumPy (from 2.1 on), have a version of DLPack that can mark memory as read-only."""
+    if max_version is None or not NUMPY_TAKES_WISHES:
+        return False
     try:
         array.__dlpack__(max_version=max_version)
-    except (BufferError, TypeError):
+    except BufferError:
         return False
-    return max_version is not None
+    return True
 
 
 @method

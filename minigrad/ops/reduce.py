@@ -257,7 +257,7 @@ def root(total: Tensor, degree: float) -> Tensor:
     """
     nothing = equal(total, 0)
     safe = where(nothing, 1.0, total)
-    return where(nothing, total, sqrt(safe) if degree == 2 else power(safe, 1 / degree))
+    return where(nothing, 0.0, sqrt(safe) if degree == 2 else power(safe, 1 / degree))
 
 
 def in_float32(statistic: Callable[..., Tensor], x: Tensor, *args: Any, **kwargs: Any) -> Tensor:

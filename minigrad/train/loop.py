@@ -89,7 +89,6 @@ class EarlyStopping:
             self.model.load_state_dict(self._state)
 
 
-@switch()  # whatever stops it, the modes are those from before
 def fit(
     step: Callable[..., Any], batches: Iterable[Any], epochs: int = 1, *, validate: Callable[[], Any] | None = None,
     stop: EarlyStopping | None = None, watch: Iterable[Any] = (), callbacks: Iterable[Any] = (),
@@ -124,28 +123,31 @@ def fit(
     if whole(epochs, 0) is None:
         raise ConversionError(f"fit: epochs is an integer, 0 or more, not {shown(epochs)}")
     besides = {} if model is None else {"model": model}
-    for epoch in range(1, epochs + 1):
-        means: dict[str, Mean] = {}
-        for batch in (bar := progress(batches, f"epoch {epoch}/{epochs}", quiet=quiet)):
-            numbers = {name: _alone(value) for name, value in _by_name(guarded(*_arguments(batch))).items()}
-            count += 1
-            for name, value in numbers.items():
-                _mean(means, name, value).add(value, _examples(batch))
-            bar.show(**means)
-            for tell in told:
-                tell(count, **numbers, **besides)
-        guarded.check()
-        row = {name: mean.value for name, mean in means.items()}
-        if not row:
-            raise ConversionError("fit: there are no batches", hint="a generator is used up after one epoch: a list")
-        if validate is not None:
-            found = {f"val_{name}": float(value) for name, value in _by_name(validate()).items()}
-            for tell in told:
-                tell(count, **found, **besides)
-            row |= found
-        history.append(row)
-        if stop is not None and stop.after(row):
-            break
+    with switch():  # an interrupt leaves the modes that were before
+        for epoch in range(1, epochs + 1):
+            means: dict[str, Mean] = {}
+            for batch in (bar := progress(batches, f"epoch {epoch}/{epochs}", quiet=quiet)):
+                numbers = {name: _alone(value) for name, value in _by_name(guarded(*_arguments(batch))).items()}
+                count += 1
+                for name, value in numbers.items():
+                    _mean(means, name, value).add(value, _examples(batch))
+                bar.show(**means)
+                for tell in told:
+                    tell(count, **numbers, **besides)
+            guarded.check()
+            row = {name: mean.value for name, mean in means.items()}
+            if not row:
+                raise ConversionError(
+                    "fit: there are no batches", hint="a generator is used up after one epoch: a list"
+                )
+            if validate is not None:
+                found = {f"val_{name}": float(value) for name, value in _by_name(validate()).items()}
+                for tell in told:
+                    tell(count, **found, **besides)
+                row |= found
+            history.append(row)
+            if stop is not None and stop.after(row):
+                break
     return history
 
 

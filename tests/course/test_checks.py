@@ -205,6 +205,25 @@ def test_time_is_up_in_a_thread_and_where_there_are_no_signals():
     assert outcome == ["up", "done"]
 
 
+PROFILED = """
+import sys
+from minigrad.course.limits import TimeIsUp, _by_thread
+try:
+    with _by_thread(0.05):
+        while True:
+            pass
+except TimeIsUp:
+    sys.setprofile(lambda *_: None)
+    (lambda: print("called"))()
+"""
+
+
+def test_a_profiler_works_after_time_was_up():
+    """An exception that is taken back makes Python 3.11 look for it for ever."""
+    done = subprocess.run([sys.executable, "-c", PROFILED], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "called\n", done.stderr
+
+
 def test_nothing_rings_afterwards():
     with at_most(0.05):
         pass

@@ -305,9 +305,9 @@ def test_numpy_2_0_exports_copies_though_it_does_not_take_that_wish(t, monkeypat
             return 1, 0
 
     monkeypatch.setattr(interop, "NUMPY_TAKES_WISHES", False)
-    copied, shared = [np.from_dlpack(Taking(t.__dlpack__(max_version=(1, 0), copy=copy))) for copy in (True, None)]
+    copies = [np.from_dlpack(Taking(t.__dlpack__(max_version=(1, 0), copy=copy))) for copy in (True, None)]
     t[0, 0] = 9
-    assert (copied[0, 0], shared[0, 0]) == (1, 9)
+    assert [copied[0, 0] for copied in copies] == [1, 1]  # it cannot mark memory as read-only
     with pytest.raises(BufferError, match=r"NumPy .* exports to the CPU only, of a tensor on cpu"):
         t.__dlpack__(dl_device=(2, 0))
 
