@@ -7,13 +7,13 @@ random numbers, but the structure is the same.  Programs are kept by structure, 
 from __future__ import annotations
 
 import os
-import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..core.forking import new_lock
 from ..core.mode import Mode
 from ..core.node import Node
 from ..core.primitive import Primitive
@@ -106,7 +106,7 @@ class Programs:
 
     def __init__(self) -> None:
         self._kept: OrderedDict[Hashable, Program | PlainProgram] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     def __len__(self) -> int:
         return len(self._kept)
