@@ -129,7 +129,9 @@ class Recording:
                 entry.tensor = entry.stand_in
                 if isinstance(entry.first.node, Source):
                     entry.first.node.held = None
-        self.known = {id(p) if p.kind != "tensor" else key: p for key, p in self.known.items()}  # ids are used again
+        places = list(self.known.items())
+        self.known.clear()  # ids are used again: of what is not kept, they mean nothing
+        self.known.update((id(place) if place.kind != "tensor" else key, place) for key, place in places)
 
     # what was recorded ----------------------------------------------------------------------------------------------
 
