@@ -123,7 +123,7 @@ def _traced_with(node: Any) -> Any:
     if kind in ("constant", "array"):
         return node.array()
     if kind != "tensor" or node.held is None:
-        raise Gone(f"nobody knows the value of the input {node.name} {node.shape}: give one for each of graph.inputs")
+        raise Gone(f"the value of the input {node.name} {node.shape} is not known: give one for each of graph.inputs")
     changed = written_since(node.held.data, node.serial)
     if changed is not None:
         raise Gone(f"an input {node.shape} was changed since it was recorded, at {show(changed)}")

@@ -81,7 +81,7 @@ class Jitted:
         interpreter = current_mode().interpreter
         if self.disabled or (interpreter is not None and not interpreter.runs_programs):
             return self.function(*args, **kwargs)
-        recording, tensors = self._recording(args, kwargs)
+        recording, tensors = self._recording(args, kwargs, keep=False)
         if self.check:
             return checked(self.function, recording, tensors, args, kwargs)
         return recording.run(tensors)
@@ -178,7 +178,10 @@ class Jitted:
 
     # which recording ------------------------------------------------------------------------------------------------
 
-    def _recording(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Recording, list[Tensor]]:
+    def _recording(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], keep: bool = True
+    ) -> tuple[Recording, list[Tensor]]:
+        """The recording for these arguments; a new one keeps the tensors among them if `keep` says so."""
         tensors: list[Tensor] = []
         key = self._key(args, kwargs, tensors)
         reason = None
@@ -194,6 +197,8 @@ class Jitted:
             reason = reason or self._news(key)
             with no_collection():
                 recording = Recording(self.function, args, kwargs, tensors, self.executor)
+            if not keep:
+                recording.release_arguments()
             self._keep(key, recording)
             self._note(reason, recording, caller())
         return recording, tensors

@@ -121,6 +121,18 @@ class Recording:
             except TypeError:
                 pass  # it has to be kept alive, so that nothing else takes its id
 
+    def release_arguments(self) -> None:
+        """Keep no tensor that each call brings along: a function with many shapes would keep one of each."""
+        for key, entry in list(self.tracer.captured.items()):
+            if self._place(entry.tensor).kind != "tensor":
+                del self.tracer.captured[key]
+                entry.tensor = entry.stand_in
+                if isinstance(entry.first.node, Source):
+                    entry.first.node.held = None
+        places = list(self.known.items())
+        self.known.clear()  # ids are used again: of what is not kept, they mean nothing
+        self.known.update((id(place) if place.kind != "tensor" else key, place) for key, place in places)
+
     # what was recorded ----------------------------------------------------------------------------------------------
 
     def _places(self, arguments: list[Tensor]) -> None:

@@ -1,6 +1,8 @@
 """Jitted functions do what the functions do: values, gradients, writes, random numbers, errors."""
 
+import gc
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -631,3 +633,22 @@ def test_the_gradient_of_60_doublings_goes_through_each_once():
     w = mg.ones(1, requires_grad=True)
     doubled(w).backward()  # along 2**60 paths it would never end
     assert w.grad.item() == 2.0**60
+
+
+@pytest.mark.parametrize("tracked", [False, True])
+def test_a_call_keeps_none_of_its_arguments(tracked):
+    w = mg.asarray(2.0, requires_grad=True)
+    f = mg.jit(lambda x, y: (x * y[1:].sum() * w).sum())
+    x, base = mg.asarray([1.0, 2.0], requires_grad=tracked), mg.ones(4)
+    arguments = [weakref.ref(t) for t in (x, base)]
+    assert f(x, base[1:]).item() == 12
+    del x, base
+    gc.collect()
+    assert [argument() for argument in arguments] == [None, None]
+    x = mg.asarray([1.0, 3.0], requires_grad=tracked)
+    for _ in range(2):
+        f(x, mg.ones(4)[1:]).backward()
+    assert w.grad.item() == 16 and (not tracked or x.grad.tolist() == [8, 8]) and len(f.traces) == 1
+    assert f.values(x, mg.ones(4)[1:])["multiply_1"].tolist() == [2, 6]
+    with pytest.raises(mg.Gone, match="the value of the input"):
+        f.graph(x, mg.ones(4)[1:]).values()

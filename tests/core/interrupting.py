@@ -99,8 +99,9 @@ def outcome(make, act=False):
 
 def points(make):
     """How many opcodes there are to stop at."""
-    case, stop = make(), Stop()
-    stop.run(case.act)
+    for _ in range(2):  # Python 3.12 reports no opcodes in the first run that asks for them
+        case, stop = make(), Stop()
+        stop.run(case.act)
     return stop.count
 
 
