@@ -32,7 +32,10 @@ Draw = tuple[Any, int]  # the key and the first block of some random numbers
 
 
 class Incomparable(Exception):
-    """An attribute may be the same as another one, and nothing says so."""
+    """An attribute may be the same as another one, and nothing says so: the body of a loop, or a function.
+
+    The body of a loop could be compared, but a program that is kept would keep the body's history too.
+    """
 
 
 class Structure(NamedTuple):
@@ -93,11 +96,6 @@ def _comparable(value: Any) -> Hashable:
         return value
     if isinstance(value, (np.ndarray, np.generic)) and value.nbytes <= COMPARED and not value.dtype.hasobject:
         return kind, value.shape, value.dtype, value.tobytes()
-    inner = getattr(value, "graph", None)  # a branch, or the body of a loop
-    if isinstance(inner, Graph) and all(node.op is not None for node in inner.nodes):
-        structure = structure_of(inner)
-        if not structure.draws:
-            return structure.key
     raise Incomparable(repr(value))
 
 
