@@ -1,8 +1,8 @@
 """Graph mode and the compiler: from a recorded graph to a fused program."""
 
 from ..core.arguments import public
+from .graph_mode import graph
 from .jit import GuardWarning, Jitted, RetraceWarning, jit, trace
-from .lazy import graph
 from .loaded import LoadedProgram, load_program
 from .own import kernel
 from .plain import ProgramError

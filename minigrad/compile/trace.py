@@ -65,12 +65,13 @@ class Pending(StandIn):
     `view` says how, `value` is the array, once it has been computed.
     """
 
-    __slots__ = ("base", "dtype", "node", "shape", "trace", "value", "view")
+    __slots__ = ("base", "dtype", "node", "shape", "trace", "value", "view", "waits_for")
 
     def __init__(self, trace: Tracer, node: Node, base: Pending | None = None) -> None:
         self.trace, self.node, self.base = trace, node, base
         self.shape, self.dtype = node.shape, node.dtype
         self.value: Any = None
+        self.waits_for: Sequence[Pending] = ()  # graph mode: the operands, until the value has been computed
         self.view = whole(node)
 
     @property
@@ -122,7 +123,7 @@ def in_range(trace: Tracer, op: Primitive, values: list[Any], attrs: dict[str, A
             return [int(np.array(v).astype(dtype)) if v.__class__ is int else v for v in values]
         if dtype.itemsize < 8 and all(abs(v) < 1 << 63 for v in beyond):
             as_wide = {"dtype": dtypes.int64}
-            wide = {v: Pending(trace, trace.noted(P.astype, (v.node,), as_wide, device)) for v in tensors}
+            wide = {v: trace.recorded(P.astype, [v], as_wide, device) for v in tensors}
             return [wide.get(v, v) if v.__class__ is Pending else v for v in values]
     raise OverflowError(f"Python integer {beyond[0]} out of bounds for {dtype}")
 
@@ -171,7 +172,7 @@ class Tracer(Interpreter):
         self.restarted: dict[Any, tuple[int, int]] = {}  # generator that was seeded -> its key and next block
         self.missed: Exception | None = None  # the first error of asking for a value that is not there
         self.values: dict[Node, Node] = {}  # a node of the history -> the node of its value
-        self.modes: dict[Any, Mode] = {}
+        self.last_mode = Mode()  # that was given to a node
         self.expected: list[tuple[Node, Callable[[Any], None]]] = []  # integers that name rows, and what checks them
         self.hunter: Any = None  # the interpreter by which to run this, if `debug_nans` says so inside
         self.looked_into: list[tuple[Any, Any]] = []  # arrays of the user's, and copies of what was in them
@@ -204,6 +205,10 @@ class Tracer(Interpreter):
             return attrs["application"].compute(*values)  # a function of the user's own is recorded as what it does
         if op is P.full or op is P.put or any(v.__class__ is int and not 0 <= v <= SAFE for v in values):
             values = in_range(self, op, values, attrs, device)
+        return self.recorded(op, values, attrs, device)
+
+    def recorded(self, op: Primitive, values: list[Any], attrs: dict[str, Any], device: Any) -> Any:
+        """What stands for the result of an operation, or for each of its results."""
         node = self.noted(op, tuple([v.node if v.__class__ is Pending else v for v in values]), attrs, device)
         if node.shape and node.shape[0].__class__ is tuple:
             return tuple([self._part(node, i) for i in range(len(node.shape))])
@@ -237,10 +242,10 @@ class Tracer(Interpreter):
         """What a node remembers of the mode: its scope, and whose gradient it belongs to."""
         mode = current_mode()
         origin = None if mode.origin is None else self.values.get(mode.origin)
-        kept = self.modes.get((mode.scope, origin))
-        if kept is None:
-            kept = self.modes[mode.scope, origin] = Mode(scope=mode.scope, origin=origin)
-        return kept
+        last = self.last_mode
+        if last.origin is not origin or last.scope != mode.scope:
+            last = self.last_mode = Mode(scope=mode.scope, origin=origin)
+        return last
 
     def source(self, kind: str, held: Any, shape: tuple[int, ...], dtype: Any, device: Any) -> Pending:
         """A value that comes from outside of the graph."""

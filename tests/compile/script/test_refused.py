@@ -94,7 +94,7 @@ def test_other_decorators_come_above():
 
 def test_no_source():
     namespace = {}
-    exec("def typed(x):\n    return x if x > 0 else -x", namespace)
+    exec(compile("def typed(x):\n    return x if x > 0 else -x", "<typed>", "exec"), namespace)
     with pytest.raises(mg.ScriptError, match="there is no source to read, as for what is typed at a prompt"):
         mg.script(namespace["typed"])
 

@@ -11,6 +11,7 @@ tensors like any other, with their histories.
 from __future__ import annotations
 
 import weakref
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -28,25 +29,78 @@ from ..core.write import adopt
 from .graph import Graph
 from .node_by_node import explained
 from .program import PlainProgram, Program, program_for
+from .structure import KEPT, PROGRAMS
 from .trace import Pending, Source, Tracer
 
+SHOWN = 1000  # nodes: how far back recipes go of what was computed before the last program
 
-class Lazy(Tracer):
-    """Records, and computes what is asked for."""
+
+class Handles:
+    """Tensors, as long as they are in use."""
+
+    def __init__(self) -> None:
+        self._references: list[weakref.ref[Tensor]] = []
+        self._most = 64  # references, until it is looked which tensors are still in use
+
+    def add(self, *tensors: Tensor) -> None:
+        self._references += map(weakref.ref, tensors)
+        if len(self._references) > self._most:
+            self._references = [r for r in self._references if r() is not None]
+            self._most = 2 * len(self._references) + 64
+
+    def in_use(self) -> list[Tensor]:
+        """The tensors, and all that share memory with them: a base may be nothing but the memory."""
+        found = {id(t): t for reference in self._references if (t := reference()) is not None}
+        for tensor in [t for t in found.values() if t.alias is not None]:
+            views = [view for reference in tensor.alias.views if (view := reference()) is not None]
+            found |= {id(t): t for t in (*views, tensor.alias.base) if t is not None}
+        return list(found.values())
+
+
+class GraphMode(Tracer):
+    """Records operations, and computes what is read, together with all that has not been computed yet.
+
+    A recorded value keeps its operands until it is computed.  From then on it keeps its array, and the array lives as
+    long as the value is used.  Recipes hold no values; those of the last operations are kept, to be shown.
+    """
 
     def __init__(self) -> None:
         super().__init__()
-        self.held: list[weakref.ref[Tensor]] = []  # the tensors that have been made, while somebody holds them
-        self.programs: list[Program | PlainProgram] = []  # what has been run
-        self.known: dict[Node, Any] = {}  # the values that have been computed
-        self.begun = 0  # how many effects have been had, or have failed
+        self.values = weakref.WeakKeyDictionary()  # type: ignore[assignment]
+        self.made = Handles()  # the tensors that get their arrays at the end
+        self.waiting = Handles()  # those made or changed since the last program
+        self.due: list[Pending] = []  # the results of the effects that have not happened yet
+        self.programs: deque[Program | PlainProgram] = deque(maxlen=KEPT)  # that have run
+        self.recipes: deque[tuple[int, list[weakref.ref[Node]]]] = deque()  # how many nodes a program had, and which
+        self.shown = 0  # the nodes of these programs
+        self.cut: weakref.WeakSet[Node] = weakref.WeakSet()  # computed long ago: they have no recipe any more
+
+    def recorded(self, op: Primitive, values: list[Any], attrs: dict[str, Any], device: Any) -> Any:
+        before = len(self.effects)
+        out = super().recorded(op, values, attrs, device)
+        operands = [v for v in values if v.__class__ is Pending]
+        results = out if out.__class__ is tuple else (out,)
+        for result in results:
+            result.waits_for = operands
+        if len(self.effects) > before:
+            self.due.append(results[0])
+        return out
 
     def manifest_values(
         self, op: Primitive, inputs: Sequence[Any], values: list[Any], mask: int, attrs: dict[str, Any], device: Any
     ) -> Any:
         out = super().manifest_values(op, inputs, values, mask, attrs, device)
-        self.held += [weakref.ref(result) for result in (out if out.__class__ is tuple else (out,))]
+        self.waiting.add(*(out if out.__class__ is tuple else (out,)))
         return out
+
+    def before_write(self, tensor: Tensor) -> None:
+        base = tensor if tensor.alias is None or tensor.alias.base is None else tensor.alias.base
+        self.waiting.add(base)  # it, and what looks at its memory, will have another value
+
+    def source(self, kind: str, held: Any, shape: tuple[int, ...], dtype: Any, device: Any) -> Pending:
+        pending = super().source(kind, held, shape, dtype, device)
+        self.sources.clear()  # they are found from what is read
+        return pending
 
     def history_of(self, tensor: Tensor, stand_in: Tensor) -> Node:
         return tensor.node  # the history goes on from where it is
@@ -59,11 +113,12 @@ class Lazy(Tracer):
 
     def admitted(self, tensor: Tensor, source: Any) -> Tensor:
         constant = super().admitted(tensor, None)
-        self.held.append(weakref.ref(constant))
+        constant.data.value = tensor.data
+        self.made.add(constant)
         return constant
 
     def take_blocks(self, generator: Any, count: int) -> None:
-        return None  # drawn now: a program runs once
+        return None  # drawn now: a node is computed once
 
     def seeded(self, generator: Any, key: int, block: int) -> bool:
         return False
@@ -81,69 +136,77 @@ class Lazy(Tracer):
         finally:
             self.hunter = before
 
-    def _alive(self) -> list[Tensor]:
-        """All tensors of the trace that somebody holds, and all that look at their memory."""
-        found = {id(t): t for reference in self.held if (t := reference()) is not None}
-        self.held = [weakref.ref(t) for t in found.values()]
-        for tensor in [*found.values(), *[e.stand_in for e in self.captured.values()]]:
-            views = [] if tensor.alias is None else tensor.alias.views
-            found |= {id(t): t for reference in views if (t := reference()) is not None}
-        bases = [t.alias.base for t in found.values() if t.alias is not None and t.alias.base is not None]
-        found |= {id(base): base for base in bases}  # of which there may be no more than the memory
-        return [t for t in found.values() if id(t) not in self.standing]
-
     # computing ------------------------------------------------------------------------------------------------------
 
     def evaluated(self, pending: Pending) -> Any:
         if pending.value is None and not self.ended:
             self.evaluate([pending])
-        if pending.value is None:
-            pending.value = self.known.get(pending.node)
         return pending if pending.value is None else pending.value
 
     def evaluate(self, asked: list[Pending]) -> None:
-        """Compute what is asked for, and all that somebody still holds, in one program."""
-        alive = self._alive()
-        wanted = {p.node: p for p in (*asked, *[t.data for t in alive], *self._changed()) if p.__class__ is Pending}
-        outputs = [node for node in wanted if node not in self.known]
-        self.known |= dict(zip(outputs, self._run(outputs)))
-        for pending in (*asked, *[t.data for t in alive if t.data.__class__ is Pending], *self._changed()):
-            pending.value = self.known[pending.node]
+        """Compute what is asked for, and all that is in use and has no value yet, in one program."""
+        waiting = self.waiting.in_use()
+        self.made.add(*waiting)
+        self.waiting = Handles()  # after an error too, so that the reads that follow do not raise it again
+        pending = [p for p in (*asked, *[t.data for t in waiting]) if p.__class__ is Pending and p.trace is self]
+        wanted = {p.node: p for p in pending if p.value is None}
+        for each in wanted.values():
+            if isinstance(each.node, Source):
+                each.value = each.node.held.data.copy()  # the tensor outside is written to at the end
+        self._run([each for each in wanted.values() if each.value is None])
 
-    def _run(self, outputs: list[Node]) -> list[Any]:
-        """The values of nodes that are not known yet; the effects that are due are had on the way."""
-        sources = [s for s in self.sources if s.kind == "tensor" and s not in self.known]
-        recorded = Graph([*sources, *self.known], outputs, self.effects[self.begun :])
-        program = program_for(recorded)
-        self.begun = len(self.effects)
-        arrays = [*[s.held.data for s in sources], *self.known.values()]
+    def _run(self, wanted: list[Pending]) -> None:
+        """Compute values that are not known yet; the effects that are due happen on the way."""
+        effects, due, expected = self.effects, self.due, self.expected
+        self.effects, self.due, self.expected = [], [], []
+        if not wanted and not effects:
+            return
+        sources = _sources([*wanted, *due])  # in an order that depends on the structure alone
+        graph = Graph([s.node for s in sources], [p.node for p in wanted], effects)
+        program, starts = PROGRAMS.of(graph) if self.hunter is None else (program_for(graph), {})
+        given = [s.node.held.data if s.value is None else s.value for s in sources]
         try:
             with switch(interpreter=self.hunter):
-                results = program(arrays, {})
+                arrays = program(given, starts)
         except IndexingError as error:
-            raise explained(error, self.expected, recorded, arrays, {}) from None
-        self.programs.append(program)
-        return results
+            raise explained(error, expected, graph, given, {}) from None
+        for pending, array in zip(wanted, arrays):
+            pending.value, pending.waits_for = array, ()
+        if program not in self.programs:
+            self.programs.append(program)
+        self._keep_recipes(graph)
+
+    def _keep_recipes(self, graph: Graph) -> None:
+        """Keep what was computed from what for the last operations only, so that a loop does not grow."""
+        self.recipes.append((len(graph.nodes), [weakref.ref(node) for node in graph.outputs]))
+        self.shown += len(graph.nodes)
+        while self.shown > SHOWN and len(self.recipes) > 1:
+            count, nodes = self.recipes.popleft()
+            self.shown -= count
+            for node in [node for reference in nodes if (node := reference()) is not None]:
+                node.inputs = ()
+                self.cut.add(node)
 
     def have_effects(self) -> None:
         """Print what was to be printed before an error, which it may explain; another error would hide that one."""
-        if self.begun < len(self.effects):
-            with suppress(MinigradError):
-                self._run([])
+        with suppress(MinigradError):
+            self._run([])
 
-    def _changed(self) -> list[Pending]:
-        return [e.stand_in.data for e in self.captured.values() if e.written]
+    def _changed(self) -> list[Tensor]:
+        return [e.stand_in for e in self.captured.values() if e.written]
 
     # the end --------------------------------------------------------------------------------------------------------
 
     def finish(self) -> None:
         """Compute what is still wanted, give tensors their arrays, and change outside what was changed inside."""
-        alive = self._alive()
-        kept = [*alive, *[e.stand_in for e in self.captured.values() if e.written]]
+        self.made.add(*self.waiting.in_use())
+        alive = [t for t in self.made.in_use() if id(t) not in self.standing]
+        kept = [*alive, *self._changed()]
         nodes = [n for n in topological_order([t.node for t in kept if t.tracked]) if n.saved.__class__ is tuple]
         saved = {v: node for node in nodes for v in _each(node.saved) if v.__class__ is Pending and v.trace is self}
         # What was overwritten since stays pending: its gradient is the error that it would be without graph mode.
-        self.evaluate([v for v, node in saved.items() if written_since(v, node.serial) is None])
+        unchanged = [v for v, node in saved.items() if written_since(v, node.serial) is None]
+        self.evaluate([*[t.data for t in kept], *unchanged])
         for node in nodes:
             node.saved = tuple([_computed(v) for v in node.saved])
         all_or_none(partial(self._hand_over, sorted(alive, key=_chain_length)))
@@ -195,6 +258,22 @@ class Lazy(Tracer):
         tensor.data = array
 
 
+def _sources(wanted: list[Pending]) -> list[Pending]:
+    """The values that are there already, or come from outside, from which those that are wanted are computed."""
+    seen = {id(pending) for pending in wanted}
+    sources, stack = [], wanted[::-1]
+    while stack:
+        pending = stack.pop()
+        if pending.value is not None or pending.node.op is None:
+            sources.append(pending)
+            continue
+        for operand in pending.waits_for:
+            if id(operand) not in seen:
+                seen.add(id(operand))
+                stack.append(operand)
+    return sources
+
+
 def _each(saved: tuple[Any, ...]) -> list[Any]:
     """What was saved, one by one: of an operation with several results all of them."""
     return [part for v in saved for part in (v if isinstance(v, tuple) else (v,))]
@@ -235,12 +314,12 @@ class graph:
     """
 
     def __init__(self) -> None:
-        self._lazy = Lazy()
-        self._switch = switch(interpreter=self._lazy)
+        self._recorder = GraphMode()
+        self._switch = switch(interpreter=self._recorder)
 
     def __enter__(self) -> graph:
         outer = current_mode().interpreter
-        self._lazy.hunter = outer if outer is not None and outer.runs_programs else None
+        self._recorder.hunter = outer if outer is not None and outer.runs_programs else None
         if _is_traced():
             self._switch = switch()  # all is recorded as it is
         self._switch.__enter__()
@@ -249,19 +328,24 @@ class graph:
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
         try:
             if kind is None and not _is_traced():
-                self._lazy.finish()
+                self._recorder.finish()
             elif kind is not None:
-                self._lazy.have_effects()
+                self._recorder.have_effects()
         finally:
-            self._lazy.ended = True
+            self._recorder.ended = True
             self._switch.__exit__(kind, error, traceback)
 
     @property
     def programs(self) -> list[Program | PlainProgram]:
         """What has been run so far."""
-        return self._lazy.programs
+        return self._recorder.programs
 
     def recorded(self, *outputs: Tensor) -> Graph:
-        """What was recorded, from the tensors that came in to these results."""
-        nodes = [self._lazy.values[o.node] if o.node in self._lazy.values else o.data.node for o in outputs]
-        return Graph([s for s in self._lazy.sources if isinstance(s, Source)], nodes)
+        """What was recorded, from the tensors that came in to these results.
+
+        Of what was computed more than the last 1,000 operations ago, only the values are left: it is an input here.
+        """
+        recorder = self._recorder
+        nodes = [recorder.values[o.node] if o.node in recorder.values else o.data.node for o in outputs]
+        starts = [n for n in topological_order(nodes) if isinstance(n, Source) or n in recorder.cut]
+        return Graph(starts, nodes)

@@ -1,0 +1,264 @@
+"""Graph mode in loops: a structure is compiled once, and neither values nor recipes pile up."""
+
+import gc
+import weakref
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.compile import graph_mode
+from minigrad.compile.structure import PROGRAMS, structure_of
+from minigrad.core.node import Node
+from minigrad.core.tensor import Tensor
+
+pytestmark = pytest.mark.usefixtures("numpy_kernels")
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    """The graphs that are compiled from now on."""
+    made = []
+
+    def counting(graph, *args, **kwargs):
+        made.append(graph)
+        return program_for(graph, *args, **kwargs)
+
+    program_for = graph_mode.program_for
+    monkeypatch.setattr("minigrad.compile.structure.program_for", counting)
+    monkeypatch.setattr("minigrad.compile.graph_mode.program_for", counting)
+    monkeypatch.setattr(PROGRAMS, "_kept", type(PROGRAMS._kept)())
+    return made
+
+
+def in_use(kind):
+    gc.collect()
+    return sum(isinstance(each, kind) for each in gc.get_objects())
+
+
+def training(steps, mode=mg.graph, read=True):
+    mg.random.seed(1)
+    model = mg.nn.Sequential(mg.nn.Linear(4, 8), mg.nn.Dropout(0.25), mg.nn.Linear(8, 3))
+    optimizer = mg.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    rng, losses, counts = np.random.default_rng(0), [], []
+    with mode():
+        for _ in range(steps):
+            x, y = mg.asarray(rng.standard_normal((5, 4), "f4")), mg.asarray(rng.integers(0, 3, 5))
+            optimizer.zero_grad()
+            loss = mg.cross_entropy(model(x), y)
+            loss.backward()
+            optimizer.step()
+            if read:
+                losses.append(loss.item())
+                counts.append((in_use(Tensor), in_use(Node), in_use(np.ndarray)))
+    return losses, [p.numpy_copy() for p in model.parameters()], counts
+
+
+def test_a_training_loop_is_compiled_once_and_gives_what_eager_mode_gives(compiled):
+    expected, parameters, _ = training(8, nullcontext)
+    losses, found, _ = training(8)
+    assert len(compiled) <= 3  # the first step makes the momentum
+    np.testing.assert_allclose(losses, expected, rtol=1e-5)
+    for ours, theirs in zip(found, parameters, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+
+
+def test_a_training_loop_keeps_no_more_from_step_to_step(monkeypatch):
+    monkeypatch.setattr(graph_mode, "SHOWN", 100)
+    _, _, counts = training(40)
+    for late, later in zip(counts[20], counts[-1]):
+        assert later <= late + 4
+
+
+def test_reads_in_a_loop_compile_once(compiled):
+    x = mg.ones(4)
+    with mg.graph() as g:
+        for i in range(20):
+            x = mg.tanh(x * 2 + 0.5)
+            assert x.sum().item() == pytest.approx(4 * np.tanh(2.5) if i == 0 else x.sum().item())
+        assert len(g.programs) <= 2
+    assert len(compiled) <= 3  # x from outside, x computed before, and nothing else
+
+
+def test_programs_are_kept_from_block_to_block(compiled):
+    for _ in range(3):
+        with mg.graph():
+            assert (mg.ones(3) * 3).sum().item() == 9
+    assert len(compiled) == 1
+
+
+def test_the_programs_used_last_are_kept(compiled, monkeypatch):
+    monkeypatch.setattr("minigrad.compile.structure.KEPT", 2)
+    for number in (1, 2, 1, 3, 1, 2):
+        with mg.graph():
+            assert (mg.ones(3) * number).sum().item() == 3 * number
+    assert len(PROGRAMS) == 2
+    assert len(compiled) == 4  # 2 was forgotten when 3 came
+
+
+@pytest.mark.parametrize(
+    "one, other",
+    [
+        (lambda x: x * 2, lambda x: x * 2.0),
+        (lambda x: x * 0.0, lambda x: x * -0.0),
+        (lambda x: x * 1, lambda x: x * True),
+        (lambda x: x.sum(0), lambda x: x.sum(1)),
+        (lambda x: x[0] * 2, lambda x: x[1] * 2),
+        (lambda x: x - 2, lambda x: 2 - x),
+        (lambda x: x.astype(mg.float64), lambda x: x.astype(mg.int32)),
+        (lambda x: x + x.T, lambda x: x + x),
+        (lambda x: mg.full((2,), 1), lambda x: mg.full((2,), True)),
+    ],
+)
+def test_what_computes_something_else_has_another_structure(one, other):
+    x = mg.asarray([[1.0, 2.0], [3.0, 4.0]])
+    keys = [structure_of(mg.trace(f, x)).key for f in (one, other, one)]
+    assert keys[0] == keys[2] != keys[1]
+    for f in (one, other):
+        with mg.graph():
+            found = f(x)
+        np.testing.assert_array_equal(found.numpy(), f(x).numpy())
+        assert found.dtype == f(x).dtype
+
+
+def test_random_numbers_are_drawn_in_each_round(compiled):
+    def numbers(mode):
+        mg.random.seed(3)
+        with mode():
+            return [(mg.random.uniform(3) + mg.random.normal(3)).tolist() for _ in range(5)]
+
+    np.testing.assert_allclose(numbers(mg.graph), numbers(nullcontext), rtol=1e-6)
+    assert len(compiled) == 1
+
+
+def test_constants_are_not_those_of_the_first_round(compiled):
+    with mg.graph():
+        found = [(mg.asarray([1.0, i]) * 2).tolist() for i in range(4)]
+    assert found == [[2, 2 * i] for i in range(4)] and len(compiled) == 1
+
+
+def test_values_that_nothing_refers_to_are_freed():
+    with mg.graph():
+        x = mg.ones(1000)
+        y = x * 2
+        first = weakref.ref(y.data)
+        assert y.sum().item() == 2000
+        z = y + 1
+        held = weakref.ref(first().value)
+        del y
+        assert held() is not None  # z is computed from it
+        assert z.sum().item() == 3000
+        assert first() is None and held() is None
+    assert z.sum().item() == 3000
+
+
+def test_a_value_is_freed_though_the_recipe_of_another_names_it():
+    with mg.graph() as g:
+        y = mg.ones(3) * 2
+        y.tolist()
+        value = weakref.ref(y.data.value)
+        z = y + 1
+        z.tolist()
+        del y
+        assert value() is None
+        assert [node.name for node in g.recorded(z).nodes] == ["full", "multiply", "add"]
+
+
+def test_recipes_go_back_to_the_last_operations(monkeypatch):
+    monkeypatch.setattr(graph_mode, "SHOWN", 10)
+    x = mg.ones(3)
+    with mg.graph() as g:
+        for _ in range(20):
+            x = x * 1.5
+            x.tolist()
+        recorded = g.recorded(x)
+    assert len(recorded) == 10 and [node.name for node in recorded.inputs] == ["multiply"]
+    assert str(recorded).startswith("multiply_1: float32 (3,)\nmultiply_2: float32 (3,) = multiply(multiply_1, 1.5)")
+
+
+def test_an_error_names_the_line_of_this_round(compiled):
+    x, notes = mg.ones(3), []
+    with mg.graph():
+        assert x[mg.asarray([2])].sum().item() == 1  # the first line with this structure
+        try:
+            x[mg.asarray([7])].sum().item()  # another line
+        except mg.IndexingError as error:
+            notes += error.__notes__
+        gc.collect()  # the error and its traceback, which keep the tensor
+        assert x[mg.asarray([1])].sum().item() == 1
+    assert any("another line" in note for note in notes)
+
+
+def test_what_is_registered_later_is_used():
+    def gated():
+        with mg.graph():
+            return (mg.tanh(mg.ones(2) * 0.5) * 3).tolist()
+
+    before = gated()
+    with mg.kernel(lambda x: mg.tanh(x) * 3)(lambda x: x * 0 + 7):
+        assert gated() == [7, 7]
+    assert gated() == before
+
+
+def test_effects_happen_once_and_in_order(compiled, capsys):
+    x = mg.zeros(2)
+    with mg.graph():
+        for _ in range(3):
+            x = x + 1
+            mg.print("x is {:.1f}", x.sum())
+            x.tolist()
+        mg.print("the end")
+    assert capsys.readouterr().out.split("\n") == ["x is 2.0", "x is 4.0", "x is 6.0", "the end", ""]
+
+
+def test_writes_after_reads_reach_the_views_and_what_is_outside():
+    outside = mg.zeros(4)
+    with mg.graph():
+        x = mg.ones(4) * 1
+        row = x[1:3]
+        assert row.tolist() == [1, 1]
+        x += 1
+        outside[0] = 5
+        assert row.tolist() == [2, 2] and outside.tolist() == [5, 0, 0, 0]
+        row *= 3
+        outside += 1
+        assert x.tolist() == [2, 6, 6, 2] and outside.tolist() == [6, 1, 1, 1]
+        detached = x.detach()
+        x[0] = 0
+        assert detached.tolist() == [0, 6, 6, 2]
+    row += 1
+    assert x.tolist() == [0, 7, 7, 2] and detached.tolist() == [0, 7, 7, 2] and outside.tolist() == [6, 1, 1, 1]
+
+
+def test_branches_and_loops_give_what_they_give_in_eager_mode():
+    def rounds(x):
+        y = mg.cond(x.sum() > 2, lambda x: x * 2, lambda x: x - 1, x)
+        return mg.fori_loop(0, 3, lambda i, y: y + i, y)
+
+    with mg.graph():
+        found = [rounds(mg.asarray([i, 1.0])).tolist() for i in range(4)]
+    assert found == [[2, 3], [3, 3], [7, 5], [9, 5]]
+
+
+def test_programs_that_are_kept_keep_no_tensor_of_the_user():
+    w, x = mg.ones(3, requires_grad=True), mg.ones(3)
+    references = [weakref.ref(t) for t in (w, x)]
+    with mg.graph() as g:
+        loss = (w * x).sum()
+        loss.backward()
+        assert loss.item() == 3 and w.grad.tolist() == [1, 1, 1]
+    references.append(weakref.ref(g))
+    del w, x, loss, g
+    gc.collect()
+    assert [reference() for reference in references] == [None] * 3
+
+
+def test_a_long_chain_is_computed_and_let_go():
+    with mg.graph():
+        x = mg.zeros(2)
+        for _ in range(3000):
+            x = x + 1
+        assert x.tolist() == [3000, 3000]
+        del x
+        gc.collect()
