@@ -51,9 +51,9 @@ class Handles:
     def in_use(self) -> list[Tensor]:
         """The tensors, and all that share memory with them: a base may be nothing but the memory."""
         found = {id(t): t for reference in self._references if (t := reference()) is not None}
-        for tensor in [t for t in found.values() if t.alias is not None]:
-            views = [view for reference in tensor.alias.views if (view := reference()) is not None]
-            found |= {id(t): t for t in (*views, tensor.alias.base) if t is not None}
+        for alias in [t.alias for t in found.values() if t.alias is not None]:
+            views = [reference() for reference in alias.views]
+            found |= {id(t): t for t in (*views, alias.base) if t is not None}
         return list(found.values())
 
 
@@ -164,7 +164,7 @@ class GraphMode(Tracer):
         sources = _sources([*wanted, *due])  # in an order that depends on the structure alone
         graph = Graph([s.node for s in sources], [p.node for p in wanted], effects)
         program, starts = PROGRAMS.of(graph) if self.hunter is None else (program_for(graph), {})
-        given = [s.node.held.data if s.value is None else s.value for s in sources]
+        given = [_array_of(source) for source in sources]
         try:
             with switch(interpreter=self.hunter):
                 arrays = program(given, starts)
@@ -274,6 +274,11 @@ def _sources(wanted: list[Pending]) -> list[Pending]:
     return sources
 
 
+def _array_of(source: Pending) -> Any:
+    node = source.node
+    return node.held.data if source.value is None and isinstance(node, Source) else source.value
+
+
 def _each(saved: tuple[Any, ...]) -> list[Any]:
     """What was saved, one by one: of an operation with several results all of them."""
     return [part for v in saved for part in (v if isinstance(v, tuple) else (v,))]
@@ -338,7 +343,7 @@ class graph:
     @property
     def programs(self) -> list[Program | PlainProgram]:
         """What has been run so far."""
-        return self._recorder.programs
+        return list(self._recorder.programs)
 
     def recorded(self, *outputs: Tensor) -> Graph:
         """What was recorded, from the tensors that came in to these results.
