@@ -36,7 +36,7 @@ for _room in (
     contract, convolution, creation, elementary, elementwise, functional, index, losses, normalization,
     ordering, pooling, positions, reduce, segments, view, windows,
 ):  # fmt: skip
-    public(_room.__all__, vars(_room), quick=QUICK, eager=("full_like", "linspace"))
+    public(_room.__all__, vars(_room), quick=QUICK, eager=("linspace",))
 public(["cholesky", "det", "inv", "matrix_norm", "norm", "slogdet", "solve", "vector_norm"], vars(linalg))
 public(["to_device", "to"], vars(transfer))
 public(["from_dlpack"], vars(interop))
