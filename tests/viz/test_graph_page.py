@@ -26,9 +26,13 @@ class Net(mg.nn.Module):
         return x
 
 
+def fresh_page():
+    return opened(mg.viz.graph(Net(), mg.ones((2, 3))).to_html())
+
+
 @pytest.fixture(scope="module")
 def page():
-    with opened(mg.viz.graph(Net(), mg.ones((2, 3))).to_html()) as page:
+    with fresh_page() as page:
         yield page
 
 
@@ -44,8 +48,10 @@ def box(page, text):
     return page.locator(f'.mg-box:has(> text:text("{text}"))').first
 
 
-def test_there_is_nothing_to_press_but_what_opens(page):
-    assert [b.inner_text() for b in page.locator(".mg-view button").all() if b.is_visible()] == ["open all", "more ▾"]
+def test_there_is_nothing_to_press_but_what_opens():
+    with fresh_page() as page:
+        buttons = page.locator(".mg-view button").all()
+        assert [b.inner_text() for b in buttons if b.is_visible()] == ["open all", "more ▾"]
 
 
 def test_a_pile_opens_and_a_frame_closes(page):
