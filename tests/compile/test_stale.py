@@ -110,8 +110,9 @@ def test_another_module_of_the_same_name(config, monkeypatch):
     f()
     other = types.ModuleType("jit_settings.values")
     other.scale = 3
-    monkeypatch.setitem(sys.modules, "jit_settings.values", other)
-    assert f().item() == 3
+    with monkeypatch.context() as here:  # `config` forgets its modules before `monkeypatch` puts anything back
+        here.setitem(sys.modules, "jit_settings.values", other)
+        assert f().item() == 3
 
 
 class Meta(type):
