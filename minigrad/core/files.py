@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from .errors import FileError
+from .errors import FileError, StorageError
 
 _number = itertools.count().__next__
 _writing: set[str] = set()  # the names of the files that this process is writing
@@ -56,8 +56,10 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
             with contextlib.suppress(OSError):
                 shutil.copymode(path, temporary)
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and not isinstance(error, (FileError, FileNotFoundError)) and error.strerror:
+            raise StorageError(f"{path} cannot be written: {error.strerror}") from error
         raise
     finally:
         _writing.discard(name)

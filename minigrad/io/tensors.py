@@ -5,6 +5,7 @@ Names are only ever names: a tensor called `../../x` is read like any other.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import zipfile
@@ -259,8 +260,9 @@ class _Judging:
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
         faults = (zipfile.BadZipFile, ValueError, EOFError, RuntimeError, NotImplementedError, OverflowError)
-        if isinstance(error, faults) and not isinstance(error, FileError):
-            raise FileError(f"load_file: {self.path} is no .npz file, or damaged: {error}") from None
+        beyond = isinstance(error, OSError) and error.errno == errno.EINVAL  # a place before the beginning of the file
+        if (isinstance(error, faults) or beyond) and not isinstance(error, FileError):
+            raise FileError(f"load_file: {self.path} is not a .npz file, or it is damaged: {error}") from None
 
 
 def _is_npz(path: Any) -> bool:

@@ -158,10 +158,10 @@ NOT_NPZ = {
 def test_a_hostile_archive_is_refused(tmp_path, content):
     path = tmp_path / "weights.npz"
     npz(path, {"a.npy": content})
-    with pytest.raises(mg.FileError, match=r"load_file: .*weights\.npz is no \.npz file, or damaged: "):
+    with pytest.raises(mg.FileError, match=r"load_file: .*weights\.npz is not a \.npz file, or it is damaged: "):
         mg.io.load_file(path)
     path.write_bytes(path.read_bytes()[:20])
-    with pytest.raises(mg.FileError, match=r"is no .npz file, or damaged: File is not a zip file"):
+    with pytest.raises(mg.FileError, match=r"is not a .npz file, or it is damaged: File is not a zip file"):
         mg.io.load_file(path)
 
 
@@ -230,3 +230,40 @@ def test_a_missing_package_is_named(monkeypatch, tmp_path):
     monkeypatch.setitem(__import__("sys").modules, "safetensors.numpy", None)
     with pytest.raises(mg.FileError, match=r"save_file needs the package safetensors(.|\n)*course add onnx"):
         mg.io.save_file({}, tmp_path / "w.safetensors")
+
+
+@pytest.mark.parametrize(("record", "field", "value"), [
+    (b"PK\x01\x02", 42, 0xFFFFFFF0), (b"PK\x05\x06", 16, 0x7FFFFFFF),
+])  # fmt: skip
+def test_an_npz_file_whose_offsets_lead_elsewhere_is_refused(tmp_path, record, field, value):
+    path = tmp_path / "a.npz"
+    np.savez(path, x=np.ones(10), y=np.zeros((3, 3)))
+    content = bytearray(path.read_bytes())
+    struct.pack_into("<I", content, content.rfind(record) + field, value)
+    path.write_bytes(content)
+    with pytest.raises(mg.FileError, match=r"a\.npz is not a \.npz file, or it is damaged: "):
+        mg.io.load_file(path)
+
+
+def test_more_dimensions_than_numpy_has_are_refused(tmp_path):
+    path = tmp_path / "a.safetensors"
+    header = json.dumps({"x": {"dtype": "F32", "shape": [1] * 70, "data_offsets": [0, 4]}}).encode()
+    path.write_bytes(raw(header + b" " * (-len(header) % 8), bytes(4)))
+    with pytest.raises(mg.MinigradError, match=r"maximum supported dimension .* found 70"):
+        mg.io.load_file(path)
+
+
+@pytest.mark.parametrize("save", [
+    lambda path: mg.io.save_file({"x": mg.ones(1000)}, f"{path}.safetensors"),
+    lambda path: mg.io.save_file({"x": mg.ones(1000)}, f"{path}.npz"),
+    lambda path: mg.jit(lambda x: x * 2).save(f"{path}.program", mg.ones(3)),
+    lambda path: mg.viz.graph((mg.ones(3, requires_grad=True) * 2).sum()).save(f"{path}.svg"),
+], ids=["safetensors", "npz", "program", "view"])  # fmt: skip
+def test_a_full_disk_is_an_error_of_ours_and_leaves_nothing(tmp_path, monkeypatch, save):
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(files.os, "fsync", full)
+    with pytest.raises(mg.StorageError, match="No space left on device"):
+        save(tmp_path / "a")
+    assert not [*tmp_path.iterdir()]
