@@ -282,8 +282,8 @@ def test_real_signals_leave_training_as_it_is():
     stopped = 0
     try:
         for i in range(25):
-            signal.setitimer(signal.ITIMER_REAL, 0.002 + i * 3.7e-5)
             try:
+                signal.setitimer(signal.ITIMER_REAL, 0.002 + i * 3.7e-5)
                 train()
             except KeyboardInterrupt:
                 stopped += 1
