@@ -3,7 +3,7 @@
 import minigrad as mg
 from minigrad.compile.profiler import RUNNING
 from minigrad.devices.effects import HELD, held_back
-from tests.core.interrupting import Case
+from tests.core.interrupting import Case, gradient_or_refusal
 
 CASES = {}
 
@@ -57,11 +57,7 @@ class InPlace(Case):
         self.x += 1.0
 
     def after(self):
-        try:
-            self.y.backward()
-            answer = self.w.grad
-        except mg.MutationError:
-            answer = "refused"
+        answer = gradient_or_refusal(self.y, self.w)
         return self.x, answer
 
 

@@ -90,6 +90,15 @@ def plain(value):
     return [plain(v) for v in value] if isinstance(value, (list, tuple)) else value
 
 
+def gradient_or_refusal(y, w):
+    """The gradient of `y` by `w`, or "refused" where a value that it needs was overwritten."""
+    try:
+        y.backward()
+        return w.grad
+    except mg.MutationError:
+        return "refused"
+
+
 def outcome(make, act=False):
     case = make()
     if act:
