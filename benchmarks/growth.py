@@ -77,7 +77,7 @@ def elements(opts: Options, jax: Any) -> str:
 
 def bandwidth(opts: Options) -> str:
     """What a copy of a large array attains in this run, to compare with."""
-    from minigrad.compile import roofline
+    from minigrad.compile.look import roofline
 
     roofline.COPIED, roofline.ORDER = (1000, 8) if opts.smoke else (roofline.COPIED, roofline.ORDER)
     m = roofline.machine()
@@ -148,11 +148,11 @@ STAGES = ("trace", "passes", "fusion", "lowering", "plan")
 
 def stages(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[int, int, list[float]]:
     """How many nodes and steps a function has as a graph and a program, and what each stage takes of a processor."""
-    from minigrad.compile.collector import no_collection
-    from minigrad.compile.execution import Layout
-    from minigrad.compile.fusion import fuse
-    from minigrad.compile.lowering import lower
-    from minigrad.compile.passes.pipeline import optimise
+    from minigrad.compile.fusion.fuse import fuse
+    from minigrad.compile.lowering.lower import lower
+    from minigrad.compile.rewriting.passes import optimise
+    from minigrad.compile.running.frame import Layout
+    from minigrad.compile.tracing.collector import no_collection
 
     with no_collection():  # as where a function is jitted
         times = [time.process_time()]

@@ -37,6 +37,7 @@ ROOMS = {
     "ops.reduce": "Reductions",
     "ops.view": "Views",
     "ops.index": "Picking and placing",
+    "ops.joining": "Joining and cutting",
     "ops.ordering": "Order",
     "ops.creation": "Creation",
     "ops.contract": "Products",

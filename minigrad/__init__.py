@@ -51,6 +51,7 @@ from .ops.elementwise import *
 from .ops.functional import *
 from .ops.index import *
 from .ops.interop import from_dlpack
+from .ops.joining import *
 from .ops.losses import *
 from .ops.namespace import *
 from .ops.normalization import *
@@ -73,9 +74,9 @@ watch_cells()
 
 # Loaded when they are first used: `import minigrad` stays light.
 _COMPILER = (
-    "GuardWarning", "ProgramError", "RetraceWarning", "graph", "jit", "kernel", "load_program", "profile", "script",
-    "trace",
+    "GuardWarning", "ProgramError", "RetraceWarning", "graph", "jit", "kernel", "load_program", "profile", "trace",
 )  # fmt: skip
+_LATER = {**dict.fromkeys(_COMPILER, "compile"), "script": "scripting"}
 
 
 def __getattr__(name: str) -> Any:
@@ -83,7 +84,7 @@ def __getattr__(name: str) -> Any:
 
     if name in ("data", "examples", "io", "viz"):
         return import_module(f"minigrad.{name}")
-    if name not in _COMPILER:
+    if name not in _LATER:
         raise AttributeError(f"minigrad has no {name!r}")
-    found = globals()[name] = getattr(import_module("minigrad.compile"), name)
+    found = globals()[name] = getattr(import_module(f"minigrad.{_LATER[name]}"), name)
     return found

@@ -359,8 +359,8 @@ ELSEWHERE = {
     "breakpoint": "tests/compile/test_effects.py: what it does is not its result",
     "call": "tests/autodiff/test_custom.py: its gradient rule is the caller's",
     "random": "tests/test_random.py: its values are not NumPy's",
-    "cond": "tests/compile/test_control.py: its attributes are traced functions",
-    "while_loop": "tests/compile/test_control.py",
-    "scan": "tests/compile/test_control.py",
+    "cond": "tests/compile/control/test_control.py: its attributes are traced functions",
+    "while_loop": "tests/compile/control/test_control.py",
+    "scan": "tests/compile/control/test_control.py",
     "project": "tests/autodiff/test_reverse.py, with an operation of several results",
 }

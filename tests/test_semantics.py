@@ -1,7 +1,7 @@
 """What mutation, saving, views and modes mean: numbered cases, each a program of a few lines and what it has to give.
 
 Each runs eagerly and in graph mode, but for those that ask what an eager graph keeps alive, or look at arrays while the
-block lasts.  Cases 33 to 54, which need jit, are in compile/test_jit.py; 56 is the fuzz.
+block lasts.  Cases 33 to 54, which need jit, are in compile/test_jitted.py; 56 is the fuzz.
 """
 
 import asyncio

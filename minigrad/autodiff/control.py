@@ -2,7 +2,7 @@
 
 In eager mode they are what they say, an `if` and loops in Python, with gradients as of any Python code.  Where
 operations are only recorded a value is not there to decide by, and Python would have to write a loop out: there each
-becomes one node, which holds what its branches or its body compute as graphs of their own (`compile/control.py`).
+becomes one node, which holds what its branches or its body compute as graphs of their own (`compile/control`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..core.tensor import NUMBERS, Tensor, as_tensor, wrap
 from ..core.tree import flatten, structure
 from ..ops.creation import arange, zeros
 from ..ops.elementwise import where
-from ..ops.index import stack
+from ..ops.joining import stack
 from .batching import Batched, Vectorised
 from .custom import call_with_gradient
 
@@ -196,7 +196,7 @@ def _rows(x: Tensor, count: int) -> Sequence[Tensor]:
     return rows
 
 
-# The primitives: what their attributes, closed functions, do is told in `compile/control_rules.py` --------------------
+# The primitives: what their attributes, closed functions, do is told in `compile/control/rules.py` --------------------
 
 
 def _infer_cond(pred: Any, *inputs: Any, then: Any, otherwise: Any, draws: Any) -> Any:

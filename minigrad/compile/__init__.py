@@ -1,20 +1,21 @@
 """Graph mode and the compiler: from a recorded graph to a fused program."""
 
 from ..core.arguments import public
+from . import control  # tracing records branches and loops by it
 from .graph_mode import graph
-from .jit import GuardWarning, Jitted, RetraceWarning, jit, trace
-from .loaded import LoadedProgram, load_program
-from .own import kernel
-from .plain import ProgramError
-from .profiler import profile
-from .scripting import script
+from .jitted import GuardWarning, Jitted, RetraceWarning, jit, trace
+from .running import gpu  # registers the target of GPUs
+from .running.profiler import profile
+from .save.codec import ProgramError
+from .save.read import LoadedProgram, load_program
+from .user_kernels.kernel import kernel
 
 __all__ = [
     "GuardWarning", "Jitted", "LoadedProgram", "ProgramError", "RetraceWarning", "graph", "jit", "kernel",
-    "load_program", "profile", "script", "trace",
+    "load_program", "profile", "trace",
 ]  # fmt: skip
 
 public(
     [name for name in __all__ if name not in ("Jitted", "LoadedProgram")], globals(),
-    eager=("jit", "kernel", "script", "trace"),
+    eager=("jit", "kernel", "trace"),
 )  # fmt: skip

@@ -26,11 +26,12 @@ from ..core.node import Node, topological_order
 from ..core.primitive import Primitive
 from ..core.tensor import Tensor, wrap
 from ..core.write import adopt
-from .graph import Graph
-from .node_by_node import explained
-from .program import PlainProgram, Program, program_for
-from .structure import KEPT, PROGRAMS
-from .trace import Pending, Source, Tracer
+from .functions.structure import KEPT, PROGRAMS
+from .nodes.graph import Graph
+from .nodes.interpret import eager_index_error
+from .nodes.source import Source
+from .running.program import PlainProgram, Program, program_for
+from .tracing.tracer import Pending, Tracer
 
 SHOWN = 1000  # nodes: how far back recipes go of what was computed before the last program
 
@@ -169,7 +170,7 @@ class GraphMode(Tracer):
             with switch(interpreter=self.hunter):
                 arrays = program(given, starts)
         except IndexingError as error:
-            raise explained(error, expected, graph, given, {}) from None
+            raise eager_index_error(error, expected, graph, given, {}) from None
         for pending, array in zip(wanted, arrays):
             pending.value, pending.waits_for = array, ()
         if program not in self.programs:

@@ -220,7 +220,7 @@ class CompileError(MinigradError, RuntimeError):
 
     Programs fall back to NumPy then, with a warning: the results are the same, and take longer.
 
-    >>> from minigrad.compile.backends import compiled
+    >>> from minigrad.compile.running.backends import compiled
     >>> compiled({}, backend="fortran")
     Traceback (most recent call last):
     minigrad.core.errors.CompileError: there is no backend named 'fortran'

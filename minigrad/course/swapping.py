@@ -13,10 +13,10 @@ from typing import Any
 
 from .. import viz  # noqa: F401 - it holds the walk: loaded in a block, it would hold the student's for ever
 from ..autodiff import reverse
-from ..compile.groups import Group
-from ..compile.passes import pipeline
-from ..compile.program import Program
-from ..compile.schedule import Step
+from ..compile.fusion.group import Group
+from ..compile.rewriting import passes
+from ..compile.running.order import Step
+from ..compile.running.program import Program
 from ..core.errors import MinigradError
 from ..core.node import FREED, Leaf, Node, topological_order
 from ..core.primitive import OUT, P, Plan, Rule
@@ -180,21 +180,21 @@ def backward(function: Callable[[Node, Any, Passes], Any]) -> Iterator[Swapped]:
 @contextmanager
 def compiler_pass(name: str, function: Callable[..., Any]) -> Iterator[Swapped]:
     """Let `function(graph, note)` be one of the compiler's passes: `simplify`, `fold_views`, `common` or `dead`."""
-    names = [each.name for each in pipeline.PASSES]
+    names = [each.name for each in passes.PASSES]
     if name not in names:
         raise Misused(name, "there is no pass of that name", "one of " + ", ".join(names))
     swapped, at = Swapped(function.__name__), names.index(name)
-    ours = pipeline.PASSES[at]
+    ours = passes.PASSES[at]
 
     def run(graph: Any, note: Any, without: frozenset[str]) -> Any:
         swapped.calls += 1
         return function(graph, note)
 
     try:
-        pipeline.PASSES[at] = pipeline.Pass(name, run)
+        passes.PASSES[at] = passes.Pass(name, run)
         yield swapped
     finally:
-        pipeline.PASSES[at] = ours
+        passes.PASSES[at] = ours
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """Where tensors live: one NumPy per device, and the table of kernels, operation × device."""
 
 from ..core.arguments import public
+from . import cuda  # registers the device `cuda`; CuPy is imported when it is first used
 from .registry import CPU, Device, as_device, available_devices, device, register_device, register_kernel
 from .table import kernels
 from .threads import num_threads, set_num_threads

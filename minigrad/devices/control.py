@@ -1,7 +1,7 @@
 """Kernels of branches and loops: Python that runs one closed function after another, on any array library.
 
 A closed function is called with raw arrays and with where each generator of random numbers begins, and returns a list
-of raw arrays of its own.  (`compile/closed.py` has them; here nobody asks what they are.)
+of raw arrays of its own.  (`compile/control/closed.py` has them; here nobody asks what they are.)
 """
 
 from __future__ import annotations

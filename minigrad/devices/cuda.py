@@ -15,7 +15,7 @@ import numpy as np
 
 from ..core.errors import DeviceError
 from .kernels import Kernel, check_range, kernel_table
-from .registry import Device
+from .registry import Device, register_device
 
 INSTALL = 'pip install "minigrad[gpu]" (or: pip install cupy-cuda13x), and an NVIDIA driver'
 TOOLKIT = 'pip install "cupy-cuda13x[ctk]", which brings the libraries of the CUDA toolkit along'
@@ -318,3 +318,6 @@ def divided(xp: Any, x: Any, y: Any) -> tuple[Any, Any]:
     exact = x / y
     whole = xp.where(whole == 0, xp.copysign(whole, exact), whole)
     return xp.where(y == 0, exact, whole), xp.where(rest == 0, xp.copysign(rest, y), rest)
+
+
+register_device("cuda", CudaDevice)

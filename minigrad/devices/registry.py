@@ -167,14 +167,7 @@ def register_device(kind: str, make: Callable[[str], Device]) -> None:
         del DEVICES[name]
 
 
-def _make_cuda(name: str) -> Device:
-    from .cuda import CudaDevice
-
-    return CudaDevice(name)
-
-
 register_device("cpu", Device)
-register_device("cuda", _make_cuda)
 
 
 def as_device(device: Any) -> Device:

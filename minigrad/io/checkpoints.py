@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ..compile.plain import Slot, decoded, encoded, filled, slots
+from ..compile.save.codec import Slot, decoded, encoded, filled, slots
 from ..core.errors import FileError, MinigradError
 from ..core.tensor import Tensor, from_host
 from ..devices import as_device

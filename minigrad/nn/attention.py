@@ -8,7 +8,7 @@ from ..core.errors import ConversionError, ShapeError
 from ..core.tensor import Tensor
 from ..ops.creation import zeros
 from ..ops.functional import linear, scaled_dot_product_attention
-from ..ops.index import split
+from ..ops.joining import split
 from ..ops.positions import rotary_embedding
 from ..ops.random import DEFAULT_GENERATOR
 from ..ops.view import permute_dims, reshape, swapaxes

@@ -14,7 +14,7 @@ from ..core.tensor import Tensor, as_tensor
 from ..ops.creation import arange, ones, zeros
 from ..ops.elementwise import maximum, power, where
 from ..ops.functional import _as_integers, _check_range, leaky_relu
-from ..ops.index import concat
+from ..ops.joining import concat
 from ..ops.reduce import mean, sum
 from ..ops.segments import segment_softmax, segment_sum
 from ..ops.view import expand_dims, reshape

@@ -15,7 +15,7 @@ from ..core.words import check_room
 from ..ops.creation import zeros
 from ..ops.elementwise import sigmoid, tanh
 from ..ops.functional import dropout, linear, relu
-from ..ops.index import concat, split, stack
+from ..ops.joining import concat, split, stack
 from ..ops.view import expand_dims, squeeze, swapaxes
 from .init import uniform_parameter
 from .layers import check_sizes

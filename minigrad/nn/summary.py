@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..compile.counts import flops_of
-from ..compile.jit import trace
+from ..compile.fusion.count import flops_of
+from ..compile.jitted import trace
 from ..core.mode import current_mode
 from ..core.table import as_table
 from ..core.tree import leaves

@@ -12,6 +12,7 @@ from . import (
     functional,
     index,
     interop,
+    joining,
     linalg,
     losses,
     normalization,
@@ -33,7 +34,7 @@ QUICK = frozenset((
 ))  # fmt: skip
 
 for _room in (
-    contract, convolution, creation, elementary, elementwise, functional, index, losses, normalization,
+    contract, convolution, creation, elementary, elementwise, functional, index, joining, losses, normalization,
     ordering, pooling, positions, reduce, segments, view, windows,
 ):  # fmt: skip
     public(_room.__all__, vars(_room), quick=QUICK, eager=("linspace",))

@@ -18,6 +18,7 @@ from ..core.words import check_room, shown, whole
 from ..devices import as_device
 from ..devices.special import cast
 from .elementwise import less_equal, where
+from .joining import stack
 from .view import reshape
 
 
@@ -176,8 +177,6 @@ def _first_tensor(data: Any) -> Tensor | None:
 
 def _stacked(data: Any, device: Any) -> Tensor:
     """Nested lists with tensors in them as one tensor, through which gradients flow back to each."""
-    from .index import stack
-
     return stack([_stacked(d, device) if isinstance(d, (list, tuple)) else asarray(d, device=device) for d in data])
 
 

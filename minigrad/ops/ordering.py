@@ -12,7 +12,8 @@ from .creation import full, zeros
 from .declare import normal_axis
 from .elementary import logical_and
 from .elementwise import less, less_equal, minimum, not_equal, where
-from .index import argsort, concat, nonzero, scatter_add, take
+from .index import argsort, nonzero, scatter_add, take
+from .joining import concat
 from .reduce import cumulative_sum
 from .view import reshape
 

@@ -16,7 +16,7 @@ from ..core.tensor import Tensor
 from ..core.words import check_room
 from . import reduce
 from .convolution import padded
-from .index import stack
+from .joining import stack
 from .reduce import _as_float
 from .view import reshape
 from .windows import Sizes, for_each, window_count

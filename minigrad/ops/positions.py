@@ -10,7 +10,7 @@ from ..core.errors import ConversionError, ShapeError
 from ..core.tensor import Tensor, as_tensor
 from .creation import arange
 from .elementwise import astype, cos, exp, sin
-from .index import concat
+from .joining import concat
 from .reduce import _as_float
 from .view import expand_dims
 

@@ -26,7 +26,8 @@ from ..devices.philox import blocks_for
 from .creation import _made, _shape
 from .declare import normal_axis
 from .elementwise import astype, cos, floor, less, log, maximum, minimum, remainder, sin, sqrt
-from .index import argsort, concat, take
+from .index import argsort, take
+from .joining import concat
 from .reduce import argmax
 from .view import reshape
 

@@ -86,7 +86,7 @@ def product_of_others(x: Tensor) -> Tensor:
     >>> product_of_others(mg.asarray([2.0, 0.0, 5.0])).tolist()
     [0.0, 10.0, 0.0]
     """
-    from .index import concat
+    from .joining import concat
     from .view import flip
 
     if not x.shape[-1]:
@@ -354,7 +354,7 @@ def cumulative_prod(x: Tensor, axis: int | None = None, dtype: Any = None, inclu
 
 
 def _running(op: Primitive, x: Any, axis: int | None, dtype: Any, include_initial: bool, first: int) -> Tensor:
-    from .index import concat
+    from .joining import concat
 
     x = as_tensor(x)
     if axis is None:

@@ -45,8 +45,8 @@ class Beside(Exhibit):
     script = "beside"
 
     def __init__(self, graph: Any) -> None:
-        from ..compile.fusion import fuse
-        from ..compile.passes.pipeline import optimise
+        from ..compile.fusion.fuse import fuse
+        from ..compile.rewriting.passes import optimise
 
         self.graph = graph
         self.optimised, self.log = optimise(graph)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..compile.graph import Graph
-from ..compile.jit import Jitted, JittedMethod, jit
-from ..compile.program import PlainProgram, Program
-from ..compile.targets import HOST, target_of
+from ..compile.jitted import Jitted, JittedMethod, jit
+from ..compile.nodes.graph import Graph
+from ..compile.running.program import PlainProgram, Program
+from ..compile.running.targets import HOST, target_of
 from ..core.errors import MinigradError
 from ..core.node import Node
 from ..core.tensor import Tensor

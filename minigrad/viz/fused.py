@@ -7,11 +7,11 @@ from collections.abc import Collection, Mapping
 from functools import cached_property
 from typing import Any
 
-from ..compile.byhand import Finish, Member, divided, members_of
-from ..compile.cost import Cost, KernelCost
-from ..compile.groups import Group
-from ..compile.lowering import lower
-from ..compile.program import Program
+from ..compile.fusion.by_hand import Finish, Member, divided, members_of
+from ..compile.fusion.group import Group
+from ..compile.look.cost import Cost, KernelCost
+from ..compile.lowering.lower import lower
+from ..compile.running.program import Program
 from ..core.errors import MinigradError
 from ..core.node import Node
 from ..core.table import as_table, bytes_text

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ..compile.groups import Group, Partition
-from ..compile.kernels.c import CPrinter
-from ..compile.lowering import Lowered
-from ..compile.recipes import is_made
-from ..compile.views import View
+from ..compile.codegen.c import CPrinter
+from ..compile.fusion.compute import is_made
+from ..compile.fusion.group import Group, Partition
+from ..compile.lowering.lower import Lowered
+from ..compile.nodes.view import View
 from ..core.node import Node
 from .scene import Box, Edge, Scene, names_in_code, scene_of
 
@@ -55,7 +55,7 @@ class Picked(NamedTuple):
 def scene_of_kernels(partition: Partition, names: Mapping[Node, str]) -> Picked:
     """The boxes, frames and arrows of a partition.
 
-    >>> from minigrad.compile.fusion import fuse
+    >>> from minigrad.compile.fusion.fuse import fuse
     >>> graph = mg.trace(lambda x: mg.tanh(x @ x) * 2, mg.ones((2, 2)))
     >>> picked = scene_of_kernels(fuse(graph), {})
     >>> [(place.node.name, box.kind, box.scope) for place, box in zip(picked.places, picked.scene.boxes)][1:]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from ..compile.cost import Cost, eager_memory
-from ..compile.lowering import Argument
-from ..compile.program import Program
-from ..compile.schedule import uses
+from ..compile.look.cost import Cost, eager_memory
+from ..compile.lowering.lower import Argument
+from ..compile.running.order import uses
+from ..compile.running.program import Program
 from ..core.node import Node
 from ..core.table import as_table, bytes_text
 from ..core.tensor import Tensor

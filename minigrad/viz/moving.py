@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..compile.byhand import Finish, Member, members_of
-from ..compile.fusion import LONGEST_ROW, MOST_OUTPUTS, reduction_in
-from ..compile.groups import MOST_NODES, Partition
-from ..compile.levels import FULL, ROW
-from ..compile.recipes import Recipe, is_made, library
-from ..compile.scalar import accumulated_in
-from ..compile.views import View
+from ..compile.fusion.by_hand import Finish, Member, members_of
+from ..compile.fusion.compute import Recipe, is_made, library
+from ..compile.fusion.fuse import LONGEST_ROW, MOST_OUTPUTS, reduction_in
+from ..compile.fusion.group import MOST_NODES, Partition
+from ..compile.fusion.levels import FULL, ROW
+from ..compile.loops.scalar import accumulated_in
+from ..compile.nodes.view import View
 from ..core.node import Node
 from .kernels import nbytes_read
 from .scene import type_of
@@ -25,7 +25,7 @@ from .scene import type_of
 def tables(partition: Partition, names: Mapping[Node, str]) -> dict[str, Any]:
     """The values that come in or are computed, who reads what of them, and who is in which kernel.
 
-    >>> from minigrad.compile.fusion import fuse
+    >>> from minigrad.compile.fusion.fuse import fuse
     >>> graph = mg.trace(lambda x: mg.tanh(x) * 2, mg.ones(4))
     >>> made = tables(fuse(graph), graph.names())
     >>> [(item["name"], item["bytes"], item["reads"]) for item in made["items"]][1:]

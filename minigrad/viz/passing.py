@@ -6,12 +6,12 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ..compile.cost import node_costs
-from ..compile.counts import Count
-from ..compile.graph import Graph
-from ..compile.passes.log import Run
-from ..compile.passes.pipeline import PASSES
-from ..compile.program import Program
+from ..compile.fusion.count import Count
+from ..compile.look.cost import node_costs
+from ..compile.nodes.graph import Graph
+from ..compile.rewriting.log import Run
+from ..compile.rewriting.passes import PASSES
+from ..compile.running.program import Program
 from ..core.node import Node
 from ..core.source import show
 

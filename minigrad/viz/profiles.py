@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from math import log10
 from typing import Any
 
-from ..compile.cost import Cost, KernelCost
-from ..compile.profiler import Event
-from ..compile.profiler import profile as recorder
-from ..compile.program import Program
-from ..compile.roofline import Roofline
+from ..compile.look.cost import Cost, KernelCost
+from ..compile.look.roofline import Roofline
+from ..compile.running.profiler import Event
+from ..compile.running.profiler import profile as recorder
+from ..compile.running.program import Program
 from ..core.errors import MinigradError
 from ..core.table import as_table, bytes_text
 from .charts import Chart
@@ -46,7 +46,7 @@ def profile(what: Any, *args: Any, runs: int = 5, **kwargs: Any) -> Charted:
 
 
 def _fastest(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], runs: int) -> recorder:
-    from ..compile.jit import Jitted, JittedMethod, jit
+    from ..compile.jitted import Jitted, JittedMethod, jit
 
     if runs < 1:
         raise MinigradError(f"a profile of {runs} runs shows nothing", expect="runs=1 or more")

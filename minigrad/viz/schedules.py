@@ -9,7 +9,7 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
-from ..compile.schedule import Schedule, Step
+from ..compile.running.order import Schedule, Step
 from ..core.table import bytes_text
 from .charts import Chart
 from .compiled import program_of

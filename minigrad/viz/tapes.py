@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from ..compile.counts import flops_of
+from ..compile.fusion.count import flops_of
 from ..core.errors import GradError, MinigradError
 from ..core.mode import record
 from ..core.node import Constant, Leaf, Node, topological_order

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from ..compile.jit import jit
-from ..compile.profiler import profile
+from ..compile.jitted import jit
+from ..compile.running.profiler import profile
 from ..core.errors import MinigradError
 from ..core.tensor import Tensor
 from ..core.tree import leaves

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from minigrad.compile.kernels.ir import Accumulate, For, Let, Prefetch, Store
+from minigrad.compile.loops.ir import Accumulate, For, Let, Prefetch, Store
 
 UFUNCS = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "neg": np.negative, "abs": np.absolute,

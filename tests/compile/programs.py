@@ -3,7 +3,7 @@
 import numpy as np
 
 import minigrad as mg
-from tests.compile.running import recorded
+from tests.compile.partitions import recorded
 
 SHAPES = [(4, 6), (6,), (4, 1), (1, 6), (2, 4, 6), (2, 1, 6), (), (3, 5), (24,), (4, 2, 3), (1,)]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.compile.program import Program
+from minigrad.compile.running.program import Program
 
 pytestmark = pytest.mark.usefixtures("numpy_kernels")
 

@@ -9,7 +9,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.compile import graph_mode
-from minigrad.compile.structure import PROGRAMS, structure_of
+from minigrad.compile.functions.structure import PROGRAMS, structure_of
 from minigrad.core.node import Node
 from minigrad.core.tensor import Tensor
 
@@ -26,7 +26,7 @@ def compiled(monkeypatch):
         return program_for(graph, *args, **kwargs)
 
     program_for = graph_mode.program_for
-    monkeypatch.setattr("minigrad.compile.structure.program_for", counting)
+    monkeypatch.setattr("minigrad.compile.functions.structure.program_for", counting)
     monkeypatch.setattr("minigrad.compile.graph_mode.program_for", counting)
     monkeypatch.setattr(PROGRAMS, "_kept", type(PROGRAMS._kept)())
     return made
@@ -90,7 +90,7 @@ def test_programs_are_kept_from_block_to_block(compiled):
 
 
 def test_the_programs_used_last_are_kept(compiled, monkeypatch):
-    monkeypatch.setattr("minigrad.compile.structure.KEPT", 2)
+    monkeypatch.setattr("minigrad.compile.functions.structure.KEPT", 2)
     for number in (1, 2, 1, 3, 1, 2):
         with mg.graph():
             assert (mg.ones(3) * number).sum().item() == 3 * number

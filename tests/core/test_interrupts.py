@@ -81,7 +81,7 @@ def test_the_clock_never_holds_an_entry_that_is_not_complete(monkeypatch):
 
 
 def test_a_frame_that_was_interrupted_between_addresses_writes_all_of_them_the_next_time(monkeypatch):
-    from minigrad.compile.execution import Frame
+    from minigrad.compile.running.frame import Frame
 
     f = mg.jit(lambda x, y: (x + y, x * 2.0))
     a, b, y = mg.asarray([1.0, 2.0]), mg.asarray([5.0, 6.0]), mg.asarray([10.0, 20.0])
@@ -118,7 +118,7 @@ def test_after_an_error_an_idle_frame_keeps_no_array_of_the_caller():
 
 
 def test_after_an_interrupt_the_pool_has_its_memory_back(monkeypatch):
-    from minigrad.compile.execution import Frame
+    from minigrad.compile.running.frame import Frame
 
     f = mg.jit(lambda x: (mg.sort(x) + 1.0)[::-1])
     f(mg.arange(50_000, dtype=mg.float32))
@@ -173,7 +173,7 @@ def test_a_step_that_is_stopped_says_how_far_it_came():
 
 
 def test_a_program_that_is_stopped_while_it_writes_says_so(monkeypatch):
-    from minigrad.compile.execution import Frame
+    from minigrad.compile.running.frame import Frame
 
     @mg.jit
     def f(x):

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.compile.program import Program
+from minigrad.compile.running.program import Program
 from minigrad.core.errors import DtypeError
-from tests.compile.running import fed, graph_of, recorded
+from tests.compile.partitions import fed, graph_of, recorded
 
 inf, nan = math.inf, math.nan
 AWKWARD = [nan, inf, -inf, 1e30, -1e30, 9.3e18, 3e9, -3e9, 65504.0, 300.0, -300.0, 255.5, 127.9, -128.9, 1.9, -0.9]

@@ -4,7 +4,10 @@ import ast
 import shutil
 import subprocess
 import sys
+from collections import defaultdict
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -19,7 +22,7 @@ TOP_LEVEL = {
 
 # Each room may import from itself and from those before it.
 ROOMS = [
-    "core", "devices", "ops", "autodiff", "compile", "nn", "optim", "data", "io", "distributed", "train",
+    "core", "devices", "ops", "autodiff", "compile", "scripting", "nn", "optim", "data", "io", "distributed", "train",
 ]
 # These look at everything, and nothing imports them.
 ONLOOKERS = ["viz", "course", "examples"]
@@ -32,38 +35,124 @@ NEVER_AT_IMPORT = [
 ]
 
 
-def imported_rooms(path, package):
-    """The rooms (or parts of the roof) that a file of the package imports, inside functions too."""
-    here = (package.name, *path.relative_to(package).parent.parts)
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            names = [alias.name.split(".") for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            base = here[: len(here) - node.level + 1] if node.level else ()
-            base = [*base, *(node.module.split(".") if node.module else [])]
-            names = [[*base, alias.name] for alias in node.names]
-        else:
-            continue
-        for name in names:
-            if name[0] == package.name:
-                room = name[1] if len(name) > 1 else "__init__"
-                # `from minigrad import Tensor` names no room: it asks the top of the package.
-                yield room if room in ROOMS + ONLOOKERS + ROOF else "__init__"
+# The rooms of the compiler, likewise.  The modules in `compile` itself stand above all of them.
+COMPILER = [
+    "nodes", "loops", "tracing", "rewriting", "fusion", "lowering", "codegen", "running", "functions",
+    "control", "look", "save", "user_kernels",
+]
+
+
+class Arrow(NamedTuple):
+    """An import: from one module to another, both by their dotted names."""
+
+    source: str
+    target: str
+    for_types: bool  # under `if TYPE_CHECKING`
+
+
+def modules_of(package):
+    """The modules of a package by their dotted names, with their files."""
+    paths = {}
+    for path in sorted(package.rglob("*.py")):
+        parts = path.relative_to(package.parent).with_suffix("").parts
+        paths[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return paths
+
+
+def arrows_of(name, path, modules):
+    """Each import of a module, those inside functions too."""
+    here = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
+
+    def visit(node, for_types):
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.Import):
+                found = [alias.name for alias in child.names]
+            elif isinstance(child, ast.ImportFrom):
+                base = here[: len(here) - child.level + 1] if child.level else []
+                base = ".".join([*base, *([child.module] if child.module else [])])
+                found = [f"{base}.{alias.name}" if f"{base}.{alias.name}" in modules else base for alias in child.names]
+            else:
+                found = []
+            yield from [Arrow(name, target, for_types) for target in found if target.split(".")[0] == here[0]]
+            types = isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)
+            yield from visit(child, for_types or types)
+
+    yield from visit(ast.parse(path.read_text(encoding="utf-8")), False)
+
+
+@cache
+def all_arrows(package):
+    modules = modules_of(package)
+    return [arrow for name, path in modules.items() for arrow in arrows_of(name, path, modules)]
+
+
+def room_of(name):
+    """The room of a module, and its room inside the compiler if it is there ('' for the modules above these)."""
+    _, room, *rest = [*name.split("."), ""]
+    inner = rest[0] if room == "compile" and rest and rest[0] in COMPILER else ""
+    return room if room in ROOMS + ONLOOKERS + ROOF else "__init__", inner
 
 
 def wrong_arrows(package):
-    """Each import that points the wrong way, as 'file imports room'."""
+    """Each import that points the wrong way, as 'module imports room'."""
     wrong = []
-    for position, room in enumerate(ROOMS):
-        for path in sorted((package / room).rglob("*.py")):
-            for imported in imported_rooms(path, package):
-                if imported not in ROOMS[: position + 1]:
-                    wrong.append(f"{path.relative_to(package).as_posix()} imports {imported}")
+    for arrow in all_arrows(package):
+        (room, inner), (other, within) = room_of(arrow.source), room_of(arrow.target)
+        if room not in ROOMS:
+            continue
+        if other not in ROOMS[: ROOMS.index(room) + 1]:
+            wrong.append(f"{arrow.source} imports {other}")
+        elif room == other == "compile" and inner and within not in COMPILER[: COMPILER.index(inner) + 1]:
+            wrong.append(f"{arrow.source} imports {arrow.target}")
     return wrong
+
+
+def cycles(arrows):
+    """The groups of modules that import each other, in a circle of whatever length."""
+    targets = defaultdict(set)
+    for arrow in arrows:
+        targets[arrow.source].add(arrow.target)
+    reached = {}
+    for start in list(targets):
+        reached[start] = found = set()
+        stack = [start]
+        while stack:
+            for target in targets.get(stack.pop(), set()) - found:
+                found.add(target)
+                stack.append(target)
+    circles = [{start} | {t for t in found if start in reached.get(t, ())} for start, found in reached.items()]
+    return sorted({tuple(sorted(circle)) for circle in circles if len(circle) > 1})
 
 
 def test_imports_point_one_way():
     assert wrong_arrows(ROOT / "minigrad") == []
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    """Imports inside functions count.  Imports for types alone may form a circle inside one room."""
+    arrows = [a for a in all_arrows(ROOT / "minigrad") if room_of(a.source)[0] not in ("__init__", "examples")]
+    assert cycles([a for a in arrows if not (a.for_types and room_of(a.source) == room_of(a.target))]) == []
+
+
+def test_a_circle_is_found():
+    arrows = [Arrow("a", "b", False), Arrow("b", "c", False), Arrow("c", "a", False), Arrow("c", "d", False)]
+    assert cycles(arrows) == [("a", "b", "c")] and cycles(arrows[1:]) == []
+
+
+def test_no_module_is_hidden_by_a_function_of_the_same_name():
+    """`from minigrad.train import progress` gives the module, or there is no such module."""
+    code = """
+import importlib, pkgutil, sys, types, minigrad
+for module in pkgutil.walk_packages(minigrad.__path__, "minigrad."):
+    if not module.name.startswith("minigrad.course.units") and not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+for name, module in list(sys.modules.items()):
+    parent, _, last = name.rpartition(".")
+    if parent.startswith("minigrad") and getattr(sys.modules[parent], last) is not module:
+        print(name)
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
 
 
 def test_every_part_of_the_package_has_its_place():
@@ -77,7 +166,12 @@ def test_every_part_of_the_package_has_its_place():
         ("core/node.py", "def f():\n    from ..ops.view import reshape", "ops"),
         ("core/node.py", "import minigrad.nn.linear as linear", "nn"),
         ("core/node.py", "from .. import ops", "ops"),
-        ("compile/passes/fuse.py", "from ...viz import svg", "viz"),
+        ("compile/fusion/fuse.py", "from ...viz import svg", "viz"),
+        ("compile/nodes/view.py", "def f():\n    from ..jitted import jit", "minigrad.compile.jitted"),
+        ("compile/nodes/view.py", "from ..fusion.fuse import fuse", "minigrad.compile.fusion.fuse"),
+        ("compile/fusion/fuse.py", "from ..nodes.graph import Graph", None),
+        ("compile/fusion/fuse.py", "from .group import Group", None),
+        ("compile/graph_mode.py", "from .fusion.fuse import fuse", None),
         ("nn/linear.py", "from minigrad import course", "course"),
         ("nn/linear.py", "from .. import Tensor", "__init__"),
         ("nn/linear.py", "import minigrad as mg", "__init__"),
@@ -95,7 +189,12 @@ def test_a_wrong_arrow_is_seen_and_a_right_one_is_not(tmp_path, place, line, imp
     path = tmp_path / "minigrad" / place
     path.parent.mkdir(parents=True)
     path.write_text(line)
-    expected = [f"{place} imports {imported}"] if imported else []
+    for name in ("compile/jitted.py", *[f"{room}/__init__.py" for room in ROOMS + ONLOOKERS]):
+        other = tmp_path / "minigrad" / name
+        other.parent.mkdir(parents=True, exist_ok=True)
+        other.touch()
+    module = "minigrad." + place.removesuffix(".py").replace("/", ".")
+    expected = [f"{module} imports {imported}"] if imported else []
     assert wrong_arrows(tmp_path / "minigrad") == expected
 
 

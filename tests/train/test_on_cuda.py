@@ -5,7 +5,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import nn
-from tests.compile.test_cuda import gpu  # noqa: F401
+from tests.compile.running.test_cuda import gpu  # noqa: F401
 from tests.devices import emulated
 
 pytestmark = pytest.mark.skipif(emulated.CXX is None, reason="the emulation needs g++ and Linux")

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.compile.fusion import fuse
-from minigrad.compile.passes.pipeline import optimise
-from minigrad.compile.program import PlainProgram
+from minigrad.compile.fusion.fuse import fuse
+from minigrad.compile.rewriting.passes import optimise
+from minigrad.compile.running.program import PlainProgram
 from minigrad.viz import compiled
 from minigrad.viz.charts import Chart
 from minigrad.viz.kernels import scene_of_kernels, source_of
 from minigrad.viz.memories import lives_of
 from minigrad.viz.schedules import turns
+from tests.compile.partitions import graph_of
 from tests.compile.programs import random_program
-from tests.compile.running import graph_of
 
 X, W, B = mg.ones((64, 32)), mg.ones((32, 32)), mg.ones(32)
 

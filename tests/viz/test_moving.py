@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.compile.byhand import divided, members_of
-from minigrad.compile.counts import library_count
-from minigrad.compile.fusion import fuse
-from minigrad.compile.lowering import lower
-from minigrad.compile.passes.pipeline import optimise
-from minigrad.compile.views import whole
+from minigrad.compile.fusion.by_hand import divided, members_of
+from minigrad.compile.fusion.count import library_count
+from minigrad.compile.fusion.fuse import fuse
+from minigrad.compile.lowering.lower import lower
+from minigrad.compile.nodes.view import whole
+from minigrad.compile.rewriting.passes import optimise
 from minigrad.core.errors import CompileError
 from minigrad.viz.moving import Tables
 from minigrad.viz.page import static
+from tests.compile.partitions import graph_of
 from tests.compile.programs import random_program
-from tests.compile.running import graph_of
 from tests.viz.browser import needs_browser, opened
 
 PROGRAMS, MOVES = 25, 12

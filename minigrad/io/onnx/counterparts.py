@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...compile.graph import made
+from ...compile.nodes.graph import made
 from ...core import dtypes
 from ...core.node import Node
 from ...core.primitive import P

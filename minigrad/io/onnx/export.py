@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ...compile.arguments import kind_of, replaced
-from ...compile.graph import Graph
-from ...compile.jit import Jitted
-from ...compile.recording import Recording
-from ...compile.saved import effects_of, names_of, recorded
+from ...compile.functions.recording import Recording
+from ...compile.jitted import Jitted
+from ...compile.nodes.graph import Graph
+from ...compile.save.write import effects_of, names_of, recorded
+from ...compile.tracing.signature import kind_of, replaced
 from ...core.errors import FileError, TraceError
 from ...core.files import write_whole
 from ...core.mode import current_mode

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...compile.graph import Graph
-from ...compile.jit import trace
-from ...compile.passes.common import hashable
-from ...compile.patterns import Match
+from ...compile.jitted import trace
+from ...compile.nodes.graph import Graph
+from ...compile.rewriting.common import hashable
+from ...compile.user_kernels.pattern import Match
 from ...core.emit import emit
 from ...core.errors import MinigradError
 from ...core.mode import Mode, switch

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...compile.graph import Graph
+from ...compile.nodes.graph import Graph
 from ...core import dtypes
 from ...core.errors import FileError
 from ...core.node import Node

@@ -25,6 +25,7 @@ from ...ops import (
     elementwise,
     functional,
     index,
+    joining,
     normalization,
     pooling,
     reduce,
@@ -174,7 +175,7 @@ def Slice(x: Tensor, starts: Numbers, ends: Numbers, axes: Numbers | None = None
 
 @operator
 def Concat(*xs: Tensor, axis: int) -> Any:
-    return index.concat(xs, axis=axis)
+    return joining.concat(xs, axis=axis)
 
 
 @operator

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...compile.graph import Graph, in_place_of
+from ...compile.nodes.graph import Graph, in_place_of
 from ...core.errors import FileError
 from ...core.node import Node
 from ...core.source import show

@@ -1,0 +1,350 @@
+"""The printer to LLVM's language, which is compiled while the program runs.
+
+Arithmetic is IEEE's: a product and a sum may be joined (`contract`), sums that a loop accumulates may be regrouped
+(`reassoc`), and nothing else.  Comparisons with nan, infinities and -0.0 are what NumPy says.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...core.errors import CompileError
+from ..loops.ir import Accumulate, Accumulator, For, Index, Kernel, Let, Prefetch, Statement, Store
+from ..loops.legalise import elementary
+from ..loops.scalar import identity
+from .c import LIBRARY
+
+BOOL, INDEX = np.dtype(np.bool_), np.dtype(np.int64)
+FLOATS = {"float16": "half", "float32": "float", "float64": "double"}
+INTRINSICS = {
+    "sqrt": "llvm.sqrt", "floor": "llvm.floor", "rint": "llvm.rint", "copysign": "llvm.copysign", "abs": "llvm.fabs",
+    "max": "llvm.maximum", "min": "llvm.minimum",
+}  # fmt: skip
+PURE = "nounwind willreturn memory(none)"
+BINARY = {
+    "add": ("fadd", "add"), "sub": ("fsub", "sub"), "mul": ("fmul", "mul"), "div": ("fdiv", ""),
+    "and": ("", "and"), "or": ("", "or"), "xor": ("", "xor"), "lshift": ("", "shl"),
+}  # fmt: skip
+SIGNED = {"rshift": ("ashr", "lshr"), "quotient": ("sdiv", "udiv"), "remainder": ("srem", "urem")}
+COMPARISONS = {"lt": ("olt", "lt"), "le": ("ole", "le"), "eq": ("oeq", "eq")}
+INDEXING = {"+": "add nsw", "*": "mul nsw", "//": "udiv", "%": "urem"}
+INTERLEAVED = 24  # statements in an innermost loop from which several rounds at a time run faster:
+ROUNDS = 4  # they wait for each other less
+LANES, MOST_LANES = 8, 32  # rounds that are made at once where they take several steps
+VERY_LONG = 100  # statements that keep the processor busy one round at a time; LLVM would take four times as long
+CONTRACT = "contract"
+REGROUP = "reassoc nsz contract"
+
+
+def type_of(dtype: Any) -> str:
+    """A dtype in LLVM's words; a bool is a bit in a register and a byte in memory."""
+    if dtype.kind == "f":
+        return FLOATS[dtype.name]
+    return "i1" if dtype.kind == "b" else f"i{8 * dtype.itemsize}"
+
+
+def stored_type(dtype: Any) -> str:
+    """What a value is in memory."""
+    return "i8" if dtype.kind == "b" else type_of(dtype)
+
+
+def suffix(dtype: Any) -> str:
+    """How LLVM names the version of a function for a dtype."""
+    return f"f{8 * dtype.itemsize}" if dtype.kind == "f" else type_of(dtype)
+
+
+def constant(value: Any, dtype: Any) -> str:
+    """A number in LLVM's words: of a float, the bits.
+
+    >>> constant(1.5, np.dtype("float32")), constant(True, np.dtype("bool")), constant(2.0, np.dtype("int8"))
+    ('0x3FF8000000000000', 'true', '2')
+    """
+    if dtype.kind == "b":
+        return "true" if value else "false"
+    if dtype.kind in "iu":
+        return str(int(value))
+    with np.errstate(over="ignore"):
+        number = np.asarray(value, dtype)
+    if dtype.itemsize == 2:
+        return f"0xH{int(number.view(np.uint16)):04X}"
+    return f"0x{struct.unpack('Q', struct.pack('d', float(number)))[0]:016X}"
+
+
+def llvm_source(kernel: Kernel, name: str = "kernel", width: int = 256) -> str:
+    """The text of a module with one function, `void name(void **table)`.
+
+    The table holds the addresses of the parameters, and then `lo` and `hi`.  `width` is that of the vectors in bits.
+    """
+    return _Printer(elementary(kernel), name, width).module()
+
+
+class _Printer:
+    """Prints one kernel.  Registers and labels that have no name in the kernel get one with a dot, which none has."""
+
+    def __init__(self, kernel: Kernel, name: str, width: int) -> None:
+        self.kernel, self.name, self.width = kernel, name, width
+        self.lines: list[str] = []
+        self.label = ".entry"  # of the block that the next line belongs to
+        self.count = 0
+        self.loops = 0
+        self.declared: dict[str, None] = {}
+        self.metadata: list[str] = []
+        self.used: set[str] = set()
+        self.types: dict[str, Any] = {p.name: p.dtype for p in kernel.parameters}
+        self.names: dict[str, str] = {"lo": "%lo", "hi": "%hi"}  # the registers of values and variables
+
+    # The frame --------------------------------------------------------------------------------------------------------
+
+    def module(self) -> str:
+        """The loops, and around them a function that takes its arguments out of the table."""
+        self.block(self.kernel.body)
+        names = [p.name for p in self.kernel.parameters]
+        width = f'"prefer-vector-width"="{self.width}"'
+        taken = ", ".join([*[f"ptr noalias %{name}" for name in names], "i64 %lo", "i64 %hi"])
+        given = ", ".join([*[f"ptr %{name}" for name in names], "i64 %lo", "i64 %hi"])
+        text = [f"define internal void @body({taken}) alwaysinline {width} {{", ".entry:", *self.lines]
+        text += ["  ret void", "}", "", f"define void @{self.name}(ptr %.table) {width} {{"]
+        for number, name in enumerate([*names, "lo", "hi"]):
+            text.append(f"  %.at.{number} = getelementptr ptr, ptr %.table, i64 {number}")
+            text.append(f"  %{name} = load {'ptr' if number < len(names) else 'i64'}, ptr %.at.{number}")
+        text += [f"  call void @body({given})", "  ret void", "}", ""]
+        return "\n".join([*text, *self.declared, *self.metadata]) + "\n"
+
+    def emit(self, text: str) -> None:
+        self.lines.append("  " + text)
+
+    def set(self, text: str, register: str | None = None) -> str:
+        """A line that computes something, in a register of its own if no other is named."""
+        register = register or self.fresh()
+        self.emit(f"{register} = {text}")
+        return register
+
+    def begin(self, label: str) -> None:
+        self.lines.append(label + ":")
+        self.label = label
+
+    def fresh(self) -> str:
+        self.count += 1
+        return f"%.v.{self.count}"
+
+    def define(self, name: str, dtype: Any) -> str:
+        """A register for a value: its own name the first time, another one if a later pass computes it again."""
+        self.types[name] = dtype
+        register = f"%{name}" if name not in self.used else self.fresh()
+        self.used.add(name)
+        self.names[name] = register
+        return register
+
+    def call(self, function: str, result: str, kinds: Sequence[str], values: Sequence[str], flags: str = "") -> str:
+        pure = "" if function.startswith("llvm.") else " " + PURE
+        self.declared[f"declare {result} @{function}({', '.join(kinds)}){pure}"] = None
+        listed = ", ".join(f"{kind} {value}" for kind, value in zip(kinds, values))
+        return f"call {flags + ' ' if flags else ''}{result} @{function}({listed})"
+
+    # Statements -------------------------------------------------------------------------------------------------------
+
+    def block(self, body: list[Statement]) -> None:
+        for statement in body:
+            if isinstance(statement, Let):
+                self.let(statement)
+            elif isinstance(statement, Store):
+                value = self.value(statement.value, self.types[statement.buffer])
+                self.write(statement.buffer, self.pointer(statement.buffer, statement.index), value)
+            elif isinstance(statement, Accumulate):
+                self.accumulate(statement)
+            elif isinstance(statement, Prefetch):
+                place = self.pointer(statement.buffer, statement.index, sure="")  # it may be behind the last row
+                kinds = ("ptr", "i32", "i32", "i32")
+                self.emit(self.call("llvm.prefetch.p0", "void", kinds, (place, "0", "3", "1")))
+            else:
+                self.loop(statement)
+
+    def index(self, index: Index) -> str:
+        if isinstance(index, int):
+            return str(index)
+        if isinstance(index, str):
+            return self.names[index]
+        op, left, right = index
+        a, b = self.index(left), self.index(right)
+        if op == "min":
+            return self.set(self.call("llvm.smin.i64", "i64", ("i64", "i64"), (a, b)))
+        return self.set(f"{INDEXING[op]} i64 {a}, {b}")
+
+    def pointer(self, buffer: str, index: Index, sure: str = "inbounds ") -> str:
+        kind = stored_type(self.types[buffer])
+        return self.set(f"getelementptr {sure}{kind}, ptr %{buffer}, i64 {self.index(index)}")
+
+    def value(self, operand: Any, dtype: Any) -> str:
+        return self.names[operand] if isinstance(operand, str) else constant(operand, dtype)
+
+    def read(self, buffer: str, pointer: str, register: str | None = None) -> str:
+        dtype = self.types[buffer]
+        if dtype.kind == "b":
+            return self.set(f"icmp ne i8 {self.set(f'load i8, ptr {pointer}, align 1')}, 0", register)
+        return self.set(f"load {type_of(dtype)}, ptr {pointer}, align {dtype.itemsize}", register)
+
+    def write(self, buffer: str, pointer: str, value: str) -> None:
+        dtype = self.types[buffer]
+        if dtype.kind == "b":
+            value = self.set(f"zext i1 {value} to i8")
+        self.emit(f"store {stored_type(dtype)} {value}, ptr {pointer}, align {dtype.itemsize}")
+
+    def accumulate(self, statement: Accumulate) -> None:
+        buffer = statement.buffer
+        pointer, dtype = self.pointer(buffer, statement.index), self.types[buffer]
+        before = self.read(buffer, pointer)
+        self.write(buffer, pointer, self.combined(statement.op, dtype, before, self.value(statement.value, dtype)))
+
+    def combined(self, op: str, dtype: Any, before: str, value: str) -> str:
+        """One step of a reduction."""
+        if op in ("max", "min"):
+            return self.operation(op, dtype, dtype, [before, value])
+        name = BINARY["add" if op == "sum" else "mul"][dtype.kind != "f"]
+        flags = REGROUP + " " if dtype.kind == "f" else ""
+        return self.set(f"{name} {flags}{type_of(dtype)} {before}, {value}")
+
+    # Loops ------------------------------------------------------------------------------------------------------------
+
+    def loop(self, loop: For) -> None:
+        self.loops += 1
+        number, before = self.loops, self.label
+        low, high = self.index(loop.low), self.index(loop.high)
+        outside = dict(self.names)
+        variable = self.names[loop.variable] = f"%{loop.variable}.{number}"
+        for accumulator in loop.accumulators:
+            self.names[accumulator.name] = f"%{accumulator.name}.{number}"
+            self.types[accumulator.name] = accumulator.dtype
+        self.emit(f"br label %.head.{number}")
+        self.begin(f".head.{number}")
+        place = len(self.lines)
+        self.emit(f"%.more.{number} = icmp slt i64 {variable}, {high}")
+        self.emit(f"br i1 %.more.{number}, label %.round.{number}, label %.end.{number}")
+        self.begin(f".round.{number}")
+        self.block(loop.body)
+        taken = [self._taken(accumulator) for accumulator in loop.accumulators]
+        self.emit(f"%.next.{number} = add nsw i64 {variable}, 1")
+        self.emit(f"br label %.head.{number}{self._hint(loop)}")
+        heads = [(variable, "i64", low, f"%.next.{number}")]
+        for accumulator, value in zip(loop.accumulators, taken):
+            start = constant(identity(accumulator.op, accumulator.dtype), accumulator.dtype)
+            heads.append((self.names[accumulator.name], type_of(accumulator.dtype), start, value))
+        self.lines[place:place] = [
+            f"  {register} = phi {kind} [{start}, %{before}], [{value}, %{self.label}]"
+            for register, kind, start, value in heads
+        ]
+        self.begin(f".end.{number}")
+        self.names = outside | {a.name: self.names[a.name] for a in loop.accumulators}
+
+    def _taken(self, accumulator: Accumulator) -> str:
+        value = self.value(accumulator.value, accumulator.dtype)
+        return self.combined(accumulator.op, accumulator.dtype, self.names[accumulator.name], value)
+
+    def _hint(self, loop: For) -> str:
+        """What the vectoriser should know of an innermost loop."""
+        if any(isinstance(s, For) for s in loop.body):
+            return ""
+        hints = []
+        if loop.steps > 1:  # LLVM prices the shuffling of neighbours too high, and unrolls what should be vectors
+            rounds = loop.high if isinstance(loop.high, int) and loop.high <= MOST_LANES else 0
+            lanes = 1 << (rounds - 1).bit_length() if rounds else LANES
+            hints = ['!"llvm.loop.unroll.disable"', f'!"llvm.loop.vectorize.width", i32 {lanes}']
+            if rounds:  # all of them at once
+                hints.append('!"llvm.loop.vectorize.predicate.enable", i1 true')
+        elif any(a.op == "prod" and a.dtype.kind in "iu" and a.dtype.itemsize < 4 for a in loop.accumulators):
+            # Vectors of small integers cannot be multiplied, which LLVM takes seconds to find a way around.
+            hints = ['!"llvm.loop.vectorize.enable", i1 false', '!"llvm.loop.unroll.disable"']
+        elif len(loop.body) > VERY_LONG:
+            hints = ['!"llvm.loop.interleave.count", i32 1', '!"llvm.loop.unroll.disable"']
+        elif len(loop.body) > INTERLEAVED:
+            hints = [f'!"llvm.loop.interleave.count", i32 {ROUNDS}']
+        if not hints:
+            return ""
+        number = len(self.metadata)
+        listed = ", ".join(f"!{number + k}" for k in range(len(hints) + 1))
+        self.metadata.append(f"!{number} = distinct !{{{listed}}}")
+        self.metadata += [f"!{number + k} = !{{{hint}}}" for k, hint in enumerate(hints, 1)]
+        return f", !llvm.loop !{number}"
+
+    # Values -----------------------------------------------------------------------------------------------------------
+
+    def let(self, let: Let) -> None:
+        dtype = let.dtype
+        if let.op == "load":
+            buffer, index = let.args
+            pointer = self.pointer(buffer, index)
+            self.read(buffer, pointer, self.define(let.name, dtype))
+        elif let.op == "index":
+            where = self.index(let.args[0])
+            self.set(conversion(where, INDEX, dtype, self), self.define(let.name, dtype))
+        elif let.op == "select":
+            condition = self.value(let.args[0], BOOL)
+            x, y = (f"{type_of(dtype)} {self.value(a, dtype)}" for a in let.args[1:])
+            self.set(f"select i1 {condition}, {x}, {y}", self.define(let.name, dtype))
+        else:
+            given = next((self.types[a] for a in let.args if isinstance(a, str)), dtype)
+            operands = [self.value(a, given) for a in let.args]
+            self.operation(let.op, given, dtype, operands, self.define(let.name, dtype))
+
+    def operation(self, op: str, given: Any, dtype: Any, operands: list[str], register: str | None = None) -> str:
+        """An operation on operands of the dtype `given`."""
+        kind, real = type_of(given), given.kind == "f"
+        listed = f"{kind} {', '.join(operands)}"
+        if op == "whole":
+            exact = self.set(f"fptosi {kind} {operands[0]} to {type_of(dtype)}")
+            text = f"freeze {type_of(dtype)} {exact}"  # of a nan it is nothing at all, which becomes some number
+        elif op == "cast":
+            text = conversion(operands[0], given, dtype, self)
+        elif op == "bitcast":
+            text = f"bitcast {kind} {operands[0]} to {type_of(dtype)}"
+        elif op in COMPARISONS:
+            sign = "" if op == "eq" else "s" if given.kind == "i" else "u"
+            text = f"fcmp {COMPARISONS[op][0]} {listed}" if real else f"icmp {sign}{COMPARISONS[op][1]} {listed}"
+        elif op in INTRINSICS and real:
+            text = self.call(f"{INTRINSICS[op]}.{suffix(given)}", kind, [kind] * len(operands), operands, CONTRACT)
+        elif op in LIBRARY and real:
+            name = LIBRARY[op] + ("f" if given.itemsize == 4 else "")
+            text = self.call(name, kind, [kind] * len(operands), operands)
+        elif op in BINARY and BINARY[op][not real]:
+            text = f"{BINARY[op][not real]} {CONTRACT + ' ' if real else ''}{listed}"
+        elif op in SIGNED and not real:
+            text = f"{SIGNED[op][given.kind != 'i']} {listed}"
+        else:
+            text = self.rest(op, given, kind, operands)
+        return self.set(text, register)
+
+    def rest(self, op: str, dtype: Any, kind: str, operands: list[str]) -> str:
+        """What integers have other words for, and what has no word at all."""
+        x = operands[0]
+        if op == "neg":
+            return f"fneg {kind} {x}" if dtype.kind == "f" else f"sub {kind} 0, {x}"
+        if op == "invert" and dtype.kind != "f":
+            return f"xor {kind} {x}, {'true' if dtype.kind == 'b' else -1}"
+        if op == "abs":
+            return self.call(f"llvm.abs.{kind}", kind, (kind, "i1"), (x, "false"))
+        if op in ("max", "min"):
+            function = f"llvm.{'s' if dtype.kind == 'i' else 'u'}{op}.{kind}"
+            return self.call(function, kind, (kind, kind), operands)
+        raise CompileError(f"there is no native code for {op} of {dtype}")
+
+
+def conversion(value: str, source: Any, target: Any, printer: _Printer) -> str:
+    """A value as another dtype.  A float beyond an integer's range becomes the nearest one: never undefined."""
+    old, new = type_of(source), type_of(target)
+    if old == new:
+        return f"select i1 true, {old} {value}, {old} {value}"
+    if target.kind == "b":
+        return f"fcmp une {old} {value}, {constant(0, source)}" if source.kind == "f" else f"icmp ne {old} {value}, 0"
+    if source.kind == "f" and target.kind == "f":
+        return f"{'fpext' if source.itemsize < target.itemsize else 'fptrunc'} {old} {value} to {new}"
+    if source.kind == "f":
+        name = f"llvm.fpto{'s' if target.kind == 'i' else 'u'}i.sat.{new}.{suffix(source)}"
+        return printer.call(name, new, (old,), (value,))
+    if target.kind == "f":
+        return f"{'s' if source.kind == 'i' else 'u'}itofp {old} {value} to {new}"
+    wider = source.kind == "b" or source.itemsize < target.itemsize
+    how = ("sext" if source.kind == "i" else "zext") if wider else "trunc"
+    return f"{how} {old} {value} to {new}"

@@ -1,0 +1,54 @@
+"""Kernels for GPUs, compiled by NVRTC through CuPy, which keeps what it has compiled in a cache of its own.
+
+A kernel is known by what it does: each different one is printed and compiled once in a process.  Those that are missing
+are compiled together, which takes less time than one by one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ...core.errors import CompileError
+from ..loops.ir import Kernel
+from .cuda import CudaSource, cuda_source, one_file
+
+OPTIONS = ("--std=c++17",)
+LOCK = threading.Lock()
+MADE: dict[Any, tuple[CudaSource, Any]] = {}  # by CuPy module and what the kernel does
+
+
+class GpuKernel(NamedTuple):
+    """A kernel that can be launched: `function(grid, block, arguments)`."""
+
+    kernel: Kernel
+    source: CudaSource
+    function: Any
+
+
+def compile_for_gpu(kernels: Sequence[Kernel], cupy: Any) -> list[GpuKernel]:
+    """The functions of kernels."""
+    keys = [(cupy, repr((k.parameters, k.body, k.units, k.parallel))) for k in kernels]
+    with LOCK:
+        missing = {key: kernel for key, kernel in zip(keys, kernels) if key not in MADE}
+        sources = {key: cuda_source(kernel, name_of(key[1])) for key, kernel in missing.items()}
+        if sources:
+            functions = compiled_together(list(sources.values()), cupy)
+            MADE.update({key: (source, function) for (key, source), function in zip(sources.items(), functions)})
+        return [GpuKernel(kernel, *MADE[key]) for key, kernel in zip(keys, kernels)]
+
+
+def name_of(what: str) -> str:
+    """The name of a kernel that does this."""
+    return "k_" + hashlib.sha256(what.encode()).hexdigest()[:24]
+
+
+def compiled_together(sources: Sequence[CudaSource], cupy: Any) -> list[Any]:
+    """The functions of kernels that one module has."""
+    try:
+        module = cupy.RawModule(code=one_file(sources), options=OPTIONS)
+        return [module.get_function(source.name) for source in sources]
+    except Exception as error:  # of NVRTC, of a library that is missing, of a driver that is too old
+        raise CompileError(f"CUDA's compiler refused kernels: {error}") from error

@@ -1,0 +1,145 @@
+"""Branches and loops where operations are only recorded: one node each.
+
+`cond`, `while_loop` and `scan` are what the public functions of these names call in a trace.  The functions that they
+are given are traced once, into closed functions, which are attributes of the node.  What becomes of the nodes is told
+in `control_rules.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ...autodiff.control import Values, carry_and_result, predicate, same_results
+from ...core.emit import emit
+from ...core.errors import TraceError
+from ...core.mode import current_mode
+from ...core.primitive import P
+from ...core.tensor import Tensor
+from ...ops.creation import zeros
+from .closed import Body, Closed, draws_of, traced
+
+
+def cond(test: Tensor, true_fun: Callable[..., Any], false_fun: Callable[..., Any], operands: Sequence[Any]) -> Any:
+    """One node for a choice between two functions."""
+    chosen, other = Body("cond: true_fun"), Body("cond: false_fun")
+    results: list[Values] = []
+
+    def branch(function: Callable[..., Any]) -> Callable[[list[Tensor]], list[Tensor]]:
+        def run(_: list[Tensor]) -> list[Tensor]:
+            values = Values(function(*operands))
+            results.append(values)
+            return same_results(results[0], values) if len(results) > 1 else values.tensors
+
+        return run
+
+    outputs = traced(chosen, branch(true_fun), [])
+    otherwise = traced(other, branch(false_fun), [])
+    around = _around(chosen, other)
+    then, instead = _closed(chosen, around, outputs), _closed(other, around, otherwise)
+    if then.drawn != instead.drawn:
+        raise TraceError(
+            "cond: the branches draw different amounts of random numbers, and which one runs is not known yet",
+            actual=f"true_fun {_blocks(then.drawn)}, false_fun {_blocks(instead.drawn)}",
+            hint="draw them before the cond and give them to the branches",
+        )
+    found = emit(P.cond, test, *around, then=then, otherwise=instead, draws=draws_of(then.drawn))
+    return results[0].rebuild(list(found[: len(outputs)]))
+
+
+def while_loop(
+    cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], carry: Values, max_steps: int | None
+) -> Any:
+    """One node for a loop that ends when a condition does not hold any more."""
+    test, body = Body("while_loop: cond_fun"), Body("while_loop: body_fun")
+
+    def asked(given: list[Tensor]) -> list[Tensor]:
+        return [predicate("while_loop: cond_fun", cond_fun(carry.rebuild(given)))]
+
+    def stepped(given: list[Tensor]) -> list[Tensor]:
+        return carry.again("while_loop", body_fun(carry.rebuild(given)))
+
+    verdict = traced(test, asked, _arguments(test, "carry", carry.tensors))
+    outputs = traced(body, stepped, _arguments(body, "carry", carry.tensors))
+    around = _around(test, body)
+    condition, again = _closed(test, around, verdict), _closed(body, around, outputs)
+    if condition.drawn or again.drawn:
+        raise TraceError(
+            "while_loop: random numbers are drawn in a loop whose number of rounds is not known yet",
+            hint="fori_loop or scan, which know it; or draw the numbers before the loop",
+        )
+    if max_steps is not None and not carry.tensors:
+        max_steps = None  # nothing to keep
+    found = emit_loop([*around, *carry.tensors], condition=condition, body=again, consts=len(around), limit=max_steps)
+    return carry.rebuild(list(found[: len(carry.tensors)]))
+
+
+def scan(
+    name: str, f: Callable[[Any, Any], Any], carry: Values, xs: Values, length: int, reverse: bool
+) -> tuple[Any, Any]:
+    """One node for a loop over the first dimension of some tensors."""
+    body = Body(f"{name}: the body")
+    results: list[Values] = []
+
+    def stepped(given: list[Tensor]) -> list[Tensor]:
+        count = len(carry.tensors)
+        new, y = carry_and_result(name, f(carry.rebuild(given[:count]), xs.rebuild(given[count:])))
+        results.append(Values(y))
+        return [*carry.again(name, new), *results[0].tensors]
+
+    arguments = [*_arguments(body, "carry", carry.tensors), *_arguments(body, "x", map(one_of, xs.tensors))]
+    outputs = traced(body, stepped, arguments)
+    around = _around(body)
+    function = _closed(body, around, outputs)
+    found = emit_loop(
+        [*around, *carry.tensors, *xs.tensors], body=function, consts=len(around), carries=len(carry.tensors),
+        length=length, reverse=reverse, counted=False, draws=draws_of(function.drawn, length),
+    )  # fmt: skip
+    last = list(found[: len(carry.tensors)])
+    return carry.rebuild(last), results[0].rebuild(list(found[len(last) : len(outputs)]))
+
+
+class Like(NamedTuple):
+    """The shape and dtype of an argument."""
+
+    shape: tuple[int, ...]
+    dtype: Any
+    device: Any
+
+
+def one_of(stack: Any) -> Like:
+    """What the elements along the first dimension are like: rounds, or examples."""
+    return Like(stack.shape[1:], stack.dtype, stack.device)
+
+
+def _arguments(body: Body, name: str, likes: Iterable[Any]) -> list[Tensor]:
+    return [body.argument(name, like) for like in likes]
+
+
+def _around(*bodies: Body) -> list[Tensor]:
+    """The tensors from around that any of them uses."""
+    found = {id(entry.tensor): entry.tensor for body in bodies for entry in body.captured.values()}
+    return list(found.values())
+
+
+def _closed(body: Body, around: Sequence[Tensor], outputs: Sequence[Tensor]) -> Closed:
+    """A closed function that takes all of `around`; one without results gives a number that nobody reads."""
+    for tensor in around:
+        body.stand_in(tensor)
+    return body.closed(around, outputs or traced(body, lambda _: [zeros(())], []))
+
+
+def _blocks(drawn: Mapping[Any, int]) -> str:
+    return f"{sum(drawn.values())} blocks"
+
+
+def emit_loop(inputs: Sequence[Tensor], keep: bool = False, **attrs: Any) -> tuple[Tensor, ...]:
+    """The node of a while_loop, which has a condition, or of a scan.
+
+    It keeps what it carried in each round if somebody may want the gradient, and it is known how many there can be.
+    """
+    bounded = attrs.get("limit", 0) is not None
+    keep = keep or (bounded and current_mode().grad and any(t.tracked for t in inputs))
+    op = P.while_loop if "condition" in attrs else P.scan
+    found: tuple[Tensor, ...] = emit(op, *inputs, keep=keep, **attrs)
+    return found

@@ -1,0 +1,442 @@
+"""A recording: one trace of a function, with all that a run of it needs besides the program.
+
+Where the program's inputs are found, what becomes of its outputs, and when it may be used instead of the function.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from types import FunctionType, ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...autodiff.reverse import HOOKS
+from ...core.clock import mark_written
+from ...core.emit import emit
+from ...core.errors import IndexingError, MinigradError, TraceError
+from ...core.interrupts import all_or_none
+from ...core.mode import current_mode, switch
+from ...core.node import FREED, topological_order
+from ...core.source import caller
+from ...core.tensor import Tensor, wrap
+from ...core.tree import flatten
+from ...core.view import Step, detach
+from ...core.write import adopt, read_only
+from ..nodes.interpret import Starts, eager_index_error
+from ..nodes.source import Source
+from ..tracing.guards import changed
+from ..tracing.reachable import guards_of
+from ..tracing.signature import changed_container, objects, replaced
+from ..tracing.tracer import Captured, Pending, Tracer
+from ..tracing.unseen import watched
+from .function import Application, Traced
+
+
+class Place(NamedTuple):
+    """Where a tensor is found at each call: an argument, its base, the gradient of another place, or a fixed tensor."""
+
+    kind: str  # "argument", "base", "gradient" or "tensor"
+    what: Any  # the number of the argument, the place whose gradient it is, or the tensor
+
+    def find(self, arguments: list[Tensor]) -> Tensor:
+        if self.kind == "tensor":
+            return self.what  # type: ignore[no-any-return]
+        if self.kind == "argument":
+            return arguments[self.what]
+        if self.kind == "base":
+            return arguments[self.what].alias.base  # type: ignore[no-any-return]
+        return self.what.find(arguments)._grad  # type: ignore[no-any-return]
+
+
+class Result(NamedTuple):
+    """A tensor that the function returns: output `number` of the program, or the tensor at `place`, through `chain`.
+
+    What is not `linked` has no history: it was detached.
+    """
+
+    number: int
+    place: Place | None
+    chain: tuple[Step, ...]
+    linked: bool = True
+
+
+class Recording:
+    """A function as it was traced with some arguments."""
+
+    def __init__(
+        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], arguments: list[Tensor],
+        executor: str | None = None,
+    ) -> None:  # fmt: skip
+        self.executor = executor
+        self.tracer = tracer = Tracer()
+        self.guards = guards_of(function, *objects((args, kwargs)))
+        self.objects = objects((args, kwargs))  # while they live, nothing else takes their ids
+        mode = current_mode()
+        stand_ins = [tracer.stand_in(t) for t in arguments]
+        given, inside = [replaced((args, kwargs), iter(stand_ins)) for _ in range(2)]
+        guards, seen = self.guards, watched(tracer, self.guards.codes, self.guards.suspect)
+        try:
+            with switch(interpreter=tracer), seen as unknown:
+                result = function(*inside[0], **inside[1])
+        finally:
+            tracer.ended = True
+            self.hooks = _hooks_seen(tracer)
+        if tracer.missed is not None:
+            raise tracer.missed  # it was caught, and what came after it is a guess
+        side_effect = changed(guards) or changed(guards.own) or changed_container(given, inside)
+        if side_effect is not None:
+            raise TraceError(
+                f"jit: the function changes something that is no tensor: {side_effect}",
+                expect="a trace runs the Python code once, and the program never again",
+                hint="make it a tensor that is changed in place, return it, or do it outside",
+            )
+        if unknown or guards.later:
+            self.guards = guards_of(function, *self.objects, more=unknown.items())
+        _refuse_hidden(result, tracer)
+        self._places(arguments)
+        returned, self.rebuild = flatten(result, (np.ndarray,))
+        self.outputs: list[Tensor] = []
+        self.numbers: dict[int, int] = {}  # id of a tensor -> its number among the outputs
+        self.returned: list[Tensor] = []  # kept alive, so that nothing else takes their ids
+        self.results = [self._result(t) for t in returned]
+        self._note_writes()
+        self._note_gradients()
+        self.sharing = self._sharing(arguments)
+        self.hooked = [self._place(e.tensor) for e in tracer.captured.values() if e.leaf is not None]
+        differentiable = mode.grad and any(o.tracked for o in self.outputs)
+        self.traced = self._traced(differentiable)
+        self.differentiable = differentiable
+
+    def watch(self, gone: Callable[[Any], None]) -> None:
+        """Let go of the objects among the arguments, and call `gone` when one of them is no longer there.
+
+        A trace made for an object would otherwise keep it for as long as the function.
+        """
+        for number, value in enumerate(self.objects):
+            try:
+                self.objects[number] = weakref.ref(value, gone)
+            except TypeError:
+                pass  # it has to be kept alive, so that nothing else takes its id
+
+    def release_arguments(self) -> None:
+        """Keep no tensor that each call brings along: a function with many shapes would keep one of each."""
+        for key, entry in list(self.tracer.captured.items()):
+            if self._place(entry.tensor).kind != "tensor":
+                del self.tracer.captured[key]
+                entry.tensor = entry.stand_in
+                if isinstance(entry.first.node, Source):
+                    entry.first.node.held = None
+        places = list(self.known.items())
+        self.known.clear()  # ids are used again: of what is not kept, they mean nothing
+        self.known.update((id(place) if place.kind != "tensor" else key, place) for key, place in places)
+
+    # what was recorded ----------------------------------------------------------------------------------------------
+
+    def _places(self, arguments: list[Tensor]) -> None:
+        """Where each captured tensor will be found."""
+        self.known: dict[int, Place] = {}
+        for i, tensor in enumerate(arguments):
+            if tensor.alias is not None and tensor.alias.base is not None:
+                self.known.setdefault(id(tensor.alias.base), Place("base", i))
+        for i, tensor in reversed(list(enumerate(arguments))):
+            self.known[id(tensor)] = Place("argument", i)
+        for entry in list(self.tracer.captured.values()):
+            gradient = entry.tensor._grad
+            if entry.had_gradient and gradient is not None:
+                self.known.setdefault(id(gradient), Place("gradient", self._place(entry.tensor)))
+        fixed = [e.tensor for e in self.tracer.captured.values() if id(e.tensor) not in self.known]
+        self.fixed = [(t, weakref.ref(t.data), _kind(t)) for t in fixed]  # with what they were as of the last look
+        self.fixed_ids = {id(t) for t in fixed}
+
+    def _place(self, tensor: Tensor) -> Place:
+        return self.known.setdefault(id(tensor), Place("tensor", tensor))
+
+    def _sharing(self, arguments: list[Tensor]) -> list[Any]:
+        """Which gradients that are there already are the same tensor, or look at the same memory as another one."""
+        numbers = {id(t): i for i, t in enumerate((*arguments, *[t for t, _, _ in self.fixed]))}
+        found = []
+        for place, there in self.looked:
+            gradient = place.find(arguments)._grad
+            if there and gradient is not None:
+                viewed = None if gradient.alias is None else gradient.alias.base
+                base = gradient if viewed is None else viewed
+                found.append((numbers.setdefault(id(base), len(numbers)), base is gradient))
+        return found
+
+    def _result(self, tensor: Any) -> Any:
+        if isinstance(tensor, np.ndarray):
+            return tensor
+        known = self.tracer.standing.get(id(tensor))
+        if known is not None:
+            return Result(-1, self._place(known.tensor), ())
+        if tensor.data.__class__ is not Pending:
+            return Result(-1, self._place(tensor), ())
+        if tensor.data.trace is not self.tracer:
+            raise TraceError("jit: the function returns a tensor of another trace, which has ended")
+        alias = tensor.alias
+        if alias is not None and alias.base is not None and (alias.linked or not tensor.tracked):
+            base = self.tracer.standing.get(id(alias.base))
+            if base is not None:
+                return Result(-1, self._place(base.tensor), alias.chain, alias.linked)
+            return Result(self._output(alias.base), None, alias.chain, alias.linked)
+        return Result(self._output(tensor), None, ())
+
+    def _output(self, tensor: Tensor) -> int:
+        """The number of a tensor among the outputs of the program."""
+        number = self.numbers.get(id(tensor))
+        if number is None:
+            number = self.numbers[id(tensor)] = len(self.outputs)
+            self.outputs.append(_without_spent_history(tensor))
+            self.returned.append(tensor)
+        return number
+
+    def _note_writes(self) -> None:
+        """The tensors outside that are written, and with which outputs."""
+        self.writes: list[tuple[Place, int]] = []
+        self.adoptions: list[tuple[Place, int]] = []
+        for entry in self.tracer.captured.values():
+            if not entry.written:
+                continue
+            stand_in = entry.stand_in
+            gains_history = stand_in.tracked and stand_in.node.op is not None
+            value = stand_in if gains_history else wrap(stand_in.data, stand_in.device)
+            noted = self.adoptions if gains_history else self.writes
+            noted.append((self._place(entry.tensor), self._output(value)))
+
+    def _note_gradients(self) -> None:
+        """The `.grad`s that are replaced, and by what: an output, a tensor that is there already, or None."""
+        self.gradients: list[tuple[Place, int | Place | None]] = []
+        self.looked: list[tuple[Place, bool]] = []
+        for entry in list(self.tracer.captured.values()):
+            if not entry.gradient_known:
+                continue
+            place, now = self._place(entry.tensor), entry.stand_in._grad
+            if entry.had_gradient is not None:
+                self.looked.append((place, entry.had_gradient))
+            standing = None if now is None else self.tracer.standing.get(id(now))
+            if standing is not None:
+                self.gradients.append((place, self._place(standing.tensor)))
+            else:
+                self.gradients.append((place, None if now is None else self._output(now)))
+
+    def _traced(self, differentiable: bool) -> Traced:
+        """The function from its inputs to its outputs; those that gradients flow to come first."""
+        tracked = [e for e in self.tracer.captured.values() if differentiable and e.leaf is not None]
+        others = [e for e in self.tracer.captured.values() if e not in tracked and isinstance(e.first.node, Source)]
+        self.inputs = [self._place(e.tensor) for e in tracked]
+        self.besides = [self._place(e.tensor) for e in others]
+        numbers = {id(place): i for i, place in enumerate((*self.inputs, *self.besides))}
+        donate = {number: numbers[id(place)] for place, number in self.writes if id(place) in numbers}
+        return Traced(
+            self.tracer, [_as_captured(e) for e in tracked], [e.first.node for e in tracked],
+            [e.first.node for e in others], self.outputs, self.tracer.effects, {} if differentiable else donate,
+            self.executor,
+        )  # fmt: skip
+
+    # running it -----------------------------------------------------------------------------------------------------
+
+    def mismatch(self, arguments: list[Tensor]) -> str | None:
+        """Why this recording may not be used for these arguments, or None."""
+        for tensor in arguments:
+            alias = tensor.alias
+            if id(tensor) in self.fixed_ids or (alias is not None and id(alias.base) in self.fixed_ids):
+                return "an argument is also used by name"
+        for number, (tensor, data, kind) in enumerate(self.fixed):
+            if data() is tensor.data and tensor.tracked == kind[-1]:
+                continue
+            if _kind(tensor) != kind:
+                return _difference(kind, _kind(tensor))
+            self.fixed[number] = tensor, weakref.ref(tensor.data), kind
+        for place, there in self.looked:
+            if (place.find(arguments)._grad is not None) != there:
+                return "a .grad was None and is not" if not there else "a .grad was there and is None"
+        if self.sharing and self._sharing(arguments) != self.sharing:
+            return "gradients share memory in another way"
+        if HOOKS.data or any(self.hooks):
+            for place, hooks in zip(self.hooked, self.hooks):
+                if HOOKS.get(place.find(arguments).node, []) != hooks:
+                    return "a hook was registered on a tensor or removed from it"
+        for array, before in self.tracer.looked_into:
+            if not np.array_equal(array, before):
+                return "an array whose values decided what was recorded has changed"
+        return changed(self.guards)
+
+    def run(self, arguments: list[Tensor]) -> Any:
+        """The function's result for these arguments, and all that it does besides."""
+        if self.tracer.hunter is not None and current_mode().interpreter is None:
+            with switch(interpreter=self.tracer.hunter):
+                return self.run(arguments)
+        written = [place.find(arguments) for place, _ in self.writes] if self.writes else []
+        for tensor in written:
+            if not tensor.device.is_writable(tensor.data):
+                raise read_only()
+        drawn = self.tracer.drawn
+        starts: Starts = {g: g.take_blocks(count) for g, count in drawn.items()} if drawn else {}
+        others = [(p.what if p.kind == "tensor" else p.find(arguments)).data for p in self.besides]
+        inputs = [place.find(arguments) for place in self.inputs]
+        try:
+            if self.differentiable:
+                results: list[Any] = list(Application(self.traced, others, starts).applied(inputs))
+            else:
+                results = self._run_program(others, starts, written, arguments)
+        except IndexingError as error:
+            arrays = [*[tensor.data for tensor in inputs], *others]
+            raise eager_index_error(error, self.tracer.expected, self.traced.graph, arrays, starts) from None
+        if self.changes and self.differentiable:
+            all_or_none(self._change(written, results, arguments))
+        return self.rebuild([self._returned(r, results, arguments) for r in self.results])
+
+    def _run_program(
+        self, others: list[Any], starts: Starts, written: list[Tensor], arguments: list[Tensor]
+    ) -> list[Any]:
+        """The outputs, and outside is changed what the function changes: all of it once the program has ended."""
+        arrays = change = None
+        try:
+            arrays = self.traced.program(others, starts)
+            results = self._wrapped(arrays)
+            if self.changes:
+                change = self._change(written, results, arguments)
+                change()
+            return results
+        except MinigradError:
+            self._mark(written)
+            raise
+        except BaseException as error:
+            if arrays is not None:  # the program has ended: what is stored where an input is has been stored
+                (change or self._change(written, self._wrapped(arrays), arguments))()
+            elif written:
+                self._mark(written)
+                error.add_note(_half_done(written))
+            raise
+
+    def _wrapped(self, arrays: list[Any]) -> list[Any]:
+        return [None if a is None else wrap(a, o.device) for a, o in zip(arrays, self.outputs)]
+
+    def _mark(self, written: list[Tensor]) -> None:
+        """What is stored where an input is may have been stored already."""
+        for tensor in written:
+            mark_written(tensor.data)
+
+    @cached_property
+    def changes(self) -> bool:
+        """Whether a run does anything besides computing results."""
+        return bool(self.writes or self.adoptions or self.gradients or self.tracer.restarted)
+
+    def _change(self, written: list[Tensor], results: list[Any], arguments: list[Tensor]) -> Callable[[], None]:
+        """What changes outside what the function changes; it may be called again where it is interrupted."""
+        gradients = [(p.find(arguments), self._gradient(what, results, arguments)) for p, what in self.gradients]
+        adoptions = [(place.find(arguments), results[number]) for place, number in self.adoptions]
+        line = caller() if written else None
+
+        def writes() -> None:
+            for tensor, (_, number) in zip(written, self.writes):
+                new = results[number]
+                if new is not None:  # else it is there already
+                    tensor.device.kernels["put"](tensor.data, new.data, chain=(), out=tensor.data)
+                mark_written(tensor.data, where=line)
+            for tensor, value in adoptions:
+                adopt(tensor, value)
+            for tensor, gradient in gradients:
+                tensor._grad = gradient
+            for generator, (key, block) in self.tracer.restarted.items():
+                generator.set_state({"key": key, "block": block})
+
+        return writes
+
+    def used(self, arguments: list[Tensor]) -> list[Tensor]:
+        """The tensors that the function was seen to use, as they are found now."""
+        places = [self._place(entry.tensor) for entry in self.tracer.captured.values()]
+        return [t for t in [place.find(arguments) for place in (*places, *self.known.values())] if t is not None]
+
+    def arrays(self, arguments: list[Tensor]) -> list[Any]:
+        """The arrays of the graph's inputs, as they are now."""
+        return [place.find(arguments).data for place in (*self.inputs, *self.besides)]
+
+    def _gradient(self, what: Any, results: list[Tensor], arguments: list[Tensor]) -> Tensor | None:
+        return what.find(arguments) if isinstance(what, Place) else None if what is None else results[what]
+
+    def _returned(self, result: Any, results: list[Tensor], arguments: list[Tensor]) -> Any:
+        if result.__class__ is not Result:
+            return result.copy()  # a NumPy array, another one for each call
+        number, place, chain, linked = result
+        tensor = results[number] if place is None else place.find(arguments)
+        for op, attrs in chain:
+            tensor = emit(op, tensor, **attrs)
+        return tensor if linked else detach(tensor)
+
+
+def _half_done(written: Sequence[Tensor]) -> str:
+    shapes = ", ".join([str(tensor.shape) for tensor in written[:5]] + ["..."] * (len(written) > 5))
+    return (
+        f"the program writes {len(written)} tensors in place, of shapes {shapes}: it was stopped, and any of them may "
+        "have its old value or its new one"
+    )
+
+
+def _as_captured(entry: Captured) -> Tensor:
+    """The stand-in as it was when it was captured."""
+    tensor = wrap(entry.first, entry.tensor.device)
+    tensor.node, tensor.tracked = entry.leaf, 1
+    return tensor
+
+
+def _without_spent_history(tensor: Tensor) -> Tensor:
+    """A tensor through whose history a backward pass has been: outside, there is nothing left to go back through."""
+    if not tensor.tracked or not any(node.saved is FREED for node in topological_order([tensor.node])):
+        return tensor
+    return wrap(tensor.data, tensor.device)
+
+
+def _kind(tensor: Tensor) -> Any:
+    return tensor.data.shape, tensor.data.dtype, tensor.device, tensor.is_leaf, tensor.tracked
+
+
+def _difference(before: Any, now: Any) -> str:
+    """What is different between two kinds of a tensor, in words."""
+    shape = "" if before[0] == now[0] else f" {now[0]}"
+    for what, old, new in zip(("shape", "dtype", "device"), before, now):
+        if old != new:
+            return f"the {what} of a tensor used by name was {old} and is {new}"
+    history = "is a leaf" if now[3] else "has a history"
+    return f"a tensor used by name{shape} {'requires a gradient and' if now[4] else 'requires no gradient:'} {history}"
+
+
+def _hooks_seen(tracer: Tracer) -> list[list[Any]]:
+    """The hooks of each captured tensor that gradients flow to.  They have done their work in the trace."""
+    found = []
+    for entry in tracer.captured.values():
+        if entry.leaf is not None:
+            inside, outside = HOOKS.pop(entry.leaf, []), HOOKS.get(entry.tensor.node, [])
+            if inside != outside:
+                raise TraceError(
+                    f"jit: a hook is registered on a tensor from outside, of shape {entry.tensor.shape}, or removed",
+                    expect="what a function does besides is done to tensors: a hook stays, and each call would add one",
+                    hint="register it outside, or on a result that is made inside",
+                )
+            found.append(list(outside))
+    return found
+
+
+def _refuse_hidden(result: Any, tracer: Tracer, inside: str = "", depth: int = 0) -> None:
+    """Refuse results of which tensors are a part that will not be found."""
+    if isinstance(result, Tensor):
+        if inside and result.data.__class__ is Pending and result.data.trace is tracer:
+            raise TraceError(
+                f"jit: the function returns a {inside} that holds tensors, and it is no container that is looked into",
+                expect="tensors, numbers, and tuples, lists, dicts and modules of them",
+                hint="return the tensors themselves, and put them together outside",
+            )
+    elif isinstance(result, (list, tuple, dict)):
+        for part in result.values() if isinstance(result, dict) else result:
+            _refuse_hidden(part, tracer, inside, depth)
+    elif isinstance(result, (set, frozenset, deque)):
+        for part in result:
+            _refuse_hidden(part, tracer, type(result).__name__, depth)
+    elif depth < 3 and hasattr(result, "__dict__") and not isinstance(result, (type, ModuleType, FunctionType)):
+        name = inside or ("" if type(result).__module__.startswith("minigrad.nn") else type(result).__name__)
+        for part in vars(result).values():
+            _refuse_hidden(part, tracer, name, depth + 1)

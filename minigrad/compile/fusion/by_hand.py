@@ -1,0 +1,175 @@
+"""Fusion by hand: a graph divided as somebody says, if that can be done, and otherwise why it can't.
+
+Whoever moves nodes from kernel to kernel sees with this what `fuse` weighs: the rules are the same, and so are the
+kernels that come of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from ...core.errors import CompileError
+from ...core.node import Node
+from ..nodes.view import View
+from .compute import library
+from .fuse import LONGEST_ROW, Fusing, Misfit, reduction_in, settled
+from .group import Group, Partition
+from .levels import ACROSS, FULL, ROW
+from .loop_shape import Chunking
+
+UNFINISHED = "a reduction across rows is complete only when the kernel has gone through all of them"
+
+
+class Finish(NamedTuple):
+    """What puts together the partial results of a reduction across rows, as a member of a kernel."""
+
+    node: Node
+
+
+Member = Node | Finish
+
+
+def members_of(partition: Partition) -> list[list[Member]]:
+    """Who is in which kernel, group by group: what `divided` takes."""
+    kernels: list[list[Member]] = []
+    for group in partition.groups:
+        nodes = [group.opaque.node] if group.opaque is not None else [*group.levels, *group.partials]
+        computed = [n for n in dict.fromkeys(nodes) if n not in group.finishes or n in group.partials]
+        kernels.append([*computed, *map(Finish, group.finishes)])
+    return kernels
+
+
+def divided(partition: Partition, kernels: Sequence[Collection[Member]], chunking: Chunking | None = None) -> Partition:
+    """The graph of a partition, divided into these kernels, in which all has to be that is computed.
+
+    >>> from minigrad.compile.fusion.fuse import fuse
+    >>> partition = fuse(mg.trace(lambda x: mg.tanh(x) * 2 + 1, mg.ones(4)))
+    >>> tanh, multiply, add = partition.recipes
+    >>> divided(partition, [[tanh], [multiply, add]])
+    <Partition of 3 nodes: 2 groups, 2 of them kernels>
+    """
+    by_hand = _ByHand(partition, [list(kernel) for kernel in kernels if kernel])
+    return by_hand.partition(chunking or Chunking())
+
+
+class _ByHand:
+    def __init__(self, old: Partition, kernels: list[list[Member]]) -> None:
+        self.old, self.recipes, self.kernels = old, old.recipes, kernels
+        views = [*old.outputs, *[View(check.node, 0, (), ()) for check in old.checks]]
+        self.kept = {view.base for view in views}
+        self.first: dict[Member, int] = {}  # the kernel that has a member in memory for all others
+        for number, kernel in enumerate(kernels):
+            for member in kernel:
+                self.first.setdefault(member, number)
+        self.rules = Fusing(self.recipes, self.kept)
+        self.groups: dict[int, Group] = {}
+
+    def partition(self, chunking: Chunking) -> Partition:
+        """The kernels in an order in which they can run, and what they load and store."""
+        levels = self._levels()
+        for number in sorted(levels, key=lambda n: (levels[n], n)):
+            self.groups[number] = self._group(self.kernels[number], 2 * levels[number])
+        computed_in = {m: self.groups[n] for m, n in self.first.items() if not isinstance(m, Finish)}
+        home = dict(computed_in)
+        for node, group in computed_in.items():
+            if node in group.partials:
+                put_together = self.first.get(Finish(node))
+                home[node] = self.groups[put_together] if put_together is not None else self._finish(node, group)
+        groups = settled(home, computed_in, self.recipes, self.kept, set(self.old.graph.effects), chunking)
+        old = self.old
+        return Partition(old.graph, groups, self.recipes, old.views, old.reasons, old.moved, old.checks)
+
+    def _sources(self, member: Member) -> list[Member]:
+        """What a member reads, as members of some kernel."""
+        if isinstance(member, Finish):
+            return [member.node]
+        bases = self.recipes[member].bases
+        found: list[Member] = [Finish(base) if Finish(base) in self.first else base for base in bases]
+        return [source for source in found if source in self.first]
+
+    def _levels(self) -> dict[int, int]:
+        """How long the longest chain of kernels is that each waits for."""
+        after = []
+        for kernel in self.kernels:
+            read = [source for member in kernel for source in self._sources(member) if source not in kernel]
+            after.append({self.first[source] for source in read})
+        levels: dict[int, int] = {}
+        waiting = dict.fromkeys(range(len(self.kernels)))
+        while waiting:
+            ready = [n for n in waiting if after[n] <= levels.keys()]
+            if not ready:
+                circle = [n for n in waiting if any(n in after[m] for m in waiting)]
+                told = " and ".join(_listed(self.kernels[n]) for n in circle)
+                raise CompileError(f"kernels would wait for each other: {told}")
+            for n in ready:
+                levels[n] = max([levels[other] + 1 for other in after[n]], default=0)
+                del waiting[n]
+        return levels
+
+    def _group(self, kernel: list[Member], stage: int) -> Group:
+        finishes = [member.node for member in kernel if isinstance(member, Finish)]
+        nodes = sorted([m for m in kernel if not isinstance(m, Finish)], key=lambda n: self.recipes[n].position)
+        for node in nodes:
+            if node in finishes:
+                raise CompileError(f"{node.name} can't be put together where its parts are made: {UNFINISHED}")
+            if self.recipes[node].kind == "opaque":
+                if len(kernel) > 1:
+                    raise CompileError(f"{_name(node)} can't be in a kernel with others: {library(node)}")
+                return Group(stage, opaque=self.recipes[node])
+        group = Group(stage, max([*[node.size for node in finishes], *[self.recipes[node].size for node in nodes]]))
+        rows = self._rows(nodes, {*nodes, *finishes}, group.elements)
+        if len(rows) > 1:
+            raise CompileError(f"{_listed(nodes)}: rows of different length: {' and '.join(map(str, sorted(rows)))}")
+        group.row = rows.pop() if rows else None
+        for node in finishes:
+            level = group.level_of(node.size)
+            if not level:
+                raise CompileError(f"{_listed(kernel)}: a loop of {node.size} elements against one of {group.elements}")
+            group.finish(node, level)
+        for node in nodes:
+            self._put(node, group)
+        return group
+
+    def _rows(self, nodes: list[Node], members: set[Node], elements: int) -> set[int]:
+        """The lengths of the rows that nodes ask for in a kernel of so many elements."""
+        rows = set()
+        for node in nodes:
+            recipe = self.recipes[node]
+            if recipe.size != elements:
+                continue
+            if recipe.kind == "reduce" and reduction_in(recipe, None, FULL)[1] == ROW:
+                rows.add(recipe.size // node.size)
+            inside = [v for v in recipe.reads if isinstance(v, View) and v.base in members and v.base.size > 1]
+            rows |= {v.repeats for v in inside if not v.in_order and 0 < v.repeats <= LONGEST_ROW}
+        return rows
+
+    def _put(self, node: Node, group: Group) -> None:
+        """Put a node into a group."""
+        recipe = self.recipes[node]
+        here = [(v, group) for v in recipe.reads if isinstance(v, View) and v.base in group.levels]
+        early = [v.base for v in recipe.reads if isinstance(v, View) and v.base in group.partials]
+        try:
+            if any(base not in group.levels for base in early):
+                raise Misfit(UNFINISHED)
+            place = self.rules.fit(recipe, here, [group])
+        except Misfit as misfit:
+            others = [n for n in (*group.levels, *group.partials) if n is not node]
+            raise CompileError(f"{_name(node)} does not fit into the kernel of {_listed(others)}: {misfit}") from None
+        if place.level == ACROSS:
+            group.partials[node] = None
+        else:
+            group.levels[node] = place.level
+
+    def _finish(self, node: Node, group: Group) -> Group:
+        finish = Group(group.stage + 1, node.size)
+        finish.finish(node, FULL)
+        return finish
+
+
+def _name(member: Member) -> str:
+    return member.node.name if isinstance(member, Finish) else member.name
+
+
+def _listed(members: Collection[Member]) -> str:
+    return ", ".join(map(_name, members))

@@ -1,0 +1,337 @@
+"""Fusion: which nodes are computed by one kernel, so that what passes between them never goes through memory.
+
+The nodes are taken in topological order, and each is put into the kernel that computes what it reads, if it *fits*: if
+both go through their elements in the same order, or one has a value for each row of the other.  A reduction over rows
+fits too, as a value for each row that a further pass over the row can read.
+
+Kernels must not wait for each other in a circle.  Every group has a *stage*, and a group reads only what earlier
+stages have made.  A node joins groups of the latest stage among those that it reads from, or, where it does not fit,
+starts a group of a later stage.  A group that nobody has read yet may still be put off to a later stage itself.  So no
+circle can arise, nobody has to look for one, and what is of one stage can run in parallel.
+
+A reduction across rows (of a bias's gradient, of everything) is complete only when all rows are.  Its kernel leaves
+partial results, and the node itself becomes a member of the next stage, where it puts them together: for those that
+read it there, a node like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from ...core.node import Node
+from ..loops.scalar import accumulated_in
+from ..nodes.graph import Graph
+from ..nodes.view import View
+from ..rewriting.pick_rows import compared
+from .compute import Recipe, library, recipes_of
+from .group import MOST_NODES, Group, Partition
+from .levels import ACROSS, FULL, ONCE, ROW
+from .loop_shape import Chunking, loops_of
+from .recompute import recompute
+
+LONGEST_ROW = 1 << 16  # elements that a kernel goes through more than once
+MOST_OUTPUTS = 16
+
+
+class Misfit(Exception):
+    """Why a node can't be in the kernel that computes what it reads."""
+
+
+def fuse(graph: Graph, chunking: Chunking | None = None) -> Partition:
+    """Divide a graph among kernels and library calls."""
+    graph, checks = compared(graph)
+    recipes, views = recipes_of(graph)
+    looked_at = [check.node for check in checks]
+    fusion = Fusing(recipes, {views[node].base for node in (*graph.outputs, *looked_at)})
+    for recipe in recipes.values():
+        fusion.place(recipe)
+    home = {node: group.current() for node, group in fusion.home.items()}
+    readers = {node: group.current() for node, group in fusion.computed_in.items()}
+    moved = recompute(recipes, home, readers, fusion.kept)
+    effects = {views[node].base for node in graph.effects}
+    groups = settled(home, readers, recipes, fusion.kept, effects, chunking or Chunking())
+    return Partition(graph, groups, recipes, views, fusion.reasons, moved, checks)
+
+
+class Place(NamedTuple):
+    """Where a node goes: the groups that become one for it, its elements and row, how often the node is computed."""
+
+    groups: list[Group]
+    elements: int
+    row: int | None
+    level: str
+
+
+class Fusing:
+    """Puts nodes into groups, one after the other."""
+
+    def __init__(self, recipes: dict[Node, Recipe], kept: set[Node]) -> None:
+        self.recipes = recipes
+        self.kept = kept  # what has to be in memory at the end
+        self.home: dict[Node, Group] = {}  # where a node's value is to be had
+        self.computed_in: dict[Node, Group] = {}  # where its inputs are read: the same, but for reductions across rows
+        self.last_effect: Group | None = None
+        self.reading: dict[Any, Group] = {}  # (stage, array, elements) -> a group that reads the array
+        self.reasons: dict[tuple[Node, Node], str] = {}
+
+    def place(self, recipe: Recipe) -> None:
+        """Put a node into a group."""
+        if recipe.kind == "opaque":
+            self._place_opaque(recipe)
+            return
+        reads = self._computed_reads(recipe)
+        stage = 0
+        for view, group in reads:
+            if group.opaque is not None:
+                self.reasons[view.base, recipe.node] = library(view.base)
+            stage = max(stage, group.stage + (group.opaque is not None))
+        while True:
+            here = [(view, group) for view, group in reads if group.stage == stage]
+            try:
+                place = self.fit(recipe, here)
+                break
+            except Misfit as misfit:
+                for view, _ in here:
+                    self.reasons[view.base, recipe.node] = str(misfit)
+                stage += 1
+        place = self._put_off(recipe, reads, here, place, stage)
+        late = dict.fromkeys(view.base.name for view, g in reads if g.stage + (g.opaque is not None) >= stage)
+        named = f" ({', '.join(late)})" if late else ""
+        for view, group in reads:
+            if group.stage < stage:
+                group.is_read = True
+                why = f"another input{named} is ready only after stage {stage - 1}"
+                self.reasons.setdefault((view.base, recipe.node), why)
+            else:
+                self.reasons.pop((view.base, recipe.node), None)
+        self._add(recipe, self._joined(place, recipe, stage), place.level)
+
+    def _put_off(
+        self, recipe: Recipe, reads: list[tuple[View, Group]], here: list[tuple[View, Group]], place: Place, stage: int
+    ) -> Place:
+        """Groups that nobody has read yet need not be early: they join the reader's stage where they fit."""
+        early = dict.fromkeys(g for _, g in reads if g.stage < stage and not g.is_read and not g.partials)
+        for group in early:
+            if group.opaque is not None:
+                continue
+            candidates = here + [(view, g) for view, g in reads if g is group]
+            try:
+                place = self.fit(recipe, candidates)
+            except Misfit:
+                continue
+            here, group.stage = candidates, stage
+        return place
+
+    def _computed_reads(self, recipe: Recipe) -> list[tuple[View, Group]]:
+        home, reads = self.home, []
+        for read in recipe.reads:
+            if isinstance(read, View) and read.base in home and read.base in recipe.bases:
+                reads.append((read, home[read.base].current()))
+        return reads
+
+    def _place_opaque(self, recipe: Recipe) -> None:
+        reads = self._computed_reads(recipe)
+        group = Group(max([g.stage + 1 for _, g in reads], default=0), opaque=recipe)
+        if recipe.node.effect is not None:
+            if self.last_effect is not None:
+                group.stage = max(group.stage, self.last_effect.stage)
+            self.last_effect = group  # which none of those to come may overtake
+        self.home[recipe.node] = self.computed_in[recipe.node] = group
+        for view, other in reads:
+            other.is_read = True
+            self.reasons[view.base, recipe.node] = library(recipe.node)
+
+    # Where a node fits ------------------------------------------------------------------------------------------------
+
+    def fit(self, recipe: Recipe, here: list[tuple[View, Group]], others: Iterable[Group] = ()) -> Place:
+        """The one group that a node makes of those that it reads from, and of `others`, or the reason why not."""
+        if here and recipe.kind == "place":
+            raise Misfit("it is placed elsewhere than it is computed at")
+        demands = [_aligned(view, group) for view, group in here]
+        groups = list(dict.fromkeys([*[group for _, group in here], *others]))
+        elements = max([recipe.size, *(n for n, _ in demands), *(g.elements for g in groups)])
+        rows = {row for _, row in demands if row} | {g.row for g in groups if g.row and g.elements == elements}
+        if len(rows) > 1:
+            raise Misfit(f"rows of different length: {' and '.join(map(str, sorted(rows)))}")
+        row = rows.pop() if rows else None
+        for size, is_row_part in [(recipe.size, True), *((g.elements, g.row is None) for g in groups)]:
+            if size not in (elements, 1) and not (row and is_row_part and size * row == elements):
+                raise Misfit(f"a loop of {size} elements against one of {elements}")
+        if sum(g.size for g in groups) >= MOST_NODES:
+            raise Misfit(f"the kernel has {MOST_NODES} nodes already")
+        level = FULL if recipe.size == elements else ONCE if recipe.size == 1 else ROW
+        if recipe.kind == "reduce":
+            row, level = reduction_in(recipe, row, level)
+        if self._outputs(groups) + (recipe.node in self.kept) > MOST_OUTPUTS:
+            raise Misfit(f"the kernel has {MOST_OUTPUTS} outputs already")
+        return Place(groups, elements, row, level)
+
+    def _outputs(self, groups: list[Group]) -> int:
+        if len(self.kept) <= MOST_OUTPUTS:
+            return 0
+        return sum(node in self.kept for group in groups for node in group.levels)
+
+    # Joining ----------------------------------------------------------------------------------------------------------
+
+    def _joined(self, place: Place, recipe: Recipe, stage: int) -> Group:
+        """One group made of several; or of none, one that reads the same array; or else a new one."""
+        groups, elements, row, _ = place
+        if not groups:
+            for base in recipe.bases:
+                other = self.reading.get((stage, base, elements))
+                if other is None:
+                    continue
+                other = other.current()
+                fits = other.stage == stage and other.elements == elements
+                fits = fits and (other.row == row or other.row is None or row is None)
+                if fits and other.size < MOST_NODES and self._outputs([other]) < MOST_OUTPUTS:
+                    groups, row = [other], row or other.row
+                    break
+        if not groups:
+            groups = [Group(stage, elements)]
+        group = max(groups, key=lambda g: g.size)
+        for other in groups:
+            other.widen(elements)
+        for other in groups:
+            if other is not group:
+                group.take(other)
+        group.row = row
+        if len(groups) > 1:
+            self._join_finishes(group)
+        return group
+
+    def _join_finishes(self, group: Group) -> None:
+        """What finishes the reductions of one kernel may be one kernel too, where it goes through as many elements."""
+        seen: dict[tuple[int, int, int | None], Group] = {}
+        for node in group.partials:
+            finish = self.home[node].current()
+            first = seen.setdefault((finish.stage, finish.elements, finish.row), finish)
+            if first is not finish and first.size + finish.size < MOST_OUTPUTS:
+                first.take(finish)
+
+    def _add(self, recipe: Recipe, group: Group, level: str) -> None:
+        node = recipe.node
+        self.computed_in[node] = self.home[node] = group
+        if level == ACROSS:
+            group.partials[node] = None
+            self.home[node] = self._finish(node, group)
+        else:
+            group.levels[node] = level
+        for base in recipe.bases:
+            if base not in group.levels:
+                group.loads[base] = None
+                self.reading[group.stage, base, group.elements] = group
+
+    def _finish(self, node: Node, group: Group) -> Group:
+        """The group of the next stage that puts together the partial results of a reduction: one for all of a kind."""
+        finish = None
+        for other in group.partials:
+            known = self.home[other].current() if other is not node else None
+            if known is not None and (known.stage, known.elements) == (group.stage + 1, node.size):
+                finish = known if known.size < MOST_OUTPUTS else None
+        if finish is None:
+            finish = Group(group.stage + 1, node.size)
+        finish.finish(node, FULL)
+        return finish
+
+
+def _aligned(view: View, group: Group) -> tuple[int, int | None]:
+    """The elements and the row that a kernel needs for a reader of this view to be part of it (1: any will do)."""
+    base = view.base
+    if base.size == 1:
+        return 1, None
+    if view.in_order:
+        return group.elements, group.row
+    repeats, level = view.repeats, group.levels[base]
+    if repeats and level == FULL and group.row is None and repeats <= LONGEST_ROW:
+        return view.size, repeats  # what computes it becomes the heads of the rows of a wider kernel
+    if repeats and level == ROW and view.size == group.elements:
+        return group.elements, group.row
+    raise Misfit("it is read at other positions than it is computed at")
+
+
+def reduction_in(recipe: Recipe, row: int | None, level: str) -> tuple[int | None, str]:
+    """The row of a kernel that has this reduction, and whether it is a value for each row or gathered across rows."""
+    inner = recipe.size // recipe.node.size
+    if not recipe.reduces_rows or level != FULL or inner > LONGEST_ROW or recipe.node.size == 1:
+        return row, ACROSS
+    if row not in (None, inner):
+        raise Misfit(f"it reduces rows of {inner} elements, the kernel has rows of {row}")
+    return inner, ROW
+
+
+# What is stored -------------------------------------------------------------------------------------------------------
+
+
+def settled(
+    home: dict[Node, Group],
+    computed_in: dict[Node, Group],
+    recipes: dict[Node, Recipe],
+    kept: set[Node],
+    effects: set[Node],
+    chunking: Chunking,
+) -> list[Group]:
+    """The groups that somebody needs, with their loops and what each loads and stores, in the order of their stages.
+
+    From the last stage to the first, because what is needed of a group is what later ones load.
+    """
+    groups = list(dict.fromkeys([*home.values(), *computed_in.values()]))
+    groups.sort(key=lambda g: g.stage)
+    wanted = set(kept)
+    unfinished: set[Node] = set()
+    needed = []
+    for group in reversed(groups):
+        if group.opaque is not None:
+            if group.opaque.node in wanted or group.opaque.node in effects:
+                group.stores = [group.opaque.node]
+                wanted |= group.loads.keys()
+                needed.append(group)
+            continue
+        members = [n for n in group.levels if n in wanted and home[n] is group]
+        partials = [n for n in group.partials if n in unfinished]
+        if not members and not partials:
+            continue
+        in_order = {n: recipes[n].position for n in _reached(group, [*members, *partials], recipes)}
+        order = sorted(in_order, key=in_order.__getitem__)
+        group.levels = {n: group.levels[n] for n in order if n in group.levels}
+        group.partials = {n: None for n in order if n in group.partials}
+        group.finishes = {n: None for n in group.finishes if n in group.levels}
+        bases = [base for n in order if n not in group.finishes for base in recipes[n].bases]
+        group.loads = {base: None for base in bases if base not in group.levels}
+        group.stores = sorted(members, key=in_order.__getitem__)
+        wanted |= group.loads.keys()
+        unfinished |= group.finishes.keys()
+        group.loops = loops_of(group, recipes, chunking)
+        needed.append(group)
+    return _without_idle_finishes(needed[::-1])
+
+
+def _reached(group: Group, roots: list[Node], recipes: dict[Node, Recipe]) -> set[Node]:
+    """What a group has to compute for some of its nodes."""
+    found, stack = set(roots), list(roots)
+    while stack:
+        node = stack.pop()
+        if node in group.finishes:
+            continue
+        for base in recipes[node].bases:
+            if base in group.levels and base not in found:
+                found.add(base)
+                stack.append(base)
+    return found
+
+
+def _without_idle_finishes(groups: list[Group]) -> list[Group]:
+    """Where a kernel has a single chunk its results are final: groups that only put such together are not needed."""
+    final: dict[Node, Group] = {}
+    for group in groups:
+        if group.loops is not None and group.loops.chunks == 1:
+            final |= {n: group for n in group.partials if accumulated_in(n) == n.dtype}
+    left = []
+    for group in groups:
+        if group.levels and not group.partials and all(n in group.finishes and n in final for n in group.levels):
+            for node in group.levels:
+                final[node].stores.append(node)
+        else:
+            left.append(group)
+    return left

@@ -1,0 +1,235 @@
+"""Groups: the nodes that one kernel computes, and the partition of a graph into them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from ...core.node import Node
+from ..loops.scalar import accumulated_in
+from ..nodes.graph import Graph
+from ..nodes.view import View
+from ..rewriting.pick_rows import Check
+from .compute import Recipe
+from .levels import FULL, ONCE, ROW
+from .loop_shape import Loops
+
+MOST_NODES = 200  # in a kernel: compilers take more than linear time
+
+
+@dataclass(eq=False)
+class Group:
+    """The nodes of one kernel, over `elements` elements in rows of `row` (None: nothing needs rows).
+
+    `levels` says for each node how often it is computed.  `partials` are reductions across rows: this kernel reduces
+    what each of its chunks of rows contributes, and a later kernel, which has the node among its `levels` and in
+    `finishes`, puts these together.  An opaque group has a single node, which a library computes.
+    """
+
+    stage: int
+    elements: int = 1
+    row: int | None = None
+    opaque: Recipe | None = None
+
+    def __post_init__(self) -> None:
+        self.levels: dict[Node, str] = {}
+        self.partials: dict[Node, None] = {}
+        self.finishes: dict[Node, None] = {}
+        read = () if self.opaque is None else self.opaque.bases
+        self.loads: dict[Node, None] = dict.fromkeys(read)  # the nodes that it reads from memory
+        self.stores: list[Node] = []  # the nodes that others read from memory, or that are outputs
+        self.merged_into: Group | None = None
+        self.is_read = False  # by another group
+        self.inplace: dict[Node, Node] = {}  # what is stored where something that is read has been
+        self.loops: Loops | None = None  # how it runs; None in an opaque group
+        self.name = ""
+
+    @property
+    def size(self) -> int:
+        """How many nodes it computes."""
+        return len(self.levels) + len(self.partials)
+
+    def current(self) -> Group:
+        """The group that this one has become part of."""
+        group = self
+        while group.merged_into is not None:
+            group = group.merged_into
+        return group
+
+    def take(self, other: Group) -> None:
+        """Take in all nodes of another group."""
+        self.levels |= other.levels
+        self.partials |= other.partials
+        self.finishes |= other.finishes
+        self.loads |= other.loads
+        self.is_read |= other.is_read
+        other.merged_into = self
+
+    def finish(self, node: Node, level: str) -> None:
+        """Let it put together the partial results of a reduction across rows."""
+        self.levels[node] = level
+        self.finishes[node] = None
+
+    def level_of(self, size: int) -> str:
+        """How often it would compute a value of so many elements; empty if it goes through others."""
+        if size == self.elements:
+            return FULL
+        return ONCE if size == 1 else ROW if self.row and size * self.row == self.elements else ""
+
+    def widen(self, elements: int) -> None:
+        """Become a part of a kernel of more elements: its rows' heads, or what it computes once."""
+        if self.elements != elements:
+            level = ONCE if self.elements == 1 else ROW
+            self.levels = {node: level if old == FULL else old for node, old in self.levels.items()}
+            self.elements = elements
+
+
+class Moved(NamedTuple):
+    """A node that its readers compute for themselves, because that takes less time than memory does."""
+
+    node: Node
+    how: str  # moved: nobody else computes it; recomputed: its own kernel does too
+    readers: int  # in how many kernels
+
+
+@dataclass(eq=False, repr=False)
+class Partition:
+    """A graph as a list of groups, in an order in which they can run; those of one stage are independent."""
+
+    graph: Graph
+    groups: list[Group]
+    recipes: dict[Node, Recipe]
+    views: dict[Node, View]
+    reasons: dict[tuple[Node, Node], str]  # (read, reader) -> why they are not in one kernel
+    moved: list[Moved]
+    checks: list[Check]  # what has to be looked at before the kernels run
+
+    def __post_init__(self) -> None:
+        groups = self.groups
+        self.outputs = [self.views[node] for node in self.graph.outputs]
+        # How many partial results each reduction across rows leaves; and of those, which are put together before the
+        # loop that reads them: where the loop could do it, it would go through memory in large steps.
+        self.chunks_of = {n: g.loops.chunks for g in groups if g.loops is not None for n in g.partials}
+        self.gathered = {n for g in groups for n in g.finishes if self._is_gathered(n, g)}
+        for group in groups:
+            group.stores += [n for n in group.finishes if n in self.gathered and n not in group.stores]
+        for number, group in enumerate(groups):
+            group.name = f"kernel_{number}"
+
+    def _is_gathered(self, node: Node, group: Group) -> bool:
+        whole = group.loops is not None and group.loops.flat and not group.loops.chunks
+        return whole and group.levels[node] == FULL and self.chunks_of[node] > 1 and accumulated_in(node) == node.dtype
+
+    @property
+    def kernels(self) -> list[Group]:
+        """The groups that become kernels of our own."""
+        return [group for group in self.groups if group.opaque is None]
+
+    @property
+    def stages(self) -> list[list[Group]]:
+        """The groups that may run at the same time, stage by stage."""
+        stages: dict[int, list[Group]] = {}
+        for group in self.groups:
+            stages.setdefault(group.stage, []).append(group)
+        return [stages[stage] for stage in sorted(stages)]
+
+    def partial_bytes(self, node: Node) -> int:
+        """What the partial results of a reduction across rows take."""
+        return int(node.size * accumulated_in(node).itemsize) * self.chunks_of[node]
+
+    @cached_property
+    def home(self) -> dict[Node, Group]:
+        """The group that puts a node into memory."""
+        return {node: group for group in self.groups for node in group.stores}
+
+    @cached_property
+    def checked(self) -> dict[Group | None, list[tuple[Check, View]]]:
+        """What has to be checked behind each group, and how that lies in memory; None: what comes in."""
+        checked: dict[Group | None, list[tuple[Check, View]]] = {}
+        for check in self.checks:
+            view = self.views[check.node]
+            checked.setdefault(self.home.get(view.base), []).append((check, view))
+        return checked
+
+    @cached_property
+    def _users(self) -> dict[Node, list[Group]]:
+        """The groups that read a node, or put it together."""
+        users: dict[Node, list[Group]] = {}
+        for group in self.groups:
+            for node in (*group.loads, *group.finishes):
+                users.setdefault(node, []).append(group)
+        return users
+
+    def donate(self, output: Node, source: Node) -> str:
+        """Store `output` where `source` is, if that is possible; say why not otherwise.
+
+        An element has to be overwritten by whoever reads it last.  So the kernel must make a single pass, must read the
+        source at the very position at which it writes, and must run after all other readers; it is put off where
+        nobody waits for it.
+        """
+        group = self.home.get(output)
+        if group is None or group.opaque is not None:
+            return "no kernel of ours computes it"
+        reason = self._refused(group, output, source)
+        if reason:
+            return reason
+        others = [g.stage for g in self._users.get(source, ()) if g is not group]
+        if max(others, default=-1) >= group.stage:
+            made = {*group.stores, *group.partials}
+            if any(g is not group for node in made for g in self._users.get(node, ())):
+                return "a kernel that may run at the same time or later reads the source"
+            group.stage = max(others) + 1
+            self.groups.sort(key=lambda g: g.stage)
+        group.inplace[output] = source
+        return ""
+
+    def _refused(self, group: Group, output: Node, source: Node) -> str:
+        if source.dtype != output.dtype or source.size != output.size:
+            return "it has another dtype or size"
+        if group.levels.get(output) != FULL or group.row is not None or output in group.finishes:
+            return "its kernel makes more than one pass, or computes it for several others"
+        if source in group.inplace.values() or output in group.inplace:
+            return "something else is stored there"
+        for node in (*group.levels, *group.partials):
+            recipe = self.recipes[node]
+            for read in recipe.reads:
+                if isinstance(read, View) and read.base is source and (recipe.kind == "place" or not read.in_order):
+                    return "its kernel reads the source at other positions too"
+        return ""
+
+    def __repr__(self) -> str:
+        return f"<Partition of {len(self.graph)} nodes: {len(self.groups)} groups, {len(self.kernels)} of them kernels>"
+
+    def __str__(self) -> str:
+        names = self.graph.names()
+        lines: list[str] = []
+        for group in self.groups:
+            lines += _described(group, names, self.recipes)
+        if self.reasons:
+            lines.append("not in one kernel:")
+            lines += [f"  {names[a]} → {names[b]}: {why}" for (a, b), why in self.reasons.items()]
+        if self.moved:
+            lines.append("computed by the readers instead of stored:")
+            lines += [f"  {names[m.node]} {m.how}, by {m.readers}" for m in self.moved]
+        return "\n".join(lines)
+
+
+def _described(group: Group, names: dict[Node, str], recipes: dict[Node, Recipe]) -> list[str]:
+    if group.opaque is not None:
+        given = [names[r.base] if isinstance(r, View) else repr(r) for r in group.opaque.reads]
+        op = group.opaque.node.op
+        by = "by a kernel of yours" if op is not None and op.kind == "own" else "by a library"
+        return [f"{group.name} (stage {group.stage}): {names[group.opaque.node]}({', '.join(given)}), {by}"]
+    lines = [f"{group.name} (stage {group.stage}): {group.loops}"]
+    what = {FULL: "for each element", ROW: "for each row", ONCE: "once"}
+    for level in (ONCE, ROW, FULL):
+        nodes = [names[node] for node, at in group.levels.items() if at == level]
+        if nodes:
+            lines.append(f"  {what[level]}: {', '.join(nodes)}")
+    if group.partials:
+        lines.append(f"  across rows, to be finished later: {', '.join(names[node] for node in group.partials)}")
+    lines.append(f"  reads {', '.join(names[node] for node in group.loads) or 'nothing'}")
+    lines.append(f"  writes {', '.join(names[node] for node in group.stores) or 'partial results only'}")
+    lines += [f"  {names[a]} is stored where {names[b]} was" for a, b in group.inplace.items()]
+    return lines

@@ -1,0 +1,143 @@
+"""The loops of a kernel: how its elements are cut into rows and columns, and its rows into chunks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import gcd
+from typing import TYPE_CHECKING
+
+from ...core.node import Node
+from ..nodes.view import Dims, View, is_made
+from .compute import Recipe
+from .spans import spans
+
+if TYPE_CHECKING:
+    from .group import Group
+
+
+SHORTEST_ROW = 8  # elements: for shorter ones a loop of their own is not worth while
+FEWEST_ROUNDS = 4  # of several elements each
+
+
+@dataclass(frozen=True)
+class Chunking:
+    """How work whose results are put together at the end is divided, whoever does it.
+
+    Floating-point sums depend on how they are grouped.  If that followed the number of threads, so would the result:
+    therefore it follows from the shape alone.
+    """
+
+    most: int = 64  # chunks
+    least: int = 1 << 16  # elements in a chunk
+    step: int = 1  # what the elements of a chunk are a multiple of, where they are not cut into rows
+    rounds: bool = True  # whether a round of a loop may take several elements
+
+
+@dataclass(frozen=True)
+class Loops:
+    """The loops of a kernel: `rows` × `columns`, or one over all elements (`flat`).
+
+    A round takes `steps` elements of a row: as many as views go on evenly for, where that is too few for a row.  A
+    kernel that reduces across rows works in `chunks` of `chunk` rows (or elements), each with results of its own.
+    """
+
+    elements: int
+    columns: int
+    flat: bool
+    steps: int = 1
+    chunks: int = 0
+    chunk: int = 0
+
+    @property
+    def rows(self) -> int:
+        return 1 if self.flat else self.elements // self.columns
+
+    @property
+    def units(self) -> int:
+        """What can be shared among threads: chunks, rows or elements."""
+        return self.chunks or (self.elements if self.flat else self.rows)
+
+    def __str__(self) -> str:
+        columns = f"{self.columns // self.steps} × {self.steps}" if self.steps > 1 else str(self.columns)
+        what = f"{self.elements} elements" if self.flat else f"{self.rows} rows of {columns}"
+        return f"{what} in {self.chunks} chunks" if self.chunks else what
+
+
+def loops_of(group: Group, recipes: dict[Node, Recipe], chunking: Chunking) -> Loops:
+    """Rows of the length that reductions ask for; else as long that every view is evenly spaced within a row."""
+    elements, flat = group.elements, False
+    columns, steps = (group.row, 1) if group.row is not None else _row(_runs(group, recipes), chunking)
+    if not columns:
+        columns, flat = elements, True
+    if not group.partials:
+        return Loops(elements, columns, flat, steps)
+    units = elements if flat else elements // columns
+    widest = max(node.size for node in group.partials)
+    chunks = max(1, min(chunking.most, elements // chunking.least, elements // (4 * widest), units))
+    length = -(-units // chunks)
+    if flat:
+        length = -(-length // chunking.step) * chunking.step
+    return Loops(elements, columns, flat, steps, -(-units // length), length)
+
+
+def _row(runs: list[tuple[int, int]], chunking: Chunking) -> tuple[int, int]:
+    """How long a row is, and how many elements a round takes; (0, 1) where rows would be too short."""
+    if not runs:
+        return 0, 1
+    steps = gcd(*[last for last, _ in runs])
+    if steps >= SHORTEST_ROW:
+        return steps, 1
+    rounds = gcd(*[before if last == steps else last // steps for last, before in runs])
+    if chunking.rounds and steps > 1 and rounds >= FEWEST_ROUNDS:
+        return steps * rounds, steps
+    return 0, 1
+
+
+def _runs(group: Group, recipes: dict[Node, Recipe]) -> list[tuple[int, int]]:
+    """For each view that is read or reduced to, the sizes of its last dimension and of the one before.
+
+    For so many elements it goes on with one stride, so many times with another.
+    """
+    runs = []
+    for node in (*group.levels, *group.partials):
+        recipe = recipes[node]
+        if recipe.size != group.elements or (node in group.finishes and node not in group.partials):
+            continue
+        if recipe.kind == "place":
+            parts = spans(node, recipe.reads[0]) or []
+            if len(parts) > 1:
+                runs.append((parts[-1].size, parts[-2].size))
+            continue
+        views = [r for r in recipe.reads if isinstance(r, View) and r.base not in group.levels]
+        if node in group.partials:
+            views.append(recipe.target)
+        for view in views:
+            dims = view.dims
+            if len(dims) > 1 and not (is_made(view.base) and view.base.name == "full"):
+                runs.append((dims[-1][0], dims[-2][0]))
+    return runs
+
+
+def split(dims: Dims, columns: int) -> tuple[Dims, Dims] | None:
+    """Dimensions as those of the rows and those of the columns; None if no cut divides them so.
+
+    >>> split([(6, 1)], 3), split([(2, 1), (3, 2)], 3)
+    (([(2, 3)], [(3, 1)]), ([(2, 1)], [(3, 2)]))
+    """
+    outer: Dims = list(dims)
+    inner: Dims = []
+    left = columns
+    while left > 1:
+        if not outer:
+            return None
+        size, stride = outer.pop()
+        if left % size == 0:
+            inner.insert(0, (size, stride))
+            left //= size
+        elif size % left == 0:
+            inner.insert(0, (left, stride))
+            outer.append((size // left, stride * left))
+            left = 1
+        else:
+            return None
+    return outer, inner

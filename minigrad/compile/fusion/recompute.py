@@ -1,0 +1,155 @@
+"""Recomputing: a value that another kernel needs may take less time to compute again than to store and to load.
+
+Fusion puts a node into the first kernel that it fits.  Where its readers are in other kernels, they may as well
+compute it themselves, if they go through the same elements: a cast, a product with a constant, the mask of a ReLU.
+Both ways are priced in bytes of memory traffic, from the last node to the first, so that long chains move step by
+step, a few nodes at a time.
+"""
+
+from __future__ import annotations
+
+from ...core.node import Node
+from ..nodes.view import View
+from .compute import Recipe
+from .group import MOST_NODES, Group, Moved
+from .levels import ROW
+
+CHEAP = 2.0  # bytes of memory traffic: what may be computed again together with what is made of it
+MOST_TOGETHER = 8  # nodes
+SHARED = 0.5  # of storing what more than one node is made from: others will have it instead of their own inputs
+
+
+def recompute(
+    recipes: dict[Node, Recipe], home: dict[Node, Group], computed_in: dict[Node, Group], kept: set[Node]
+) -> list[Moved]:
+    """Move nodes into the kernels that read them, or clone them there, where that costs less than memory does."""
+    return _Movers(recipes, home, computed_in, kept).run()
+
+
+class _Movers:
+    def __init__(
+        self, recipes: dict[Node, Recipe], home: dict[Node, Group], computed_in: dict[Node, Group], kept: set[Node]
+    ) -> None:
+        self.recipes, self.home, self.kept = recipes, home, kept
+        self.readers: dict[Node, list[Recipe]] = {}
+        self.read_in: dict[Node, dict[Group, dict[Recipe, None]]] = {}  # which groups read a node, and for which others
+        for recipe in recipes.values():
+            for base in recipe.bases:
+                self.readers.setdefault(base, []).append(recipe)
+            self._note_reads(recipe, computed_in[recipe.node])
+
+    def run(self) -> list[Moved]:
+        moved = []
+        for node in reversed(self.recipes):
+            group = self.home[node]
+            if node in self.kept or node not in group.levels or not self._is_cheap(node):
+                continue
+            reading = self._reading_groups(node)
+            others = [g for g in reading if g is not group and node not in g.levels]
+            if not others or any(g.opaque is not None for g in others):
+                continue
+            levels = {g: self._level(node, g) for g in others}
+            if "" in levels.values():
+                continue
+            still_read = group in reading
+            cone = self._cone(node, group, levels)
+            if self._price(cone, group, levels, still_read) > node.nbytes * (1 + len(others)):
+                continue
+            for member in cone:
+                for other, level in levels.items():
+                    self._move(member, other, level)
+            if not still_read:
+                self._leave(node, group)
+            moved += [Moved(m, "recomputed" if still_read or m is not node else "moved", len(others)) for m in cone]
+        return moved
+
+    def _is_cheap(self, node: Node) -> bool:
+        """Whether recomputing a node is to be thought of at all."""
+        return self.recipes[node].kind in ("elementwise", "copy", "place")
+
+    def _cone(self, node: Node, group: Group, levels: dict[Group, str]) -> list[Node]:
+        """A node and what it is made from by a few cheap operations, none of which is in memory.
+
+        Moved alone, the node would have its inputs stored instead of itself, and nothing would be gained.
+        """
+        cone = [node]
+        for member in cone:
+            for read in self.recipes[member].reads:
+                if len(cone) == MOST_TOGETHER or not isinstance(read, View) or read.base in cone:
+                    continue
+                base = read.base
+                alike = base in group.levels and base.size == node.size and read.in_order and self._is_cheap(base)
+                if not alike or base in self.kept or self.recipes[base].cost > CHEAP or self._is_stored(base, group):
+                    continue
+                if all(base not in g.levels and self._level(base, g) == level for g, level in levels.items()):
+                    cone.append(base)
+        return cone
+
+    def _is_stored(self, node: Node, group: Group) -> bool:
+        """Whether a node of a group is in memory anyway."""
+        return node in self.kept or any(node not in g.levels for g in self._reading_groups(node) if g is not group)
+
+    def _reading_groups(self, node: Node) -> dict[Group, dict[Recipe, None]]:
+        return self.read_in.get(node, {})
+
+    def _level(self, node: Node, group: Group) -> str:
+        """How often a group would compute a node of another one; empty if it reads it at other positions."""
+        size = node.size
+        readers = self.read_in[node].get(group, ())
+        if any(reader.kind == "place" for reader in readers):
+            return ""
+        level = group.level_of(size)
+        if size == 1:
+            return level
+        for reader in readers:
+            for read in reader.reads:
+                if isinstance(read, View) and read.base is node and not read.in_order:
+                    if level != ROW or not read.repeats or read.size != group.elements:
+                        return ""
+        return level
+
+    def _price(self, cone: list[Node], group: Group, levels: dict[Group, str], still_read: bool) -> float:
+        """The traffic and the arithmetic that computing these nodes in other groups takes."""
+        node = cone[0]
+        price = -self.recipes[node].cost * node.size if not still_read else 0.0
+        for member in cone:
+            price += self.recipes[member].cost * member.size * len(levels)
+        for base in dict.fromkeys(b for member in cone for b in self.recipes[member].bases if b not in cone):
+            for other, level in levels.items():
+                if other.size + len(cone) > MOST_NODES:
+                    return float("inf")
+                if base in other.levels and (other.levels[base] != level or base.size != node.size):
+                    return float("inf")
+                if base not in other.levels and base not in other.loads:
+                    price += base.nbytes
+            if base in group.levels and not self._is_stored(base, group):
+                share = 1.0 if len(self.readers[base]) == 1 else SHARED
+                price += share * base.nbytes  # which has to be stored then
+            elif not still_read and base in group.loads and not self._else_read(base, group, node):
+                price -= base.nbytes
+        return price
+
+    def _else_read(self, base: Node, group: Group, node: Node) -> bool:
+        """Whether a group reads a node for something besides one of its readers."""
+        return any(reader.node is not node for reader in self.read_in[base].get(group, ()))
+
+    def _move(self, node: Node, group: Group, level: str) -> None:
+        group.levels[node] = level
+        group.loads.pop(node, None)
+        self._note_reads(self.recipes[node], group)
+        for base in self.recipes[node].bases:
+            if base not in group.levels:
+                group.loads[base] = None
+
+    def _leave(self, node: Node, group: Group) -> None:
+        """Let a group not compute a node any more."""
+        del group.levels[node]
+        for base in self.recipes[node].bases:
+            reading = self.read_in[base]
+            del reading[group][self.recipes[node]]
+            if not reading[group]:
+                del reading[group]
+
+    def _note_reads(self, recipe: Recipe, group: Group) -> None:
+        for base in recipe.bases:
+            self.read_in.setdefault(base, {}).setdefault(group, {})[recipe] = None

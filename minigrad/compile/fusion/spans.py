@@ -1,0 +1,50 @@
+"""Spans: where an array lies in a larger one that is 0 elsewhere, dimension by dimension."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ...core.node import Node
+from ..nodes.view import View, picks_of
+
+
+class Span(NamedTuple):
+    """Dimensions of the whole that are walked as one: positions from `start` on, `length` of them, are in the part."""
+
+    size: int
+    stride: int  # in the part
+    start: int
+    length: int
+
+    @property
+    def covered(self) -> bool:
+        """Whether every position is in the part."""
+        return self.length == self.size
+
+
+def spans(node: Node, part: View) -> list[Span] | None:
+    """The dimensions of a `place`, outermost first, as few as there can be; None where the part is not in one piece."""
+    found: list[Span] = []
+    sizes, strides = iter(node.shape), iter(part.strides)
+    for pick in picks_of(node.attrs["index"], node.shape):
+        stride = next(strides) if pick is None or pick.kept else 0
+        if pick is None:
+            continue
+        if pick.step != 1:
+            return None
+        found.append(Span(next(sizes), stride, pick.start, pick.count))
+    return _joined(found)
+
+
+def _joined(found: list[Span]) -> list[Span]:
+    joined: list[Span] = []
+    for span in found:
+        if span.size == 1:
+            continue
+        last = joined[-1] if joined else None
+        if last is not None and last.covered and span.covered and last.stride == span.stride * span.size:
+            size = last.size * span.size
+            joined[-1] = Span(size, span.stride, 0, size)
+        else:
+            joined.append(span)
+    return joined

@@ -1,0 +1,401 @@
+"""`jit`: trace a function once for each kind of arguments, and run the program from then on."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+import weakref
+from collections.abc import Callable
+from functools import partial, update_wrapper
+from inspect import Parameter, isasyncgenfunction, iscoroutinefunction, isgeneratorfunction, signature
+from types import MethodType
+from typing import Any
+
+from ..core.errors import CompileError, ConversionError
+from ..core.forking import new_lock
+from ..core.mode import current_mode
+from ..core.source import Where, caller, show
+from ..core.tensor import Tensor
+from ..core.words import shown
+from .functions.function import Traced
+from .functions.recording import Recording
+from .fusion.group import Partition
+from .look.checking import checked
+from .look.cost import Cost
+from .look.values import Values, starts_of
+from .nodes.graph import Graph
+from .rewriting.log import Log
+from .running.executors import EXECUTORS, no_executor
+from .running.program import PlainProgram, Program
+from .save.write import save_program
+from .tracing.collector import no_collection
+from .tracing.guards import burden
+from .tracing.signature import hashable, in_words, kind_of, kinds_of_tensors
+
+STORM = 8  # traces of one function from which a warning is due
+KEPT = 256  # recordings of one function; when there are more, the oldest is forgotten
+
+
+class RetraceWarning(UserWarning):
+    """A jitted function is traced again and again, which takes longer than running it."""
+
+
+class GuardWarning(UserWarning):
+    """What a jitted function reads without being given it is so much that comparing it takes long, before each run."""
+
+
+class Traces(list[str]):
+    """Why a function was traced, each time."""
+
+    def __str__(self) -> str:
+        return "\n".join(f"trace {i + 1}: {reason}" for i, reason in enumerate(self)) or "not traced yet"
+
+
+class Jitted:
+    """A function that is traced when it is called with arguments of a new kind, and runs as a program after that."""
+
+    def __init__(
+        self, function: Callable[..., Any], static: tuple[Any, ...] = (), disable: bool = False,
+        executor: str | None = None, check: bool = False,
+    ) -> None:  # fmt: skip
+        update_wrapper(self, function)
+        self.function, self.static, self.executor = function, _both_spellings(function, static), executor
+        self.check = check
+        self.disabled = disable or os.environ.get("MINIGRAD_JIT", "").lower() in ("0", "off", "no", "false")
+        self.traces = Traces()
+        self.recordings: dict[Any, list[Recording]] = {}
+        self._order: list[tuple[Any, Recording]] = []  # all of them, the oldest first
+        self._lock = new_lock()
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else JittedMethod(self, instance)
+
+    def __reduce__(self) -> Any:
+        module = sys.modules.get(getattr(self, "__module__", None) or "")
+        name = getattr(self, "__qualname__", "")
+        if getattr(module, name, None) is self:
+            return name  # it is found by name; programs are made anew where it is used
+        return Jitted, (self.function, tuple(self.static), self.disabled, self.executor, self.check)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        interpreter = current_mode().interpreter
+        if self.disabled or (interpreter is not None and not interpreter.runs_programs):
+            return self.function(*args, **kwargs)
+        recording, tensors = self._recording(args, kwargs, keep=False)
+        if self.check:
+            return checked(self.function, recording, tensors, args, kwargs)
+        return recording.run(tensors)
+
+    def __repr__(self) -> str:
+        return f"<jit of {getattr(self.function, '__qualname__', self.function)}, traced {len(self.traces)} times>"
+
+    # each stage, as an object ---------------------------------------------------------------------------------------
+
+    def traced(self, *args: Any, **kwargs: Any) -> Traced:
+        """What was traced for these arguments: its graph, and its program as soon as somebody asks for that."""
+        return self._recording(args, kwargs)[0].traced
+
+    def graph(self, *args: Any, **kwargs: Any) -> Graph:
+        """What these arguments make the function compute.
+
+        >>> print(mg.jit(lambda x: (x * x).sum()).graph(mg.ones(3)))
+        tensor_1: float32 (3,)
+        multiply_1: float32 (3,) = multiply(tensor_1, tensor_1)
+        sum_1: float32 () = sum(multiply_1, axis=(0,), keepdims=False, dtype=None)
+        return sum_1
+        """
+        return self._recording(args, kwargs)[0].traced.graph
+
+    def program(self, *args: Any, **kwargs: Any) -> Program | PlainProgram:
+        """The program that runs for these arguments: its steps, and where each value lies.
+
+        >>> print(mg.jit(lambda x: mg.tanh(x @ x) @ x).program(mg.ones((8, 8))))
+        stage  step      writes               reads
+        0      matmul_1  matmul_1 [slot 0]    tensor_1 [input 0]
+        1      kernel_1  tanh_1 [slot 1]      matmul_1 [slot 0]
+        2      matmul_2  matmul_2 [result 0]  tanh_1 [slot 1], tensor_1 [input 0]
+        arena of 512 B in 2 slots (256 B, 256 B)
+        """
+        return self._recording(args, kwargs)[0].traced.program
+
+    def values(self, *args: Any, **kwargs: Any) -> Values:
+        """The values of all nodes for these arguments, each computed when it is asked for; nothing else is done.
+
+        >>> f = mg.jit(lambda x: mg.tanh(x * 2).sum())
+        >>> values = f.values(mg.zeros(2))
+        >>> values["tanh_1"].tolist(), [node.name for node in values]
+        ([0.0, 0.0], ['tensor', 'multiply', 'tanh', 'sum'])
+        """
+        recording, tensors = self._recording(args, kwargs)
+        return Values(recording.traced.graph, recording.arrays(tensors), starts_of(recording.traced.graph))
+
+    def passes(self, *args: Any, **kwargs: Any) -> Log:
+        """What the passes did to the graph.
+
+        >>> mg.jit(lambda x: x * 1 + 0 * x).passes(mg.ones(3)).counts()["times one"]
+        1
+        """
+        return self._compiled(args, kwargs).log
+
+    def kernels(self, *args: Any, **kwargs: Any) -> Partition:
+        """The kernels and library calls that the graph is divided into, and why.
+
+        >>> print(mg.jit(lambda x: mg.exp(x - x.max(-1, keepdims=True)).sum(-1)).kernels(mg.ones((4, 16))))
+        kernel_0 (stage 0): 4 rows of 16
+          for each row: max_1, sum_1
+          for each element: subtract_1, exp_1
+          reads tensor_1
+          writes sum_1
+        """
+        return self._compiled(args, kwargs).partition
+
+    def cost(self, *args: Any, **kwargs: Any) -> Cost:
+        """What the program takes and what the same takes node by node: bytes, operations, launches, memory.
+
+        >>> print(mg.jit(lambda x: mg.tanh(x @ x) * 2).cost(mg.ones((8, 8))))
+        step      computes             read  written  flops  flops/byte  read and written node by node
+        matmul_1  matmul_1            256 B    256 B  1,024        2.00                          512 B
+        kernel_1  tanh_1, multiply_1  256 B    256 B    128        0.25                        1.02 kB
+        ...
+        """
+        return Cost(self._compiled(args, kwargs))
+
+    def save(self, path: str | os.PathLike[str], *args: Any, **kwargs: Any) -> None:
+        """Write the program for arguments like these to a file, for `mg.load_program`: it runs without this function.
+
+        Tensors that it uses by name go into the file with their values.  It is for inference: what changes tensors,
+        draws random numbers or has other effects is refused.
+        """
+        save_program(self.function, path, args, kwargs)
+
+    def _compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
+        program = self._recording(args, kwargs)[0].traced.program
+        if not isinstance(program, Program):
+            raise CompileError("there are no kernels for where this runs", hint="f.graph(...) is what was traced")
+        return program
+
+    # which recording ------------------------------------------------------------------------------------------------
+
+    def _recording(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], keep: bool = True
+    ) -> tuple[Recording, list[Tensor]]:
+        """The recording for these arguments; a new one keeps the tensors among them if `keep` says so."""
+        tensors: list[Tensor] = []
+        key = self._key(args, kwargs, tensors)
+        reason = None
+        for recording in self.recordings.get(key, ()):
+            mismatch = recording.mismatch(tensors)
+            if mismatch is None:
+                return recording, tensors
+            reason = reason or mismatch  # of the newest
+        with self._lock:
+            for recording in self.recordings.get(key, ()):
+                if recording.mismatch(tensors) is None:
+                    return recording, tensors
+            reason = reason or self._news(key)
+            with no_collection():
+                recording = Recording(self.function, args, kwargs, tensors, self.executor)
+            if not keep:
+                recording.release_arguments()
+            self._keep(key, recording)
+            self._note(reason, recording, caller())
+        return recording, tensors
+
+    def _keep(self, key: Any, recording: Recording) -> None:
+        recording.watch(partial(self._forget, weakref.ref(recording)))
+        self._order.append((key, recording))  # first: what is not in there is never forgotten
+        self.recordings.setdefault(key, []).insert(0, recording)
+        if len(self._order) > KEPT:
+            self._forget(weakref.ref(self._order[0][1]))
+
+    def _forget(self, reference: weakref.ref[Recording], gone: Any = None) -> None:
+        """Let go of a recording: there are too many, or an object that it was made for is gone."""
+        with self._lock:
+            recording = reference()
+            for key in [key for key, known in self._order if known is recording]:
+                left = self.recordings[key] = [r for r in self.recordings.get(key, ()) if r is not recording]
+                if not left:
+                    del self.recordings[key]
+            self._order = [entry for entry in self._order if entry[1] is not recording]
+
+    def _key(self, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[Tensor]) -> Any:
+        mode = current_mode()
+        names = list(kwargs)  # in the order in which the function is given them
+        parts = [*args, *[kwargs[name] for name in names]]
+        labels = [*range(len(args)), *names]
+        static = self.static
+        if static:
+            kinds = [hashable(x, "static") if i in static else kind_of(x, tensors) for i, x in zip(labels, parts)]
+        else:
+            kinds = [kind_of(x, tensors) for x in parts]
+        return tuple(kinds), tuple(labels), tuple(kinds_of_tensors(tensors)), mode.grad, mode.device
+
+    def _news(self, key: Any) -> str:
+        """What is new about this kind of arguments."""
+        if not self.recordings:
+            return "the first call"
+        kinds, labels, tensors, grad, device = key
+        closest = max(self.recordings, key=lambda known: _likeness(known, key))
+        old_kinds, old_labels, old_tensors, old_grad, old_device = closest
+        if labels != old_labels or len(tensors) != len(old_tensors):
+            return "other arguments were given"
+        for label, new, old in zip(labels, kinds, old_kinds):
+            if new != old:
+                was, now = in_words(old), in_words(new)
+                return f"argument {label} is another one" if was == now else f"argument {label} was {was} and is {now}"
+        for new, old in zip(tensors, old_tensors):
+            for what, before, now in zip(("shape", "dtype", "device", "gradient", "memory"), old, new):
+                if before != now:
+                    return f"the {what} of an argument was {before} and is {now}"
+        return "gradients were switched on or off" if grad != old_grad else f"the device was {old_device}, is {device}"
+
+    def _note(self, reason: str, recording: Recording, where: Where) -> None:
+        self.traces.append(reason)
+        much = burden(recording.guards) if len(self.traces) == 1 else []
+        if much:
+            warnings.warn(
+                f"{self!r}, called at {show(where)}: each call first compares {'; '.join(much)} with what was traced. "
+                "Way out: pass an array as an argument, make it a tensor outside, mg.asarray(array), or set "
+                "array.flags.writeable = False",
+                GuardWarning,
+                stacklevel=5,
+            )
+        if len(self.traces) == STORM:
+            listed = "\n".join(f"  {i + 1}. {r}" for i, r in enumerate(self.traces))
+            warnings.warn(
+                f"{self!r}, called at {show(where)}: tracing takes longer than running. Why each time:\n{listed}\n"
+                "  Way out: pass what changes as a tensor, pad to a few shapes, or leave jit off this function",
+                RetraceWarning, stacklevel=5,
+            )  # fmt: skip
+
+
+class JittedMethod:
+    """A jitted function and the object it is a method of: each stage is asked for without naming the object again."""
+
+    stages = ("cost", "graph", "kernels", "passes", "program", "traced", "values")
+
+    def __init__(self, jitted: Jitted, instance: Any) -> None:
+        self.jitted, self.__self__ = jitted, instance
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.jitted(self.__self__, *args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name not in ("__name__", "__qualname__", "__doc__", "__wrapped__"):
+            raise AttributeError(name)
+        found = getattr(self.jitted, name)
+        return partial(found, self.__self__) if name in self.stages else found
+
+    def save(self, path: str | os.PathLike[str], *args: Any, **kwargs: Any) -> None:
+        """What `Jitted.save` does; what the object holds goes into the file."""
+        Jitted(MethodType(self.jitted.function, self.__self__)).save(path, *args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<{self.jitted!r} as a method of a {type(self.__self__).__name__}>"
+
+
+def trace(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Graph:
+    """What a function computes for these arguments, as a graph; nothing is computed.
+
+    >>> graph = mg.trace(lambda x, y: mg.tanh(x @ y).sum(), mg.ones((2, 3)), mg.ones((3, 4)))
+    >>> graph
+    <Graph of 3 nodes, 2 inputs, 1 outputs>
+    >>> [node.name for node in graph.nodes]
+    ['matmul', 'tanh', 'sum']
+    """
+    return Jitted(function).graph(*args, **kwargs)
+
+
+def _likeness(known: Any, key: Any) -> tuple[int, ...]:
+    """How much two kinds of arguments have in common, what counts most first."""
+    return known[1] == key[1], *[sum(a == b for a, b in zip(known[i], key[i])) for i in (0, 2)]
+
+
+def jit(
+    function: Callable[..., Any] | None = None, *, static: Any = (), disable: bool = False, executor: str | None = None,
+    check: bool = False,
+) -> Any:  # fmt: skip
+    """Make a function into a program: it is traced once for each kind of arguments, and runs compiled after that.
+
+    Tensors that it uses without being given them are inputs too, and those that it changes are changed.  Arguments that
+    are no tensors, and those named or numbered in `static`, are part of the kind.  `f.traces` says why it was traced.
+    With `executor="parallel"` kernels that do not wait for each other run at the same time, with "auto" where that may
+    pay, and by default ("serial") never; `MINIGRAD_EXECUTOR` says it for all programs.
+
+    Besides the arguments, a trace depends on what the function reads by name: globals, closure cells, and those
+    attributes whose names occur in its code or in code that it calls, with the entries of lists, dicts and arrays found
+    there.  These are compared before each run, and a change makes a new trace.  Where code computes a name (`getattr(x,
+    name)`, `vars`, `eval`), all attributes of your objects count.  A NumPy array is compared value by value unless it
+    is read-only; a `GuardWarning` says so where that takes long.
+
+    These raise a `TraceError` with the line: changing what is not a tensor, reading an iterator or a clock, and drawing
+    random numbers from the system, Python, NumPy or torch instead of `mg.random`.
+
+    These are not noticed: changes inside other packages and their objects (installed in `site-packages`, or Python's
+    own), such as a value assigned in a DataFrame; files, environment variables, and memory shared by `copy=False`;
+    random numbers that any other package draws; a writable view of an array that is read-only; and, while a profiler
+    set by `sys.setprofile` is at work, clocks and new generators.  Pass such values as arguments.
+
+    With `check` each call also runs the function itself, on copies of all that it uses: where results, writes or
+    gradients differ, a `CheckError` names the first node that does, and the pass that makes it so.
+
+    >>> @mg.jit
+    ... def step(x):
+    ...     return (x * 2 + 1).sum()
+    >>> step(mg.ones(3)).item(), step(mg.zeros(3)).item(), len(step.traces)
+    (9.0, 3.0, 1)
+    """
+    if function is None:
+        return partial(jit, static=static, disable=disable, executor=executor, check=check)
+    if not disable:
+        _refuse_what_is_no_function(function)
+    listed = static if isinstance(static, (tuple, list)) else (static,)
+    if executor is not None and executor not in EXECUTORS:
+        raise no_executor(executor)
+    return Jitted(function, tuple(listed), disable, executor, check)
+
+
+def _refuse_what_is_no_function(function: Any) -> None:
+    if isinstance(function, (classmethod, staticmethod)):
+        kind = type(function).__name__
+        raise ConversionError(f"jit: a {kind} is no function yet", hint=f"@{kind} goes above @mg.jit")
+    if not callable(function):
+        raise ConversionError(
+            f"jit makes a function faster, and this is a {type(function).__name__}",
+            hint="@mg.jit above a def, or mg.jit(f, static=..., disable=...)",
+        )
+    piecewise = isgeneratorfunction(function) or isasyncgenfunction(function) or iscoroutinefunction(function)
+    if piecewise:
+        name = getattr(function, "__name__", function)
+        raise ConversionError(
+            f"jit: {name} is a generator or async: it runs in pieces, a program whole",
+            hint="jit the computation inside it, or return a list",
+        )
+
+
+def _both_spellings(function: Callable[..., Any], static: tuple[Any, ...]) -> frozenset[Any]:
+    """Static arguments by number and by name: a call may give them either way."""
+    try:
+        parameters = list(signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return frozenset(static)  # a function that Python knows nothing of
+    places = [p.name for p in parameters if p.kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)]
+    names = [p.name for p in parameters if p.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)]
+    more = any(p.kind is Parameter.VAR_POSITIONAL for p in parameters)
+    others = any(p.kind is Parameter.VAR_KEYWORD for p in parameters)
+    both: set[Any] = set()
+    for label in static:
+        number = label + len(places) if label.__class__ is int and label < 0 else label
+        if number.__class__ is int and 0 <= number < len(places):
+            both |= {number, places[number]}
+        elif number.__class__ is int and number >= 0 and more:
+            both.add(number)
+        elif isinstance(label, str) and (label in names or others):
+            both |= {label, places.index(label)} if label in places else {label}
+        else:
+            raise ConversionError(
+                f"jit: there is no argument {shown(label)} that could be static",
+                expect=f"numbers from 0 to {len(places) - 1}, or names: {', '.join(names)}" if names else "none",
+            )
+    return frozenset(both)

@@ -1,0 +1,312 @@
+"""`jit(check=True)`: each call is compared with eager mode, and a difference is traced to the node where it begins.
+
+The function is run eagerly first, on copies of all that it was traced to use: arguments, tensors that it finds by name,
+gradients, generators of random numbers.  Then the program runs on the real ones.  Results, what was written, `.grad`s
+and the gradients of the results have to be the same.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+
+from ...autodiff.reverse import HOOKS, exhaust, walk
+from ...core.emit import Eager, Interpreter, emit
+from ...core.errors import CheckError, GradError, MinigradError
+from ...core.mode import switch
+from ...core.node import Leaf, Node, topological_order
+from ...core.primitive import Primitive
+from ...core.source import caller, show
+from ...core.tensor import Tensor, as_tensor, wrap
+from ...core.tree import flatten
+from ...core.view import detach
+from ...devices.effects import held_back
+from ..functions.function import Gradient
+from ..functions.recording import Recording
+from ..nodes.graph import Graph
+from ..nodes.interpret import Starts, run_nodes
+from ..rewriting.passes import PASSES
+from ..running.program import program_for
+from ..tracing.signature import replaced
+
+TOLERANCE = {"float16": 2e-2, "float32": 1e-4, "float64": 1e-9}  # relative to the largest element
+SMALL = 1e-2  # where all are smaller than this, they may be what is left of numbers that cancel out
+
+
+class Rehearsal(Eager):
+    """Eager mode in which copies stand in for tensors from outside, so that nothing outside is touched.
+
+    With `keep`, it remembers the results of all operations, by what made them.
+    """
+
+    def __init__(self, tensors: Sequence[Tensor], keep: bool = False) -> None:
+        self.outside = list(tensors)  # kept alive: they are known by id
+        self.copies: dict[int, Tensor] = {}
+        self.drawn: dict[Any, tuple[int, int]] = {}
+        self.kept: dict[Any, list[Any]] | None = defaultdict(list) if keep else None
+        for tensor in tensors:
+            self._copy(tensor)
+        self.leaves = {i: copy.node for i, copy in self.copies.items()}
+
+    def _copy(self, tensor: Tensor) -> Tensor:
+        known = self.copies.get(id(tensor))
+        if known is not None:
+            return known
+        alias = tensor.alias
+        if alias is None or alias.base is None:
+            copy = wrap(tensor.data.copy(), tensor.device)
+        else:
+            with switch(interpreter=None):
+                copy = self._copy(alias.base)
+                for op, attrs in alias.chain:
+                    copy = emit(op, copy, **attrs)
+                copy = detach(copy)
+            copy.alias.linked = alias.linked  # type: ignore[union-attr]
+        if tensor.tracked:
+            copy.node, copy.tracked = tensor.node if tensor.is_leaf else Leaf(copy), 1
+        self.copies[id(tensor)] = copy
+        if tensor._grad is not None:
+            copy._grad = self._copy(tensor._grad)
+        return copy
+
+    def manifest(self, op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        return Interpreter.manifest(self, op, inputs, attrs)
+
+    def lift(self, tensor: Tensor) -> Tensor:
+        return self.stand_in(tensor)
+
+    def compute(self, op: Primitive, values: list[Any], attrs: dict[str, Any], device: Any) -> Any:
+        data = super().compute(op, values, attrs, device)
+        if self.kept is not None and not isinstance(data, tuple):
+            self.kept[op.name, *caller(3)].append(data.copy())
+        return data
+
+    def stand_in(self, tensor: Tensor) -> Tensor:
+        return self.copies.get(id(tensor), tensor)
+
+    def gradient_of(self, tensor: Tensor) -> Tensor | None:
+        return self.stand_in(tensor)._grad
+
+    def set_gradient(self, tensor: Tensor, gradient: Tensor | None) -> None:
+        self.stand_in(tensor)._grad = gradient if gradient is None else self.stand_in(gradient)
+
+    def take_blocks(self, generator: Any, count: int) -> tuple[Any, int]:
+        if generator not in self.drawn:
+            self.drawn[generator] = _state(generator)
+        key, block = self.drawn[generator]
+        self.drawn[generator] = key, block + count
+        return key, block
+
+    def seeded(self, generator: Any, key: int, block: int) -> bool:
+        self.drawn[generator] = key, block
+        return True
+
+    def hunting(self, hunter: Any) -> Any:
+        return nullcontext()
+
+    def run(self, function: Callable[..., Any], args: Any, kwargs: Any, tensors: Sequence[Tensor]) -> Any:
+        """What the function returns for copies of its arguments."""
+        again, named = replaced((args, kwargs), iter([self.stand_in(t) for t in tensors]))
+        with switch(interpreter=self), held_back():
+            return function(*again, **named)
+
+
+def checked(
+    function: Callable[..., Any], recording: Recording, tensors: list[Tensor], args: Any, kwargs: Any
+) -> Any:
+    """The result of a recording, if that and all that it does are what the function gives and does."""
+    used = [*tensors, *recording.used(tensors)]
+    before, rehearsal = Rehearsal(used), Rehearsal(used)
+    starts: Starts = {generator: _state(generator) for generator in recording.tracer.drawn}
+    nodes = [place.find(tensors).node for place in recording.inputs]
+    case = Case(function, recording, tensors, args, kwargs, before, starts)
+    try:
+        expected = rehearsal.run(function, args, kwargs, tensors)
+    except MinigradError as error:
+        recording.run(tensors)  # which says it too, and names the line
+        raise CheckError(f"jit(check=True): an error in eager mode, and none in the program: {error}") from error
+    result = recording.run(tensors)
+    theirs, _ = flatten(expected, (np.ndarray,))
+    ours, _ = flatten(result, (np.ndarray,))
+    if len(ours) != len(theirs):
+        case.fail("the result", f"{len(theirs)} tensors in eager mode, {len(ours)} in the program")
+    theirs = [rehearsal.stand_in(t) if isinstance(t, Tensor) else t for t in theirs]
+    for number, (one, other) in enumerate(zip(ours, theirs)):
+        case.compare(f"result {number}", one, other)
+    for tensor in used:
+        copy = rehearsal.copies[id(tensor)]
+        case.compare(f"a tensor {tensor.shape} that the function is given, or finds by name, is then", tensor, copy)
+        if (tensor._grad is None) != (copy._grad is None):
+            case.fail(f"the .grad of a tensor {tensor.shape}", "None in the one, and there in the other")
+        if copy._grad is not None:
+            case.compare(f"the .grad of a tensor {tensor.shape}", tensor._grad, copy._grad)
+    for generator in starts:
+        if rehearsal.drawn.get(generator, starts[generator]) != _state(generator):
+            case.fail("the amount of random numbers", f"{rehearsal.drawn.get(generator)} and {_state(generator)}")
+    if recording.differentiable:
+        copies = [rehearsal.leaves[id(place.find(tensors))] for place in recording.inputs]
+        case.compare_gradients(ours, nodes, theirs, copies)
+    return result
+
+
+class Case:
+    """One call, as it was before it ran: to find out where it goes wrong, if it does."""
+
+    def __init__(
+        self, function: Any, recording: Recording, tensors: list[Tensor], args: Any, kwargs: Any, before: Rehearsal,
+        starts: Starts,
+    ) -> None:  # fmt: skip
+        self.function, self.recording, self.tensors, self.args, self.kwargs = function, recording, tensors, args, kwargs
+        self.before, self.starts = before, starts
+
+    def compare(self, what: str, ours: Any, theirs: Any) -> None:
+        """Raise where the program's value is not the one of eager mode."""
+        reason = difference(_raw(ours), _raw(theirs))
+        if reason:
+            self.fail(what, reason)
+
+    def compare_gradients(
+        self, ours: Sequence[Any], nodes: Sequence[Node], theirs: Sequence[Any], copies: Sequence[Node]
+    ) -> None:
+        """The gradients of the results by what came in.
+
+        Left out is what has hooks, which are the user's to be called, and what others of them were made from outside.
+        """
+        behind = {i for node in topological_order(nodes) for i in node.inputs}
+        numbers = [i for i, node in enumerate(nodes) if node not in HOOKS and node not in behind]
+        try:
+            mine = _pulled_back(ours, [nodes[i] for i in numbers])
+        except GradError:  # of a loop without a bound, which has a gradient in eager mode only
+            return
+        right = _pulled_back(theirs, [copies[i] for i in numbers])
+        for number, one, other in zip(numbers, mine, right):
+            nothing = np.zeros(nodes[number].shape, nodes[number].dtype)  # of a branch that is not taken, say
+            reason = difference(*[nothing if g is None else _raw(g) for g in (one, other)])
+            if reason:
+                what = f"the gradient of the results by a tensor {nodes[number].shape}"
+                self.fail(what, reason, self.recording.traced.gradient)
+
+    def fail(self, what: str, reason: str, gradient: Gradient | None = None) -> None:
+        """Raise, with the node where it begins, and what has to be left out for it not to happen."""
+        name = getattr(self.function, "__name__", "the function")
+        with held_back(), switch(interpreter=None):
+            culprit = self._diagnosis(gradient)
+        raise CheckError(
+            f"jit(check=True): the program of {name} differs from eager mode: {what}: {reason}",
+            actual=culprit, hint="mg.jit(disable=True) runs it eagerly until that is mended",
+        )  # fmt: skip
+
+    def _diagnosis(self, gradient: Gradient | None) -> str:
+        graph, arrays = self.recording.traced.graph, self._arrays()
+        if gradient is not None:
+            graph = Graph(graph.inputs, (*graph.outputs, *gradient.left))
+        values = _all_values(graph, arrays, self.starts)
+        different = self._trace_differs(graph, values)
+        if different:
+            return different
+        if gradient is not None:
+            weights = [_weights(self.recording.outputs[i]) for i in gradient.roots]
+            own = len(self.recording.traced.own)
+            arrays = [*arrays[:own], *weights, *arrays[own:], *[values[node] for node in gradient.left]]
+            graph = gradient.graph
+            values = _all_values(graph, arrays, self.starts)
+        return _suspect(graph, arrays, self.starts, values)
+
+    def _arrays(self) -> list[Any]:
+        recording, copies = self.recording, self.before.copies
+        places = (*recording.inputs, *recording.besides)
+        return [copies[id(place.find(self.tensors))].data for place in places]
+
+    def _trace_differs(self, graph: Graph, values: Mapping[Node, Any]) -> str:
+        """The first node whose value the function does not compute any more."""
+        again = Rehearsal(self.before.outside, keep=True)
+        for tensor in self.before.outside:
+            copy, then = again.copies[id(tensor)], self.before.copies[id(tensor)]
+            copy.data[...] = then.data
+            copy._grad = None if then._grad is None else wrap(then._grad.data.copy(), then.device)
+        again.drawn = dict(self.starts)
+        again.run(self.function, self.args, self.kwargs, self.tensors)
+        assert again.kept is not None
+        for node in graph.nodes:
+            made = again.kept.get((node.name, node.code, node.offset))
+            if made and not isinstance(values[node], tuple):
+                reason = difference(values[node], made.pop(0))
+                if reason:
+                    return (
+                        f"{node.name}, made at {show(node.where)}, is the first node that differs ({reason}), already "
+                        "where the trace is run node by node: the function depends on what a trace does not see"
+                    )
+        return ""
+
+
+def _all_values(graph: Graph, arrays: Sequence[Any], starts: Starts) -> dict[Node, Any]:
+    return run_nodes(graph.nodes, dict(zip(graph.inputs, arrays)), starts, {*graph.inputs, *graph.nodes})
+
+
+def _suspect(graph: Graph, arrays: Sequence[Any], starts: Starts, values: Mapping[Node, Any]) -> str:
+    """Which node a program computes wrongly, and which pass makes it so."""
+
+    def first(outputs: Sequence[Node], **options: Any) -> Node | None:
+        copies = [array.copy() for array in arrays]
+        results = program_for(Graph(graph.inputs, outputs), **options)(copies, starts)
+        return next((n for n, result in zip(outputs, results) if difference(result, values[n])), None)
+
+    every = [n for n in graph.nodes if n.op is not None and n.effect is None and not isinstance(values[n], tuple)]
+    node = first(every) or first(graph.outputs)
+    if node is None:
+        return "no node differs when the graph is run again: memory is shared, or a result is not always the same"
+    words = f"{node.name}, made at {show(node.where)}, is the first node that differs"
+    outputs = [node, *graph.outputs]
+    innocent = [each.name for each in PASSES if first(outputs, without=[each.name]) is None]
+    if innocent:
+        return f"{words}; it does not without the pass {' or '.join(innocent)}"
+    if first(outputs, backend="numpy") is None:
+        return f"{words}; it does not with MINIGRAD_BACKEND=numpy"
+    return f"{words}, whatever pass is left out: its kernel is wrong"
+
+
+def difference(ours: Any, theirs: Any) -> str:
+    """In what one array differs from another by more than rounding; nothing, if it does not."""
+    if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
+        return f"{ours.dtype} {ours.shape} instead of {theirs.dtype} {theirs.shape}"
+    if theirs.dtype.kind != "f":
+        wrong = ours != theirs
+    else:
+        finite = abs(theirs[np.isfinite(theirs)])
+        room = TOLERANCE[theirs.dtype.name] * max(float(finite.max(initial=0.0)), SMALL)
+        with np.errstate(invalid="ignore"):
+            near = abs(ours - theirs) <= room
+        wrong = ~(near | (ours == theirs) | ((ours != ours) & (theirs != theirs)))
+    if not wrong.any():
+        return ""
+    at = tuple(int(i) for i in np.argwhere(wrong)[0])
+    return f"{int(wrong.sum())} of {wrong.size} elements, {ours[at]!s} instead of {theirs[at]!s} at {at}"
+
+
+def _raw(value: Any) -> Any:
+    tensor = as_tensor(value)
+    return tensor.device.to_numpy(tensor.data)
+
+
+def _weights(like: Any) -> Any:
+    """A gradient for a result: no two elements have the same, so that none is hidden by another."""
+    size = int(np.prod(like.shape))
+    return like.device.from_numpy((1 + np.cos(np.arange(size)) / 2).reshape(like.shape).astype(like.dtype))
+
+
+def _pulled_back(results: Sequence[Any], nodes: Sequence[Node]) -> list[Tensor | None]:
+    tracked = [r for r in results if isinstance(r, Tensor) and r.tracked]
+    weights = [wrap(_weights(r), r.device) for r in tracked]
+    with held_back(), switch(interpreter=None, grad=False):
+        found = exhaust(walk([r.node for r in tracked], weights, nodes, retain=True, announced=False))
+    return [found.get(node) for node in nodes]
+
+
+def _state(generator: Any) -> tuple[int, int]:
+    with switch(interpreter=None):
+        state = generator.get_state()
+    return state["key"], state["block"]

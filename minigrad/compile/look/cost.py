@@ -1,0 +1,275 @@
+"""The cost model: what a graph takes when it is computed node by node, and what its program takes, side by side.
+
+    print(step.cost(x))            # a table: the kernels, what they read, write and compute
+    step.cost(x).eager.bytes       # and each figure by itself
+
+All figures are counted, none is measured (`Cost.roofline` measures).  "Node by node" is what eager mode does, if each
+value is let go after its last use.  A `put` writes into memory that is there, all else makes new memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+from ...core.node import Node
+from ...core.primitive import P
+from ...core.table import as_html, as_table, bytes_text
+from ..fusion.count import Count, eager_count, takes_nothing
+from ..fusion.group import Group
+from ..lowering.lower import Lowered
+from ..nodes.graph import Graph
+from ..nodes.view import View, views_of
+from ..running.frame import Layout, pieces_of
+from ..running.memory import ALIGNMENT
+from ..running.program import Program
+from .roofline import Roofline, measured
+
+HEAD = ("step", "computes", "read", "written", "flops", "flops/byte", "read and written node by node")
+
+
+@dataclass(frozen=True)
+class NodeCost:
+    """What a node takes by itself."""
+
+    node: Node
+    name: str
+    eager: Count
+
+
+@dataclass(frozen=True)
+class KernelCost:
+    """A step of a program: what it takes, and what its nodes take one by one.
+
+    `nodes` are those that it computes, in order; one that several kernels compute is in each of them.
+    """
+
+    name: str
+    kind: str  # kernel, library or copies (of results that are views)
+    stage: int
+    nodes: list[NodeCost]
+    program: Count
+    scratch: int = 0  # bytes of its own
+    group: Group | None = None
+
+    @cached_property
+    def eager(self) -> Count:
+        """What its nodes take one by one."""
+        return sum([node.eager for node in self.nodes], Count())
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The bytes that a program asks for besides what comes in: nothing of it is given back before the run ends."""
+
+    arena: int  # what passes between steps; a frame keeps it from run to run
+    scratch: int  # rows that kernels keep for themselves; kept too
+    results: int  # what is handed out
+    libraries: int  # what library calls make anew
+
+    @property
+    def total(self) -> int:
+        """The peak."""
+        return self.arena + self.scratch + self.results + self.libraries
+
+
+class Cost:
+    """What a program takes, and what the same takes node by node.
+
+    `nodes` are those of the graph as it was traced, `kernels` the steps of the program; `eager` and `program` are the
+    sums, `eager_peak` and `memory.total` the bytes that are needed at the same time, besides what comes in.
+
+    >>> cost = mg.jit(lambda x: mg.exp(x - x.max(-1, keepdims=True))).cost(mg.ones((4, 16)))
+    >>> [(kernel.name, [node.name for node in kernel.nodes]) for kernel in cost.kernels]
+    [('kernel_0', ['max_1', 'subtract_1', 'exp_1'])]
+    >>> cost.program
+    Count(bytes_read=256, bytes_written=256, flops=192, launches=1)
+    >>> cost.eager
+    Count(bytes_read=784, bytes_written=528, flops=192, launches=3)
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.graph, self.optimised, self._program = program.graph, program.optimised, program
+        self.nodes = node_costs(self.graph)
+        self.optimised_nodes = node_costs(self.optimised)
+        self.kernels = _steps(program)
+        self.eager_peak = eager_peak(self.graph)
+        self.memory = _memory(program.layout, sum([kernel.scratch for kernel in self.kernels]))
+
+    @property
+    def eager(self) -> Count:
+        """What the graph takes node by node, as it was traced."""
+        return sum([node.eager for node in self.nodes], Count())
+
+    @property
+    def after_passes(self) -> Count:
+        """What the graph takes node by node after all passes."""
+        return sum([node.eager for node in self.optimised_nodes], Count())
+
+    @property
+    def program(self) -> Count:
+        """What the program takes."""
+        return sum([kernel.program for kernel in self.kernels], Count())
+
+    def roofline(self, runs: int = 20) -> Roofline:
+        """Run the program, and compare how long each step takes with what this machine could do at best."""
+        return measured(self._program, self.kernels, runs)
+
+    def plain(self) -> dict[str, Any]:
+        """All of it as plain data, for drawing."""
+        names = {each.node: each.name for each in self.nodes}
+        return {
+            "nodes": [{"name": names[n.node], **asdict(n.eager)} for n in self.nodes],
+            "kernels": [
+                {"name": k.name, "kind": k.kind, "stage": k.stage, "nodes": [n.name for n in k.nodes],
+                 "scratch": k.scratch, "program": asdict(k.program), "eager": asdict(k.eager)}
+                for k in self.kernels
+            ],
+            "eager": asdict(self.eager) | {"peak": self.eager_peak},
+            "after_passes": asdict(self.after_passes),
+            "program": asdict(self.program) | {"peak": self.memory.total},
+            "memory": asdict(self.memory),
+        }  # fmt: skip
+
+    # as a table -----------------------------------------------------------------------------------------------------
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """The table, a row for each step."""
+        return [
+            (kernel.name, _listed([node.name for node in kernel.nodes]), *_figures(kernel.program),
+             bytes_text(kernel.eager.bytes))
+            for kernel in self.kernels
+        ]  # fmt: skip
+
+    def sums(self) -> list[tuple[str, str, str, str, str, str]]:
+        """Each way to compute it: launches, bytes read and written, operations, and the peak of memory."""
+        ways = [("node by node", self.eager, self.eager_peak), ("fused", self.program, self.memory.total)]
+        return [
+            (name, str(c.launches), bytes_text(c.bytes_read), bytes_text(c.bytes_written), f"{c.flops:,}",
+             bytes_text(peak))
+            for name, c, peak in ways
+        ]  # fmt: skip
+
+    def __repr__(self) -> str:
+        steps = as_table(HEAD, self.rows(), left=2)
+        sums = as_table(("", "launches", "read", "written", "flops", "peak memory"), self.sums(), left=1)
+        return f"{steps}\n\n{sums}"
+
+    def _repr_html_(self) -> str:
+        steps = as_html(HEAD, self.rows())
+        return steps + as_html(("", "launches", "read", "written", "flops", "peak memory"), self.sums())
+
+
+# Node by node -------------------------------------------------------------------------------------------------------
+
+
+def node_costs(graph: Graph) -> list[NodeCost]:
+    """What each node of a graph takes by itself."""
+    views, names = views_of(graph), graph.names()
+    return [NodeCost(node, names[node], eager_count(node, views)) for node in graph.nodes]
+
+
+def eager_peak(graph: Graph) -> int:
+    """The bytes that values take at the same time, if each is let go after its last use."""
+    return max(eager_memory(graph), default=0)
+
+
+def eager_memory(graph: Graph) -> list[int]:
+    """The bytes that are held when each node has been computed, if each value is let go after its last use.
+
+    What comes in is somebody else's.  Views and parts of several results are not let go before what they look at.
+
+    >>> eager_memory(mg.trace(lambda x: mg.tanh(x * 2) + x, mg.ones(4)))
+    [16, 32, 32]
+    """
+    views = views_of(graph)
+    home: dict[Node, Node] = {}  # whose memory a node's value is
+    for node in (*graph.inputs, *graph.nodes):
+        into = node.inputs[0] if node.op in (P.project, P.put) else views[node].base
+        home[node] = node if into is node else home[into]
+    last = {home[i]: node for node in graph.nodes for i in node.inputs if isinstance(i, Node)}
+    kept = {home[node] for node in (*graph.outputs, *graph.inputs)}
+    held, taken = 0, []
+    ends: dict[Node, list[Node]] = {}
+    for memory, node in last.items():
+        ends.setdefault(node, []).append(memory)
+    for node in graph.nodes:
+        if home[node] is node and node.op is not None:
+            held += node.nbytes
+        taken.append(held)
+        for memory in ends.get(node, ()):
+            if memory not in kept and memory.op is not None:
+                held -= memory.nbytes
+    return taken
+
+
+# The program --------------------------------------------------------------------------------------------------------
+
+
+def _steps(program: Program) -> list[KernelCost]:
+    partition = program.partition
+    costs = {each.node: each for each in node_costs(partition.graph)}
+    steps = []
+    for group in partition.groups:
+        if group.opaque is not None:
+            recipe = group.opaque
+            node = recipe.node
+            steps.append(KernelCost(costs[node].name, "library", group.stage, [costs[node]], recipe.count, group=group))
+            continue
+        order = sorted({*group.levels, *group.partials}, key=lambda n: partition.recipes[n].position)
+        computed = [costs[node] for node in order if node not in group.finishes or node in group.partials]
+        lowered = program.lowered[group]
+        steps.append(KernelCost(group.name, "kernel", group.stage, computed, lowered.count, _scratch(lowered), group))
+    copies = [_copied(view) for number, view in program.layout.finishing if _is_copy(program.layout, number, view)]
+    if copies:
+        stage = max([step.stage for step in steps], default=-1) + 1
+        steps.append(KernelCost("copies of results", "copies", stage, [], sum(copies, Count())))
+    return steps
+
+
+def _scratch(lowered: Lowered) -> int:
+    """The bytes of rows that a kernel keeps for itself: one of each kind for every piece that threads may run."""
+    sizes = [p.size * p.dtype.itemsize + ALIGNMENT for p in lowered.kernel.parameters if p.role == "scratch"]
+    return sum(sizes) * len(pieces_of(lowered)) if sizes else 0
+
+
+def _is_copy(layout: Layout, number: int, view: View) -> bool:
+    return layout.direct.get(view.base) != number
+
+
+def _copied(view: View) -> Count:
+    itemsize = view.base.dtype.itemsize
+    return Count(min(view.footprint, view.base.size) * itemsize, view.size * itemsize, 0, 1)
+
+
+def _memory(layout: Layout, scratch: int) -> Memory:
+    arena = sum([size + ALIGNMENT for size in layout.plan.slots])
+    results = sum([node.nbytes for node, *_ in layout.results])
+    results += sum([_copied(v).bytes_written for number, v in layout.finishing if _is_copy(layout, number, v)])
+    made = [node for node in layout.opaque if not takes_nothing(node, layout.partition.views)]
+    return Memory(arena, scratch, results, sum([node.nbytes for node in made]))
+
+
+# Words --------------------------------------------------------------------------------------------------------------
+
+
+def _figures(count: Count) -> tuple[str, str, str, str]:
+    return bytes_text(count.bytes_read), bytes_text(count.bytes_written), f"{count.flops:,}", f"{count.intensity:.2f}"
+
+
+def _listed(names: Sequence[str], most: int = 6) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def cost_of(graph: Graph) -> Cost:
+    """What a graph takes node by node, and what the program that is made of it takes.
+
+    >>> mg.trace(lambda x: x * 2 + 1, mg.ones(100)).cost().program.bytes
+    800
+    """
+    return Cost(Program(graph, backend="numpy"))  # the backend that takes least to make
+
+
+Graph.cost = cost_of

@@ -1,0 +1,91 @@
+"""Index arithmetic of the loop language, simplified where an operand is 0 or 1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..nodes.view import Dims
+from .ir import Index
+
+
+def plus(a: Any, b: Any) -> Index:
+    """a + b.
+
+    >>> plus("i", 0), plus(2, 3), plus("i", 1)
+    ('i', 5, ('+', 'i', 1))
+    """
+    if a == 0 or b == 0:
+        return b if a == 0 else a  # type: ignore[no-any-return]
+    return a + b if isinstance(a, int) and isinstance(b, int) else ("+", a, b)
+
+
+def times(a: Any, factor: int) -> Index:
+    """a · factor.
+
+    >>> times("i", 1), times("i", 4)
+    ('i', ('*', 'i', 4))
+    """
+    if factor == 0 or factor == 1:
+        return a if factor else 0
+    return a * factor if isinstance(a, int) else ("*", a, factor)
+
+
+def divided(a: Any, by: int) -> Index:
+    """a // by, of nothing that is negative.
+
+    >>> divided("i", 3), divided(round_of("i", 2, 1), 2), divided(round_of("i", 2, 1), 6)
+    (('//', 'i', 3), 'i', ('//', 'i', 3))
+    """
+    if by == 1 or isinstance(a, int):
+        return a if by == 1 else a // by  # type: ignore[no-any-return]
+    variable, steps, _ = _round(a)
+    if steps > 1 and by % steps == 0:
+        return divided(variable, by // steps)
+    return ("//", a, by)
+
+
+def remainder(a: Any, by: int) -> Index:
+    """a % by, of nothing that is negative.
+
+    >>> remainder("i", 3), remainder(round_of("i", 2, 1), 2), remainder(round_of("i", 2, 1), 6)
+    (('%', 'i', 3), 1, ('+', ('*', ('%', 'i', 3), 2), 1))
+    """
+    if by == 1 or isinstance(a, int):
+        return 0 if by == 1 else a % by
+    variable, steps, step = _round(a)
+    if steps > 1 and by % steps == 0:
+        return round_of(remainder(variable, by // steps), steps, step)
+    return ("%", a, by)
+
+
+def round_of(variable: Any, steps: int, step: int) -> Index:
+    """The number of an element of a loop that takes several `steps` in each round.
+
+    >>> round_of("i", 2, 1)
+    ('+', ('*', 'i', 2), 1)
+    """
+    return plus(times(variable, steps), step)
+
+
+def _round(index: Any) -> tuple[Any, int, int]:
+    """What `round_of` made an index of; (index, 1, 0) if it did not."""
+    scaled, step = index[1:] if index[0] == "+" and isinstance(index[2], int) else (index, 0)
+    if scaled[0] == "*" and isinstance(scaled[2], int) and step < scaled[2]:
+        return scaled[1], scaled[2], step
+    return index, 1, 0
+
+
+def position(dims: Dims, count: Index, offset: int = 0) -> Index:
+    """Where element number `count` of these dimensions lies.
+
+    >>> position([(2, 1), (3, 2)], "i")
+    ('+', ('*', ('%', 'i', 3), 2), ('//', 'i', 3))
+    """
+    place: Index = offset
+    for axis in reversed(range(len(dims))):
+        size, stride = dims[axis]
+        if stride:
+            place = plus(place, times(remainder(count, size) if axis else count, stride))
+        if axis:
+            count = divided(count, size)
+    return place

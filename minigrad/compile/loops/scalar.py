@@ -1,0 +1,141 @@
+"""What an elementwise primitive computes for one element, as steps of the loop language.
+
+A primitive says it in Python syntax (`expr="x if condition else y"`), which is parsed once, by Python's own parser.
+"""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...core import dtypes
+from ...core.node import Node
+from ...core.primitive import Primitive
+from ...core.tensor import NUMBERS
+from .ir import OPERATIONS
+
+
+class Given(NamedTuple):
+    """An operand of a step: an input of the primitive."""
+
+    input: int
+
+
+class Done(NamedTuple):
+    """An operand of a step: the result of an earlier one."""
+
+    step: int
+
+
+class Step(NamedTuple):
+    """One operation of the loop language on inputs, earlier results and numbers."""
+
+    op: str
+    operands: tuple[Any, ...]
+
+
+SYMBOLS: dict[type, str] = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "floordiv", ast.Mod: "mod",
+    ast.Pow: "pow", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor", ast.LShift: "lshift", ast.RShift: "rshift",
+    ast.USub: "neg", ast.Invert: "invert", ast.Lt: "lt", ast.LtE: "le", ast.Eq: "eq",
+}  # fmt: skip
+COMPARISONS = ("lt", "le", "eq")
+
+
+@cache
+def steps_of(op: Primitive) -> tuple[Step, ...]:
+    """The steps of a primitive's expression; the last one is its result.
+
+    >>> from minigrad.core.primitive import P
+    >>> steps_of(P.where)
+    (Step(op='select', operands=(Given(input=0), Given(input=1), Given(input=2))),)
+    """
+    steps: list[Step] = []
+
+    def visit(tree: ast.expr) -> Any:
+        if isinstance(tree, ast.Name):
+            return Given(op.inputs.index(tree.id))
+        if isinstance(tree, ast.Constant):
+            return tree.value
+        name, operands = _operation(tree)
+        if OPERATIONS.get(name) != len(operands):
+            raise ValueError(f"{op.name}: the loop language has no operation {name!r} of {len(operands)} operands")
+        step = Step(name, tuple([visit(operand) for operand in operands]))
+        if step not in steps:  # what an expression says twice is computed once
+            steps.append(step)
+        return Done(steps.index(step))
+
+    visit(ast.parse(op.expr or "", mode="eval").body)
+    return tuple(steps)
+
+
+def _operation(tree: ast.expr) -> tuple[str, list[ast.expr]]:
+    if isinstance(tree, ast.BinOp):
+        return SYMBOLS[type(tree.op)], [tree.left, tree.right]
+    if isinstance(tree, ast.UnaryOp):
+        return SYMBOLS[type(tree.op)], [tree.operand]
+    if isinstance(tree, ast.Compare):
+        return SYMBOLS[type(tree.ops[0])], [tree.left, tree.comparators[0]]
+    if isinstance(tree, ast.IfExp):
+        return "select", [tree.test, tree.body, tree.orelse]
+    if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name):
+        return tree.func.id, tree.args
+    raise ValueError(f"not an expression that kernels are made from: {ast.unparse(tree)}")
+
+
+def computed_in(node: Node) -> Any:
+    """The dtype that a node's operands are brought to: what its promoted inputs meet in, numbers being weak."""
+    assert node.op is not None
+    return node.op.common_dtype(node.inputs) or node.dtype
+
+
+def typed(number: Any, dtype: Any) -> Any:
+    """A Python number as a value of a dtype.
+
+    >>> typed(2, np.dtype("float32")), typed(True, np.dtype("int64"))
+    (2.0, 1)
+    """
+    return {"f": float, "b": bool}.get(dtype.kind, int)(number)
+
+
+def has_steps(node: Node) -> bool:
+    """Whether the loop language computes what the array library does, whatever the values are."""
+    op = node.op
+    if op is None or op.kind != "elementwise" or op.expr is None:
+        return False
+    names = {step.op for step in steps_of(op)}
+    if names & {"floordiv", "mod", "pow"}:  # of integers these can fail: a division by zero, a negative exponent
+        return bool(computed_in(node).kind == "f")
+    if names & {"lshift", "rshift"}:  # by as many bits as there are, or more, machines do not agree
+        by = node.inputs[1]
+        return by.__class__ in NUMBERS and 0 <= by < 8 * node.dtype.itemsize
+    return True
+
+
+def why_not(node: Node) -> str:
+    """Why a node has no place in a loop."""
+    op = node.op
+    assert op is not None
+    if op.kind == "elementwise" and op.expr is not None:
+        return f"{op.name} of integers is a library call: some values are errors"
+    return f"{op.name} is a kernel of yours" if op.kind == "own" else f"{op.name} is a library call"
+
+
+def accumulated_in(node: Node) -> Any:
+    """The dtype of a reduction's running value: half precision would lose what is added late."""
+    if node.dtype == dtypes.float16:
+        return dtypes.float32
+    return dtypes.int8 if node.dtype.kind == "b" else node.dtype
+
+
+def identity(op: str, dtype: Any) -> Any:
+    """What a reduction starts with."""
+    if op in ("sum", "prod"):
+        return typed(op == "prod", dtype)
+    if dtype.kind == "f":
+        return -np.inf if op == "max" else np.inf
+    limits = np.iinfo(dtype)
+    return int(limits.min if op == "max" else limits.max)

@@ -1,0 +1,364 @@
+"""Lowering: a group of nodes becomes a kernel in the loop language.
+
+A kernel with reductions goes over each row several times.  The *pass* of a value is the first time that it can be
+computed: a reduction of a row is known one pass later than what it reduces.  Softmax has three: the maximum, the sum
+of the exponentials, the quotients.  What a later pass needs again of an earlier one is loaded again if it is stored
+anyway, kept in a row of scratch memory if it was dear to compute, and computed again if it was cheap.
+
+The statements go into three blocks, by how often they run: once before everything, once for each row, and in the
+innermost loop.  A load goes to the outermost block in which its index is known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from ...core.node import Node
+from ..fusion.count import Count, distinct_bytes
+from ..fusion.group import Group, Partition
+from ..fusion.levels import FULL, ONCE, ROW
+from ..loops.index import plus, round_of, times
+from ..loops.ir import Accumulate, Accumulator, For, Index, Kernel, Let, Operand, Parameter, Prefetch, Statement, Store
+from ..loops.scalar import accumulated_in, identity
+from ..nodes.view import View, is_made
+from .values import ValueWriter
+
+DEAR = 6.0  # bytes of memory traffic that computing a value costs, from which it is kept for later passes
+LINE = 64  # bytes that come from memory together
+
+
+class Argument(NamedTuple):
+    """What a parameter stands for: the value of a node, its partial results, or scratch memory (of no node).
+
+    A number that is the same for the whole kernel is a parameter of its own, which points to element `offset` of the
+    node: kernels that differ only in where it stands are the same.
+    """
+
+    node: Node | None
+    kind: str  # value, number, partial or scratch
+    offset: int = 0
+
+
+@dataclass(eq=False)
+class Lowered:
+    """A kernel, what its parameters stand for, and what a run of it takes."""
+
+    group: Group
+    kernel: Kernel
+    arguments: list[Argument]
+    count: Count
+    origins: dict[str, Node] = field(default_factory=dict)  # for which node each name in the kernel is computed
+
+
+@dataclass(eq=False)
+class Block:
+    """Statements that run equally often, and the names of the values that they have computed."""
+
+    level: str
+    statements: list[Statement] = field(default_factory=list)
+    names: dict[Any, str] = field(default_factory=dict)
+
+
+def lower(partition: Partition, group: Group) -> Lowered:
+    """The kernel of a group that is not opaque."""
+    return _Lowering(partition, group).lowered()
+
+
+class _Lowering:
+    def __init__(self, partition: Partition, group: Group) -> None:
+        assert group.loops is not None
+        self.partition, self.group, self.recipes, self.loops = partition, group, partition.recipes, group.loops
+        self.chunks_of, self.gathered = partition.chunks_of, partition.gathered
+        self.parameters: dict[Argument, Parameter] = {}
+        self.top, self.row, self.inner = Block(ONCE), Block(ROW), Block(FULL)
+        self.tail: list[Statement] = []  # of a row, after all of its loops
+        self.writer = ValueWriter(self)
+        self.scratch: dict[Node, Parameter] = {}
+        self.reread: set[Node] = set()  # outputs that a later pass loads again
+        self.order = sorted({*group.levels, *group.partials}, key=lambda n: self.recipes[n].position)
+        self.passes = self._passes()
+        self.wanted = self._wanted()
+        self.last_pass = max((k for k, nodes in self.wanted.items() if nodes), default=-1)
+
+    # What happens in which pass ---------------------------------------------------------------------------------------
+
+    def _passes(self) -> dict[Node, int]:
+        passes: dict[Node, int] = {}
+        for node in self.order:
+            recipe = self.recipes[node]
+            if node in self.group.finishes:
+                passes[node] = 0
+                continue
+            inputs = [passes[base] for base in recipe.bases if base in self.group.levels]
+            passes[node] = max(inputs, default=0) + self.reduces_row(node)
+        return passes
+
+    def reduces_row(self, node: Node) -> bool:
+        """Whether a node is a reduction that is complete when its row is."""
+        return self.recipes[node].kind == "reduce" and node not in self.group.finishes and node in self.group.levels
+
+    def _wanted(self) -> dict[int, list[Node]]:
+        """For each pass, what is reduced, gathered or stored in it."""
+        wanted: dict[int, list[Node]] = {k: [] for k in range(max(self.passes.values(), default=0) + 1)}
+        for node in self.order:
+            if self.reduces_row(node):
+                wanted[self.passes[node] - 1].append(node)
+            elif node in self.group.partials:
+                if self.recipes[node].size == self.loops.elements:
+                    wanted[self.passes[node]].append(node)
+            elif node in self.group.stores and self.group.levels[node] == FULL and node not in self.gathered:
+                wanted[self.passes[node]].append(node)
+        return wanted
+
+    def _computed(self) -> dict[int, list[Node]]:
+        """For each pass, the nodes that its loop computes; and on the way, what is kept from pass to pass."""
+        computed: dict[int, list[Node]] = {}
+        costs = self._costs()
+        keep: dict[int, list[Node]] = {k: [] for k in self.wanted}
+        for k in reversed(self.wanted):
+            found: set[Node] = set()
+            stack = [*keep[k]]
+            for node in self.wanted[k]:
+                stack += self._inputs(node) if self._is_reduced(node) else [node]
+            while stack:
+                node = stack.pop()
+                if node in found:
+                    continue
+                if self.passes[node] < k:
+                    if node in self.group.stores:
+                        self.reread.add(node)
+                        continue
+                    if costs[node] >= DEAR:
+                        if node not in self.scratch:
+                            size = self.loops.columns
+                            self.scratch[node] = Parameter(f"s{len(self.scratch)}", node.dtype, size, "scratch")
+                            keep[self.passes[node]].append(node)
+                        continue
+                found.add(node)
+                stack += self._inputs(node)
+            computed[k] = sorted(found, key=lambda n: self.recipes[n].position)
+        return computed
+
+    def _is_reduced(self, node: Node) -> bool:
+        return node in self.group.partials or self.reduces_row(node)
+
+    def _inputs(self, node: Node) -> list[Node]:
+        """What a node reads of the values that the innermost loop computes."""
+        if node in self.group.finishes:
+            return []
+        return [base for base in self.recipes[node].bases if self.group.levels.get(base) == FULL]
+
+    def _costs(self) -> dict[Node, float]:
+        costs: dict[Node, float] = {}
+        for node in self.order:
+            costs[node] = self.recipes[node].cost + sum(costs[i] for i in self._inputs(node))
+        return costs
+
+    # The kernel -------------------------------------------------------------------------------------------------------
+
+    def lowered(self) -> Lowered:
+        """The kernel with what is known about it."""
+        computed = self._computed()
+        for node in self.group.finishes:
+            if node in self.gathered:
+                self.writer.gather(node)
+        for node in self.order:
+            if self.group.levels.get(node) == ONCE:
+                self.writer.compute(node, self.top)
+        for k in range(self.last_pass + 1):
+            self._row_values(k)
+            self._loop(k, computed[k])
+        self._row_values(*range(self.last_pass + 1, len(self.wanted) + 1))
+        self._store_row_values()
+        body = self._body()
+        parameters = [*self.parameters.items(), *((Argument(None, "scratch"), p) for p in self.scratch.values())]
+        loops = self.loops
+        parallel = "chunks" if loops.chunks else "elements" if loops.flat else "rows"
+        kernel = Kernel("kernel", [p for _, p in parameters], body, loops.units, parallel)
+        arguments = [argument for argument, _ in parameters]
+        count = Count(self._bytes_read(), self._bytes_written(), self._flops(), 1)
+        return Lowered(self.group, kernel, arguments, count, self.writer.origins)
+
+    def _row_values(self, *passes: int) -> None:
+        for node in self.order:
+            if self.group.levels.get(node) == ROW and self.passes[node] in passes and not self.reduces_row(node):
+                self.writer.compute(node, self.row)
+
+    def _loop(self, k: int, nodes: list[Node]) -> None:
+        """The loop of pass k over a row, or over all elements."""
+        variable = "i" if self.loops.flat else f"r{k}"
+        body: list[Statement] = []
+        accumulators: list[Accumulator] = []
+        complete: list[tuple[Node, str]] = []
+        after: list[Statement] = []
+        stores: list[Statement] = []  # behind all loads, because they may go to the same memory
+        known: dict[Any, str] = {}
+        for step in range(self.loops.steps):
+            self.inner = Block(FULL, body, known)
+            self.writer.variable = round_of(variable, self.loops.steps, step)
+            for node in nodes:
+                self.writer.compute(node, self.inner)
+            for node in self.wanted[k]:
+                if self._is_reduced(node):
+                    self._reduce(node, accumulators, complete, after)
+                else:
+                    name = self.parameter(node, "out").name
+                    stores.append(Store(name, self.writer.here(), self.inner.names[node]))
+            for node, scratch in self.scratch.items():
+                if self.passes[node] == k:
+                    stores.append(Store(scratch.name, self.writer.variable, self.inner.names[node]))
+            known = {key: name for key, name in self.inner.names.items() if isinstance(key, tuple)}  # what was loaded
+        body += stores
+        if not body and not accumulators:
+            return
+        low, high = self._range()
+        self.row.statements.append(For(variable, low, high, body, accumulators, self.loops.steps))
+        if k == 0 and self.last_pass > 0:
+            self.row.statements += self._prefetches()
+        for node, name in complete:
+            self.writer.reduced(node, name, self.row)
+        self.row.statements += after
+
+    def _range(self) -> tuple[Index, Index]:
+        loops = self.loops
+        if not loops.flat:
+            return 0, loops.columns // loops.steps
+        return self._chunk_range(loops.elements) if loops.chunks else ("lo", "hi")
+
+    def _chunk_range(self, units: int) -> tuple[Index, Index]:
+        start = times("c", self.loops.chunk)
+        return start, ("min", plus(start, self.loops.chunk), units)
+
+    def _reduce(
+        self,
+        node: Node,
+        accumulators: list[Accumulator],
+        complete: list[tuple[Node, str]],
+        after: list[Statement],
+    ) -> None:
+        """A reduction of what a loop goes through: into a register, or into memory where each element has its place."""
+        recipe, dtype = self.recipes[node], accumulated_in(node)
+        value = self._taken_in(node, self.inner)
+        if node not in self.group.partials:
+            name = self.writer.new_name()
+            accumulators.append(Accumulator(name, node.name, value, dtype))
+            complete.append((node, name))
+            return
+        buffer = self.partial(node)
+        index, level = self.writer.index(recipe.target, recipe.size)
+        index = plus(times("c", node.size), index)
+        if level == FULL:
+            self.inner.statements.append(Accumulate(node.name, buffer, index, value))
+            return
+        name = self.writer.new_name()
+        accumulators.append(Accumulator(name, node.name, value, dtype))
+        after.append(Accumulate(node.name, buffer, index, name))
+
+    def _taken_in(self, node: Node, block: Block) -> Operand:
+        """What a reduction takes in each time, in the dtype of its running value."""
+        recipe, self.writer.making = self.recipes[node], node
+        value = self.writer.read(recipe.reads[0], recipe)
+        return self.writer.cast(value, node.inputs[0].dtype, accumulated_in(node), block)
+
+    def _store_row_values(self) -> None:
+        """What is stored or gathered once for each row, after its loops, and once for the kernel."""
+        for node in self.group.stores:
+            level = self.group.levels.get(node)
+            if level == ROW:
+                self.tail.append(Store(self.parameter(node, "out").name, "p", self.row.names[node]))
+            elif level == ONCE:
+                self.top.statements.append(Store(self.parameter(node, "out").name, 0, self.top.names[node]))
+        for node in self.group.partials:
+            recipe = self.recipes[node]
+            if recipe.size != self.loops.elements:
+                value = self._taken_in(node, self.row)
+                index = plus(times("c", node.size), self.writer.index(recipe.target, recipe.size)[0])
+                self.tail.append(Accumulate(node.name, self.partial(node), index, value))
+
+    def _prefetches(self) -> list[Statement]:
+        """Ask for the next row while this one is in the cache."""
+        columns, statements = self.loops.columns, []
+        for statement in self.inner.statements:
+            if isinstance(statement, Let) and statement.op == "load":
+                buffer, index = statement.args
+                step = LINE // statement.dtype.itemsize
+                if index == self.writer.here() and columns >= 4 * step:
+                    ahead = plus(times(("+", "p", 1), columns), times("q", step))
+                    statements.append(For("q", 0, columns // step, [Prefetch(buffer, ahead)]))
+        return statements  # type: ignore[return-value]
+
+    def _body(self) -> list[Statement]:
+        loops, row = self.loops, [*self.row.statements, *self.tail]
+        if loops.flat and not loops.chunks:
+            return [*self.top.statements, *row]
+        if not loops.chunks:
+            return [*self.top.statements, For("p", "lo", "hi", row)]
+        work: list[Statement] = []
+        for number, node in enumerate(self.group.partials):
+            start = identity(node.name, accumulated_in(node))
+            place = plus(times("c", node.size), f"z{number}")
+            work.append(For(f"z{number}", 0, node.size, [Store(self.partial(node), place, start)]))
+        work += row if loops.flat else [For("p", *self._chunk_range(loops.rows), row)]
+        return [*self.top.statements, For("c", "lo", "hi", work)]
+
+    # Memory -----------------------------------------------------------------------------------------------------------
+
+    def parameter(self, node: Node, role: str) -> Parameter:
+        """The pointer to a node's value, where the kernel reads (`in`) or writes it (`out`)."""
+        node = self.group.inplace.get(node, node)
+        found = self.parameters.get(Argument(node, "value"))
+        if found is None:
+            found = self._parameter(Argument(node, "value"), node.dtype, node.size, role)
+        elif node in self.group.inplace.values() and found.role != role:
+            found.role = "inout"
+        return found
+
+    def number(self, node: Node, offset: int) -> tuple[str, int]:
+        """Where a single element of a node is read, the same for the whole kernel."""
+        if node.size == 1 or node in self.group.inplace.values():
+            return self.parameter(node, "in").name, offset
+        argument = Argument(node, "number", offset)
+        return (self.parameters.get(argument) or self._parameter(argument, node.dtype, 1, "in")).name, 0
+
+    def _parameter(self, argument: Argument, dtype: Any, size: int, role: str) -> Parameter:
+        made = self.parameters[argument] = Parameter(f"b{len(self.parameters)}", dtype, size, role)
+        return made
+
+    def partial(self, node: Node) -> str:
+        """The name of the pointer to a node's partial results, which this kernel leaves or finishes.
+
+        The only chunk of a small kernel leaves what is final.
+        """
+        if node in self.group.stores and node in self.group.partials:
+            return self.parameter(node, "out").name
+        found = self.parameters.get(Argument(node, "partial"))
+        if found is None:
+            role = "partial" if node in self.group.partials else "in"
+            size = node.size * self.chunks_of[node]
+            found = self._parameter(Argument(node, "partial"), accumulated_in(node), size, role)
+        return found.name
+
+    # What it takes ----------------------------------------------------------------------------------------------------
+
+    def _bytes_read(self) -> int:
+        reads = [read for node in self.order if node not in self.group.finishes for read in self.recipes[node].reads]
+        views = [r for r in reads if isinstance(r, View) and r.base not in self.group.levels and not is_made(r.base)]
+        return distinct_bytes(views) + sum(map(self.partition.partial_bytes, self.group.finishes))
+
+    def _bytes_written(self) -> int:
+        partials = [node for node in self.group.partials if node not in self.group.stores]
+        return sum(n.nbytes for n in self.group.stores) + sum(map(self.partition.partial_bytes, partials))
+
+    def _flops(self) -> int:
+        loops, flops = self.loops, 0
+        times_computed = {FULL: loops.elements, ROW: loops.rows, ONCE: 1}
+        for node in self.order:
+            recipe = self.recipes[node]
+            if node in self.group.finishes:
+                flops += node.size * (self.chunks_of[node] - 1)
+            elif self._is_reduced(node):
+                flops += recipe.size
+            else:
+                flops += recipe.operations * times_computed[self.group.levels[node]]
+        return flops

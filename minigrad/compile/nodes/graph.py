@@ -1,0 +1,122 @@
+"""A graph: what is computed from what, as an object that prints, is passed from pass to pass, and becomes a program."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from operator import attrgetter
+from typing import Any, ClassVar
+
+from ...core.clock import tick
+from ...core.node import Node
+from ...core.primitive import NO_RULES, Primitive
+
+
+class Graph:
+    """Some nodes as inputs, some as outputs, and all that leads from the ones to the others.
+
+    The nodes are those that every mode records; a graph adds where it begins and where it ends.  It is never changed:
+    a pass makes a new one.
+    """
+
+    cost: ClassVar[Callable[..., Any]]  # these two are attached by `look`, which stands above the graph
+    values: ClassVar[Callable[..., Any]]
+
+    def __init__(self, inputs: Sequence[Node], outputs: Sequence[Node], effects: Sequence[Node] = ()) -> None:
+        self.inputs, self.outputs, self.effects = tuple(inputs), tuple(outputs), tuple(effects)
+        self.nodes = tuple(_between(set(self.inputs), (*self.outputs, *self.effects)))
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def uses(self) -> Counter[Node]:
+        """How often each node is an input of another."""
+        return Counter(i for node in self.nodes for i in node.inputs if isinstance(i, Node))
+
+    def names(self) -> dict[Node, str]:
+        """A short name for each node: `matmul_1` is the first product."""
+        names: dict[Node, str] = {}
+        seen: Counter[str] = Counter()
+        for node in (*self.inputs, *self.nodes):
+            seen[node.name] += 1
+            names[node] = f"{node.name}_{seen[node.name]}"
+        return names
+
+    def __repr__(self) -> str:
+        return f"<Graph of {len(self.nodes)} nodes, {len(self.inputs)} inputs, {len(self.outputs)} outputs>"
+
+    def __str__(self) -> str:
+        names = self.names()
+        lines = [f"{names[node]}: {node.dtype} {node.shape}" for node in self.inputs]
+        for node in self.nodes:
+            given = [names[i] if isinstance(i, Node) else repr(i) for i in node.inputs]
+            given += [f"{key}={value!r}" for key, value in node.attrs.items()]
+            lines.append(f"{names[node]}: {_kind(node)} = {node.name}({', '.join(given)})")
+            for key, value in node.attrs.items():
+                if isinstance(getattr(value, "graph", None), Graph):  # a branch, or the body of a loop
+                    lines += [f"  {key}:", *[f"    {line}" for line in str(value.graph).splitlines()]]
+        lines.append("return " + ", ".join(names[node] for node in self.outputs))
+        return "\n".join(lines)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """In a notebook, a picture.  What draws it looks at everything, so nothing here may depend on it."""
+        return import_module("minigrad.viz").shown(self)  # type: ignore[no-any-return]
+
+    def rebuilt(
+        self, replace: Callable[[Node, tuple[Any, ...]], Node], inputs: Sequence[Node] | None = None
+    ) -> Graph:
+        """The graph, on other `inputs` if any are given, in which each node is what `replace(node, inputs)` says.
+
+        The inputs of a node are replaced before it.
+        """
+        begins = self.inputs if inputs is None else inputs
+        new: dict[Any, Any] = dict(zip(self.inputs, begins))
+        for node in self.nodes:
+            new[node] = replace(node, tuple([new[i] if isinstance(i, Node) else i for i in node.inputs]))
+        return Graph(begins, [new[node] for node in self.outputs], [new[node] for node in self.effects])
+
+
+def _kind(node: Node) -> str:
+    """The dtype and shape of a node; of several results those of each."""
+    if isinstance(node.dtype, tuple):
+        return ", ".join([f"{dtype} {shape}" for dtype, shape in zip(node.dtype, node.shape)])
+    return f"{node.dtype} {node.shape}"
+
+
+def _between(inputs: set[Node], roots: Sequence[Node]) -> list[Node]:
+    """The nodes that lead from the inputs to the roots, in the order of their making."""
+    found = set(roots) - inputs
+    stack = list(found)
+    while stack:
+        for node in stack.pop().inputs:
+            if isinstance(node, Node) and node not in found and node not in inputs:
+                found.add(node)
+                stack.append(node)
+    return sorted(found, key=attrgetter("serial"))
+
+
+def remade(node: Node, inputs: tuple[Any, ...]) -> Node:
+    """The same recipe applied to other inputs of the same shapes; the node itself, if they are the same."""
+    if len(inputs) == len(node.inputs) and all(a is b for a, b in zip(inputs, node.inputs)):
+        return node
+    new = in_place_of(node)
+    new.op, new.inputs, new.attrs, new.shape, new.dtype = node.op, inputs, node.attrs, node.shape, node.dtype
+    return new
+
+
+def made(op: Primitive, inputs: tuple[Any, ...], attrs: dict[str, Any], like: Node) -> Node:
+    """A node that a pass puts in the place of another: its line, scope and origin are those of the one it replaces."""
+    new = in_place_of(like)
+    new.op, new.inputs, new.attrs = op, inputs, attrs
+    new.shape, new.dtype = op.infer(*inputs, **attrs)
+    return new
+
+
+def in_place_of(node: Node) -> Node:
+    """A node without a recipe yet, with the line, scope and origin of another."""
+    new = Node.__new__(Node)
+    new.plan, new.saved = NO_RULES, None
+    new.device, new.mode, new.code, new.offset = node.device, node.mode, node.code, node.offset
+    new.serial = tick()
+    return new

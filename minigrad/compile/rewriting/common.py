@@ -1,0 +1,74 @@
+"""Common subexpressions: what is computed twice from the same is computed once."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+from ...core.node import Node
+from ...core.primitive import Primitive
+from ..nodes.graph import Graph, remade
+from .rule import Note, rewritten
+
+COMMUTE = {"add", "multiply", "equal", "bitwise_and", "bitwise_or", "bitwise_xor"}
+
+
+def common(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:
+    """What is computed twice from the same inputs, computed once."""
+    known: dict[Any, Node] = {}
+
+    def replace(node: Node, inputs: tuple[Any, ...]) -> Node:
+        now = remade(node, inputs)
+        key = recipe(now)
+        if key is None:
+            return now
+        first = known.setdefault(key, now)
+        if first is not now:
+            note("same recipe", node, first)
+        return first
+
+    return rewritten(graph, replace)
+
+
+def recipe(node: Node) -> Any:
+    """A key that nodes have in common where they compute the same; None for what cannot be compared.
+
+    Random draws are the same only where their key and block are, which are among the attributes.
+    """
+    if node.op is None or node.effect is not None:
+        return None
+    inputs = [x if x.__class__ not in NUMBER_BITS else hashable(x) for x in node.inputs]
+    if node.op.name in COMMUTE:
+        inputs.sort(key=_rank)
+    attrs = hashable(node.attrs) if node.attrs else ()
+    try:
+        key = (node.op, tuple(inputs), attrs, node.dtype, node.device)
+        hash(key)
+    except TypeError:
+        return None
+    return key
+
+
+def _rank(x: Any) -> int:
+    return x.serial if isinstance(x, Node) else 0
+
+
+NUMBER_BITS: dict[type, Any] = {bool: bool, int: int, float: struct.Struct("<d").pack}
+
+
+def hashable(value: Any) -> Any:
+    """An attribute as a key: 1, 1.0 and True differ, so do 0.0 and -0.0, and a nan is equal to itself.
+
+    >>> hashable(slice(0, 2)), hashable((1, True))
+    (('slice', 0, 2, None), (('int', 1), ('bool', True)))
+    """
+    bits = NUMBER_BITS.get(value.__class__)
+    if bits is not None:
+        return value.__class__.__name__, bits(value)
+    if value.__class__ is tuple or value.__class__ is list:
+        return tuple([hashable(v) for v in value])
+    if value.__class__ is slice:
+        return "slice", value.start, value.stop, value.step
+    if value.__class__ is dict:
+        return tuple([(k, hashable(v)) for k, v in value.items()])
+    return value if not isinstance(value, Primitive) else value.name

@@ -1,0 +1,169 @@
+"""Constants in a graph: Python numbers, tensors filled with one, and what can be computed of them beforehand.
+
+Folding asks the kernels of eager mode, so that what comes out is what eager mode gives, to the last bit.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...core.emit import EAGER
+from ...core.node import Node
+from ...core.primitive import P
+from ...core.tensor import NUMBERS
+from ..nodes.graph import made
+from ..nodes.source import Source
+from .rule import Rules, filled, shaped
+
+FEW = 1 << 12  # elements that may be added up while a graph is made
+DIGITS = {2: 11, 4: 24, 8: 53}  # bits of a float's significand, by its size in bytes: integers of so many are exact
+
+rule = Rules()
+
+# Helpers ------------------------------------------------------------------------------------------------------------
+
+
+def is_number(x: Any) -> bool:
+    """Whether an input of a node is a Python number."""
+    return x.__class__ in NUMBERS
+
+
+def in_dtype(number: Any, dtype: Any) -> Any:
+    """A Python number as the nearest value of a dtype; None where there is none, which is an error when it is run.
+
+    >>> in_dtype(0.1, np.dtype("float32")), in_dtype(300, np.dtype("int8"))
+    (0.10000000149011612, None)
+    """
+    box = np.empty((), dtype)
+    try:
+        with np.errstate(all="ignore"):
+            box.fill(number)
+    except (OverflowError, ValueError):
+        return None
+    return box.item()
+
+
+def wrapped(number: int, dtype: Any) -> int:
+    """An integer as integers of a dtype count, beginning again where they end.
+
+    >>> wrapped(130, np.dtype("int8")), wrapped(-1, np.dtype("uint8"))
+    (-126, 255)
+    """
+    limits = np.iinfo(dtype)
+    return (number - int(limits.min)) % (1 << limits.bits) + int(limits.min)
+
+
+def value_of(x: Any) -> Any:
+    """The number that an input of a node is, or is filled with; None if it is no constant."""
+    if x.__class__ in NUMBERS:
+        return x
+    return in_dtype(x.attrs["value"], x.dtype) if x.op is P.full else None
+
+
+def same_number(a: Any, b: Any) -> bool:
+    """Whether two numbers are the same value: 0.0 and -0.0 are not, and a nan is one.
+
+    >>> same_number(1, 1.0), same_number(0.0, -0.0), same_number(math.nan, math.nan)
+    (True, False, True)
+    """
+    if a != a or b != b:
+        return a != a and b != b
+    return bool(a == b and math.copysign(1, a) == math.copysign(1, b))
+
+
+# Rules --------------------------------------------------------------------------------------------------------------
+
+
+@rule(kind="source")
+def small_constant(node: Node) -> Node | None:
+    """A constant of one element is a number."""
+    if not isinstance(node, Source) or node.kind != "constant" or node.size != 1:
+        return None
+    return filled(node.device.to_numpy(node.held).item(), node)
+
+
+@rule(kind="elementwise")
+def fold_constants(node: Node) -> Node | None:
+    """What is computed of constants alone is a constant."""
+    values = []
+    for x in node.inputs:
+        if x.__class__ in NUMBERS:
+            values.append(x)
+        elif x.op is P.full:
+            values.append(_array_of(x, ()))
+        else:
+            return None
+    value = _computed(node, values)
+    return None if value is None else filled(value, node)
+
+
+@rule(kind="elementwise")
+def number_operand(node: Node) -> Node | None:
+    """An operand that is filled with one number is that number, which takes the dtype of the others."""
+    assert node.op is not None
+    if not any(x.__class__ not in NUMBERS and x.op is P.full for x in node.inputs):
+        return None
+    named = node.op.promotes
+    weak = [i for i in range(len(node.inputs)) if named is None or node.op.inputs[i] in named]
+    filled_ones = [i for i in weak if not is_number(node.inputs[i]) and node.inputs[i].op is P.full]
+    if all(i in filled_ones or is_number(node.inputs[i]) for i in weak):
+        filled_ones = filled_ones[1:]  # of numbers alone, nobody would know the dtype
+    values = {i: value_of(node.inputs[i]) for i in filled_ones}
+    if not values or None in values.values():
+        return None
+    inputs = tuple([values.get(i, x) for i, x in enumerate(node.inputs)])
+    return shaped(made(node.op, inputs, node.attrs, like=node), node)
+
+
+@rule(kind="view")
+def view_of_a_constant(node: Node) -> Node | None:
+    """A view of a tensor filled with one number is filled with it too."""
+    (x,) = node.inputs
+    return filled(x.attrs["value"], node) if x.op is P.full else None
+
+
+@rule("max", "min")
+def extreme_of_a_constant(node: Node) -> Node | None:
+    """The largest of equal numbers is that number."""
+    value = value_of(node.inputs[0])
+    return None if value is None else filled(value, node)
+
+
+@rule("sum", "prod")
+def total_of_a_constant(node: Node) -> Node | None:
+    """The sum of n equal numbers is computed beforehand where that takes no time, or is exactly n times as much."""
+    (x,) = node.inputs
+    value = value_of(x)
+    if value is None:
+        return None
+    if x.size <= FEW:
+        value = _computed(node, [_array_of(x, x.shape)])
+        return None if value is None else filled(value, node)
+    count = math.prod([x.shape[a] for a in node.attrs["axis"]])
+    if node.op is not P.sum or node.dtype.kind == "b":
+        return None
+    if node.dtype.kind in "iu":
+        return filled(wrapped(int(value) * count, node.dtype), node)
+    exact = math.isfinite(value) and value == int(value) and abs(value) * count <= 1 << DIGITS[node.dtype.itemsize]
+    return filled(float(value * count) + 0.0, node) if exact and x.dtype == node.dtype else None
+
+
+def _array_of(x: Node, shape: tuple[int, ...]) -> Any:
+    """The array that a filled tensor is, in another shape."""
+    return x.device.kernels["full"](shape, x.attrs["value"], x.dtype, x.device)
+
+
+def _computed(node: Node, values: list[Any]) -> Any:
+    """The number that fills what eager mode computes, or None where it does not come to a number."""
+    assert node.op is not None
+    if node.name in ("floor_divide", "remainder") and node.dtype.kind in "iu" and not np.all(values[1]):
+        return None  # a division by zero is left for those to say who run it
+    try:
+        with np.errstate(all="ignore"):
+            result = EAGER.compute(node.op, values, node.attrs, node.device)
+            return result.ravel()[0].item() if result.size else 0
+    except Exception:  # whatever it is, it is said when the program runs, with the line
+        return None

@@ -1,0 +1,161 @@
+"""Fold views: a view of a view is one view, a view of everything is none, and arithmetic comes before broadcasting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core.node import Node
+from ...core.primitive import P
+from ..nodes.graph import Graph, made
+from ..nodes.view import Pick, picks_of
+from .common import hashable
+from .rule import Note, Rules, apply_rules, filled, shaped
+
+rule = Rules()
+
+
+def fold_views(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:
+    """Views of views made one, views of everything none."""
+    return apply_rules(graph, rule, note, without)
+
+
+def viewed(op: Any, x: Node, node: Node, **attrs: Any) -> Node:
+    """A view of `x` in the place of `node`."""
+    return made(op, (x,), attrs, like=node)
+
+
+@rule("reshape", "broadcast_to")
+def same_shape(node: Node) -> Node | None:
+    """A reshape or broadcast to the shape that it has is nothing."""
+    (x,) = node.inputs
+    return x if x.shape == node.shape else None
+
+
+@rule("reshape", "broadcast_to")
+def shape_of_a_shape(node: Node) -> Node | None:
+    """A reshape of a reshape is one reshape, and a broadcast of a broadcast one broadcast."""
+    (x,) = node.inputs
+    return viewed(node.op, x.inputs[0], node, shape=node.shape) if x.op is node.op else None
+
+
+@rule("broadcast_to")
+def broadcast_of_a_reshape(node: Node) -> Node | None:
+    """Dimensions of size 1 in front need not be made before a broadcast."""
+    (x,) = node.inputs
+    if x.op is not P.reshape:
+        return None
+    (first,) = x.inputs
+    extra = x.ndim - first.ndim
+    in_front = extra > 0 and x.shape == (1,) * extra + first.shape
+    return viewed(P.broadcast_to, first, node, shape=node.shape) if in_front else None
+
+
+@rule("broadcast_to")
+def broadcast_of_nothing(node: Node) -> Node | None:
+    """A broadcast that only adds dimensions of size 1 is a reshape."""
+    (x,) = node.inputs
+    return viewed(P.reshape, x, node, shape=node.shape) if x.size == node.size and x.size else None
+
+
+@rule("permute_dims")
+def permutation_of_nothing(node: Node) -> Node | None:
+    """A permutation that moves dimensions of size 1 only is a reshape."""
+    (x,) = node.inputs
+    order = [a for a in node.attrs["axes"] if x.shape[a] != 1]
+    return viewed(P.reshape, x, node, shape=node.shape) if order == sorted(order) else None
+
+
+@rule("permute_dims")
+def permutation_twice(node: Node) -> Node | None:
+    """A permutation of a permutation is one permutation."""
+    (x,) = node.inputs
+    if x.op is not node.op:
+        return None
+    return viewed(node.op, x.inputs[0], node, axes=tuple([x.attrs["axes"][a] for a in node.attrs["axes"]]))
+
+
+# Slices -------------------------------------------------------------------------------------------------------------
+
+
+def picks_together(first: list[Pick | None], second: list[Pick | None]) -> list[Pick | None] | None:
+    """What two slices, one after the other, take; None where no single index says it."""
+    inner = iter(first)
+    together: list[Pick | None] = []
+    for then in second:
+        if then is None:
+            together.append(None)
+            continue
+        now = next(inner)
+        while now is not None and not now.kept:
+            together.append(now)
+            now = next(inner)
+        if now is not None:
+            together.append(Pick(now.start + now.step * then.start, now.step * then.step, then.count, then.kept))
+        elif then.kept and then.count != 1:
+            return None  # nothing of a dimension that is not there
+        elif then.kept:
+            together.append(None)
+    return [*together, *inner]
+
+
+@rule("slice")
+def slice_of_a_slice(node: Node) -> Node | None:
+    """A slice of a slice is one slice."""
+    (x,) = node.inputs
+    if x.op is not node.op:
+        return None
+    (first,) = x.inputs
+    picks = picks_together(picks_of(x.attrs["index"], first.shape), picks_of(node.attrs["index"], x.shape))
+    if picks is None:
+        return None
+    sizes = iter(first.shape)
+    index = tuple([None if p is None else p.part(next(sizes)) for p in picks])
+    return viewed(P.slice, first, node, index=(*index, ...))
+
+
+@rule("slice")
+def slice_of_everything(node: Node) -> Node | None:
+    """A slice that leaves nothing out is the tensor itself, or a reshape of it."""
+    (x,) = node.inputs
+    picks = [p for p in picks_of(node.attrs["index"], x.shape) if p is not None]
+    if not all(p.is_all_of(size) for p, size in zip(picks, x.shape)):
+        return None
+    return x if x.shape == node.shape else viewed(P.reshape, x, node, shape=node.shape)
+
+
+@rule("slice")
+def slice_of_a_place(node: Node) -> Node | None:
+    """What has just been put into zeros, or written, is read from where it came."""
+    (x,) = node.inputs
+    if x.op is P.place and hashable(x.attrs["index"]) == hashable(node.attrs["index"]):
+        return x.inputs[0]
+    if x.op is not P.put or len(x.inputs) != 2 or len(x.attrs["chain"]) != 1:
+        return None
+    op, attrs = x.attrs["chain"][0]
+    if op is not P.slice or hashable(attrs["index"]) != hashable(node.attrs["index"]):
+        return None
+    return written(x.inputs[1], node)
+
+
+def written(value: Any, node: Node) -> Node:
+    """What a place of a node's shape and dtype holds after `value` has been written to it."""
+    if not isinstance(value, Node):
+        return filled(value, node)
+    if value.dtype != node.dtype:
+        value = made(P.astype, (value,), {"dtype": node.dtype}, like=node)
+    if value.ndim > node.ndim:  # dimensions of size 1 in front
+        value = viewed(P.reshape, value, node, shape=value.shape[value.ndim - node.ndim :])
+    return shaped(value, node)
+
+
+# Arithmetic ---------------------------------------------------------------------------------------------------------
+
+
+@rule(kind="elementwise")
+def broadcast_later(node: Node) -> Node | None:
+    """Operands broadcast by themselves, and what is computed before a broadcast is computed less often."""
+    assert node.op is not None
+    if not any(isinstance(x, Node) and x.op is P.broadcast_to for x in node.inputs):
+        return None
+    inputs = tuple([x.inputs[0] if isinstance(x, Node) and x.op is P.broadcast_to else x for x in node.inputs])
+    return shaped(made(node.op, inputs, node.attrs, like=node), node)

@@ -1,0 +1,167 @@
+"""The passes in their order, run until nothing changes any more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from ...core.errors import ConversionError
+from ...core.node import Node
+from ..nodes.graph import Graph, made
+from . import algebra, common, dead, fold_views
+from .log import Log, Run
+from .rule import Note, Rules
+
+ROUNDS = 8  # a graph that is as good as it gets is found in two or three; more would be passes that undo each other
+
+
+@dataclass(frozen=True)
+class Pass:
+    """Makes a graph into another that computes the same: `function(graph, note, without)`.
+
+    It says by `note(rule, node, replacement)` what it does, and leaves out the rules named in `without`.
+    """
+
+    name: str
+    function: Callable[[Graph, Note, frozenset[str]], Graph]
+    rules: Rules | None = None
+
+    @property
+    def says(self) -> str:
+        """The first line of what the function says of itself."""
+        return (self.function.__doc__ or "").strip().partition("\n")[0]
+
+
+PASSES: list[Pass] = [
+    Pass("simplify", algebra.simplify, algebra.rule),
+    Pass("fold_views", fold_views.fold_views, fold_views.rule),
+    Pass("common", common.common),
+    Pass("dead", dead.dead, dead.rule),
+]
+OURS = tuple(each.name for each in PASSES)  # without those that are registered
+
+
+def register_pass(
+    name: str, function: Callable[[Graph, Note], Graph], before: str | None = None, rules: Rules | None = None
+) -> None:
+    """Add a pass of your own, at the end or before another one; `function(graph, note)` gives the new graph.
+
+    >>> def look(graph, note):
+    ...     print(len(graph), "nodes")
+    ...     return graph
+    >>> register_pass("look", look, before="simplify")
+    >>> from minigrad.compile.nodes.graph import Graph
+    >>> x = mg.asarray([1.0], requires_grad=True)
+    >>> y = x * 1.0
+    >>> graph, log = optimise(Graph([x.node], [y.node]))
+    1 nodes
+    0 nodes
+    >>> forget_pass("look")
+    """
+    if any(known.name == name for known in PASSES):
+        raise ConversionError(f"there is a pass named {name!r} already", hint=f"forget_pass({name!r})")
+
+    def run(graph: Graph, note: Note, without: frozenset[str]) -> Graph:
+        return function(graph, note)
+
+    run.__doc__ = function.__doc__
+    place = len(PASSES) if before is None else _place(before)
+    PASSES.insert(place, Pass(name, run, rules))
+
+
+def forget_pass(name: str) -> None:
+    """Take a pass away for good; `without=` leaves one out once."""
+    del PASSES[_place(name)]
+
+
+def _place(name: str) -> int:
+    names = [known.name for known in PASSES]
+    if name not in names:
+        raise ConversionError(f"there is no pass named {name!r}", expect="one of " + ", ".join(names))
+    return names.index(name)
+
+
+def rule_names() -> dict[str, str]:
+    """Every rule and what it says, by name.
+
+    >>> rule_names()["times one"]
+    'x * 1 is x.'
+    """
+    return {rule.name: rule.says for known in PASSES if known.rules is not None for rule in known.rules}
+
+
+def optimise(
+    graph: Graph, without: Iterable[str] = (), only: Iterable[str] | None = None, rounds: int = ROUNDS
+) -> tuple[Graph, Log]:
+    """The graph after all passes, and the log of what they did.
+
+    `without` leaves out passes or single rules, by name; `only` runs no other passes.  A graph's inputs are where it
+    begins, whatever they are nodes of: no pass looks behind them.
+
+    >>> from minigrad.compile.nodes.graph import Graph
+    >>> x = mg.asarray([1.0], requires_grad=True)
+    >>> y = (x * 1.0) / 4.0
+    >>> graph, log = optimise(Graph([x.node], [y.node]))
+    >>> len(graph), log.counts()["times one"]
+    (1, 1)
+    """
+    left_out = frozenset([without] if isinstance(without, str) else without)
+    chosen = None if only is None else frozenset([only] if isinstance(only, str) else only)
+    _check_names(left_out | (chosen or frozenset()))
+    passes = [p for p in PASSES if p.name not in left_out and (chosen is None or p.name in chosen)]
+    log = Log(graph)
+    now, opened = closed(graph)
+    unchanged = 0  # passes in a row that found nothing to do
+    for number in range(1, rounds + 1):
+        for each in passes:
+            if unchanged == len(passes):
+                return opened(now), log
+            run = Run(each.name, number, now, now)
+            now = run.after = each.function(now, run, left_out)
+            log.runs.append(run)
+            unchanged = 0 if run.changed else unchanged + 1
+    log.finished = unchanged == len(passes)
+    return opened(now), log
+
+
+def _check_names(names: frozenset[str]) -> None:
+    known = [p.name for p in PASSES]
+    for name in sorted(names - set(known) - set(rule_names())):
+        raise ConversionError(
+            f"there is no pass and no rule named {name!r}",
+            expect="a pass: " + ", ".join(known), hint="rule_names() lists the rules",
+        )  # fmt: skip
+
+
+class Given(Node):
+    """Stands in the place of a graph's input that is an operation's result, so that nobody sees which operation's."""
+
+    __slots__ = ("of",)
+
+    def __init__(self, of: Node) -> None:
+        for field in Node.__slots__:
+            if field != "__weakref__":
+                setattr(self, field, getattr(of, field))
+        self.of, self.op, self.inputs, self.attrs = of, None, (), {}
+
+    @property
+    def name(self) -> str:
+        return self.of.name
+
+
+def closed(graph: Graph) -> tuple[Graph, Callable[[Graph], Graph]]:
+    """The graph behind whose inputs nothing is seen, and the function that puts the inputs themselves back."""
+    given = {node: Given(node) for node in graph.inputs if node.op is not None}
+    if not given:
+        return graph, lambda graph: graph
+    return _with_inputs(graph, given), lambda graph: _with_inputs(graph, {g: node for node, g in given.items()})
+
+
+def _with_inputs(graph: Graph, other: dict[Any, Any]) -> Graph:
+    """The graph on other inputs.  All is made anew, so that effects stay in their order."""
+
+    def anew(node: Node, inputs: tuple[Any, ...]) -> Node:
+        return node if node.op is None else made(node.op, inputs, node.attrs, like=node)
+
+    return graph.rebuilt(anew, [other.get(node, node) for node in graph.inputs])

@@ -1,0 +1,99 @@
+"""Picking one element of each row, as a loop over the row does it: by comparing positions.
+
+`gather(x, [0, 1, 2, …], t)` is the element at column t[i] of each row i, as in a loss over classes.  A library would
+need all of x in memory for it.  But a kernel that goes through the rows anyway can take the sum of the elements whose
+column is t[i], and its gradient, a `scatter_add` into zeros, is the value where the column is t[i] and 0 elsewhere.
+Where t[i] is no column, the one picks nan and the other nothing: whoever runs the kernels is told what to check.
+"""
+
+from __future__ import annotations
+
+from math import nan
+from typing import Any, NamedTuple
+
+from ...core import dtypes
+from ...core.node import Node
+from ...core.primitive import P
+from ...core.tensor import NUMBERS
+from ..nodes.graph import Graph, made, remade
+from ..nodes.view import is_made
+
+Known = dict[tuple[Node, int], tuple[Node, Node]]  # (integers, columns) -> what `_hits` has made of them
+FUSED = ("elementwise", "reduce", "view")  # kinds of what is worth keeping out of memory
+
+
+class Check(NamedTuple):
+    """That the integers of a node are positions in a dimension of this size, counted from the front or the back."""
+
+    node: Node
+    size: int
+
+
+def compared(graph: Graph) -> tuple[Graph, list[Check]]:
+    """The graph in which rows are picked from by comparing, and what has to be checked for it."""
+    checks: list[Check] = []
+    known: Known = {}
+    if not any(node.name in ("gather", "scatter_add") for node in graph.nodes):
+        return graph, checks
+
+    def replace(node: Node, inputs: tuple[Any, ...]) -> Node:
+        now = remade(node, inputs)
+        rule = {"gather": _picked, "scatter_add": _placed}.get(now.name)
+        picked = None if rule is None else rule(now, known)
+        if picked is None:
+            return now
+        checks.append(Check(inputs[-1], inputs[0].shape[1]))
+        return picked
+
+    return graph.rebuilt(replace), list(dict.fromkeys(checks))
+
+
+def _counts_rows(x: Node, indices: tuple[Any, ...]) -> bool:
+    """Whether the indices are 0, 1, 2, … for the rows of a matrix, and integers for its columns."""
+    if len(indices) != 2 or len(x.shape) != 2 or not x.size or x.dtype.kind != "f":
+        return False
+    rows, columns = indices
+    counted = rows.name == "arange" and (rows.attrs["start"], rows.attrs["step"]) == (0, 1)
+    return counted and rows.shape == columns.shape == x.shape[:1]
+
+
+def _picked(node: Node, known: Known) -> Node | None:
+    x, *indices = node.inputs
+    if not _counts_rows(x, tuple(indices)) or x.op is None or x.op.kind not in FUSED or is_made(x):
+        return None
+    column, hit = _hits(x, indices[1], node, known)
+    chosen = made(P.where, (hit, x, 0.0), {}, node)
+    total = made(P.sum, (chosen,), {"axis": (1,), "keepdims": False, "dtype": None}, node)
+    last = made(P.less, (column, x.shape[1]), {}, node)
+    inside = made(P.bitwise_and, (made(P.less_equal, (0, column), {}, node), last), {}, node)
+    return made(P.where, (inside, total, nan), {}, node)
+
+
+def _placed(node: Node, known: Known) -> Node | None:
+    base, value, *indices = node.inputs
+    zeros = isinstance(base, Node) and base.name == "full" and base.attrs["value"] == 0
+    if not zeros or not _counts_rows(base, tuple(indices)):
+        return None
+    if value.__class__ not in NUMBERS:
+        if value.shape not in ((), (1,), base.shape[:1]):
+            return None
+        value = made(P.reshape, (value,), {"shape": (value.size, 1)}, node)
+    _, hit = _hits(base, indices[1], node, known)
+    return made(P.where, (hit, value, made(P.full, (), base.attrs | {"shape": ()}, node)), {}, node)
+
+
+def _hits(x: Node, column: Node, like: Node, known: Known) -> tuple[Node, Node]:
+    """The columns counted from the front, and for each element of x whether it is in the column of its row."""
+    rows, columns = x.shape
+    key = column, columns
+    if key in known:
+        return known[key]
+    if column.dtype != dtypes.int64:
+        column = made(P.astype, (column,), {"dtype": dtypes.int64}, like)
+    back = made(P.add, (column, columns), {}, like)
+    column = made(P.where, (made(P.less, (column, 0), {}, like), back, column), {}, like)
+    attrs = {"start": 0, "step": 1, "count": columns, "dtype": dtypes.int64, "device": x.device}
+    counted = made(P.arange, (), attrs, like)
+    upright = made(P.reshape, (column,), {"shape": (rows, 1)}, like)
+    known[key] = column, made(P.equal, (upright, counted), {}, like)
+    return known[key]

@@ -1,0 +1,1 @@
+"""Running: from a partition and its kernels to a program, its memory and its steps."""

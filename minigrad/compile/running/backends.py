@@ -1,0 +1,97 @@
+"""Backends: how a lowered kernel becomes a function that can be called, natively or by NumPy."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ...core.dtypes import float16
+from ...core.errors import CompileError
+from ...core.source import show
+from ..fusion.group import Group
+from ..loops.ir import Kernel
+from ..lowering.lower import Lowered
+
+Function = Callable[[int], object]  # of the address of a table: the parameters' addresses, then lo and hi
+BACKENDS = ("llvm", "numpy")
+NAMED = 3  # kernels, and operations of each, that a warning names
+
+
+class BackendWarning(UserWarning):
+    """A kernel could not be compiled, and NumPy runs it instead, which takes longer."""
+
+
+def compiled(lowered: Mapping[Group, Lowered], backend: str | None = None) -> dict[Group, Function]:
+    """A function for each kernel; `backend` is "llvm", or "numpy" where that is missing or asked for."""
+    chosen = backend or os.environ.get("MINIGRAD_BACKEND") or "llvm"
+    if chosen not in BACKENDS:
+        raise CompileError(f"there is no backend named {chosen!r}", expect=" or ".join(BACKENDS))
+    if chosen == "llvm":
+        functions = _native({group: each.kernel for group, each in lowered.items() if is_native(each.kernel)})
+    else:
+        functions = {}
+    return {group: functions.get(group) or on_tables(each.kernel) for group, each in lowered.items()}
+
+
+def _native(kernels: Mapping[Group, Kernel]) -> dict[Group, Function]:
+    """Machine code for the kernels that it can be made for; for others a warning says which these are, and why."""
+    from ..codegen.native import compile_kernels
+
+    functions: dict[Group, Function] = {}
+    failures: dict[str, list[Group]] = {}
+    for group, kernel in kernels.items():
+        try:
+            (made,) = compile_kernels([kernel])
+            functions[group] = made.function
+        except (CompileError, RuntimeError) as error:  # the latter are llvmlite's own
+            failures.setdefault(_in_short(error), []).append(group)
+    for why, groups in failures.items():
+        which = ", ".join(map(_described, groups[:NAMED])) + (
+            f" and {len(groups) - NAMED} more" * (len(groups) > NAMED)
+        )
+        warnings.warn(f"NumPy runs {which}, several times slower: {why}", BackendWarning, stacklevel=3)
+    return functions
+
+
+def _described(group: Group) -> str:
+    """The name of a kernel, what it computes, and a line that made some of that."""
+    nodes = [*group.levels, *group.partials]
+    if not nodes:
+        return group.name
+    return f"{group.name} ({', '.join([node.name for node in nodes[:NAMED]])}, made at {show(nodes[0].where)})"
+
+
+def _in_short(error: Exception) -> str:
+    """What an error says, without the text of the kernel."""
+    lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    return "\n".join([lines[0], *[line for line in lines if line.startswith("  Way out")]])
+
+
+def is_native(kernel: Kernel) -> bool:
+    """Whether processors compute with all of its types: half precision they only store."""
+    return not kernel.computes_in(float16)
+
+
+def on_tables(kernel: Kernel) -> Function:
+    """A kernel run by NumPy, called like a native one."""
+    from ..codegen.numpy_blocks import compile_blocks
+
+    function = compile_blocks(kernel)
+    count = len(kernel.parameters)
+
+    def run(table: int) -> None:
+        addresses = (ctypes.c_void_p * (count + 2)).from_address(table)
+        arrays = [_memory(addresses[i], p.size, p.dtype) for i, p in enumerate(kernel.parameters)]
+        function(arrays, addresses[count] or 0, addresses[count + 1] or 0)
+
+    return run
+
+
+def _memory(address: Any, size: int, dtype: Any) -> Any:
+    raw = (ctypes.c_uint8 * (size * dtype.itemsize)).from_address(address)
+    return np.frombuffer(raw, dtype)

@@ -1,0 +1,130 @@
+"""Replay: the steps of a frame, recorded once as a CUDA graph, and launched by a single call from then on.
+
+A graph has fixed addresses.  The frame's own memory stays where it is; what comes in and what goes out may lie
+elsewhere each time.  So a run is recorded when everything lies where it lay the last time.  A value that has moved
+twice gets a place in the frame, where it is copied to before each run, or from after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...core.node import Node
+from ...core.primitive import P
+
+if TYPE_CHECKING:
+    from .gpu import CudaFrame
+
+# The library calls that only queue work: others read something back, or ask the GPU to finish.
+REPLAYABLE = {
+    P.matmul, P.random, P.gather, P.scatter_add, P.concat, P.place, P.full, P.arange, P.reshape, P.argmax, P.argmin,
+    P.cumulative_sum, P.cumulative_prod,
+}  # fmt: skip
+PATIENCE = 2  # how often a value may lie elsewhere before it is copied
+FEWEST = 3  # steps that are worth it
+
+
+class Passing(NamedTuple):
+    """An input or a result, by number, and the nodes that stand for its memory."""
+
+    number: int
+    nodes: Sequence[Node]
+    comes: bool
+    goes: bool
+
+
+class Replay:
+    """The recorded run of a frame."""
+
+    def __init__(self, frame: CudaFrame) -> None:
+        self.frame = frame
+        layout = frame.layout
+        stored = set(layout.donated.values())
+        self.passing = [
+            Passing(number, layout.arriving[number], True, node in stored) for node, number in layout.inputs.items()
+        ]
+        self.passing += [Passing(number, [node], False, True) for node, number, _, _ in layout.results]
+        self.where: list[Any] = [None] * len(self.passing)  # the address of each: a table that the frame writes
+        for place, each in enumerate(self.passing):
+            frame.slots.setdefault(each.nodes[0], []).append((self.where, place, 0))
+        self.before: list[Any] | None = None
+        self.moves = [0] * len(self.passing)
+        self.copies: dict[int, Any] = {}  # what has a place in the frame
+        self.graph: Any = None
+        self.pool: Any = None  # the memory of what libraries make on the way
+        self.made: dict[Node, Any] = {}  # the results that libraries make
+        self.refused = ""  # why it can't be recorded
+
+    def run(self, arrays: Sequence[Any], results: Sequence[Any], starts: Any) -> None:
+        """Run the steps, by the recording where there is one."""
+        moved = self.where != self.before
+        if moved:
+            self._note_moves()
+        for place, copy in self.copies.items():
+            self._use(copy, self.passing[place], arrays)
+        steps = self.frame.steps
+        if self.graph is not None:
+            self._launch()
+        elif moved or self.refused or len(steps) < FEWEST or not self._record(starts):
+            for step in steps:
+                step(starts)
+        for place, copy in self.copies.items():
+            number, _, comes, goes = self.passing[place]
+            if goes:
+                self.frame.library.copyto((arrays if comes else results)[number], copy)
+
+    # what lies elsewhere --------------------------------------------------------------------------------------------
+
+    def _note_moves(self) -> None:
+        """Forget the recording; what has moved often gets a place in the frame."""
+        before, self.graph = self.before or self.where, None
+        for place, (old, new) in enumerate(zip(before, self.where)):
+            self.moves[place] += old != new
+            if self.moves[place] >= PATIENCE and place not in self.copies:
+                self._give_place(place)
+        self.before = list(self.where)
+
+    def _give_place(self, place: int) -> None:
+        frame, nodes = self.frame, self.passing[place].nodes
+        copy = self.copies[place] = frame.library.empty(nodes[0].shape, nodes[0].dtype)
+        for node in nodes:
+            frame._write_address(node, frame.address(copy))
+            frame.slots.pop(node, None)
+
+    def _use(self, copy: Any, passing: Passing, arrays: Sequence[Any]) -> None:
+        """Let the steps work on a copy."""
+        frame = self.frame
+        if passing.comes:
+            frame.library.copyto(copy, arrays[passing.number])
+        for node in passing.nodes:
+            if node in frame.arrays:
+                frame.arrays[node] = copy.reshape(-1)
+
+    # the recording --------------------------------------------------------------------------------------------------
+
+    def _record(self, starts: Any) -> bool:
+        """Record the steps and run them; whether that was possible."""
+        frame, cuda = self.frame, self.frame.library.cuda
+        pool, stream = cuda.MemoryPool(), cuda.Stream(non_blocking=True)
+        try:
+            with cuda.using_allocator(pool.malloc), stream:  # this memory is the recording's, and nobody else's
+                stream.begin_capture()
+                try:
+                    for step in frame.steps:
+                        step(starts)
+                finally:
+                    self.graph = stream.end_capture()
+        except Exception as error:  # whatever a library says when it wants to ask the GPU something
+            self.graph, self.refused = None, f"{type(error).__name__}: {error}"
+            return False
+        self.pool = pool
+        returned = {view.base for view in frame.layout.partition.outputs}
+        self.made = {node: frame.arrays[node] for node in frame.layout.opaque & returned}
+        self._launch()
+        return True
+
+    def _launch(self) -> None:
+        self.graph.launch()
+        for node, array in self.made.items():
+            self.frame.arrays[node] = array.copy()  # the next launch writes to the same memory

@@ -1,0 +1,238 @@
+"""Programs on NVIDIA GPUs: CuPy compiles and launches the kernels, and a whole run is recorded and replayed at once.
+
+All work is queued on CuPy's current stream, in order, and nothing waits for it.  What can't be known before the GPU has
+done its part is found out later: where a position is none, the GPU notes it, and whoever next reads a value of this
+device is told.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from ...core.emit import EAGER
+from ...core.errors import IndexingError
+from ...core.node import Node
+from ...core.primitive import P
+from ...devices.philox import blocks_for, cuda_module, key_words
+from ..codegen.nvrtc import GpuKernel, compile_for_gpu
+from ..fusion.compute import Recipe
+from ..fusion.group import Group
+from ..fusion.loop_shape import Chunking
+from ..lowering.lower import Lowered
+from ..nodes.interpret import Starts, located
+from ..rewriting.pick_rows import Check
+from .cuda_graph import REPLAYABLE, Replay
+from .executors import Run, as_timed_steps, in_turn, is_profiled
+from .frame import Frame, Layout, Table
+from .targets import Target, register_target
+
+CHUNKING = Chunking(most=256, least=1 << 13, step=4, rounds=False)  # about two blocks for each processor of a large GPU
+FIRST_INDEX = {"gather": 1, "scatter_add": 2}  # which inputs of a library call are positions: from this one on
+THREADS = 128  # of a block of the small kernels below
+
+CHECKS = """
+#define CHECK(NAME, TYPE)                                                                                       \\
+    extern "C" __global__ void NAME(const TYPE *positions, long long count, long long size, long long *found) { \\
+        long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;                                         \\
+        if (i >= count || (positions[i] >= -size && positions[i] < size)) return;                               \\
+        found[1] = positions[i];                                                                                \\
+        found[0] = 1;                                                                                           \\
+    }
+
+CHECK(check_int8, signed char)
+CHECK(check_int16, short)
+CHECK(check_int32, int)
+CHECK(check_int64, long long)
+CHECK(check_uint8, unsigned char)
+"""
+
+
+@cache
+def checks_module(cupy: Any) -> Any:
+    """The kernels that look at positions."""
+    return cupy.RawModule(code=CHECKS)
+
+
+def compiled_for(device: Any, lowered: Mapping[Group, Lowered]) -> dict[Group, GpuKernel]:
+    """A function of the GPU for each kernel."""
+    with device.gpu:
+        made = compile_for_gpu([each.kernel for each in lowered.values()], device.cupy)
+    return dict(zip(lowered, made))
+
+
+class Findings:
+    """What the kernels of a frame have found wrong: for each check whether, and the first number that was no position.
+
+    The numbers are in the GPU's memory: looking at them waits for all that is queued.
+    """
+
+    def __init__(self, device: Any, checks: Sequence[Check]) -> None:
+        self.device, self.checks = device, tuple(checks)
+        self.found = device.cupy.zeros((len(checks), 2), np.int64)
+
+    def address(self, number: int) -> Any:
+        """Where the kernel of this check writes."""
+        return np.uint64(self.found.data.ptr + 16 * number)
+
+    def look(self) -> None:
+        """Raise what has been found, once."""
+        with self.device.gpu:
+            found = self.found.get()
+            if not found[:, 0].any():
+                return
+            self.found.fill(0)
+        number = int(found[:, 0].argmax())
+        node, size = self.checks[number]
+        error = IndexingError(
+            f"index {found[number, 1]} is out of bounds in a dimension of {size}",
+            expect=f"integers from {-size} to {size - 1}",
+            hint=f"a program on {self.device} found it: what has run since may have used wrong elements",
+        )
+        raise located(error, node)
+
+
+class CudaFrame(Frame):
+    """What a run on a GPU needs."""
+
+    def __init__(self, device: Any, layout: Layout, functions: dict[Group, GpuKernel]) -> None:
+        self.device, self.library = device, device.cupy
+        self.starts: dict[Any, Any] = {}  # for each generator, where it begins: three words in the GPU's memory
+        self.checks: list[Check] = []
+        with device.gpu:
+            self.processors = device.gpu.attributes["MultiProcessorCount"]
+            super().__init__(layout, functions)
+            self.findings = Findings(device, self.checks)
+        opaque = [group.opaque.node for group in layout.partition.groups if group.opaque is not None]
+        replayable = all(node.op in REPLAYABLE for node in opaque) and device.replays
+        self.replay = Replay(self) if replayable else None
+
+    # what is different ----------------------------------------------------------------------------------------------
+
+    def new_memory(self, size: int) -> Any:  # type: ignore[override]
+        return self.library.empty(size, np.uint8)
+
+    def address(self, array: Any) -> int:  # type: ignore[override]
+        return int(array.data.ptr)
+
+    def strided(self, flat: Any, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:  # type: ignore[override]
+        return self.library.ndarray(shape, flat.dtype, flat.data + offset, strides)
+
+    def compute(self, op: Any, values: list[Any], attrs: dict[str, Any], device: Any) -> Any:  # type: ignore[override]
+        if self._is_own(op.name):  # with positions that a kernel of ours has looked at
+            return device.unchecked[op.name](*values, **attrs)
+        return EAGER.compute(op, values, attrs, device)
+
+    def _is_own(self, name: str) -> bool:
+        """Whether the device's kernel looks at positions, and is not one that a user has registered."""
+        device = self.device
+        return name in device.unchecked and device.kernels[name] is device.own_kernels[name]
+
+    # steps ----------------------------------------------------------------------------------------------------------
+
+    def _tables(self, lowered: Lowered, function: Any) -> tuple[list[Table], Run]:
+        kernel, source, launch = function
+        table: list[Any] = [None] * len(kernel.parameters)
+        blocks = source.blocks(kernel.units, self.processors)
+        names = [parameter.name for parameter in kernel.parameters]
+        for parameter in source.rows:  # what a block needs for its row and has no room for
+            table[names.index(parameter.name)] = self._kept(blocks * parameter.size * parameter.dtype.itemsize)
+        given = [names.index(parameter.name) for parameter in source.arguments]
+        integer = np.int32 if source.integer == "int" else np.int64
+        grid, block, bounds = (blocks,), (source.threads,), [integer(0), integer(kernel.units)]
+        return [table], lambda starts: launch(grid, block, [*[table[i] for i in given], *bounds])
+
+    def _library(self, recipe: Recipe) -> Run:
+        node = recipe.node
+        if node.op is P.random and node.attrs["key"].__class__ is not int:
+            return self._draw(node)
+        call = super()._library(recipe)
+        if not self._is_own(node.name) or not self.device.check_indices:
+            return call
+        first = FIRST_INDEX[node.name]
+        looks = []
+        for axis, (index, read) in enumerate(zip(node.inputs[first:], recipe.reads[first:])):
+            looks.append(self._check(Check(index, node.inputs[0].shape[axis]), self._reader(read, read.shape)))
+        return partial(in_turn, [*looks, call])
+
+    def _check(self, check: Check, read: Callable[[], Any]) -> Run:
+        node, size = check
+        number = len(self.checks)
+        self.checks.append(check)
+        launch = checks_module(self.library).get_function(f"check_{node.dtype.name}")
+        grid, block = (max(1, -(-node.size // THREADS)),), (THREADS,)
+        count, extent = np.int64(node.size), np.int64(size)
+
+        def look(starts: Starts) -> None:
+            positions = self.library.ascontiguousarray(read())
+            launch(grid, block, [positions.data.ptr, count, extent, self.findings.address(number)])
+
+        return look
+
+    def _draw(self, node: Node) -> Run:
+        """Random numbers that begin where the run says: the place is read from memory, so that it can be replayed."""
+        attrs = node.attrs
+        shape, dtype, generator = attrs["shape"], attrs["dtype"], attrs["key"]
+        start = self.starts.setdefault(generator, self.library.zeros(3, np.uint64))
+        launch = cuda_module(self.library).get_function(f"random_{dtype.name}_from")
+        grid, block = (max(1, -(-blocks_for(shape, dtype) // THREADS)),), (THREADS,)
+        given = [np.int64(math.prod(shape)), start, np.uint64(attrs["block"])]
+
+        def draw(starts: Starts) -> None:
+            out = self.library.empty(shape, dtype)
+            launch(grid, block, [out, *given])
+            self.bind(node, out)
+
+        return draw
+
+    # a run ----------------------------------------------------------------------------------------------------------
+
+    def run(self, arrays: Sequence[Any], starts: Starts) -> list[Any]:
+        with self.device.gpu:
+            results = super().run(arrays, starts)
+        if self.checks:
+            self.device.found_later(self.findings)
+        return results
+
+    def _bind_results(self) -> list[Any]:
+        results: list[Any] = [None] * len(self.layout.partition.outputs)
+        for node, number, _, is_asked in self.layout.results:
+            result = results[number] = self.library.empty(node.shape, node.dtype)
+            if is_asked:
+                self.arrays[node] = result.reshape(-1)
+            self._write_address(node, self.address(result))
+        return results
+
+    def _run_steps(self, arrays: Sequence[Any], results: list[Any], starts: Starts) -> None:
+        for generator, start in self.starts.items():
+            key, block = starts[generator]
+            cuda_module(self.library).get_function("set_start")((1,), (32,), [start, *key_words(key, block)])
+        if self.replay is not None and not is_profiled():
+            self.replay.run(arrays, results, starts)
+            return
+        steps = self.steps
+        if is_profiled():
+            calls = [[call._replace(run=partial(self._waited, call.run)) for call in level] for level in self.calls]
+            steps = as_timed_steps(calls, self.layout.names)
+        for step in steps:
+            step(starts)
+
+    def _waited(self, run: Run, starts: Starts) -> None:
+        """Run a step and wait for it: else a profile would show how long it takes to queue it."""
+        run(starts)
+        self.device.gpu.synchronize()
+
+
+def cuda_target(device: Any) -> Target:
+    """The target of a GPU."""
+    return Target(
+        CHUNKING, lambda lowered, backend: compiled_for(device, lowered),
+        lambda layout, functions: CudaFrame(device, layout, functions), threads=False,
+    )  # fmt: skip
+
+
+register_target("cuda", cuda_target)

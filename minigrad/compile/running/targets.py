@@ -1,0 +1,50 @@
+"""Targets: what programs are made for.  Everything up to the kernels' loops and the plan of memory is common to all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from ...core.node import Node
+from ..fusion.group import Group
+from ..fusion.loop_shape import Chunking
+from ..lowering.lower import Lowered
+from .backends import compiled
+from .frame import Frame, Layout
+
+
+@dataclass(frozen=True)
+class Target:
+    """How a device's programs differ.
+
+    `chunking` says how work is divided whose results are put together, `compiled` makes functions of kernels, `frame`
+    what one run at a time needs.  Only with `threads` may the steps of a level run at the same time.
+    """
+
+    chunking: Chunking
+    compiled: Callable[[Mapping[Group, Lowered], str | None], dict[Group, Any]]
+    frame: Callable[[Layout, dict[Group, Any]], Frame]
+    threads: bool
+
+
+HOST = Target(Chunking(), compiled, Frame, threads=True)
+_MAKERS: dict[str, Callable[[Any], Target]] = {}  # kind of device -> what makes the target of such a device
+
+
+def register_target(kind: str, make: Callable[[Any], Target]) -> None:
+    """Compile programs for devices of this kind: `make(device)` returns the target of one of them.
+
+    Devices whose arrays are NumPy's (`device.hosted`) have the target of the CPU.
+    """
+    _MAKERS[kind] = cache(make)
+
+
+def target_of(nodes: Iterable[Node]) -> Target | None:
+    """The target for nodes, all of whose devices it has to serve; None where there is none."""
+    devices = {node.device for node in nodes}
+    if all(device.hosted for device in devices):
+        return HOST
+    device = devices.pop()
+    return _MAKERS[device.kind](device) if device.kind in _MAKERS and not devices else None

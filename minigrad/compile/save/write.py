@@ -1,0 +1,190 @@
+"""Programs in files: saved ahead of time, and run where the function that they were made from is not known.
+
+A file is a zip archive, stored as it is: `program.json` has the graph after all passes, the kernels in the loop
+language and the containers that arguments and results come in; `arrays/0` and so on are the values of tensors that the
+function uses by name.  What is read is checked as if somebody had written it by hand: shapes are computed anew, every
+index of every kernel stays within its memory, and there is no code in it but kernels.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import zipfile
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...core.emit import emit
+from ...core.files import whole_file
+from ...core.mode import Mode, current_mode, switch
+from ...core.node import Node
+from ...core.primitive import P
+from ...core.source import show
+from ...core.tensor import Tensor, wrap
+from ...core.tree import tree_map
+from ..functions.recording import Recording
+from ..fusion.group import Group
+from ..running.program import Program
+from ..tracing.guards import Guard, join
+from ..tracing.signature import kind_of, replaced
+from .codec import ProgramError, Slot, encoded
+from .kernels import kernel_as_data
+
+FORMAT = 1  # of the files: another number is another language
+CONTENT, ARRAYS = "program.json", "arrays/"
+
+
+def save_program(function: Callable[..., Any], path: str | os.PathLike[str], args: Any, kwargs: Any) -> None:
+    """Write the program of a function for arguments like these."""
+    if current_mode().interpreter is not None:
+        raise ProgramError("save: a program can be saved in eager mode only, and this is inside of another trace")
+    tensors: list[Tensor] = []
+    for part in (*args, *kwargs.values()):
+        kind_of(part, tensors)
+    slots: Any = iter([Slot(number) for number in range(len(tensors))])
+    numbered = replaced((list(args), dict(kwargs)), slots)
+    recording = recorded(function, args, kwargs, tensors)
+    program = recording.traced.program
+    _refuse(recording, program)
+    assert isinstance(program, Program)
+    results = recording.rebuild([Slot(result.number) for result in recording.results])
+    data = {
+        "format": FORMAT,
+        "minigrad": sys.modules["minigrad"].__version__,
+        "name": getattr(function, "__qualname__", type(function).__name__),
+        "args": encoded(numbered[0], "args"),
+        "kwargs": encoded(numbered[1], "kwargs"),
+        "result": encoded(results, "the result"),
+    }
+    described, arrays = _described(recording, program)
+    _write(Path(path), data | described, arrays)
+
+
+def recorded(function: Callable[..., Any], args: Any, kwargs: Any, tensors: list[Tensor]) -> Recording:
+    """The function traced with tensors that nobody else has, and with results that are no views of anything."""
+
+    @wraps(function)
+    def with_copied_results(*args: Any, **kwargs: Any) -> Any:
+        return tree_map(lambda t: emit(P.astype, t, dtype=t.dtype), function(*args, **kwargs))
+
+    fresh = [wrap(t.data, t.device) for t in tensors]
+    with switch(Mode(grad=False)):
+        inside = replaced((args, kwargs), iter(fresh))
+        return Recording(with_copied_results, inside[0], inside[1], fresh)
+
+
+def effects_of(recording: Recording) -> tuple[str, str]:
+    """What a function does besides computing results, and the way out; no words if it does nothing else."""
+    tracer = recording.tracer
+    names = names_of(recording)
+    written = [names.get(id(e.tensor), "a tensor") for e in tracer.captured.values() if e.written]
+    if written:
+        hint = "return the new value, and put it into the tensor outside; model.eval() for running statistics"
+        return f"changes {', '.join(written)} in place", hint
+    if recording.gradients:
+        return "replaces a .grad", "a program in a file computes results only: train outside"
+    if tracer.drawn:
+        return "draws random numbers", "model.eval() switches dropout off; else give the numbers as an argument"
+    return "", ""
+
+
+def _refuse(recording: Recording, program: Any) -> None:
+    """Refuse what a file cannot hold, with the reason."""
+    reason, hint = effects_of(recording)
+    if reason:
+        pass
+    elif not isinstance(program, Program) or not all(node.device.hosted for node in program.graph.inputs):
+        reason, hint = "runs on a device without kernels of ours", "move the model to a CPU first"
+    elif program.partition.graph.effects:
+        node = program.partition.graph.effects[0]
+        reason = f"does more than compute its result: {node.name}, at {show(node.where)}"
+    else:
+        own = [node for node in program.partition.graph.nodes if node.op is not None and node.op.kind == "own"]
+        if own:
+            reason = f"is computed by a kernel of yours, {own[0].name}, and a file holds no Python code"
+            hint = "forget the kernel before"
+    if reason:
+        raise ProgramError(f"save: the function {reason}", hint=hint or None)
+
+
+def names_of(recording: Recording) -> dict[int, str]:
+    """What tensors are called that were found by name, by their ids."""
+    return {
+        id(value): join(guard.name, key)
+        for guard in recording.guards
+        if isinstance(guard, Guard)
+        for key, value in guard.values.items()
+        if value.__class__ is Tensor
+    }
+
+
+def _described(recording: Recording, program: Program) -> tuple[dict[str, Any], list[Any]]:
+    """A program as plain data, and the arrays that go with it."""
+    graph = program.partition.graph
+    at = {node: i for i, node in enumerate((*graph.inputs, *graph.nodes))}
+    arrays: list[Any] = []
+    kernels: dict[str, int] = {}
+    data = {
+        "inputs": _inputs(recording, program, arrays),
+        "nodes": [_node(node, at) for node in graph.nodes],
+        "outputs": [at[node] for node in graph.outputs],
+        "checks": [[at[node], size] for node, size in program.partition.checks],
+        "steps": [_step(group, program, at, kernels) for group in program.partition.groups],
+        "kernels": [json.loads(text) for text in kernels],
+    }
+    return data, arrays
+
+
+def _inputs(recording: Recording, program: Program, arrays: list[Any]) -> list[dict[str, Any]]:
+    names = names_of(recording)
+    places = [*recording.inputs, *recording.besides]
+    data = []
+    for number, node in enumerate(program.partition.graph.inputs):
+        described = {"shape": list(node.shape), "dtype": node.dtype.name, "device": node.device.name}
+        place = places[number] if number < len(places) else None
+        if place is not None and place.kind == "argument":
+            described["argument"] = place.what
+        else:
+            tensor = None if place is None else place.find([])
+            array = tensor.data if tensor is not None else program.constants[number - len(places)].array()
+            described |= {"array": len(arrays), "name": names.get(id(tensor)) or f"constant {len(arrays)}"}
+            arrays.append(np.ascontiguousarray(array))
+        data.append(described)
+    return data
+
+
+def _node(node: Node, at: dict[Node, int]) -> dict[str, Any]:
+    assert node.op is not None
+    return {
+        "op": node.op.name,
+        "inputs": [{"at": at[i]} if isinstance(i, Node) else encoded(i) for i in node.inputs],
+        "attrs": [[key, encoded(value, f"{key} of {node.name}")] for key, value in node.attrs.items()],
+        "shape": encoded(node.shape),
+        "dtype": encoded(node.dtype),
+    }
+
+
+def _step(group: Group, program: Program, at: dict[Node, int], kernels: dict[str, int]) -> dict[str, Any]:
+    if group.opaque is not None:
+        return {"library": at[group.opaque.node]}
+    lowered = program.lowered[group]
+    text = json.dumps(kernel_as_data(lowered.kernel), allow_nan=False)
+    return {
+        "kernel": kernels.setdefault(text, len(kernels)),
+        "arguments": [[None if node is None else at[node], kind, offset] for node, kind, offset in lowered.arguments],
+        "costs": [lowered.count.bytes_read, lowered.count.bytes_written, lowered.count.flops],
+    }
+
+
+def _write(path: Path, data: dict[str, Any], arrays: list[Any]) -> None:
+    """Write all of it or nothing."""
+    with whole_file(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr(CONTENT, json.dumps(data, allow_nan=False))
+        for number, array in enumerate(arrays):
+            little = array.astype(array.dtype.newbyteorder("<"), copy=False)
+            archive.writestr(f"{ARRAYS}{number}", little.tobytes())

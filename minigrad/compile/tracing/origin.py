@@ -1,0 +1,71 @@
+"""Whose code is it: the user's, minigrad's, or another package's?
+
+Another package is what lies in Python's own library or in a folder `site-packages` or `dist-packages`, and what has no
+file and is a part of one of these.  All else is the user's: scripts, notebooks, packages in an editable install, and
+what is made by `exec` for one of them.
+"""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+import types
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ...core.source import HOME
+
+FOLDERS = ("/site-packages/", "/dist-packages/")
+PYTHON = tuple({sysconfig.get_path(name).replace("\\", "/") + "/" for name in ("stdlib", "platstdlib")})
+NUMPY = np.__path__[0].replace("\\", "/") + "/"
+
+
+def is_our_file(filename: str) -> bool:
+    """Whether a file is minigrad's."""
+    return filename.startswith(HOME)
+
+
+@lru_cache(maxsize=4096)
+def is_foreign_file(filename: str) -> bool:
+    """Whether a file belongs to another package: Python's own library, or an installed one, minigrad excepted."""
+    if is_our_file(filename):
+        return False
+    path = filename.replace("\\", "/") + "/"  # a folder may be one of these itself
+    return path.startswith((*PYTHON, NUMPY, "<frozen")) or any(folder in path for folder in FOLDERS)
+
+
+def is_foreign_module(name: Any) -> bool:
+    """Whether the module of this name, or the package that it is in, is another package's."""
+    if not isinstance(name, str) or name == "__main__":
+        return False
+    root = name.partition(".")[0]
+    files = [file for known in (name, root) if (file := _file_of(sys.modules.get(known))) is not None]
+    return any(map(is_foreign_file, files)) if files else root in sys.stdlib_module_names
+
+
+def _file_of(module: Any) -> str | None:
+    entries = vars(module) if isinstance(module, types.ModuleType) else {}
+    file, path = entries.get("__file__"), entries.get("__path__")
+    if not isinstance(file, str) and path is not None:
+        file = next(iter(path), None)  # of a package without a file of its own, the folder
+    return file if isinstance(file, str) else None
+
+
+def is_foreign_class(cls: type) -> bool:
+    """Whether a class is another package's."""
+    return is_foreign_module(cls.__module__)
+
+
+def is_foreign_function(function: Any) -> bool:
+    """Whether a function is another package's; what has no file belongs where its globals do."""
+    filename = function.__code__.co_filename
+    if filename.startswith("<") and not filename.startswith("<frozen"):
+        return is_foreign_module(function.__globals__.get("__name__"))
+    return is_foreign_file(filename)
+
+
+def is_ours(module: Any) -> bool:
+    """Whether a module of this name is minigrad's."""
+    return isinstance(module, str) and (module == "minigrad" or module.startswith("minigrad."))

@@ -1,0 +1,334 @@
+"""What a function can read by name: whatever a trace may have read, and where it is held.
+
+The walk starts at the function, and follows what its code can read: globals, closure cells, defaults, and of objects,
+classes and modules those attributes whose names occur in code that was reached.  What is in a list, a dict or another
+container that is reached is reached too.  The walk never goes into another package's modules, classes and functions.
+Of an object of another package it follows the attributes that the user's code names, and the user's own functions.
+
+Code that computes the name of an attribute (`getattr(x, name)`, `vars(x)`, `eval`) can read every attribute of the
+user's objects, and then all of them count.
+"""
+
+from __future__ import annotations
+
+import array
+import copy
+import ctypes
+import dataclasses
+import functools
+import inspect
+import mmap
+import random
+import sys
+import threading
+import types
+import weakref
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ...core.errors import TraceError
+from ...core.tree import REGISTRY
+from .contents import OPAQUE, Kind, contents, functions_in, held_in_slots, is_plain_iterator, own_dict, reached_from
+from .guards import (
+    SIMPLE,
+    AnyGuard,
+    AttributeGuard,
+    FunctionGuard,
+    Guard,
+    alive_guard,
+    array_guard,
+    buffer_guard,
+    content,
+    join,
+    state_guard,
+)
+from .origin import is_foreign_class, is_foreign_function, is_foreign_module, is_our_file, is_ours
+from .reads import Reads, all_codes, reads
+
+BUFFERS = (array.array, bytearray, memoryview, mmap.mmap, ctypes.Array, ctypes.Structure, ctypes._SimpleCData)
+SOURCES = (random.Random, np.random.Generator, np.random.RandomState, np.random.BitGenerator)
+UNREPEATED = ("random", "_random", "secrets", "uuid", "time", "datetime")  # what these give differs from call to call
+ANYTHING = (getattr, vars, dir, eval, exec, globals)  # given to `map`, say, they read what the walk cannot see
+READERS = [dataclasses.asdict, dataclasses.astuple, dataclasses.replace]  # of all attributes
+READERS += [copy.copy, copy.deepcopy, inspect.getmembers]
+UNCALLED = ("__getstate__", "__setstate__", "__reduce__", "__reduce_ex__", "__dir__", "__class__")
+
+
+USERS = Kind(object)  # of classes, modules and functions
+
+
+class Guards(list[AnyGuard]):
+    """Guards that have to hold for as long as a trace does; `own` are for what the function itself may not change."""
+
+    own: list[AnyGuard]
+    codes: set[types.CodeType]  # the user's code that was looked at
+    suspect: bool  # whether the function can run code that the walk does not see
+    later: bool  # whether it imports what is not imported yet
+
+
+def guards_of(*roots: Any, more: Iterable[tuple[types.CodeType, dict[str, Any]]] = ()) -> Guards:
+    """Guards for all that can be read by name from functions and objects, and from `more` code with its globals."""
+    walk = Walk()
+    for root in reversed(roots):
+        walk.stack.append(("", root))
+    for code, names in more:
+        walk.code(code, names)
+    walk.run()
+    return walk.finish()
+
+
+class Walk:
+    """One walk: what is still to be visited, what has been found."""
+
+    def __init__(self) -> None:
+        self.guards = Guards()
+        self.guards.own, self.guards.codes, self.guards.suspect, self.guards.later = [], set(), False, False
+        self.stack: list[tuple[str, Any]] = []  # name, value
+        self.seen: dict[int, Any] = {}  # by id, with the values: no other one takes an id meanwhile
+        self.names: set[str] = set()  # of the attributes that the code reads, of whatever
+        self.waiting: dict[str, list[tuple[str, Any, bool]]] = {}  # attributes not read yet; whether in an own object
+        self.attributes: list[tuple[AttributeGuard, bool]] = []  # the same: of the user's objects, or of a package's
+        self.globals: dict[int, AttributeGuard] = {}  # by the id of the dict
+        self.classes: dict[int, type] = {}  # by id, since a class may define what is equal to it
+        self.kinds: dict[int, Kind] = {}
+        self.computed = False  # whether names are computed: then every attribute can be read
+        self.certain = True  # whether what is visited now is read by its name
+
+    def run(self) -> None:
+        """Visit all that is reached."""
+        while self.stack or (self.computed and self.waiting):
+            if not self.stack:
+                self._release_all()
+                continue
+            name, value = self.stack.pop()
+            if id(value) not in self.seen:
+                self.seen[id(value)] = value
+                self._visit(name, value)
+
+    def _release_all(self) -> None:
+        """Visit all attributes of the user's, after those that are read by name."""
+        self.certain = False
+        for entries in self.waiting.values():
+            self.stack += [(name, value) for name, value, users in entries if users]
+        self.waiting.clear()
+
+    def finish(self) -> Guards:
+        """The guards, settled: all names are known now that the code reads."""
+        cache: dict[Any, frozenset[str]] = {}
+        known = {id(guard) for guard in self.globals.values()}
+        for guard, users in self.attributes:
+            if self.computed and users:
+                guard.types = (object,)
+            guard.settle(set() if id(guard) in known else self.names, cache)
+        if self.guards.suspect:  # another package may draw from it
+            self.guards.own.append(state_guard("numpy.random", np.random.mtrand._rand))
+        self.guards[:] = [g for g in self.guards if not (isinstance(g, AttributeGuard) and g.is_empty)]
+        return self.guards
+
+    # one value ------------------------------------------------------------------------------------------------------
+
+    def _visit(self, name: str, value: Any) -> None:
+        kind = type(value)
+        if issubclass(kind, types.FunctionType):
+            self._function(name, value)
+        elif issubclass(kind, types.ModuleType):
+            self._module(value)
+        elif issubclass(kind, type):
+            self._class_itself(value)
+        elif issubclass(kind, SOURCES) or is_plain_iterator(kind, value):
+            self._changing(name, value)
+        elif issubclass(kind, np.ndarray) and not value.dtype.hasobject:
+            self.guards.append(array_guard(name, value))
+        elif issubclass(kind, BUFFERS):
+            self.guards.append(buffer_guard(name, value))
+        elif issubclass(kind, types.BuiltinMethodType):
+            self._builtin(value)
+        else:
+            self._object(name, value, kind)
+
+    def _push(self, *entries: tuple[str, Any]) -> None:
+        self.stack += [entry for entry in entries if type(entry[1]) not in SIMPLE]
+
+    def _add(self, guard: Guard) -> None:
+        """A guard, and a visit to all that it looks at."""
+        self.guards.append(guard)
+        held = [(key, value) for key, value in guard.values.items() if type(value) not in SIMPLE]
+        self._push(*[(join(guard.name, key), value) for key, value in held])
+
+    def _changing(self, name: str, value: Any) -> None:
+        """Something that gives another value each time."""
+        kind = f"{type(value).__module__}.{type(value).__name__}"
+        if isinstance(value, SOURCES) and not isinstance(value, random.SystemRandom):
+            self.guards.own.append(state_guard(name, value))
+        elif self.certain:
+            raise TraceError(
+                f"jit: the function reads {name}, a {kind.removeprefix('builtins.')}: what it gives differs from call "
+                "to call",
+                expect="a trace runs the Python code once, and the program never again",
+                hint="take the next value outside, and pass it as an argument",
+            )
+
+    # code -----------------------------------------------------------------------------------------------------------
+
+    def _function(self, name: str, function: types.FunctionType) -> None:
+        self.computed |= function in READERS
+        cells = list(zip(function.__code__.co_freevars, function.__closure__ or ()))
+        ours = is_our_file(function.__code__.co_filename)
+        if ours or is_foreign_function(function):  # of what it was given to call, the user's functions are followed
+            self._doubt(function.__globals__.get("__name__"))
+            held = [content(cell) for _, cell in cells]
+            self._push((name, vars(function).get("__wrapped__")))
+            self._push(*[(name, part) for part in held if ours and callable(part)])
+            self._push(*[(name, part) for part in functions_in(held)])
+            return
+        name = name or function.__name__
+        self._add(FunctionGuard(name, function))
+        self.code(function.__code__, function.__globals__)
+        for free, cell in cells:
+            self._add(Guard(free, cell, {"": content(cell)}))
+        if vars(function):
+            self._hold(name, vars(function))
+
+    def _builtin(self, function: Any) -> None:
+        """A function, or a bound method, that is not written in Python."""
+        owner = function.__self__
+        self.computed |= any(function is reader for reader in ANYTHING)
+        if not isinstance(owner, SOURCES):  # whose state is looked at
+            self._doubt(function.__module__ or type(owner).__module__)
+        if owner is not None and not isinstance(owner, (types.ModuleType, type)):
+            self._push(("", owner))
+
+    def code(self, code: types.CodeType, names: dict[str, Any]) -> None:
+        """What code of the user's reads, with these globals."""
+        self.guards.codes.update(all_codes(code))
+        found = reads(code)
+        self._read(found.names)
+        guard = self.globals.get(id(names))
+        if guard is None:
+            guard = self.globals[id(names)] = AttributeGuard("global", names)
+            self.guards.append(guard)
+            self.attributes.append((guard, False))
+        guard.names |= found.globals
+        self._push(*[(name, names[name]) for name in found.globals if name in names])
+        builtin = {name for name in found.computed if name not in names}
+        if builtin or found.anything:
+            self.computed = self.guards.suspect = True
+        if not builtin.isdisjoint(("globals", "eval", "exec")):
+            guard.types = (object,)
+            self._push(*[(str(key), value) for key, value in names.items() if guard.follows(key, value)])
+        self._imports(found, names)
+
+    def _imports(self, found: Reads, names: dict[str, Any]) -> None:
+        """The modules that code imports when it runs."""
+        for name, level in sorted(found.imports):
+            if level:
+                package = str(names.get("__package__") or names.get("__name__") or "")
+                name = ".".join([*package.split(".")[: len(package.split(".")) + 1 - level], *([name] if name else [])])
+            parts = name.split(".")
+            for path in {name, parts[0]} | {".".join(parts[:i]) for i in range(1, len(parts))}:
+                if path not in sys.modules:
+                    self.guards.later = self.guards.suspect = True
+                elif not is_foreign_module(path) and not is_ours(path):
+                    self.guards.append(Guard("sys.modules", sys.modules, {path: sys.modules[path]}, part=True))
+                self._push(("", sys.modules.get(path)))
+
+    def _read(self, names: Iterable[str]) -> None:
+        for name in names:
+            if name not in self.names:
+                self.names.add(name)
+                self._push(*[(called, value) for called, value, _ in self.waiting.pop(name, ())])
+
+    def _doubt(self, module: Any) -> None:
+        """Code of this module may be called: whether it may do what the walk does not see."""
+        if isinstance(module, str) and is_foreign_module(module):
+            root = module.partition(".")[0]
+            harmless = root in sys.stdlib_module_names and root not in UNREPEATED
+            if not harmless and (root != "numpy" or module.startswith("numpy.random")):
+                self.guards.suspect = True
+
+    # what has attributes --------------------------------------------------------------------------------------------
+
+    def _hold(self, name: str, place: Any, reader: Any = None, kind: Kind = USERS) -> None:
+        """A place where attributes are: those that are read are visited, the others wait until they are."""
+        guard = AttributeGuard(name, place, reader, kind.ignored, kind.types, kind.names)
+        self.guards.append(guard)
+        self.attributes.append((guard, kind.users))
+        for key, value in dict(guard.attributes).items():
+            if key not in kind.ignored:
+                now = key in kind.names or guard.follows(key, value)
+                self._wait(key, join(name, key), value, kind.users, now)
+
+    def _wait(self, key: Any, called: str, value: Any, users: bool, now: bool = False) -> None:
+        if type(value) not in SIMPLE:
+            if now or key in self.names:
+                self._push((called, value))
+            else:
+                self.waiting.setdefault(key, []).append((called, value, users))
+
+    def _object(self, name: str, value: Any, kind: type) -> None:
+        """Any other object: what it holds as a container, its attributes, and what its class gives it."""
+        if not issubclass(kind, OPAQUE):
+            known = self.kinds.get(id(kind))
+            if known is None:
+                known = self.kinds[id(kind)] = Kind(kind)
+                self._of_kind(name, known)
+            if known.looked_into:
+                self._attributes(name or kind.__name__, value, known)
+        for guard in contents(name, value, kind):
+            self._add(guard)
+            self._push(*[(guard.name, key) for key in guard.values if type(key) not in SIMPLE])
+        if issubclass(kind, weakref.ref):
+            self.guards.append(alive_guard(name, value))
+        self._push(*[(name, part) for part in reached_from(value, kind)])
+
+    def _of_kind(self, name: str, kind: Kind) -> None:
+        """What all objects of a class have in common."""
+        cls = kind.cls
+        self._doubt(cls.__module__)
+        if kind.looked_into and not is_foreign_class(cls):
+            self._class(cls, by_name=False)
+            opened = [REGISTRY[base][0] for base in cls.__mro__ if base in REGISTRY and not is_ours(base.__module__)]
+            self._push(*[(name, parts) for parts in opened])
+
+    def _attributes(self, name: str, value: Any, kind: Kind) -> None:
+        if issubclass(kind.cls, threading.local):  # each thread has other attributes
+            self._hold(name, value, vars, kind)
+        elif (attributes := own_dict(value)) is not None:
+            self._hold(name, attributes, None, kind)
+            if not kind.users:
+                self._push(*[(name, function) for function in functions_in(list(attributes.values()))])
+        if kind.slots:
+            self._hold(name, value, functools.partial(held_in_slots, kind.slots), kind)
+
+    def _class_itself(self, cls: type) -> None:
+        """A class that is a value: its attributes can be read, its methods called, and those of its own class."""
+        self._doubt(cls.__module__)
+        self._class(cls, by_name=True)
+        self._class(type(cls), by_name=False)
+
+    def _class(self, cls: type, by_name: bool) -> None:
+        """What an object finds in its class: the methods that are called, and attributes."""
+        for base in cls.__mro__:
+            if is_foreign_class(base) or is_ours(base.__module__):
+                continue
+            if id(base) not in self.classes:
+                self.classes[id(base)] = base
+                self._hold(base.__name__, vars(base))
+            called = [n for n in vars(base) if n.startswith("__") and callable(vars(base)[n])]
+            called += [n for n in vars(base) if any(n in vars(b) for b in cls.__mro__ if b is not base)]
+            skipped = UNCALLED if by_name else ("__init__", "__new__", "__init_subclass__", *UNCALLED)
+            self._read([n for n in called if n not in skipped])
+
+    def _module(self, module: types.ModuleType) -> None:
+        entries = vars(module)
+        name = str(entries.get("__name__"))
+        if not (is_foreign_module(name) or is_ours(name)):
+            self._hold(name, entries)
+            return
+        if not name.startswith("numpy"):
+            self._doubt(name)
+        for key, value in list(entries.items()):
+            if issubclass(type(value), (types.ModuleType, types.FunctionType, types.BuiltinMethodType, type)):
+                self._wait(key, f"{name}.{key}", value, users=False)

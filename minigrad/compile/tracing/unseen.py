@@ -1,0 +1,121 @@
+"""What the walk over names does not see, watched while a function is traced: code found at run time, fresh randomness.
+
+A trace of code that may call other packages, or that looks up names which it computes, runs under a profile function of
+Python's, which is called at each call.  That slows the trace down, and therefore no other trace is watched.
+"""
+
+from __future__ import annotations
+
+import datetime
+import dis
+import os
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import CodeType, FrameType
+from typing import Any
+
+from ...core.errors import TraceError
+from ...core.source import show
+from .origin import is_foreign_file, is_foreign_module, is_our_file
+from .tracer import Tracer
+
+READINGS = "time perf_counter monotonic process_time time_ns perf_counter_ns monotonic_ns process_time_ns".split()
+CLOCKS = [getattr(time, name) for name in (*READINGS, "localtime", "gmtime", "ctime")]
+DAYS = (datetime.datetime, datetime.date)
+TORCH = (
+    "rand randn randint randperm rand_like randn_like randint_like normal bernoulli multinomial poisson binomial "
+    "dropout alpha_dropout feature_dropout native_dropout normal_ uniform_ random_ bernoulli_ exponential_ geometric_ "
+    "log_normal_ cauchy_ dropout_ rrelu rrelu_ seed"
+).split()
+
+
+class Watch:
+    """What was called during a trace that guards have to be added for, or that makes the trace worthless."""
+
+    def __init__(self, tracer: Tracer, known: set[CodeType]) -> None:
+        self.tracer, self.known = tracer, known
+        self.codes: dict[CodeType, dict[str, Any]] = {}  # code of the user's that was not known, and its globals
+
+    def __call__(self, frame: FrameType, event: str, what: Any) -> None:
+        """What Python calls at each call, of a Python function ("call") or another one ("c_call")."""
+        if event == "call":
+            code = frame.f_code
+            if code not in self.known and code not in self.codes and is_users(frame):
+                self.codes[code] = frame.f_globals
+        elif event == "c_call":
+            source = _unrepeated(frame, what)
+            if source is not None:
+                self._refuse(frame, source)
+
+    def _refuse(self, frame: FrameType, source: str) -> None:
+        at: FrameType | None = frame
+        while at is not None and not is_users(at):
+            if at.f_code.co_filename == tempfile.__file__:  # the name of a file is no part of a result
+                return
+            at = at.f_back
+        line = show((at.f_code, at.f_lasti)) if at is not None else "an unknown line"
+        self.tracer.missed = self.tracer.missed or TraceError(
+            f"jit: the function reads {source} at {line}",
+            expect="a trace runs the Python code once: each call would get this very value again",
+            hint="mg.random draws new numbers in each run; anything else can be read outside and passed as an argument",
+        )
+
+
+@contextmanager
+def watched(tracer: Tracer, known: set[CodeType], suspect: bool) -> Iterator[dict[CodeType, dict[str, Any]]]:
+    """Watch what is called in this block; while another profiler is at work, nothing is watched."""
+    watch = Watch(tracer, known)
+    if not suspect or sys.getprofile() is not None:
+        yield watch.codes
+        return
+    sys.setprofile(watch)
+    try:
+        yield watch.codes
+    finally:
+        sys.setprofile(None)
+
+
+def is_users(frame: FrameType) -> bool:
+    """Whether a frame runs code of the user's."""
+    filename = frame.f_code.co_filename
+    if filename.startswith("<") and not filename.startswith("<frozen"):
+        return not is_foreign_module(frame.f_globals.get("__name__"))
+    return not (is_our_file(filename) or is_foreign_file(filename))
+
+
+def _unrepeated(frame: FrameType, function: Any) -> str | None:
+    """What a builtin function gives that differs from call to call, in words, or None."""
+    name, owner = function.__name__, getattr(function, "__self__", None)
+    if name == "urandom" and function is os.urandom:
+        return None if _seeds_the_old_way(frame) else "the system's randomness"
+    if isinstance(owner, random.Random):
+        if name == "seed" and frame.f_code is random.Random.seed.__code__:
+            return "a generator that is seeded by the system" if frame.f_locals.get("a") is None else None
+        return "random numbers of Python's" if owner is GLOBAL else None
+    if name in TORCH and _lies_in_torch(function, owner):
+        return f"random numbers of torch's ({name})"
+    clock = any(function is clock for clock in CLOCKS) or (name in ("now", "today", "utcnow") and owner in DAYS)
+    if clock and is_users(frame):
+        return f"a clock ({name})"
+    return None
+
+
+def _seeds_the_old_way(frame: FrameType | None) -> bool:
+    """Whether this is `np.random.RandomState(seed)`, which asks the system first and then takes the seed."""
+    while frame is not None and frame.f_code.co_filename == random.__file__:
+        frame = frame.f_back
+    if frame is None or "RandomState" not in frame.f_code.co_names:
+        return False
+    return any(step.arg for step in dis.get_instructions(frame.f_code) if step.offset == frame.f_lasti)
+
+
+GLOBAL = random.random.__self__  # type: ignore[attr-defined]  # the generator of `random.random()`
+
+
+def _lies_in_torch(function: Any, owner: Any) -> bool:
+    home = function.__module__ or getattr(getattr(function, "__objclass__", owner), "__module__", "")
+    return f"{home or type(owner).__module__}.".startswith("torch.")

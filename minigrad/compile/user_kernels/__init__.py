@@ -1,0 +1,1 @@
+"""Kernels written by users, and the patterns of operations that they replace."""

@@ -1,0 +1,179 @@
+"""What the values of a variable are, where a tensor decides which of them it has: the same kind, or an error.
+
+A Python number that is the same whatever is decided stays a number.  One that is not becomes a tensor, and is as weak
+as numbers are everywhere: it takes the dtype of the tensor that it stands in for, `total = 0` that of what is added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from ..core.dtypes import promote_types, scalar_type
+from ..core.errors import ConversionError, DtypeError, MinigradError, ShapeError, TraceError
+from ..core.tensor import Tensor, as_tensor, default_device
+from ..core.tree import flatten, structure
+from ..core.write import Links
+from ..ops.creation import zeros
+from .blocks import Block
+
+WEAK = (bool, int, float)  # numbers: they become tensors where a tensor decides which one it is
+
+
+class Undefined:
+    """The value of a variable that has been given none; `why` says how that came about."""
+
+    def __init__(self, name: str, why: str | None = None) -> None:
+        self.name, self.why = name, why
+
+    def error(self) -> Exception:
+        """What reading it raises."""
+        if self.why is None:
+            return UnboundLocalError(f"local variable {self.name!r} has no value here")
+        return TraceError(
+            f"`{self.name}` may have no value here: {self.why}",
+            hint=f"give `{self.name}` a value before that, of the same shape and dtype",
+        )  # fmt: skip
+
+
+_NUMBERS = Links()
+
+
+def as_number(value: Any) -> Any:
+    """Note that a tensor stands for a Python number, which `x += 1` never changes: it makes another."""
+    if value.__class__ is Tensor:
+        _NUMBERS.add(value, value)
+    return value
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a Python number, or a tensor that stands for one."""
+    return isinstance(value, WEAK) or bool(_NUMBERS.of(value))
+
+
+class Like(NamedTuple):
+    """A tensor of this kind."""
+
+    shape: tuple[int, ...]
+    dtype: Any
+    device: Any
+
+    def __str__(self) -> str:
+        return f"{self.dtype} {self.shape}"
+
+
+class Kind(NamedTuple):
+    """How a value is built, and for each of its tensors and numbers, `Like` or the number."""
+
+    structure: Any
+    parts: tuple[Any, ...]
+
+    def __str__(self) -> str:
+        words = [str(part) if isinstance(part, Like) else f"{part!r}, a {type(part).__name__}" for part in self.parts]
+        if self.structure is Tensor:
+            return words[0]
+        if self.structure[0] == "as it is":
+            value = self.structure[1]
+            return "None" if value is None else f"{value!r}, a {type(value).__name__}"
+        return f"a {self.structure[0].__name__} of " + ("nothing" if not words else "; ".join(words))
+
+    @property
+    def tensors(self) -> list[Like]:
+        """What tensors a value of this kind is made of."""
+        return [part for part in self.parts if isinstance(part, Like)]
+
+
+def kind_of(value: Any) -> Any:
+    """The kind of a value; a variable that has none is its own."""
+    if isinstance(value, Undefined):
+        return value
+    return Kind(structure(value, WEAK), tuple([_part(leaf) for leaf in flatten(value, WEAK)[0]]))
+
+
+def _part(leaf: Any) -> Any:
+    return Like(leaf.shape, leaf.dtype, leaf.device) if leaf.__class__ is Tensor else leaf
+
+
+def of_tensors(kind: Any) -> Any:
+    """The same kind, with tensors in the place of numbers."""
+    if isinstance(kind, Undefined):
+        return kind
+    return Kind(kind.structure, tuple([part if isinstance(part, Like) else _of_number(part) for part in kind.parts]))
+
+
+def _of_number(number: Any) -> Like:
+    return Like((), scalar_type(number), default_device())
+
+
+def fits(part: Any, like: Any) -> bool:
+    """Whether a number can be a tensor of this kind: it is weak, but 2.5 is no integer."""
+    order = "biuf"
+    if isinstance(part, Like) or not isinstance(like, Like) or like.shape:
+        return False
+    return order.index(scalar_type(part).kind) <= order.index(like.dtype.kind)
+
+
+def united(name: str, block: Block, one: Any, other: Any) -> Any:
+    """The kind of a variable that is of kind `one` after one branch and `other` after the other."""
+    if isinstance(one, Undefined) or isinstance(other, Undefined):
+        known = other if isinstance(one, Undefined) else one
+        if name in block.later or isinstance(known, Undefined):
+            return known
+        return Undefined(name, f"a tensor decides whether the `{block.word}` at line {block.line} gives it one")
+    parts = [_united_part(a, b) for a, b in zip(one.parts, other.parts)]
+    if one.structure != other.structure or None in parts:
+        raise _differ(name, block, one, other)
+    return Kind(one.structure, tuple(parts))
+
+
+def _united_part(one: Any, other: Any) -> Any:
+    """What a part is that may be either of two, or None."""
+    if isinstance(one, Like) and isinstance(other, Like):
+        return one if one == other else None
+    if isinstance(one, Like) or isinstance(other, Like):
+        return other if fits(one, other) else one if fits(other, one) else None
+    if one.__class__ is other.__class__ and (one == other or (one != one and other != other)):
+        return one
+    return Like((), promote_types(scalar_type(one), scalar_type(other)), default_device())
+
+
+def _differ(name: str, block: Block, one: Kind, other: Kind) -> MinigradError:
+    """The error that a variable is of different kinds after two branches."""
+    hint = "only tensors and numbers can depend on a tensor"
+    if other.structure == one.structure and one.tensors:
+        hint = "x.astype(...), mg.broadcast_to(x, shape), or mg.zeros_like(x) in the place of what is missing"
+    elif name == block.result:
+        hint = "every way through the function returns the same; its end, without `return`, returns None"
+    return error_class(one, other)(
+        f"{block.called(name)} is of two kinds after {block}",
+        expect=f"what it is where the condition holds: {one}", actual=f"where it does not: {other}", hint=hint,
+    )  # fmt: skip
+
+
+def error_class(one: Kind, other: Kind) -> type[MinigradError]:
+    """Whether two kinds differ in shapes, in dtypes, or altogether."""
+    if one.structure != other.structure:
+        return ConversionError
+    shapes = [[part.shape if isinstance(part, Like) else () for part in kind.parts] for kind in (one, other)]
+    return DtypeError if shapes[0] == shapes[1] else ShapeError
+
+
+def tensors_of(value: Any, kind: Any) -> list[Tensor]:
+    """The tensors of a value, brought to a kind."""
+    if isinstance(kind, Undefined):
+        return []
+    if isinstance(value, Undefined):  # nobody reads it: a flag says that there is no value yet
+        return [zeros(*like) for like in kind.tensors]
+    leaves = flatten(value, WEAK)[0]
+    return [
+        as_tensor(leaf, part.device).astype(part.dtype, copy=False)
+        for leaf, part in zip(leaves, kind.parts) if isinstance(part, Like)
+    ]  # fmt: skip
+
+
+def rebuilt(samples: Iterable[Any], kind: Any, left: Iterator[Tensor]) -> Any:
+    """A value of a kind, built like one of the samples, of the next tensors."""
+    if isinstance(kind, Undefined):
+        return kind
+    sample = next(s for s in samples if not isinstance(s, Undefined))
+    return flatten(sample, WEAK)[1]([next(left) if isinstance(part, Like) else part for part in kind.parts])

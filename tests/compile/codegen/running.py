@@ -1,0 +1,25 @@
+"""Running a kernel natively: on arrays, as samples do."""
+
+import ctypes
+
+from minigrad.compile.codegen.native import compile_kernels
+
+
+def table_of(arrays, low, high):
+    """What a native kernel is called with: addresses, and the range."""
+    return (ctypes.c_void_p * (len(arrays) + 2))(*[a.ctypes.data for a in arrays], low, high)
+
+
+def on_arrays(function):
+    """A native function as one of arrays."""
+
+    def run(arrays, low, high):
+        table = table_of(arrays, low, high)
+        function(ctypes.addressof(table))
+
+    return run
+
+
+def native(kernel):
+    """A kernel compiled by LLVM."""
+    return on_arrays(compile_kernels([kernel])[0].function)

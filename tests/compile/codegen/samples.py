@@ -1,0 +1,371 @@
+"""Kernels built by hand, with something to run them on: what every printer has to agree about.
+
+What they compute is said by `tests.compile.interpreter`, in NumPy's words and one operation at a time.
+"""
+
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from minigrad.compile.loops.ir import Accumulate, Accumulator, For, Kernel, Let, Parameter, Prefetch, Store
+from tests.compile.interpreter import run_kernel
+
+FLOAT, DOUBLE, BOOL = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.bool_)
+INT, LONG = np.dtype(np.int32), np.dtype(np.int64)
+DTYPES = [np.dtype(d) for d in "float16 float32 float64 int8 int16 int32 int64 uint8 bool".split()]
+
+FLOAT_OPERATIONS = {
+    1: "neg abs floor rint sqrt exp expm1 log log1p tanh erf sin cos".split(),
+    2: "add sub mul div max min pow floordiv mod atan2 lt le eq".split(),
+}
+INTEGER_OPERATIONS = {
+    1: "neg abs floor rint invert".split(),
+    2: "add sub mul max min floordiv mod lt le eq and or xor lshift rshift".split(),
+}
+BOOL_OPERATIONS = {1: ["invert"], 2: "add mul max min lt le eq and or xor".split()}
+COMPARISONS = ("lt", "le", "eq")
+FUNCTIONS = "exp expm1 log log1p tanh erf sin cos pow atan2".split()
+
+
+@dataclass
+class Sample:
+    """A kernel and its arrays, those that are written to included.  `inexact` names buffers with what they may be off
+    by, in units of the last place."""
+
+    kernel: Kernel
+    arrays: list
+    inexact: dict
+
+
+def poison(size, dtype):
+    """Memory that nobody has written to."""
+    memory = np.empty(size, dtype)
+    memory.fill(np.nan if dtype.kind == "f" else True if dtype.kind == "b" else 77)
+    return memory
+
+
+def sample(parameters, body, given, parallel="elements", units=None, inexact=None):
+    """`parameters` are (name, dtype, size, role); `given` has the arrays of those that are read."""
+    listed = [Parameter(*p) for p in parameters]
+    arrays = [given[p.name].copy() if p.name in given else poison(p.size, p.dtype) for p in listed]
+    units = units if units is not None else listed[0].size
+    return Sample(Kernel("kernel", listed, body, units, parallel), arrays, inexact or {})
+
+
+# Elements -------------------------------------------------------------------------------------------------------------
+
+
+def awkward(dtype):
+    """Numbers that something goes wrong with."""
+    if dtype.kind == "b":
+        return np.array([False, True])
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        return np.unique(np.array([limits.min, limits.min + 1, 0, 1, 2, 3, 7, 31, limits.max // 2, limits.max,
+                                   max(limits.min, -1), max(limits.min, -3), max(limits.min, -8)], dtype))  # fmt: skip
+    limits = np.finfo(dtype)
+    least, tiny, most = float(limits.smallest_subnormal), float(limits.tiny), float(limits.max)
+    sizes = [0.0, least, tiny / 2, tiny, 1e-3, 0.4, 0.5, 0.6251, 1, 1.5, 2, 2.5, 3, 7.25, 11, 87.5, 88.8, 103.5, 1000,
+             most, np.inf]  # fmt: skip
+    with np.errstate(over="ignore"):
+        return np.array([np.nan, *sizes, *(-s for s in sizes)], dtype)
+
+
+def every_operation(dtype, targets=DTYPES):
+    """One kernel with every operation of a dtype, casts to `targets` included, each stored in a buffer of its own."""
+    table = {"f": FLOAT_OPERATIONS, "b": BOOL_OPERATIONS}.get(dtype.kind, INTEGER_OPERATIONS)
+    if dtype.kind == "u":
+        table = table | {1: [op for op in table[1] if op != "neg"]}
+    if dtype == LONG:  # NumPy rounds it by way of float64
+        table = table | {1: [op for op in table[1] if op not in ("floor", "rint")]}
+    pairs = np.array(list(product(awkward(dtype), repeat=2)), dtype)
+    size = len(pairs)
+    parameters, body = [], []
+    for number in range(2):
+        parameters.append((f"x{number}", dtype, size, "in"))
+        body.append(Let(f"a{number}", "load", (f"x{number}", "i"), dtype))
+    for arity, op in [(n, op) for n in table for op in table[n]]:
+        result = BOOL if op in COMPARISONS else dtype
+        parameters.append((f"of_{op}", result, size, "out"))
+        body.append(Let(f"v_{op}", op, ("a0", "a1")[:arity], result))
+        body.append(Store(f"of_{op}", "i", f"v_{op}"))
+    for target in targets:
+        parameters.append((f"to_{target}", target, size, "out"))
+        body += [Let(f"c_{target}", "cast", ("a0",), target), Store(f"to_{target}", "i", f"c_{target}")]
+    parameters.append(("chosen", dtype, size, "out"))
+    body += [Let("less", "lt", ("a0", "a1"), BOOL), Let("one", "select", ("less", "a0", 1), dtype),
+             Store("chosen", "i", "one")]  # fmt: skip
+    limits = {f"of_{op}": 4 for op in FUNCTIONS}
+    given = {"x0": pairs[:, 0].copy(), "x1": pairs[:, 1].copy()}
+    return sample(parameters, [For("i", "lo", "hi", body)], given, inexact=limits)
+
+
+def long_float_chain(n=1000):
+    """Enough statements that two rounds are computed at a time."""
+    x = np.random.default_rng(0).standard_normal(n).astype(np.float32)
+    body = [Let("x", "load", ("a", "i"), FLOAT), Let("t0", "tanh", ("x",), FLOAT), Let("t1", "exp", ("t0",), FLOAT),
+            Let("t2", "erf", ("t1",), FLOAT), Let("t3", "mul", ("t2", 0.5), FLOAT), Store("b", "i", "t3")]  # fmt: skip
+    parameters = [("a", FLOAT, n, "in"), ("b", FLOAT, n, "out")]
+    return sample(parameters, [For("i", "lo", "hi", body)], {"a": x}, inexact={"b": 8})
+
+
+def places(rows=7, columns=12):
+    """Transposed, broadcast, repeated, cut and counted."""
+    x = np.arange(rows * columns, dtype=np.float32)
+    row, column = ("//", "i", columns), ("%", "i", columns)
+    loads = [
+        ("+", ("*", column, rows), row), column, ("*", row, columns), 5,
+        ("+", ("*", ("//", column, 2), 2), ("*", row, columns)), ("min", ("+", "i", 10), rows * columns - 1),
+    ]  # fmt: skip
+    body, parameters = [], [("a", FLOAT, rows * columns, "in")]
+    for number, index in enumerate(loads):
+        body += [Let(f"v{number}", "load", ("a", index), FLOAT), Store(f"b{number}", "i", f"v{number}")]
+        parameters.append((f"b{number}", FLOAT, rows * columns, "out"))
+    for dtype in (INT, FLOAT, DOUBLE, LONG):
+        body += [Let(f"n_{dtype}", "index", (("+", row, ("*", column, 3)),), dtype),
+                 Store(f"n_{dtype}_", "i", f"n_{dtype}")]  # fmt: skip
+        parameters.append((f"n_{dtype}_", dtype, rows * columns, "out"))
+    return sample(parameters, [For("i", "lo", "hi", body)], {"a": x})
+
+
+def in_place(n=100):
+    """An update, stored where it was read, with a scalar from memory that is loaded once."""
+    rng = np.random.default_rng(1)
+    given = {"w": rng.integers(-9, 9, n).astype("f4"), "g": rng.integers(-9, 9, n).astype("f4"), "r": np.float32([0.5])}
+    body = [
+        Let("rate", "load", ("r", 0), FLOAT),
+        For("i", "lo", "hi", [
+            Let("g1", "load", ("g", "i"), FLOAT), Let("step", "mul", ("g1", "rate"), FLOAT),
+            Let("w1", "load", ("w", "i"), FLOAT), Let("next", "sub", ("w1", "step"), FLOAT), Store("w", "i", "next"),
+        ]),
+    ]  # fmt: skip
+    parameters = [("w", FLOAT, n, "inout"), ("g", FLOAT, n, "in"), ("r", FLOAT, 1, "in")]
+    return sample(parameters, body, given)
+
+
+def swapped(n=50):
+    """What was loaded stays what it was, though its place is written to."""
+    rng = np.random.default_rng(11)
+    body = [For("i", "lo", "hi", [
+        Let("x", "load", ("a", "i"), FLOAT), Let("y", "load", ("b", "i"), FLOAT),
+        Store("a", "i", "y"), Store("b", "i", "x"),
+    ])]  # fmt: skip
+    given = {"a": rng.standard_normal(n).astype("f4"), "b": rng.standard_normal(n).astype("f4")}
+    return sample([("a", FLOAT, n, "inout"), ("b", FLOAT, n, "inout")], body, given)
+
+
+def numbers_only(n=20):
+    """What is computed of numbers alone, and compared."""
+    body = [For("i", "lo", "hi", [
+        Let("x", "load", ("a", "i"), FLOAT), Let("one", "cast", (1.5,), FLOAT), Let("two", "mul", ("one", 2.0), FLOAT),
+        Let("same", "eq", ("two", 3.0), BOOL), Let("less", "lt", ("two", "one"), BOOL),
+        Let("y", "select", ("same", "x", "two"), FLOAT), Let("z", "select", ("less", "one", "y"), FLOAT),
+        Store("b", "i", "z"),
+    ])]  # fmt: skip
+    return sample([("a", FLOAT, n, "in"), ("b", FLOAT, n, "out")], body, {"a": np.arange(n, dtype=np.float32)})
+
+
+def divided_by_numbers():
+    """What is divided by numbers that are written in the kernel: -2 is not -1, and so not a case of its own."""
+    x = awkward(INT)
+    divisors = (-7, -2, -1, 1, 3)
+    body, parameters = [Let("x", "load", ("a", "i"), INT)], [("a", INT, len(x), "in")]
+    for number, by in enumerate(divisors):
+        for op in ("floordiv", "mod"):
+            body += [Let(f"{op}{number}", op, ("x", by), INT), Store(f"of_{op}{number}", "i", f"{op}{number}")]
+            parameters.append((f"of_{op}{number}", INT, len(x), "out"))
+    return sample(parameters, [For("i", "lo", "hi", body)], {"a": x})
+
+
+def gathered(n=40, chunks=5):
+    """Partial results are put together chunk by chunk before the loop that reads them."""
+    rng = np.random.default_rng(2)
+    body = [
+        For("m", "lo", "hi", [Let("first", "load", ("p", "m"), FLOAT), Store("t", "m", "first")]),
+        For("k", 1, chunks, [For("n", "lo", "hi", [
+            Let("next", "load", ("p", ("+", ("*", "k", n), "n")), FLOAT), Accumulate("sum", "t", "n", "next"),
+        ])]),
+        For("i", "lo", "hi", [Let("s", "load", ("t", "i"), FLOAT), Let("d", "mul", ("s", 2.0), FLOAT),
+                              Store("b", "i", "d")]),
+    ]  # fmt: skip
+    parameters = [("p", FLOAT, n * chunks, "in"), ("t", FLOAT, n, "out"), ("b", FLOAT, n, "out")]
+    given = {"p": rng.standard_normal(n * chunks).astype("f4")}
+    return sample(parameters, body, given, units=n, inexact={"t": 16, "b": 16})
+
+
+def inner_sums(n=30, length=4):
+    """A reduction in each round of a loop over elements."""
+    x = np.random.default_rng(3).integers(-5, 5, n * length).astype(np.int32)
+    load = Let("x", "load", ("a", ("+", ("*", "i", length), "k")), INT)
+    total = Accumulator("total", "sum", "x", INT)
+    body = [For("i", "lo", "hi", [For("k", 0, length, [load], [total]), Store("b", "i", "total")])]
+    return sample([("a", INT, n * length, "in"), ("b", INT, n, "out")], body, {"a": x}, units=n)
+
+
+# Rows -----------------------------------------------------------------------------------------------------------------
+
+
+def softmax(rows=9, columns=100, dtype=FLOAT):
+    """Three passes, a row of scratch, and a look at the next row."""
+    x = (np.random.default_rng(4).standard_normal(rows * columns) * 3).astype(dtype)
+    here = {k: ("+", ("*", "p", columns), f"r{k}") for k in range(3)}
+    ahead = ("+", ("*", ("+", "p", 1), columns), ("*", "q", 16))
+    row = [
+        For("r0", 0, columns, [Let("x0", "load", ("a", here[0]), dtype)], [Accumulator("most", "max", "x0", dtype)]),
+        For("q", 0, columns // 16, [Prefetch("a", ahead)]),
+        For("r1", 0, columns, [
+            Let("x1", "load", ("a", here[1]), dtype), Let("d", "sub", ("x1", "most"), dtype),
+            Let("e", "exp", ("d",), dtype), Store("s0", "r1", "e"),
+        ], [Accumulator("total", "sum", "e", dtype)]),
+        Let("q1", "div", (1.0, "total"), dtype),
+        For("r2", 0, columns, [
+            Let("e2", "load", ("s0", "r2"), dtype), Let("y", "mul", ("e2", "q1"), dtype), Store("b", here[2], "y"),
+        ]),
+        Store("c", "p", "total"),
+    ]  # fmt: skip
+    parameters = [("a", dtype, rows * columns, "in"), ("b", dtype, rows * columns, "out"), ("c", dtype, rows, "out"),
+                  ("s0", dtype, columns, "scratch")]  # fmt: skip
+    inexact = dict.fromkeys("bc", max(32, columns // 20))
+    return sample(parameters, [For("p", "lo", "hi", row)], {"a": x}, "rows", rows, inexact)
+
+
+def every_reduction(dtype, rows=5, columns=37):
+    """Each reduction of rows; in whole numbers, so that the order does not matter."""
+    x = np.random.default_rng(5).integers(0 if dtype.kind == "u" else -2, 3, rows * columns).astype(dtype)
+    load = Let("x", "load", ("a", ("+", ("*", "p", columns), "r")), dtype)
+    ops = ("sum", "prod", "max", "min")
+    row = [For("r", 0, columns, [load], [Accumulator(f"t_{op}", op, "x", dtype) for op in ops])]
+    row += [Store(op, "p", f"t_{op}") for op in ops]
+    parameters = [("a", dtype, rows * columns, "in"), *[(op, dtype, rows, "out") for op in ops]]
+    return sample(parameters, [For("p", "lo", "hi", row)], {"a": x}, "rows", rows)
+
+
+def rows_with_nan(rows=3, columns=40):
+    """The largest of what holds a nan is nan, wherever it is."""
+    x = np.random.default_rng(6).standard_normal((rows, columns)).astype("f4")
+    x[0, 39] = x[1, 0] = np.nan
+    kernel = every_reduction(FLOAT, rows, columns).kernel
+    given = {"a": x.reshape(-1)}
+    parameters = [(p.name, p.dtype, p.size, p.role) for p in kernel.parameters]
+    return sample(parameters, kernel.body, given, "rows", rows, {"sum": 32, "prod": 200})
+
+
+# Chunks ---------------------------------------------------------------------------------------------------------------
+
+
+def column_sums(rows=50, columns=24, chunk=16, op="sum"):
+    """Sums across rows: each chunk has results of its own."""
+    chunks = -(-rows // chunk)
+    x = np.random.default_rng(7).integers(-4, 5, rows * columns).astype(np.float32)
+    start = ("*", "c", chunk)
+    load = Let("x", "load", ("a", ("+", ("*", "p", columns), "r")), FLOAT)
+    into = ("+", ("*", "c", columns), "r")
+    scaled = Let("y", "mul", ("x", 0.5), FLOAT)
+    body = [For("c", "lo", "hi", [
+        For("z", 0, columns, [Store("t", ("+", ("*", "c", columns), "z"), 0.0 if op == "sum" else float("-inf"))]),
+        For("p", start, ("min", ("+", start, chunk), rows), [For("r", 0, columns, [
+            load, scaled, Accumulate(op, "t", into, "y"),
+        ])]),
+    ])]  # fmt: skip
+    parameters = [("a", FLOAT, rows * columns, "in"), ("t", FLOAT, chunks * columns, "partial")]
+    return sample(parameters, body, {"a": x}, "chunks", chunks)
+
+
+def total(n=1000, chunk=300):
+    """A sum of everything: an accumulator for each chunk."""
+    chunks = -(-n // chunk)
+    x = np.random.default_rng(8).integers(-9, 9, n).astype(np.float32)
+    start = ("*", "c", chunk)
+    body = [For("c", "lo", "hi", [
+        For("z", 0, 1, [Store("t", ("+", "c", "z"), 0.0)]),
+        For("i", start, ("min", ("+", start, chunk), n), [Let("x", "load", ("a", "i"), FLOAT)],
+            [Accumulator("s", "sum", "x", FLOAT)]),
+        Accumulate("sum", "t", "c", "s"),
+    ])]  # fmt: skip
+    return sample([("a", FLOAT, n, "in"), ("t", FLOAT, chunks, "partial")], body, {"a": x}, "chunks", chunks)
+
+
+def shared_places(n=90, chunk=40, places=3):
+    """Several rounds of the innermost loop, one after the other or far apart, add to the same place."""
+    chunks = -(-n // chunk)
+    x = np.random.default_rng(9).integers(-9, 9, n).astype(np.float32)
+    start = ("*", "c", chunk)
+    far, near = ("+", ("*", "c", places), ("%", "i", places)), ("+", ("*", "c", n), ("//", "i", 4))
+    body = [For("c", "lo", "hi", [
+        For("z0", 0, places, [Store("t", ("+", ("*", "c", places), "z0"), 0.0)]),
+        For("z1", 0, n, [Store("u", ("+", ("*", "c", n), "z1"), 1.0)]),
+        For("i", start, ("min", ("+", start, chunk), n), [
+            Let("x", "load", ("a", "i"), FLOAT), Accumulate("sum", "t", far, "x"), Accumulate("max", "u", near, "x"),
+        ]),
+    ])]  # fmt: skip
+    parameters = [("a", FLOAT, n, "in"), ("t", FLOAT, chunks * places, "partial"),
+                  ("u", FLOAT, chunks * n, "partial")]  # fmt: skip
+    return sample(parameters, body, {"a": x}, "chunks", chunks)
+
+
+def row_sums_into_memory(rows=20, columns=9, chunk=8):
+    """What a row comes to is added to one of a few places."""
+    chunks = -(-rows // chunk)
+    x = np.random.default_rng(10).integers(-9, 9, rows * columns).astype(np.float32)
+    start = ("*", "c", chunk)
+    load = Let("x", "load", ("a", ("+", ("*", "p", columns), "r")), FLOAT)
+    body = [For("c", "lo", "hi", [
+        For("z", 0, 4, [Store("t", ("+", ("*", "c", 4), "z"), 0.0)]),
+        For("p", start, ("min", ("+", start, chunk), rows), [
+            For("r", 0, columns, [load], [Accumulator("s", "sum", "x", FLOAT)]),
+            Accumulate("sum", "t", ("+", ("*", "c", 4), ("%", "p", 4)), "s"),
+        ]),
+    ])]  # fmt: skip
+    parameters = [("a", FLOAT, rows * columns, "in"), ("t", FLOAT, chunks * 4, "partial")]
+    return sample(parameters, body, {"a": x}, "chunks", chunks)
+
+
+LOOPS = {
+    "long_float_chain": long_float_chain, "places": places, "in_place": in_place, "swapped": swapped,
+    "numbers_only": numbers_only, "divided_by_numbers": divided_by_numbers,
+    "gathered": gathered, "inner_sums": inner_sums, "softmax": softmax, "softmax_double": lambda: softmax(dtype=DOUBLE),
+    "long_rows": lambda: softmax(3, 5000), "one_column": lambda: softmax(4, 1),
+    "rows_with_nan": rows_with_nan, "column_sums": column_sums, "column_maxima": lambda: column_sums(op="max"),
+    "total": total, "shared_places": shared_places, "row_sums_into_memory": row_sums_into_memory,
+}  # fmt: skip
+for _dtype in (INT, LONG, FLOAT, DOUBLE, np.dtype(np.uint8), np.dtype(np.int16)):
+    LOOPS[f"every_reduction_{_dtype}"] = lambda dtype=_dtype: every_reduction(dtype)
+
+
+# Comparing ------------------------------------------------------------------------------------------------------------
+
+
+def expected(sample):
+    """The arrays after the interpreter has run the kernel."""
+    arrays = [a.copy() for a in sample.arrays]
+    run_kernel(sample.kernel, arrays, 0, sample.kernel.units)
+    return arrays
+
+
+def check(sample, run, pieces=1, reference=None, skip=()):
+    """Run a sample in so many pieces and compare each buffer with what it should be."""
+    arrays = [a.copy() for a in sample.arrays]
+    units = sample.kernel.units
+    for piece in range(pieces):
+        run(arrays, units * piece // pieces, units * (piece + 1) // pieces)
+    for parameter, array, wanted in zip(sample.kernel.parameters, arrays, reference or expected(sample)):
+        if parameter.role != "scratch" and parameter.name not in skip:
+            compare(array, wanted, sample.inexact.get(parameter.name, 0), parameter.name)
+
+
+def compare(actual, wanted, ulps, name):
+    """Equal but for so many units of the last place; nan for nan, and -0.0 for -0.0 where one can say which it is."""
+    assert actual.dtype == wanted.dtype
+    if actual.dtype.kind != "f":
+        np.testing.assert_array_equal(actual, wanted, err_msg=name)
+        return
+    finite = np.isfinite(wanted) & np.isfinite(actual)
+    np.testing.assert_array_equal(actual[~finite], wanted[~finite], err_msg=name)
+    actual, wanted = actual[finite], wanted[finite]
+    with np.errstate(over="ignore"):
+        off = np.abs(actual.astype("f8") - wanted.astype("f8")) / np.spacing(np.abs(wanted)).astype("f8")
+    worst = np.argmax(off) if off.size else 0
+    assert not off.size or off[worst] <= ulps, f"{name}: {actual[worst]} instead of {wanted[worst]}"
+    if not ulps and name not in ("of_max", "of_min"):
+        np.testing.assert_array_equal(np.signbit(actual), np.signbit(wanted), err_msg=f"{name}: the sign of 0")

@@ -1,0 +1,98 @@
+"""Machine code on disk: what is not all there is no code, and nothing here can fail."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from minigrad.compile.codegen import disk_cache
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("MINIGRAD_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def test_what_is_saved_is_found(cache):
+    assert disk_cache.load("k") is None
+    disk_cache.save("k", b"code")
+    assert disk_cache.load("k") == b"code"
+    assert [path.name for path in cache.iterdir()] == ["k"]
+
+
+@pytest.mark.parametrize("damage", [b"", b"short", b"x" * 64])
+def test_a_damaged_entry_is_none(cache, damage):
+    disk_cache.save("k", b"code")
+    (cache / "k").write_bytes(damage)
+    assert disk_cache.load("k") is None
+    disk_cache.save("k", b"code")
+    assert disk_cache.load("k") == b"code"
+
+
+def test_an_entry_that_was_cut_short_is_none(cache):
+    disk_cache.save("k", b"code" * 100)
+    whole = (cache / "k").read_bytes()
+    (cache / "k").write_bytes(whole[:-1])
+    assert disk_cache.load("k") is None
+
+
+def test_it_can_be_switched_off(monkeypatch):
+    monkeypatch.setenv("MINIGRAD_CACHE", "off")
+    disk_cache.save("k", b"code")
+    assert disk_cache.folder() is None and disk_cache.load("k") is None
+
+
+def test_a_folder_that_cannot_be_made_is_no_error(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("MINIGRAD_CACHE", str(tmp_path / "file" / "cache"))
+    disk_cache.save("k", b"code")
+    assert disk_cache.load("k") is None
+
+
+def test_a_full_disk_leaves_nothing_behind(cache, monkeypatch):
+    def full(*args):
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    disk_cache.save("k", b"code")
+    assert list(cache.iterdir()) == []
+
+
+def test_the_oldest_entries_go(cache, monkeypatch):
+    monkeypatch.setattr(disk_cache, "LIMIT", 1000)
+    for number in range(5):
+        disk_cache.save(f"k{number}", bytes(168))
+        os.utime(cache / f"k{number}", (number, number))
+    disk_cache.load("k0")  # used: not the oldest any more
+    disk_cache.save("k5", bytes(168))
+    left = {path.name for path in cache.iterdir()}
+    assert {"k0", "k5"} <= left and "k1" not in left
+    assert sum(path.stat().st_size for path in cache.iterdir()) <= 1000
+
+
+def test_an_entry_that_another_process_lets_go_is_no_error(cache, monkeypatch):
+    monkeypatch.setattr(disk_cache, "LIMIT", 0)
+    cache.mkdir()
+    (cache / "a").symlink_to(cache / "gone")  # listed, and not there when it is looked at
+    disk_cache.save("k", b"code")
+    assert [path.name for path in cache.iterdir()] == ["a"]
+
+
+def test_two_processes_share_it(cache):
+    program = "import minigrad as mg; print(mg.jit(lambda x: (x * 3).tanh())(mg.ones(7)).tolist())"
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "MINIGRAD_CACHE": str(cache)}
+    both = [
+        subprocess.Popen([sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    results = [process.communicate()[0] for process in both]
+    assert [process.returncode for process in both] == [0, 0] and results[0] == results[1] != ""
+    saved = {path: path.stat().st_mtime_ns for path in cache.iterdir()}
+    assert saved
+    subprocess.run([sys.executable, "-c", program], env=environment, check=True, stdout=subprocess.PIPE)
+    assert {path.name for path in cache.iterdir()} == {path.name for path in saved}

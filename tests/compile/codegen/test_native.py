@@ -1,0 +1,348 @@
+"""Machine code: compiled once for each different kernel, and kept on disk for other processes."""
+
+import ctypes
+import gc
+import math
+import os
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from minigrad.compile.codegen import disk_cache, engines, native
+from minigrad.compile.loops.ir import For, Kernel, Let, Parameter, Store
+from minigrad.core.errors import CompileError
+from tests.compile.codegen.running import on_arrays
+from tests.compile.codegen.samples import FLOAT, LOOPS, check, every_operation, softmax
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """A cache folder of one's own, and a process that has compiled nothing yet."""
+    monkeypatch.setenv("MINIGRAD_CACHE", str(tmp_path / "cache"))
+    forget()
+    yield tmp_path / "cache"
+    forget()
+
+
+def forget():
+    native._compiler.cache_clear()
+
+
+@pytest.fixture
+def compilations(monkeypatch):
+    """The texts that LLVM compiles."""
+    texts = []
+    original = native._Compiler._machine_code
+
+    def noted(self, text):
+        texts.append(text)
+        return original(self, text)
+
+    monkeypatch.setattr(native._Compiler, "_machine_code", noted)
+    return texts
+
+
+def run(sample):
+    """Compile and check a sample."""
+    check(sample, on_arrays(native.compile_kernels([sample.kernel])[0].function))
+
+
+def test_what_is_compiled_can_be_called(cache):
+    sample = softmax()
+    (made,) = native.compile_kernels([sample.kernel])
+    assert made.kernel is sample.kernel and made.address > 0 and made.llvm.startswith("define internal void @body")
+    check(sample, on_arrays(made.function))
+
+
+def test_equal_kernels_are_compiled_once(cache, compilations):
+    first, second, other = softmax().kernel, replace(softmax().kernel, name="another", units=7), softmax(4, 8).kernel
+    made = native.compile_kernels([first, second, other, first])
+    assert len(compilations) == 2
+    assert made[0].address == made[1].address == made[3].address != made[2].address
+    assert made[1].kernel is second
+    larger = [replace(parameter, size=99) for parameter in first.parameters]
+    assert native.compile_kernels([replace(first, parameters=larger)])[0].address == made[0].address
+    assert len(compilations) == 2
+
+
+def test_many_kernels_live_side_by_side(cache):
+    """Code that calls functions of the mathematical library, too, and after other code has run."""
+    for name in ("float32", "float64", "float16", "int64"):
+        sample = every_operation(np.dtype(name))
+        check(sample, on_arrays(native.compile_kernels([sample.kernel])[0].function),
+              skip=[p.name for p in sample.kernel.parameters if p.name.startswith("to_")])  # fmt: skip
+
+
+# The cache ------------------------------------------------------------------------------------------------------------
+
+
+def test_another_process_finds_the_code(cache, compilations):
+    run(softmax())
+    forget()
+    run(softmax())
+    assert len(compilations) == 1
+    assert len(list(cache.iterdir())) == 1
+
+
+def test_another_processor_does_not(cache, compilations, monkeypatch):
+    run(softmax())
+    here = native.machine()
+    for other in (here._replace(name="other"), here._replace(features=here.features + ",-avx512f"),
+                  here._replace(llvm="99"), here._replace(version="99")):  # fmt: skip
+        assert native._Compiler(native.llvmlite(), other)._name("text") != native._compiler()._name("text")
+
+
+@pytest.mark.parametrize("damage", ["cut", "changed", "empty", "foreign", "renamed", "folder"])
+def test_a_damaged_entry_is_compiled_again(cache, compilations, damage):
+    run(LOOPS["total"]())
+    (entry,) = cache.iterdir()
+    code = entry.read_bytes()
+    if damage == "renamed":  # whole, but the code of another kernel
+        native.compile_kernels([softmax().kernel])
+        (other,) = set(cache.iterdir()) - {entry}
+        other.replace(entry)
+        compilations.pop()
+    elif damage == "folder":
+        entry.unlink()
+        entry.mkdir()
+    else:
+        bad = {"cut": code[:-9], "changed": code[:200] + b"?" + code[201:], "empty": b"", "foreign": os.urandom(999)}
+        entry.write_bytes(bad[damage])
+    forget()
+    run(LOOPS["total"]())
+    assert len(compilations) == 2
+    if damage != "folder":
+        assert entry.read_bytes() == code
+
+
+def test_the_cache_can_be_switched_off(monkeypatch, tmp_path, compilations):
+    monkeypatch.setenv("MINIGRAD_CACHE", "off")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    for _ in range(2):
+        forget()
+        run(softmax())
+    assert len(compilations) == 2 and not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_cannot_be_made_or_written_is_no_error(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("not a folder")
+    monkeypatch.setenv("MINIGRAD_CACHE", str(tmp_path / "file" / "cache"))
+    forget()
+    run(softmax())
+
+
+def test_a_disk_without_room_is_no_error(cache, monkeypatch):
+    def full(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(cache.os, "replace", full)
+    run(softmax())
+    assert not list(cache.iterdir()), "what was written in part is gone"
+
+
+def test_a_folder_that_can_only_be_read_is_read(cache, compilations, monkeypatch):
+    def refused(*args, **kwargs):
+        raise PermissionError(13, "Permission denied")
+
+    run(softmax())
+    forget()
+    monkeypatch.setattr(cache.os, "utime", refused)
+    monkeypatch.setattr(cache.tempfile, "mkstemp", refused)
+    monkeypatch.setattr(disk_cache, "FRESH", -1.0)
+    run(softmax())
+    run(LOOPS["total"]())
+    assert len(compilations) == 2
+
+
+def test_what_was_not_used_for_longest_goes_first(cache, monkeypatch):
+    monkeypatch.setattr(disk_cache, "LIMIT", 10_000)
+    now = time.time()
+    for number in range(9):
+        disk_cache.save(f"k_{number}", bytes(1000))
+        os.utime(cache / f"k_{number}", (now - 9000 + number, now - 9000 + number))
+    assert disk_cache.load("k_0") is not None  # and with that it is the youngest
+    disk_cache.save("k_9", bytes(1000))
+    left = {entry.name for entry in cache.iterdir()}
+    assert {"k_0", "k_9", "k_8"} <= left and "k_1" not in left
+    assert sum(entry.stat().st_size for entry in cache.iterdir()) <= 7500
+
+
+@pytest.mark.parametrize(("system", "variable", "value", "wanted"), [
+    ("linux", "XDG_CACHE_HOME", "/x/cache", "/x/cache/minigrad/kernels"),
+    ("win32", "LOCALAPPDATA", "/x/local", "/x/local/minigrad/kernels"),
+    ("darwin", "HOME", "/x/home", "/x/home/Library/Caches/minigrad/kernels"),
+    ("linux", "MINIGRAD_CACHE", "/x/mine", "/x/mine"),
+])  # fmt: skip
+def test_the_folder_is_where_the_system_keeps_such_things(monkeypatch, system, variable, value, wanted):
+    monkeypatch.delenv("MINIGRAD_CACHE", raising=False)
+    monkeypatch.setattr(cache.sys, "platform", system)
+    monkeypatch.setenv(variable, value)
+    assert disk_cache.folder() == Path(wanted)
+
+
+PROCESS = """
+from minigrad.compile.codegen.native import compile_kernels
+from tests.compile.kernels.samples import LOOPS, check
+from tests.compile.kernels.running import native
+for name in ("softmax", "total", "column_sums"):
+    check(LOOPS[name](), native(LOOPS[name]().kernel))
+print("right")
+"""
+
+
+def test_several_processes_may_write_at_once(cache):
+    started = [
+        subprocess.Popen([sys.executable, "-c", PROCESS], cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(3)
+    ]
+    assert [process.communicate(timeout=60)[0].strip() for process in started] == ["right"] * 3
+    assert len(list(cache.iterdir())) == 3
+
+
+# Memory ---------------------------------------------------------------------------------------------------------------
+
+
+def scaled(number, function="mul"):
+    """A kernel that is like no other one."""
+    body = [For("i", "lo", "hi", [Let("x", "load", ("a", "i"), FLOAT), Let("y", function, ("x", number), FLOAT),
+                                  Store("a", "i", "y")])]  # fmt: skip
+    return Kernel("kernel", [Parameter("a", FLOAT, 4, "inout")], body, 4, "elements")
+
+
+def live_engines():
+    gc.collect()
+    return {id(found): found for found in gc.get_objects() if type(found) is engines.Engine}
+
+
+@pytest.mark.parametrize("function", ["mul", "pow"])  # of which one calls a function outside and the other does not
+def test_machine_code_that_is_not_used_any_more_is_freed(cache, monkeypatch, function):
+    monkeypatch.setattr(native, "RECENT", 2)
+    monkeypatch.setattr(engines, "SHARED", 4)
+    before = live_engines().keys()
+    kept = native.compile_kernels([scaled(0.5, function)])[0]
+    for number in range(20):
+        native.compile_kernels([scaled(float(number), function)])
+    # That of `kept`, and those of the two functions that were asked for last.
+    assert len(live_engines().keys() - before) <= 3
+    array = np.float32([1, 4, 9, 16])
+    on_arrays(kept.function)([array], 0, 4)
+    np.testing.assert_allclose(array, [0.5, 2, 4.5, 8] if function == "mul" else [1, 2, 3, 4])
+    del kept
+    native._compiler.cache_clear()
+    assert not live_engines().keys() - before
+
+
+def test_what_was_asked_for_last_is_still_there(cache, compilations):
+    for _ in range(3):
+        for number in range(4):
+            native.compile_kernels([scaled(float(number))])
+    assert len(native._compiler().recent) == 4 and len(compilations) == 4
+    assert len(native._compiler().made) == 4
+
+
+def test_kernels_share_an_engine_only_if_they_call_nothing(cache):
+    made = [
+        native.compile_kernels([scaled(float(n), op)])[0].function.engine for op in ("mul", "pow") for n in (3, 5, 7)
+    ]
+    if sys.platform == "linux":
+        assert made[0] is made[1] is made[2]
+    assert len({*made[2:]}) == 4
+
+
+def test_object_files_of_other_kinds_are_not_read():
+    for code in (b"", b"\xcf\xfa\xed\xfe" + bytes(99), b"\x7fELF\x01\x01" + bytes(99)):
+        assert not engines.calls_nothing(code)
+
+
+LEAKS = """
+import ctypes, gc, warnings
+import minigrad as mg
+warnings.simplefilter("ignore")
+
+def resident():
+    gc.collect()
+    return int(open("/proc/self/statm").read().split()[1]) * 4096 / 1e6
+
+def dropped(start, stop):
+    for k in range(start, stop):
+        mg.jit(lambda x: (x * k + 1).sum())(mg.ones(100))
+
+def shapes(f, start, stop):
+    for n in range(start, stop):
+        f(mg.ones(n))
+
+dropped(0, 50)
+before = resident()
+dropped(50, 300)  # a thousand take no more, and minutes
+print(resident() - before)
+f = mg.jit(lambda x: (x * 2 + 1).sum())
+shapes(f, 10, 40)
+before = resident()
+shapes(f, 100, 250)
+print(resident() - before)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux how much memory a process has")
+def test_functions_that_are_dropped_and_shapes_take_little_memory(tmp_path):
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "MINIGRAD_CACHE": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", LEAKS], env=environment, capture_output=True, text=True, check=True)
+    assert all(float(megabytes) < 10 for megabytes in done.stdout.split()), done.stdout
+
+
+# Errors ---------------------------------------------------------------------------------------------------------------
+
+
+def test_without_llvmlite_the_error_says_what_to_do(monkeypatch):
+    native.llvmlite.cache_clear()
+    forget()
+    monkeypatch.setitem(sys.modules, "llvmlite", None)
+    try:
+        with pytest.raises(CompileError, match=r"llvmlite could not be loaded(.|\n)*pip install llvmlite"):
+            native.compile_kernels([softmax().kernel])
+    finally:
+        native.llvmlite.cache_clear()
+        forget()
+
+
+def test_what_llvm_refuses_is_an_error_with_the_text(cache):
+    wrong = Let("y", "lt", ("x", 1.0), FLOAT)  # whose result is a bool
+    body = [For("i", "lo", "hi", [Let("x", "load", ("a", "i"), FLOAT), wrong, Store("a", "i", "y")])]
+    with pytest.raises(CompileError, match=r"LLVM refused a kernel(.|\n)*define"):
+        native.compile_kernels([Kernel("kernel", [Parameter("a", FLOAT, 4, "inout")], body, 4, "elements")])
+    run(softmax())
+
+
+def test_half_precision_needs_a_processor_that_converts_it(cache):
+    compiler = native._Compiler(native.llvmlite(), native.machine()._replace(triple="x86_64", features="+sse2"))
+    with pytest.raises(CompileError, match="no instructions for float16"):
+        compiler.text(every_operation(np.dtype(np.float16)).kernel)
+
+
+def test_a_function_that_the_system_lacks_is_an_error_and_not_the_end(cache):
+    with pytest.raises(CompileError, match="no function fortytwof"):
+        native._compiler()._find("fortytwof")
+
+
+def test_wide_vectors_only_where_much_is_computed():
+    compiler = native._Compiler(native.llvmlite(), native.machine()._replace(features="+avx512f,+f16c"))
+    assert '"512"' in compiler.text(softmax().kernel)
+    assert '"256"' in compiler.text(LOOPS["total"]().kernel)
+
+
+def test_a_function_that_llvm_does_not_find_itself_is_found_for_it():
+    compiler, found = native._Compiler(native.llvmlite(), native.machine()), {}
+    compiler.binding = SimpleNamespace(address_of_symbol=lambda name: None, add_symbol=found.__setitem__)
+    compiler._find("tanh")
+    tanh = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(found["tanh"])
+    assert tanh(0.5) == pytest.approx(math.tanh(0.5))
+    with pytest.raises(CompileError, match="no function no_such_function"):
+        compiler._find("no_such_function")

@@ -1,0 +1,72 @@
+"""Kernels run by NumPy: the same results as native ones, in blocks that cut loops anywhere."""
+
+import numpy as np
+import pytest
+
+from minigrad.compile.codegen import numpy_blocks
+from minigrad.compile.codegen.numpy_blocks import compile_blocks
+from minigrad.compile.loops.ir import For, Let, Store
+from tests.compile.codegen.running import native
+from tests.compile.codegen.samples import DTYPES, FLOAT, LOOPS, check, every_operation, expected, sample, softmax
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_every_operation(dtype):
+    tested = every_operation(dtype)
+    check(tested, compile_blocks(tested.kernel))
+
+
+@pytest.mark.parametrize("block", [1, 7, 64, 1 << 16])
+@pytest.mark.parametrize("name", LOOPS)
+def test_loops(name, block, monkeypatch):
+    monkeypatch.setattr(numpy_blocks, "BLOCK", block)
+    tested = LOOPS[name]()
+    reference = expected(tested)
+    check(tested, compile_blocks(tested.kernel), reference=reference)
+    check(tested, compile_blocks(tested.kernel), pieces=3, reference=reference)
+
+
+@pytest.mark.parametrize("name", ["softmax", "column_sums", "shared_places", "gathered", "places"])
+def test_as_native_code_does(name):
+    tested = LOOPS[name]()
+    reference = [a.copy() for a in tested.arrays]
+    native(tested.kernel)(reference, 0, tested.kernel.units)
+    check(tested, compile_blocks(tested.kernel), reference=reference)
+
+
+def test_rows_are_computed_together(monkeypatch):
+    calls = []
+    exp = np.exp
+    monkeypatch.setitem(numpy_blocks.UFUNCS, "exp", lambda x: calls.append(x.shape) or exp(x))
+    tested = softmax(100, 64)
+    check(tested, compile_blocks(tested.kernel))
+    assert calls == [(100, 64)]
+
+
+def test_what_is_no_longer_needed_is_let_go():
+    alive = []
+    body = [Let("v0", "load", ("a", "i"), FLOAT)]
+    body += [Let(f"v{k}", "add", (f"v{k - 1}", 1.0), FLOAT) for k in range(1, 20)]
+    tested = sample(
+        [("a", FLOAT, 100, "in"), ("b", FLOAT, 100, "out")], [For("i", "lo", "hi", [*body, Store("b", "i", "v19")])],
+        {"a": np.zeros(100, np.float32)},
+    )  # fmt: skip
+    original = numpy_blocks._Run.value
+
+    def noted(self, let, scope, shape):
+        alive.append(sum(isinstance(v, np.ndarray) for v in scope.values()))
+        return original(self, let, scope, shape)
+
+    numpy_blocks._Run.value, kept = noted, original
+    try:
+        check(tested, compile_blocks(tested.kernel))
+    finally:
+        numpy_blocks._Run.value = kept
+    assert max(alive) == 1
+
+
+def test_positions_that_go_backwards():
+    body = [For("i", "lo", "hi", [Let("x", "load", ("a", ("+", ("*", "i", -1), 9)), FLOAT), Store("b", "i", "x")])]
+    tested = sample([("a", FLOAT, 10, "in"), ("b", FLOAT, 10, "out")], body, {"a": np.arange(10, dtype=np.float32)})
+    check(tested, compile_blocks(tested.kernel))
+    check(tested, native(tested.kernel))

@@ -1,0 +1,354 @@
+"""Fusion: what becomes one kernel, what doesn't and why, and that kernels can run in the order of their stages."""
+
+import math
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.compile.fusion.fuse import fuse
+from minigrad.compile.fusion.group import MOST_NODES
+from minigrad.compile.fusion.loop_shape import Chunking
+from minigrad.compile.nodes.view import View
+from tests.compile.partitions import check, graph_of, recorded
+from tests.compile.programs import random_program
+
+SMALL = Chunking(most=4, least=16)
+ROWS = (16, 24)
+
+
+def floats(*shape, seed=0):
+    """Random numbers in a tensor that requires a gradient."""
+    return mg.asarray(np.random.default_rng(seed).standard_normal(shape).astype("f4"), requires_grad=True)
+
+
+def steps(partition):
+    """What runs, in order: the names of library calls, and "kernel"."""
+    return [g.opaque.node.name if g.opaque else "kernel" for g in partition.groups]
+
+
+# General rules --------------------------------------------------------------------------------------------------------
+
+
+def forward_and_backward(function, *inputs):
+    """A function of the first input's shape, with its gradients by all inputs: what they are, and what to keep."""
+    cotangent = floats(*function(*inputs).shape, seed=9)
+    with recorded() as alive:
+        y = function(*inputs)
+        grads = mg.gradients(y, list(inputs), cotangents=cotangent, create_graph=True)
+    return [y, *grads], (alive, cotangent, inputs)
+
+
+def by_hand_softmax(x):
+    e = mg.exp(x - mg.max(x, -1, keepdims=True))
+    return e / mg.sum(e, -1, keepdims=True)
+
+
+def rms_norm(x, w):
+    return x / mg.sqrt(mg.mean(x * x, -1, keepdims=True) + 1e-6) * w
+
+
+CASES = {
+    "softmax": (mg.softmax, [ROWS]),
+    "log_softmax": (mg.log_softmax, [ROWS]),
+    "softmax by hand": (by_hand_softmax, [ROWS]),
+    "layer_norm": (mg.layer_norm, [ROWS, (24,), (24,)]),
+    "rms norm by hand": (rms_norm, [ROWS, (24,)]),
+    "gelu": (mg.gelu, [ROWS]),
+    "a chain": (lambda x: mg.tanh(mg.gelu(x * 1.5 + 0.5)) * mg.sigmoid(x) - mg.exp(-x * x), [ROWS]),
+    "three dimensions": (lambda x: mg.softmax(x * 2.0), [(2, 8, 24)]),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_row_functions_and_their_gradients_are_one_kernel(name):
+    function, shapes = CASES[name]
+    tensors, _alive = forward_and_backward(function, *[floats(*s, seed=i) for i, s in enumerate(shapes)])
+    assert steps(check(tensors[0])) == ["kernel"]
+    assert steps(check(*tensors)) == ["kernel"]
+
+
+def test_sums_across_rows_are_finished_by_one_kernel():
+    inputs = [floats(64, 16), floats(16, seed=1), floats(16, seed=2)]
+    tensors, _alive = forward_and_backward(mg.layer_norm, *inputs)
+    partition = check(*tensors, chunking=SMALL)
+    assert steps(partition) == ["kernel", "kernel"]
+    assert len(partition.groups[1].finishes) == 2
+
+
+@pytest.mark.parametrize("reduction", ["sum", "mean", "none"])
+def test_cross_entropy_and_its_gradient_are_one_kernel_of_rows(reduction):
+    x, targets = floats(*ROWS), mg.asarray(np.arange(16) % 24)
+    with recorded() as _alive:
+        losses = mg.cross_entropy(x, targets, reduction)
+        seed = mg.ones(losses.shape)
+        (g,) = mg.gradients(losses, [x], cotangents=seed, create_graph=True)
+    partition = check(losses, g)
+    rows, *finish = partition.groups
+    assert rows.row == 24 and {x.node, targets.node} <= set(rows.loads)
+    assert [group.elements for group in finish] == ([1] if reduction == "mean" else [])
+
+
+def test_adam_is_one_kernel_for_a_parameter():
+    p, g, m = floats(*ROWS), floats(*ROWS, seed=1), floats(*ROWS, seed=2)
+    v, steps_done = mg.abs(floats(*ROWS, seed=3)).detach(), mg.asarray(3.0)
+    with recorded() as _alive:
+        t = steps_done + 1.0
+        weight, root = -mg.expm1(t * math.log(0.9)), mg.sqrt(-mg.expm1(t * math.log(0.999)))
+        mean = m * 0.9 + g * 0.1
+        square = v * 0.999 + g * g * 0.001
+        new = p - mean * (root * 1e-3 / weight) / (mg.sqrt(square) + root * 1e-8)
+    partition = check(new, mean, square, t)
+    assert steps(partition) == ["kernel"]
+    levels = partition.groups[0].levels
+    assert levels[t.node] == "S" and levels[new.node] == "F"
+
+
+def test_an_mlp_step_is_products_and_few_kernels():
+    x, targets = floats(16, 20), mg.asarray(np.arange(16) % 10)
+    parameters = [floats(32, 20), floats(32), floats(10, 32), floats(10)]
+    w1, b1, w2, b2 = parameters
+    with recorded() as _alive:
+        loss = mg.cross_entropy(mg.linear(mg.gelu(mg.linear(x, w1, b1)), w2, b2), targets)
+        grads = mg.gradients(loss, parameters, create_graph=True)
+        new = [p - 0.1 * g for p, g in zip(parameters, grads)]
+    partition = check(loss, *new)
+    done = steps(partition)
+    assert done.count("matmul") == 5 and len(done) == 13, str(partition)
+
+
+# Reductions across rows -----------------------------------------------------------------------------------------------
+
+
+def test_a_sum_over_rows_is_finished_where_it_is_used():
+    x, b = floats(64, 8), floats(8)
+    with recorded() as _alive:
+        total = mg.sum(mg.exp(x), 0)
+        new = b - 0.1 * total
+    partition = check(new, chunking=SMALL)
+    assert steps(partition) == ["kernel", "kernel"]
+    first, second = partition.groups
+    assert list(first.partials) == [total.node] and list(second.finishes) == [total.node]
+    assert partition.chunks_of[total.node] == 4
+    assert first.stores == []
+
+
+def test_sums_over_rows_of_several_values_share_a_kernel():
+    x = floats(64, 8)
+    with recorded() as _alive:
+        results = [mg.sum(x, 0), mg.sum(x * x, 0), mg.max(x, 0), mg.exp(x)]
+    assert steps(check(*results)) == ["kernel"]
+    assert steps(check(*results, chunking=SMALL)) == ["kernel", "kernel"]
+
+
+def test_a_sum_of_everything_in_the_middle_parts_two_kernels():
+    x = floats(64, 8)
+    with recorded() as _alive:
+        y = x / mg.sqrt(mg.sum(x * x))
+    partition = check(y, chunking=SMALL)
+    assert steps(partition) == ["kernel", "kernel"]
+    assert partition.groups[1].levels[y.node.inputs[1]] == "S"
+
+
+def test_half_precision_is_summed_in_single():
+    x = mg.asarray(np.full((4096,), 0.1), dtype=mg.float16)
+    with recorded() as _alive:
+        y = mg.sum(x)
+    partition = check(y, chunking=SMALL)
+    assert partition.chunks_of[y.node] == 4
+
+
+# Boundaries and their reasons -----------------------------------------------------------------------------------------
+
+
+def reason(partition, reader):
+    """Why a node is not in the kernel of what it reads."""
+    return next(why for (_, b), why in partition.reasons.items() if b is reader.node)
+
+
+def test_each_boundary_says_why():
+    x = floats(8, 8)
+    with recorded() as _alive:
+        e = mg.exp(x)
+        turned = e.T + 1.0
+        product = e @ x
+        after = product * 2.0
+        halves = mg.softmax(mg.exp(floats(8, 8)).reshape(16, 4)) * 2.0
+        longer = halves.reshape(8, 8) - mg.sum(halves.reshape(8, 8), -1, keepdims=True)
+    partition = fuse(graph_of(turned, after, longer, e))
+    assert "other positions" in reason(partition, turned)
+    assert reason(partition, product) == "matmul is a library call" == reason(partition, after)
+    assert any("rows of 4" in why for why in partition.reasons.values())
+
+
+def test_a_print_names_kernels_nodes_and_reasons():
+    x = floats(8, 16)
+    with recorded() as _alive:
+        y = mg.sum(mg.softmax(x @ mg.ones((16, 16))), 0)
+    text = str(fuse(graph_of(y), Chunking(2, 16)))
+    for words in ("matmul_1(leaf_1, full_1), by a library", "for each row: max_1", "across rows",
+                  "8 rows of 16 in 2 chunks", "not in one kernel:",
+                  "matmul_1 → subtract_1: matmul is a library call"):  # fmt: skip
+        assert words in text, text
+
+
+def test_integer_division_is_a_library_call():
+    x = mg.asarray([1, 2, 3])
+    with recorded() as _alive:
+        y, z, floating = x // 2, x << 70, mg.asarray([1.5]) // 0.5
+    assert steps(fuse(graph_of(y))) == ["floor_divide"]
+    assert steps(fuse(graph_of(z))) == ["bitwise_left_shift"]
+    assert steps(check(floating)) == ["kernel"]
+
+
+def test_what_has_no_elements_is_a_library_call():
+    x = floats(0, 3)
+    with recorded() as _alive:
+        y = mg.sum(mg.exp(x), 0)
+    assert steps(check(y)) == ["exp", "sum"]
+
+
+def test_a_kernel_has_only_so_many_nodes():
+    x = floats(4, 8)
+    with recorded() as _alive:
+        y = x
+        for _ in range(500):
+            y = mg.tanh(y)
+    partition = check(y)
+    assert len(partition.groups) == 3
+    assert max(g.size for g in partition.groups) <= MOST_NODES
+
+
+def test_a_kernel_has_only_so_many_outputs():
+    x = floats(4, 8)
+    with recorded() as _alive:
+        results = [x * float(i) for i in range(40)]
+    partition = check(*results)
+    assert max(len(g.stores) for g in partition.groups) <= 16
+    assert len(partition.groups) == 3
+
+
+# Moves ----------------------------------------------------------------------------------------------------------------
+
+
+def test_readers_of_one_array_share_its_kernel():
+    x = floats(8, 16)
+    with recorded() as _alive:
+        results = [mg.exp(x), mg.softmax(x), mg.sum(x, -1)]
+    assert steps(check(*results)) == ["kernel"]
+
+
+def test_cheap_values_are_computed_by_their_readers():
+    x = floats(16, 16)
+    with recorded() as _alive:
+        cheap = x * 2.0
+        dear = mg.cumulative_sum(cheap, axis=0)
+        y = dear + cheap
+    partition = fuse(graph_of(y))
+    assert [(m.node, m.how) for m in partition.moved] == []  # the library reads it from memory anyway
+    with recorded() as _alive:
+        mask = x < 0.0
+        first = mg.cumulative_sum(mg.where(mask, 0.0, x), axis=0)
+        y = mg.where(mask, x, first)
+    partition = check(y)
+    assert (mask.node, "recomputed") in [(m.node, m.how) for m in partition.moved]
+
+
+def test_of_an_activation_only_what_was_dear_is_kept_for_the_gradient():
+    x, w, v = floats(16, 24), floats(24, 32, seed=1), floats(32, 24, seed=2)
+    with recorded() as _alive:
+        y = mg.gelu(x @ w, approximate="tanh") @ v
+        grads = mg.gradients(mg.sum(y), [w, v], create_graph=True)
+    partition = check(*grads, rtol=1e-4, atol=1e-4)
+    forward = next(g for g in partition.kernels if any(n.name == "tanh" for n in g.levels))
+    assert sorted(n.name for n in forward.stores) == ["multiply", "tanh"]
+    assert {"multiply", "add", "subtract"} <= {m.node.name for m in partition.moved}
+
+
+def test_what_nobody_waits_for_joins_a_later_reader():
+    x, w = floats(16, 16), floats(16, 16)
+    with recorded() as _alive:
+        scale = mg.exp(w)
+        y = (x @ x) * scale
+    partition = check(y)
+    assert steps(partition) == ["matmul", "kernel"]
+    assert partition.reasons == {(y.node.inputs[0], y.node): "matmul is a library call"}
+
+
+def test_filled_tensors_are_stored_only_where_a_library_reads_them():
+    x = floats(4, 6)
+    with recorded() as _alive:
+        ones = mg.ones((6, 5))
+        y = x @ ones
+        z = x * mg.full((6,), 2.0)
+    assert steps(check(y, z)) == ["kernel", "kernel", "matmul"]
+    assert steps(check(z)) == ["kernel"]
+    assert steps(check(ones)) == ["kernel"]
+
+
+# Order ----------------------------------------------------------------------------------------------------------------
+
+
+def test_groups_read_only_what_earlier_stages_have_stored():
+    for seed in range(60):
+        outputs, _alive = random_program(seed, 40)
+        partition = fuse(graph_of(*outputs), SMALL)
+        inputs = set(partition.graph.inputs)
+        stage = {node: group.stage for group in partition.groups for node in group.stores}
+        partials = {node: group.stage for group in partition.groups for node in group.partials}
+        for group in partition.groups:
+            assert all(base in inputs or stage[base] < group.stage for base in group.loads)
+            assert all(partials[node] < group.stage for node in group.finishes)
+        assert all(isinstance(v, View) and (v.base in inputs or v.base in stage) for v in partition.outputs)
+
+
+def test_outputs_may_be_views_inputs_and_the_same_twice():
+    x = floats(4, 6)
+    with recorded() as _alive:
+        e = mg.exp(x)
+        results = [e.T, e, e, x[1:], mg.permute_dims(e).reshape(-1)]
+    partition = check(*results)
+    assert partition.outputs[0].base is e.node and partition.outputs[3].base is x.node
+
+
+def test_the_order_is_the_same_every_time():
+    outputs, _alive = random_program(7, 40)
+    texts = {str(fuse(graph_of(*outputs))) for _ in range(3)}
+    assert len(texts) == 1
+
+
+# Picking --------------------------------------------------------------------------------------------------------------
+
+
+def picked(rows, columns, targets, dtype=mg.int64):
+    """What computed rows have at the targets, and the gradient of that."""
+    x, t = floats(rows, columns), mg.asarray(targets, dtype=dtype)
+    with recorded() as alive:
+        y = mg.exp(x)[mg.arange(rows), t]
+        (g,) = mg.gradients(mg.sum(y * y), [x], create_graph=True)
+    return [y, g], (x, t, alive)
+
+
+@pytest.mark.parametrize("dtype", [mg.int64, mg.int32, mg.int8, mg.uint8])
+def test_picking_one_element_of_each_row_needs_no_library(dtype):
+    tensors, _alive = picked(4, 6, [0, 5, 2, 2], dtype)
+    assert "gather" not in steps(check(*tensors)) and "scatter_add" not in steps(check(*tensors))
+
+
+def test_negative_positions_count_from_the_back():
+    tensors, _alive = picked(4, 6, [-1, -6, 2, 0])
+    check(*tensors)
+
+
+def test_positions_are_to_be_checked():
+    tensors, (_, t, _alive) = picked(4, 6, [0, 5, 2, 2])
+    partition = check(*tensors)
+    assert [(c.node, c.size) for c in partition.checks] == [(t.node, 6)]
+
+
+def test_picking_from_what_is_in_memory_is_left_to_the_library():
+    x = floats(4, 6)
+    with recorded() as _alive:
+        y = x[mg.arange(4), mg.asarray([1, 2, 3, 4])]
+        z = mg.exp(x)[mg.asarray([1, 1, 0, 2]), mg.asarray([1, 2, 3, 4])]
+    assert "gather" in steps(check(y)) and "gather" in steps(check(z))

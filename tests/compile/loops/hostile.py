@@ -1,0 +1,259 @@
+"""Kernels as an attacker would write them, and an interpreter that looks at every index before it is used."""
+
+import copy
+import math
+
+import numpy as np
+
+from minigrad.compile.loops.ir import OPERATIONS, Accumulate, For, Let, Prefetch, Store
+from minigrad.compile.loops.scalar import identity
+from minigrad.compile.save.kernels import kernel_as_data
+from tests.compile.codegen.lowered import lowered_samples
+from tests.compile.codegen.samples import LOOPS
+from tests.compile.interpreter import REDUCERS, UFUNCS
+
+LEAST, MOST = -(2**63), 2**63 - 1
+INTERESTING = (
+    -(2**63), -(2**31), -2, -1, 0, 1, 2, 3, 5, 7, 8, 15, 16, 31, 64, 100, 2**31, 2**32, 2**48, 2**61, 2**62 - 10**9,
+    2**62, 2**63 - 1, 2**63, 2**64 - 3, 10**30, 0.5, -1.0, 1e300, True,
+)  # fmt: skip
+ROLES = ("in", "out", "inout", "partial", "scratch")
+DTYPES = ("float32", "float64", "int32", "int64", "uint8", "bool", "float16", "int8")
+INDEXING = ("+", "*", "//", "%", "min")
+SMALL = ("softmax", "total", "column_sums", "gathered", "inner_sums", "shared_places", "in_place", "numbers_only")
+
+
+def corpus():
+    """Kernels of the compiler, and some that were made by hand, as plain data."""
+    made = [sample.kernel for sample in lowered_samples(range(12))]
+    return [kernel_as_data(kernel) for kernel in (*made, *[LOOPS[name]().kernel for name in SMALL])]
+
+
+# Mutation -------------------------------------------------------------------------------------------------------------
+
+
+def mutated(data, random):
+    """A kernel with some changes."""
+    data = copy.deepcopy(data)
+    for _ in range(random.choice([1, 1, 1, 2, 3, 6])):
+        random.choice(CHANGES)(data, random)
+    return data
+
+
+def _leaves(tree, kind):
+    """Where in a tree values of a kind are: the lists and the positions in them."""
+    found = []
+    for place, part in enumerate(tree) if isinstance(tree, list) else tree.items():
+        if isinstance(part, (list, dict)):
+            found += _leaves(part, kind)
+        if part.__class__ is kind:
+            found.append((tree, place))
+    return found
+
+
+def _number(data, random):
+    places = _leaves(data, int)
+    if places:
+        tree, at = random.choice(places)
+        tree[at] = random.choice([*INTERESTING, tree[at] + 1, tree[at] - 1, 2 * tree[at]])
+
+
+def _word(data, random):
+    places = _leaves(data, str)
+    tree, at = random.choice(places)
+    other, there = random.choice(places)
+    tree[at] = random.choice([other[there], random.choice(DTYPES), random.choice(ROLES), random.choice([*OPERATIONS])])
+
+
+def _rename(data, random):
+    """Let two things have one name everywhere."""
+    places = _leaves(data["body"], str) + _leaves(data["parameters"], str)
+    old, new = (tree[at] for tree, at in random.choices(places, k=2))
+    for tree, at in places:
+        if tree[at] == old:
+            tree[at] = new
+
+
+def _retype(data, random):
+    old, new = random.choices(DTYPES, k=2)
+    for tree, at in _leaves(data, str):
+        if tree[at] == old:
+            tree[at] = new
+
+
+def _blocks(body):
+    found = [body]
+    for statement in body:
+        if statement and statement[0] == "for" and len(statement) > 4 and isinstance(statement[4], list):
+            found += _blocks(statement[4])
+    return found
+
+
+def _move(data, random):
+    """Copy or move a statement, or leave it out."""
+    blocks = [b for b in _blocks(data["body"]) if b]
+    if not blocks:
+        return
+    source, target = random.choice(blocks), random.choice(_blocks(data["body"]))
+    statement = random.choice(source)
+    kept = copy.deepcopy(statement)
+    what = random.randrange(3)
+    if what:
+        source.remove(statement)
+    if what < 2:
+        target.insert(random.randint(0, len(target)), kept)
+
+
+def _index(data, random):
+    """Put an operation around an index, or in its place."""
+    places = [(t, at) for t, at in _leaves(data["body"], list) if t[at][:1] and t[at][0] in INDEXING]
+    variables = [(t, at) for t, at in _leaves(data["body"], str) if t[at] in ("i", "p", "c", "lo", "hi")]
+    if places or variables:
+        tree, at = random.choice(places + variables)
+        kept = copy.deepcopy(random.choice([tree[at], "lo", "hi", "i", random.choice(INTERESTING)]))
+        tree[at] = [random.choice(INDEXING), kept, random.choice([*INTERESTING, "lo", "i", tree[at]])]
+
+
+def _widen(data, random):
+    loops = [s for block in _blocks(data["body"]) for s in block if s and s[0] == "for"]
+    if loops:
+        loop = random.choice(loops)
+        loop[random.choice([2, 3])] = random.choice([*INTERESTING, "lo", "hi", "i", ["+", "hi", 1], ["*", "hi", 2]])
+
+
+def _wrap(data, random):
+    """Put a loop around a statement."""
+    blocks = [b for b in _blocks(data["body"]) if b]
+    if blocks:
+        block = random.choice(blocks)
+        at = random.randrange(len(block))
+        name = random.choice(["i", "j", "v1", "b0", "lo", "w"])
+        sums = random.choice([[], [[random.choice(["v1", "w2"]), "sum", 1.0, "float32"]]])
+        block[at] = ["for", name, random.choice([0, 3, "lo"]), random.choice([0, 3, "hi"]), [block[at]], sums, 1]
+
+
+def _shadow(data, random):
+    """Compute something under a name that is there already."""
+    names = [t[at] for t, at in _leaves(data["body"], str) + _leaves(data["parameters"], str)]
+    block, name = random.choice(_blocks(data["body"])), random.choice(names)
+    kind = random.choice(["let", "index", "load"])
+    dtype = random.choice(["int64", "int64", "float32"])
+    let = {
+        "let": ["let", name, "add", [random.choice(names), 0], dtype],
+        "index": ["let", name, "index", [random.choice(names)], dtype],
+        "load": ["let", name, "load", [data["parameters"][0][0], random.choice(names)], data["parameters"][0][1]],
+    }
+    block.insert(random.randint(0, len(block)), let[kind])
+
+
+CHANGES = (_number, _number, _word, _word, _rename, _retype, _move, _move, _index, _index, _widen, _wrap, _shadow)
+
+
+# Interpreter ----------------------------------------------------------------------------------------------------------
+
+
+class TooLong(Exception):
+    """A kernel takes more steps than a test waits for."""
+
+
+class Checked:
+    """Runs a kernel statement by statement, as machine code does, and looks at each index.
+
+    Names are looked up as a printer with one namespace would: what was named last.
+    """
+
+    def __init__(self, kernel, arrays, steps=4000):
+        self.buffers = {p.name: array for p, array in zip(kernel.parameters, arrays, strict=True)}
+        self.kernel, self.left = kernel, steps
+
+    def run(self, low, high):
+        scope = {"lo": low, "hi": high, **self.buffers}
+        with np.errstate(all="ignore"):
+            self.block(self.kernel.body, scope)
+
+    def block(self, body, scope):
+        for statement in body:
+            self.left -= 1
+            if self.left < 0:
+                raise TooLong
+            if isinstance(statement, Let):
+                scope[statement.name] = np.asarray(self.value(statement, scope)).astype(statement.dtype)[()]
+            elif isinstance(statement, (Store, Accumulate)):
+                memory, at = self.place(statement.buffer, statement.index, scope)
+                value = np.asarray(self.operand(statement.value, scope), memory.dtype)
+                if isinstance(statement, Accumulate):
+                    value = REDUCERS[statement.op](memory[at], value)
+                memory[at] = value
+            elif isinstance(statement, For):
+                self.loop(statement, scope)
+            else:
+                assert isinstance(statement, Prefetch)
+                index = self.index(statement.index, scope)
+                assert LEAST <= index * self.buffers[statement.buffer].itemsize <= MOST
+
+    def loop(self, loop, scope):
+        totals = {a.name: np.asarray(identity(a.op, a.dtype), a.dtype) for a in loop.accumulators}
+        number, high = self.index(loop.low, scope), self.index(loop.high, scope)
+        while number < high:
+            inner = scope | {loop.variable: number}
+            self.block(loop.body, inner)
+            for a in loop.accumulators:
+                totals[a.name] = REDUCERS[a.op](totals[a.name], np.asarray(self.operand(a.value, inner), a.dtype))
+            number += 1
+            self.left -= 1
+            if self.left < 0:
+                raise TooLong
+        scope |= {name: total[()] for name, total in totals.items()}
+
+    def value(self, let, scope):
+        if let.op == "load":
+            memory, at = self.place(*let.args, scope)
+            assert memory.dtype == let.dtype
+            return memory[at]
+        if let.op == "index":
+            return self.index(let.args[0], scope)
+        args = [self.operand(a, scope) for a in let.args]
+        if let.op in ("cast", "bitcast"):
+            return saturated(args[0], let.dtype) if let.op == "cast" else np.asarray(args[0]).view(let.dtype)
+        named = [a.dtype for a in args[let.op == "select" :] if isinstance(a, np.generic)]
+        dtype = named[0] if named else let.dtype
+        assert all(each == dtype for each in named)
+        given = [np.asarray(a, dtype) for a in args[let.op == "select" :]]
+        if let.op == "erf":
+            return math.erf(given[0])
+        return UFUNCS[let.op](*args[: let.op == "select"], *given)
+
+    def operand(self, operand, scope):
+        value = scope[operand] if isinstance(operand, str) else operand
+        assert not isinstance(value, np.ndarray)
+        assert not isinstance(operand, str) or isinstance(value, np.generic), "a variable is not a value"
+        return value
+
+    def place(self, buffer, index, scope):
+        memory = scope[buffer]
+        assert isinstance(memory, np.ndarray)
+        at = self.index(index, scope)
+        assert 0 <= at < memory.size, f"{buffer}[{at}] of {memory.size}"
+        return memory, at
+
+    def index(self, index, scope):
+        if isinstance(index, str):
+            assert scope[index].__class__ is int, "a value is not an index"
+            return scope[index]
+        if isinstance(index, tuple):
+            a, b = (self.index(part, scope) for part in index[1:])
+            if index[0] in ("//", "%"):
+                assert a >= 0 and b > 0, "machine code divides numbers without a sign"
+            value = {"+": a + b, "*": a * b, "min": min(a, b), "//": b and a // b, "%": b and a % b}[index[0]]
+        else:
+            value = index
+        assert value.__class__ is int and LEAST <= value <= MOST, "it wraps around"
+        return value
+
+
+def saturated(value, dtype):
+    """A cast as the loop language means it."""
+    if dtype.kind in "iu" and np.asarray(value).dtype.kind == "f":
+        limits = np.iinfo(dtype)
+        return 0 if np.isnan(value) else int(min(limits.max, max(limits.min, value)))
+    return value

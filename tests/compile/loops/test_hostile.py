@@ -1,0 +1,98 @@
+"""Hostile kernels: whatever the verifier accepts stays within its memory, in the interpreter and in machine code."""
+
+from functools import cache
+from random import Random
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minigrad.compile.codegen.numpy_blocks import compile_blocks
+from minigrad.compile.save.kernels import kernel_from_data
+from minigrad.compile.save.read import FAULTS
+from tests.compile.codegen.running import native
+from tests.compile.loops import hostile
+
+MARGIN = 64  # elements around each array that nothing may touch
+EACH = 25  # kernels of an example
+COMPILED = 40  # one of so many is run by LLVM, too
+
+
+@cache
+def corpus():
+    return hostile.corpus()
+
+
+class Guarded:
+    """An array with something on both sides of it."""
+
+    def __init__(self, parameter, random):
+        self.whole = np.empty(parameter.size + 2 * MARGIN, parameter.dtype)
+        self.array = self.whole[MARGIN : MARGIN + parameter.size]
+        numbers = np.random.default_rng(random.getrandbits(32)).integers(0, 3, self.whole.size)
+        self.whole[...] = numbers.astype(parameter.dtype)
+        self.before = self.whole.copy()
+
+    def again(self):
+        self.whole[...] = self.before
+
+    def check(self):
+        for side in (slice(None, MARGIN), slice(-MARGIN, None)):
+            np.testing.assert_array_equal(self.whole[side], self.before[side])
+
+
+def accepted(data):
+    """The kernel, if the verifier takes it for one."""
+    try:
+        return kernel_from_data(data)
+    except FAULTS:
+        return None
+
+
+def check(kernel, random, compiled):
+    """Run an accepted kernel everywhere; False if it takes too long."""
+    if kernel.units > 10**6 or sum(p.size for p in kernel.parameters) > 10**6:
+        return False
+    memory = [Guarded(p, random) for p in kernel.parameters]
+    arrays = [m.array for m in memory]
+    low = random.randint(0, kernel.units)
+    for first, last in ((0, kernel.units), (low, random.randint(low, kernel.units))):
+        try:
+            hostile.Checked(kernel, arrays).run(first, last)
+        except hostile.TooLong:
+            return False
+        for m in memory:
+            m.check()
+        wanted = [array.copy() for array in arrays]
+        for m in memory:
+            m.again()
+        compile_blocks(kernel)(list(arrays), first, last)
+        for m in memory:
+            m.check()
+            m.again()
+        if compiled and not kernel.computes_in(np.dtype(np.float16)):
+            native(kernel)(arrays, first, last)
+            for m, p, array in zip(memory, kernel.parameters, wanted):
+                m.check()
+                if p.role != "scratch":
+                    compare(m.array, array)
+                m.again()
+    return True
+
+
+def compare(actual, wanted):
+    """Equal, but for what rounding and the order of sums may do."""
+    if actual.dtype.kind != "f":
+        np.testing.assert_array_equal(actual, wanted)
+        return
+    both = np.isfinite(actual) & np.isfinite(wanted) & (np.abs(wanted) < 1e4)
+    np.testing.assert_allclose(actual[both], wanted[both], rtol=1e-3, atol=1e-3)
+
+
+@given(st.integers(0, 2**63))
+def test_what_is_accepted_stays_within_its_memory(seed):
+    random = Random(seed)  # hypothesis's own are slow where so much is drawn
+    for _ in range(EACH):
+        kernel = accepted(hostile.mutated(random.choice(corpus()), random))
+        if kernel is not None:
+            check(kernel, random, compiled=random.randrange(COMPILED) == 0)

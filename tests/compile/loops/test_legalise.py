@@ -1,0 +1,59 @@
+"""What is left of operations once they are brought down to elementary ones."""
+
+import numpy as np
+import pytest
+
+from minigrad.compile.loops.ir import Let, statements
+from minigrad.compile.loops.legalise import elementary
+from tests.compile.codegen.samples import DTYPES, LOOPS, check, every_operation, expected
+from tests.compile.interpreter import UFUNCS, run_kernel
+
+ELEMENTARY = set(
+    "load index cast bitcast select add sub mul div neg abs max min sqrt floor rint lt le eq and or xor invert lshift "
+    "rshift quotient remainder copysign whole".split()
+)
+LIBRARY = {"exp", "expm1", "log", "log1p", "tanh", "erf", "sin", "cos", "pow", "atan2"}
+
+
+def operations(kernel):
+    """The operations of a kernel, with the dtypes of their results."""
+    return {(s.op, s.dtype) for s in statements(kernel.body) if isinstance(s, Let)}
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_only_elementary_operations_are_left(dtype):
+    for op, result in operations(elementary(every_operation(dtype).kernel)):
+        assert op in ELEMENTARY or (op in LIBRARY and result.itemsize == 8) or op in ("pow", "atan2")
+
+
+def test_half_precision_is_only_loaded_cast_chosen_and_stored():
+    left = operations(elementary(every_operation(np.dtype(np.float16)).kernel))
+    assert {op for op, dtype in left if dtype == np.float16} <= {"load", "cast", "select"}
+
+
+def test_functions_may_stay_what_they_are():
+    left = operations(elementary(every_operation(np.dtype(np.float32)).kernel, written_out=False))
+    assert {op for op, _ in left} >= LIBRARY
+
+
+def test_a_kernel_of_elementary_operations_stays_what_it_is():
+    kernel = LOOPS["column_sums"]().kernel
+    assert elementary(kernel) == kernel
+
+
+@pytest.mark.parametrize("dtype", [d for d in DTYPES if d.kind in "iu"], ids=str)
+def test_the_elementary_kernel_computes_the_same(dtype, monkeypatch):
+    monkeypatch.setitem(UFUNCS, "quotient", lambda a, b: _cut_off(a, b)[0])
+    monkeypatch.setitem(UFUNCS, "remainder", lambda a, b: _cut_off(a, b)[1])
+    sample = every_operation(dtype)
+    reference = expected(sample)
+    sample.kernel = elementary(sample.kernel)
+    check(sample, lambda arrays, low, high: run_kernel(sample.kernel, arrays, low, high), reference=reference)
+
+
+def _cut_off(a, b):
+    """C's division of integers."""
+    assert (b != 0).all(), "a division by zero"
+    quotients = [abs(int(x)) // abs(int(y)) * (1 if (x < 0) == (y < 0) else -1) for x, y in zip(a, b)]
+    rests = [int(x) - q * int(y) for x, y, q in zip(a, b, quotients)]
+    return np.array(quotients).astype(a.dtype), np.array(rests).astype(a.dtype)

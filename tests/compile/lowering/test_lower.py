@@ -1,0 +1,372 @@
+"""Lowering: what kernels compute, in what memory, in how many chunks, and what that takes."""
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.compile.fusion.fuse import fuse
+from minigrad.compile.fusion.loop_shape import Chunking
+from minigrad.compile.loops.ir import Accumulate, For, Let, Prefetch, Store, statements
+from minigrad.compile.loops.scalar import steps_of
+from minigrad.compile.lowering.lower import lower
+from minigrad.core.primitive import P
+from tests.compile.interpreter import run_kernel
+from tests.compile.partitions import Runner, by_blocks, check, fed, graph_of, natively, recorded
+from tests.compile.programs import random_program
+
+SMALL = Chunking(most=4, least=16)  # so that small sums have several chunks
+
+
+def floats(*shape, seed=0, dtype=mg.float32, requires_grad=True):
+    """Random numbers in a tensor that requires a gradient."""
+    values = np.random.default_rng(seed).standard_normal(shape)
+    return mg.asarray(values, dtype=dtype, requires_grad=requires_grad)
+
+
+def tame(tensor):
+    """Whether float32 can be compared: not beyond what sums and differences lose."""
+    value = tensor.numpy_copy().astype(np.float64)
+    return np.isfinite(value).all() and np.abs(value).max(initial=0) < 1e4
+
+
+@pytest.mark.parametrize("start", range(0, 300, 30))
+def test_random_programs_compute_what_eager_computes(start):
+    count = 0
+    for seed in range(start, start + 30):
+        outputs, _alive = random_program(seed, 8 + seed % 30)
+        if all(map(tame, outputs)):
+            check(*outputs, threads=1 + seed % 3, rtol=2e-4, atol=2e-4, chunking=SMALL if seed % 2 else None)
+            count += 1
+    assert count > 15
+
+
+@pytest.mark.parametrize(("run", "count"), [(by_blocks, 60), (natively, 12)])
+def test_printers_make_the_same_of_random_programs(run, count):
+    if run is natively:
+        pytest.importorskip("llvmlite")
+    for seed in range(1000, 1000 + count):
+        outputs, _alive = random_program(seed, 8 + seed % 30)
+        if all(map(tame, outputs)):
+            check(*outputs, threads=2, rtol=2e-4, atol=2e-4, chunking=SMALL if seed % 2 else None, run=run)
+
+
+# Expressions ----------------------------------------------------------------------------------------------------------
+
+
+def test_every_expression_of_a_primitive_is_made_of_operations():
+    for op in P:
+        if op.expr is not None:
+            assert steps_of(op)[-1].op
+
+
+@pytest.mark.parametrize("dtype", [mg.float16, mg.float32, mg.float64, mg.int8, mg.uint8, mg.int32, mg.int64, mg.bool])
+def test_arithmetic_in_every_dtype(dtype):
+    rng = np.random.default_rng(1)
+    a, b = (mg.asarray(rng.integers(0, 2 if dtype == mg.bool else 9, (3, 4)), dtype=dtype) for _ in range(2))
+    with recorded() as _alive:
+        results = [a + b, a * b, mg.maximum(a, b), mg.minimum(a, b), a < b, a <= b, a == b, mg.where(a < b, a, b),
+                   a.astype(mg.float32), a + 1, a * 2.5, mg.max(a), mg.min(a, 0), mg.sum(a, 1), mg.prod(a + 1, 0),
+                   mg.round(a) if dtype != mg.bool else a | b]  # fmt: skip
+        if dtype != mg.bool:
+            results += [a - b, -a, mg.abs(a), a.astype(mg.bool), mg.floor(a), mg.exp(a / 4)]
+    check(*results, rtol=1e-5)
+
+
+def test_numbers_take_the_dtype_of_what_is_beside_them():
+    x = floats(3, dtype=mg.float64)
+    with recorded() as _alive:
+        y = 0.1 + x
+    partition = check(y, rtol=1e-15)
+    lets = [s for s in statements(lower(partition, partition.kernels[0]).kernel.body) if isinstance(s, Let)]
+    (let,) = [s for s in lets if s.op == "add"]
+    assert let.dtype == mg.float64 and 0.1 in let.args
+
+
+def test_what_is_filled_or_counted_takes_no_memory():
+    x = floats(4, 6)
+    with recorded() as _alive:
+        y = mg.triu(x) * mg.full((6,), 2.0) + mg.arange(1.0, 4.0, 0.5)
+    partition = check(y)
+    (kernel,) = partition.kernels
+    assert lower(partition, kernel).count.bytes_read == x.size * 4
+
+
+# Rows -----------------------------------------------------------------------------------------------------------------
+
+
+def row_loops(lowered):
+    """The loops over the columns of a row that compute something."""
+    return [s for s in statements(lowered.kernel.body) if isinstance(s, For) and s.variable.startswith("r")]
+
+
+def test_softmax_takes_three_passes_and_keeps_the_exponentials():
+    x = floats(4, 64)
+    with recorded() as _alive:
+        y = mg.softmax(x)
+    partition = check(y)
+    lowered = lower(partition, partition.kernels[0])
+    assert [[a.op for a in loop.accumulators] for loop in row_loops(lowered)] == [["max"], ["sum"], []]
+    assert [p.role for p in lowered.kernel.parameters] == ["in", "out", "scratch"]
+    assert lowered.kernel.parameters[-1].size == 64
+    exponentials = [s for s in statements(lowered.kernel.body) if isinstance(s, Let) and s.op == "exp"]
+    assert len(exponentials) == 1
+
+
+def test_cheap_values_are_computed_again_in_later_passes():
+    x = floats(4, 64)
+    with recorded() as _alive:
+        y = mg.layer_norm(x)
+    lowered = lower(*(lambda p: (p, p.kernels[0]))(check(y)))
+    assert [p.role for p in lowered.kernel.parameters] == ["in", "out"]
+
+
+def test_what_is_stored_is_loaded_again_rather_than_kept():
+    x = floats(4, 64)
+    with recorded() as _alive:
+        e = mg.exp(x)
+        y = e / mg.sum(e, -1, keepdims=True)
+    lowered = lower(*(lambda p: (p, p.kernels[0]))(check(e, y)))
+    assert [p.role for p in lowered.kernel.parameters] == ["in", "out", "out"]
+
+
+def test_a_row_is_divided_by_with_one_division():
+    x = floats(4, 64)
+    with recorded() as _alive:
+        y = x / mg.sum(x * x, -1, keepdims=True)
+    lowered = lower(*(lambda p: (p, p.kernels[0]))(check(y)))
+    for loop in row_loops(lowered):
+        assert not any(isinstance(s, Let) and s.op == "div" for s in loop.body)
+    assert sum(isinstance(s, Let) and s.op == "div" for s in statements(lowered.kernel.body)) == 1
+
+
+def test_the_next_row_is_asked_for_early():
+    x = floats(4, 256)
+    with recorded() as _alive:
+        y = mg.softmax(x)
+    lowered = lower(*(lambda p: (p, p.kernels[0]))(check(y)))
+    assert any(isinstance(s, Prefetch) for s in statements(lowered.kernel.body))
+
+
+# Chunks ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("axis", [None, 0, (0, 2), 1])
+def test_sums_do_not_depend_on_the_number_of_threads(axis):
+    x = floats(32, 5, 48)
+    with recorded() as _alive:
+        y = mg.sum(mg.exp(x), axis)
+    graph = graph_of(y)
+    partition = fuse(graph, SMALL)
+    results = [Runner(partition, threads)(fed(graph))[0] for threads in (1, 2, 3, 7)]
+    assert lower(partition, partition.kernels[0]).kernel.parallel == "chunks"
+    for result in results[1:]:
+        assert result.tobytes() == results[0].tobytes()
+    np.testing.assert_allclose(results[0], y.numpy_copy(), rtol=1e-4)
+
+
+def test_chunks_follow_from_the_shape():
+    x = floats(1 << 20)
+    with recorded() as _alive:
+        y = mg.sum(x)
+    partition = fuse(graph_of(y))
+    assert partition.kernels[0].loops.chunks == 16
+    assert [p.size for p in lower(partition, partition.kernels[0]).kernel.parameters] == [1 << 20, 16]
+
+
+def test_the_only_chunk_of_a_small_kernel_leaves_the_result_itself():
+    x = floats(8, 8)
+    with recorded() as _alive:
+        y = mg.sum(x, 0)
+    partition = check(y)
+    assert len(partition.groups) == 1
+    assert [p.role for p in lower(partition, partition.kernels[0]).kernel.parameters] == ["in", "out"]
+
+
+# In place -------------------------------------------------------------------------------------------------------------
+
+
+def updated():
+    """A parameter and its next value, in a graph."""
+    w, g = floats(4, 6, seed=1), floats(4, 6, seed=2)
+    with recorded() as alive:
+        new = w - g * 0.1
+    return w, new, (g, alive)
+
+
+def test_a_result_may_take_the_place_of_an_input():
+    w, new, _alive = updated()
+    graph = graph_of(new)
+    partition = fuse(graph)
+    assert partition.donate(new.node, w.node) == ""
+    lowered = lower(partition, partition.kernels[0])
+    assert sorted(p.role for p in lowered.kernel.parameters) == ["in", "inout"]
+    arrays = [a.copy() for a in fed(graph)]
+    (result,) = Runner(partition)(arrays)
+    np.testing.assert_allclose(result, new.numpy_copy(), rtol=1e-6)
+    stores = [s for s in statements(lowered.kernel.body) if isinstance(s, Store)]
+    inout = next(p.name for p in lowered.kernel.parameters if p.role == "inout")
+    assert [s.buffer for s in stores] == [inout]
+
+
+def test_nothing_is_stored_where_somebody_still_reads():
+    w = floats(4, 4)
+    with recorded() as _alive:
+        turned = w + w.T
+        total = w * 2.0
+        later = mg.sum(w * mg.cumulative_sum(total, axis=1), axis=0)
+        softened = mg.softmax(w)
+    partition = fuse(graph_of(turned))
+    assert "other positions" in partition.donate(turned.node, w.node)
+    partition = fuse(graph_of(softened))
+    assert "more than one pass" in partition.donate(softened.node, w.node)
+    partition = fuse(graph_of(total, later))
+    assert "at the same time or later" in partition.donate(total.node, w.node)
+
+
+def test_an_update_that_nobody_waits_for_is_put_off():
+    w = floats(4, 4)
+    with recorded() as _alive:
+        y = mg.cumulative_sum(w, axis=0)
+        new = w * 0.5
+    partition = fuse(graph_of(new, y))
+    assert partition.donate(new.node, w.node) == ""
+    assert partition.groups[-1].inplace == {new.node: w.node}
+
+
+# What it takes --------------------------------------------------------------------------------------------------------
+
+
+def test_bytes_and_operations_are_exact():
+    x, b = floats(128, 64), floats(64)
+    with recorded() as _alive:
+        y = mg.tanh(x * 2.0 + b)
+    lowered = lower(*(lambda p: (p, p.kernels[0]))(check(y)))
+    assert lowered.count.bytes_read == (128 * 64 + 64) * 4
+    assert lowered.count.bytes_written == 128 * 64 * 4
+    assert lowered.count.flops == 3 * 128 * 64
+
+
+def test_bytes_count_what_is_read_of_a_view():
+    x = floats(128, 64)
+    with recorded() as _alive:
+        y = x[::2] + x[::2]
+    lowered = lower(*(lambda p: (p, p.kernels[0]))(check(y)))
+    assert lowered.count.bytes_read == 64 * 64 * 4
+
+
+def test_rows_count_what_is_computed_for_each_row_once():
+    x = floats(16, 64)
+    with recorded() as _alive:
+        y = x - mg.log(mg.sum(x * x, -1, keepdims=True))
+    lowered = lower(*(lambda p: (p, p.kernels[0]))(check(y)))
+    assert lowered.count.flops == 16 * 64 * 3 + 16  # the products, their sums, the differences; the logarithms
+
+
+def test_parameters_are_named_by_what_they_stand_for():
+    x = floats(64, 64)
+    with recorded() as _alive:
+        y = mg.sum(x, 0) * 2.0
+    partition = check(y, chunking=SMALL)
+    first, second = (lower(partition, g) for g in partition.kernels)
+    assert [(a.node, a.kind) for a in first.arguments] == [(x.node, "value"), (y.node.inputs[0], "partial")]
+    assert (y.node.inputs[0], "partial") in [(a.node, a.kind) for a in second.arguments]
+    assert (y.node, "value") in [(a.node, a.kind) for a in second.arguments]
+    assert any(isinstance(s, Accumulate) for s in statements(first.kernel.body))
+
+
+def test_equal_kernels_have_equal_texts():
+    x, z = floats(8, 8), floats(8, 8, seed=3)
+    with recorded() as _alive:
+        y = mg.cumulative_sum(mg.exp(x) * 2.0, axis=0) + mg.cumulative_sum(mg.exp(z) * 2.0, axis=0)
+    partition = check(y)
+    first, second = (lower(partition, g).kernel for g in partition.kernels[:2])
+    assert first == second
+
+
+# Parts placed in a whole ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "index",
+    [(0,), (slice(1, 3),), (slice(None), 2), (slice(None), slice(2, 5)), (slice(None), None, slice(None, 4)),
+     (..., slice(3, None)), (slice(0, 1), slice(1, 2)), (slice(None, None, 2),), (slice(None), -1), (2, 3)],
+)  # fmt: skip
+def test_gradients_of_slices_are_loops(index):
+    x, c = floats(4, 24), floats(4, 24, seed=1)[index].detach()
+    with recorded() as _alive:
+        y = mg.exp(x)[index] * 1.0
+        (g,) = mg.gradients(y, [x], cotangents=c, create_graph=True)
+        column = mg.sum(g, 0)
+    partition = check(y, g, column, threads=2)
+    libraries = [group.opaque.node.name for group in partition.groups if group.opaque]
+    assert libraries == (["place"] if index == (slice(None, None, 2),) else [])
+
+
+def test_gradients_of_several_slices_add_up_in_one_kernel():
+    x, weight = floats(2, 6, 96), floats(96)
+    cotangents = [floats(2, 4, 6, 8, seed=i) for i in range(3)]
+    with recorded() as _alive:
+        parts = (x + weight).reshape(2, 6, 3, 4, 8)
+        heads = [mg.permute_dims(parts[:, :, i], (0, 2, 1, 3)) * 1.0 for i in range(3)]
+        grads = mg.gradients(heads, [x, weight], cotangents=cotangents, create_graph=True)
+    partition = check(*grads)
+    assert all(group.opaque is None for group in partition.groups)
+    last = partition.groups[-1]
+    assert sum(node.name == "place" for node in last.levels) == 3 and last.partials
+
+
+def test_padding_is_a_loop():
+    x = floats(3, 5)
+    with recorded() as _alive:
+        y = mg.pad(x, ((1, 2), (0, 3))) + 1.0
+        z = mg.pad(x, 1, value=2.5)
+    partition = check(y, z)
+    assert all(group.opaque is None for group in partition.groups)
+    (group,) = partition.kernels[:1]
+    assert lower(partition, group).count.bytes_read == x.size * 4
+
+
+# Rounds of several elements -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("run", [run_kernel, by_blocks, natively])
+@pytest.mark.parametrize("chunking", [None, SMALL, Chunking(rounds=False)])
+@pytest.mark.parametrize("size", [2, 3])
+def test_short_runs_are_taken_together_in_a_round(run, chunking, size):
+    if run is natively:
+        pytest.importorskip("llvmlite")
+    x = floats(2, 3, 4 * size, 5 * size)
+    with recorded() as _alive:
+        y = mg.tanh(x * 2)
+        pooled = mg.max_pool2d(y, size) + mg.avg_pool2d(y, size)
+        (gradient,) = mg.gradients((pooled * pooled).sum(), [x], create_graph=True)
+        by_channel = gradient.sum((0, 2, 3))
+        outputs = [pooled, gradient, by_channel]
+    check(*outputs, threads=2, rtol=1e-5, atol=1e-5, chunking=chunking, run=run)
+    loops = [k.loops for k in fuse(graph_of(*outputs), chunking).kernels]
+    taken = {(each.columns, each.steps) for each in loops if each.steps > 1}
+    assert taken == (set() if chunking is not None and not chunking.rounds else {(5 * size, size)})
+    assert all(f"rows of 5 × {size}" in str(each) for each in loops if each.steps > 1)
+
+
+def test_elements_with_no_run_in_common_are_not_taken_together():
+    x, y = floats(6, 35, 2), floats(6, 14, 5)
+    with recorded() as _alive:
+        total = x.sum(2, keepdims=True).broadcast_to((6, 35, 2)).reshape((6, 70)) + mg.exp(
+            y.max(2, keepdims=True).broadcast_to((6, 14, 5)).reshape((6, 70))
+        )
+    check(total, rtol=1e-5, atol=1e-5)
+    assert all(k.loops.steps == 1 for k in fuse(graph_of(total)).kernels)
+
+
+def test_numbers_that_stand_elsewhere_do_not_make_another_kernel():
+    x, rates, w = floats(8, 8, seed=1), floats(5, seed=3), floats(8, 8, seed=2)
+    with recorded() as _alive:
+        y = mg.tanh(x * rates[3] + mg.exp(rates[1])) @ w
+        z = mg.tanh(y * rates[0] + mg.exp(rates[4])) @ w
+    partition = check(z)
+    lowered = [lower(partition, group) for group in partition.kernels]
+    numbers = [each.offset for one in lowered for each in one.arguments if each.kind == "number"]
+    assert sorted(numbers) == [0, 1, 3, 4]
+    bodies = {repr((one.kernel.parameters, one.kernel.body)) for one in lowered}
+    assert len(lowered) == 2 and len(bodies) == 1

@@ -1,0 +1,142 @@
+"""Running a partition: every group in turn, in poisoned memory of its own."""
+
+import ctypes
+from contextlib import contextmanager
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+import minigrad as mg
+from minigrad.compile.codegen.native import compile_kernels
+from minigrad.compile.codegen.numpy_blocks import compile_blocks
+from minigrad.compile.fusion.fuse import fuse
+from minigrad.compile.loops.ir import Kernel
+from minigrad.compile.loops.verify import verify
+from minigrad.compile.lowering.lower import lower
+from minigrad.compile.nodes.graph import Graph
+from minigrad.compile.nodes.view import View
+from minigrad.core import emit
+from minigrad.core.node import Leaf, Node
+from tests.compile.interpreter import run_kernel
+
+MARGIN = 8  # elements beyond each buffer that nobody may write
+
+
+def graph_of(*tensors):
+    """The graph of recorded tensors; its inputs are the leaves and constants that they come from."""
+    graph = Graph([], [t.node for t in tensors])
+    return Graph([n for n in graph.nodes if n.op is None], graph.outputs)
+
+
+@contextmanager
+def recorded():
+    """`mg.record()`, and what the nodes come from stays alive for as long as the arrays that are yielded."""
+    sources = []
+    original = emit.constant
+
+    def constant(tensor):
+        sources.append(tensor.data)
+        return original(tensor)
+
+    emit.constant = constant
+    try:
+        with mg.record():
+            yield sources
+    finally:
+        emit.constant = original
+
+
+def fed(graph):
+    """The arrays of a graph's inputs, as they are now."""
+    arrays = [n.tensor().data if isinstance(n, Leaf) else n.array() for n in graph.inputs]
+    assert all(a is not None for a in arrays), "an input is gone: keep its tensor alive"
+    return arrays
+
+
+def poisoned(size, dtype):
+    """Memory full of nonsense."""
+    memory = np.empty(size + MARGIN, dtype)
+    memory.fill(np.nan if dtype.kind == "f" else True if dtype.kind == "b" else 99)
+    return memory
+
+
+class Runner:
+    """Runs a partition on arrays, as a program does, but slowly and with checks."""
+
+    def __init__(self, partition, threads=1, run=run_kernel):
+        self.partition, self.threads, self.run = partition, threads, run
+        self.lowered = {g: lower(partition, g) for g in partition.kernels}
+        for lowered in self.lowered.values():
+            verify(lowered.kernel)
+
+    def __call__(self, arrays):
+        self.memory = {n: np.ascontiguousarray(a).reshape(-1) for n, a in zip(self.partition.graph.inputs, arrays)}
+        self.partials = {}
+        for group in self.partition.groups:
+            if group.opaque is not None:
+                self._call_library(group.opaque)
+            else:
+                self._launch(self.lowered[group])
+        return [self.array(view) for view in self.partition.outputs]
+
+    def array(self, view):
+        """The elements that a view reads."""
+        whole = self.memory[view.base]
+        if isinstance(whole, tuple):
+            return whole
+        strides = [s * whole.itemsize for s in view.strides]
+        return as_strided(whole[view.offset :], view.shape, strides) if view.size else np.empty(view.shape, whole.dtype)
+
+    def _call_library(self, recipe):
+        node = recipe.node
+        values = [self.array(r) if isinstance(r, View) else r for r in recipe.reads]
+        with np.errstate(all="ignore"):
+            result = node.device.kernels[node.name](*values, **node.attrs)
+        self.memory[node] = result if isinstance(result, tuple) else np.ascontiguousarray(result).reshape(-1)
+
+    def _launch(self, lowered):
+        kernel: Kernel = lowered.kernel
+        units, threads = kernel.units, self.threads
+        arrays = [self._buffer(a, p) for a, p in zip(lowered.arguments, kernel.parameters, strict=True)]
+        for thread in range(threads):
+            self.run(kernel, arrays, units * thread // threads, units * (thread + 1) // threads)
+        for output, source in lowered.group.inplace.items():
+            self.memory[output] = self.memory[source]
+
+    def _buffer(self, argument, parameter):
+        if argument.kind == "scratch":
+            return poisoned(parameter.size, parameter.dtype)
+        table = self.partials if argument.kind == "partial" else self.memory
+        assert isinstance(argument.node, Node)
+        if argument.node not in table:
+            assert parameter.role in ("out", "partial"), f"{argument.node} is read before it is written"
+            table[argument.node] = poisoned(parameter.size, parameter.dtype)
+        return table[argument.node][argument.offset :]
+
+
+def by_blocks(kernel, arrays, low, high):
+    """Run a kernel with NumPy."""
+    compile_blocks(kernel)(arrays, int(low), int(high))
+
+
+def natively(kernel, arrays, low, high):
+    """Run a kernel as machine code."""
+    table = (ctypes.c_void_p * (len(arrays) + 2))(*[a.ctypes.data for a in arrays], int(low), int(high))
+    compile_kernels([kernel])[0].function(ctypes.addressof(table))
+
+
+def check(*tensors, threads=1, rtol=2e-5, atol=2e-6, chunking=None, run=run_kernel):
+    """Fuse what the tensors were made by, run it, and compare with what they are.  Returns the partition."""
+    graph = graph_of(*tensors)
+    partition = fuse(graph, chunking)
+    results = Runner(partition, threads, run)(fed(graph))
+    for tensor, result in zip(tensors, results):
+        expected = tensor.numpy_copy()
+        assert result.shape == expected.shape and result.dtype == expected.dtype
+        if expected.dtype.kind == "f":
+            rough = 4e-3 if expected.dtype == np.float16 else 0
+            limits = {"rtol": max(rtol, rough), "atol": max(atol, rough)}
+            np.testing.assert_allclose(result, expected, **limits, err_msg=str(partition))
+        else:
+            np.testing.assert_array_equal(result, expected, err_msg=str(partition))
+    return partition

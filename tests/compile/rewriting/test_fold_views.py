@@ -1,0 +1,108 @@
+"""Views of views are one view; what they show stays."""
+
+from __future__ import annotations
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given
+
+import minigrad as mg
+from minigrad.compile.nodes.view import picks_of
+from minigrad.compile.rewriting import optimise
+from minigrad.compile.rewriting.fold_views import picks_together, rule
+from minigrad.core.emit import emit
+from minigrad.core.primitive import P
+from tests.compile.rewriting.recording import Recorded, assert_same_bits
+
+# rule, function of a tensor of shape (2, 3, 4), names of the nodes that are left
+CASES = [
+    ("same shape", lambda x: mg.reshape(x, (2, 3, 4)) * 2, "multiply"),
+    ("same shape", lambda x: emit(P.broadcast_to, x, shape=(2, 3, 4)) * 2, "multiply"),
+    ("shape of a shape", lambda x: x.reshape((6, 4)).reshape((4, 6)), "reshape"),
+    ("shape of a shape", lambda x: x.reshape((6, 4)).reshape((2, 3, 4)), ""),
+    ("shape of a shape", lambda x: repeated(repeated(x[:1], 4, 3, 4), 5, 4, 3, 4), "broadcast_to slice"),
+    ("broadcast of a reshape", lambda x: mg.broadcast_to(x[None, None], (5, 1, 2, 3, 4)), "broadcast_to"),
+    ("broadcast of nothing", lambda x: mg.broadcast_to(x, (1, 2, 3, 4)), "reshape"),
+    ("permutation of nothing", lambda x: mg.permute_dims(x, (0, 1, 2)) * 2, "multiply"),
+    ("permutation of nothing", lambda x: mg.permute_dims(x[:, None], (1, 0, 2, 3)), "reshape"),
+    ("permutation twice", lambda x: mg.permute_dims(mg.permute_dims(x, (2, 0, 1)), (2, 0, 1)), "permute_dims"),
+    ("permutation twice", lambda x: mg.permute_dims(mg.permute_dims(x, (2, 0, 1)), (1, 2, 0)), ""),
+    ("slice of everything", lambda x: x[:, 0:3, ...], ""),
+    ("slice of everything", lambda x: x[None, :, :, None], "reshape"),
+    ("slice of a slice", lambda x: x[:1][0][:, ::1], "slice"),
+    ("slice of a slice", lambda x: x[1:][:, ::-1][..., 1:3], "slice"),
+    ("slice of a slice", lambda x: x[1, None][:, 2:0:-1][0, :, -1], "slice"),
+    ("slice of a slice", lambda x: x[:, ::-1][:, ::-1], ""),
+    ("slice of a place", lambda x: emit(P.place, x, shape=(4, 3, 4), index=(slice(1, 3), ...))[1:3, ...], ""),
+    ("slice of a place", lambda x: written(x, 2.5), "full"),
+    ("slice of a place", lambda x: written(x, x[0, 0].astype(mg.float64)), "broadcast_to slice"),
+    ("broadcast later", lambda x: mg.exp(mg.broadcast_to(x[0], (5, 3, 4))), "slice exp broadcast_to"),
+    ("broadcast later", lambda x: x + mg.broadcast_to(x[0], (2, 3, 4)), "slice add"),
+    ("broadcast later", lambda x: mg.where(x < 1, x, mg.broadcast_to(x[:1], (2, 3, 4))), "slice less where"),
+]  # fmt: skip
+
+
+def repeated(x, *shape):
+    return mg.broadcast_to(x, shape)
+
+
+def written(x, value):
+    """Read from a place that has just been written: x[1:] = value; x[1:]"""
+    step = (P.slice, {"index": (slice(1, None), ...)})
+    return emit(P.slice, emit(P.put, x, value, chain=(step,)), **step[1])
+
+
+@pytest.mark.parametrize("number", range(len(CASES)), ids=[f"{c[0]}-{i}" for i, c in enumerate(CASES)])
+def test_a_rule_fires_and_shows_the_same(number):
+    name, function, left = CASES[number]
+    recorded = Recorded(function, np.random.default_rng(0).standard_normal((2, 3, 4), dtype=np.float32))
+    graph, log = optimise(recorded.graph)
+    assert log.counts()[name] >= 1, recorded.graph
+    assert sorted(node.name for node in graph.nodes) == sorted(left.split()), graph
+    assert_same_bits(recorded.values(graph), [r.data for r in recorded.results], str(graph))
+
+
+def test_every_rule_has_a_case():
+    assert {each.name for each in rule} == {case[0] for case in CASES}
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: mg.permute_dims(x, (1, 0, 2)),
+        lambda x: mg.reshape(mg.permute_dims(x, (1, 0, 2)), (6, 4)),
+        lambda x: x[::-1],
+        lambda x: x[:, :2],
+        lambda x: mg.broadcast_to(x.reshape((2, 3, 1, 4)), (2, 3, 5, 4)),
+        lambda x: emit(P.place, x, shape=(4, 3, 4), index=(slice(1, 3), ...))[0:2, ...],
+    ],
+)
+def test_what_shows_something_else_stays(function):
+    recorded = Recorded(function, np.arange(24.0).reshape((2, 3, 4)))
+    assert optimise(recorded.graph)[0] is recorded.graph
+
+
+parts = st.one_of(
+    st.none(), st.just(Ellipsis), st.integers(-1, 1),
+    st.builds(slice, *[st.one_of(st.none(), st.integers(-4, 4))] * 2, st.sampled_from([None, 1, 2, -1, -2, 3])),
+)  # fmt: skip
+indices = st.lists(parts, max_size=4).filter(lambda index: index.count(Ellipsis) <= 1).map(tuple)
+
+
+@given(indices, indices)
+def test_two_slices_are_one(first, second):
+    x = np.arange(60).reshape((3, 4, 5))
+    try:
+        inner = x[first]
+        both = inner[second]
+    except IndexError:
+        return
+    picks = picks_together(picks_of(first, x.shape), picks_of(second, inner.shape))
+    if picks is None:
+        assert any(part is None for part in first)
+        return
+    sizes = iter(x.shape)
+    index = (*[None if p is None else p.part(next(sizes)) for p in picks], ...)
+    np.testing.assert_array_equal(x[index], both)
+    assert x[index].shape == both.shape

@@ -1,0 +1,305 @@
+"""Schedules, and executors that run independent steps at the same time: the same results, and really at once."""
+
+import json
+import threading
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.compile.running.executors import stages
+from minigrad.compile.running.order import dependencies, uses
+from minigrad.compile.running.program import Program
+
+
+@pytest.fixture(autouse=True)
+def _two_threads():
+    before = mg.devices.num_threads()
+    mg.devices.set_num_threads(2)
+    yield
+    mg.devices.set_num_threads(before)
+
+
+def branches(x, y, w):
+    """Kernels, products and library calls, of which some are independent."""
+    a = mg.softmax(x @ w, axis=-1)
+    b = mg.tanh(y.T @ w.T).sum(0)
+    c = mg.argsort(x, axis=-1)
+    return a.sum(0) @ w, b * 2, c, (x @ w)[::2] + b[:7].sum(), mg.sort(mg.exp(y), axis=0)
+
+
+def given():
+    mg.random.seed(3)
+    return mg.random.normal((9, 9)), mg.random.normal((9, 9)), mg.random.normal((9, 9))
+
+
+def arrays_of(tensors):
+    return [t.numpy_copy() for t in tensors]
+
+
+def program_of(function, *tensors, **options):
+    return Program(mg.trace(function, *tensors), **options)
+
+
+# Schedules ------------------------------------------------------------------------------------------------------------
+
+
+def test_levels_respect_every_dependency(numpy_kernels):
+    program = program_of(branches, *given())
+    schedule, groups = program.schedule, program.partition.groups
+    made = {}
+    for step, group in zip(schedule.steps, groups, strict=True):
+        reads, writes = uses(group, program.lowered)
+        for key in reads:
+            if key in made:
+                assert made[key].number in step.after and made[key].level < step.level
+        made |= dict.fromkeys(writes, step)
+    assert max(map(len, schedule.levels)) > 1
+    assert sorted(s.number for level in schedule.levels for s in level) == list(range(len(groups)))
+
+
+def test_the_critical_path_is_the_dearest_chain(numpy_kernels):
+    def f(x, y):
+        return mg.exp(x @ x @ x) @ x, y @ y
+
+    schedule = program_of(f, mg.ones((20, 20)), mg.ones((5, 5))).schedule
+    assert [s.name for s in schedule.critical_path] == ["matmul_1", "matmul_2", "kernel_3", "matmul_3"]
+    assert schedule.span == sum(s.cost for s in schedule.critical_path) < schedule.work
+    (product,) = [s for s in schedule.steps if s.name == "matmul_4"]
+    assert (product.bytes, product.flops, product.level, product.after) == (2 * 100, 2 * 125, 0, ())  # y is read once
+
+
+def test_a_schedule_prints_and_is_plain_data(numpy_kernels):
+    schedule = mg.jit(lambda x, y: (mg.exp(x @ x), y @ y)).program(mg.ones((8, 8)), mg.ones((4, 4))).schedule
+    assert repr(schedule) == "<Schedule of 3 steps in 2 levels>"
+    lines = str(schedule).splitlines()
+    assert lines[0].split() == ["level", "step", "after", "bytes", "flops", "cost"]
+    assert [line.split()[:2] for line in lines[1:4]] == [["0", "matmul_1"], ["0", "matmul_2"], ["1", "kernel_2"]]
+    assert "*" in lines[1] and "*" not in lines[2] and "on the critical path" in lines[-1]
+    assert json.loads(json.dumps(schedule.plain()))[2]["after"] == [0]
+
+
+def test_what_overwrites_an_input_waits_for_all_that_read_it(numpy_kernels):
+    def f(p, w):
+        return p - 0.5 * p.sum(), p @ w, mg.argsort(p, axis=-1)
+
+    program = program_of(f, mg.ones((9, 9)), mg.ones((9, 9)), donate={0: 0}, executor="parallel")
+    assert program.stored_in == {0: 0}
+    writer = next(s for s, g in zip(program.schedule.steps, program.partition.groups) if g.inplace)
+    readers = {s.number for s in program.schedule.steps if s.kind == "library"}
+    assert readers <= set(writer.after) and len(readers) == 2
+    mg.random.seed(1)
+    p, w = mg.random.normal((9, 9)).numpy_copy(), np.ones((9, 9), np.float32)
+    before = p.copy()
+    for _ in range(5):
+        _, product, order = program([p, w])
+        np.testing.assert_allclose(product, before @ w, rtol=1e-5)
+        np.testing.assert_array_equal(order, before.argsort(-1, kind="stable"))
+        np.testing.assert_allclose(p, before - 0.5 * before.sum(), rtol=1e-5)
+        before = p.copy()
+
+
+def test_what_is_overwritten_waits_for_what_may_stop_the_run(numpy_kernels):
+    def f(p, x, t):
+        picked = mg.exp(x)[mg.arange(6), t * 2]
+        return p - 1, picked
+
+    program = program_of(f, mg.ones(9), mg.ones((6, 3)), mg.zeros(6, dtype="int64"), donate={0: 0}, executor="parallel")
+    assert program.partition.checks and program.stored_in == {0: 0}
+    writer = next(i for i, g in enumerate(program.partition.groups) if g.inplace)
+    assert dependencies(program.partition, program.lowered)[writer]
+    p = np.ones(9, np.float32)
+    with pytest.raises(mg.IndexingError, match="index 8 is out of bounds"):
+        program([p, np.ones((6, 3), np.float32), np.full(6, 4)])
+    assert (p == 1).all()
+
+
+# Executors ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("backend", ["llvm", "numpy"])
+def test_results_are_the_same_bit_for_bit(backend):
+    tensors = given()
+    serial, parallel = [program_of(branches, *tensors, executor=e, backend=backend) for e in ("serial", "parallel")]
+    assert max(map(len, parallel.layout.stages)) > 1 == max(map(len, serial.layout.stages))
+    for factor in (1, 2, -3):
+        arrays = [a * np.float32(factor) for a in arrays_of(tensors)]
+        for a, b in zip(serial(arrays), parallel(arrays), strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_values_of_one_level_never_share_memory(numpy_kernels):
+    program = program_of(branches, *given(), executor="parallel")
+    place = program.layout.plan.place
+    needed_until = {}
+    for number, stage in enumerate(program.layout.stages):
+        for group in stage:
+            reads, writes = uses(group, program.lowered)
+            for key in (*reads, *writes):
+                needed_until.setdefault(key, [number, number])[1] = number
+    kept = [(key, span) for key, span in needed_until.items() if key in place]
+    assert len(kept) > 3
+    for key, (begin, end) in kept:
+        for other, (first, last) in kept:
+            if key is not other and place[key] == place[other]:
+                assert last < begin or end < first
+
+
+def test_two_kernels_run_at_the_same_time():
+    """Each real kernel begins only when the other one is about to: one after the other they would wait for ever."""
+    graph = mg.trace(lambda x, y: (mg.exp(x), mg.tanh(y)), mg.ones(50), mg.ones(60))
+    program = Program(graph, executor="parallel")
+    meeting = threading.Barrier(2, timeout=20)
+    real = dict(program.functions)
+
+    def meet_and(function):
+        return lambda table: (meeting.wait(), function(table))
+
+    program.functions.update({group: meet_and(function) for group, function in real.items()})
+    with mg.profile() as run:
+        x, y = program([np.ones(50, np.float32), np.ones(60, np.float32)])
+    np.testing.assert_allclose(x, np.exp(np.ones(50)), rtol=1e-6)
+    np.testing.assert_allclose(y, np.tanh(np.ones(60)), rtol=1e-6)
+    first, second = run.events
+    assert first.thread != second.thread
+    assert max(first.begin, second.begin) < min(first.end, second.end)
+
+    program = Program(graph, executor="serial")
+    program.functions.update({group: meet_and(function) for group, function in program.functions.items()})
+    meeting = threading.Barrier(2, timeout=0.2)
+    with pytest.raises(threading.BrokenBarrierError):
+        program([np.ones(50, np.float32), np.ones(60, np.float32)])
+
+
+def test_auto_runs_only_large_steps_beside_each_other(numpy_kernels):
+    def f(x, y):
+        return mg.exp(x), mg.tanh(y)
+
+    def at_once(*sizes):
+        schedule = program_of(f, *[mg.ones(size) for size in sizes]).schedule
+        return max(map(len, stages(schedule, "auto")))
+
+    assert program_of(f, mg.ones(120_000), mg.ones(120_001)).executor == "serial"
+    assert at_once(100, 200) == 1  # done before a thread has woken up
+    assert at_once(120_000, 120_001) == 2
+    assert at_once(120_000, 200) == 1
+    assert at_once(1_000_000, 1_000_001) == 1  # each is shared by all threads
+
+
+def test_an_error_comes_with_the_line_that_called_and_the_line_that_made_it(numpy_kernels):
+    @mg.jit(executor="parallel")
+    def f(x, y):
+        return mg.linalg.cholesky(x), mg.linalg.inv(y)
+
+    good = mg.asarray([[2.0, 0.0], [0.0, 2.0]])
+    f(good, good)
+    for _ in range(5):
+        with pytest.raises(mg.MatrixError, match="not positive definite") as caught:
+            f(-good, good * 0)  # both fail: the first is the error
+        assert "f(-good, good * 0)" in str(caught.value)
+        assert "return mg.linalg.cholesky(x)" in caught.value.__notes__[0]
+        with pytest.raises(mg.MatrixError, match="singular") as caught:
+            f(good, good * 0)
+        assert "f(good, good * 0)" in str(caught.value) and len(caught.value.__notes__) == 1
+    assert f(good, good)[1].tolist() == [[0.5, 0.0], [0.0, 0.5]]
+
+
+def test_effects_happen_in_the_callers_thread_and_in_their_order(numpy_kernels, monkeypatch, capsys):
+    threads = []
+    kernels = mg.as_device("cpu").kernels
+    real = kernels["print"]
+
+    def noted(*values, **attrs):
+        threads.append(threading.current_thread())
+        return real(*values, **attrs)
+
+    monkeypatch.setitem(kernels, "print", noted)
+
+    @mg.jit(executor="parallel")
+    def f(x, y):
+        for number, value in enumerate((x, y, x + 1, y + 1)):
+            mg.print(f"n{number}", value.sum())
+        return mg.exp(x), mg.tanh(y)
+
+    for _ in range(2):
+        f(mg.ones(3), mg.ones(4))
+    assert capsys.readouterr().out.split() == "n0: 3. n1: 4. n2: 6. n3: 8.".split() * 2
+    assert set(threads) == {threading.current_thread()} and len(threads) == 8
+    assert sum(s.has_effect for s in f.program(mg.ones(3), mg.ones(4)).schedule.steps) == 4
+
+
+def test_several_threads_may_call_at_once():
+    tensors = given()
+    program = program_of(branches, *tensors, executor="parallel")
+    arrays = arrays_of(tensors)
+    expected = {k: [r.copy() for r in program([a * k for a in arrays])] for k in range(1, 5)}
+    wrong = []
+
+    def work(k):
+        for _ in range(20):
+            for ours, theirs in zip(program([a * k for a in arrays]), expected[k]):
+                if not np.array_equal(ours, theirs):
+                    wrong.append(k)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in expected]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert wrong == []
+
+
+def test_a_training_step_with_dropout_is_the_same_in_parallel():
+    def trained(executor):
+        mg.random.seed(5)
+        model = mg.nn.Sequential(mg.nn.Linear(6, 8), mg.nn.Dropout(0.5), mg.nn.Linear(8, 3))
+        optimizer = mg.optim.Adam(model.parameters(), lr=0.1)
+
+        @mg.jit(executor=executor)
+        def step(x, t):
+            optimizer.zero_grad()
+            loss = mg.cross_entropy(model(x), t)
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        x, t = mg.random.normal((10, 6)), mg.asarray([0, 1, 2, 0, 1, 2, 0, 1, 2, 0])
+        return [step(x, t).item() for _ in range(4)], [p.tolist() for p in model.parameters()]
+
+    assert trained("parallel") == trained("serial")
+
+
+def test_an_executor_that_does_not_exist(monkeypatch):
+    with pytest.raises(mg.CompileError, match=r"no executor named 'many'\n  Expect: serial or auto or parallel"):
+        mg.jit(lambda x: x, executor="many")
+    monkeypatch.setenv("MINIGRAD_EXECUTOR", "few")
+    with pytest.raises(mg.CompileError, match="no executor named 'few'"):
+        mg.jit(lambda x: x + 1)(mg.ones(2))
+    monkeypatch.setenv("MINIGRAD_EXECUTOR", "parallel")
+    assert mg.jit(lambda x: x + 1).program(mg.ones(2)).executor == "parallel"
+    assert mg.jit(lambda x: x + 1, executor="serial").program(mg.ones(2)).executor == "serial"
+
+
+# Profiles -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_profile_writes_down_every_step(tmp_path, numpy_kernels):
+    f = mg.jit(lambda x, y: mg.exp(x @ y).sum())
+    f(mg.ones((4, 4)), mg.ones((4, 4)))
+    with mg.profile() as run:
+        for _ in range(3):
+            f(mg.ones((4, 4)), mg.ones((4, 4)))
+    assert [e.name for e in run.events] == ["matmul_1", "kernel_1"] * 3
+    times = [t for e in run.events for t in (e.begin, e.end)]
+    assert times == sorted(times) and times[0] > 0
+    assert repr(run) == "<profile of 6 steps in 1 threads>"
+    assert [line.split()[:2] for line in sorted(str(run).splitlines()[1:])] == [["kernel_1", "3"], ["matmul_1", "3"]]
+    assert run.plain()[0]["name"] == "matmul_1"
+    f(mg.ones((4, 4)), mg.ones((4, 4)))
+    assert len(run.events) == 6  # of the block only
+
+    run.save(tmp_path / "trace.json")
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    assert [e["name"] for e in events if e["ph"] == "X"] == ["matmul_1", "kernel_1"] * 3
+    assert [e["args"]["name"] for e in events if e["ph"] == "M"] == [threading.current_thread().name]
+    assert all(e["dur"] > 0 and e["tid"] == 0 for e in events if e["ph"] == "X")
