@@ -2,11 +2,11 @@
 
 from ..core.arguments import public
 from .batching import vmap
-from .checkpoint import checkpoint
+from .checkpointing import checkpoint
 from .control import cond, fori_loop, scan, while_loop
 from .custom import custom_vjp
 from .forward import jvp
-from .gradcheck import gradcheck
+from .gradient_check import gradcheck
 from .reverse import Contribution, gradients, walk
 from .transforms import grad, hessian, hvp, jacobian, value_and_grad, vjp
 

@@ -16,7 +16,7 @@ from .attempts import ATTEMPTS, NEAR, Attempts, Stop, watch_cells
 from .compare import plain
 from .feedback import Feedback, Misused, NotWritten, Stopped, place, stopped, unreadable, written
 from .limits import TimeIsUp, at_most
-from .progress import FILE, Progress, found
+from .results import FILE, Progress, found
 from .unit import HIDDEN_ROUNDS, ROUNDS, Prediction, Task, Unit, units
 
 watch_cells()

@@ -17,7 +17,7 @@ from typing import Any
 
 from ..core.errors import FileError
 from ..core.files import locked, write_whole
-from .progress import FILE, free_name
+from .results import FILE, free_name
 
 RECORD = ".copied.json"  # file -> digest of the cells that were copied
 PATTERNS = ("[0-9][0-9]_*.ipynb", "exercises/[0-9][0-9]_*.ipynb")

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import DeviceError
-from .kernels import Kernel, check_range, kernel_table
+from .kernel_table import Kernel, check_range, kernel_table
 from .registry import Device, register_device
 
 INSTALL = 'pip install "minigrad[gpu]" (or: pip install cupy-cuda13x), and an NVIDIA driver'

@@ -15,7 +15,7 @@ from ..core.mode import switch
 from ..core.primitive import P, Primitive
 from ..core.tensor import DEFAULT, default_device
 from ..core.words import shown
-from .kernels import Kernel, kernel_table
+from .kernel_table import Kernel, kernel_table
 from .pool import Pool
 from .threads import elementwise_in_blocks
 

@@ -30,7 +30,7 @@ from .loop import EarlyStopping, History, evaluate, fit
 from .metrics import Accuracy, Mean, Metric, Perplexity
 from .nans import NanGuard
 from .precision import GradScaler, autocast
-from .progress import Progress, progress
+from .progress_bar import Progress, progress
 
 __all__ = [
     "fit", "evaluate", "History", "EarlyStopping", "Metric", "Mean", "Accuracy", "Perplexity",

@@ -14,7 +14,7 @@ from ..core.words import shown, whole
 from ..nn.module import Module
 from .metrics import Mean
 from .nans import NanGuard
-from .progress import progress
+from .progress_bar import progress
 
 
 class History(list[dict[str, float]]):

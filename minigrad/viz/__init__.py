@@ -11,7 +11,6 @@ What can be seen, by the question that it answers:
 
 from ..core.arguments import public
 from .benches import bench
-from .beside import Beside, beside
 from .dashboard import Dashboard
 from .dispatches import dispatch
 from .expansion import expand
@@ -23,6 +22,7 @@ from .picture import Picture
 from .profiles import profile, roofline
 from .rings import ring
 from .schedules import schedule
+from .side_by_side import Beside, beside
 from .stacks import stack
 from .stepper import Stepper, step
 from .tapes import tape

@@ -14,7 +14,7 @@ import minigrad
 
 from ..core.errors import MinigradError
 from ..core.source import HOME, in_library
-from ..devices.kernels import kernel_table
+from ..devices.kernel_table import kernel_table
 from ..devices.registry import REGISTRATIONS
 from ..devices.table import label_of
 from .drawing import Drawing

@@ -10,7 +10,7 @@ from traitlets.config import Config
 
 from minigrad.course import attempts, session
 from minigrad.course.attempts import Attempts
-from minigrad.course.progress import Progress
+from minigrad.course.results import Progress
 from minigrad.course.session import SESSION
 
 RIGHT = "def mul_grad(g, out, a, b):\n    return g * b, g * a"

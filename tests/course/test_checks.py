@@ -17,7 +17,7 @@ from minigrad.course import limits, session
 from minigrad.course.compare import difference
 from minigrad.course.feedback import NotWritten, Stopped, Wrong
 from minigrad.course.limits import TimeIsUp, at_most
-from minigrad.course.progress import FILE, Progress, report_page
+from minigrad.course.results import FILE, Progress, report_page
 from minigrad.course.session import SESSION
 from minigrad.course.unit import FunctionTask
 from tests.course.answers import ANSWERS

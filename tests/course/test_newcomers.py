@@ -10,7 +10,7 @@ import minigrad as mg
 from minigrad import course
 from minigrad.course import made_from
 from minigrad.course.feedback import Feedback
-from minigrad.course.progress import Progress
+from minigrad.course.results import Progress
 from minigrad.course.session import SESSION
 from tests.course.running import Notebook
 

@@ -6,7 +6,7 @@ import minigrad as mg
 from minigrad import course
 from minigrad.core.node import topological_order
 from minigrad.course.feedback import Misused
-from minigrad.course.progress import Progress
+from minigrad.course.results import Progress
 from minigrad.course.session import SESSION
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from minigrad import course
 from minigrad.course.feedback import Feedback, NotWritten, Wrong
-from minigrad.course.progress import Progress
+from minigrad.course.results import Progress
 from minigrad.course.session import SESSION
 from minigrad.course.unit import units
 from tests.course.running import ROOT, module, run_notebook, stored

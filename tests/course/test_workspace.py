@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from minigrad.course import workspace
-from minigrad.course.progress import FILE
+from minigrad.course.results import FILE
 from tests.course.running import ROOT
 
 

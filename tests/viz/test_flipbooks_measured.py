@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.autodiff.checkpoint import Segment
+from minigrad.autodiff.checkpointing import Segment
 from minigrad.core.node import Leaf, Node, topological_order
 from minigrad.viz.dashboard import PICTURES
 from minigrad.viz.tapes import play, read_tape, segments_of

@@ -143,7 +143,7 @@ def test_a_disk_without_room_is_no_error(cache, monkeypatch):
     def full(*args):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(cache.os, "replace", full)
+    monkeypatch.setattr(disk_cache.os, "replace", full)
     run(softmax())
     assert not list(cache.iterdir()), "what was written in part is gone"
 
@@ -154,8 +154,8 @@ def test_a_folder_that_can_only_be_read_is_read(cache, compilations, monkeypatch
 
     run(softmax())
     forget()
-    monkeypatch.setattr(cache.os, "utime", refused)
-    monkeypatch.setattr(cache.tempfile, "mkstemp", refused)
+    monkeypatch.setattr(disk_cache.os, "utime", refused)
+    monkeypatch.setattr(disk_cache.tempfile, "mkstemp", refused)
     monkeypatch.setattr(disk_cache, "FRESH", -1.0)
     run(softmax())
     run(LOOPS["total"]())
@@ -183,15 +183,15 @@ def test_what_was_not_used_for_longest_goes_first(cache, monkeypatch):
 ])  # fmt: skip
 def test_the_folder_is_where_the_system_keeps_such_things(monkeypatch, system, variable, value, wanted):
     monkeypatch.delenv("MINIGRAD_CACHE", raising=False)
-    monkeypatch.setattr(cache.sys, "platform", system)
+    monkeypatch.setattr(disk_cache.sys, "platform", system)
     monkeypatch.setenv(variable, value)
     assert disk_cache.folder() == Path(wanted)
 
 
 PROCESS = """
 from minigrad.compile.codegen.native import compile_kernels
-from tests.compile.kernels.samples import LOOPS, check
-from tests.compile.kernels.running import native
+from tests.compile.codegen.samples import LOOPS, check
+from tests.compile.codegen.running import native
 for name in ("softmax", "total", "column_sums"):
     check(LOOPS[name](), native(LOOPS[name]().kernel))
 print("right")

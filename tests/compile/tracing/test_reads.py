@@ -56,7 +56,7 @@ def inner(x):
 def imported():
     import a.b
 
-    from ...c import d
+    from ..c import d
 
     return a.b.n + d
 
