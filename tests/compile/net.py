@@ -24,11 +24,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import minigrad as mg
+import tests.compile.net_models  # noqa: F401 - puts its functions into the net
+from tests.compile.net_functions import FUNCTIONS, Differentiated
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = Path(mg.__file__).resolve().parent
 STAGES = ("graph", "passes", "partition", "c", "llvm", "cuda", "program", "cost", "counts")
 STRICT = ("c", "counts")  # where a difference is a failure
+LINE = re.compile(rf"{re.escape(str(ROOT))}\S+?:\d+  ")  # goes before its text, and moves with every new function
 PLACE = re.compile(r"(\w[\w ]*) \[([^\]]*?)( \d+)?\]")  # of a value, in the listing of a program
 
 
@@ -51,16 +54,24 @@ def compiled(made: Any) -> list[SimpleNamespace]:
     return [parts, *[each for value in held if hasattr(value, "program") for each in compiled(value.program)]]
 
 
+def gradient_programs(f: Any, *arguments: Any) -> list[Any]:
+    """The programs of a call that is differentiated from outside: one leaves values, which the other one reads."""
+    traced = f.traced(*arguments)
+    return [traced.recording_program, traced.gradient.program]
+
+
 def kernels_of(program: Any) -> list[Any]:
     """The kernels of a program, in the loop language."""
     return [each.kernel for each in program.lowered.values()]
 
 
 def internal(name: str) -> Any:
-    """A function or constant of the compiler, in whichever of its files that is defined."""
+    """A function or constant of the compiler, from the file that defines it, wherever this file is."""
     definition = re.compile(rf"^(def {name}\(|{name} = )", re.MULTILINE)
-    (path,) = [path for path in (PACKAGE / "compile").rglob("*.py") if definition.search(path.read_text("utf-8"))]
-    module = ".".join(["minigrad", *path.relative_to(PACKAGE).with_suffix("").parts])
+    paths = [path for path in (PACKAGE / "compile").rglob("*.py") if definition.search(path.read_text("utf-8"))]
+    if len(paths) != 1:
+        raise LookupError(f"{name} is defined in {len(paths)} files of the compiler: adapt {Path(__file__).name}")
+    module = ".".join(["minigrad", *paths[0].relative_to(PACKAGE).with_suffix("").parts])
     return getattr(importlib.import_module(module), name)
 
 
@@ -69,7 +80,8 @@ def internal(name: str) -> Any:
 
 def stages_of(made: Any) -> dict[str, str]:
     """The text of each stage, of one program or of several."""
-    programs = [each for one in (made if isinstance(made, list) else [made]) for each in map(texts, compiled(one))]
+    found = gradient_programs(*made.call) if isinstance(made, Differentiated) else made
+    programs = [each for one in (found if isinstance(found, list) else [found]) for each in map(texts, compiled(one))]
     return {stage: "\n\n".join(program[stage] for program in programs) for stage in STAGES}
 
 
@@ -86,7 +98,7 @@ def texts(parts: SimpleNamespace) -> dict[str, str]:
         "cost": str(parts.cost),
         "counts": counts(parts),
     }
-    return {stage: text.replace(f"{ROOT}{os.sep}", "") for stage, text in found.items()}
+    return {stage: LINE.sub("", text) for stage, text in found.items()}
 
 
 def log_text(log: Any) -> str:
@@ -131,8 +143,6 @@ def counts(parts: SimpleNamespace) -> str:
 
 def dump(directory: Path, only: list[str]) -> None:
     """Write the files of all functions, or of some."""
-    from tests.compile.net_functions import FUNCTIONS
-
     for name in only or FUNCTIONS:
         folder = directory / name
         folder.mkdir(parents=True, exist_ok=True)
@@ -145,7 +155,7 @@ def run(make: Any) -> Any:
     mg.random.seed(0)
     with contextlib.redirect_stdout(io.StringIO()):
         made = make()
-        for _ in range(2 * isinstance(made, tuple)):
+        for _ in range(2 if isinstance(made, tuple) else 0):
             made[0](*made[1])
     return made
 
