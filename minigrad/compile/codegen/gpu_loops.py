@@ -116,7 +116,7 @@ def fours(loop: For, kernel: Kernel) -> Fours | None:
         for s in loop.body
         if isinstance(s, Let) and s.op == "load" and s.args[0] in whole and s.args[0] not in added
     }
-    stores = {b: whole[b] for b in stored - added if b in whole}
+    stores = {b: at for b, at in whole.items() if b in stored - added}  # in the order of the loop, not of a set
     return Fours(loads, stores) if loads or stores else None
 
 

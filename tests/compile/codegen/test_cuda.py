@@ -14,8 +14,8 @@ import pytest
 
 from minigrad.compile.codegen import cuda
 from minigrad.compile.codegen.cuda import cuda_source
-from minigrad.compile.codegen.gpu_loops import own_sums
-from minigrad.compile.loops.ir import For, Kernel, Let, Parameter
+from minigrad.compile.codegen.gpu_loops import fours, own_sums
+from minigrad.compile.loops.ir import For, Kernel, Let, Parameter, Store
 from tests.compile.codegen.lowered import check_roughly, lowered_samples
 from tests.compile.codegen.samples import DTYPES, FLOAT, FUNCTIONS, LOOPS, check, every_operation, expected, poison
 
@@ -188,6 +188,14 @@ def test_what_loops_of_one_kernel_leave_for_each_other_stays_with_a_thread(monke
     monkeypatch.setattr(cuda, "MANY", 0)
     assert "four_of" not in cuda_source(LOOPS["gathered"]().kernel).text
     assert "four_of" in cuda_source(LOOPS["in_place"]().kernel).text
+
+
+def test_the_order_of_stores_does_not_depend_on_hashes():
+    buffers = [f"b{n}" for n in range(8)]
+    loop = For("i", "lo", "hi", [Store(buffer, "i", 1.0) for buffer in buffers])
+    kernel = Kernel("fill", [Parameter(b, FLOAT, 4096, "out") for b in buffers], [loop], 4096, "elements")
+    found = fours(loop, kernel)
+    assert found is not None and list(found.stores) == buffers
 
 
 def test_sums_across_rows_stay_in_registers():
