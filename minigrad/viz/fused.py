@@ -10,7 +10,6 @@ from typing import Any
 from ..compile.fusion.by_hand import Finish, Member, divided, members_of
 from ..compile.fusion.group import Group
 from ..compile.look.cost import Cost, KernelCost
-from ..compile.lowering.lower import lower
 from ..compile.running.program import Program
 from ..core.errors import MinigradError
 from ..core.node import Node
@@ -117,9 +116,7 @@ class Fusion(Exhibit):
     def _program(self, kernels: list[Collection[Member]]) -> Program:
         old = self.program
         partition = divided(old.partition, [list(kernel) for kernel in kernels], old.target.chunking)
-        program = Program.restored(partition, {g: lower(partition, g) for g in partition.kernels}, old.constants)
-        program.graph, program.optimised, program.log = old.graph, old.optimised, old.log
-        return program
+        return old.divided(partition)
 
     # what is handed over --------------------------------------------------------------------------------------------
 
@@ -127,17 +124,18 @@ class Fusion(Exhibit):
         """All that is shown, as plain data."""
         board = tables(self.partition, self.names)
         number = {each["name"]: i for i, each in enumerate(board["items"])}
-        memory, marks, _ = timeline(self.program, self.inputs)
+        memory, marks, _ = timeline(self.program)
         told = Frame("memory", memory, "where values lie, and how long")
         stages = stages_of(self.program)
         views = self._views()
         direction = laid_out(views[0].scene)[1]  # for all, so that nothing turns round
+        computing = [kernel for kernel in self.cost.kernels if kernel.kind != "copies"]  # in the order of the groups
         following = [*[{node for _, node, _ in stage.fired} for stage in stages[1:]], set()]
         found: dict[str, Any] = {
             "about": repr(self)[1:-1], "sums": self._sums(),
             "stages": [self._stage(stage, going, direction) for stage, going in zip(stages, following)],
             "views": [self._view(view, direction) for view in views],
-            "kernels": [self._kernel(kernel, number) for kernel in self.cost.kernels if kernel.group is not None],
+            "kernels": [self._kernel(group, kernel, number) for group, kernel in zip(self.partition.groups, computing)],
             "places": [self._place(i, number) for i in range(len(self.picked.places))],
             "whys": [self._crossing(crossing) for crossing in self.picked.crossings],
             "board": board | {"copied": self._copied()},
@@ -155,7 +153,7 @@ class Fusion(Exhibit):
 
     def _copied(self) -> list[int]:
         """The launches and bytes of results that are copied at the end, whoever computes what."""
-        copies = [kernel.program for kernel in self.cost.kernels if kernel.group is None]
+        copies = [kernel.program for kernel in self.cost.kernels if kernel.kind == "copies"]
         return [sum(c.launches for c in copies), sum(c.bytes for c in copies)]
 
     def _views(self) -> list[View]:
@@ -201,15 +199,13 @@ class Fusion(Exhibit):
                 traffic.setdefault(edge, []).append(number)
         return traffic
 
-    def _kernel(self, kernel: KernelCost, number: Mapping[str, int]) -> dict[str, Any]:
-        group = kernel.group
-        assert group is not None
+    def _kernel(self, group: Group, kernel: KernelCost, number: Mapping[str, int]) -> dict[str, Any]:
         taken = kernel.program
         known = {node: number[name] for node, name in self.names.items() if name in number}
         lines = plain_lines(source_of(self.program.lowered[group], self.names), known) if group.opaque is None else []
         return {
             "name": group.name if group.opaque is None else kernel.name, "kind": kernel.kind, "says": _told(group),
-            "stage": kernel.stage, "lines": lines, "rows": [
+            "stage": group.stage, "lines": lines, "rows": [
                 ["computes", ", ".join(node.name for node in kernel.nodes)],
                 ["goes through", _loops(group) or "what its library chooses"],
                 ["reads", bytes_text(taken.bytes_read)], ["writes", bytes_text(taken.bytes_written)],

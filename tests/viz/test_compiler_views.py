@@ -206,9 +206,9 @@ def test_hostile_names_are_text():
 def test_memory_over_time_is_the_programs_own():
     step, x = training_step()
     program = mg.jit(step).program(x)
-    lives = lives_of(program)
-    places = {life.value: life.lane for life in lives}
-    assert {v: f"slot {n}" for v, n in program.layout.plan.place.items()}.items() <= places.items()
+    lives = lives_of(program.plan)
+    places = {life.buffer.name: life.lane for life in lives}
+    assert {b.name: f"slot {b.number}" for b in program.plan.buffers if b.kind == "slot"}.items() <= places.items()
     for a in lives:
         for b in lives:
             if a is not b and a.lane == b.lane and a.lane.startswith("slot"):

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import struct
+import sys
 import zipfile
 from dataclasses import replace
 from math import prod
@@ -22,16 +23,13 @@ from ...core.node import Node
 from ...core.primitive import NO_RULES, P
 from ...core.tensor import Tensor, as_tensor, wrap
 from ...devices import Device, as_device
-from ..fusion.compute import Recipe, recipes_of
 from ..fusion.count import Count
-from ..fusion.group import Group, Partition
-from ..lowering.lower import Argument, Lowered
+from ..loops.ir import Kernel, Parameter
 from ..nodes.graph import Graph
 from ..nodes.source import Source
-from ..rewriting.pick_rows import Check
 from ..running.frame import Frame
-from ..running.order import uses
-from ..running.program import Program
+from ..running.plan import INPUT, Buffer, Call, Check, Launch, Plan, Read, Step, is_product, laid_out
+from ..running.program import Executable
 from ..running.targets import HOST
 from .codec import ProgramError, Slot, decoded, filled, slots
 from .kernels import kernel_from_data
@@ -71,7 +69,7 @@ def load_program(path: str | os.PathLike[str]) -> LoadedProgram:
         raise ProgramError(
             "load_program: the file is in another format",
             expect=f"format {FORMAT}", actual=f"format {version!r}, written by minigrad {made_by[:20]}",
-            hint="save the function again with this version of minigrad",
+            hint=f"save the function again with minigrad {sys.modules['minigrad'].__version__}",
         )  # fmt: skip
     try:
         return LoadedProgram(data, arrays)
@@ -98,7 +96,7 @@ class LoadedProgram:
     """A program from a file: called like the function, with arguments of the same kinds.  It has no gradients.
 
     `args`, `kwargs` and `result` are the containers of the example, with a `Slot` for each tensor; `arrays` the values
-    that the function used by name; and `program` has the graph, the kernels and the schedule.
+    that the function used by name; and `program` has the graph, the plan and the schedule.
     """
 
     def __init__(self, data: dict[str, Any], arrays: list[bytes]) -> None:
@@ -114,12 +112,14 @@ class LoadedProgram:
         self.arrays = {
             f"{entry['name']}": node.held for entry, node in zip(data["inputs"], inputs) if "argument" not in entry
         }
-        partition, lowered = _Reader(data, inputs).partition()
-        self.program = Program.restored(partition, lowered, inputs[count:], replace(HOST, frame=CheckedFrame))
+        reader = _Reader(data, inputs)
+        self.program = Executable(reader.graph, inputs[count:], replace(HOST, frame=CheckedFrame))
+        self.program.load(laid_out(reader.buffers, reader.steps, reader.results, self.program.turns))
+        self.devices = [self.program.plan.buffers[read.buffer].device for read in reader.results]
         self.given = given  # by number of the tensor among the arguments
         numbers = slots((self.args, self.kwargs))
         right = sorted(numbers) == list(range(len(numbers))) and set(given) <= set(numbers)
-        if not right or not set(slots(self.result)) <= set(range(len(partition.outputs))):
+        if not right or not set(slots(self.result)) <= set(range(len(reader.results))):
             raise ProgramError("load: a tensor is not there")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -136,8 +136,7 @@ class LoadedProgram:
         for number, node in self.given.items():
             _check_tensor(tensors[number], node, number)
         results = self.program([tensors[number].data for number in self.given])
-        devices = [node.device for node in self.program.graph.outputs]
-        return filled(self.result, [wrap(array, device) for array, device in zip(results, devices)])
+        return filled(self.result, [wrap(array, device) for array, device in zip(results, self.devices)])
 
     def __repr__(self) -> str:
         inputs = ", ".join(f"{node.dtype} {node.shape}" for node in self.given.values())
@@ -161,7 +160,7 @@ def _input(entry: dict[str, Any], arrays: list[bytes]) -> Source:
 
 
 class _Reader:
-    """Makes the nodes and kernels again that a file describes, each checked."""
+    """Makes the graph and the parts of the plan again that a file describes, each checked."""
 
     def __init__(self, data: dict[str, Any], inputs: list[Source]) -> None:
         self.data = data
@@ -169,7 +168,16 @@ class _Reader:
         for entry in data["nodes"]:
             self.nodes.append(self._node(entry))
         self.graph = Graph(inputs, [self._at(i) for i in data["outputs"]])
+        self.names = self.graph.names()
         self.kernels = [kernel_from_data(kernel) for kernel in data["kernels"]]
+        self.buffers = [
+            Buffer(self.names[node], node.shape, node.dtype, node.device, None, INPUT, number)
+            for number, node in enumerate(inputs)
+        ]
+        self.buffers += [_buffer(entry) for entry in data["buffers"]]
+        self.steps = [self._step(entry) for entry in data["steps"]]
+        self.results = [self._read(entry) for entry in data["results"]]
+        _check_order(Plan(tuple(self.buffers), tuple(self.steps), tuple(self.results)), len(inputs))
 
     def _at(self, place: Any) -> Node:
         if place.__class__ is not int or not 0 <= place < len(self.nodes):
@@ -200,35 +208,58 @@ class _Reader:
             raise ProgramError(f"load: {name} is not computed on a CPU")
         return node
 
-    def partition(self) -> tuple[Partition, dict[Group, Lowered]]:
-        recipes, views = recipes_of(self.graph)
-        lowered: dict[Group, Lowered] = {}
-        groups = [self._group(step, recipes, lowered) for step in self.data["steps"]]
-        checks = [Check(self._at(node), _count(size)) for node, size in self.data["checks"]]
-        asked = [views[node].base for node in (*self.graph.outputs, *[check.node for check in checks])]
-        _check_order(self.graph, groups, lowered, asked)
-        return Partition(self.graph, groups, recipes, views, {}, [], checks), lowered
-
-    def _group(self, step: dict[str, Any], recipes: dict[Node, Recipe], lowered: dict[Group, Lowered]) -> Group:
-        if "library" in step:
-            recipe = recipes[self._at(step["library"])]
-            if recipe.kind != "opaque":
-                raise ProgramError(f"load: {recipe.node.name} is no library call")
-            group = Group(0, opaque=recipe)
-            group.stores = [recipe.node]
-            return group
+    def _step(self, step: dict[str, Any]) -> Step:
+        count = Count(*map(_count, step["costs"]))
+        if "node" in step:
+            return self._call(self._at(step["node"]), step, count)
+        if "check" in step:
+            return Check(str(step["name"]), self._read(step["check"]), _count(step["size"]), str(step["op"]), count)
         kernel = self.kernels[step["kernel"]]
-        given = [(at, kind, _count(offset)) for at, kind, offset in step["arguments"]]
-        arguments = [Argument(None if at is None else self._at(at), kind, offset) for at, kind, offset in given]
-        for argument, parameter in zip(arguments, kernel.parameters, strict=True):
-            _check_argument(argument, parameter)
-        read, written, flops = map(_count, step["costs"])
-        group = Group(0, kernel.units)
-        lowered[group] = Lowered(group, kernel, arguments, Count(read, written, flops, 1))
-        reads, writes = uses(group, lowered)
-        group.loads = {key: None for key in reads if isinstance(key, Node)}
-        group.stores = [key for key in writes if isinstance(key, Node)]
-        return group
+        buffers = tuple([None if number is None else _count(number) for number in step["buffers"]])
+        offsets = tuple(map(_count, step["offsets"]))
+        for parameter, number, offset in zip(kernel.parameters, buffers, offsets, strict=True):
+            _check_argument(parameter, None if number is None else self.buffers[number], offset)
+        _check_roles(kernel, buffers)
+        computes = tuple([self.names[self._at(place)] for place in step["computes"]])
+        return Launch(str(step["name"]), kernel, buffers, offsets, count, computes)
+
+    def _call(self, node: Node, step: dict[str, Any], count: Count) -> Call:
+        """The library call that computes a node."""
+        reads, out = iter([self._read(read) for read in step["reads"]]), _count(step["out"])
+        given = tuple([next(reads) if isinstance(i, Node) else i for i in node.inputs])
+        found = [(r.shape, self.buffers[r.buffer].dtype) for r in given if isinstance(r, Read)]
+        found.append((self.buffers[out].shape, self.buffers[out].dtype))
+        nodes = [i for i in (*node.inputs, node) if isinstance(i, Node)]
+        fits = found == [(n.shape, n.dtype) for n in nodes] and self.buffers[out].device is node.device
+        if node.op is None or not fits:
+            raise ProgramError(f"load: the call of {node.name} has other operands than its node")
+        fills = is_product(node.op, node.shape, node.dtype)
+        return Call(self.names[node], node.op, given, node.attrs, out, fills, count)
+
+    def _read(self, data: Any) -> Read:
+        number, offset, shape, strides = _count(data[0]), _count(data[1]), decoded(data[2]), decoded(data[3])
+        buffer = self.buffers[number]
+        if isinstance(buffer.dtype, tuple):
+            inside = (offset, shape, strides) == (0, buffer.shape, ())
+        else:
+            _check_shape(shape)
+            ends = [(extent - 1) * _stride(stride) for extent, stride in zip(shape, strides, strict=True)]
+            low, high = offset + sum([min(end, 0) for end in ends]), offset + sum([max(end, 0) for end in ends])
+            inside = 0 in shape or (low >= 0 and high < buffer.size)
+        if not inside:
+            raise ProgramError(f"load: {buffer.name} is read beyond its memory")
+        return Read(number, offset, shape, strides)
+
+
+def _buffer(entry: dict[str, Any]) -> Buffer:
+    shape, dtype, device = decoded(entry["shape"]), decoded(entry["dtype"]), as_device(entry["device"])
+    for part in shape if isinstance(dtype, tuple) else (shape,):
+        _check_shape(part)
+    if not all(isinstance(part, np.dtype) for part in (dtype if isinstance(dtype, tuple) else (dtype,))):
+        raise ProgramError("load: a buffer without a dtype")
+    if not device.hosted:
+        raise ProgramError("load: a buffer is not on a CPU")
+    return Buffer(str(entry["name"]), shape, dtype, device)
 
 
 class CheckedFrame(Frame):
@@ -237,14 +268,15 @@ class CheckedFrame(Frame):
     The attributes of a library call come from the file, and kernels read as much memory as the node's shape says.
     """
 
-    def bind(self, node: Node, array: Any) -> None:
-        shape, dtype = node.shape, node.dtype
+    def bind(self, number: int, array: Any) -> None:
+        buffer = self.buffers[number]
+        shape, dtype = buffer.shape, buffer.dtype
         several = isinstance(dtype, tuple)
         made = array if several else (array,)
-        said: Any = zip(shape, dtype) if several else ((shape, dtype),)  # type: ignore[call-overload]
+        said: Any = zip(shape, dtype) if several else ((shape, dtype),)
         if [(part.size, part.dtype) for part in made] != [(prod(shape), dtype) for shape, dtype in said]:
-            raise ProgramError(f"{node.name} of a loaded program gave something else than the file says")
-        super().bind(node, array)
+            raise ProgramError(f"{buffer.name} of a loaded program is something else than the file says")
+        super().bind(number, array)
 
 
 def _check_shape(shape: Any) -> None:
@@ -271,37 +303,43 @@ def _check_windows(x: Any, axis: Any, size: Any, stride: Any, dilation: Any) -> 
         raise ProgramError("load: windows along a dimension that does not exist, or along one twice")
 
 
-def _check_argument(argument: Argument, parameter: Any) -> None:
+def _stride(number: Any) -> int:
+    if number.__class__ is not int:
+        raise ProgramError(f"load: {number!r} is not a stride")
+    return int(number)
+
+
+def _check_argument(parameter: Parameter, buffer: Buffer | None, offset: int) -> None:
     """See to it that a kernel is given as much memory as it says it has."""
-    node, kind, offset = argument
-    memory, role = (parameter.size, parameter.dtype), parameter.role
-    if node is None:
-        fits = kind == "scratch" and role == "scratch"
-    elif kind == "number":
-        fits = memory == (1, node.dtype) and 0 <= offset < node.size and role == "in"
-    elif kind == "value":
-        fits = memory == (node.size, node.dtype) and offset == 0 and role in ("in", "out")
+    role = parameter.role
+    if buffer is None:
+        fits = role == "scratch"
+    elif role == "in" and parameter.size == 1:
+        fits = parameter.dtype == buffer.dtype and offset < buffer.size
     else:
-        fits = kind == "partial" and role in ("in", "partial", "out")
+        same = (parameter.size, parameter.dtype, 0) == (buffer.size, buffer.dtype, offset)
+        fits = same and role in ("in", "out", "partial")
     if not fits:
         raise ProgramError(f"load: {parameter.name} of a kernel has another size or role than what it stands for")
 
 
-def _check_order(graph: Graph, groups: list[Group], lowered: dict[Group, Lowered], asked: list[Node]) -> None:
+def _check_roles(kernel: Kernel, buffers: tuple[int | None, ...]) -> None:
+    """See to it that what a kernel writes is given to it once."""
+    given = [(number, parameter.role) for number, parameter in zip(buffers, kernel.parameters) if number is not None]
+    written = [number for number, role in given if role != "in"]
+    if len({*written}) < len(written) or {*written} & {number for number, role in given if role == "in"}:
+        raise ProgramError("load: a kernel writes what it is given twice")
+
+
+def _check_order(plan: Plan, inputs: int) -> None:
     """See to it that everything is written once, and before it is read."""
-    written: set[Any] = set(graph.inputs)
-    sizes: dict[Any, Any] = {}
-    for group in groups:
-        reads, writes = uses(group, lowered)
-        if not written.issuperset(reads) or written.intersection(writes) or len({*writes}) < len(writes):
+    written = set(range(inputs))
+    for step in plan.steps:
+        reads, writes = plan.uses(step)
+        if not written.issuperset(reads) or written.intersection(writes):
             raise ProgramError("load: a step reads what is not there yet, or writes what is there already")
         written.update(writes)
-        if group in lowered:
-            for argument, parameter in zip(lowered[group].arguments, lowered[group].kernel.parameters):
-                memory = (parameter.size, parameter.dtype)
-                if argument.kind == "partial" and sizes.setdefault(argument, memory) != memory:
-                    raise ProgramError("load: two kernels differ about the size of what they pass on")
-    if not written.issuperset(asked):
+    if not written.issuperset([read.buffer for read in plan.outputs]):
         raise ProgramError("load: a result is computed by nobody")
 
 
