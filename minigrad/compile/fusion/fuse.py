@@ -51,7 +51,7 @@ def fuse(graph: Graph, chunking: Chunking | None = None) -> Partition:
     moved = recompute(recipes, home, readers, fusion.kept)
     effects = {views[node].base for node in graph.effects}
     groups = settled(home, readers, recipes, fusion.kept, effects, chunking or Chunking())
-    return Partition(graph, groups, recipes, views, fusion.reasons, moved, checks)
+    return Partition(graph, tuple(groups), recipes, views, fusion.reasons, moved, checks)
 
 
 class Place(NamedTuple):

@@ -59,19 +59,21 @@ def compile(
     """
     optimised, log = optimise(graph, without)
     partition = fuse(optimised, target.chunking)
-    _donate(partition, optimised, donate or {})
+    partition, _ = partition.donated(_in_place(donate or {}, optimised, partition))
     lowered = {group: lower(partition, group) for group in partition.kernels}
     return Compiled(optimised, log, partition, lowered, planned(partition, lowered, turns))
 
 
-def _donate(partition: Partition, graph: Graph, donate: Mapping[int, int]) -> None:
+def _in_place(donate: Mapping[int, int], graph: Graph, partition: Partition) -> dict[Node, Node]:
+    """The values that may be stored where an input is: each is one result as it is, and the input is no result."""
     inputs, outputs = set(graph.inputs), partition.outputs
     returned = Counter(view.base for view in outputs)
-    for output, source in donate.items():
-        node, wanted = graph.inputs[source], outputs[output]
-        whole = wanted.in_order and wanted.base not in inputs
-        if whole and returned[wanted.base] == 1 and not returned[node]:
-            partition.donate(wanted.base, node)
+    named = [(outputs[output], graph.inputs[source]) for output, source in donate.items()]
+    return {
+        view.base: node
+        for view, node in named
+        if view.in_order and view.base not in inputs and returned[view.base] == 1 and not returned[node]
+    }
 
 
 class Executable:
