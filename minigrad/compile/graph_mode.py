@@ -80,18 +80,23 @@ class GraphMode(Tracer):
         before = len(self.effects)
         out = super().recorded(op, values, attrs, device)
         operands = [v for v in values if v.__class__ is Pending]
-        results = out if out.__class__ is tuple else (out,)
-        for result in results:
-            result.waits_for = operands
+        if out.__class__ is Pending:
+            out.waits_for = operands
+        else:
+            for result in out:
+                result.waits_for = operands
         if len(self.effects) > before:
-            self.due.append(results[0])
+            self.due.append(out if out.__class__ is Pending else out[0])
         return out
 
     def manifest_values(
         self, op: Primitive, inputs: Sequence[Any], values: list[Any], mask: int, attrs: dict[str, Any], device: Any
     ) -> Any:
         out = super().manifest_values(op, inputs, values, mask, attrs, device)
-        self.waiting.add(*(out if out.__class__ is tuple else (out,)))
+        if out.__class__ is tuple:
+            self.waiting.add(*out)
+        else:
+            self.waiting.add(out)
         return out
 
     def before_write(self, tensor: Tensor) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from ...core.forking import new_lock
 from ...core.mode import Mode
 from ...core.node import Node
-from ...core.primitive import Primitive
+from ...core.primitive import P, Primitive
 from ...devices.registry import Device
 from ..nodes.graph import Graph, in_place_of
 from ..nodes.interpret import Starts
@@ -55,18 +55,22 @@ def structure_of(graph: Graph) -> Structure:
     """
     draws: list[Draw] = []
     numbers: dict[Any, int] = {node: i for i, node in enumerate((*graph.inputs, *graph.nodes))}
-    inputs = tuple([(node.shape, node.dtype, node.device) for node in graph.inputs])
-    nodes = []
+    # One flat tuple: it is made, hashed and compared at each read.
+    key: list[Any] = [len(graph.inputs), len(graph.nodes), len(graph.outputs)]
+    for node in graph.inputs:
+        key += node.shape, node.dtype, node.device
     for node in graph.nodes:
-        operands = tuple([numbers[i] if isinstance(i, Node) else (i.__class__, repr(i)) for i in node.inputs])
-        nodes.append((node.op, operands, _attributes(node, draws) if node.attrs else (), _line(node)))
-    ends = tuple([numbers[node] for node in graph.outputs]), tuple([numbers[node] for node in graph.effects])
-    return Structure((inputs, tuple(nodes), ends), draws)
+        key += node.op, len(node.inputs), _line(node)
+        key += [numbers[i] if isinstance(i, Node) else (i.__class__, repr(i)) for i in node.inputs]
+        if node.attrs:
+            key.append(_attributes(node, draws))
+    key += [numbers[node] for node in (*graph.outputs, *graph.effects)]
+    return Structure(tuple(key), draws)
 
 
 def _attributes(node: Node, draws: list[Draw]) -> Hashable:
     attrs = node.attrs
-    if node.name == "random":
+    if node.op is P.random:
         draws.append((attrs["key"], attrs["block"]))
         attrs = {name: value for name, value in attrs.items() if name not in ("key", "block")}
     return tuple([(name, _comparable(value)) for name, value in attrs.items()])
@@ -75,7 +79,8 @@ def _attributes(node: Node, draws: list[Draw]) -> Hashable:
 def _line(node: Node) -> Hashable:
     """The line that an error would name, if running the node can raise one."""
     assert node.op is not None
-    fails = node.op.kind not in NEVER_FAIL or (not isinstance(node.dtype, tuple) and node.dtype.kind in "iu")
+    dtype = node.dtype
+    fails = node.op.kind not in NEVER_FAIL or (dtype.__class__ is not tuple and dtype.kind in "iu")
     return node.where if fails else None
 
 

@@ -112,6 +112,21 @@ def _assignable(values: list[Any]) -> list[Any]:
     return [base, one.item(), *indices]
 
 
+_INFERRED: dict[Any, Any] = {}
+MOST_INFERRED = 4096
+
+
+def _inferred(op: Primitive, inputs: tuple[Any, ...]) -> Any:
+    """The shape and dtype of a result without attributes: a loop records the same operations again and again."""
+    key = op, *[(x.shape, x.dtype) if isinstance(x, Node) else (x.__class__, x) for x in inputs]
+    found = _INFERRED.get(key)
+    if found is None:
+        if len(_INFERRED) >= MOST_INFERRED:
+            _INFERRED.clear()
+        found = _INFERRED[key] = op.infer(*inputs)
+    return found
+
+
 class Captured:
     """A tensor from outside, what stands in for it, and what it was when it was captured."""
 
@@ -167,6 +182,36 @@ class Tracer(Interpreter):
             tensor.data = array
         return self.stand_in(tensor)
 
+    def manifest(self, op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        """The same in one pass, where the inputs are numbers, and tensors of this trace on one device."""
+        device, mask, bit = None, 0, 1
+        lifted, values = [], []
+        for x in inputs:
+            if x.__class__ is Tensor:
+                if x.data.__class__ is not Pending:
+                    known = self.captured.get(id(x))
+                    if known is None:
+                        break
+                    x = known.stand_in
+                data = x.data
+                if data.trace is not self or (device is not None and x.device is not device):
+                    break
+                device = x.device
+                values.append(data)
+                if x.tracked:
+                    mask += bit
+            elif x.__class__ in NUMBERS:
+                values.append(x)
+            else:
+                break
+            lifted.append(x)
+            bit += bit
+        else:
+            plain = device is not None and op.kind != "view" and "device" not in attrs  # not a copy to another device
+            if plain and not (op.casting and op.casts(values).indices):
+                return self.manifest_values(op, lifted, values, mask, attrs, device)
+        return super().manifest(op, inputs, attrs)
+
     def manifest_values(
         self, op: Primitive, inputs: Sequence[Any], values: list[Any], mask: int, attrs: dict[str, Any], device: Any
     ) -> Any:
@@ -205,7 +250,7 @@ class Tracer(Interpreter):
     def noted(self, op: Primitive, inputs: tuple[Any, ...], attrs: dict[str, Any], device: Any) -> Node:
         """A node of the value graph."""
         node = Node.__new__(Node)
-        node.shape, node.dtype = op.infer(*inputs, **attrs)
+        node.shape, node.dtype = op.infer(*inputs, **attrs) if attrs else _inferred(op, inputs)
         node.op, node.inputs, node.attrs, node.plan, node.saved = op, inputs, attrs, NO_RULES, None
         node.device, node.mode, node.serial = device, self._mode(), tick()
         node.code, node.offset = caller(3)
