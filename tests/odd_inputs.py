@@ -327,7 +327,7 @@ def outcome(
 ) -> tuple[str, str, str]:
     """How a call ends: ours, refused, internal, hangs or accepted; details; and what the comparison finds, if any."""
     quiet = io.StringIO()
-    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS, SECONDS)  # again and again: a callback may swallow the first
     try:
         with contextlib.redirect_stdout(quiet), contextlib.redirect_stderr(quiet), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -359,7 +359,7 @@ def compared_with_numpy(name: str, function: Any, args: Any, kwargs: Any) -> Cal
         if found is None:
             return "no counterpart"
         try:
-            signal.setitimer(signal.ITIMER_PROF, SECONDS)
+            signal.setitimer(signal.ITIMER_PROF, SECONDS, SECONDS)
             theirs = called(found, function, args, kwargs)
         except (Exception, Slow) as error:
             return f"NumPy raises {type(error).__name__}: {error}"[:100]
