@@ -18,7 +18,7 @@ from .errors import ConversionError, DeviceError, DtypeError, MinigradError, Tra
 from .mode import Mode, current_mode, switch
 from .node import Constant, Node
 from .primitive import P, Plan, Primitive
-from .source import LIBRARY, in_library, show
+from .source import LIBRARY, show
 from .tensor import NUMBERS, StandIn, Tensor, as_tensor, default_device, new_tensor, wrap
 from .view import alias_of, link
 
@@ -356,7 +356,7 @@ def record(
     node.serial = tick()
     frame = _getframe(2)  # past the door: mostly the caller's own code already; as in `caller`, without the call
     code = frame.f_code
-    while LIBRARY.get(code.co_filename, True) and in_library(code.co_filename) and frame.f_back is not None:
+    while LIBRARY[code.co_filename] and frame.f_back is not None:
         frame = frame.f_back
         code = frame.f_code
     node.code, node.offset = code, frame.f_lasti

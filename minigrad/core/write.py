@@ -62,10 +62,10 @@ def assign(
         tensor = interpreter.stand_in(tensor)
         _refuse_stand_ins(tensor, (value, *indices))
     history = writable(tensor, value)
-    if value.__class__ in NUMBERS:
-        check_fits("assignment", value, value, tensor._data.dtype)
+    data = tensor._data
+    if data.dtype is not float32 and value.__class__ in NUMBERS:
+        check_fits("assignment", value, value, data.dtype)
     if history is None:
-        data = tensor._data
         new = value._data if value.__class__ is Tensor else value
         try:
             if interpreter is not None:
