@@ -431,10 +431,20 @@ def make(_function, _ours, _refused):
 
 
 @functools.cache
-def _maker(declared: str, given: str, named: str) -> Any:
-    """What makes calls with these parameters."""
+def _maker(before_slash: int, positional: int, named: tuple[str, ...], rest: bool, others: bool) -> Any:
+    """What makes calls with so many parameters, of which only those after `*` have names: 26 serve 400 functions."""
+    given = [*[f"_{i}" for i in range(positional)], *["*_rest"] * rest]
+    after = ["**_others"] * others
+    declared = [*given, *["*"] * (bool(named) and not rest), *named, *after]
+    if before_slash:
+        declared.insert(before_slash, "/")
+    text = _CALL.format(
+        declared=", ".join(declared),
+        given="".join(f"{each}, " for each in given),
+        named=", ".join([*[f"{name}={name}" for name in named], *after]),
+    )
     room: dict[str, Any] = {}
-    exec(compile("\n" * _ABOVE + _CALL.format(declared=declared, given=given, named=named), __file__, "exec"), room)
+    exec(compile("\n" * _ABOVE + text, __file__, "exec"), room)
     return room["make"]
 
 
@@ -443,15 +453,14 @@ def explained(function: Any) -> Any:
 
     It is called through a function with the same parameters: one with `*args, **kwargs` would cost three times as much.
     """
-    code, (names, rest, others) = function.__code__, inspect.getargs(function.__code__)
-    keywords = names[code.co_argcount :]
-    given = [*names[: code.co_argcount], *[f"*{rest}"] * bool(rest)]
-    named = [*[f"{name}={name}" for name in keywords], *[f"**{others}"] * bool(others)]
-    declared = [*given, *["*"] * (bool(keywords) and not rest), *keywords, *named[len(keywords) :]]
-    if code.co_posonlyargcount:
-        declared.insert(code.co_posonlyargcount, "/")
-    make = _maker(", ".join(declared), "".join(f"{each}, " for each in given), ", ".join(named))
-    made = _named(make(function, MinigradError, refused), function)
+    code = function.__code__
+    names, rest, others = inspect.getargs(code)
+    named = tuple(names[code.co_argcount :])
+    make = _maker(code.co_posonlyargcount, code.co_argcount, named, bool(rest), bool(others))
+    call, count = make(function, MinigradError, refused), len(names) + bool(rest) + bool(others)
+    variables = (*code.co_varnames[:count], *call.__code__.co_varnames[count:])
+    call.__code__ = call.__code__.replace(co_varnames=variables, co_name=code.co_name, co_qualname=code.co_qualname)
+    made = _named(call, function)
     made.__defaults__, made.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
     return made
 
