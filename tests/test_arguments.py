@@ -1,14 +1,17 @@
 """Public functions called with odd arguments: refused in our words, or the result is NumPy's, or has been reviewed."""
 
+import inspect
 import re
 import subprocess
 import sys
+import traceback
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.core import arguments
 from tests.odd_inputs import ODD
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -181,3 +184,47 @@ def test_numbers_and_arrays_are_taken_where_tensors_are():
     assert mg.flip(np.array([1, 2])).tolist() == [2, 1]
     assert mg.tril(np.ones((2, 2), "float32")).tolist() == [[1, 0], [1, 1]]
     assert mg.reshape(3.0, (1, 1)).shape == (1, 1) and mg.squeeze(np.ones((1, 2))).shape == (2,)
+
+
+def no_parameters():
+    return ()
+
+
+def positional_only(x, /, y=2):
+    return x, y
+
+
+def keywords_only(x, *, descending=False, **rest):
+    return x, descending, rest
+
+
+def any_number(*tensors, axis=0):
+    return tensors, axis
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "kwargs"),
+    [
+        (no_parameters, (), {}),
+        (positional_only, (1,), {"y": 3}),
+        (keywords_only, (1,), {}),
+        (keywords_only, (), {"x": 1, "descending": True, "more": 4}),
+        (any_number, (1, 2), {}),
+        (any_number, (), {"axis": 1}),
+    ],
+)
+def test_a_function_takes_the_same_arguments_with_the_check_as_without(function, args, kwargs):
+    made = arguments.explained(function)
+    assert made(*args, **kwargs) == function(*args, **kwargs)
+    assert inspect.signature(made, follow_wrapped=False) == inspect.signature(function)
+    for wrong in ({"unheard_of": 1}, {"tensors": 1}):
+        if function is not keywords_only:
+            with pytest.raises(TypeError, match=rf"{function.__name__}\(\) got an unexpected keyword argument"):
+                made(**wrong)
+
+
+def test_a_traceback_shows_where_a_public_function_is_called():
+    with pytest.raises(mg.AxisError) as caught:
+        mg.sort(mg.ones(2), axis=5)
+    frames = [f for f in traceback.extract_tb(caught.value.__traceback__) if f.filename == arguments.__file__]
+    assert frames[0].name == "sort" and {f.line for f in frames} == {"return _function({given}{named})"}

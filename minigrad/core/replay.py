@@ -106,7 +106,7 @@ def sources(order: Sequence[Node]) -> dict[Node, Any]:
 def _source_value(node: Node) -> Any:
     if isinstance(node, Leaf):
         tensor = node.tensor()
-        value = None if tensor is None else tensor.data
+        value = None if tensor is None else tensor._data
     elif isinstance(node, Constant):
         value = node.array()
     if value is None:

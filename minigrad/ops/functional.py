@@ -44,15 +44,15 @@ def _aside(op: Primitive, *inputs: Any, **attrs: Any) -> Tensor:
     held = [_held(x) if x.__class__ is Tensor else x for x in inputs]
     out: Tensor = emit(op, *held, **attrs)
     if out.node is None and current_mode().grad and any(x.__class__ is Tensor and x.node is not None for x in held):
-        values = [x.data if x.__class__ is Tensor else x for x in held]
-        out.node = record_any(op, held, attrs, 0, values, out.data, current_mode(), out.device)
+        values = [x._data if x.__class__ is Tensor else x for x in held]
+        out.node = record_any(op, held, attrs, 0, values, out._data, current_mode(), out.device)
     return out
 
 
 def _held(x: Tensor) -> Tensor:
     interpreter = current_mode().interpreter
     x = x if interpreter is None else interpreter.lift(x)
-    held = wrap(x.data if x.data.__class__ is x.device.ndarray else x.data.detached(), x.device)
+    held = wrap(x._data if x._data.__class__ is x.device.ndarray else x._data.detached(), x.device)
     held.node = x.node
     return held
 
@@ -347,7 +347,7 @@ def _check_range(what: str, indices: Tensor, size: int, why: str) -> Tensor:
 
     interpreter = current_mode().interpreter
     if interpreter is None:
-        check(indices.data)
+        check(indices._data)
         return indices
     # Their values may not be known: what picks by them finds nothing there when it runs, and then `check` says why.
     interpreter.expect(indices, check)

@@ -43,7 +43,7 @@ def _gathered_shape(name: str, shape: tuple[int, ...], indices: Sequence[Any]) -
         if i.dtype.kind not in "iu":
             raise IndexingError(f"{name}: an index is of integers or bools, not {i.dtype}")
     for axis, i in enumerate(indices):
-        value = getattr(i, "data", None)
+        value = getattr(i, "_data", None)
         if isinstance(value, np.ndarray):
             check_range(value, shape[axis], axis)
     return broadcast_shapes(name, [i.shape for i in indices]) + shape[len(indices) :]

@@ -143,7 +143,7 @@ def test_values_that_nothing_refers_to_are_freed():
     with mg.graph():
         x = mg.ones(1000)
         y = x * 2
-        first = weakref.ref(y.data)
+        first = weakref.ref(y._data)
         assert y.sum().item() == 2000
         z = y + 1
         held = weakref.ref(first().value)
@@ -158,7 +158,7 @@ def test_a_value_is_freed_though_the_recipe_of_another_names_it():
     with mg.graph() as g:
         y = mg.ones(3) * 2
         y.tolist()
-        value = weakref.ref(y.data.value)
+        value = weakref.ref(y._data.value)
         z = y + 1
         z.tolist()
         del y

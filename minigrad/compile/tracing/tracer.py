@@ -133,7 +133,7 @@ class Captured:
     __slots__ = ("first", "gradient_known", "had_gradient", "leaf", "stand_in", "tensor")
 
     def __init__(self, tensor: Tensor, stand_in: Tensor) -> None:
-        self.tensor, self.stand_in, self.first = tensor, stand_in, stand_in.data
+        self.tensor, self.stand_in, self.first = tensor, stand_in, stand_in._data
         self.leaf = stand_in.node if stand_in.tracked else None  # where a gradient for it arrives
         self.gradient_known = False  # whether the stand-in's gradient is what the tensor's would be now
         self.had_gradient: bool | None = None  # whether there was one, if anybody looked before it was replaced
@@ -146,7 +146,7 @@ class Captured:
     @property
     def written(self) -> bool:
         """Whether its memory would have changed.  What a view shows is written through its base."""
-        return not self.is_view and self.stand_in.data is not self.first
+        return not self.is_view and self.stand_in._data is not self.first
 
 
 class Tracer(Interpreter):
@@ -172,14 +172,14 @@ class Tracer(Interpreter):
     # recording ------------------------------------------------------------------------------------------------------
 
     def lift(self, tensor: Tensor) -> Tensor:
-        data = tensor.data
+        data = tensor._data
         if data.__class__ is Pending:
             if data.trace is self:
                 return tensor
             array = data.evaluated()
             if array is data:
                 raise leaked(data)
-            tensor.data = array
+            tensor._data = array
         return self.stand_in(tensor)
 
     def manifest(self, op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
@@ -217,8 +217,8 @@ class Tracer(Interpreter):
     ) -> Any:
         out = super().manifest_values(op, inputs, values, mask, attrs, device)
         for result in out if out.__class__ is tuple else (out,):
-            if result.node is not None and result.data.__class__ is Pending:
-                self.values[result.node] = result.data.node
+            if result.node is not None and result._data.__class__ is Pending:
+                self.values[result.node] = result._data.node
         return out
 
     def compute(self, op: Primitive, values: list[Any], attrs: dict[str, Any], device: Any) -> Any:
@@ -275,7 +275,7 @@ class Tracer(Interpreter):
         return Pending(self, node)
 
     def expect(self, indices: Tensor, check: Callable[[Any], None]) -> None:
-        data = self.lift(indices).data
+        data = self.lift(indices)._data
         if data.__class__ is Pending:
             self.expected.append((data.node, check))
 
@@ -286,7 +286,7 @@ class Tracer(Interpreter):
     # tensors from outside -------------------------------------------------------------------------------------------
 
     def stand_in(self, tensor: Tensor) -> Tensor:
-        if tensor.data.__class__ is Pending or isinstance(tensor.data, StandIn):
+        if tensor._data.__class__ is Pending or isinstance(tensor._data, StandIn):
             return tensor
         known = self.captured.get(id(tensor))
         return (known or self.capture(tensor)).stand_in
@@ -321,13 +321,13 @@ class Tracer(Interpreter):
 
     def admitted(self, tensor: Tensor, source: Any) -> Tensor:
         """A constant: whatever becomes of it here, each run starts with what it was made from."""
-        kind, held = ("constant", tensor.data) if source is None else ("array", source)
+        kind, held = ("constant", tensor._data) if source is None else ("array", source)
         return wrap(self.source(kind, held, tensor.shape, tensor.dtype, tensor.device), tensor.device)
 
     def outside(self, tensor: Tensor) -> Captured | None:
         """What is known of a tensor from outside, or of what stands in for it; None of those that were made here."""
         known = self.standing.get(id(tensor)) or self.captured.get(id(tensor))
-        return self.capture(tensor) if known is None and tensor.data.__class__ is not Pending else known
+        return self.capture(tensor) if known is None and tensor._data.__class__ is not Pending else known
 
     def gradient_of(self, tensor: Tensor) -> Tensor | None:
         known = self.outside(tensor)
