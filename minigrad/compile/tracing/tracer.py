@@ -188,12 +188,12 @@ class Tracer(Interpreter):
         lifted, values = [], []
         for x in inputs:
             if x.__class__ is Tensor:
-                if x.data.__class__ is not Pending:
+                if x._data.__class__ is not Pending:
                     known = self.captured.get(id(x))
                     if known is None:
                         break
                     x = known.stand_in
-                data = x.data
+                data = x._data
                 if data.trace is not self or (device is not None and x.device is not device):
                     break
                 device = x.device
