@@ -169,11 +169,11 @@ class GraphMode(Tracer):
             return
         sources = _sources([*wanted, *due])  # in an order that depends on the structure alone
         graph = Graph([s.node for s in sources], [p.node for p in wanted], effects)
-        program, starts = PROGRAMS.of(graph) if self.hunter is None else (program_for(graph), {})
+        program, numbers, starts = PROGRAMS.of(graph) if self.hunter is None else (program_for(graph), [], {})
         given = [_array_of(source) for source in sources]
         try:
             with switch(interpreter=self.hunter):
-                arrays = program(given, starts)
+                arrays = program([*given, *numbers], starts)
         except IndexingError as error:
             raise eager_index_error(error, expected, graph, given, {}) from None
         for pending, array in zip(wanted, arrays):
