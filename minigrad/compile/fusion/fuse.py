@@ -23,7 +23,6 @@ from ...core.node import Node
 from ..loops.scalar import accumulated_in
 from ..nodes.graph import Graph
 from ..nodes.view import View
-from ..rewriting.pick_rows import compared
 from .compute import Recipe, library, recipes_of
 from .group import MOST_NODES, Group, Partition
 from .levels import ACROSS, FULL, ONCE, ROW
@@ -40,9 +39,8 @@ class Misfit(Exception):
 
 def fuse(graph: Graph, chunking: Chunking | None = None) -> Partition:
     """Divide a graph among kernels and library calls."""
-    graph, checks = compared(graph)
     recipes, views = recipes_of(graph)
-    looked_at = [check.node for check in checks]
+    looked_at = [check.node for check in graph.checks]
     fusion = Fusing(recipes, {views[node].base for node in (*graph.outputs, *looked_at)})
     for recipe in recipes.values():
         fusion.place(recipe)
@@ -51,7 +49,7 @@ def fuse(graph: Graph, chunking: Chunking | None = None) -> Partition:
     moved = recompute(recipes, home, readers, fusion.kept)
     effects = {views[node].base for node in graph.effects}
     groups = settled(home, readers, recipes, fusion.kept, effects, chunking or Chunking())
-    return Partition(graph, groups, recipes, views, fusion.reasons, moved, checks)
+    return Partition(graph, groups, recipes, views, fusion.reasons, moved, list(graph.checks))
 
 
 class Place(NamedTuple):

@@ -26,9 +26,8 @@ from ..fusion.compute import Recipe, recipes_of
 from ..fusion.count import Count
 from ..fusion.group import Group, Partition
 from ..lowering.lower import Argument, Lowered
-from ..nodes.graph import Graph
+from ..nodes.graph import Check, Graph
 from ..nodes.source import Source
-from ..rewriting.pick_rows import Check
 from ..running.frame import Frame
 from ..running.order import uses
 from ..running.program import Program
