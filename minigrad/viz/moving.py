@@ -14,7 +14,7 @@ from ..compile.fusion.by_hand import Finish, Member, members_of
 from ..compile.fusion.compute import Recipe, is_made, library
 from ..compile.fusion.fuse import LONGEST_ROW, MOST_OUTPUTS, reduction_in
 from ..compile.fusion.group import MOST_NODES, Partition
-from ..compile.fusion.levels import FULL, ROW
+from ..compile.fusion.levels import PER_ELEMENT, PER_ROW
 from ..compile.loops.scalar import accumulated_in
 from ..compile.nodes.view import View
 from ..core.node import Node
@@ -116,7 +116,7 @@ def _how(recipe: Recipe, view: View) -> str:
 
 def _rows(recipe: Recipe) -> int:
     """The length of the rows that a reduction reduces, if it can be complete at the end of each row."""
-    if recipe.kind != "reduce" or reduction_in(recipe, None, FULL)[1] != ROW:
+    if recipe.kind != "reduce" or reduction_in(recipe, None, PER_ELEMENT)[1] != PER_ROW:
         return 0
     return recipe.size // recipe.node.size
 

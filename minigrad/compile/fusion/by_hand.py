@@ -15,7 +15,7 @@ from ..nodes.view import View
 from .compute import library
 from .fuse import LONGEST_ROW, Fusing, Misfit, reduction_in, settled
 from .group import Group, Partition
-from .levels import ACROSS, FULL, ROW
+from .levels import ACROSS_ROWS, PER_ELEMENT, PER_ROW
 from .loop_shape import Chunking
 
 UNFINISHED = "a reduction across rows is complete only when the kernel has gone through all of them"
@@ -138,7 +138,7 @@ class _ByHand:
             recipe = self.recipes[node]
             if recipe.size != elements:
                 continue
-            if recipe.kind == "reduce" and reduction_in(recipe, None, FULL)[1] == ROW:
+            if recipe.kind == "reduce" and reduction_in(recipe, None, PER_ELEMENT)[1] == PER_ROW:
                 rows.add(recipe.size // node.size)
             inside = [v for v in recipe.reads if isinstance(v, View) and v.base in members and v.base.size > 1]
             rows |= {v.repeats for v in inside if not v.in_order and 0 < v.repeats <= LONGEST_ROW}
@@ -156,14 +156,14 @@ class _ByHand:
         except Misfit as misfit:
             others = [n for n in (*group.levels, *group.partials) if n is not node]
             raise CompileError(f"{_name(node)} does not fit into the kernel of {_listed(others)}: {misfit}") from None
-        if place.level == ACROSS:
+        if place.level == ACROSS_ROWS:
             group.partials[node] = None
         else:
             group.levels[node] = place.level
 
     def _finish(self, node: Node, group: Group) -> Group:
         finish = Group(group.stage + 1, node.size)
-        finish.finish(node, FULL)
+        finish.finish(node, PER_ELEMENT)
         return finish
 
 

@@ -26,7 +26,7 @@ from ..nodes.view import View
 from ..rewriting.pick_rows import compared
 from .compute import Recipe, library, recipes_of
 from .group import MOST_NODES, Group, Partition
-from .levels import ACROSS, FULL, ONCE, ROW
+from .levels import ACROSS_ROWS, ONCE, PER_ELEMENT, PER_ROW, Level
 from .loop_shape import Chunking, loops_of
 from .recompute import recompute
 
@@ -60,7 +60,7 @@ class Place(NamedTuple):
     groups: list[Group]
     elements: int
     row: int | None
-    level: str
+    level: Level
 
 
 class Fusing:
@@ -160,7 +160,7 @@ class Fusing:
                 raise Misfit(f"a loop of {size} elements against one of {elements}")
         if sum(g.size for g in groups) >= MOST_NODES:
             raise Misfit(f"the kernel has {MOST_NODES} nodes already")
-        level = FULL if recipe.size == elements else ONCE if recipe.size == 1 else ROW
+        level = PER_ELEMENT if recipe.size == elements else ONCE if recipe.size == 1 else PER_ROW
         if recipe.kind == "reduce":
             row, level = reduction_in(recipe, row, level)
         if self._outputs(groups) + (recipe.node in self.kept) > MOST_OUTPUTS:
@@ -210,10 +210,10 @@ class Fusing:
             if first is not finish and first.size + finish.size < MOST_OUTPUTS:
                 first.take(finish)
 
-    def _add(self, recipe: Recipe, group: Group, level: str) -> None:
+    def _add(self, recipe: Recipe, group: Group, level: Level) -> None:
         node = recipe.node
         self.computed_in[node] = self.home[node] = group
-        if level == ACROSS:
+        if level == ACROSS_ROWS:
             group.partials[node] = None
             self.home[node] = self._finish(node, group)
         else:
@@ -232,7 +232,7 @@ class Fusing:
                 finish = known if known.size < MOST_OUTPUTS else None
         if finish is None:
             finish = Group(group.stage + 1, node.size)
-        finish.finish(node, FULL)
+        finish.finish(node, PER_ELEMENT)
         return finish
 
 
@@ -244,21 +244,21 @@ def _aligned(view: View, group: Group) -> tuple[int, int | None]:
     if view.in_order:
         return group.elements, group.row
     repeats, level = view.repeats, group.levels[base]
-    if repeats and level == FULL and group.row is None and repeats <= LONGEST_ROW:
+    if repeats and level == PER_ELEMENT and group.row is None and repeats <= LONGEST_ROW:
         return view.size, repeats  # what computes it becomes the heads of the rows of a wider kernel
-    if repeats and level == ROW and view.size == group.elements:
+    if repeats and level == PER_ROW and view.size == group.elements:
         return group.elements, group.row
     raise Misfit("it is read at other positions than it is computed at")
 
 
-def reduction_in(recipe: Recipe, row: int | None, level: str) -> tuple[int | None, str]:
+def reduction_in(recipe: Recipe, row: int | None, level: Level) -> tuple[int | None, Level]:
     """The row of a kernel that has this reduction, and whether it is a value for each row or gathered across rows."""
     inner = recipe.size // recipe.node.size
-    if not recipe.reduces_rows or level != FULL or inner > LONGEST_ROW or recipe.node.size == 1:
-        return row, ACROSS
+    if not recipe.reduces_rows or level != PER_ELEMENT or inner > LONGEST_ROW or recipe.node.size == 1:
+        return row, ACROSS_ROWS
     if row not in (None, inner):
         raise Misfit(f"it reduces rows of {inner} elements, the kernel has rows of {row}")
-    return inner, ROW
+    return inner, PER_ROW
 
 
 # What is stored -------------------------------------------------------------------------------------------------------

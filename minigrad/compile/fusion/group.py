@@ -12,7 +12,7 @@ from ..nodes.graph import Graph
 from ..nodes.view import View
 from ..rewriting.pick_rows import Check
 from .compute import Recipe
-from .levels import FULL, ONCE, ROW
+from .levels import ONCE, PER_ELEMENT, PER_ROW, Level, level_of
 from .loop_shape import Loops
 
 MOST_NODES = 200  # in a kernel: compilers take more than linear time
@@ -33,7 +33,7 @@ class Group:
     opaque: Recipe | None = None
 
     def __post_init__(self) -> None:
-        self.levels: dict[Node, str] = {}
+        self.levels: dict[Node, Level] = {}
         self.partials: dict[Node, None] = {}
         self.finishes: dict[Node, None] = {}
         read = () if self.opaque is None else self.opaque.bases
@@ -66,22 +66,20 @@ class Group:
         self.is_read |= other.is_read
         other.merged_into = self
 
-    def finish(self, node: Node, level: str) -> None:
+    def finish(self, node: Node, level: Level) -> None:
         """Let it put together the partial results of a reduction across rows."""
         self.levels[node] = level
         self.finishes[node] = None
 
-    def level_of(self, size: int) -> str:
-        """How often it would compute a value of so many elements; empty if it goes through others."""
-        if size == self.elements:
-            return FULL
-        return ONCE if size == 1 else ROW if self.row and size * self.row == self.elements else ""
+    def level_of(self, size: int) -> Level | None:
+        """How often it would compute so many values; None if it has no loop for them."""
+        return level_of(size, self.elements, self.row)
 
     def widen(self, elements: int) -> None:
         """Become a part of a kernel of more elements: its rows' heads, or what it computes once."""
         if self.elements != elements:
-            level = ONCE if self.elements == 1 else ROW
-            self.levels = {node: level if old == FULL else old for node, old in self.levels.items()}
+            level = ONCE if self.elements == 1 else PER_ROW
+            self.levels = {node: level if old == PER_ELEMENT else old for node, old in self.levels.items()}
             self.elements = elements
 
 
@@ -119,7 +117,8 @@ class Partition:
 
     def _is_gathered(self, node: Node, group: Group) -> bool:
         whole = group.loops is not None and group.loops.flat and not group.loops.chunks
-        return whole and group.levels[node] == FULL and self.chunks_of[node] > 1 and accumulated_in(node) == node.dtype
+        several = group.levels[node] == PER_ELEMENT and self.chunks_of[node] > 1
+        return whole and several and accumulated_in(node) == node.dtype
 
     @property
     def kernels(self) -> list[Group]:
@@ -187,7 +186,7 @@ class Partition:
     def _refused(self, group: Group, output: Node, source: Node) -> str:
         if source.dtype != output.dtype or source.size != output.size:
             return "it has another dtype or size"
-        if group.levels.get(output) != FULL or group.row is not None or output in group.finishes:
+        if group.levels.get(output) != PER_ELEMENT or group.row is not None or output in group.finishes:
             return "its kernel makes more than one pass, or computes it for several others"
         if source in group.inplace.values() or output in group.inplace:
             return "something else is stored there"
@@ -222,8 +221,8 @@ def _described(group: Group, names: dict[Node, str], recipes: dict[Node, Recipe]
         by = "by a kernel of yours" if op is not None and op.kind == "own" else "by a library"
         return [f"{group.name} (stage {group.stage}): {names[group.opaque.node]}({', '.join(given)}), {by}"]
     lines = [f"{group.name} (stage {group.stage}): {group.loops}"]
-    what = {FULL: "for each element", ROW: "for each row", ONCE: "once"}
-    for level in (ONCE, ROW, FULL):
+    what = {PER_ELEMENT: "for each element", PER_ROW: "for each row", ONCE: "once"}
+    for level in (ONCE, PER_ROW, PER_ELEMENT):
         nodes = [names[node] for node, at in group.levels.items() if at == level]
         if nodes:
             lines.append(f"  {what[level]}: {', '.join(nodes)}")

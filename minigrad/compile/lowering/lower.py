@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from ...core.node import Node
 from ..fusion.count import Count, distinct_bytes
 from ..fusion.group import Group, Partition
-from ..fusion.levels import FULL, ONCE, ROW
+from ..fusion.levels import ONCE, PER_ELEMENT, PER_ROW, Level
 from ..loops.index import plus, round_of, times
 from ..loops.ir import Accumulate, Accumulator, For, Index, Kernel, Let, Operand, Parameter, Prefetch, Statement, Store
 from ..loops.scalar import accumulated_in, identity
@@ -55,7 +55,7 @@ class Lowered:
 class Block:
     """Statements that run equally often, and the names of the values that they have computed."""
 
-    level: str
+    level: Level
     statements: list[Statement] = field(default_factory=list)
     names: dict[Any, str] = field(default_factory=dict)
 
@@ -71,7 +71,7 @@ class _Lowering:
         self.partition, self.group, self.recipes, self.loops = partition, group, partition.recipes, group.loops
         self.chunks_of, self.gathered = partition.chunks_of, partition.gathered
         self.parameters: dict[Argument, Parameter] = {}
-        self.top, self.row, self.inner = Block(ONCE), Block(ROW), Block(FULL)
+        self.top, self.row, self.inner = Block(ONCE), Block(PER_ROW), Block(PER_ELEMENT)
         self.tail: list[Statement] = []  # of a row, after all of its loops
         self.writer = ValueWriter(self)
         self.scratch: dict[Node, Parameter] = {}
@@ -107,7 +107,7 @@ class _Lowering:
             elif node in self.group.partials:
                 if self.recipes[node].size == self.loops.elements:
                     wanted[self.passes[node]].append(node)
-            elif node in self.group.stores and self.group.levels[node] == FULL and node not in self.gathered:
+            elif node in self.group.stores and self.group.levels[node] == PER_ELEMENT and node not in self.gathered:
                 wanted[self.passes[node]].append(node)
         return wanted
 
@@ -147,7 +147,7 @@ class _Lowering:
         """What a node reads of the values that the innermost loop computes."""
         if node in self.group.finishes:
             return []
-        return [base for base in self.recipes[node].bases if self.group.levels.get(base) == FULL]
+        return [base for base in self.recipes[node].bases if self.group.levels.get(base) == PER_ELEMENT]
 
     def _costs(self) -> dict[Node, float]:
         costs: dict[Node, float] = {}
@@ -182,7 +182,7 @@ class _Lowering:
 
     def _row_values(self, *passes: int) -> None:
         for node in self.order:
-            if self.group.levels.get(node) == ROW and self.passes[node] in passes and not self.reduces_row(node):
+            if self.group.levels.get(node) == PER_ROW and self.passes[node] in passes and not self.reduces_row(node):
                 self.writer.compute(node, self.row)
 
     def _loop(self, k: int, nodes: list[Node]) -> None:
@@ -195,7 +195,7 @@ class _Lowering:
         stores: list[Statement] = []  # behind all loads, because they may go to the same memory
         known: dict[Any, str] = {}
         for step in range(self.loops.steps):
-            self.inner = Block(FULL, body, known)
+            self.inner = Block(PER_ELEMENT, body, known)
             self.writer.variable = round_of(variable, self.loops.steps, step)
             for node in nodes:
                 self.writer.compute(node, self.inner)
@@ -248,7 +248,7 @@ class _Lowering:
         buffer = self.partial(node)
         index, level = self.writer.index(recipe.target, recipe.size)
         index = plus(times("c", node.size), index)
-        if level == FULL:
+        if level == PER_ELEMENT:
             self.inner.statements.append(Accumulate(node.name, buffer, index, value))
             return
         name = self.writer.new_name()
@@ -265,7 +265,7 @@ class _Lowering:
         """What is stored or gathered once for each row, after its loops, and once for the kernel."""
         for node in self.group.stores:
             level = self.group.levels.get(node)
-            if level == ROW:
+            if level == PER_ROW:
                 self.tail.append(Store(self.parameter(node, "out").name, "p", self.row.names[node]))
             elif level == ONCE:
                 self.top.statements.append(Store(self.parameter(node, "out").name, 0, self.top.names[node]))
@@ -352,7 +352,7 @@ class _Lowering:
 
     def _flops(self) -> int:
         loops, flops = self.loops, 0
-        times_computed = {FULL: loops.elements, ROW: loops.rows, ONCE: 1}
+        times_computed = {PER_ELEMENT: loops.elements, PER_ROW: loops.rows, ONCE: 1}
         for node in self.order:
             recipe = self.recipes[node]
             if node in self.group.finishes:

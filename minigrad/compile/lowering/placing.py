@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...core import dtypes
-from ..fusion.levels import EVER_OFTENER, FULL, ONCE, ROW
+from ..fusion.levels import ONCE, PER_ELEMENT, PER_ROW, Level
 from ..fusion.spans import spans
 from ..loops.index import divided, plus, remainder, times
 from ..loops.ir import Index, Operand
@@ -40,7 +40,7 @@ def place(writer: ValueWriter, recipe: Recipe, block: Block) -> Operand:
             where = ("min", shifted, span.length - 1) if span.length > 1 else 0
         if span.stride and where != 0:
             index = plus(index, times(where, span.stride))
-            level = max(level, changes, key=EVER_OFTENER.index)
+            level = min(level, changes)
     zero = typed(0, recipe.node.dtype)
     if part.base.name == "full" and not part.base.inputs:
         value = writer.read(part, recipe)
@@ -51,18 +51,18 @@ def place(writer: ValueWriter, recipe: Recipe, block: Block) -> Operand:
     return writer.let(block, "select", (inside, value, zero), recipe.node.dtype)
 
 
-def _coordinate(writer: ValueWriter, total: int, size: int, inner: int) -> tuple[Index, str]:
+def _coordinate(writer: ValueWriter, total: int, size: int, inner: int) -> tuple[Index, Level]:
     """Where the current element is in a dimension, of a loop over `total` elements, and how often that changes."""
     loops = writer.loops
     if loops.flat or total != loops.elements:
-        variable, level = (writer.variable, FULL) if loops.flat else ("p", ROW)
+        variable, level = (writer.variable, PER_ELEMENT) if loops.flat else ("p", PER_ROW)
         return _digit(variable, inner, size, total), level
     columns = loops.columns
     if inner % columns == 0:
-        return _digit("p", inner // columns, size, loops.rows), ROW
+        return _digit("p", inner // columns, size, loops.rows), PER_ROW
     if columns % (inner * size) == 0:
-        return _digit(writer.variable, inner, size, columns), FULL
-    return _digit(writer.here(), inner, size, total), FULL
+        return _digit(writer.variable, inner, size, columns), PER_ELEMENT
+    return _digit(writer.here(), inner, size, total), PER_ELEMENT
 
 
 def _digit(count: Index, inner: int, size: int, total: int) -> Index:

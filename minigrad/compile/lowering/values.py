@@ -9,7 +9,7 @@ import numpy as np
 from ...core import dtypes
 from ...core.node import Node
 from ..fusion.compute import Recipe
-from ..fusion.levels import FULL, ONCE, ROW
+from ..fusion.levels import ONCE, PER_ELEMENT, PER_ROW, Level
 from ..fusion.loop_shape import split
 from ..loops.index import plus, position, times
 from ..loops.ir import Accumulate, Accumulator, For, Index, Let, Operand, Store
@@ -28,7 +28,7 @@ class ValueWriter:
         self.lowering, self.group, self.loops = lowering, lowering.group, lowering.loops
         self.variable: Index = "i"  # of the innermost loop: which element of the row a round is at
         self.count = 0
-        self.level_of: dict[str, str] = {}  # name -> how often it is computed
+        self.level_of: dict[str, Level] = {}  # name -> how often it is computed
         self.reciprocals: dict[str, str] = {}
         self.making: Node | None = None  # what is being computed
         self.origins: dict[str, Node] = {}  # name -> the node that it is computed for
@@ -48,14 +48,14 @@ class ValueWriter:
         self.level_of[name] = block.level
         return name
 
-    def let_at(self, level: str, op: str, args: tuple[Any, ...], dtype: Any) -> str:
+    def let_at(self, level: Level, op: str, args: tuple[Any, ...], dtype: Any) -> str:
         """A new value in the block that runs as often as that."""
         return self.let(self.block(level), op, args, dtype)
 
-    def block(self, level: str) -> Block:
+    def block(self, level: Level) -> Block:
         """The block that runs so often."""
         lowering = self.lowering
-        return {FULL: lowering.inner, ROW: lowering.row, ONCE: lowering.top}[level]
+        return {PER_ELEMENT: lowering.inner, PER_ROW: lowering.row, ONCE: lowering.top}[level]
 
     # Nodes ------------------------------------------------------------------------------------------------------------
 
@@ -114,17 +114,17 @@ class ValueWriter:
                 args[0] = self.let(block, "invert", (args[0],), dtype)
                 op = {"lt": "and", "le": "or"}[op]
             return self.let(block, op, tuple(args), dtypes.bool)
-        if op == "div" and block.level == FULL and self._is_row_value(args[1]) and dtype.itemsize >= 4:
+        if op == "div" and block.level == PER_ELEMENT and self._is_row_value(args[1]) and dtype.itemsize >= 4:
             return self.let(block, "mul", (args[0], self._reciprocal(str(args[1]), dtype)), dtype)
         return self.let(block, op, tuple(args), dtype)
 
     def _is_row_value(self, operand: Operand) -> bool:
-        return isinstance(operand, str) and self.level_of.get(operand) in (ROW, ONCE)
+        return isinstance(operand, str) and self.level_of.get(operand) in (PER_ROW, ONCE)
 
     def _reciprocal(self, name: str, dtype: Any) -> str:
         """One division for a row, and a product for each of its elements."""
         if name not in self.reciprocals:
-            block = self.lowering.row if self.level_of[name] == ROW else self.lowering.top
+            block = self.lowering.row if self.level_of[name] == PER_ROW else self.lowering.top
             self.reciprocals[name] = self.let(block, "div", (1.0, name), dtype)
         return self.reciprocals[name]
 
@@ -194,7 +194,7 @@ class ValueWriter:
             block.names[base] = self.let(block, "load", place, base.dtype)
         return block.names[base]
 
-    def loaded(self, base: Node, index: Index, level: str) -> str:
+    def loaded(self, base: Node, index: Index, level: Level) -> str:
         """An element of an array in memory."""
         if level == ONCE and isinstance(index, int):
             buffer, index = self.lowering.number(base, index)
@@ -202,7 +202,7 @@ class ValueWriter:
             buffer = self.lowering.parameter(base, "in").name
         return self.named(buffer, "load", index, level, base.dtype)
 
-    def named(self, buffer: str, op: str, index: Index, level: str, dtype: Any) -> str:
+    def named(self, buffer: str, op: str, index: Index, level: Level, dtype: Any) -> str:
         """What is loaded from a buffer, or an index as a number, once in the block where it changes."""
         block = self.block(level)
         key = (buffer, index)
@@ -237,18 +237,18 @@ class ValueWriter:
         """The number of the current element."""
         return self.variable if self.loops.flat else plus(self.variable, times("p", self.loops.columns))
 
-    def index(self, view: View, size: int) -> tuple[Index, str]:
+    def index(self, view: View, size: int) -> tuple[Index, Level]:
         """Where the current element of a loop over `size` elements lies in a view, and how often that changes."""
         loops, dims = self.loops, view.dims
         if not any(stride for _, stride in dims):
             return view.offset, ONCE
         if loops.flat:
-            return position(dims, self.variable, view.offset), FULL
+            return position(dims, self.variable, view.offset), PER_ELEMENT
         if size != loops.elements:
-            return position(dims, "p", view.offset), ROW
+            return position(dims, "p", view.offset), PER_ROW
         parts = split(dims, loops.columns)
         if parts is None:
-            return position(dims, self.here(), view.offset), FULL
+            return position(dims, self.here(), view.offset), PER_ELEMENT
         outer, inner = parts
         place = plus(position(inner, self.variable), position(outer, "p", view.offset))
-        return place, FULL if any(stride for _, stride in inner) else ROW
+        return place, PER_ELEMENT if any(stride for _, stride in inner) else PER_ROW
