@@ -11,7 +11,7 @@ from ..loops.scalar import accumulated_in
 from ..nodes.graph import Graph
 from ..nodes.view import View
 from ..rewriting.pick_rows import Check
-from .compute import Recipe
+from .compute import IN_ORDER, SINGLE, Library, Recipe
 from .levels import ONCE, PER_ELEMENT, PER_ROW, Level, level_of
 from .loop_shape import Loops
 
@@ -30,7 +30,7 @@ class Group:
     stage: int
     elements: int = 1
     row: int | None = None
-    opaque: Recipe | None = None
+    opaque: Library | None = None
 
     def __post_init__(self) -> None:
         self.levels: dict[Node, Level] = {}
@@ -192,8 +192,8 @@ class Partition:
             return "something else is stored there"
         for node in (*group.levels, *group.partials):
             recipe = self.recipes[node]
-            for read in recipe.reads:
-                if isinstance(read, View) and read.base is source and (recipe.kind == "place" or not read.in_order):
+            for view in recipe.views:
+                if view.base is source and recipe.access(view) not in (SINGLE, IN_ORDER):
                     return "its kernel reads the source at other positions too"
         return ""
 
@@ -217,9 +217,8 @@ class Partition:
 def _described(group: Group, names: dict[Node, str], recipes: dict[Node, Recipe]) -> list[str]:
     if group.opaque is not None:
         given = [names[r.base] if isinstance(r, View) else repr(r) for r in group.opaque.reads]
-        op = group.opaque.node.op
-        by = "by a kernel of yours" if op is not None and op.kind == "own" else "by a library"
-        return [f"{group.name} (stage {group.stage}): {names[group.opaque.node]}({', '.join(given)}), {by}"]
+        call = f"{names[group.opaque.node]}({', '.join(given)}), by {group.opaque.by}"
+        return [f"{group.name} (stage {group.stage}): {call}"]
     lines = [f"{group.name} (stage {group.stage}): {group.loops}"]
     what = {PER_ELEMENT: "for each element", PER_ROW: "for each row", ONCE: "once"}
     for level in (ONCE, PER_ROW, PER_ELEMENT):

@@ -9,10 +9,9 @@ step, a few nodes at a time.
 from __future__ import annotations
 
 from ...core.node import Node
-from ..nodes.view import View
 from .compute import Recipe
 from .group import MOST_NODES, Group, Moved
-from .levels import PER_ROW, Level
+from .levels import Level
 
 CHEAP = 2.0  # bytes of memory traffic: what may be computed again together with what is made of it
 MOST_TOGETHER = 8  # nodes
@@ -42,7 +41,7 @@ class _Movers:
         moved = []
         for node in reversed(self.recipes):
             group = self.home[node]
-            if node in self.kept or node not in group.levels or not self._is_cheap(node):
+            if node in self.kept or node not in group.levels or not self.recipes[node].repeatable:
                 continue
             reading = self._reading_groups(node)
             others = [g for g in reading if g is not group and node not in g.levels]
@@ -64,10 +63,6 @@ class _Movers:
             moved += [Moved(m, "recomputed" if still_read or m is not node else "moved", len(others)) for m in cone]
         return moved
 
-    def _is_cheap(self, node: Node) -> bool:
-        """Whether recomputing a node is to be thought of at all."""
-        return self.recipes[node].kind in ("elementwise", "copy", "place")
-
     def _cone(self, node: Node, group: Group, levels: dict[Group, Level]) -> list[Node]:
         """A node and what it is made from by a few cheap operations, none of which is in memory.
 
@@ -75,11 +70,11 @@ class _Movers:
         """
         cone = [node]
         for member in cone:
-            for read in self.recipes[member].reads:
-                if len(cone) == MOST_TOGETHER or not isinstance(read, View) or read.base in cone:
+            for view in self.recipes[member].views:
+                base = view.base
+                if len(cone) == MOST_TOGETHER or base in cone or base not in group.levels:
                     continue
-                base = read.base
-                alike = base in group.levels and base.size == node.size and read.in_order and self._is_cheap(base)
+                alike = base.size == node.size and view.in_order and self.recipes[base].repeatable
                 if not alike or base in self.kept or self.recipes[base].cost > CHEAP or self._is_stored(base, group):
                     continue
                 if all(base not in g.levels and self._level(base, g) == level for g, level in levels.items()):
@@ -95,18 +90,14 @@ class _Movers:
 
     def _level(self, node: Node, group: Group) -> Level | None:
         """How often a group would compute a node of another one; None if it reads it at other positions."""
-        size = node.size
-        readers = self.read_in[node].get(group, ())
-        if any(reader.kind == "place" for reader in readers):
+        level = group.level_of(node.size)
+        if level is None:
             return None
-        level = group.level_of(size)
-        if size == 1:
-            return level
-        for reader in readers:
-            for read in reader.reads:
-                if isinstance(read, View) and read.base is node and not read.in_order:
-                    if level != PER_ROW or not read.repeats or read.size != group.elements:
-                        return None
+        as_it_is = (1, None), (group.elements, group.row)
+        for reader in self.read_in[node].get(group, ()):
+            for view in reader.views:
+                if view.base is node and reader.needs(view, level, group) not in as_it_is:
+                    return None
         return level
 
     def _price(self, cone: list[Node], group: Group, levels: dict[Group, Level], still_read: bool) -> float:

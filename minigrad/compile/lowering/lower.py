@@ -19,9 +19,8 @@ from ..fusion.count import Count, distinct_bytes
 from ..fusion.group import Group, Partition
 from ..fusion.levels import ONCE, PER_ELEMENT, PER_ROW, Level
 from ..loops.index import plus, round_of, times
-from ..loops.ir import Accumulate, Accumulator, For, Index, Kernel, Let, Operand, Parameter, Prefetch, Statement, Store
+from ..loops.ir import Accumulate, Accumulator, For, Index, Kernel, Let, Parameter, Prefetch, Statement, Store
 from ..loops.scalar import accumulated_in, identity
-from ..nodes.view import View, is_made
 from .values import ValueWriter
 
 DEAR = 6.0  # bytes of memory traffic that computing a value costs, from which it is kept for later passes
@@ -96,7 +95,7 @@ class _Lowering:
 
     def reduces_row(self, node: Node) -> bool:
         """Whether a node is a reduction that is complete when its row is."""
-        return self.recipes[node].kind == "reduce" and node not in self.group.finishes and node in self.group.levels
+        return self.recipes[node].reduces and node not in self.group.finishes and node in self.group.levels
 
     def _wanted(self) -> dict[int, list[Node]]:
         """For each pass, what is reduced, gathered or stored in it."""
@@ -239,7 +238,7 @@ class _Lowering:
     ) -> None:
         """A reduction of what a loop goes through: into a register, or into memory where each element has its place."""
         recipe, dtype = self.recipes[node], accumulated_in(node)
-        value = self._taken_in(node, self.inner)
+        value = self.writer.value(node, self.inner)
         if node not in self.group.partials:
             name = self.writer.new_name()
             accumulators.append(Accumulator(name, node.name, value, dtype))
@@ -255,12 +254,6 @@ class _Lowering:
         accumulators.append(Accumulator(name, node.name, value, dtype))
         after.append(Accumulate(node.name, buffer, index, name))
 
-    def _taken_in(self, node: Node, block: Block) -> Operand:
-        """What a reduction takes in each time, in the dtype of its running value."""
-        recipe, self.writer.making = self.recipes[node], node
-        value = self.writer.read(recipe.reads[0], recipe)
-        return self.writer.cast(value, node.inputs[0].dtype, accumulated_in(node), block)
-
     def _store_row_values(self) -> None:
         """What is stored or gathered once for each row, after its loops, and once for the kernel."""
         for node in self.group.stores:
@@ -272,7 +265,7 @@ class _Lowering:
         for node in self.group.partials:
             recipe = self.recipes[node]
             if recipe.size != self.loops.elements:
-                value = self._taken_in(node, self.row)
+                value = self.writer.value(node, self.row)
                 index = plus(times("c", node.size), self.writer.index(recipe.target, recipe.size)[0])
                 self.tail.append(Accumulate(node.name, self.partial(node), index, value))
 
@@ -342,8 +335,8 @@ class _Lowering:
     # What it takes ----------------------------------------------------------------------------------------------------
 
     def _bytes_read(self) -> int:
-        reads = [read for node in self.order if node not in self.group.finishes for read in self.recipes[node].reads]
-        views = [r for r in reads if isinstance(r, View) and r.base not in self.group.levels and not is_made(r.base)]
+        read = [self.recipes[node] for node in self.order if node not in self.group.finishes]
+        views = [v for r in read for v in r.views if v.base in r.bases and v.base not in self.group.levels]
         return distinct_bytes(views) + sum(map(self.partition.partial_bytes, self.group.finishes))
 
     def _bytes_written(self) -> int:
@@ -351,14 +344,6 @@ class _Lowering:
         return sum(n.nbytes for n in self.group.stores) + sum(map(self.partition.partial_bytes, partials))
 
     def _flops(self) -> int:
-        loops, flops = self.loops, 0
-        times_computed = {PER_ELEMENT: loops.elements, PER_ROW: loops.rows, ONCE: 1}
-        for node in self.order:
-            recipe = self.recipes[node]
-            if node in self.group.finishes:
-                flops += node.size * (self.chunks_of[node] - 1)
-            elif self._is_reduced(node):
-                flops += recipe.size
-            else:
-                flops += recipe.operations * times_computed[self.group.levels[node]]
-        return flops
+        computed = [self.recipes[node] for node in self.order if node not in self.group.finishes]
+        finished = [node.size * (self.chunks_of[node] - 1) for node in self.group.finishes]
+        return sum(recipe.operations * recipe.size for recipe in computed) + sum(finished)

@@ -13,9 +13,9 @@ from ..fusion.levels import ONCE, PER_ELEMENT, PER_ROW, Level
 from ..fusion.loop_shape import split
 from ..loops.index import plus, position, times
 from ..loops.ir import Accumulate, Accumulator, For, Index, Let, Operand, Store
-from ..loops.scalar import COMPARISONS, Done, Given, accumulated_in, computed_in, steps_of, typed
+from ..loops.scalar import accumulated_in, typed
 from ..nodes.view import View, is_made, whole
-from .placing import place
+from .write import write
 
 if TYPE_CHECKING:
     from .lower import Block, _Lowering
@@ -61,67 +61,19 @@ class ValueWriter:
 
     def compute(self, node: Node, block: Block) -> None:
         """Compute a node in a block."""
-        self.making = node
-        recipe = self.lowering.recipes[node]
-        if node in self.group.finishes:
-            value: Operand = self._finished(node, block)
-        elif recipe.kind == "place":
-            value = place(self, recipe, block)
-        elif recipe.kind == "made":
-            value = self._made(whole(node), recipe.size)
-        elif recipe.kind == "copy":
-            value = self.cast(self.read(recipe.reads[0], recipe), node.inputs[0].dtype, node.dtype, block)
-        else:
-            value = self._elementwise(node, recipe, block)
+        value = self._finished(node, block) if node in self.group.finishes else self.value(node, block)
         block.names[node] = value  # type: ignore[assignment]
 
-    def _elementwise(self, node: Node, recipe: Recipe, block: Block) -> Operand:
-        assert node.op is not None
-        dtype = computed_in(node)
-        given: list[Operand] = []
-        for i, read in enumerate(recipe.reads):
-            if isinstance(read, View):
-                given.append(self.read(read, recipe))
-            else:
-                condition = node.op.promotes is not None and node.op.name_of(i) not in node.op.promotes
-                given.append(typed(read, dtypes.bool if condition else dtype))
-        done: list[Operand] = []
-        for op, operands in steps_of(node.op):
-            args = []
-            for operand in operands:
-                if isinstance(operand, Given):
-                    args.append(given[operand.input])
-                else:
-                    args.append(done[operand.step] if isinstance(operand, Done) else typed(operand, dtype))
-            done.append(self._step(node, op, args, dtype, block))
-        return done[-1]
+    def value(self, node: Node, block: Block) -> Operand:
+        """What one round of the loops computes of a node: its value, or what a reduction takes in."""
+        self.making = node
+        return write(self, self.lowering.recipes[node], block)
 
-    def _step(self, node: Node, op: str, args: list[Operand], dtype: Any, block: Block) -> Operand:
-        if op == "cast":
-            return self.cast(args[0], node.inputs[0].dtype, node.dtype, block)
-        if op == "bitcast":
-            return self.let(block, op, tuple(args), node.dtype)
-        if op in ("floor", "rint") and dtype.kind != "f":
-            return args[0]
-        if op == "select":
-            condition = node.inputs[0]
-            if isinstance(condition, Node):
-                args[0] = self.cast(args[0], condition.dtype, dtypes.bool, block)
-        if op in COMPARISONS:
-            if not any(isinstance(arg, str) for arg in args):
-                args[0] = self.let(block, "cast", (args[0],), dtype)
-            if dtype.kind == "b" and op != "eq":  # False is less than True
-                args[0] = self.let(block, "invert", (args[0],), dtype)
-                op = {"lt": "and", "le": "or"}[op]
-            return self.let(block, op, tuple(args), dtypes.bool)
-        if op == "div" and block.level == PER_ELEMENT and self._is_row_value(args[1]) and dtype.itemsize >= 4:
-            return self.let(block, "mul", (args[0], self._reciprocal(str(args[1]), dtype)), dtype)
-        return self.let(block, op, tuple(args), dtype)
-
-    def _is_row_value(self, operand: Operand) -> bool:
+    def is_row_value(self, operand: Operand) -> bool:
+        """Whether a value is the same for a whole row."""
         return isinstance(operand, str) and self.level_of.get(operand) in (PER_ROW, ONCE)
 
-    def _reciprocal(self, name: str, dtype: Any) -> str:
+    def reciprocal(self, name: str, dtype: Any) -> str:
         """One division for a row, and a product for each of its elements."""
         if name not in self.reciprocals:
             block = self.lowering.row if self.level_of[name] == PER_ROW else self.lowering.top
@@ -142,7 +94,7 @@ class ValueWriter:
 
     def _finished(self, node: Node, block: Block) -> Operand:
         """A reduction across rows, put together from what the chunks of an earlier kernel have left."""
-        lowering = self.lowering
+        self.making, lowering = node, self.lowering
         dtype, chunks = accumulated_in(node), lowering.chunks_of[node]
         index, _ = self.index(whole(node), node.size)
         if chunks == 1:
@@ -181,7 +133,7 @@ class ValueWriter:
             return read  # type: ignore[no-any-return]
         base, lowering = read.base, self.lowering
         if is_made(base):
-            return self._made(read, recipe.size)
+            return self.filled(read, recipe.size)
         level = self.group.levels.get(base)
         if level is None:
             return self.loaded(base, *self.index(read, recipe.size))
@@ -210,7 +162,7 @@ class ValueWriter:
             block.names[key] = self.let(block, op, (buffer, index) if buffer else (index,), dtype)
         return block.names[key]
 
-    def _made(self, view: View, size: int) -> Operand:
+    def filled(self, view: View, size: int) -> Operand:
         """An element of what is filled or counted."""
         attrs, dtype = view.base.attrs, view.base.dtype
         if view.base.name == "full":
