@@ -22,7 +22,7 @@ from ...core.node import Node
 from ...core.primitive import NO_RULES, P
 from ...core.tensor import Tensor, as_tensor, wrap
 from ...devices import Device, as_device
-from ..fusion.compute import Recipe, recipes_of
+from ..fusion.compute import Library, Recipe, recipes_of
 from ..fusion.count import Count
 from ..fusion.group import Group, Partition
 from ..lowering.lower import Argument, Lowered
@@ -211,7 +211,7 @@ class _Reader:
     def _group(self, step: dict[str, Any], recipes: dict[Node, Recipe], lowered: dict[Group, Lowered]) -> Group:
         if "library" in step:
             recipe = recipes[self._at(step["library"])]
-            if recipe.kind != "opaque":
+            if not isinstance(recipe, Library):
                 raise ProgramError(f"load: {recipe.node.name} is no library call")
             group = Group(0, opaque=recipe)
             group.stores = [recipe.node]
