@@ -9,6 +9,7 @@ from typing import NamedTuple
 from ...core.node import Node
 from ..loops.scalar import accumulated_in
 from ..nodes.graph import Graph
+from ..nodes.titled import Titled
 from ..nodes.view import View
 from ..rewriting.pick_rows import Check
 from .compute import Recipe
@@ -94,7 +95,7 @@ class Moved(NamedTuple):
 
 
 @dataclass(eq=False, repr=False)
-class Partition:
+class Partition(Titled):
     """A graph as a list of groups, in an order in which they can run; those of one stage are independent."""
 
     graph: Graph
@@ -201,7 +202,8 @@ class Partition:
     def __repr__(self) -> str:
         return f"<Partition of {len(self.graph)} nodes: {len(self.groups)} groups, {len(self.kernels)} of them kernels>"
 
-    def __str__(self) -> str:
+    def listing(self) -> str:
+        """What each kernel computes, and why there is more than one."""
         names = self.graph.names()
         lines: list[str] = []
         for group in self.groups:
