@@ -134,10 +134,10 @@ class Jitted:
         """The program that runs for these arguments: its steps, and where each value lies.
 
         >>> print(mg.jit(lambda x: mg.tanh(x @ x) @ x).program(mg.ones((8, 8))))
-        stage  step      writes               reads
-        0      matmul_1  matmul_1 [slot 0]    tensor_1 [input 0]
-        1      kernel_1  tanh_1 [slot 1]      matmul_1 [slot 0]
-        2      matmul_2  matmul_2 [result 0]  tanh_1 [slot 1], tensor_1 [input 0]
+        turn  step      writes               reads
+        0     matmul_1  matmul_1 [slot 0]    tensor_1 [input 0]
+        1     kernel_1  tanh_1 [slot 1]      matmul_1 [slot 0]
+        2     matmul_2  matmul_2 [result 0]  tanh_1 [slot 1], tensor_1 [input 0]
         arena of 512 B in 2 slots (256 B, 256 B)
 
         The program of its gradient, where that was computed, is printed below it:
@@ -146,13 +146,13 @@ class Jitted:
         >>> gradient = mg.grad(f)(mg.ones(3))
         >>> print(f.program(mg.ones(3)))
         forward pass, keeps values for the gradient:
-        stage  step      writes            reads
-        0      kernel_0  sum_1 [result 0]  tensor_1 [input 0]
+        turn  step      writes            reads
+        0     kernel_0  sum_1 [result 0]  tensor_1 [input 0]
         arena of 0 B in 0 slots
         <BLANKLINE>
         gradient:
-        stage  step      writes            reads
-        0      kernel_0  add_1 [result 0]  cotangent_1 [input 1], tensor_1 [input 0]
+        turn  step      writes            reads
+        0     kernel_0  add_1 [result 0]  cotangent_1 [input 1], tensor_1 [input 0]
         arena of 0 B in 0 slots
         >>> f.program(mg.ones(3)).gradient
         <Program of 1 steps, 1 of them kernels, arena 0 B>
@@ -183,7 +183,7 @@ class Jitted:
         """The kernels and library calls that the graph is divided into, and why; those of the gradient likewise.
 
         >>> print(mg.jit(lambda x: mg.exp(x - x.max(-1, keepdims=True)).sum(-1)).kernels(mg.ones((4, 16))))
-        kernel_0 (stage 0): 4 rows of 16
+        kernel_0 (level 0): 4 rows of 16
           for each row: max_1, sum_1
           for each element: subtract_1, exp_1
           reads tensor_1

@@ -28,7 +28,7 @@ class Group:
     `finishes`, puts these together.  An opaque group has a single node, which a library computes.
     """
 
-    stage: int
+    depth: int  # larger than that of all groups whose results it reads
     elements: int = 1
     row: int | None = None
     opaque: Recipe | None = None
@@ -96,7 +96,7 @@ class Moved(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class Partition(Titled):
-    """A graph as a list of groups, in an order in which they can run; those of one stage are independent."""
+    """A graph as a list of groups, in an order in which they can run; those of one depth are independent."""
 
     graph: Graph
     groups: list[Group]
@@ -126,14 +126,6 @@ class Partition(Titled):
     def kernels(self) -> list[Group]:
         """The groups that become kernels of our own."""
         return [group for group in self.groups if group.opaque is None]
-
-    @property
-    def stages(self) -> list[list[Group]]:
-        """The groups that may run at the same time, stage by stage."""
-        stages: dict[int, list[Group]] = {}
-        for group in self.groups:
-            stages.setdefault(group.stage, []).append(group)
-        return [stages[stage] for stage in sorted(stages)]
 
     def partial_bytes(self, node: Node) -> int:
         """What the partial results of a reduction across rows take."""
@@ -175,13 +167,13 @@ class Partition(Titled):
         reason = self._refused(group, output, source)
         if reason:
             return reason
-        others = [g.stage for g in self._users.get(source, ()) if g is not group]
-        if max(others, default=-1) >= group.stage:
+        others = [g.depth for g in self._users.get(source, ()) if g is not group]
+        if max(others, default=-1) >= group.depth:
             made = {*group.stores, *group.partials}
             if any(g is not group for node in made for g in self._users.get(node, ())):
                 return "a kernel that may run at the same time or later reads the source"
-            group.stage = max(others) + 1
-            self.groups.sort(key=lambda g: g.stage)
+            group.depth = max(others) + 1
+            self.groups.sort(key=lambda g: g.depth)
         group.inplace[output] = source
         return ""
 
@@ -222,8 +214,8 @@ def _described(group: Group, names: dict[Node, str], recipes: dict[Node, Recipe]
         given = [names[r.base] if isinstance(r, View) else repr(r) for r in group.opaque.reads]
         op = group.opaque.node.op
         by = "by a kernel of yours" if op is not None and op.kind == "own" else "by a library"
-        return [f"{group.name} (stage {group.stage}): {names[group.opaque.node]}({', '.join(given)}), {by}"]
-    lines = [f"{group.name} (stage {group.stage}): {group.loops}"]
+        return [f"{group.name} (level {group.depth}): {names[group.opaque.node]}({', '.join(given)}), {by}"]
+    lines = [f"{group.name} (level {group.depth}): {group.loops}"]
     what = {FULL: "for each element", ROW: "for each row", ONCE: "once"}
     for level in (ONCE, ROW, FULL):
         nodes = [names[node] for node, at in group.levels.items() if at == level]

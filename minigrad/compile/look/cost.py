@@ -49,7 +49,6 @@ class KernelCost:
 
     name: str
     kind: str  # kernel, library or copies (of results that are views)
-    stage: int
     nodes: list[NodeCost]
     program: Count
     scratch: int = 0  # bytes of its own
@@ -124,7 +123,7 @@ class Cost(Titled):
         return {
             "nodes": [{"name": names[n.node], **asdict(n.eager)} for n in self.nodes],
             "kernels": [
-                {"name": k.name, "kind": k.kind, "stage": k.stage, "nodes": [n.name for n in k.nodes],
+                {"name": k.name, "kind": k.kind, "nodes": [n.name for n in k.nodes],
                  "scratch": k.scratch, "program": asdict(k.program), "eager": asdict(k.eager)}
                 for k in self.kernels
             ],
@@ -222,16 +221,15 @@ def _steps(program: Program) -> list[KernelCost]:
         if group.opaque is not None:
             recipe = group.opaque
             node = recipe.node
-            steps.append(KernelCost(costs[node].name, "library", group.stage, [costs[node]], recipe.count, group=group))
+            steps.append(KernelCost(costs[node].name, "library", [costs[node]], recipe.count, group=group))
             continue
         order = sorted({*group.levels, *group.partials}, key=lambda n: partition.recipes[n].position)
         computed = [costs[node] for node in order if node not in group.finishes or node in group.partials]
         lowered = program.lowered[group]
-        steps.append(KernelCost(group.name, "kernel", group.stage, computed, lowered.count, _scratch(lowered), group))
+        steps.append(KernelCost(group.name, "kernel", computed, lowered.count, _scratch(lowered), group))
     copies = [_copied(view) for number, view in program.layout.finishing if _is_copy(program.layout, number, view)]
     if copies:
-        stage = max([step.stage for step in steps], default=-1) + 1
-        steps.append(KernelCost("copies of results", "copies", stage, [], sum(copies, Count())))
+        steps.append(KernelCost("copies of results", "copies", [], sum(copies, Count())))
     return steps
 
 

@@ -24,7 +24,7 @@ from ..nodes.titled import Titled
 from ..rewriting.log import Log
 from ..rewriting.passes import optimise
 from .backends import BackendWarning
-from .executors import stages
+from .executors import turns
 from .frame import Frame, Layout
 from .listing import listing
 from .order import Schedule
@@ -57,7 +57,7 @@ class Program(Titled):
         self.lowered = lowered
         self.functions = self.target.compiled(self.lowered, backend)
         self.executor = executor or os.environ.get("MINIGRAD_EXECUTOR") or "serial"
-        self.layout = Layout(self.partition, self.lowered, self._stages())
+        self.layout = Layout(self.partition, self.lowered, self._turns())
         self._idle: list[Frame] = []
         self._lock = new_lock()
 
@@ -74,12 +74,12 @@ class Program(Titled):
         """The steps, and where each value lies."""
         return listing(self)
 
-    def _stages(self) -> list[list[Group]]:
+    def _turns(self) -> list[list[Group]]:
         """The groups in the order in which they run, in lists of those that run at the same time."""
         groups = self.partition.groups
         if self.executor == "serial" or not self.target.threads:
             return [[group] for group in groups]
-        return [[groups[step.number] for step in stage] for stage in stages(self.schedule, self.executor)]
+        return [[groups[step.number] for step in turn] for turn in turns(self.schedule, self.executor)]
 
     @classmethod
     def restored(
