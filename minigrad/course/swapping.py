@@ -220,12 +220,12 @@ def scheduler(function: Callable[[Sequence[Step]], list[list[int]]]) -> Iterator
             raise Misused(swapped.name, problem)
         return levels
 
-    ours = Executable.turns
+    ours = Executable._turns
     try:
-        Executable.turns = turns  # type: ignore[method-assign, assignment]
+        Executable._turns = turns  # type: ignore[method-assign, assignment]
         yield swapped
     finally:
-        Executable.turns = ours  # type: ignore[method-assign]
+        Executable._turns = ours  # type: ignore[method-assign]
 
 
 def unsound(steps: Sequence[Step], levels: Sequence[Sequence[int]]) -> str | None:

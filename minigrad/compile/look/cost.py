@@ -17,9 +17,10 @@ from typing import Any
 
 from ...core.node import Node
 from ...core.primitive import P
-from ...core.table import as_html, as_table, bytes_text
+from ...core.table import as_html, as_table, bytes_text, escape
 from ..fusion.count import Count, eager_count
 from ..nodes.graph import Graph
+from ..nodes.titled import Titled
 from ..nodes.view import views_of
 from ..running.frame import pieces_of
 from ..running.memory import ALIGNMENT
@@ -73,7 +74,7 @@ class Memory:
         return self.arena + self.scratch + self.results + self.libraries
 
 
-class Cost:
+class Cost(Titled):
     """What a program takes, and what the same takes node by node.
 
     `nodes` are those of the graph as it was traced, `kernels` the steps of the program; `eager` and `program` are the
@@ -91,10 +92,9 @@ class Cost:
     def __init__(self, program: Executable) -> None:
         self.graph, self._program = program.graph, program
         self.optimised = program.optimised if isinstance(program, Program) else program.graph
-        planned = program.partition.graph if isinstance(program, Program) else program.graph
         self.nodes = node_costs(self.graph)
         self.optimised_nodes = node_costs(self.optimised)
-        self.kernels = _steps(program.plan, {each.name: each for each in node_costs(planned)})
+        self.kernels = _steps(program.plan, {each.name: each for each in node_costs(program.final)})
         self.eager_peak = eager_peak(self.graph)
         self.memory = _memory(program.plan, self.kernels)
 
@@ -152,14 +152,19 @@ class Cost:
             for name, c, peak in ways
         ]  # fmt: skip
 
-    def __repr__(self) -> str:
+    def listing(self) -> str:
+        """The steps as a table, and the sums."""
         steps = as_table(HEAD, self.rows(), left=2)
         sums = as_table(("", "launches", "read", "written", "flops", "peak memory"), self.sums(), left=1)
         return f"{steps}\n\n{sums}"
 
+    __repr__ = Titled.__str__
+
     def _repr_html_(self) -> str:
-        steps = as_html(HEAD, self.rows())
-        return steps + as_html(("", "launches", "read", "written", "flops", "peak memory"), self.sums())
+        title = f"<p>{escape(self.title)}</p>" if self.title else ""
+        steps = title + as_html(HEAD, self.rows())
+        sums = as_html(("", "launches", "read", "written", "flops", "peak memory"), self.sums())
+        return steps + sums + ("" if self.gradient is None else self.gradient._repr_html_())
 
 
 # Node by node -------------------------------------------------------------------------------------------------------

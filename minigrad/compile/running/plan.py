@@ -175,7 +175,7 @@ class Plan:
                 rows.append((str(number), step.name, *cells))
         sizes = f" ({', '.join(map(bytes_text, self.slots))})" if self.slots else ""
         arena = f"arena of {bytes_text(sum(self.slots))} in {len(self.slots)} slots{sizes}"
-        return f"{as_table(('stage', 'step', 'writes', 'reads'), rows, left=4)}\n{arena}"
+        return f"{as_table(('turn', 'step', 'writes', 'reads'), rows, left=4)}\n{arena}"
 
     def _placed(self, number: int) -> str:
         """The name of a value and where it lies."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...core.node import Node
-from ..fusion.compute import Recipe
+from ..fusion.compute import Library
 from ..fusion.count import Count
 from ..fusion.group import Group, Partition
 from ..loops.ir import Parameter
@@ -112,7 +112,7 @@ class _Planning:
         """Whether a kernel computes a node, instead of putting together its partial results only."""
         return node not in group.finishes or node in group.partials
 
-    def _call(self, group: Group, recipe: Recipe) -> Call:
+    def _call(self, group: Group, recipe: Library) -> Call:
         node = recipe.node
         assert node.op is not None
         reads = tuple([self._read(read) if isinstance(read, View) else read for read in recipe.reads])

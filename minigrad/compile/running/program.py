@@ -21,10 +21,11 @@ from ..fusion.group import Group, Partition
 from ..lowering.lower import Lowered, lower
 from ..nodes.graph import Graph
 from ..nodes.interpret import Starts, hunted, run_nodes
+from ..nodes.titled import Titled
 from ..rewriting.log import Log
 from ..rewriting.passes import optimise
 from .backends import BackendWarning
-from .executors import stages
+from .executors import turns
 from .frame import Frame, Layout
 from .order import Schedule
 from .plan import IN_PLACE, RESULT, SLOT, Launch, Plan, Turns, one_by_one
@@ -76,16 +77,17 @@ def _in_place(donate: Mapping[int, int], graph: Graph, partition: Partition) -> 
     }
 
 
-class Executable:
+class Executable(Titled):
     """A plan that can run: on `target`, by `executor`, with the arrays of its constants after those that are given.
 
-    `graph` is what it computes, node by node, for those who look for a fault in it.
+    `graph` is what it computes, to be run node by node where a fault is looked for.  The plan names the values of the
+    graph `final`, which is what the passes make of it.
     """
 
     def __init__(
         self, graph: Graph, constants: Sequence[Any], target: Target = HOST, executor: str | None = None
     ) -> None:
-        self.graph, self.constants, self.target = graph, constants, target
+        self.graph, self.final, self.constants, self.target = graph, graph, constants, target
         self.executor = executor or os.environ.get("MINIGRAD_EXECUTOR") or "serial"
 
     def load(self, plan: Plan, backend: str | None = None) -> None:
@@ -104,16 +106,17 @@ class Executable:
         return Schedule(self.plan)
 
     def __repr__(self) -> str:
-        return repr(self.plan).replace("Plan", "Program")
+        return f"<Program{repr(self.plan).removeprefix('<Plan')}"
 
-    def __str__(self) -> str:
+    def listing(self) -> str:
+        """The steps, and where each value lies."""
         return str(self.plan)
 
-    def turns(self, plan: Plan) -> list[list[int]]:
+    def _turns(self, plan: Plan) -> list[list[int]]:
         """The steps of a plan in the order in which they run, in lists of those that run at the same time."""
         if self.executor == "serial" or not self.target.threads:
             return one_by_one(plan)
-        return [[step.number for step in stage] for stage in stages(Schedule(plan), self.executor)]
+        return [[step.number for step in turn] for turn in turns(Schedule(plan), self.executor)]
 
     def __call__(self, arrays: Sequence[Any], starts: Starts | None = None) -> list[Any]:
         """The outputs for these inputs, None for those that are stored in one of them.
@@ -185,10 +188,11 @@ class Program(Executable):
         constants = [node for node in graph.nodes if node.op is None]
         whole = Graph((*graph.inputs, *constants), graph.outputs, graph.effects)
         super().__init__(whole, constants, target, executor)
-        self._keep(compile(whole, target, donate, without, self.turns), backend)
+        self._keep(compile(whole, target, donate, without, self._turns), backend)
 
     def _keep(self, made: Compiled, backend: str | None) -> None:
         self.optimised, self.log, self.partition, self.lowered = made.graph, made.log, made.partition, made.lowered
+        self.final = made.partition.graph
         self.load(made.plan, backend)
 
     def divided(self, partition: Partition) -> Program:
@@ -196,18 +200,22 @@ class Program(Executable):
         other = Program.__new__(Program)
         Executable.__init__(other, self.graph, self.constants, self.target, self.executor)
         lowered = {group: lower(partition, group) for group in partition.kernels}
-        plan = planned(partition, lowered, other.turns)
+        plan = planned(partition, lowered, other._turns)
         other._keep(Compiled(self.optimised, self.log, partition, lowered, plan), "numpy")
         return other
 
 
-class PlainProgram:
+class PlainProgram(Titled):
     """The same, node by node, each by its device's kernel: where there are no kernels of ours, and to compare with."""
 
     stored_in: Mapping[int, int] = {}
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
+
+    def listing(self) -> str:
+        """The nodes: each is a step."""
+        return str(self.graph)
 
     def __call__(self, arrays: Sequence[Any], starts: Starts | None = None) -> list[Any]:
         """The outputs for these inputs."""

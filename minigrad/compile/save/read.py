@@ -114,7 +114,7 @@ class LoadedProgram:
         }
         reader = _Reader(data, inputs)
         self.program = Executable(reader.graph, inputs[count:], replace(HOST, frame=CheckedFrame))
-        self.program.load(laid_out(reader.buffers, reader.steps, reader.results, self.program.turns))
+        self.program.load(laid_out(reader.buffers, reader.steps, reader.results, self.program._turns))
         self.devices = [self.program.plan.buffers[read.buffer].device for read in reader.results]
         self.given = given  # by number of the tensor among the arguments
         numbers = slots((self.args, self.kwargs))
@@ -369,7 +369,7 @@ def _collect(saved: Any, value: Any, where: str, tensors: dict[int, Tensor]) -> 
 
 def _check_tensor(tensor: Tensor, node: Node, number: int) -> None:
     interpreter = current_mode().interpreter
-    if not isinstance(tensor.data, np.ndarray) or (interpreter is not None and not interpreter.runs_programs):
+    if not isinstance(tensor._data, np.ndarray) or (interpreter is not None and not interpreter.runs_programs):
         raise TraceError("a loaded program was called inside a trace or a transformation", hint="call it outside")
     if tensor.shape != node.shape:
         raise ShapeError(f"tensor {number} of a loaded program's arguments", expect=node.shape, actual=tensor.shape)

@@ -72,7 +72,7 @@ def recorded(function: Callable[..., Any], args: Any, kwargs: Any, tensors: list
     def with_copied_results(*args: Any, **kwargs: Any) -> Any:
         return tree_map(lambda t: emit(P.astype, t, dtype=t.dtype), function(*args, **kwargs))
 
-    fresh = [wrap(t.data, t.device) for t in tensors]
+    fresh = [wrap(t._data, t.device) for t in tensors]
     with switch(Mode(grad=False)):
         inside = replaced((args, kwargs), iter(fresh))
         return Recording(with_copied_results, inside[0], inside[1], fresh)
@@ -100,11 +100,11 @@ def _refuse(recording: Recording, program: Any) -> None:
         pass
     elif not isinstance(program, Program) or not all(node.device.hosted for node in program.graph.inputs):
         reason, hint = "runs on a device without kernels of ours", "move the model to a CPU first"
-    elif program.partition.graph.effects:
-        node = program.partition.graph.effects[0]
+    elif program.final.effects:
+        node = program.final.effects[0]
         reason = f"does more than compute its result: {node.name}, at {show(node.where)}"
     else:
-        own = [node for node in program.partition.graph.nodes if node.op is not None and node.op.kind == "own"]
+        own = [node for node in program.final.nodes if node.op is not None and node.op.kind == "own"]
         if own:
             reason = f"is computed by a kernel of yours, {own[0].name}, and a file holds no Python code"
             hint = "forget the kernel before"
@@ -125,7 +125,7 @@ def names_of(recording: Recording) -> dict[int, str]:
 
 def _described(recording: Recording, program: Program) -> tuple[dict[str, Any], list[Any]]:
     """A program as plain data, and the arrays that go with it."""
-    graph, plan = program.partition.graph, program.plan
+    graph, plan = program.final, program.plan
     at = {node: i for i, node in enumerate((*graph.inputs, *graph.nodes))}
     named = {name: at[node] for node, name in graph.names().items()}
     arrays: list[Any] = []
@@ -146,14 +146,14 @@ def _inputs(recording: Recording, program: Program, arrays: list[Any]) -> list[d
     names = names_of(recording)
     places = [*recording.inputs, *recording.besides]
     data = []
-    for number, node in enumerate(program.partition.graph.inputs):
+    for number, node in enumerate(program.final.inputs):
         described = {"shape": list(node.shape), "dtype": node.dtype.name, "device": node.device.name}
         place = places[number] if number < len(places) else None
         if place is not None and place.kind == "argument":
             described["argument"] = place.what
         else:
             tensor = None if place is None else place.find([])
-            array = tensor.data if tensor is not None else program.constants[number - len(places)].array()
+            array = tensor._data if tensor is not None else program.constants[number - len(places)].array()
             described |= {"array": len(arrays), "name": names.get(id(tensor)) or f"constant {len(arrays)}"}
             arrays.append(np.ascontiguousarray(array))
         data.append(described)

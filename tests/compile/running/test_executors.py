@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.compile.running.executors import stages
+from minigrad.compile.running.executors import turns
 from minigrad.compile.running.order import dependencies
 from minigrad.compile.running.plan import IN_PLACE, SLOT, Check
 from minigrad.compile.running.program import Program
@@ -184,7 +184,7 @@ def test_auto_runs_only_large_steps_beside_each_other(numpy_kernels):
 
     def at_once(*sizes):
         schedule = program_of(f, *[mg.ones(size) for size in sizes]).schedule
-        return max(map(len, stages(schedule, "auto")))
+        return max(map(len, turns(schedule, "auto")))
 
     assert program_of(f, mg.ones(120_000), mg.ones(120_001)).executor == "serial"
     assert at_once(100, 200) == 1  # done before a thread has woken up
