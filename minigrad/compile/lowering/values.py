@@ -13,7 +13,8 @@ from ..fusion.levels import FULL, ONCE, ROW
 from ..fusion.loop_shape import split
 from ..loops.index import plus, position, times
 from ..loops.ir import Accumulate, Accumulator, For, Index, Let, Operand, Store
-from ..loops.scalar import COMPARISONS, Done, Given, accumulated_in, computed_in, steps_of, typed
+from ..loops.operations import OPERATIONS
+from ..loops.scalar import Done, Given, accumulated_in, computed_in, steps_of, typed
 from ..nodes.view import View, is_made, whole
 from .placing import place
 
@@ -107,7 +108,7 @@ class ValueWriter:
             condition = node.inputs[0]
             if isinstance(condition, Node):
                 args[0] = self.cast(args[0], condition.dtype, dtypes.bool, block)
-        if op in COMPARISONS:
+        if OPERATIONS[op].gives == "bool":
             if not any(isinstance(arg, str) for arg in args):
                 args[0] = self.let(block, "cast", (args[0],), dtype)
             if dtype.kind == "b" and op != "eq":  # False is less than True
