@@ -14,7 +14,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from ...core.node import Node
-from ..loops.ir import REDUCTIONS
+from ..loops.operations import REDUCTIONS
 from ..loops.scalar import has_steps, why_not
 from ..nodes.graph import Graph
 from ..nodes.view import View, is_made, row_major, views_of, whole
