@@ -1,8 +1,6 @@
 """The schedule: which steps of a plan wait for which, and so which may run at the same time.
 
-A step waits for those that make what it reads.  One that overwrites an input also waits for all that read the input,
-and what cannot be undone (overwriting, effects) waits for all checks that may still stop the run.  The *level* of a
-step is the length of the longest chain of steps that it waits for: steps of one level are independent.
+The *level* of a step is the length of the longest chain of steps that it waits for: steps of one level are independent.
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ...core.primitive import P
 from ...core.table import as_table
-from .plan import IN_PLACE, Call, Check, Launch, Plan
+from .plan import Call, Check, Launch, Plan, has_effect
 from .plan import Step as Planned
 
 FLOP = 0.5  # bytes of memory traffic that take as long as an operation in a kernel
@@ -54,11 +52,11 @@ class Schedule:
     def __init__(self, plan: Plan) -> None:
         levels: list[int] = []
         self.steps: list[Step] = []
-        for number, (step, after) in enumerate(zip(plan.steps, dependencies(plan))):
+        for number, (step, after) in enumerate(zip(plan.steps, plan.after)):
             levels.append(max([levels[i] + 1 for i in after], default=0))
-            where = step.name, KINDS[type(step)], levels[-1], tuple(sorted(after))
+            where = step.name, KINDS[type(step)], levels[-1], after
             takes = step.count.bytes, step.count.flops, work_of(step)
-            self.steps.append(Step(number, *where, *takes, _is_product(step), _has_effect(step)))
+            self.steps.append(Step(number, *where, *takes, _is_product(step), has_effect(step)))
 
     @cached_property
     def levels(self) -> list[list[Step]]:
@@ -111,39 +109,6 @@ class Schedule:
         table = as_table(("level", "step", "after", "bytes", "flops", "cost"), rows, left=3)
         gain = self.work / self.span if self.span else 1.0
         return f"{table}\n* on the critical path; many threads could be {gain:.2f} times as fast as one"
-
-
-def dependencies(plan: Plan) -> list[set[int]]:
-    """For each step, the numbers of the steps that it has to wait for."""
-    made_by: dict[int, int] = {}
-    read_by: dict[int, list[int]] = {}
-    checks: list[int] = []
-    last_effect: int | None = None
-    found: list[set[int]] = []
-    for number, step in enumerate(plan.steps):
-        reads, writes = plan.uses(step)
-        after = {made_by[buffer] for buffer in reads if buffer in made_by}
-        overwritten = [plan.buffers[i].number for i in writes if plan.buffers[i].kind == IN_PLACE]
-        for source in overwritten:
-            after.update(read_by.get(source, ()))
-        effect = _has_effect(step)
-        if effect and last_effect is not None:
-            after.add(last_effect)
-        if effect or overwritten:
-            after.update(checks)
-        if effect:
-            last_effect = number
-        if isinstance(step, Check):
-            checks.append(number)
-        made_by |= dict.fromkeys(writes, number)
-        for buffer in reads:
-            read_by.setdefault(buffer, []).append(number)
-        found.append(after)
-    return found
-
-
-def _has_effect(step: Planned) -> bool:
-    return isinstance(step, Call) and step.effect is not None
 
 
 def _is_product(step: Planned) -> bool:

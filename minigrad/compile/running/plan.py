@@ -142,6 +142,42 @@ class Plan:
                 sizes[buffer.number] = max(sizes.get(buffer.number, 0), buffer.nbytes)
         return tuple([sizes[number] for number in range(len(sizes))])
 
+    @cached_property
+    def after(self) -> tuple[tuple[int, ...], ...]:
+        """For each step, the numbers of the steps that it waits for.
+
+        A step waits for those that make what it reads.  One that overwrites an input also waits for all that read the
+        input.  What cannot be undone (overwriting, effects) waits for all checks that may still stop the run, and
+        effects wait for each other.
+
+        >>> f = mg.jit(lambda x: mg.tanh(x @ x) @ x)
+        >>> f.program(mg.ones((2, 2))).plan.after
+        ((), (0,), (1,))
+        """
+        made_by: dict[int, int] = {}
+        read_by: dict[int, list[int]] = {}
+        checks: list[int] = []
+        effects: list[int] = []
+        found = []
+        for number, step in enumerate(self.steps):
+            reads, writes = self.uses(step)
+            after = {made_by[buffer] for buffer in reads if buffer in made_by}
+            overwritten = [self.buffers[i].number for i in writes if self.buffers[i].kind == IN_PLACE]
+            for source in overwritten:
+                after.update(read_by.get(source, ()))
+            if overwritten or has_effect(step):
+                after.update(checks)
+            if has_effect(step):
+                after.update(effects)
+                effects = [number]
+            if isinstance(step, Check):
+                checks.append(number)
+            made_by |= dict.fromkeys(writes, number)
+            for buffer in reads:
+                read_by.setdefault(buffer, []).append(number)
+            found.append(tuple(sorted(after)))
+        return tuple(found)
+
     def is_whole(self, read: Read) -> bool:
         """Whether a read takes all of its buffer, in the order in which that lies in memory."""
         return in_order(self.buffers[read.buffer].size, read.offset, read.shape, read.strides)
@@ -169,13 +205,15 @@ class Plan:
     def __str__(self) -> str:
         rows = []
         for number, turn in enumerate(self.turns):
-            for step in [self.steps[i] for i in turn]:
+            for i in turn:
+                step = self.steps[i]
                 reads, writes = self.uses(step)
-                cells = [", ".join(map(self._placed, numbers)) or "-" for numbers in (writes, reads)]
-                rows.append((str(number), step.name, *cells))
+                places = [map(self._placed, writes), map(self._placed, reads)]
+                after = [self.steps[other].name for other in self.after[i]]
+                rows.append((str(number), step.name, *[", ".join(cell) or "-" for cell in (*places, after)]))
         sizes = f" ({', '.join(map(bytes_text, self.slots))})" if self.slots else ""
         arena = f"arena of {bytes_text(sum(self.slots))} in {len(self.slots)} slots{sizes}"
-        return f"{as_table(('turn', 'step', 'writes', 'reads'), rows, left=4)}\n{arena}"
+        return f"{as_table(('turn', 'step', 'writes', 'reads', 'after'), rows, left=5)}\n{arena}"
 
     def _placed(self, number: int) -> str:
         """The name of a value and where it lies."""
@@ -186,6 +224,11 @@ class Plan:
         elif buffer.kind == LIBRARY:
             where = "the library's"
         return f"{buffer.name} [{where}]"
+
+
+def has_effect(step: Step) -> bool:
+    """Whether a step does more than compute its results."""
+    return isinstance(step, Call) and step.effect is not None
 
 
 def is_product(op: Primitive, shape: tuple[int, ...], dtype: Any) -> bool:

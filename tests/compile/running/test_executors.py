@@ -8,7 +8,6 @@ import pytest
 
 import minigrad as mg
 from minigrad.compile.running.executors import turns
-from minigrad.compile.running.order import dependencies
 from minigrad.compile.running.plan import IN_PLACE, SLOT, Check
 from minigrad.compile.running.program import Program
 
@@ -114,7 +113,7 @@ def test_what_is_overwritten_waits_for_what_may_stop_the_run(numpy_kernels):
     program = program_of(f, mg.ones(9), mg.ones((6, 3)), mg.zeros(6, dtype="int64"), donate={0: 0}, executor="parallel")
     assert program.stored_in == {0: 0}
     checks = {number for number, step in enumerate(program.plan.steps) if isinstance(step, Check)}
-    assert checks and checks <= dependencies(program.plan)[writes_in_place(program.plan)]
+    assert checks and checks <= set(program.plan.after[writes_in_place(program.plan)])
     p = np.ones(9, np.float32)
     with pytest.raises(mg.IndexingError, match="index 8 is out of bounds"):
         program([p, np.ones((6, 3), np.float32), np.full(6, 4)])
