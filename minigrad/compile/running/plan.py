@@ -12,6 +12,7 @@ from functools import cached_property
 from math import prod
 from typing import Any
 
+from ...core.dtypes import float32, float64
 from ...core.primitive import P, Primitive
 from ...core.source import Where
 from ...core.table import as_table, bytes_text
@@ -233,7 +234,7 @@ def has_effect(step: Step) -> bool:
 
 def is_product(op: Primitive, shape: tuple[int, ...], dtype: Any) -> bool:
     """Whether a library can put the result where we want it: none multiplies halves, or integers, in place."""
-    return op is P.matmul and dtype.name in ("float32", "float64") and prod(shape) > 0
+    return op is P.matmul and dtype in (float32, float64) and prod(shape) > 0
 
 
 def one_by_one(plan: Plan) -> list[list[int]]:
@@ -246,30 +247,32 @@ def one_by_one(plan: Plan) -> list[list[int]]:
 
 def laid_out(buffers: Sequence[Buffer], steps: Sequence[Step], outputs: Sequence[Read], turns: Turns) -> Plan:
     """The plan of these steps, in which each buffer has a place."""
-    plan = Plan(tuple(buffers), tuple(steps), tuple(outputs))
-    plan = replace(plan, buffers=_with_kinds(plan))
-    plan = replace(plan, turns=tuple([tuple(turn) for turn in turns(plan)]))
+    draft = Plan(tuple(buffers), tuple(steps), tuple(outputs))
+    order = tuple([tuple(turn) for turn in turns(draft)])
     used: list[tuple[list[int], list[int]]] = []
-    for turn in plan.turns:
-        each = [plan.uses(plan.steps[number]) for number in turn]
+    for turn in order:
+        each = [draft.uses(draft.steps[number]) for number in turn]
         used.append(([n for reads, _ in each for n in reads], [n for _, writes in each for n in writes]))
-    used.append(([read.buffer for read in plan.outputs], []))
-    sizes = [buffer.nbytes if buffer.kind == SLOT else None for buffer in plan.buffers]
-    place = arena_for(used, sizes.__getitem__).place
-    return replace(plan, buffers=tuple([replace(b, number=place.get(i, b.number)) for i, b in enumerate(plan.buffers)]))
+    used.append(([read.buffer for read in outputs], []))
+    places = _places(draft)
+    sizes = [b.nbytes if kind == SLOT else None for b, (kind, _) in zip(buffers, places)]
+    slots = arena_for(used, sizes.__getitem__).place
+    placed = [
+        buffer if buffer.kind else replace(buffer, kind=kind, number=slots.get(i, number))
+        for i, (buffer, (kind, number)) in enumerate(zip(buffers, places))
+    ]
+    return replace(draft, buffers=tuple(placed), turns=order)
 
 
-def _with_kinds(plan: Plan) -> tuple[Buffer, ...]:
-    """The buffers, each in a result where one wants it as it is, else where a library puts it, or in the arena."""
+def _places(plan: Plan) -> list[tuple[str, int]]:
+    """The kind and the number of each buffer.
+
+    A value lies in a result that wants it as it is, else where a library puts it, else in the arena.
+    """
     made = {step.out for step in plan.steps if isinstance(step, Call) and not step.fills}
     results: dict[int, int] = {}
     for number, read in enumerate(plan.outputs):
         if plan.is_whole(read):
             results.setdefault(read.buffer, number)
-    buffers = []
-    for i, buffer in enumerate(plan.buffers):
-        if not buffer.kind:
-            kind = LIBRARY if i in made else RESULT if i in results else SLOT
-            buffer = replace(buffer, kind=kind, number=results.get(i, -1))
-        buffers.append(buffer)
-    return tuple(buffers)
+    kinds = [LIBRARY if i in made else RESULT if i in results else SLOT for i in range(len(plan.buffers))]
+    return [(b.kind or kind, results.get(i, -1)) for i, (b, kind) in enumerate(zip(plan.buffers, kinds))]
