@@ -7,7 +7,7 @@ from typing import Any
 
 from ..compile.jitted import Jitted, JittedMethod, jit
 from ..compile.nodes.graph import Graph
-from ..compile.running.program import PlainProgram, Program
+from ..compile.running.program import Executable, PlainProgram, Program
 from ..compile.running.targets import HOST, target_of
 from ..core.errors import MinigradError
 from ..core.node import Node
@@ -17,13 +17,13 @@ from .graphs import named_tensors
 
 def program_of(
     what: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], view: str, runs: bool = False
-) -> tuple[Program, dict[Node, str]]:
+) -> tuple[Executable, dict[Node, str]]:
     """The program of a function for these arguments, and the names of its inputs.
 
-    If it need not run (`runs`), it is one whose kernels nobody compiles, which takes a fraction of the time.  A jitted
-    function, a Graph and a Program may be given too.
+    Unless it is to run (`runs`), its kernels are not compiled, which takes a fraction of the time.  A jitted function,
+    a Graph and a program may be given too, also one that was loaded from a file.
     """
-    if isinstance(what, Program):
+    if isinstance(what, Executable):
         return what, {}
     if isinstance(what, Graph):
         return _of_graph(what, {}, view), {}

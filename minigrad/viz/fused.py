@@ -42,6 +42,11 @@ def fusion(what: Any, *args: Any, measure: bool = False, budget: int = BUDGET, *
     <fusion of 9 operations: 2 launches instead of 9, 36.9 kB instead of 120 kB>
     """
     program, names = program_of(what, args, kwargs, "fusion", runs=measure)
+    if not isinstance(program, Program):
+        raise MinigradError(
+            "a program from a file has a plan, and no longer the reasons for its kernels",
+            hint="mg.viz.memory and mg.viz.schedule draw the plan",
+        )
     return Fusion(program, names, measure, budget)
 
 

@@ -14,7 +14,7 @@ from ..compile.look.cost import Cost, KernelCost
 from ..compile.look.roofline import Roofline
 from ..compile.running.profiler import Event
 from ..compile.running.profiler import profile as recorder
-from ..compile.running.program import Program
+from ..compile.running.program import Executable
 from ..core.errors import MinigradError
 from ..core.table import as_table, bytes_text
 from .charts import Chart
@@ -39,7 +39,7 @@ def profile(what: Any, *args: Any, runs: int = 5, **kwargs: Any) -> Charted:
     if isinstance(what, recorder):
         return _drawn(what, {})
     program, _ = program_of(what, args, kwargs, "profile", runs=True)
-    call = what if not isinstance(what, Program) else None
+    call = what if not isinstance(what, Executable) else None
     if call is None:
         raise MinigradError("a program has no arguments to run with", hint="mg.viz.profile(f, *arguments)")
     return _drawn(_fastest(call, args, kwargs, runs), {each.name: each for each in Cost(program).kernels})

@@ -10,6 +10,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.compile.fusion.fuse import fuse
+from minigrad.compile.look.cost import Cost
 from minigrad.compile.rewriting.passes import optimise
 from minigrad.compile.running.program import PlainProgram
 from minigrad.viz import compiled
@@ -270,6 +271,16 @@ def test_files(tmp_path, ending):
     for view in (mg.viz.fusion(f, X, W, B), mg.viz.schedule(f, X, W, B), mg.viz.memory(x=X)):
         view.save(tmp_path / f"v.{ending}")
         assert (tmp_path / f"v.{ending}").stat().st_size > 100
+
+
+def test_a_program_from_a_file_shows_its_plan(tmp_path, numpy_kernels):
+    mg.jit(f).save(tmp_path / "f.program", X, W, B)
+    program = mg.load_program(tmp_path / "f.program").program
+    assert repr(mg.viz.schedule(program)) == repr(mg.viz.schedule(f, X, W, B))
+    assert mg.viz.memory(program).text() == mg.viz.memory(f, X, W, B).text()
+    assert "tanh_1" in repr(Cost(program))
+    with pytest.raises(mg.MinigradError, match=r"no longer the reasons for its kernels[\s\S]*mg.viz.memory"):
+        mg.viz.fusion(program)
 
 
 # what can't be shown --------------------------------------------------------------------------------------------------
