@@ -1,8 +1,8 @@
-"""Kernels run by NumPy, where there is no native code: several times slower than that, and faster than array by array.
+"""Kernels run by NumPy, where there is no native code: several times slower, and faster than one array at a time.
 
 A loop is run for many values of its variable at once, as one operation on arrays for each statement; the arrays are as
 long as the caches are large.  An innermost loop goes along their second axis, the loop around it along the first, if
-its rounds are independent of each other; what is loaded is no copy but a view of memory wherever the positions are
+its rounds are independent of each other; a load gives a view of memory, not a copy, wherever the positions are
 evenly spaced.
 """
 
@@ -36,6 +36,9 @@ class Rounds(NamedTuple):
     def numbers(self) -> Any:
         values = np.arange(self.start, self.start + self.length)
         return values[:, None] if self.axis == 0 else values[None, :]
+
+
+Triple = tuple[int, int, int] | None  # a start, and the steps along both axes
 
 
 class Spaced(NamedTuple):
@@ -84,9 +87,6 @@ class _Run(Walk):
             for name in done:  # its memory is in the cache: better that the next value takes it
                 self.scope.pop(name, None)
         return []
-
-    def prefetch(self, prefetch: Prefetch) -> None:
-        pass
 
     # Loops ------------------------------------------------------------------------------------------------------------
 
@@ -190,15 +190,12 @@ class _Run(Walk):
         found: Any = self.scope[leaf] if leaf.__class__ is str else leaf
         return found.numbers if found.__class__ is Rounds else found
 
-    def spaced(self, index: Index) -> Spaced | None:
-        """A position as start + step · round along each axis; None if it is something else."""
-        return fold(index, self.spaced_leaf, _spaced)
-
-    def spaced_leaf(self, leaf: int | str) -> Spaced:
+    def spaced(self, leaf: int | str) -> Triple:
+        """A number or a variable as start + step · round along each axis."""
         found = self.scope[leaf] if leaf.__class__ is str else leaf
         if found.__class__ is not Rounds:
-            return Spaced(int(found), (0, 0))
-        return Spaced(found.start, (1, 0) if found.axis == 0 else (0, 1))
+            return int(found), 0, 0
+        return found.start, 1 - found.axis, found.axis
 
     def is_known(self, index: Index) -> bool:
         """Whether a position depends on nothing but variables in scope."""
@@ -208,11 +205,11 @@ class _Run(Walk):
         """Where in a buffer: evenly spaced positions, or an array of them."""
         rows = self.rows
         apart = self.scratch.get(buffer, 0) if rows else 0
-        spaced = self.spaced(index)
-        if spaced is None or min(spaced.steps) < 0:
+        spaced = fold(index, self.spaced, _spaced)
+        if spaced is None or spaced[1] < 0 or spaced[2] < 0:
             position = self.number(index)
             return position + np.arange(rows.length)[:, None] * apart if rows and apart else position
-        return Spaced(spaced.start, (spaced.steps[0] + apart, spaced.steps[1]))
+        return Spaced(spaced[0], (spaced[1] + apart, spaced[2]))
 
     def view(self, buffer: str, place: Spaced) -> Any:
         """These positions of a buffer, as an array; of size 1 along an axis on which they stay the same."""
@@ -249,16 +246,17 @@ class _Run(Walk):
         reducer.at(memory, np.broadcast_to(place, self.shape), value)
 
 
-def _spaced(op: str, a: Spaced | None, b: Spaced | None) -> Spaced | None:
-    """An operation on two evenly spaced positions."""
-    if a is None or b is None:
+def _spaced(op: str, left: Triple, right: Triple) -> Triple:
+    """An operation on two evenly spaced positions; None if the result is not evenly spaced."""
+    if left is None or right is None:
         return None
+    (start, row, column), (other, other_row, other_column) = left, right
     if op == "+":
-        return Spaced(a.start + b.start, (a.steps[0] + b.steps[0], a.steps[1] + b.steps[1]))
-    if op == "*" and not any(b.steps):
-        return Spaced(a.start * b.start, (a.steps[0] * b.start, a.steps[1] * b.start))
-    if not any((*a.steps, *b.steps)):
-        return Spaced(int(computed(op, a.start, b.start)), (0, 0))
+        return start + other, row + other_row, column + other_column
+    if op == "*" and not (other_row or other_column):
+        return start * other, row * other, column * other
+    if not (row or column or other_row or other_column):
+        return int(computed(op, start, other)), 0, 0
     return None
 
 
