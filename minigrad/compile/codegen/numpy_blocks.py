@@ -38,14 +38,7 @@ class Rounds(NamedTuple):
         return values[:, None] if self.axis == 0 else values[None, :]
 
 
-Triple = tuple[int, int, int] | None  # a start, and the steps along both axes
-
-
-class Spaced(NamedTuple):
-    """Positions that are evenly spaced along both axes."""
-
-    start: int
-    steps: tuple[int, int]
+Spaced = tuple[int, int, int]  # positions that are evenly spaced: a start, and the steps along both axes
 
 
 def compile_blocks(kernel: Kernel) -> Callable[[list[Any], int, int], None]:
@@ -175,7 +168,7 @@ class _Run(Walk):
 
     def loaded(self, buffer: str, index: Index) -> Any:
         place = self.place(buffer, index)
-        if not isinstance(place, Spaced):
+        if not isinstance(place, tuple):
             return self.buffers[buffer][place]
         loaded = self.view(buffer, place)
         return loaded.copy() if buffer in self.changing else loaded
@@ -190,7 +183,7 @@ class _Run(Walk):
         found: Any = self.scope[leaf] if leaf.__class__ is str else leaf
         return found.numbers if found.__class__ is Rounds else found
 
-    def spaced(self, leaf: int | str) -> Triple:
+    def spaced(self, leaf: int | str) -> Spaced | None:
         """A number or a variable as start + step · round along each axis."""
         found = self.scope[leaf] if leaf.__class__ is str else leaf
         if found.__class__ is not Rounds:
@@ -209,21 +202,21 @@ class _Run(Walk):
         if spaced is None or spaced[1] < 0 or spaced[2] < 0:
             position = self.number(index)
             return position + np.arange(rows.length)[:, None] * apart if rows and apart else position
-        return Spaced(spaced[0], (spaced[1] + apart, spaced[2]))
+        return spaced[0], spaced[1] + apart, spaced[2]
 
     def view(self, buffer: str, place: Spaced) -> Any:
         """These positions of a buffer, as an array; of size 1 along an axis on which they stay the same."""
-        memory = self.buffers[buffer]
+        memory, (start, *steps) = self.buffers[buffer], place
         size = memory.itemsize
-        sizes = [n if step else 1 for n, step in zip(self.shape, place.steps)]
-        strides = [step * size if n > 1 else 0 for n, step in zip(sizes, place.steps)]
-        return np.ndarray(sizes, memory.dtype, memory, place.start * size, strides)
+        sizes = [n if step else 1 for n, step in zip(self.shape, steps)]
+        strides = [step * size if n > 1 else 0 for n, step in zip(sizes, steps)]
+        return np.ndarray(sizes, memory.dtype, memory, start * size, strides)
 
     # Memory -----------------------------------------------------------------------------------------------------------
 
     def store(self, store: Store) -> None:
         place, value = self.place(store.buffer, store.index), self.operand(store.value)
-        if not isinstance(place, Spaced):
+        if not isinstance(place, tuple):
             self.buffers[store.buffer][place] = value
             return
         target = self.view(store.buffer, place)
@@ -236,17 +229,17 @@ class _Run(Walk):
         reducer, memory = REDUCERS[update.op], self.buffers[update.buffer]
         value = np.broadcast_to(np.asarray(self.operand(update.value), memory.dtype), self.shape)
         place = self.place(update.buffer, update.index)
-        if isinstance(place, Spaced) and _apart(place.steps, self.shape):
-            same = tuple(axis for axis in (0, 1) if not place.steps[axis])
+        if isinstance(place, tuple) and _apart(place, self.shape):
+            same = tuple(axis for axis in (0, 1) if not place[1 + axis])
             target = self.view(update.buffer, place)
             target[...] = reducer(target, reducer.reduce(value, axis=same, keepdims=True, dtype=memory.dtype))
             return
-        if isinstance(place, Spaced):
+        if isinstance(place, tuple):
             place = self.number(update.index)
         reducer.at(memory, np.broadcast_to(place, self.shape), value)
 
 
-def _spaced(op: str, left: Triple, right: Triple) -> Triple:
+def _spaced(op: str, left: Spaced | None, right: Spaced | None) -> Spaced | None:
     """An operation on two evenly spaced positions; None if the result is not evenly spaced."""
     if left is None or right is None:
         return None
@@ -260,10 +253,10 @@ def _spaced(op: str, left: Triple, right: Triple) -> Triple:
     return None
 
 
-def _apart(steps: tuple[int, int], shape: tuple[int, int]) -> bool:
+def _apart(place: Spaced, shape: tuple[int, int]) -> bool:
     """Whether rounds have different places, but for axes along which the place stays the same."""
-    rows, columns = steps
-    return 0 in steps or rows >= columns * shape[1] or columns >= rows * shape[0]
+    _, rows, columns = place
+    return not rows or not columns or rows >= columns * shape[1] or columns >= rows * shape[0]
 
 
 # Bodies ---------------------------------------------------------------------------------------------------------------
