@@ -232,8 +232,8 @@ class CPrinter(CWords, Walk):
 
     def body(self, loop: For) -> list[str]:
         """What a loop does in each round."""
-        updates = [self.update(a.name, a.op, a.value, a.dtype) for a in loop.accumulators]
-        return [*self.block(loop.body), *updates]
+        ends = [self.update(a.name, a.op, a.value, a.dtype) for a in loop.accumulators]
+        return [*self.block(loop.body), *ends]
 
     def expression(self, let: Let) -> str:
         """The right side of a Let."""
