@@ -15,7 +15,8 @@ from ..core.mode import switch
 from ..core.primitive import P, Primitive
 from ..core.tensor import DEFAULT, default_device
 from ..core.words import shown
-from .kernel_table import Kernel, kernel_table
+from .kernel_table import Kernels, dispatch_table
+from .library import Kernel
 from .pool import Pool
 from .threads import elementwise_in_blocks
 
@@ -38,6 +39,7 @@ class Device:
 
     kind = "cpu"
     ndarray: type = np.ndarray  # the class of its arrays
+    kernel_class: type[Kernels] = Kernels
     hosted = True  # whether from_numpy and to_numpy may share memory with the NumPy array
 
     def __init__(self, name: str) -> None:
@@ -50,7 +52,7 @@ class Device:
 
     def make_kernels(self) -> dict[str, Kernel]:
         """What runs here, by name of the primitive."""
-        return kernel_table(np, self.empty)
+        return dispatch_table(self.kernel_class(self))
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
         """Memory for a result: if it is large, some that was used before, if there is any."""
