@@ -7,7 +7,6 @@ overrides what this library does differently (`cuda_kernels.py`).
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -33,13 +32,13 @@ class Kernels(
 ):
     """Every primitive's kernel on NumPy: its inputs are raw arrays or Python numbers.
 
-    Elementwise kernels may be called with `out=`, the array to put the result in.  A
-    device of your own overrides the kernels that it computes differently:
+    Attributes are keywords.  An elementwise kernel may take `out=`, the array to put the
+    result in.  A device of your own overrides the kernels that it computes differently:
 
     >>> from minigrad.devices import Device, Kernels, register_device
     >>> class Careful(Kernels):
-    ...     def divide(self, x, y, out=None):
-    ...         return super().divide(x, np.where(y == 0, 1, y), out=out)
+    ...     def divide(self, x, y):
+    ...         return super().divide(x, np.where(y == 0, 1, y))
     >>> class CarefulDevice(Device):
     ...     kind, kernel_class = "careful", Careful
     >>> register_device("careful", CarefulDevice)
@@ -225,12 +224,11 @@ class Kernels(
 
 def _check_name(kernels: type, name: str) -> None:
     """Raise an error if a class defines a kernel of which there is no primitive."""
-    names = {op.name for op in P} | set(dir(Kernels))
+    names = {op.name for op in P} | set(_public(Kernels))
     if name not in names and not name.startswith("_"):
-        near = get_close_matches(name, names, 1)
         raise DeviceError(
             f"{kernels.__name__}.{name}: there is no primitive named {name!r}",
-            expect=f"{near[0]!r}" if near else "the name of a primitive",
+            expect=", ".join(sorted(names)),
             hint=f"if it is a helper method, name it _{name}",
         )
 
@@ -241,6 +239,9 @@ def dispatch_table(kernels: Kernels) -> dict[str, Kernel]:
     >>> dispatch_table(Kernels(mg.devices.CPU))["tanh"]
     <ufunc 'tanh'>
     """
-    names = [name for name in dir(type(kernels)) if not name.startswith("_")]
-    found = {name: getattr(kernels, name) for name in names}
+    found = {name: getattr(kernels, name) for name in _public(type(kernels))}
     return {name: kernel for name, kernel in found.items() if callable(kernel)}
+
+
+def _public(kernels: type) -> list[str]:
+    return [name for name in dir(kernels) if not name.startswith("_")]

@@ -25,6 +25,7 @@ class KernelGroup:
 
     def __init__(self, device: Any) -> None:
         self.device = device
+        self.xp = self.xp  # Python finds an object's own attributes faster
         self.empty: Kernel = device.empty
 
 

@@ -27,9 +27,9 @@ WORTH_SHARING = 1 << 22  # elements × cost of the operation: 350,000 for tanh, 
 
 
 class Device:
-    """One copy of NumPy: an array type, and a kernel for every primitive.  `cpu` and its likes, and the base of others.
+    """An array type, and a kernel for every primitive.  `cpu` and `cpu:1` are of this class, other devices subclass it.
 
-    A device is equal to its name: `x.device == "cuda"` is a way to ask.
+    `kernel_class` is the class of its kernels: see `Kernels`.  A device is equal to its name: `x.device == "cuda"`.
 
     >>> CPU.kernels["add"](np.ones(2), 1)
     array([2., 2.])
@@ -191,6 +191,9 @@ def as_device(device: Any) -> Device:
                 f"there is no device named {name!r}", expect=" or ".join(f"{k!r}, '{k}:1'" for k in MAKERS)
             )
         made = MAKERS[kind](name)
+        for op in P:
+            if op.name in made.own_kernels:
+                made.own_kernels[op.name] = _taking_out(op, made.own_kernels[op.name])
         install_kernels(made)
         found = DEVICES.setdefault(name, made)  # another thread may have been first
     return found
