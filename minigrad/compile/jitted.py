@@ -133,7 +133,7 @@ class Jitted:
     def passes(self, *args: Any, **kwargs: Any) -> Log:
         """What the passes did to the graph.
 
-        >>> mg.jit(lambda x: x * 1 + 0 * x).passes(mg.ones(3)).counts()["times one"]
+        >>> mg.jit(lambda x: x * 1 + 0 * x).passes(mg.ones(3)).counts()["x * 1 -> x"]
         1
         """
         return self._compiled(args, kwargs).log

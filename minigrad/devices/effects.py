@@ -43,8 +43,9 @@ class Stop:
 
         The frame is one of our own: where a program runs, the one that made the node is long gone.
         """
-        call, rest = "\n" * (self.line - 2) + "__stop__()", "\nNone" if self.line > 1 else "; None"
-        code = compile(call + rest, self.filename, "exec").replace(co_name=self.function, co_qualname=self.function)
+        first = self.line - (sys.version_info < (3, 13))  # pdb used to stop at the next line; now it stops at once
+        text = "\n" * (first - 1) + "__stop__()" + ("\nNone" if first else "; None")
+        code = compile(text, self.filename, "exec").replace(co_name=self.function, co_qualname=self.function)
         exec(code, self.names | {"__stop__": sys.breakpointhook}, values)
 
 

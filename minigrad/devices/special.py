@@ -123,14 +123,42 @@ def cast(xp: Any, x: Any, dtype: Any, out: Any = None) -> Any:
     >>> cast(np, np.array([2.7, -1e9, np.inf, np.nan]), np.dtype("int8")).tolist()
     [2, -128, 127, 0]
     """
-    if dtype.kind in "iu" and x.dtype.kind == "f" and not (xp is np and _in_range(x, dtype)):
-        x = _saturated(xp, x, dtype)
+    if dtype.kind in "iu" and x.dtype.kind == "f":
+        x = _truncated(x, dtype) if xp is np else _saturated(xp, x, dtype)
     elif out is None:
         return x.astype(dtype)
     if out is None:
         return x
     xp.copyto(out, x, casting="unsafe")
     return out
+
+
+def _truncated(x: Any, dtype: Any) -> Any:
+    """What `cast` makes of a NumPy array of floats.  Only where some float does not fit is there a second pass."""
+    if x.dtype == np.float16 and x.size > 1:  # NumPy has no quick loops for it
+        x = x.astype(np.float32)
+    if _reports_misfits(x.dtype, dtype):
+        found = _cast_or_none(x, dtype)
+    else:
+        found = x.astype(dtype) if _in_range(x, dtype) else None
+    return _saturated(np, x, dtype) if found is None else found
+
+
+@cache
+def _reports_misfits(source: Any, target: Any) -> bool:
+    """Whether NumPy reports each float that does not fit: not for small integers, and not in WebAssembly."""
+    low, high = _open_range(source, target)
+    arrays = [np.full(size, value) for value in (2 * low, high, source.type("nan")) for size in (1, 64)]
+    return all(_cast_or_none(array, target) is None for array in arrays)
+
+
+def _cast_or_none(x: Any, dtype: Any) -> Any:
+    """NumPy's cast, or None where NumPy reports a float that does not fit."""
+    try:
+        with np.errstate(invalid="raise"):
+            return x.astype(dtype)
+    except FloatingPointError:
+        return None
 
 
 def _in_range(x: Any, dtype: Any) -> bool:
@@ -141,9 +169,13 @@ def _in_range(x: Any, dtype: Any) -> bool:
 
 def _saturated(xp: Any, x: Any, dtype: Any) -> Any:
     low, high = _open_range(x.dtype, dtype)
-    least, most = (dtype.type(limit) for limit in (np.iinfo(dtype).min, np.iinfo(dtype).max))
-    whole = xp.where((low < x) & (x < high), x, 0).astype(dtype)
-    return xp.where(x >= high, most, xp.where(x <= low, least, whole))
+    limits = np.iinfo(dtype)
+    with np.errstate(invalid="ignore"):
+        whole = x.astype(dtype)
+    xp.copyto(whole, dtype.type(limits.min), where=x <= low)
+    xp.copyto(whole, dtype.type(limits.max), where=x >= high)
+    xp.copyto(whole, dtype.type(0), where=x != x)
+    return whole
 
 
 @cache

@@ -23,7 +23,6 @@ from ...core.node import Node
 from ..loops.scalar import accumulated_in
 from ..nodes.graph import Graph
 from ..nodes.view import View
-from ..rewriting.pick_rows import compared
 from .compute import Library, Recipe, recipes_of
 from .group import MOST_NODES, Group, Partition
 from .levels import ACROSS_ROWS, PER_ELEMENT, Level, level_of
@@ -39,9 +38,8 @@ class Misfit(Exception):
 
 def fuse(graph: Graph, chunking: Chunking | None = None) -> Partition:
     """Divide a graph among kernels and library calls."""
-    graph, checks = compared(graph)
     recipes, views = recipes_of(graph)
-    looked_at = [check.node for check in checks]
+    looked_at = [check.node for check in graph.checks]
     fusion = Fusing(recipes, {views[node].base for node in (*graph.outputs, *looked_at)})
     for recipe in recipes.values():
         fusion.place(recipe)
@@ -50,7 +48,7 @@ def fuse(graph: Graph, chunking: Chunking | None = None) -> Partition:
     moved = recompute(recipes, home, readers, fusion.kept)
     effects = {views[node].base for node in graph.effects}
     groups = settled(home, readers, recipes, fusion.kept, effects, chunking or Chunking())
-    return Partition(graph, groups, recipes, views, fusion.reasons, moved, checks)
+    return Partition(graph, groups, recipes, views, fusion.reasons, moved, list(graph.checks))
 
 
 class Fit(NamedTuple):

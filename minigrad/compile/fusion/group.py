@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 from ...core.node import Node
 from ..loops.scalar import accumulated_in
-from ..nodes.graph import Graph
+from ..nodes.graph import Check, Graph
 from ..nodes.view import View
-from ..rewriting.pick_rows import Check
 from .compute import IN_ORDER, SINGLE, Library, Recipe
 from .levels import ONCE, PER_ELEMENT, PER_ROW, Level, level_of
 from .loop_shape import Loops

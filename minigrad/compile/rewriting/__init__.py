@@ -6,4 +6,4 @@ no difference); `optimise` runs them until nothing changes, and `rules` is how a
 
 from .log import Log, Run
 from .passes import PASSES, Pass, forget_pass, optimise, register_pass, rule_names
-from .rule import Fired, Rule, Rules
+from .rules import Fired, Rule, Rules

@@ -15,7 +15,7 @@ from ..nodes.graph import Graph, made, remade
 from ..nodes.view import picks_of
 from .common import hashable
 from .fold_views import written
-from .rule import Note, Rules, apply_rules
+from .rules import Note, Rules, apply_rules
 
 rule = Rules()
 
@@ -52,7 +52,7 @@ def _kept(node: Node) -> int:
     return len(node.inputs) - node.attrs["consts"] if carries is None else int(carries)
 
 
-@rule("put")
+@rule("put", reads="put")
 def overwritten(node: Node) -> Node | None:
     """Of two writes to the same place, the first makes no difference."""
     assert node.op is not None

@@ -26,9 +26,8 @@ from ..fusion.compute import Library, Recipe, recipes_of
 from ..fusion.count import Count
 from ..fusion.group import Group, Partition
 from ..lowering.lower import Argument, Lowered
-from ..nodes.graph import Graph
+from ..nodes.graph import Check, Graph
 from ..nodes.source import Source
-from ..rewriting.pick_rows import Check
 from ..running.frame import Frame
 from ..running.order import uses
 from ..running.program import Program
@@ -135,7 +134,7 @@ class LoadedProgram:
             _collect(saved, kwargs[name], f"argument {name}", tensors)
         for number, node in self.given.items():
             _check_tensor(tensors[number], node, number)
-        results = self.program([tensors[number].data for number in self.given])
+        results = self.program([tensors[number]._data for number in self.given])
         devices = [node.device for node in self.program.graph.outputs]
         return filled(self.result, [wrap(array, device) for array, device in zip(results, devices)])
 
@@ -331,7 +330,7 @@ def _collect(saved: Any, value: Any, where: str, tensors: dict[int, Tensor]) -> 
 
 def _check_tensor(tensor: Tensor, node: Node, number: int) -> None:
     interpreter = current_mode().interpreter
-    if not isinstance(tensor.data, np.ndarray) or (interpreter is not None and not interpreter.runs_programs):
+    if not isinstance(tensor._data, np.ndarray) or (interpreter is not None and not interpreter.runs_programs):
         raise TraceError("a loaded program was called inside a trace or a transformation", hint="call it outside")
     if tensor.shape != node.shape:
         raise ShapeError(f"tensor {number} of a loaded program's arguments", expect=node.shape, actual=tensor.shape)
