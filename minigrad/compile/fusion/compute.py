@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.node import Node
 from ..loops.ir import REDUCTIONS
-from ..loops.scalar import has_steps, why_not
+from ..loops.scalar import has_steps
 from ..nodes.graph import Graph
 from ..nodes.view import Dims, View, is_made, row_major, views_of, whole
 from .count import Count, library_count, operations
@@ -230,7 +230,12 @@ class Library(Recipe):
     @cached_property
     def why(self) -> str:
         """Why it is not computed in a loop."""
-        return f"{self.node.name} of no elements is a library call" if _is_empty(self.node) else why_not(self.node)
+        name, op = self.node.name, self.node.op
+        if _is_empty(self.node):
+            return f"{name} of no elements is a library call"
+        if op is not None and op.expr is not None:
+            return f"{name} of integers is a library call: some values are errors"
+        return f"{name} is a library call"
 
 
 class UserKernel(Library):
@@ -241,6 +246,10 @@ class UserKernel(Library):
     @staticmethod
     def takes(node: Node, views: Views) -> bool:
         return node.op is not None and node.op.kind == "own"
+
+    @property
+    def why(self) -> str:  # type: ignore[override]
+        return f"{self.node.name} is a kernel of yours"
 
 
 CALLS: list[type[Recipe]] = [UserKernel, Library]  # these also take what has no elements: no loop needs rules for it

@@ -60,7 +60,7 @@ class Block:
 
 
 def lower(partition: Partition, group: Group) -> Lowered:
-    """The kernel of a group that is not opaque."""
+    """The kernel of a group that loops compute."""
     return _Lowering(partition, group).lowered()
 
 
