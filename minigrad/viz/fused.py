@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from ..compile.fusion.by_hand import Finish, Member, divided, members_of
+from ..compile.fusion.compute import UserKernel
 from ..compile.fusion.group import Group
 from ..compile.look.cost import Cost, KernelCost
 from ..compile.lowering.lower import lower
@@ -268,8 +269,7 @@ def _loops(group: Group) -> str:
 def _told(group: Group) -> str:
     if group.opaque is None:
         return f"a kernel of ours: {_loops(group)}"
-    op = group.opaque.node.op
-    return "a kernel of yours" if op is not None and op.kind == "own" else "a library call"
+    return "a kernel of yours" if isinstance(group.opaque, UserKernel) else "a library call"
 
 
 def _places_of(scene: Scene, picked: Picked) -> list[list[int]]:

@@ -31,7 +31,7 @@ class Stage(NamedTuple):
 
 
 def stages_of(program: Program) -> list[Stage]:
-    """The graph as it was traced, after each run of a pass that changed it, and as it was divided into kernels.
+    """The graph as it was traced, and after each run of a pass that changed it.
 
     >>> program = mg.jit(lambda x: mg.tanh(x * 1) + mg.tanh(x * 1)).program(mg.ones(4))
     >>> [(stage.name, len(stage.graph)) for stage in stages_of(program)]
@@ -43,10 +43,6 @@ def stages_of(program: Program) -> list[Stage]:
         if run.changed:
             name = run.name if run.round == 1 else f"{run.name}, again"
             stages.append(_stage(name, says.get(run.name, ""), run.after, stages[-1].graph, list(_fired(run))))
-    last = program.partition.graph
-    if last is not stages[-1].graph and len(last.nodes) != len(stages[-1].graph.nodes):
-        told = "rows are picked from by comparing positions, which a loop over the row does on its way"
-        stages.append(_stage("picking", told, last, stages[-1].graph, []))
     return stages
 
 

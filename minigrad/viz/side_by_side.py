@@ -131,7 +131,7 @@ class Beside(Exhibit):
 def _values_of(graph: Any, inputs: list[Any]) -> dict[Node, Summary]:
     """What is to be said of each value, computed one after the other, as eager mode does."""
     values = dict(zip(graph.inputs, inputs))
-    values |= {n: n.held.data if isinstance(n.held, Tensor) else n.held for n in graph.nodes if n.op is None}
+    values |= {n: n.held._data if isinstance(n.held, Tensor) else n.held for n in graph.nodes if n.op is None}
     found = {}
     for node, _, value in recompute(graph.nodes, values):
         if not isinstance(node.dtype, tuple):

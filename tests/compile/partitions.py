@@ -15,6 +15,7 @@ from minigrad.compile.loops.verify import verify
 from minigrad.compile.lowering.lower import lower
 from minigrad.compile.nodes.graph import Graph
 from minigrad.compile.nodes.view import View
+from minigrad.compile.rewriting import optimise
 from minigrad.core import emit
 from minigrad.core.node import Leaf, Node
 from tests.compile.interpreter import run_kernel
@@ -128,7 +129,7 @@ def natively(kernel, arrays, low, high):
 def check(*tensors, threads=1, rtol=2e-5, atol=2e-6, chunking=None, run=run_kernel):
     """Fuse what the tensors were made by, run it, and compare with what they are.  Returns the partition."""
     graph = graph_of(*tensors)
-    partition = fuse(graph, chunking)
+    partition = fuse(optimise(graph, only="pick_rows")[0], chunking)
     results = Runner(partition, threads, run)(fed(graph))
     for tensor, result in zip(tensors, results):
         expected = tensor.numpy_copy()

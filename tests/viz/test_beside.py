@@ -22,7 +22,7 @@ def test_each_operation_then_the_passes_then_the_kernels():
     data = json.loads(json.dumps(made().data(), allow_nan=False))
     assert [step["kind"] for step in data["steps"]] == ["line"] * 5 + ["passes", "fused", "run", "run"]
     assert [row["name"] for row in data["eager"]] == ["matmul", "tanh → h", "multiply → y", "multiply", "sum"]
-    assert "times one" in data["steps"][5]["graph"] and len(data["left"]) == 4
+    assert "x * 1 -> x" in data["steps"][5]["graph"] and len(data["left"]) == 4
     assert data["eager"][0]["line"]["text"][2].strip() == "h = mg.tanh(x @ w)"
 
 

@@ -61,7 +61,7 @@ def test_the_stages_are_those_of_the_log():
     assert [stage["name"] for stage in data["stages"]] == ["as traced", "simplify"]
     traced, simplified = data["stages"]
     assert traced["operations"] == simplified["operations"] + 1 and len(traced["going"]) == 1
-    assert simplified["fired"][0][0].startswith("times one: multiply_1 → ")
+    assert simplified["fired"][0][0].startswith("x * 1 -> x: multiply_1 → ")
 
 
 def test_the_figures_are_those_of_the_cost_model():

@@ -58,12 +58,12 @@ class Traced:
     @cached_property
     def whole_graph(self) -> Graph:
         """From what nothing in the trace computes to the outputs."""
-        return Graph((*self.own, *self.besides), [o.data.node for o in self.outputs], self.effects)
+        return Graph((*self.own, *self.besides), [o._data.node for o in self.outputs], self.effects)
 
     @cached_property
     def graph(self) -> Graph:
         """From the sources to the outputs, and nothing else."""
-        return Graph(self.sources, [o.data.node for o in self.outputs], self.effects)
+        return Graph(self.sources, [o._data.node for o in self.outputs], self.effects)
 
     @cached_property
     def program(self) -> Program | PlainProgram:
@@ -109,8 +109,8 @@ class Gradient(Traced):
         cotangents, found, effects = walked_back(function, self.roots, [t for t in function.inputs if t.tracked])
         self.found = [t.tracked and t.node in found for t in function.inputs]
         outputs = [found[t.node] for t, there in zip(function.inputs, self.found) if there]
-        starts = [c.data.node for c in cotangents]
-        self.left = _read_from(function, [*[o.data.node for o in outputs], *effects], starts)
+        starts = [c._data.node for c in cotangents]
+        self.left = _read_from(function, [*[o._data.node for o in outputs], *effects], starts)
         own, others = (*function.own, *starts), (*function.others, *self.left)
         inputs = [*function.inputs, *cotangents]
         super().__init__(tracer, inputs, own, others, outputs, effects, executor=function.executor)
@@ -223,4 +223,4 @@ class Application:
             result.device = like.device  # not always that of the inputs
             if result.node is not None:
                 result.node.device = like.device
-        return tuple([r if t.tracked else wrap(r.data, r.device) for r, t in zip(results, traced)])
+        return tuple([r if t.tracked else wrap(r._data, r.device) for r, t in zip(results, traced)])

@@ -23,14 +23,12 @@ from ...core.node import Node
 from ..loops.scalar import accumulated_in
 from ..nodes.graph import Graph
 from ..nodes.view import View
-from ..rewriting.pick_rows import compared
-from .compute import Recipe, library, recipes_of
+from .compute import Library, Recipe, recipes_of
 from .group import MOST_NODES, Group, Partition
-from .levels import ACROSS, FULL, ONCE, ROW
+from .levels import ACROSS_ROWS, PER_ELEMENT, Level, level_of
 from .loop_shape import Chunking, loops_of
 from .recompute import recompute
 
-LONGEST_ROW = 1 << 16  # elements that a kernel goes through more than once
 MOST_OUTPUTS = 16
 
 
@@ -40,9 +38,8 @@ class Misfit(Exception):
 
 def fuse(graph: Graph, chunking: Chunking | None = None) -> Partition:
     """Divide a graph among kernels and library calls."""
-    graph, checks = compared(graph)
     recipes, views = recipes_of(graph)
-    looked_at = [check.node for check in checks]
+    looked_at = [check.node for check in graph.checks]
     fusion = Fusing(recipes, {views[node].base for node in (*graph.outputs, *looked_at)})
     for recipe in recipes.values():
         fusion.place(recipe)
@@ -51,16 +48,16 @@ def fuse(graph: Graph, chunking: Chunking | None = None) -> Partition:
     moved = recompute(recipes, home, readers, fusion.kept)
     effects = {views[node].base for node in graph.effects}
     groups = settled(home, readers, recipes, fusion.kept, effects, chunking or Chunking())
-    return Partition(graph, groups, recipes, views, fusion.reasons, moved, checks)
+    return Partition(graph, groups, recipes, views, fusion.reasons, moved, list(graph.checks))
 
 
-class Place(NamedTuple):
-    """Where a node goes: the groups that become one for it, its elements and row, how often the node is computed."""
+class Fit(NamedTuple):
+    """Where a node fits: the groups that become one for it, its elements and row, how often the node is computed."""
 
     groups: list[Group]
     elements: int
     row: int | None
-    level: str
+    level: Level
 
 
 class Fusing:
@@ -77,25 +74,25 @@ class Fusing:
 
     def place(self, recipe: Recipe) -> None:
         """Put a node into a group."""
-        if recipe.kind == "opaque":
-            self._place_opaque(recipe)
+        if isinstance(recipe, Library):
+            self._place_library(recipe)
             return
         reads = self._computed_reads(recipe)
         depth = 0
         for view, group in reads:
             if group.opaque is not None:
-                self.reasons[view.base, recipe.node] = library(view.base)
+                self.reasons[view.base, recipe.node] = group.opaque.why
             depth = max(depth, group.depth + (group.opaque is not None))
         while True:
             here = [(view, group) for view, group in reads if group.depth == depth]
             try:
-                place = self.fit(recipe, here)
+                fit = self.fit(recipe, here)
                 break
             except Misfit as misfit:
                 for view, _ in here:
                     self.reasons[view.base, recipe.node] = str(misfit)
                 depth += 1
-        place = self._put_off(recipe, reads, here, place, depth)
+        fit = self._put_off(recipe, reads, here, fit, depth)
         late = dict.fromkeys(view.base.name for view, g in reads if g.depth + (g.opaque is not None) >= depth)
         named = f" ({', '.join(late)})" if late else ""
         for view, group in reads:
@@ -105,11 +102,11 @@ class Fusing:
                 self.reasons.setdefault((view.base, recipe.node), why)
             else:
                 self.reasons.pop((view.base, recipe.node), None)
-        self._add(recipe, self._joined(place, recipe, depth), place.level)
+        self._add(recipe, self._joined(fit, recipe, depth), fit.level)
 
     def _put_off(
-        self, recipe: Recipe, reads: list[tuple[View, Group]], here: list[tuple[View, Group]], place: Place, depth: int
-    ) -> Place:
+        self, recipe: Recipe, reads: list[tuple[View, Group]], here: list[tuple[View, Group]], fit: Fit, depth: int
+    ) -> Fit:
         """Groups that nobody has read yet need not be early: they join the reader's depth where they fit."""
         early = dict.fromkeys(g for _, g in reads if g.depth < depth and not g.is_read and not g.partials)
         for group in early:
@@ -117,20 +114,17 @@ class Fusing:
                 continue
             candidates = here + [(view, g) for view, g in reads if g is group]
             try:
-                place = self.fit(recipe, candidates)
+                fit = self.fit(recipe, candidates)
             except Misfit:
                 continue
             here, group.depth = candidates, depth
-        return place
+        return fit
 
     def _computed_reads(self, recipe: Recipe) -> list[tuple[View, Group]]:
-        home, reads = self.home, []
-        for read in recipe.reads:
-            if isinstance(read, View) and read.base in home and read.base in recipe.bases:
-                reads.append((read, home[read.base].current()))
-        return reads
+        home = self.home
+        return [(v, home[v.base].current()) for v in recipe.views if v.base in home and v.base in recipe.bases]
 
-    def _place_opaque(self, recipe: Recipe) -> None:
+    def _place_library(self, recipe: Library) -> None:
         reads = self._computed_reads(recipe)
         group = Group(max([g.depth + 1 for _, g in reads], default=0), opaque=recipe)
         if recipe.node.effect is not None:
@@ -140,32 +134,38 @@ class Fusing:
         self.home[recipe.node] = self.computed_in[recipe.node] = group
         for view, other in reads:
             other.is_read = True
-            self.reasons[view.base, recipe.node] = library(recipe.node)
+            self.reasons[view.base, recipe.node] = recipe.why
 
     # Where a node fits ------------------------------------------------------------------------------------------------
 
-    def fit(self, recipe: Recipe, here: list[tuple[View, Group]], others: Iterable[Group] = ()) -> Place:
+    def fit(self, recipe: Recipe, here: list[tuple[View, Group]], others: Iterable[Group] = ()) -> Fit:
         """The one group that a node makes of those that it reads from, and of `others`, or the reason why not."""
-        if here and recipe.kind == "place":
-            raise Misfit("it is placed elsewhere than it is computed at")
-        demands = [_aligned(view, group) for view, group in here]
+        demands = []
+        for view, group in here:
+            need = recipe.needs(view, group.levels[view.base], group)
+            if need is None:
+                raise Misfit(recipe.elsewhere)
+            demands.append(need)
         groups = list(dict.fromkeys([*[group for _, group in here], *others]))
         elements = max([recipe.size, *(n for n, _ in demands), *(g.elements for g in groups)])
         rows = {row for _, row in demands if row} | {g.row for g in groups if g.row and g.elements == elements}
         if len(rows) > 1:
             raise Misfit(f"rows of different length: {' and '.join(map(str, sorted(rows)))}")
         row = rows.pop() if rows else None
-        for size, is_row_part in [(recipe.size, True), *((g.elements, g.row is None) for g in groups)]:
-            if size not in (elements, 1) and not (row and is_row_part and size * row == elements):
-                raise Misfit(f"a loop of {size} elements against one of {elements}")
+        level = recipe.level_in(elements, row)
+        sizes = [g.elements for g in groups if level_of(g.elements, elements, row if g.row is None else None) is None]
+        if level is None or sizes:
+            size = recipe.size if level is None else sizes[0]
+            raise Misfit(f"a loop of {size} elements against one of {elements}")
         if sum(g.size for g in groups) >= MOST_NODES:
             raise Misfit(f"the kernel has {MOST_NODES} nodes already")
-        level = FULL if recipe.size == elements else ONCE if recipe.size == 1 else ROW
-        if recipe.kind == "reduce":
-            row, level = reduction_in(recipe, row, level)
+        if recipe.row and recipe.size == elements:
+            if row not in (None, recipe.row):
+                raise Misfit(f"it reduces rows of {recipe.row} elements, the kernel has rows of {row}")
+            row = recipe.row
         if self._outputs(groups) + (recipe.node in self.kept) > MOST_OUTPUTS:
             raise Misfit(f"the kernel has {MOST_OUTPUTS} outputs already")
-        return Place(groups, elements, row, level)
+        return Fit(groups, elements, row, level)
 
     def _outputs(self, groups: list[Group]) -> int:
         if len(self.kept) <= MOST_OUTPUTS:
@@ -174,9 +174,9 @@ class Fusing:
 
     # Joining ----------------------------------------------------------------------------------------------------------
 
-    def _joined(self, place: Place, recipe: Recipe, depth: int) -> Group:
+    def _joined(self, fit: Fit, recipe: Recipe, depth: int) -> Group:
         """One group made of several; or of none, one that reads the same array; or else a new one."""
-        groups, elements, row, _ = place
+        groups, elements, row, _ = fit
         if not groups:
             for base in recipe.bases:
                 other = self.reading.get((depth, base, elements))
@@ -210,10 +210,10 @@ class Fusing:
             if first is not finish and first.size + finish.size < MOST_OUTPUTS:
                 first.take(finish)
 
-    def _add(self, recipe: Recipe, group: Group, level: str) -> None:
+    def _add(self, recipe: Recipe, group: Group, level: Level) -> None:
         node = recipe.node
         self.computed_in[node] = self.home[node] = group
-        if level == ACROSS:
+        if level == ACROSS_ROWS:
             group.partials[node] = None
             self.home[node] = self._finish(node, group)
         else:
@@ -232,33 +232,8 @@ class Fusing:
                 finish = known if known.size < MOST_OUTPUTS else None
         if finish is None:
             finish = Group(group.depth + 1, node.size)
-        finish.finish(node, FULL)
+        finish.finish(node, PER_ELEMENT)
         return finish
-
-
-def _aligned(view: View, group: Group) -> tuple[int, int | None]:
-    """The elements and the row that a kernel needs for a reader of this view to be part of it (1: any will do)."""
-    base = view.base
-    if base.size == 1:
-        return 1, None
-    if view.in_order:
-        return group.elements, group.row
-    repeats, level = view.repeats, group.levels[base]
-    if repeats and level == FULL and group.row is None and repeats <= LONGEST_ROW:
-        return view.size, repeats  # what computes it becomes the heads of the rows of a wider kernel
-    if repeats and level == ROW and view.size == group.elements:
-        return group.elements, group.row
-    raise Misfit("it is read at other positions than it is computed at")
-
-
-def reduction_in(recipe: Recipe, row: int | None, level: str) -> tuple[int | None, str]:
-    """The row of a kernel that has this reduction, and whether it is a value for each row or gathered across rows."""
-    inner = recipe.size // recipe.node.size
-    if not recipe.reduces_rows or level != FULL or inner > LONGEST_ROW or recipe.node.size == 1:
-        return row, ACROSS
-    if row not in (None, inner):
-        raise Misfit(f"it reduces rows of {inner} elements, the kernel has rows of {row}")
-    return inner, ROW
 
 
 # What is stored -------------------------------------------------------------------------------------------------------

@@ -8,12 +8,11 @@ from typing import NamedTuple
 
 from ...core.node import Node
 from ..loops.scalar import accumulated_in
-from ..nodes.graph import Graph
+from ..nodes.graph import Check, Graph
 from ..nodes.titled import Titled
 from ..nodes.view import View
-from ..rewriting.pick_rows import Check
-from .compute import Recipe
-from .levels import FULL, ONCE, ROW
+from .compute import IN_ORDER, SINGLE, Library, Recipe
+from .levels import ONCE, PER_ELEMENT, PER_ROW, Level, level_of
 from .loop_shape import Loops
 
 MOST_NODES = 200  # in a kernel: compilers take more than linear time
@@ -31,10 +30,10 @@ class Group:
     depth: int  # larger than that of all groups whose results it reads
     elements: int = 1
     row: int | None = None
-    opaque: Recipe | None = None
+    opaque: Library | None = None
 
     def __post_init__(self) -> None:
-        self.levels: dict[Node, str] = {}
+        self.levels: dict[Node, Level] = {}
         self.partials: dict[Node, None] = {}
         self.finishes: dict[Node, None] = {}
         read = () if self.opaque is None else self.opaque.bases
@@ -67,22 +66,20 @@ class Group:
         self.is_read |= other.is_read
         other.merged_into = self
 
-    def finish(self, node: Node, level: str) -> None:
+    def finish(self, node: Node, level: Level) -> None:
         """Let it put together the partial results of a reduction across rows."""
         self.levels[node] = level
         self.finishes[node] = None
 
-    def level_of(self, size: int) -> str:
-        """How often it would compute a value of so many elements; empty if it goes through others."""
-        if size == self.elements:
-            return FULL
-        return ONCE if size == 1 else ROW if self.row and size * self.row == self.elements else ""
+    def level_of(self, size: int) -> Level | None:
+        """How often it would compute so many values; None if it has no loop for them."""
+        return level_of(size, self.elements, self.row)
 
     def widen(self, elements: int) -> None:
         """Become a part of a kernel of more elements: its rows' heads, or what it computes once."""
         if self.elements != elements:
-            level = ONCE if self.elements == 1 else ROW
-            self.levels = {node: level if old == FULL else old for node, old in self.levels.items()}
+            level = ONCE if self.elements == 1 else PER_ROW
+            self.levels = {node: level if old == PER_ELEMENT else old for node, old in self.levels.items()}
             self.elements = elements
 
 
@@ -120,7 +117,8 @@ class Partition(Titled):
 
     def _is_gathered(self, node: Node, group: Group) -> bool:
         whole = group.loops is not None and group.loops.flat and not group.loops.chunks
-        return whole and group.levels[node] == FULL and self.chunks_of[node] > 1 and accumulated_in(node) == node.dtype
+        several = group.levels[node] == PER_ELEMENT and self.chunks_of[node] > 1
+        return whole and several and accumulated_in(node) == node.dtype
 
     @property
     def kernels(self) -> list[Group]:
@@ -180,14 +178,14 @@ class Partition(Titled):
     def _refused(self, group: Group, output: Node, source: Node) -> str:
         if source.dtype != output.dtype or source.size != output.size:
             return "it has another dtype or size"
-        if group.levels.get(output) != FULL or group.row is not None or output in group.finishes:
+        if group.levels.get(output) != PER_ELEMENT or group.row is not None or output in group.finishes:
             return "its kernel makes more than one pass, or computes it for several others"
         if source in group.inplace.values() or output in group.inplace:
             return "something else is stored there"
         for node in (*group.levels, *group.partials):
             recipe = self.recipes[node]
-            for read in recipe.reads:
-                if isinstance(read, View) and read.base is source and (recipe.kind == "place" or not read.in_order):
+            for view in recipe.views:
+                if view.base is source and recipe.access(view) not in (SINGLE, IN_ORDER):
                     return "its kernel reads the source at other positions too"
         return ""
 
@@ -212,12 +210,11 @@ class Partition(Titled):
 def _described(group: Group, names: dict[Node, str], recipes: dict[Node, Recipe]) -> list[str]:
     if group.opaque is not None:
         given = [names[r.base] if isinstance(r, View) else repr(r) for r in group.opaque.reads]
-        op = group.opaque.node.op
-        by = "by a kernel of yours" if op is not None and op.kind == "own" else "by a library"
-        return [f"{group.name} (level {group.depth}): {names[group.opaque.node]}({', '.join(given)}), {by}"]
+        call = f"{names[group.opaque.node]}({', '.join(given)}), by {group.opaque.by}"
+        return [f"{group.name} (level {group.depth}): {call}"]
     lines = [f"{group.name} (level {group.depth}): {group.loops}"]
-    what = {FULL: "for each element", ROW: "for each row", ONCE: "once"}
-    for level in (ONCE, ROW, FULL):
+    what = {PER_ELEMENT: "for each element", PER_ROW: "for each row", ONCE: "once"}
+    for level in (ONCE, PER_ROW, PER_ELEMENT):
         nodes = [names[node] for node, at in group.levels.items() if at == level]
         if nodes:
             lines.append(f"  {what[level]}: {', '.join(nodes)}")

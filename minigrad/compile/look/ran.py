@@ -78,7 +78,7 @@ class Ran:
         if len(functions) == 1:
             return functions[0].graph.titled(self.outdated) if self.outdated else functions[0].graph
         inputs = (*functions[-1].own, *functions[-1].besides)
-        outputs = [output.data.node for function in functions for output in function.outputs]
+        outputs = [output._data.node for function in functions for output in function.outputs]
         effects = [effect for function in functions for effect in function.effects]
         titles = ["forward pass", *[part.title for part in self.parts[1:]]]
         return Graph(inputs, outputs, effects).titled(", then ".join(titles))

@@ -124,7 +124,7 @@ def _fitting(node: Node, given: Tensor) -> Any:
             f"values: an input of the graph is {node.dtype} {node.shape} on {node.device}",
             actual=f"{given.dtype} {given.shape} on {given.device}",
         )
-    return given.data
+    return given._data
 
 
 def _traced_with(node: Any) -> Any:
@@ -134,10 +134,10 @@ def _traced_with(node: Any) -> Any:
         return node.array()
     if kind != "tensor" or node.held is None:
         raise Gone(f"the value of the input {node.name} {node.shape} is not known: give one for each of graph.inputs")
-    changed = written_since(node.held.data, node.serial)
+    changed = written_since(node.held._data, node.serial)
     if changed is not None:
         raise Gone(f"an input {node.shape} was changed since it was recorded, at {show(changed)}")
-    return node.held.data
+    return node.held._data
 
 
 def starts_of(graph: Graph) -> Starts:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from operator import attrgetter
-from typing import Any, ClassVar
+from operator import attrgetter, is_
+from typing import Any, ClassVar, NamedTuple
 
 from ...core.clock import tick
 from ...core.node import Node
@@ -14,19 +14,31 @@ from ...core.primitive import NO_RULES, Primitive
 from .titled import Titled
 
 
+class Check(NamedTuple):
+    """That the integers of a node are positions in a dimension of this size, counted from the front or the back."""
+
+    node: Node
+    size: int
+
+
 class Graph(Titled):
     """Some nodes as inputs, some as outputs, and all that leads from the ones to the others.
 
     The nodes are those that every mode records; a graph adds where it begins and where it ends.  It is never changed:
-    a pass makes a new one.
+    a pass makes a new one.  The `checks` have to hold when it is run.
     """
 
     cost: ClassVar[Callable[..., Any]]  # these two are attached by `look`, which stands above the graph
     values: ClassVar[Callable[..., Any]]
 
-    def __init__(self, inputs: Sequence[Node], outputs: Sequence[Node], effects: Sequence[Node] = ()) -> None:
+    def __init__(
+        self, inputs: Sequence[Node], outputs: Sequence[Node], effects: Sequence[Node] = (),
+        checks: Sequence[Check] = (),
+    ) -> None:
         self.inputs, self.outputs, self.effects = tuple(inputs), tuple(outputs), tuple(effects)
-        self.nodes = tuple(_between(set(self.inputs), (*self.outputs, *self.effects)))
+        self.checks = tuple(dict.fromkeys(checks))
+        checked = [check.node for check in self.checks]
+        self.nodes = tuple(_between(set(self.inputs), (*self.outputs, *self.effects, *checked)))
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -76,7 +88,8 @@ class Graph(Titled):
         new: dict[Any, Any] = dict(zip(self.inputs, begins))
         for node in self.nodes:
             new[node] = replace(node, tuple([new[i] if isinstance(i, Node) else i for i in node.inputs]))
-        return Graph(begins, [new[node] for node in self.outputs], [new[node] for node in self.effects])
+        outputs, effects = [[new[node] for node in nodes] for nodes in (self.outputs, self.effects)]
+        return Graph(begins, outputs, effects, [Check(new[node], size) for node, size in self.checks])
 
 
 def _kind(node: Node) -> str:
@@ -100,7 +113,7 @@ def _between(inputs: set[Node], roots: Sequence[Node]) -> list[Node]:
 
 def remade(node: Node, inputs: tuple[Any, ...]) -> Node:
     """The same recipe applied to other inputs of the same shapes; the node itself, if they are the same."""
-    if len(inputs) == len(node.inputs) and all(a is b for a, b in zip(inputs, node.inputs)):
+    if len(inputs) == len(node.inputs) and all(map(is_, inputs, node.inputs)):
         return node
     new = in_place_of(node)
     new.op, new.inputs, new.attrs, new.shape, new.dtype = node.op, inputs, node.attrs, node.shape, node.dtype

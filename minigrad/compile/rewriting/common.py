@@ -8,9 +8,8 @@ from typing import Any
 from ...core.node import Node
 from ...core.primitive import Primitive
 from ..nodes.graph import Graph, remade
-from .rule import Note, rewritten
-
-COMMUTE = {"add", "multiply", "equal", "bitwise_and", "bitwise_or", "bitwise_xor"}
+from .match import COMMUTE
+from .rules import Note, rewritten
 
 
 def common(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:

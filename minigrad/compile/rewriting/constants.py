@@ -16,63 +16,14 @@ from ...core.primitive import P
 from ...core.tensor import NUMBERS
 from ..nodes.graph import made
 from ..nodes.source import Source
-from .rule import Rules, filled, shaped
+from .numbers import is_number, value_of, wrapped
+from .replacement import filled, shaped
+from .rules import Rules
 
 FEW = 1 << 12  # elements that may be added up while a graph is made
 DIGITS = {2: 11, 4: 24, 8: 53}  # bits of a float's significand, by its size in bytes: integers of so many are exact
 
 rule = Rules()
-
-# Helpers ------------------------------------------------------------------------------------------------------------
-
-
-def is_number(x: Any) -> bool:
-    """Whether an input of a node is a Python number."""
-    return x.__class__ in NUMBERS
-
-
-def in_dtype(number: Any, dtype: Any) -> Any:
-    """A Python number as the nearest value of a dtype; None where there is none, which is an error when it is run.
-
-    >>> in_dtype(0.1, np.dtype("float32")), in_dtype(300, np.dtype("int8"))
-    (0.10000000149011612, None)
-    """
-    box = np.empty((), dtype)
-    try:
-        with np.errstate(all="ignore"):
-            box.fill(number)
-    except (OverflowError, ValueError):
-        return None
-    return box.item()
-
-
-def wrapped(number: int, dtype: Any) -> int:
-    """An integer as integers of a dtype count, beginning again where they end.
-
-    >>> wrapped(130, np.dtype("int8")), wrapped(-1, np.dtype("uint8"))
-    (-126, 255)
-    """
-    limits = np.iinfo(dtype)
-    return (number - int(limits.min)) % (1 << limits.bits) + int(limits.min)
-
-
-def value_of(x: Any) -> Any:
-    """The number that an input of a node is, or is filled with; None if it is no constant."""
-    if x.__class__ in NUMBERS:
-        return x
-    return in_dtype(x.attrs["value"], x.dtype) if x.op is P.full else None
-
-
-def same_number(a: Any, b: Any) -> bool:
-    """Whether two numbers are the same value: 0.0 and -0.0 are not, and a nan is one.
-
-    >>> same_number(1, 1.0), same_number(0.0, -0.0), same_number(math.nan, math.nan)
-    (True, False, True)
-    """
-    if a != a or b != b:
-        return a != a and b != b
-    return bool(a == b and math.copysign(1, a) == math.copysign(1, b))
-
 
 # Rules --------------------------------------------------------------------------------------------------------------
 
@@ -85,7 +36,7 @@ def small_constant(node: Node) -> Node | None:
     return filled(node.device.to_numpy(node.held).item(), node)
 
 
-@rule(kind="elementwise")
+@rule(kind="elementwise", reads="full")
 def fold_constants(node: Node) -> Node | None:
     """What is computed of constants alone is a constant."""
     values = []
@@ -100,12 +51,10 @@ def fold_constants(node: Node) -> Node | None:
     return None if value is None else filled(value, node)
 
 
-@rule(kind="elementwise")
+@rule(kind="elementwise", reads="full")
 def number_operand(node: Node) -> Node | None:
     """An operand that is filled with one number is that number, which takes the dtype of the others."""
     assert node.op is not None
-    if not any(x.__class__ not in NUMBERS and x.op is P.full for x in node.inputs):
-        return None
     named = node.op.promotes
     weak = [i for i in range(len(node.inputs)) if named is None or node.op.inputs[i] in named]
     filled_ones = [i for i in weak if not is_number(node.inputs[i]) and node.inputs[i].op is P.full]
@@ -118,21 +67,20 @@ def number_operand(node: Node) -> Node | None:
     return shaped(made(node.op, inputs, node.attrs, like=node), node)
 
 
-@rule(kind="view")
+@rule(kind="view", reads="full")
 def view_of_a_constant(node: Node) -> Node | None:
     """A view of a tensor filled with one number is filled with it too."""
-    (x,) = node.inputs
-    return filled(x.attrs["value"], node) if x.op is P.full else None
+    return filled(node.inputs[0].attrs["value"], node)
 
 
-@rule("max", "min")
+@rule("max", "min", reads="full")
 def extreme_of_a_constant(node: Node) -> Node | None:
     """The largest of equal numbers is that number."""
     value = value_of(node.inputs[0])
     return None if value is None else filled(value, node)
 
 
-@rule("sum", "prod")
+@rule("sum", "prod", reads="full")
 def total_of_a_constant(node: Node) -> Node | None:
     """The sum of n equal numbers is computed beforehand where that takes no time, or is exactly n times as much."""
     (x,) = node.inputs

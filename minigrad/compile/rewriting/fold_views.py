@@ -9,7 +9,8 @@ from ...core.primitive import P
 from ..nodes.graph import Graph, made
 from ..nodes.view import Pick, picks_of
 from .common import hashable
-from .rule import Note, Rules, apply_rules, filled, shaped
+from .replacement import filled, shaped
+from .rules import Note, Rules, apply_rules
 
 rule = Rules()
 
@@ -24,37 +25,27 @@ def viewed(op: Any, x: Node, node: Node, **attrs: Any) -> Node:
     return made(op, (x,), attrs, like=node)
 
 
-@rule("reshape", "broadcast_to")
-def same_shape(node: Node) -> Node | None:
-    """A reshape or broadcast to the shape that it has is nothing."""
-    (x,) = node.inputs
-    return x if x.shape == node.shape else None
+def same_shape(node: Node, x: Node) -> bool:
+    """where the shape is the same"""
+    return bool(x.shape == node.shape)
 
 
-@rule("reshape", "broadcast_to")
-def shape_of_a_shape(node: Node) -> Node | None:
-    """A reshape of a reshape is one reshape, and a broadcast of a broadcast one broadcast."""
-    (x,) = node.inputs
-    return viewed(node.op, x.inputs[0], node, shape=node.shape) if x.op is node.op else None
+def only_in_front(x: Node, r: tuple[int, ...]) -> bool:
+    """where the reshape only adds dimensions of size 1 in front, which a broadcast adds too"""
+    extra = len(r) - x.ndim
+    return extra > 0 and r == (1,) * extra + x.shape
 
 
-@rule("broadcast_to")
-def broadcast_of_a_reshape(node: Node) -> Node | None:
-    """Dimensions of size 1 in front need not be made before a broadcast."""
-    (x,) = node.inputs
-    if x.op is not P.reshape:
-        return None
-    (first,) = x.inputs
-    extra = x.ndim - first.ndim
-    in_front = extra > 0 and x.shape == (1,) * extra + first.shape
-    return viewed(P.broadcast_to, first, node, shape=node.shape) if in_front else None
+def repeats_nothing(node: Node, x: Node) -> bool:
+    """where the broadcast only adds dimensions of size 1"""
+    return bool(x.size == node.size and x.size)
 
 
-@rule("broadcast_to")
-def broadcast_of_nothing(node: Node) -> Node | None:
-    """A broadcast that only adds dimensions of size 1 is a reshape."""
-    (x,) = node.inputs
-    return viewed(P.reshape, x, node, shape=node.shape) if x.size == node.size and x.size else None
+rule("reshape(x) -> x", "broadcast_to(x) -> x", when=same_shape)
+rule("reshape(reshape(x), shape=s) -> reshape(x, shape=s)")
+rule("broadcast_to(broadcast_to(x), shape=s) -> broadcast_to(x, shape=s)")
+rule("broadcast_to(reshape(x, shape=r), shape=s) -> broadcast_to(x, shape=s)", when=only_in_front)
+rule("broadcast_to(x, shape=s) -> reshape(x, shape=s)", when=repeats_nothing)
 
 
 @rule("permute_dims")
@@ -65,12 +56,10 @@ def permutation_of_nothing(node: Node) -> Node | None:
     return viewed(P.reshape, x, node, shape=node.shape) if order == sorted(order) else None
 
 
-@rule("permute_dims")
+@rule("permute_dims", reads="permute_dims")
 def permutation_twice(node: Node) -> Node | None:
     """A permutation of a permutation is one permutation."""
     (x,) = node.inputs
-    if x.op is not node.op:
-        return None
     return viewed(node.op, x.inputs[0], node, axes=tuple([x.attrs["axes"][a] for a in node.attrs["axes"]]))
 
 
@@ -98,12 +87,10 @@ def picks_together(first: list[Pick | None], second: list[Pick | None]) -> list[
     return [*together, *inner]
 
 
-@rule("slice")
+@rule("slice", reads="slice")
 def slice_of_a_slice(node: Node) -> Node | None:
     """A slice of a slice is one slice."""
     (x,) = node.inputs
-    if x.op is not node.op:
-        return None
     (first,) = x.inputs
     picks = picks_together(picks_of(x.attrs["index"], first.shape), picks_of(node.attrs["index"], x.shape))
     if picks is None:
@@ -151,11 +138,9 @@ def written(value: Any, node: Node) -> Node:
 # Arithmetic ---------------------------------------------------------------------------------------------------------
 
 
-@rule(kind="elementwise")
+@rule(kind="elementwise", reads="broadcast_to")
 def broadcast_later(node: Node) -> Node | None:
     """Operands broadcast by themselves, and what is computed before a broadcast is computed less often."""
     assert node.op is not None
-    if not any(isinstance(x, Node) and x.op is P.broadcast_to for x in node.inputs):
-        return None
     inputs = tuple([x.inputs[0] if isinstance(x, Node) and x.op is P.broadcast_to else x for x in node.inputs])
     return shaped(made(node.op, inputs, node.attrs, like=node), node)

@@ -12,7 +12,7 @@ from ...core.source import line_of, show
 from ...core.table import as_table
 from ..nodes.graph import Graph
 from ..nodes.titled import Titled
-from .rule import Fired
+from .rules import Fired
 
 SHOWN = 40  # firings that a log prints; `details()` gives as many as asked
 
@@ -126,7 +126,7 @@ class Log(Titled):
         rows = []
         for run in self.runs:
             if run.changed or run.round == 1:
-                fired = ", ".join(f"{rule} x{n}" if n > 1 else rule for rule, n in run.counts().most_common())
+                fired = "; ".join(f"{rule} ({n} times)" if n > 1 else rule for rule, n in run.counts().most_common())
                 rows.append((run.name, str(run.round), f"{len(run.before)} -> {len(run.after)}", fired or "-"))
         end = "" if self.finished else "\nstopped after the last round, which still changed something"
         table = as_table(("pass", "round", "nodes", "what fired"), rows, left=4)

@@ -10,7 +10,7 @@ import numpy as np
 from ...core.node import Node
 from ...core.primitive import P
 from ..nodes.graph import made
-from .rule import Rules
+from .rules import Rules
 
 rule = Rules()
 MOST_PARTS = 25  # of a window: each is a term of its own

@@ -1,51 +1,47 @@
-"""Picking one element of each row, as a loop over the row does it: by comparing positions.
+"""Pick rows: one element of each row is picked as a loop over the row does it, by comparing positions.
 
 `gather(x, [0, 1, 2, …], t)` is the element at column t[i] of each row i, as in a loss over classes.  A library would
 need all of x in memory for it.  But a kernel that goes through the rows anyway can take the sum of the elements whose
 column is t[i], and its gradient, a `scatter_add` into zeros, is the value where the column is t[i] and 0 elsewhere.
-Where t[i] is no column, the one picks nan and the other nothing: whoever runs the kernels is told what to check.
+Where t[i] is not a column, the one gives nan and the other nothing, so the graph has a check that a run makes.
 """
 
 from __future__ import annotations
 
 from math import nan
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...core import dtypes
 from ...core.node import Node
 from ...core.primitive import P
 from ...core.tensor import NUMBERS
-from ..nodes.graph import Graph, made, remade
+from ..nodes.graph import Check, Graph, made, remade
 from ..nodes.view import is_made
+from .rules import Note, rewritten
 
 Known = dict[tuple[Node, int], tuple[Node, Node]]  # (integers, columns) -> what `_hits` has made of them
 FUSED = ("elementwise", "reduce", "view")  # kinds of what is worth keeping out of memory
 
 
-class Check(NamedTuple):
-    """That the integers of a node are positions in a dimension of this size, counted from the front or the back."""
-
-    node: Node
-    size: int
-
-
-def compared(graph: Graph) -> tuple[Graph, list[Check]]:
-    """The graph in which rows are picked from by comparing, and what has to be checked for it."""
+def pick_rows(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:
+    """Elements of rows picked by comparing positions, which a loop over the row does on its way."""
+    if not any(node.name in RULES for node in graph.nodes):
+        return graph
     checks: list[Check] = []
     known: Known = {}
-    if not any(node.name in ("gather", "scatter_add") for node in graph.nodes):
-        return graph, checks
 
     def replace(node: Node, inputs: tuple[Any, ...]) -> Node:
         now = remade(node, inputs)
-        rule = {"gather": _picked, "scatter_add": _placed}.get(now.name)
-        picked = None if rule is None else rule(now, known)
+        name, rule = RULES.get(now.name, ("", None))
+        picked = None if rule is None or name in without else rule(now, known)
         if picked is None:
             return now
+        note(name, node, picked)
         checks.append(Check(inputs[-1], inputs[0].shape[1]))
         return picked
 
-    return graph.rebuilt(replace), list(dict.fromkeys(checks))
+    after = rewritten(graph, replace)
+    return Graph(after.inputs, after.outputs, after.effects, (*after.checks, *checks)) if checks else after
 
 
 def _counts_rows(x: Node, indices: tuple[Any, ...]) -> bool:
@@ -57,7 +53,8 @@ def _counts_rows(x: Node, indices: tuple[Any, ...]) -> bool:
     return counted and rows.shape == columns.shape == x.shape[:1]
 
 
-def _picked(node: Node, known: Known) -> Node | None:
+def picked(node: Node, known: Known) -> Node | None:
+    """The sum over each row of the elements whose column is the one that is picked."""
     x, *indices = node.inputs
     if not _counts_rows(x, tuple(indices)) or x.op is None or x.op.kind not in FUSED or is_made(x):
         return None
@@ -69,7 +66,8 @@ def _picked(node: Node, known: Known) -> Node | None:
     return made(P.where, (inside, total, nan), {}, node)
 
 
-def _placed(node: Node, known: Known) -> Node | None:
+def placed(node: Node, known: Known) -> Node | None:
+    """The value where the column is the one that is picked, and 0 elsewhere."""
     base, value, *indices = node.inputs
     zeros = isinstance(base, Node) and base.name == "full" and base.attrs["value"] == 0
     if not zeros or not _counts_rows(base, tuple(indices)):
@@ -97,3 +95,6 @@ def _hits(x: Node, column: Node, like: Node, known: Known) -> tuple[Node, Node]:
     upright = made(P.reshape, (column,), {"shape": (rows, 1)}, like)
     known[key] = column, made(P.equal, (upright, counted), {}, like)
     return known[key]
+
+
+RULES = {"gather": ("picked by comparing", picked), "scatter_add": ("placed by comparing", placed)}

@@ -5,7 +5,8 @@ from __future__ import annotations
 from ...core.node import Node
 from ...core.primitive import P
 from ..nodes.graph import made
-from .rule import Rules, applied, filled, is_made_by, kind_of
+from .replacement import applied, filled, is_made_by, kind_of
+from .rules import Rules
 
 rule = Rules()
 

@@ -25,9 +25,9 @@ from ...devices.threads import THREADS, in_blocks
 from ..fusion.compute import Recipe
 from ..fusion.group import Group, Partition
 from ..lowering.lower import Argument, Lowered
+from ..nodes.graph import Check
 from ..nodes.interpret import Starts, failed, located, started
 from ..nodes.view import View, whole
-from ..rewriting.pick_rows import Check
 from .executors import WORTH_SHARING, Call, Run, as_steps, as_timed_steps, in_turn, is_profiled
 from .memory import Plan, aligned, plan
 from .order import step_names, uses, work_of

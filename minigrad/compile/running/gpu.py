@@ -24,8 +24,8 @@ from ..fusion.compute import Recipe
 from ..fusion.group import Group
 from ..fusion.loop_shape import Chunking
 from ..lowering.lower import Lowered
+from ..nodes.graph import Check
 from ..nodes.interpret import Starts, located
-from ..rewriting.pick_rows import Check
 from .cuda_graph import REPLAYABLE, Replay
 from .executors import Run, as_timed_steps, in_turn, is_profiled
 from .frame import Frame, Layout, Table

@@ -22,14 +22,13 @@ from ...core.node import Node
 from ...core.primitive import NO_RULES, P
 from ...core.tensor import Tensor, as_tensor, wrap
 from ...devices import Device, as_device
-from ..fusion.compute import Recipe, recipes_of
+from ..fusion.compute import Library, Recipe, recipes_of
 from ..fusion.count import Count
 from ..fusion.group import Group, Partition
 from ..look.cost import Cost
 from ..lowering.lower import Argument, Lowered
-from ..nodes.graph import Graph
+from ..nodes.graph import Check, Graph
 from ..nodes.source import Source
-from ..rewriting.pick_rows import Check
 from ..running.frame import Frame
 from ..running.order import uses
 from ..running.program import Program
@@ -57,6 +56,7 @@ def load_program(path: str | os.PathLike[str]) -> LoadedProgram:
     >>> program(mg.asarray([1.0, 2.0, 3.0]))["double"].tolist()
     [2.0, 4.0, 6.0]
     >>> print(program)
+    <program of <lambda>, for float32 (3,)>
     turn  step      writes                 reads
     0     kernel_0  multiply_1 [result 0]  tensor_1 [input 0]
     arena of 0 B in 0 slots
@@ -140,7 +140,7 @@ class LoadedProgram:
             _collect(saved, kwargs[name], f"argument {name}", tensors)
         for number, node in self.given.items():
             _check_tensor(tensors[number], node, number)
-        results = self.program([tensors[number].data for number in self.given])
+        results = self.program([tensors[number]._data for number in self.given])
         devices = [node.device for node in self.program.graph.outputs]
         return filled(self.result, [wrap(array, device) for array, device in zip(results, devices)])
 
@@ -149,7 +149,7 @@ class LoadedProgram:
         return Cost(self.program)
 
     def __str__(self) -> str:
-        return str(self.program)
+        return f"{self!r}\n{self.program}"
 
     def __repr__(self) -> str:
         inputs = ", ".join(f"{node.dtype} {node.shape}" for node in self.given.values())
@@ -224,7 +224,7 @@ class _Reader:
     def _group(self, step: dict[str, Any], recipes: dict[Node, Recipe], lowered: dict[Group, Lowered]) -> Group:
         if "library" in step:
             recipe = recipes[self._at(step["library"])]
-            if recipe.kind != "opaque":
+            if not isinstance(recipe, Library):
                 raise ProgramError(f"load: {recipe.node.name} is no library call")
             group = Group(0, opaque=recipe)
             group.stores = [recipe.node]
@@ -343,7 +343,7 @@ def _collect(saved: Any, value: Any, where: str, tensors: dict[int, Tensor]) -> 
 
 def _check_tensor(tensor: Tensor, node: Node, number: int) -> None:
     interpreter = current_mode().interpreter
-    if not isinstance(tensor.data, np.ndarray) or (interpreter is not None and not interpreter.runs_programs):
+    if not isinstance(tensor._data, np.ndarray) or (interpreter is not None and not interpreter.runs_programs):
         raise TraceError("a loaded program was called inside a trace or a transformation", hint="call it outside")
     if tensor.shape != node.shape:
         raise ShapeError(f"tensor {number} of a loaded program's arguments", expect=node.shape, actual=tensor.shape)

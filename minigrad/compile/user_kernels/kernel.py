@@ -19,7 +19,7 @@ from ...core.tensor import Tensor
 from ..nodes.graph import Graph, made, remade
 from ..rewriting.log import Run
 from ..rewriting.passes import forget_pass, register_pass
-from ..rewriting.rule import Note, rewritten
+from ..rewriting.rules import Note, rewritten
 from .pattern import Pattern
 
 OWN: dict[str, OwnKernel] = {}  # all that are registered, by name

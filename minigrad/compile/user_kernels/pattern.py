@@ -8,7 +8,7 @@ same in everything: axes, numbers, shapes, dtypes.  So a pattern means what the 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any
 
@@ -22,11 +22,11 @@ from ...core.tensor import Tensor, default_device, wrap
 from ...core.words import shown
 from ..jitted import trace
 from ..nodes.graph import Graph
-from ..rewriting.common import COMMUTE, hashable
+from ..rewriting.common import hashable
+from ..rewriting.match import Bound, Operation, Part, ways
 from ..rewriting.passes import OURS, optimise
 
 MOST_BINDINGS = 16  # that are tried at one node: a pattern of sums can be read in many ways
-Bound = dict[Node, Any]  # a node of the pattern -> the node of the graph that it is
 Kind = tuple[tuple[int, ...], Any, Any]  # shape, dtype, device
 
 
@@ -38,22 +38,23 @@ class Pattern:
         if not examples:
             examples = [_stand_in(((4, 4), float32, default_device()))] * _count(function)
         self._traced: dict[tuple[Kind, ...], list[Graph]] = {}
-        self.general = self._graphs(tuple([_kind(t.data, t.device) for t in examples]))
-        for graph in self.general:
+        graphs = self._graphs(tuple([_kind(t._data, t.device) for t in examples]))
+        for graph in graphs:
             _check(graph, len(examples))
+        self.general = {graph: parts_of(graph, general=True) for graph in graphs}
 
     def at(self, node: Node) -> tuple[tuple[Node, ...], str]:
         """The nodes that are the pattern's inputs where this one is its result; none, and why it is not."""
         why = ""
-        for graph in self.general:
-            match = Match(general=True)
-            for bound in islice(match.all(graph.outputs[0], node, {}), MOST_BINDINGS):
-                inputs = tuple([bound[i] for i in graph.inputs])
+        for graph, parts in self.general.items():
+            nearest = Nearest()
+            for bound in islice(ways(parts[graph.outputs[0]], node, {}, nearest), MOST_BINDINGS):
+                inputs = tuple([bound[parts[i]] for i in graph.inputs])
                 reason = self._exactly(node, inputs)
                 if not reason:
                     return inputs, ""
                 why = why or reason
-            why = why or match.reason
+            why = why or nearest.reason
         return (), why
 
     def begins(self, node: Node) -> bool:
@@ -68,11 +69,11 @@ class Pattern:
             return f"for these shapes the pattern is an error: {str(error).splitlines()[0]}"
         reasons = []
         for graph in graphs:
-            match = Match(general=False)
-            bound = dict(zip(graph.inputs, inputs))
-            if next(match.all(graph.outputs[0], node, bound), None) is not None:
+            nearest, parts = Nearest(), parts_of(graph)
+            bound = {parts[i]: x for i, x in zip(graph.inputs, inputs)}
+            if next(ways(parts[graph.outputs[0]], node, bound, nearest), None) is not None:
                 return ""
-            reasons.append((match.matched, match.reason))
+            reasons.append((nearest.found, nearest.reason))
         return max(reasons)[1]
 
     def _graphs(self, kinds: tuple[Kind, ...]) -> list[Graph]:
@@ -92,64 +93,50 @@ class Pattern:
         return result
 
 
-class Match:
-    """One try to find a pattern at a node.  `general`: only the operations count, and how they are connected."""
+class Nearest:
+    """Why a node cannot be read as a pattern: the reason of the attempt that found the most parts."""
 
-    def __init__(self, general: bool) -> None:
-        self.general = general
-        self.reason = ""
-        self.matched = -1  # nodes, when the reason was found: the try that came furthest says why it failed
+    def __init__(self) -> None:
+        self.found, self.reason = -1, ""
 
-    def all(self, pattern: Node, node: Any, bound: Bound) -> Iterator[Bound]:
-        """The ways to read `node` as `pattern`, given what has been read already."""
-        if pattern in bound:
-            if bound[pattern] is node:
-                yield bound
-            else:
-                self._note(bound, f"two {pattern.name}s where the pattern has one")
-            return
-        reason = self._difference(pattern, node)
-        if reason:
-            self._note(bound, reason)
-            return
-        bound = bound | {pattern: node}
-        yield from self._inputs(list(zip(pattern.inputs, node.inputs)), bound)
-        if pattern.name in COMMUTE and pattern.op is not None:
-            yield from self._inputs(list(zip(pattern.inputs, node.inputs[::-1])), bound)
+    def __call__(self, bound: Bound, reason: str) -> None:
+        if len(bound) > self.found:
+            self.found, self.reason = len(bound), reason
 
-    def _inputs(self, pairs: list[tuple[Any, Any]], bound: Bound) -> Iterator[Bound]:
-        if not pairs:
-            yield bound
-            return
-        (pattern, node), rest = pairs[0], pairs[1:]
-        if isinstance(pattern, Node):
-            for found in self.all(pattern, node, bound):
-                yield from self._inputs(rest, found)
-        elif isinstance(node, Node):
-            self._note(bound, f"{node.name} where the pattern has the number {pattern!r}")
-        elif self.general or hashable(pattern) == hashable(node):
-            yield from self._inputs(rest, bound)
-        else:
-            self._note(bound, f"the number {node!r} where the pattern has {pattern!r}")
 
-    def _difference(self, pattern: Node, node: Any) -> str:
-        if not isinstance(node, Node):
-            return f"the number {node!r} where the pattern has {pattern.name}"
-        if pattern.op is None:
-            return "" if self.general or pattern.name == "tensor" else _different_constant(pattern, node)
-        if node.op is not pattern.op or len(node.inputs) != len(pattern.inputs):
-            return f"{node.name} where the pattern has {pattern.name}"
-        if self.general:
-            return ""
-        if hashable(node.attrs) != hashable(pattern.attrs):
-            return f"{node.name} with {_listed(node.attrs)}, in the pattern with {_listed(pattern.attrs)}"
-        if (node.shape, node.dtype) != (pattern.shape, pattern.dtype):
-            return f"{node.name} is {node.dtype} {node.shape}, in the pattern {pattern.dtype} {pattern.shape}"
+class Traced(Operation):
+    """A node or a number of a traced function.  `general`: only the operation counts."""
+
+    def __init__(self, what: Any, inputs: Sequence[Part], general: bool) -> None:
+        super().__init__(what.name if isinstance(what, Node) else repr(what), inputs)
+        self.what, self.general = what, general
+
+    def differs(self, x: Any) -> str:
+        what = self.what
+        if not isinstance(what, Node):
+            if isinstance(x, Node):
+                return f"{x.name} where the pattern has the number {what!r}"
+            same = self.general or hashable(what) == hashable(x)
+            return "" if same else f"the number {x!r} where the pattern has {what!r}"
+        if what.op is None and isinstance(x, Node):
+            return "" if self.general or what.name == "tensor" else _different_constant(what, x)
+        why = super().differs(x)
+        if why or self.general:
+            return why
+        if hashable(x.attrs) != hashable(what.attrs):
+            return f"{x.name} with {_listed(x.attrs)}, in the pattern with {_listed(what.attrs)}"
+        if (x.shape, x.dtype) != (what.shape, what.dtype):
+            return f"{x.name} is {x.dtype} {x.shape}, in the pattern {what.dtype} {what.shape}"
         return ""
 
-    def _note(self, bound: Bound, reason: str) -> None:
-        if len(bound) > self.matched:
-            self.matched, self.reason = len(bound), reason
+
+def parts_of(graph: Graph, general: bool = False) -> dict[Node, Part]:
+    """A traced function as a pattern: the part for each of its nodes."""
+    parts: dict[Node, Part] = {node: Traced(node, (), general) for node in graph.inputs}
+    for node in graph.nodes:
+        inputs = [parts[x] if isinstance(x, Node) else Traced(x, (), general) for x in node.inputs]
+        parts[node] = Traced(node, inputs, general)
+    return parts
 
 
 def _different_constant(pattern: Any, node: Any) -> str:

@@ -15,7 +15,8 @@ import numpy as np
 from ...compile.jitted import trace
 from ...compile.nodes.graph import Graph
 from ...compile.rewriting.common import hashable
-from ...compile.user_kernels.pattern import Match
+from ...compile.rewriting.match import ways
+from ...compile.user_kernels.pattern import parts_of
 from ...core.emit import emit
 from ...core.errors import MinigradError
 from ...core.mode import Mode, switch
@@ -98,8 +99,9 @@ def _is_result(each: Row, inputs: Sequence[Node], options: Options, node: Node, 
     pattern = traces[key]
     if pattern is None or len(pattern.inputs) != len(inputs):
         return False
-    bound: dict[Node, Any] = dict(zip(pattern.inputs, inputs))
-    return next(Match(general=False).all(pattern.outputs[0].inputs[0], node, bound), None) is not None
+    parts = parts_of(pattern)
+    bound = {parts[i]: x for i, x in zip(pattern.inputs, inputs)}
+    return next(ways(parts[pattern.outputs[0].inputs[0]], node, bound), None) is not None
 
 
 def _traced(function: Callable[..., Any], kinds: Sequence[Any], options: Options) -> Graph | None:

@@ -8,6 +8,7 @@ import pytest
 import minigrad as mg
 from minigrad.compile.fusion.fuse import fuse
 from minigrad.compile.fusion.group import MOST_NODES
+from minigrad.compile.fusion.levels import ONCE, PER_ELEMENT
 from minigrad.compile.fusion.loop_shape import Chunking
 from minigrad.compile.nodes.view import View
 from tests.compile.partitions import check, graph_of, recorded
@@ -101,7 +102,7 @@ def test_adam_is_one_kernel_for_a_parameter():
     partition = check(new, mean, square, t)
     assert steps(partition) == ["kernel"]
     levels = partition.groups[0].levels
-    assert levels[t.node] == "S" and levels[new.node] == "F"
+    assert levels[t.node] is ONCE and levels[new.node] is PER_ELEMENT
 
 
 def test_an_mlp_step_is_products_and_few_kernels():
@@ -147,7 +148,7 @@ def test_a_sum_of_everything_in_the_middle_parts_two_kernels():
         y = x / mg.sqrt(mg.sum(x * x))
     partition = check(y, chunking=SMALL)
     assert steps(partition) == ["kernel", "kernel"]
-    assert partition.groups[1].levels[y.node.inputs[1]] == "S"
+    assert partition.groups[1].levels[y.node.inputs[1]] is ONCE
 
 
 def test_half_precision_is_summed_in_single():

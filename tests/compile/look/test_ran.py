@@ -89,7 +89,7 @@ def test_the_graph_and_its_values_are_of_all_that_ran():
     assert f.ran(x).arrays(f.ran(x).parts[1])[0].tolist() == [1, 2]
     for part in f.ran(x).parts:
         results = part.program(f.ran(x).arrays(part))
-        np.testing.assert_allclose(results[0], values[part.function.outputs[0].data.node].numpy())
+        np.testing.assert_allclose(results[0], values[part.function.outputs[0]._data.node].numpy())
 
 
 def test_a_gradient_of_a_gradient_is_shown_too():
@@ -192,4 +192,4 @@ def test_of_a_training_step_the_whole_is_shown_or_both_of_its_programs(made, pro
     assert outputs == len(list(model.parameters())), "a gradient for each parameter"
     values = forward.values(x)
     for part in forward.ran(x).parts:
-        assert all(values[output.data.node].shape == output.shape for output in part.function.outputs)
+        assert all(values[output._data.node].shape == output.shape for output in part.function.outputs)

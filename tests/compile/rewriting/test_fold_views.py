@@ -17,13 +17,15 @@ from tests.compile.rewriting.recording import Recorded, assert_same_bits
 
 # rule, function of a tensor of shape (2, 3, 4), names of the nodes that are left
 CASES = [
-    ("same shape", lambda x: mg.reshape(x, (2, 3, 4)) * 2, "multiply"),
-    ("same shape", lambda x: emit(P.broadcast_to, x, shape=(2, 3, 4)) * 2, "multiply"),
-    ("shape of a shape", lambda x: x.reshape((6, 4)).reshape((4, 6)), "reshape"),
-    ("shape of a shape", lambda x: x.reshape((6, 4)).reshape((2, 3, 4)), ""),
-    ("shape of a shape", lambda x: repeated(repeated(x[:1], 4, 3, 4), 5, 4, 3, 4), "broadcast_to slice"),
-    ("broadcast of a reshape", lambda x: mg.broadcast_to(x[None, None], (5, 1, 2, 3, 4)), "broadcast_to"),
-    ("broadcast of nothing", lambda x: mg.broadcast_to(x, (1, 2, 3, 4)), "reshape"),
+    ("reshape(x) -> x", lambda x: mg.reshape(x, (2, 3, 4)) * 2, "multiply"),
+    ("broadcast_to(x) -> x", lambda x: emit(P.broadcast_to, x, shape=(2, 3, 4)) * 2, "multiply"),
+    ("reshape(reshape(x), shape=s) -> reshape(x, shape=s)", lambda x: x.reshape((6, 4)).reshape((4, 6)), "reshape"),
+    ("reshape(reshape(x), shape=s) -> reshape(x, shape=s)", lambda x: x.reshape((6, 4)).reshape((2, 3, 4)), ""),
+    ("broadcast_to(broadcast_to(x), shape=s) -> broadcast_to(x, shape=s)",
+     lambda x: repeated(repeated(x[:1], 4, 3, 4), 5, 4, 3, 4), "broadcast_to slice"),
+    ("broadcast_to(reshape(x, shape=r), shape=s) -> broadcast_to(x, shape=s)",
+     lambda x: mg.broadcast_to(x[None, None], (5, 1, 2, 3, 4)), "broadcast_to"),
+    ("broadcast_to(x, shape=s) -> reshape(x, shape=s)", lambda x: mg.broadcast_to(x, (1, 2, 3, 4)), "reshape"),
     ("permutation of nothing", lambda x: mg.permute_dims(x, (0, 1, 2)) * 2, "multiply"),
     ("permutation of nothing", lambda x: mg.permute_dims(x[:, None], (1, 0, 2, 3)), "reshape"),
     ("permutation twice", lambda x: mg.permute_dims(mg.permute_dims(x, (2, 0, 1)), (2, 0, 1)), "permute_dims"),

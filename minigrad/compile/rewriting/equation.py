@@ -1,0 +1,219 @@
+"""Equations: `x * 1 -> x` says what takes the place of a node, and is the name of the rule that it is.
+
+In an equation, n and m are Python numbers, or tensors filled with one; other small letters are any inputs.  LOW and
+HIGH are the smallest and the largest value of the dtype, ALL is the integer whose bits are all set.  What the right
+side calculates of numbers alone is calculated when the rule fires, for integers as integers of the dtype.  Attributes
+are written as keywords, `reshape(x, shape=s)`; without them, the left side is found with any attributes.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import math
+from collections.abc import Callable
+from types import CodeType
+from typing import Any
+
+from ...core.dtypes import KIND_NAMES, float64, iinfo
+from ...core.errors import ConversionError
+from ...core.node import Node
+from ...core.primitive import P
+from ..nodes.graph import made
+from .match import Bound, Literal, Number, Operation, Part, ways
+from .numbers import exponent, in_dtype, same_number, value_of, wrapped
+from .replacement import shaped
+
+SYMBOLS: dict[type, str] = {
+    ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide",
+    ast.FloorDiv: "floor_divide", ast.Mod: "remainder", ast.Pow: "pow",
+    ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or", ast.BitXor: "bitwise_xor",
+    ast.LShift: "bitwise_left_shift", ast.RShift: "bitwise_right_shift",
+    ast.USub: "negative", ast.Invert: "bitwise_invert",
+    ast.Lt: "less", ast.LtE: "less_equal", ast.Eq: "equal",
+}
+EVERY = "biuf"  # kinds of dtypes
+NUMBER_NAMES = ("n", "m")
+CONSTANTS: dict[str, Callable[[Any], Any]] = {
+    "LOW": lambda dtype: -math.inf if dtype.kind == "f" else iinfo(dtype).min,
+    "HIGH": lambda dtype: math.inf if dtype.kind == "f" else iinfo(dtype).max,
+    "ALL": lambda dtype: {"b": True, "u": 255}.get(dtype.kind, -1),
+}
+FUNCTIONS = {"__builtins__": {}, "log2": exponent, "max": max, "min": min}  # of numbers
+
+Names = dict[str, Any]  # what the letters of an equation stand for
+Made = Callable[[Bound, Names, Node], Any]  # makes what takes the place of a node, or a part of it
+
+
+class Equation:
+    """`left -> right`, for operands of some kinds of dtypes, when a condition holds.
+
+    The condition is called with the letters that its parameters name, and with the `node`.
+
+    >>> equation = Equation("x - -y -> x + y")
+    >>> x = mg.asarray([1.0, 2.0], requires_grad=True)
+    >>> equation((x - -x).node).name, equation((x - x).node)
+    ('add', None)
+    """
+
+    def __init__(self, text: str, on: str = EVERY, when: Callable[..., Any] | None = None) -> None:
+        self.text, self.on, self.when = text, on, when
+        if text.count("->") != 1 or not on or not set(on) <= set(EVERY):
+            raise ConversionError(
+                f"{text!r} on {on!r} is not an equation", expect=f"'left -> right', and kinds of dtypes among {EVERY!r}"
+            )
+        left, right = map(_parsed, text.split("->"))
+        self.parts: dict[str, Part] = {}  # of the left side, by their text: what is written twice is one part
+        self.attributes: list[tuple[Part, str, str]] = []  # of operations of the left side, and their letters
+        pattern = self._part(left)
+        if not isinstance(pattern, Operation):
+            raise ConversionError(f"the left side of {text!r} is not an operation")
+        self.pattern = pattern
+        self.letters = [part for part in self.parts.values() if part.__class__ is Part]
+        self.numbers = [part for part in self.parts.values() if part.__class__ is Number]
+        self._made = self._made_by(right, top=True)
+        self._given = [] if when is None else [*inspect.signature(when).parameters]  # to the condition
+        known = {"node", *[part.name for part in (*self.letters, *self.numbers)], *[a[2] for a in self.attributes]}
+        if not known.issuperset(self._given):
+            raise ConversionError(
+                f"the condition of {text!r} has other parameters than the equation letters",
+                expect="some of " + ", ".join(sorted(known)), actual=", ".join(self._given),
+            )
+
+    @property
+    def says(self) -> str:
+        """For which dtypes and when the equation holds, in words."""
+        kinds = "for all dtypes" if self.on == EVERY else "for " + " and ".join(KIND_NAMES[kind] for kind in self.on)
+        when = "" if self.when is None else (self.when.__doc__ or f"where {self.when.__name__}").strip()
+        says = f"{kinds}, {when}".removesuffix(", ")
+        return f"{says[:1].upper()}{says[1:]}."
+
+    def __call__(self, node: Node) -> Node | None:
+        """What takes the place of a node, or None."""
+        for bound in ways(self.pattern, node, {}):
+            names = self._names(bound, node)
+            if names is not None and (self.when is None or self.when(*[names[name] for name in self._given])):
+                new = shaped(self._made(bound, names, node), node)
+                if new.dtype == node.dtype:  # a Python number alone has not the dtype of the tensor that it was with
+                    return new
+        return None
+
+    def _names(self, bound: Bound, node: Node) -> Names | None:
+        """What the letters stand for; None where it is of another kind, or not a number of the dtype."""
+        names: Names = {"node": node}
+        for part in self.letters:
+            names[part.name] = bound[part]
+        if self.on != EVERY and self._kind(names) not in self.on:
+            return None
+        for part in self.numbers:
+            number = _number(value_of(bound[part]), node.dtype)
+            if number is None or (part.name in CONSTANTS and not _is_constant(part.name, number, node.dtype)):
+                return None
+            names[part.name] = number
+        for part, attribute, letter in self.attributes:
+            names[letter] = bound[part].attrs[attribute]
+        return names
+
+    def _kind(self, names: Names) -> str:
+        """The kind of the first operand that is a tensor: of comparisons, the result has another one."""
+        tensors = [names[part.name] for part in self.letters if isinstance(names[part.name], Node)]
+        return (tensors or [names["node"]])[0].dtype.kind  # type: ignore[no-any-return]
+
+    # The left side --------------------------------------------------------------------------------------------------
+
+    def _part(self, e: ast.expr) -> Part:
+        text = ast.unparse(e)
+        if text not in self.parts:
+            self.parts[text] = self._new_part(e)
+        return self.parts[text]
+
+    def _new_part(self, e: ast.expr) -> Part:
+        if isinstance(e, ast.Name):
+            return (Number if e.id in (*NUMBER_NAMES, *CONSTANTS) else Part)(e.id)
+        number = _literal(e)
+        if number is not None:
+            return Literal(number)
+        name, operands = _operation(e)
+        part = Operation(name, [self._part(operand) for operand in operands])
+        self.attributes += [(part, attribute, letter) for attribute, letter in _attributes(e).items()]
+        return part
+
+    # The right side -------------------------------------------------------------------------------------------------
+
+    def _made_by(self, e: ast.expr, top: bool = False) -> Made:
+        part = self.parts.get(ast.unparse(e))
+        if part is not None and part.__class__ is not Number:
+            return lambda bound, names, node: bound[part]  # what the left side has already
+        if _is_of_numbers(e):
+            code = compile(ast.Expression(e), self.text, "eval")
+            return lambda bound, names, node: _calculated(code, names, node, alone=top)
+        name, operands = _operation(e)
+        makers = [self._made_by(operand) for operand in operands]
+        letters = _attributes(e)
+
+        def apply(bound: Bound, names: Names, node: Node) -> Node:
+            attrs = {attribute: names[letter] for attribute, letter in letters.items()}
+            return made(P[name], tuple([make(bound, names, node) for make in makers]), attrs, like=node)
+
+        return apply
+
+
+def _parsed(text: str) -> ast.expr:
+    return ast.parse(text.strip(), mode="eval").body
+
+
+def _operation(e: ast.expr) -> tuple[str, list[ast.expr]]:
+    """The primitive that an expression applies, and its operands."""
+    name, operands = "", []
+    if isinstance(e, ast.Call) and isinstance(e.func, ast.Name):
+        name, operands = e.func.id, e.args
+    elif isinstance(e, ast.BinOp):
+        name, operands = SYMBOLS.get(type(e.op), ""), [e.left, e.right]
+    elif isinstance(e, ast.UnaryOp):
+        name, operands = SYMBOLS.get(type(e.op), ""), [e.operand]
+    elif isinstance(e, ast.Compare) and len(e.ops) == 1:
+        name, operands = SYMBOLS.get(type(e.ops[0]), ""), [e.left, *e.comparators]
+    if name not in [op.name for op in P]:
+        raise ConversionError(
+            f"in an equation, {ast.unparse(e)!r} is not known",
+            expect="numbers, primitives, and letters of the left side",
+        )
+    return name, operands
+
+
+def _attributes(e: ast.expr) -> dict[str, str]:
+    """The letters of an operation's attributes."""
+    return {str(k.arg): ast.unparse(k.value) for k in e.keywords} if isinstance(e, ast.Call) else {}
+
+
+def _literal(e: ast.expr) -> Any:
+    """The number that an expression is, -0.0 for example."""
+    if isinstance(e, ast.UnaryOp) and isinstance(e.op, ast.USub) and isinstance(e.operand, ast.Constant):
+        return -e.operand.value  # type: ignore[operator]
+    return e.value if isinstance(e, ast.Constant) else None
+
+
+def _is_of_numbers(e: ast.expr) -> bool:
+    functions = {call.func for call in ast.walk(e) if isinstance(call, ast.Call)}
+    letters = [name for name in ast.walk(e) if isinstance(name, ast.Name) and name not in functions]
+    return all(name.id in (*NUMBER_NAMES, *CONSTANTS) for name in letters)
+
+
+def _number(number: Any, dtype: Any) -> Any:
+    """A number as Python counts in this dtype: as an integer or a float; None where the dtype does not have it."""
+    if dtype.kind == "b":
+        return number
+    if dtype.kind == "f":
+        return number if number.__class__ is float else in_dtype(number, float64)
+    return None if in_dtype(number, dtype) is None else int(number)
+
+
+def _calculated(code: CodeType, names: Names, node: Node, alone: bool) -> Any:
+    number = eval(code, FUNCTIONS, names)
+    if node.dtype.kind in "iu":
+        number = wrapped(number, node.dtype)
+    return in_dtype(number, node.dtype) if alone else number
+
+
+def _is_constant(name: str, number: Any, dtype: Any) -> bool:
+    return same_number(number, CONSTANTS[name](dtype))

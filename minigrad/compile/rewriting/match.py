@@ -1,0 +1,127 @@
+"""The matcher: how nodes of a graph can be read as a pattern.
+
+A pattern is made of parts, as a graph is made of nodes.  The left side of an equation is one, and so is a function that
+was traced.  An operation that is the same in either order is read in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from ...core.node import Node
+from ...core.primitive import P
+from ...core.tensor import NUMBERS
+from .numbers import same_number, value_of
+
+COMMUTE = {"add", "multiply", "equal", "bitwise_and", "bitwise_or", "bitwise_xor"}
+EITHER = COMMUTE | {"maximum", "minimum"}  # the same in either order, but for which of 0.0 and -0.0 is the larger
+
+Bound = dict["Part", Any]  # what each part stands for: a node or a Python number
+Goals = tuple["Part", Any, "Goals"] | None  # a part, what it is to stand for, and what is left to do
+Miss = Callable[[Bound, str], object]  # called with what was read so far, and why nothing more could be read
+
+
+class Part:
+    """One place in a pattern.  This one stands for any node and any number, and everywhere for the same one."""
+
+    def __init__(self, name: str, inputs: Sequence[Part] = ()) -> None:
+        self.name, self.inputs = name, tuple(inputs)
+
+    def differs(self, x: Any) -> str:
+        """Why `x` is not what the pattern has here; nothing, if it is."""
+        return ""
+
+    def may_be(self, head: Any) -> bool:
+        """Whether something with this head may be what the pattern has here."""
+        return True
+
+
+class Operation(Part):
+    """An operation on other parts."""
+
+    def differs(self, x: Any) -> str:
+        if x.__class__ in NUMBERS:
+            return f"the number {x!r} where the pattern has {self.name}"
+        if x.op is None or x.op.name != self.name or len(x.inputs) != len(self.inputs):
+            return f"{x.name} where the pattern has {self.name}"
+        return ""
+
+    def may_be(self, head: Any) -> bool:
+        return getattr(head, "name", "") == self.name
+
+    def may_have(self, heads: Sequence[Any]) -> bool:
+        """Whether a node of this operation, whose inputs have these heads, may be what the pattern has here."""
+        orders = (heads, heads[::-1]) if self.name in EITHER else (heads,)
+        return any(all(part.may_be(head) for part, head in zip(self.inputs, order)) for order in orders)
+
+
+class Number(Part):
+    """A number: Python's, or a tensor that is filled with one."""
+
+    def differs(self, x: Any) -> str:
+        return "" if value_of(x) is not None else f"{x.name} where the pattern has a number"
+
+    def may_be(self, head: Any) -> bool:
+        return head.__class__ in NUMBERS or head is OTHER or head is P.full
+
+
+class Literal(Number):
+    """One number, such as 0 or -0.0."""
+
+    def __init__(self, number: Any) -> None:
+        super().__init__(repr(number))
+        self.number = number
+        LITERALS[number] = number
+
+    def differs(self, x: Any) -> str:
+        value = value_of(x)
+        return "" if value is not None and same_number(value, self.number) else f"not the number {self.name}"
+
+    def may_be(self, head: Any) -> bool:
+        return head == self.number or head is P.full
+
+
+LITERALS: dict[Any, Any] = {}  # the numbers that patterns name
+OTHER = "another number"
+
+
+def head(x: Any) -> Any:
+    """What is seen of an input without looking at its inputs: its operation, or which of the literals it is."""
+    return LITERALS.get(x, OTHER) if x.__class__ in NUMBERS else x.op
+
+
+def ways(part: Part, x: Any, bound: Bound, miss: Miss | None = None) -> Iterator[Bound]:
+    """The ways to read `x` as a part of a pattern, given what other parts stand for."""
+    alternatives: list[tuple[Goals, Bound]] = [((part, x, None), {**bound})]
+    while alternatives:
+        goals, bound = alternatives.pop()
+        while goals is not None:
+            part, x, goals = goals
+            if part in bound:
+                why = "" if _same(bound[part], x) else f"two {part.name}s where the pattern has one"
+            else:
+                why = part.differs(x)
+            if why:
+                if miss is not None:
+                    miss(bound, why)
+                break
+            if part not in bound:
+                bound[part] = x
+                if part.name in EITHER:
+                    alternatives.append((_goals(part, x.inputs[::-1], goals), {**bound}))
+                if part.inputs:
+                    goals = _goals(part, x.inputs, goals)
+        else:
+            yield bound
+
+
+def _goals(part: Part, inputs: Sequence[Any], rest: Goals) -> Goals:
+    """That the parts that a part reads stand for these inputs, the first one first, and then the rest."""
+    for p, x in zip(part.inputs[::-1], inputs[::-1]):
+        rest = (p, x, rest)
+    return rest
+
+
+def _same(a: Any, b: Any) -> bool:
+    return a is b or (not isinstance(a, Node) and not isinstance(b, Node) and same_number(a, b))
