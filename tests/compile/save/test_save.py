@@ -18,7 +18,7 @@ from minigrad.compile.save.codec import decoded, encoded
 from minigrad.compile.save.read import CheckedFrame, load_program
 from minigrad.compile.save.write import ARRAYS, CONTENT
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 Pair = collections.namedtuple("Pair", "first second")
 
 
