@@ -71,14 +71,14 @@ class Equation:
         self.pattern = pattern
         self.letters = [part for part in self.parts.values() if part.__class__ is Part]
         self.numbers = [part for part in self.parts.values() if part.__class__ is Number]
-        self._made = self._made_by(right, top=True)
         self._given = [] if when is None else [*inspect.signature(when).parameters]  # to the condition
-        known = {"node", *[part.name for part in (*self.letters, *self.numbers)], *[a[2] for a in self.attributes]}
-        if not known.issuperset(self._given):
+        known = {part.name for part in (*self.letters, *self.numbers)} | {letter for *_, letter in self.attributes}
+        if not {*_letters(right), *self._given} <= known | {"node"}:
             raise ConversionError(
-                f"the condition of {text!r} has other parameters than the equation letters",
-                expect="some of " + ", ".join(sorted(known)), actual=", ".join(self._given),
+                f"the left side of {text!r} does not have every letter that is used",
+                expect=", ".join(sorted(known)), actual=", ".join(sorted({*_letters(right), *self._given})),
             )
+        self._made = self._made_by(right, top=True)
 
     @property
     def says(self) -> str:
@@ -111,7 +111,9 @@ class Equation:
                 return None
             names[part.name] = number
         for part, attribute, letter in self.attributes:
-            names[letter] = bound[part].attrs[attribute]
+            value = bound[part].attrs[attribute]
+            if names.setdefault(letter, value) != value:
+                return None
         return names
 
     def _kind(self, names: Names) -> str:
@@ -193,10 +195,16 @@ def _literal(e: ast.expr) -> Any:
     return e.value if isinstance(e, ast.Constant) else None
 
 
+def _letters(e: ast.expr) -> list[str]:
+    """The names in an expression, without those of operations."""
+    operations = {call.func for call in ast.walk(e) if isinstance(call, ast.Call)}
+    return [name.id for name in ast.walk(e) if isinstance(name, ast.Name) and name not in operations]
+
+
 def _is_of_numbers(e: ast.expr) -> bool:
-    functions = {call.func for call in ast.walk(e) if isinstance(call, ast.Call)}
-    letters = [name for name in ast.walk(e) if isinstance(name, ast.Name) and name not in functions]
-    return all(name.id in (*NUMBER_NAMES, *CONSTANTS) for name in letters)
+    calls = [call.func for call in ast.walk(e) if isinstance(call, ast.Call)]
+    known = all(isinstance(function, ast.Name) and function.id in FUNCTIONS for function in calls)
+    return known and all(name in (*NUMBER_NAMES, *CONSTANTS) for name in _letters(e))
 
 
 def _number(number: Any, dtype: Any) -> Any:

@@ -68,6 +68,10 @@ def test_kinds_and_conditions():
 def test_attributes_have_letters():
     text = "max(exp(x), axis=a, keepdims=k) -> exp(max(x, axis=a, keepdims=k))"
     assert after(text, lambda x: mg.max(mg.exp(x)), X)[0] == ["exp", "max"]
+    text = "permute_dims(permute_dims(x, axes=a), axes=a) -> x"
+    for second, count in (((1, 0, 2), 1), ((0, 2, 1), 0)):
+        turned = lambda x, axes=second: mg.permute_dims(mg.permute_dims(x, (1, 0, 2)), axes)  # noqa: E731
+        assert after(text, turned, np.ones((2, 2, 2)))[1] == count
 
 
 def test_an_equation_never_changes_a_dtype():
@@ -110,12 +114,14 @@ def test_an_equation_from_outside_is_one_line():
 
 @pytest.mark.parametrize(("text", "options", "message"), [
     ("x -> x * 1", {}, "the left side of 'x -> x \\* 1' is not an operation"),
-    ("x + y -> z", {}, "in an equation, 'z' is not known"),
+    ("x + y -> z", {}, "does not have every letter(.|\n)*Expect: x, y\n  Actual: z"),
+    ("x + y -> x * n", {}, "does not have every letter"),
+    ("reshape(x) -> reshape(x, shape=s)", {}, "does not have every letter"),
     ("sine(x) -> x", {}, r"'sine\(x\)' is not known(.|\n)*Expect: numbers, primitives, and letters of the left side"),
     ("x > y -> y < x", {}, "'x > y' is not known"),
     ("x + 0 -> x -> x", {}, "'x \\+ 0 -> x -> x' on 'biuf' is not an equation"),
     ("x + 0 -> x", {"on": "q"}, "on 'q' is not an equation(.|\n)*kinds of dtypes among 'biuf'"),
-    ("x + 0 -> x", {"when": lambda y: y}, "has other parameters(.|\n)*Expect: some of node, x\n  Actual: y"),
+    ("x + 0 -> x", {"when": lambda y: y}, "does not have every letter(.|\n)*Expect: x\n  Actual: x, y"),
 ])  # fmt: skip
 def test_what_is_not_an_equation(text, options, message):
     with pytest.raises(mg.ConversionError, match=message):
