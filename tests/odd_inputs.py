@@ -34,6 +34,7 @@ import minigrad.io
 import minigrad.viz
 from minigrad.core import arguments
 from minigrad.core.errors import MinigradError
+from tests.counterparts import called, counterpart, difference
 
 SECONDS = 2.0  # of work, after which a call counts as one that hangs
 ROOM = 6 << 30  # bytes of memory beyond which a call fails
@@ -321,34 +322,54 @@ def _fit(function: Any, args: Any, kwargs: Any) -> str:
         return "anything"
 
 
-def outcome(function: Callable[..., Any], args: Any, kwargs: Any) -> tuple[str, str]:
-    """What kind of end a call comes to: ours, refused, internal, hangs or accepted; and details."""
+def outcome(
+    function: Callable[..., Any], args: Any, kwargs: Any, compared: Callable[[Any], str] = lambda result: ""
+) -> tuple[str, str, str]:
+    """How a call ends: ours, refused, internal, hangs or accepted; details; and what the comparison finds, if any."""
     quiet = io.StringIO()
-    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS, SECONDS)  # again and again: a callback may swallow the first
     try:
         with contextlib.redirect_stdout(quiet), contextlib.redirect_stderr(quiet), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            function(*args, **kwargs)
-        return "accepted", _fit(function, args, kwargs)
+            result = function(*args, **kwargs)
+        return "accepted", _fit(function, args, kwargs), compared(args[0] if result is None else result)
     except Slow:
-        return "hangs", ""
+        return "hangs", "", ""
     except MinigradError as error:
-        return "ours", type(error).__name__
+        return "ours", type(error).__name__, ""
     except BaseException as error:
         trace = error.__traceback__.tb_next if error.__traceback__ is not None else None
         if isinstance(error, TypeError) and trace is None:
-            return "refused", str(error)
+            return "refused", str(error), ""
         frames = traceback.extract_tb(error.__traceback__)
         if frames[-1].filename == "<example>" or _WRONG_CALL.match(str(error)):
-            return "theirs", f"{type(error).__name__}"
+            return "theirs", f"{type(error).__name__}", ""
         last = [f for f in frames if f"{os.sep}minigrad{os.sep}" in f.filename][-1:] or frames[-1:]
         where = f"{last[0].filename.rpartition('/minigrad/')[2]}:{last[0].lineno} {last[0].line}"
-        return "internal", f"{type(error).__name__}: {str(error)[:80]!r} at {where}"
+        return "internal", f"{type(error).__name__}: {str(error)[:80]!r} at {where}", ""
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
 
 
-def attempts(only: str = "", part: int = 0, parts: int = 1) -> Iterator[tuple[str, str, str, str, str]]:
+def compared_with_numpy(name: str, function: Any, args: Any, kwargs: Any) -> Callable[[Any], str]:
+    """A function of a result: how NumPy's for the same call differs.  "no counterpart" where NumPy has none."""
+
+    def compare(result: Any) -> str:
+        found = counterpart(name, function)
+        if found is None:
+            return "no counterpart"
+        try:
+            signal.setitimer(signal.ITIMER_PROF, SECONDS, SECONDS)
+            theirs = called(found, function, args, kwargs)
+        except (Exception, Slow) as error:
+            return f"NumPy raises {type(error).__name__}: {error}"[:100]
+        different = difference(result, theirs)
+        return f"differs: {different}" if different else "same"
+
+    return compare
+
+
+def attempts(only: str = "", part: int = 0, parts: int = 1) -> Iterator[tuple[str, ...]]:
     """Name, parameter, odd input, and what came of it: for all calls, or for one in `parts`."""
     signal.signal(signal.SIGPROF, _late)
     number = 0
@@ -362,7 +383,8 @@ def attempts(only: str = "", part: int = 0, parts: int = 1) -> Iterator[tuple[st
                 if number % parts != part:
                     continue
                 args, kwargs = put(make())
-                yield target.name, parameter, odd, *outcome(function, args, kwargs)
+                again = compared_with_numpy(target.name, function, *put(make()))
+                yield target.name, parameter, odd, *outcome(function, args, kwargs, again)
 
 
 def main(only: str = "", to: str = "-", part: str = "0", parts: str = "1") -> None:

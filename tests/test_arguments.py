@@ -1,14 +1,17 @@
-"""Public functions called with arguments that make no sense: each is refused in our words, or has been reviewed."""
+"""Public functions called with odd arguments: refused in our words, or the result is NumPy's, or has been reviewed."""
 
+import inspect
 import re
 import subprocess
 import sys
+import traceback
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.core import arguments
 from tests.odd_inputs import ODD
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -17,8 +20,8 @@ NUMBERS = r"True|-1|0|2\*\*40|2\*\*70|1\.5|nan|inf|NumPy nan|decimal"
 ARRAYS = "integer tensor|64 dimensions|array of bools|empty array|largest uint64|other device"
 COLLECTIONS = "no text|bytes|set|generator|integers|empty list|empty tuple|dictionary"
 
-# Calls that are accepted although the argument is not what the parameter declares: function, parameter, input, why.
-# An argument that is what its parameter declares (a number for a tensor, 0 for an integer) needs no line.
+# Calls that are accepted although the argument is not what the parameter declares, of functions that NumPy lacks:
+# function, parameter, input, why.  An argument that is what its parameter declares needs no line.
 REVIEWED = (
     (ANY, "requires_grad|keepdims|copy|stable|training|include_initial|descending|infinities|upper|strict|reverse|mode"
           "|log_target|largest|endpoint|causal|backward|values|quiet|allow_unused|has_aux|enabled|measure", ANY,
@@ -26,7 +29,6 @@ REVIEWED = (
     ("mg.cosine_similarity|mg.random.permutation", "axis", f"None|{COLLECTIONS}", "as in sum: all axes, or several"),
     ("mg.random.permutation", "axis", ANY, "not read where the first argument is a count"),
     ("mg.nn.init.(calculate_gain|kaiming_.*)|mg.leaky_relu", "a|slope", ANY, "only leaky_relu reads the slope"),
-    ("mg.promote_types|mg.can_cast|mg.result_type", ANY, ANY, "dtypes, or what has one"),
     (ANY, "eps|momentum|label_smoothing|dropout_p|threshold|slope|beta|alpha|delta|correction|scale|gain"
           "|base|p|norm_type|max_norm|clip_value|ord"
           "|pos_weight|weight|mean|std|low|high|value|fill_value|ignore_index", f"{NUMBERS}|{ARRAYS}",
@@ -34,12 +36,6 @@ REVIEWED = (
     (ANY, "shape|sections|repetitions|tensors|widths|workers|metadata|parameters|output_names|iterable",
      f"{COLLECTIONS}|ragged list|deep list|cyclic list|array of .*|{ARRAYS}|complex array|text|0|True",
      "anything that can be iterated over, or is empty"),
-    ("Tensor.__[gs]etitem__", "index|value", f"None|Ellipsis|{NUMBERS}|{COLLECTIONS}|{ARRAYS}", "as in NumPy"),
-    ("mg.arange", "start|stop|step", f"{NUMBERS}", "any finite numbers"),
-    (ANY, "x|y", f"{NUMBERS}|{ARRAYS}", "a large integer beside a float, and NumPy's unsigned ones, become floats"),
-    ("mg.viz.graph", "args", "deep list|cyclic list", "not looked into"),
-    (ANY, "dtype|device", "None|class|empty array|64 dimensions|NumPy nan|other device", "what has a dtype, as finfo"),
-    ("mg.roll", "shift", NUMBERS + "|" + ARRAYS, "modulo the size"),
     ("mg.io.save_checkpoint", "step", NUMBERS, "a step is any integer"),
     (ANY, "create_graph", ANY, "a flag is Python's truth of the object"),
     (ANY, "bias", NUMBERS, "a large integer beside a float becomes a float"),
@@ -50,6 +46,28 @@ REVIEWED = (
      "anything that can be iterated over, or is empty"),
     ("mg.train.History", "iterable", ANY, "a list"),
 )
+# Accepted calls for which NumPy raises an error or has another result: function, parameter, input, why.
+UNLIKE_NUMPY = (
+    (ANY, "keepdims|descending|stable|include_initial|upper", "deep list|cyclic list", "a flag is Python's truth"),
+    (ANY, "dtype|to|a|b", "other device|integer tensor|empty array|64 dimensions", "what has a dtype, as finfo"),
+    (ANY, "axis", "empty list", "a list of axes is as good as a tuple"),
+    ("mg.(max|sum|squeeze)", "axis", "True", "True is the integer 1, as in NumPy's argmax"),
+    ("mg.(full|ones|zeros|eye|pad)", "shape|columns|widths", "True|array of bools", "True is the integer 1"),
+    (ANY, "shape|sections|tensors", "generator|set", "anything that can be iterated over"),
+    ("mg.(promote_types|result_type|nextafter)", ANY, "class|NumPy nan|1.5|nan|inf|empty array|other device"
+     "|64 dimensions", "floats are float32 unless something else is said"),
+    ("mg.(conj|real|imag|square|positive)", "x", "True|array of bools", "bools stay bools"),
+    ("mg.reciprocal", "x", f"{NUMBERS}|{ARRAYS}", "1 / x, which is a float; NumPy's is 0 for most integers"),
+    ("mg.astype", "x", "nan|inf|NumPy nan", "casts saturate; NumPy leaves open what comes of such floats"),
+    ("mg.(broadcast_arrays|roll|pad)", "tensors|shift|value", "64 dimensions", "NumPy has fewer dimensions there"),
+    ("mg.flatten", "x", NUMBERS, "a number has no dimensions, of which all are flattened"),
+    ("mg.arange", "start", r"2\*\*70", "a range that ends before it starts is empty"),
+    ("mg.diagonal", "offset", r"2\*\*40", "an empty diagonal; NumPy's offset has 32 bits"),
+    ("mg.diff", "n", r"2\*\*40", "nothing is left; NumPy subtracts from nothing for ever"),
+    ("mg.(std|var)|mg.linalg.vector_norm", "correction|ord", r"2\*\*70", "a number of a formula"),
+    ("Tensor.__eq__", "other", "None|text|no text", "Python's own answer: what is no number is equal to no tensor"),
+    ("Tensor.__setitem__", "value", "64 dimensions", "dimensions of size 1 in front do not count"),
+)
 # Calls that do what they are asked to, for ever.
 ENDLESS = (
     ("mg.while_loop", "init|body_fun", "the user's condition stays true"),
@@ -59,24 +77,29 @@ ENDLESS = (
 
 
 def outcomes(part, parts):
-    """What comes of each call, of one in so many: name, parameter, input, end, details."""
+    """What comes of each call, of one in so many: name, parameter, input, end, details, and how NumPy differs."""
     command = [sys.executable, "-m", "tests.odd_inputs", "", "-", str(part), str(parts)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
     return [line.split("\t") for line in done.stdout.splitlines()]
 
 
+def listed(calls, *call):
+    """Whether a call is on a list, whose last column says why."""
+    return any(all(map(re.fullmatch, patterns, call)) for *patterns, _ in calls)
+
+
 def wrong(found):
     """The calls that end in no way that is allowed."""
-    for name, parameter, odd, end, details in found:
-        if end == "internal" or (end == "hangs" and not any(
-            re.fullmatch(f, name) and re.fullmatch(p, parameter) for f, p, _ in ENDLESS)
-        ):  # fmt: skip
-            yield f"{name}({parameter}={odd}) {end}: {details}"
-        elif end == "accepted" and details != "declared" and not any(
-            re.fullmatch(f, name) and re.fullmatch(p, parameter) and re.fullmatch(o, odd) for f, p, o, _ in REVIEWED
-        ):  # fmt: skip
-            yield f"{name}({parameter}={odd}) is accepted"
+    for name, parameter, odd, end, details, unlike in found:
+        call, reviewed = f"{name}({parameter}={odd})", (name, parameter, odd)
+        if end == "internal" or (end == "hangs" and not listed(ENDLESS, name, parameter)):
+            yield f"{call} {end}: {details}"
+        elif end == "accepted" and unlike == "no counterpart":
+            if details != "declared" and not listed(REVIEWED, *reviewed):
+                yield f"{call} is accepted"
+        elif end == "accepted" and unlike != "same" and not listed(UNLIKE_NUMPY, *reviewed):
+            yield f"{call} is accepted, and {unlike}"
 
 
 @pytest.mark.parametrize("part", [0, pytest.param(None, marks=pytest.mark.slow)])
@@ -84,6 +107,7 @@ def test_every_public_function_takes_in_its_arguments(part):
     found = outcomes(*((0, 7) if part == 0 else (0, 1)))
     assert len(ODD) == 41 and len(found) > 5000
     assert len({name for name, *_ in found}) > 350
+    assert sum(end == "accepted" and unlike == "same" for *_, end, _, unlike in found) > 300
     assert list(wrong(found)) == []
 
 
@@ -160,3 +184,47 @@ def test_numbers_and_arrays_are_taken_where_tensors_are():
     assert mg.flip(np.array([1, 2])).tolist() == [2, 1]
     assert mg.tril(np.ones((2, 2), "float32")).tolist() == [[1, 0], [1, 1]]
     assert mg.reshape(3.0, (1, 1)).shape == (1, 1) and mg.squeeze(np.ones((1, 2))).shape == (2,)
+
+
+def no_parameters():
+    return ()
+
+
+def positional_only(x, /, y=2):
+    return x, y
+
+
+def keywords_only(x, *, descending=False, **rest):
+    return x, descending, rest
+
+
+def any_number(*tensors, axis=0):
+    return tensors, axis
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "kwargs"),
+    [
+        (no_parameters, (), {}),
+        (positional_only, (1,), {"y": 3}),
+        (keywords_only, (1,), {}),
+        (keywords_only, (), {"x": 1, "descending": True, "more": 4}),
+        (any_number, (1, 2), {}),
+        (any_number, (), {"axis": 1}),
+    ],
+)
+def test_a_function_takes_the_same_arguments_with_the_check_as_without(function, args, kwargs):
+    made = arguments.explained(function)
+    assert made(*args, **kwargs) == function(*args, **kwargs)
+    assert inspect.signature(made, follow_wrapped=False) == inspect.signature(function)
+    for wrong in ({"unheard_of": 1}, {"tensors": 1}):
+        if function is not keywords_only:
+            with pytest.raises(TypeError, match=rf"{function.__name__}\(\) got an unexpected keyword argument"):
+                made(**wrong)
+
+
+def test_a_traceback_shows_where_a_public_function_is_called():
+    with pytest.raises(mg.AxisError) as caught:
+        mg.sort(mg.ones(2), axis=5)
+    frames = [f for f in traceback.extract_tb(caught.value.__traceback__) if f.filename == arguments.__file__]
+    assert frames[0].name == "sort" and {f.line for f in frames} == {"return _function({given}{named})"}

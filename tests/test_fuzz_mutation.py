@@ -127,12 +127,12 @@ class OnTensors(OnArrays):
 
     def factors(self, *values):
         if any(x.requires_grad for x in values):
-            notes_of(self)[0].extend([owner(x.data) for x in values if not x.requires_grad])
+            notes_of(self)[0].extend([owner(x._data) for x in values if not x.requires_grad])
 
     def writing(self, target, value):
         if not target.requires_grad and not getattr(value, "requires_grad", False):
             saved, overwritten = notes_of(self)
-            overwritten.append(any(owner(target.data) is array for array in saved))
+            overwritten.append(any(owner(target._data) is array for array in saved))
 
 
 def run(side, x, steps):

@@ -267,7 +267,7 @@ def test_22_two_leaves_never_share_a_gradient():
 @pytest.mark.eager_only
 def test_23_a_gradient_is_an_array_of_its_own(w):
     w.sum().backward()
-    assert 0 not in w.grad.data.strides
+    assert 0 not in w.grad._data.strides
     w.grad[0] = 5
     assert w.grad.tolist() == [5, 1]
 
@@ -303,9 +303,9 @@ def test_26_an_input_that_was_not_used_is_an_error_unless_allowed(w):
 def test_27_a_product_with_a_constant_keeps_only_the_constant(w):
     h = w * 1
     mask = plain(0, 1)
-    value = weakref.ref(h.data)
+    value = weakref.ref(h._data)
     y = h * mask
-    assert [x is mask.data for x in y.node.saved] == [False, True, False] and y.node.saved[0] is None
+    assert [x is mask._data for x in y.node.saved] == [False, True, False] and y.node.saved[0] is None
     del h
     y.tolist()  # in graph mode, operands are kept until they are not needed any more
     assert value() is None
@@ -318,7 +318,7 @@ def test_28_a_graph_is_freed_without_the_collector(w, create_graph):
     gc.disable()
     try:
         h = w * w
-        node, data = weakref.ref(h.node), weakref.ref(h.data)
+        node, data = weakref.ref(h.node), weakref.ref(h._data)
         y = (h * h).sum()
         if create_graph:
             g = mg.gradients(y, w, create_graph=True)
@@ -364,7 +364,7 @@ def test_30_values_are_replayed_after_backward_and_gone_after_a_write(w):
 def test_31_an_operation_on_tensors_without_dimensions_gives_an_array():
     x = mg.asarray(2.0)
     for y in (x + x, x * 2, -x, x.sum(), x[...], mg.asarray([1.0, 2.0])[0], mg.asarray([1.0])[0] + 1, x.exp(), x < 1):
-        assert isinstance(y.data, np.ndarray) and y.shape == ()
+        assert isinstance(y._data, np.ndarray) and y.shape == ()
 
 
 def test_32_whether_reshape_aliases_does_not_depend_on_how_numpy_laid_out_a_result():

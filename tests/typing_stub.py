@@ -48,7 +48,7 @@ class StandIn:
     def missed(self, error: Exception) -> Exception: ...
 '''
 ATTRIBUTES = {
-    "data": "Any", "device": "Any", "node": "Any", "tracked": "int", "alias": "Alias | None", "_grad": "Tensor | None",
+    "_data": "Any", "device": "Any", "node": "Any", "tracked": "int", "alias": "Alias | None", "_grad": "Tensor | None",
 }  # fmt: skip
 
 

@@ -59,9 +59,9 @@ class Vectorised(Interpreter):
         self.seals: list[tuple[int, str]] = []  # since when, and in which words, writes to older tensors are refused
 
     def lift(self, tensor: Tensor) -> Tensor:
-        if isinstance(tensor.data, Batched) and tensor.data.owner is self:
-            return self._lent(tensor) if self.branches and tensor.data.many else tensor
-        if isinstance(tensor.data, Batched) and not self._surrounds(tensor.data.owner):
+        if isinstance(tensor._data, Batched) and tensor._data.owner is self:
+            return self._lent(tensor) if self.branches and tensor._data.many else tensor
+        if isinstance(tensor._data, Batched) and not self._surrounds(tensor._data.owner):
             raise TraceError(
                 "a tensor from inside a vmap is used after it has ended", hint="return it from the function instead"
             )
@@ -90,7 +90,7 @@ class Vectorised(Interpreter):
 
     def _lent(self, tensor: Tensor) -> Tensor:
         """In a branch, what stands for a tensor from before it: examples that take another are lent other values."""
-        born, branches = tensor.data.born, self.branches
+        born, branches = tensor._data.born, self.branches
         self.branches = []
         try:
             for branch in branches:
@@ -104,7 +104,7 @@ class Vectorised(Interpreter):
 
     @contextmanager
     def taken_by(self, test: Tensor) -> Iterator[None]:
-        data = self.lift(test).data
+        data = self.lift(test)._data
         if not data.many:
             with self.below.taken_by(data.value):
                 yield
@@ -121,7 +121,7 @@ class Vectorised(Interpreter):
                     self.branches.pop()
 
     def outcomes(self, test: Tensor) -> tuple[bool, bool]:
-        data = self.lift(test).data
+        data = self.lift(test)._data
         below = self.below
         with switch(self.outer):
             if not data.many:
@@ -131,7 +131,7 @@ class Vectorised(Interpreter):
     def expect(self, indices: Tensor, check: Callable[[Any], None]) -> None:
         below = self.below
         with switch(self.outer):
-            below.expect(self.lift(indices).data.value, check)
+            below.expect(self.lift(indices)._data.value, check)
 
     @contextmanager
     def sealed(self, what: str) -> Iterator[None]:
@@ -144,7 +144,7 @@ class Vectorised(Interpreter):
     def before_write(self, tensor: Tensor) -> None:
         base = tensor if tensor.alias is None or tensor.alias.base is None else tensor.alias.base
         for since, what in self.seals:
-            if getattr(base.data, "born", 0) < since:
+            if getattr(base._data, "born", 0) < since:
                 raise MutationError(
                     f"{what} changes a tensor of shape {base.shape} in place that was made outside of it",
                     hint="return the new value instead, and assign it outside; x.copy() can be changed at will",
@@ -164,14 +164,14 @@ class Branch:
         self.owner, self.test, self.since = owner, test, tick()
         self.known: dict[tuple[int, bool], tuple[Tensor, Tensor]] = {}  # what was lent for which tensor, kept alive
         with switch(owner.outer):
-            self.first = _first(test.data.value)
+            self.first = _first(test._data.value)
 
     def lent(self, tensor: Tensor) -> Tensor:
         """What stands for a tensor from before the branch."""
         key = id(tensor), current_mode().grad
         if key not in self.known:
             with switch(self.owner.outer):
-                row = emit(P.gather, tensor.data.value, self.first).detach()
+                row = emit(P.gather, tensor._data.value, self.first).detach()
             self.known[key] = tensor, where(self.test, tensor, wrap(Batched(self.owner, row, False), tensor.device))
         return self.known[key][1]
 
@@ -339,7 +339,7 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: int = 0) -> C
                 wrap(Batched(vectorise, t, axis is not None), t.device) for t, axis in zip(moved, places)
             ]
             outputs, rebuild_output = flatten(function(*rebuild(inside)))
-            results = [vectorise.lift(o).data for o in outputs]
+            results = [vectorise.lift(o)._data for o in outputs]
         return rebuild_output([_out(r, size, out_axes) for r in results])
 
     return vectorised

@@ -36,7 +36,7 @@ class Segment(Eager):
             self._keep_recipe(tensor.node)
         for x in inputs:
             if isinstance(x, Tensor) and x.node is not None and x.node not in self.inside:
-                self.incoming.setdefault(x.node, x.data)
+                self.incoming.setdefault(x.node, x._data)
         return out
 
     def _keep_recipe(self, node: Node) -> None:

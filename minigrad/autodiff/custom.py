@@ -77,7 +77,7 @@ class _Application:
         """The raw result, from raw arguments: the kernel of `call`."""
         with switch(grad=False):
             result, self.kept = self.forward(*[wrap(v, self.device) for v in values])
-        return tuple([r.data for r in result]) if isinstance(result, tuple) else result.data
+        return tuple([r._data for r in result]) if isinstance(result, tuple) else result._data
 
     def gradients(self, g: Any, inputs: tuple[Tensor, ...]) -> tuple[Any, ...]:
         """Run the backward function once for all inputs; on values with a history, where the gradient has one too."""

@@ -53,7 +53,7 @@ class Forward(Interpreter):
         self.outer = current_mode()
 
     def lift(self, tensor: Tensor) -> Tensor:
-        if isinstance(tensor.data, Dual) and tensor.data.owner is self:
+        if isinstance(tensor._data, Dual) and tensor._data.owner is self:
             return tensor
         return wrap(Dual(self, tensor, None), tensor.device)
 
@@ -71,19 +71,19 @@ class Forward(Interpreter):
 
     def outcomes(self, test: Tensor) -> tuple[bool, bool]:
         with switch(self.outer):
-            return self.below.outcomes(self.lift(test).data.primal)
+            return self.below.outcomes(self.lift(test)._data.primal)
 
     def expect(self, indices: Tensor, check: Callable[[Any], None]) -> None:
         below = self.below
         with switch(self.outer):
-            below.expect(self.lift(indices).data.primal, check)
+            below.expect(self.lift(indices)._data.primal, check)
 
     def taken_by(self, test: Tensor) -> Any:
-        return self.below.taken_by(self.lift(test).data.primal)
+        return self.below.taken_by(self.lift(test)._data.primal)
 
     def before_write(self, tensor: Tensor) -> None:
         base = tensor if tensor.alias is None or tensor.alias.base is None else tensor.alias.base
-        super().before_write(base.data.primal if isinstance(base.data, Dual) else base)
+        super().before_write(base._data.primal if isinstance(base._data, Dual) else base)
 
 
 def pushed_forward(
@@ -165,7 +165,7 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
     with switch(interpreter=forward):
         arguments = rebuild([wrap(Dual(forward, p, m), p.device) for p, m in zip(points, given)])
         outputs, rebuild_output = flatten(function(*arguments))
-        duals = [forward.lift(o).data for o in outputs]
+        duals = [forward.lift(o)._data for o in outputs]
     values = rebuild_output([d.primal for d in duals])
     changes = rebuild_output([zeros_like(d.primal) if d.tangent is None else d.tangent for d in duals])
     return values, changes

@@ -65,7 +65,7 @@ def gradcheck(
 
 
 def _leaf(tensor: Tensor) -> Tensor:
-    leaf = wrap(tensor.data, tensor.device)
+    leaf = wrap(tensor._data, tensor.device)
     leaf.requires_grad = True
     return leaf
 

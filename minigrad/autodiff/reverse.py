@@ -121,14 +121,14 @@ def walk(
                 value = function(g, inputs[only])
             else:  # a handle on what was saved, without history: `read`, without the call
                 tensor = new_tensor(Tensor)
-                tensor.data, tensor.device, tensor.alias, tensor._grad = saved[only], node.device, None, None
+                tensor._data, tensor.device, tensor.alias, tensor._grad = saved[only], node.device, None, None
                 tensor.node, tensor.tracked = None, 0
                 value = function(g, tensor)
             if value is None:
                 continue
             if len(rules) > 1 and (value is g or (value.alias is not None and _owner(value) is _owner(g))):
                 lent.add(ref(_owner(g)))
-            data = value.data
+            data = value._data
             if data.shape != source.shape:
                 value = unbroadcast(value, source.shape)
             if data.dtype is not source.dtype:
@@ -172,7 +172,8 @@ def _read_results(node: Node, recording: bool) -> tuple[Tensor, ...]:
         for i, result in enumerate(results):
             result.tracked = 1 if result.dtype.kind == "f" else 0
             plan = P.project.plan(result.tracked, 1)
-            result.node = record(P.project, (node,), {"index": i}, plan, None, result.data, current_mode(), node.device)
+            mode = current_mode()
+            result.node = record(P.project, (node,), {"index": i}, plan, None, result._data, mode, node.device)
     return results
 
 
@@ -186,8 +187,8 @@ def _own(g: Tensor) -> Tensor:
     """A gradient that nobody else holds, as a tensor to keep: a view of all of its owner's elements needs no copy."""
     if g.alias is None or g.alias.base is None:
         return g
-    data = g.data
-    whole = data.__class__ is g.device.ndarray and data.flags.c_contiguous and data.size == g.alias.base.data.size
+    data = g._data
+    whole = data.__class__ is g.device.ndarray and data.flags.c_contiguous and data.size == g.alias.base._data.size
     return wrap(data, g.device) if whole and not g.tracked else g.copy()
 
 
@@ -249,7 +250,7 @@ def _after_hooks(node: Node, g: Tensor) -> Tensor:
     for hook in list(HOOKS[node]):  # a hook may remove itself
         called = tick()
         answer = hook(g)
-        changed = written_since(g.data, called) if hasattr(g.data, "base") else None
+        changed = written_since(g._data, called) if hasattr(g._data, "base") else None
         if changed is not None:
             raise MutationError(
                 f"a hook changed the gradient of {node.name} {node.shape} in place, and others may hold it too\n"
@@ -296,7 +297,7 @@ def seeds(outputs: Sequence[Tensor], cotangents: Sequence[Tensor | None], name: 
                 "on the way",
             )
         if given is None:
-            if output.data.shape and output.size != 1:
+            if output._data.shape and output.size != 1:
                 raise GradError(
                     f"{name}: a gradient is of one number, and this output has shape {output.shape}",
                     hint="reduce it first (.sum() or .mean()), or say with what weights: backward(gradient)",

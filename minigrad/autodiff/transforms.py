@@ -117,7 +117,7 @@ def _as_input(tensor: Tensor) -> Tensor:
         return tensor
     if tensor.tracked:
         return reshape(tensor, tensor.shape)
-    leaf = wrap(tensor.data, tensor.device)
+    leaf = wrap(tensor._data, tensor.device)
     leaf.requires_grad = True
     return leaf
 

@@ -80,18 +80,23 @@ class GraphMode(Tracer):
         before = len(self.effects)
         out = super().recorded(op, values, attrs, device)
         operands = [v for v in values if v.__class__ is Pending]
-        results = out if out.__class__ is tuple else (out,)
-        for result in results:
-            result.waits_for = operands
+        if out.__class__ is Pending:
+            out.waits_for = operands
+        else:
+            for result in out:
+                result.waits_for = operands
         if len(self.effects) > before:
-            self.due.append(results[0])
+            self.due.append(out if out.__class__ is Pending else out[0])
         return out
 
     def manifest_values(
         self, op: Primitive, inputs: Sequence[Any], values: list[Any], mask: int, attrs: dict[str, Any], device: Any
     ) -> Any:
         out = super().manifest_values(op, inputs, values, mask, attrs, device)
-        self.waiting.add(*(out if out.__class__ is tuple else (out,)))
+        if out.__class__ is tuple:
+            self.waiting.add(*out)
+        else:
+            self.waiting.add(out)
         return out
 
     def before_write(self, tensor: Tensor) -> None:
@@ -114,7 +119,7 @@ class GraphMode(Tracer):
 
     def admitted(self, tensor: Tensor, source: Any) -> Tensor:
         constant = super().admitted(tensor, None)
-        constant.data.value = tensor.data
+        constant._data.value = tensor._data
         self.made.add(constant)
         return constant
 
@@ -149,11 +154,11 @@ class GraphMode(Tracer):
         waiting = self.waiting.in_use()
         self.made.add(*waiting)
         self.waiting = Handles()  # after an error too, so that the reads that follow do not raise it again
-        pending = [p for p in (*asked, *[t.data for t in waiting]) if p.__class__ is Pending and p.trace is self]
+        pending = [p for p in (*asked, *[t._data for t in waiting]) if p.__class__ is Pending and p.trace is self]
         wanted = {p.node: p for p in pending if p.value is None}
         for each in wanted.values():
             if isinstance(each.node, Source):
-                each.value = each.node.held.data.copy()  # the tensor outside is written to at the end
+                each.value = each.node.held._data.copy()  # the tensor outside is written to at the end
         self._run([each for each in wanted.values() if each.value is None])
 
     def _run(self, wanted: list[Pending]) -> None:
@@ -164,11 +169,11 @@ class GraphMode(Tracer):
             return
         sources = _sources([*wanted, *due])  # in an order that depends on the structure alone
         graph = Graph([s.node for s in sources], [p.node for p in wanted], effects)
-        program, starts = PROGRAMS.of(graph) if self.hunter is None else (program_for(graph), {})
+        program, numbers, starts = PROGRAMS.of(graph) if self.hunter is None else (program_for(graph), [], {})
         given = [_array_of(source) for source in sources]
         try:
             with switch(interpreter=self.hunter):
-                arrays = program(given, starts)
+                arrays = program([*given, *numbers], starts)
         except IndexingError as error:
             raise eager_index_error(error, expected, graph, given, {}) from None
         for pending, array in zip(wanted, arrays):
@@ -207,7 +212,7 @@ class GraphMode(Tracer):
         saved = {v: node for node in nodes for v in _each(node.saved) if v.__class__ is Pending and v.trace is self}
         # What was overwritten since stays pending: its gradient is the error that it would be without graph mode.
         unchanged = [v for v, node in saved.items() if written_since(v, node.serial) is None]
-        self.evaluate([*[t.data for t in kept], *unchanged])
+        self.evaluate([*[t._data for t in kept], *unchanged])
         for node in nodes:
             node.saved = tuple([_computed(v) for v in node.saved])
         all_or_none(partial(self._hand_over, sorted(alive, key=_chain_length)))
@@ -229,22 +234,22 @@ class GraphMode(Tracer):
             if not entry.written:
                 continue
             tensor, stand_in = entry.tensor, entry.stand_in
-            array = stand_in.data.value
+            array = stand_in._data.value
             if stand_in.tracked and stand_in.node.op is not None and stand_in.node is not tensor.node:
                 new = wrap(array, tensor.device)
                 new.node, new.tracked = stand_in.node, stand_in.tracked
                 adopt(tensor, new)
             else:
-                tensor.device.kernels["put"](tensor.data, array, chain=(), out=tensor.data)
-                mark_written(tensor.data)
+                tensor.device.kernels["put"](tensor._data, array, chain=(), out=tensor._data)
+                mark_written(tensor._data)
 
     def _settle(self, tensor: Tensor) -> None:
         """Give a tensor its array: its own, or, if it is a view, the part of the memory that it looks at."""
         alias = tensor.alias
-        if tensor.data.__class__ is not Pending:
+        if tensor._data.__class__ is not Pending:
             return
         if alias is None or alias.base is None:
-            tensor.data = tensor.data.value
+            tensor._data = tensor._data.value
             return
         standing = self.standing.get(id(alias.base))
         if standing is not None:
@@ -253,10 +258,10 @@ class GraphMode(Tracer):
             if outside.alias is not None:
                 alias.views = outside.alias.views
                 alias.views.append(weakref.ref(tensor))
-        array = alias.base.data
+        array = alias.base._data
         for op, attrs in alias.chain:
             array = tensor.device.kernels[op.name](array, **attrs)
-        tensor.data = array
+        tensor._data = array
 
 
 def _sources(wanted: list[Pending]) -> list[Pending]:
@@ -277,7 +282,7 @@ def _sources(wanted: list[Pending]) -> list[Pending]:
 
 def _array_of(source: Pending) -> Any:
     node = source.node
-    return node.held.data if source.value is None and isinstance(node, Source) else source.value
+    return node.held._data if source.value is None and isinstance(node, Source) else source.value
 
 
 def _each(saved: tuple[Any, ...]) -> list[Any]:
@@ -352,6 +357,6 @@ class graph:
         Of what was computed more than the last 1,000 operations ago, only the values are left: it is an input here.
         """
         recorder = self._recorder
-        nodes = [recorder.values[o.node] if o.node in recorder.values else o.data.node for o in outputs]
+        nodes = [recorder.values[o.node] if o.node in recorder.values else o._data.node for o in outputs]
         starts = [n for n in topological_order(nodes) if isinstance(n, Source) or n in recorder.cut]
         return Graph(starts, nodes)

@@ -18,7 +18,7 @@ from .errors import ConversionError, DeviceError, DtypeError, MinigradError, Tra
 from .mode import Mode, current_mode, switch
 from .node import Constant, Node
 from .primitive import P, Plan, Primitive
-from .source import LIBRARY, in_library, show
+from .source import LIBRARY, show
 from .tensor import NUMBERS, StandIn, Tensor, as_tensor, default_device, new_tensor, wrap
 from .view import alias_of, link
 
@@ -47,7 +47,7 @@ class Interpreter:
         if op.kind == "view":
             alias_of(lifted[0])
         mask = sum([1 << i for i, x in enumerate(lifted) if x.__class__ is Tensor and x.tracked])
-        values = [x.data if x.__class__ is Tensor else x for x in lifted]
+        values = [x._data if x.__class__ is Tensor else x for x in lifted]
         out = self.manifest_values(op, lifted, values, mask, attrs, device)
         return link(out, lifted[0], (op, attrs)) if op.kind == "view" else out
 
@@ -187,7 +187,7 @@ class Eager(Interpreter):
                     device = x.device
                 elif x.device is not device:
                     break
-                values.append(x.data)
+                values.append(x._data)
                 if x.tracked:
                     mask += bit
             elif x.__class__ in NUMBERS:
@@ -205,7 +205,7 @@ class Eager(Interpreter):
         return switch(interpreter=hunter)
 
     def expect(self, indices: Tensor, check: Callable[[Any], None]) -> None:
-        check(indices.data)
+        check(indices._data)
 
     def sealed(self, what: str) -> Any:
         return nullcontext()  # Python runs one branch, once: what it writes is written
@@ -230,7 +230,7 @@ def emit1(op: Primitive, x: Any, attrs: dict[str, Any] = NO_ATTRS) -> Any:
     mode = current_mode()
     if mode.interpreter is not None or x.__class__ is not Tensor:
         return emit(op, x, **attrs)
-    a, device = x.data, x.device
+    a, device = x._data, x.device
     if (op.casting and a.dtype is not float32) or (a.size >= LARGE and op.kind == "elementwise"):
         return emit(op, x, **attrs)
     try:
@@ -241,7 +241,7 @@ def emit1(op: Primitive, x: Any, attrs: dict[str, Any] = NO_ATTRS) -> Any:
     if data.__class__ is not a.__class__:
         data = device.asarray(data)
     out = new_tensor(Tensor)
-    out.data, out.device, out._grad, out.alias = data, device, None, None
+    out._data, out.device, out._grad, out.alias = data, device, None, None
     if x.tracked and mode.grad:
         plan = op.plans.get(0b11) or op.plan(1, 1)
         keep = plan.keep
@@ -264,11 +264,11 @@ def emit_view(op: Primitive, x: Any, attrs: dict[str, Any]) -> Any:
         alias_of(x)
     device = x.device
     try:
-        data = device.kernels[op.name](x.data, *attrs.values())
+        data = device.kernels[op.name](x._data, *attrs.values())
     except Exception as error:
         raise explained(op, (x,), attrs, error) from error
     out = new_tensor(Tensor)
-    out.data, out.device, out._grad, out.alias, out.node, out.tracked = data, device, None, None, None, 0
+    out._data, out.device, out._grad, out.alias, out.node, out.tracked = data, device, None, None, None, 0
     if x.tracked and mode.grad:
         plan = op.plans.get(0b11) or op.plan(1, 1)
         out.node, out.tracked = record(op, (x.node,), attrs, plan, None, data, mode, device), 1
@@ -284,12 +284,12 @@ def binary(op: Primitive) -> Callable[[Any, Any], Any]:
         if mode.interpreter is not None:
             return emit(op, x, y)
         if x.__class__ is Tensor:
-            a, device, mask = x.data, x.device, x.tracked
+            a, device, mask = x._data, x.device, x.tracked
             if a.dtype is not float32 or a.size >= LARGE:
                 return emit(op, x, y)
             kind = a.__class__
             if y.__class__ is Tensor:
-                b = y.data
+                b = y._data
                 if b.dtype is not float32 or y.device is not device:
                     return emit(op, x, y)
                 if y.tracked:
@@ -301,7 +301,7 @@ def binary(op: Primitive) -> Callable[[Any, Any], Any]:
             else:
                 return emit(op, x, y)
         elif y.__class__ is Tensor and x.__class__ in NUMBERS:
-            b, device, mask = y.data, y.device, y.tracked * 2
+            b, device, mask = y._data, y.device, y.tracked * 2
             if b.dtype is not float32 or b.size >= LARGE:
                 return emit(op, x, y)
             kind = b.__class__
@@ -317,7 +317,7 @@ def binary(op: Primitive) -> Callable[[Any, Any], Any]:
         if data.__class__ is not kind:
             data = device.asarray(data)
         out = new_tensor(Tensor)
-        out.data, out.device, out._grad, out.alias = data, device, None, None
+        out._data, out.device, out._grad, out.alias = data, device, None, None
         if mask and mode.grad:
             plan = op.plans.get(mask | 0b100) or op.plan(mask, 2)
             keep = plan.keep
@@ -356,7 +356,7 @@ def record(
     node.serial = tick()
     frame = _getframe(2)  # past the door: mostly the caller's own code already; as in `caller`, without the call
     code = frame.f_code
-    while LIBRARY.get(code.co_filename, True) and in_library(code.co_filename) and frame.f_back is not None:
+    while LIBRARY[code.co_filename] and frame.f_back is not None:
         frame = frame.f_back
         code = frame.f_code
     node.code, node.offset = code, frame.f_lasti
@@ -417,7 +417,7 @@ def several(
         for i, out in enumerate(outs):
             out.tracked = 1 if whole.plan.rules and out.dtype.kind == "f" else 0
             plan = P.project.plan(out.tracked, 1)
-            out.node = record(P.project, (whole,), {"index": i}, plan, None, out.data, mode, device)
+            out.node = record(P.project, (whole,), {"index": i}, plan, None, out._data, mode, device)
     return outs
 
 
@@ -452,10 +452,10 @@ def described(op: Primitive, inputs: Sequence[Any]) -> str:
 def explained(op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any], error: Exception) -> Exception:
     """The array library's error in our words: what `infer` has to say, which is what graph mode says too."""
     for x in inputs:
-        if x.__class__ is Tensor and isinstance(x.data, StandIn) and current_mode().interpreter is None:
+        if x.__class__ is Tensor and isinstance(x._data, StandIn) and current_mode().interpreter is None:
             return TraceError(
-                f"{op.name}: a tensor {x.data.no_value} is used after that has ended"
-                + (f", made at {show(x.data.where)}" if x.data.where else ""),
+                f"{op.name}: a tensor {x._data.no_value} is used after that has ended"
+                + (f", made at {show(x._data.where)}" if x._data.where else ""),
                 hint="return it from the function instead of storing it",
             )
     device = common_device(op, inputs, attrs)

@@ -51,8 +51,10 @@ class Mode:
 
     def but(self, **changes: Any) -> Mode:
         """This mode with some things changed."""
-        fields = {name: getattr(self, name) for name in Mode.__slots__}
-        return Mode(**(fields | changes))
+        mode = Mode(self.interpreter, self.grad, self.keep, self.device, self.scope, self.origin, self.by)
+        for name, value in changes.items():
+            setattr(mode, name, value)
+        return mode
 
 
 SWITCHED: list[ContextVar[Any]] = []  # what blocks set for as long as they run

@@ -109,7 +109,7 @@ class Leaf(Node):
     __slots__ = ("tensor",)
 
     def __init__(self, tensor: Any) -> None:
-        _source(self, tensor.data, tensor.device)
+        _source(self, tensor._data, tensor.device)
         self.tensor = weakref.ref(tensor)
         self.code, self.offset = caller(2)
 
@@ -124,8 +124,8 @@ class Constant(Node):
     __slots__ = ("array",)
 
     def __init__(self, tensor: Any) -> None:
-        _source(self, tensor.data, tensor.device)
-        self.array = weakref.ref(tensor.data)
+        _source(self, tensor._data, tensor.device)
+        self.array = weakref.ref(tensor._data)
         self.code, self.offset = None, 0
 
     @property

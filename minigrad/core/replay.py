@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Any
 
 from .clock import written_since
@@ -26,26 +26,43 @@ class Gone(MinigradError, RuntimeError):
     """
 
 
-def recompute(nodes: Sequence[Node], values: dict[Node, Any]) -> Iterator[tuple[Node, list[Any], Any]]:
-    """Run recipes in order from the values given, yielding each node with the values of its inputs and its own.
+def interpret(
+    nodes: Sequence[Node],
+    values: dict[Any, Any],
+    compute: Callable[[Node, list[Any]], Any],
+    wanted: Container[Node] = (),
+) -> Iterator[tuple[Node, list[Any], Any]]:
+    """Run nodes one by one, yielding each with the values of its inputs and its own: the one loop that does this.
 
-    A value is let go after its last use, so that no more is alive than in the forward pass.  What has an effect is left
-    out: it has had it.
+    `values` holds those that are known, and takes up the others.  A value is let go after its last use, unless it is
+    `wanted`, so that no more is alive than in the forward pass.
     """
     uses = Counter(i for node in nodes for i in node.inputs if isinstance(i, Node))
     for node in nodes:
-        if node.op is None or node.op.effect is not None:
-            continue
         inputs = [values[i] if isinstance(i, Node) else i for i in node.inputs]
-        value = EAGER.compute(node.op, inputs, node.attrs, node.device)
+        value = compute(node, inputs)
         yield node, inputs, value
-        if uses[node]:
+        if uses[node] or node in wanted:
             values[node] = value
         for i in node.inputs:
             if isinstance(i, Node):
                 uses[i] -= 1
-                if not uses[i]:
+                if not uses[i] and i not in wanted:
                     values.pop(i, None)
+
+
+def recompute(nodes: Sequence[Node], values: dict[Node, Any]) -> Iterator[tuple[Node, list[Any], Any]]:
+    """Run recipes in order from the values given, by the kernels of eager mode.
+
+    Effects are left out: they have happened.
+    """
+    runnable = [node for node in nodes if node.op is not None and node.op.effect is None]
+    return interpret(runnable, values, _computed)
+
+
+def _computed(node: Node, inputs: list[Any]) -> Any:
+    assert node.op is not None
+    return EAGER.compute(node.op, inputs, node.attrs, node.device)
 
 
 def replay(made: Tensor | Node) -> Tensor:
@@ -89,7 +106,7 @@ def sources(order: Sequence[Node]) -> dict[Node, Any]:
 def _source_value(node: Node) -> Any:
     if isinstance(node, Leaf):
         tensor = node.tensor()
-        value = None if tensor is None else tensor.data
+        value = None if tensor is None else tensor._data
     elif isinstance(node, Constant):
         value = node.array()
     if value is None:

@@ -20,16 +20,17 @@ HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 Where = tuple[CodeType, int]
 ON_BEHALF_OF: ContextVar[Where | None] = ContextVar("line", default=None)  # whose work a helping thread does
 
-# Whether a file belongs to minigrad, by its name.  Through these two of Python's it calls itself.
-LIBRARY: dict[str, bool] = {functools.__file__: True, contextlib.__file__: True}
+
+class Files(dict[str, bool]):
+    """Whether a file belongs to minigrad, by its name: found out at the first look-up, and then kept."""
+
+    def __missing__(self, filename: str) -> bool:
+        inside = self[filename] = filename.startswith(HOME)
+        return inside
 
 
-def in_library(filename: str) -> bool:
-    """Whether a file belongs to minigrad; the hot paths look into `LIBRARY` themselves first."""
-    inside = LIBRARY.get(filename)
-    if inside is None:
-        inside = LIBRARY[filename] = filename.startswith(HOME)
-    return inside
+LIBRARY = Files({functools.__file__: True, contextlib.__file__: True})  # through these two, minigrad calls itself
+in_library = LIBRARY.__getitem__  # the hot paths write `LIBRARY[filename]`, which is quicker
 
 
 def caller(depth: int = 1) -> Where:
@@ -41,7 +42,7 @@ def caller(depth: int = 1) -> Where:
     """
     frame = sys._getframe(depth)
     code = frame.f_code
-    while LIBRARY.get(code.co_filename, True) and in_library(code.co_filename) and frame.f_back is not None:
+    while LIBRARY[code.co_filename] and frame.f_back is not None:
         frame = frame.f_back
         code = frame.f_code
     return code, frame.f_lasti

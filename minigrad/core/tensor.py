@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from . import dtypes
-from .errors import ConversionError, DeviceError, DtypeError, GradError, GradientWarning, TraceError
+from .errors import ConversionError, DeviceError, DtypeError, GradError, GradientWarning, MutationError, TraceError
 from .interrupts import all_or_none
 from .mode import current_mode
 from .node import Leaf
@@ -30,8 +30,8 @@ AS_INDEX = "x[i] and mg.take(x, i) take a tensor; what decides a shape, or how o
 NONZERO = "nonzero (or a boolean mask), whose result's shape depends on values,"
 ADVICE = {
     "float()": AS_NUMBER, "int()": AS_NUMBER, "complex()": AS_NUMBER, "item()": AS_NUMBER, "tolist()": AS_NUMBER,
-    "format()": AS_NUMBER, "numpy()": AS_ARRAY, "numpy_copy()": AS_ARRAY, "DLPack": AS_ARRAY, "an index": AS_INDEX,
-    "copy.copy": "x.copy(), which is an operation like others",
+    "format()": AS_NUMBER, "numpy()": AS_ARRAY, "numpy_copy()": AS_ARRAY, "data": AS_ARRAY, "DLPack": AS_ARRAY,
+    "an index": AS_INDEX, "copy.copy": "x.copy(), which is an operation like others",
     NONZERO: "mg.where(mask, x, 0) keeps the shape; or do this outside",
 }  # fmt: skip
 
@@ -39,14 +39,14 @@ ADVICE = {
 class Tensor:
     """An array on a device, and the recipe that made it.  Make one with `mg.asarray`.
 
-    `data`     the raw array: NumPy's, CuPy's, or a stand-in while a computation is only recorded or batched
+    `_data`    the raw array: NumPy's, CuPy's, or a stand-in while a computation is only recorded or batched
     `device`   where it is
     `node`     the recipe, or None for a result that nobody tracks
     `tracked`  whether gradients flow through it
     `alias`    which storage it looks at, once it has been viewed or written; else None
     """
 
-    __slots__ = ("__weakref__", "_grad", "alias", "data", "device", "node", "tracked")
+    __slots__ = ("__weakref__", "_data", "_grad", "alias", "device", "node", "tracked")
     __array_priority__ = 1000
     __hash__ = object.__hash__
 
@@ -60,37 +60,37 @@ class Tensor:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.data.shape
+        return self._data.shape
 
     @property
     def dtype(self) -> Any:
-        return self.data.dtype
+        return self._data.dtype
 
     @property
     def ndim(self) -> int:
-        return len(self.data.shape)
+        return len(self._data.shape)
 
     @property
     def size(self) -> int:
         size = 1
-        for extent in self.data.shape:
+        for extent in self._data.shape:
             size *= extent
         return size
 
     @property
     def nbytes(self) -> int:
         """The bytes that its elements take."""
-        return self.size * self.data.dtype.itemsize
+        return self.size * self._data.dtype.itemsize
 
     def __len__(self) -> int:
-        if not self.data.shape:
+        if not self._data.shape:
             raise ConversionError("len() of a tensor without dimensions", hint="x.ndim is 0; x.size is 1")
-        return self.data.shape[0]
+        return self._data.shape[0]
 
     def __iter__(self) -> Any:
-        if not self.data.shape:
+        if not self._data.shape:
             raise ConversionError("iteration over a tensor without dimensions", hint="x.item() gives its number")
-        return (self[i] for i in range(self.data.shape[0]))
+        return (self[i] for i in range(self._data.shape[0]))
 
     # gradients ------------------------------------------------------------------------------------------------------
 
@@ -108,9 +108,9 @@ class Tensor:
                 "requires_grad can be switched off on leaves only, and an operation made this tensor",
                 hint="y = x.detach() is the same values without the history",
             )
-        if value and self.data.dtype.kind != "f":
+        if value and self._data.dtype.kind != "f":
             raise DtypeError(
-                f"only floats can require a gradient, and this tensor is {self.data.dtype}",
+                f"only floats can require a gradient, and this tensor is {self._data.dtype}",
                 hint="x.astype(mg.float32)",
             )
         node = Leaf(self) if value else None
@@ -158,6 +158,24 @@ class Tensor:
             interpreter.set_gradient(self, value)
 
     # its values -----------------------------------------------------------------------------------------------------
+
+    @property
+    def data(self) -> Any:
+        """The raw array on its device, without the history.  It cannot be replaced, and no write into it is noticed.
+
+        >>> import minigrad as mg
+        >>> mg.asarray([1.0, 2.0]).data
+        array([1., 2.], dtype=float32)
+        """
+        return host_value(self, "data")
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        raise MutationError(
+            "the data of a tensor cannot be replaced: its views, its history and compiled programs refer to it",
+            actual=f"an assignment of {type(value).__name__} to .data",
+            hint="`with mg.no_grad(): x[...] = value` changes the values, and x -= rate * x.grad there is an update",
+        )
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """A read-only NumPy array over the same memory: it sees later writes.
@@ -210,7 +228,7 @@ class Tensor:
         return complex(_one(self, "complex()"))
 
     def __index__(self) -> int:
-        if self.data.dtype.kind not in "iu" or self.data.shape:
+        if self._data.dtype.kind not in "iu" or self._data.shape:
             raise ConversionError(
                 f"only an integer tensor without dimensions can be an index, not {self.dtype} {self.shape}"
             )
@@ -240,7 +258,7 @@ new_tensor = Tensor.__new__
 def wrap(data: Any, device: Any) -> Tensor:
     """A fresh handle on raw data, without history."""
     tensor = new_tensor(Tensor)
-    tensor.data, tensor.device = data, device
+    tensor._data, tensor.device = data, device
     tensor.node = tensor.alias = tensor._grad = None
     tensor.tracked = 0
     return tensor
@@ -276,9 +294,9 @@ class StandIn:
 
 def contiguous_base(tensor: Tensor) -> None:
     """Results count as C-contiguous, so that what aliases what does not depend on the layout NumPy chose."""
-    data = tensor.data
+    data = tensor._data
     if tensor.alias is None and data.__class__ is tensor.device.ndarray and not data.flags.c_contiguous:
-        tensor.data = tensor.device.contiguous(data)
+        tensor._data = tensor.device.contiguous(data)
 
 
 def host_value(tensor: Tensor, what: str) -> Any:
@@ -286,27 +304,15 @@ def host_value(tensor: Tensor, what: str) -> Any:
     interpreter = current_mode().interpreter
     if interpreter is not None:
         tensor = interpreter.stand_in(tensor)
-    data = tensor.data
+    data = tensor._data
     if data.__class__ is not tensor.device.ndarray:
-        if not isinstance(data, StandIn):
-            raise replaced_data(data)
         data = data.evaluated()
     if data.__class__ is tensor.device.ndarray:
         tensor.device.settle()
         return data
-    reason = getattr(data, "no_value", "without an array")
     made = f", made at {show(tensor.node.where)}" if tensor.node is not None and tensor.node.where else ""
-    hint = getattr(data, "way_out", None) or ADVICE.get(what, BRANCHES)
-    error = TraceError(f"{what} needs the value of a tensor {reason}{made}", hint=hint)
-    raise data.missed(error) if isinstance(data, StandIn) else error
-
-
-def replaced_data(found: Any) -> Exception:
-    """The error for a tensor to whose `data` something was assigned that is not its device's array."""
-    return ConversionError(
-        f"the data of a tensor is a raw array on its device, and a {type(found).__name__} was assigned to it",
-        hint="`with mg.no_grad(): x[...] = value` changes the values, and x -= rate * x.grad there is an update",
-    )
+    hint = data.way_out or ADVICE.get(what, BRANCHES)
+    raise data.missed(TraceError(f"{what} needs the value of a tensor {data.no_value}{made}", hint=hint))
 
 
 def host_array(tensor: Tensor, what: str) -> np.ndarray[Any, Any]:
@@ -354,13 +360,11 @@ def _warn_of_lost_gradient(tensor: Tensor, what: str) -> None:
 
 def text_of_values(tensor: Tensor, each: Callable[[Any], str] | None = None) -> str:
     """The values as NumPy prints them, or with each element as `each` does; or why there are none."""
-    data = tensor.data
+    data = tensor._data
     if data.__class__ is not tensor.device.ndarray:
-        if not isinstance(data, StandIn):
-            return f"<{str(replaced_data(data)).splitlines()[0]}>"
         data = getattr(data, "value", None)
         if data is None:
-            return f"<{tensor.data.no_value}>"
+            return f"<{tensor._data.no_value}>"
     tensor.device.settle()
     array, formatter = tensor.device.to_numpy(data), None if each is None else {"all": each}
     return np.array2string(array, separator=", ", threshold=200, edgeitems=3, formatter=formatter)

@@ -46,7 +46,7 @@ def link(out: Tensor, source: Tensor, step: Step | None) -> Tensor:
     if step is None:
         alias.chain, alias.linked = chain, False
     else:
-        if step[0].name == "reshape" and _copied(out.data, source.data):
+        if step[0].name == "reshape" and _copied(out._data, source._data):
             return out  # NumPy had to copy: the elements are not evenly spaced
         alias.chain, alias.linked = (*chain, step), seen.linked
     alias.base = source if base is None else base
@@ -67,7 +67,7 @@ def detach(tensor: Tensor) -> Tensor:
     Tensor([1.], shape=(1,), dtype=float32, device=cpu)
     """
     alias_of(tensor)
-    data = tensor.data
+    data = tensor._data
     if data.__class__ is not tensor.device.ndarray:
         data = data.detached()  # a stand-in carries histories and tangents of its own
     return link(wrap(data, tensor.device), tensor, None)

@@ -62,19 +62,19 @@ def assign(
         tensor = interpreter.stand_in(tensor)
         _refuse_stand_ins(tensor, (value, *indices))
     history = writable(tensor, value)
-    if value.__class__ in NUMBERS:
-        check_fits("assignment", value, value, tensor.data.dtype)
+    data = tensor._data
+    if data.dtype is not float32 and value.__class__ in NUMBERS:
+        check_fits("assignment", value, value, data.dtype)
     if history is None:
-        data = tensor.data
-        new = value.data if value.__class__ is Tensor else value
+        new = value._data if value.__class__ is Tensor else value
         try:
             if interpreter is not None:
-                interpreter.look_ahead(P.put, [data, new, *[i.data for i in indices]], {"chain": chain}, tensor.device)
+                interpreter.look_ahead(P.put, [data, new, *[i._data for i in indices]], {"chain": chain}, tensor.device)
             if value.__class__ is Tensor and new.dtype is not data.dtype:
                 new = tensor.device.kernels["astype"](new, dtype=data.dtype)
             if raw is None or not tensor.device.hosted:
                 common_device(P.put, (tensor, value, *indices), {})
-                tensor.device.kernels["put"](data, new, *[i.data for i in indices], chain=chain, out=data)
+                tensor.device.kernels["put"](data, new, *[i._data for i in indices], chain=chain, out=data)
             else:
                 data[raw] = new
             mark_written(data, depth=3)
@@ -109,8 +109,8 @@ def update(tensor: Tensor, op: Primitive, operand: Any) -> Tensor:
             return tensor
         _refuse_stand_ins(tensor, (operand,))
     if writable(tensor, operand) is None:
-        data, device = tensor.data, tensor.device
-        value = operand.data if operand.__class__ is Tensor else operand
+        data, device = tensor._data, tensor.device
+        value = operand._data if operand.__class__ is Tensor else operand
         if operand.__class__ is Tensor:
             alike = operand.device is device and value.dtype is data.dtype and value.shape == data.shape
         elif data.dtype is float32:
@@ -154,7 +154,7 @@ def writable(tensor: Tensor, value: Any) -> Tensor | None:
         _refuse_undecided(tensor)
     alias = tensor.alias
     tracked_value = value.tracked if value.__class__ is Tensor else 0
-    if alias is None and tensor.node is None and not tracked_value and tensor.data.__class__ is tensor.device.ndarray:
+    if alias is None and tensor.node is None and not tracked_value and tensor._data.__class__ is tensor.device.ndarray:
         return None  # the commonest case: nobody else is concerned
     base = tensor if alias is None or alias.base is None else alias.base
     made = base.node is not None and base.node.op is not None
@@ -181,10 +181,10 @@ def writable(tensor: Tensor, value: Any) -> Tensor | None:
             "this tensor is a broadcast view, or one of windows: several of its elements are the same memory",
             hint="write into x.copy()",
         )
-    if tensor.data.__class__ is not tensor.device.ndarray:
+    if tensor._data.__class__ is not tensor.device.ndarray:
         return base  # only recorded or batched: there is no buffer yet
     if not made and not (mode.grad and linked and (base.tracked or tracked_value)):
-        if not tensor.device.is_writable(tensor.data):
+        if not tensor.device.is_writable(tensor._data):
             raise read_only()
         return None
     return base
@@ -202,10 +202,10 @@ def _refuse_undecided(tensor: Tensor) -> None:
 
 def _refuse_stand_ins(tensor: Tensor, written: tuple[Any, ...]) -> None:
     """An array can't hold what stands for many values, or for a value and its tangent."""
-    if tensor.data.__class__ is not tensor.device.ndarray:
+    if tensor._data.__class__ is not tensor.device.ndarray:
         return
     for value in written:
-        data = value.data if isinstance(value, Tensor) else None
+        data = value._data if isinstance(value, Tensor) else None
         if isinstance(data, StandIn) and isinstance(data.evaluated(), StandIn):
             raise MutationError(
                 f"a tensor from outside, of shape {tensor.shape}, can't take in a value {data.no_value}",
@@ -218,11 +218,11 @@ def _check_fit(op: Primitive, tensor: Tensor, operand: Any, value: Tensor | None
     if value is not None:
         shape, dtype = value.shape, value.dtype
     else:
-        data = tensor.data
+        data = tensor._data
         if data.dtype.kind == "f" and op.kind == "elementwise" and "f" in op.accepts:  # what training loops do
             if operand.__class__ is float:
                 return
-            if operand.__class__ is Tensor and operand.data.dtype is data.dtype and operand.data.shape == data.shape:
+            if operand.__class__ is Tensor and operand._data.dtype is data.dtype and operand._data.shape == data.shape:
                 return
         shape, dtype = op.infer(tensor, operand)
         dtype = op.common_dtype((tensor, operand))
@@ -266,7 +266,7 @@ def _replace(base: Tensor, op: Primitive, inputs: tuple[Any, ...], attrs: dict[s
 def _before(base: Tensor) -> Tensor:
     """A handle on a tensor as it is now, for the node that makes its next value."""
 
-    old = wrap(base.data, base.device)
+    old = wrap(base._data, base.device)
     old.node, old.tracked = base.node, base.tracked
     return old
 
@@ -278,9 +278,9 @@ def adopt(base: Tensor, value: Tensor) -> None:
     counts as overwritten, and a leaf stays the leaf it is.
     """
     leaf = base.tracked and base.node.op is None
-    if (leaf or not value.tracked) and hasattr(base.data, "base"):
-        mark_written(base.data)
-    after = wrap(value.data, base.device)
+    if (leaf or not value.tracked) and hasattr(base._data, "base"):
+        mark_written(base._data)
+    after = wrap(value._data, base.device)
     now = base if leaf else value
     after.node, after.tracked = now.node, now.tracked
     derived = [(base, after, not leaf)]
@@ -294,7 +294,7 @@ def adopt(base: Tensor, value: Tensor) -> None:
 
     def writes() -> None:
         for tensor, now, has_history in derived:
-            tensor.data = now.data
+            tensor._data = now._data
             if has_history:
                 tensor.node, tensor.tracked = now.node, now.tracked
 

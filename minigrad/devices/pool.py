@@ -23,6 +23,21 @@ class Memory(np.ndarray[Any, Any]):
     """
 
 
+FINEST = 16  # a piece of memory is at most a sixteenth larger than the array for which it was made
+
+
+def size_class(size: int) -> int:
+    """The size of the piece of memory for an array of so many bytes: arrays of about one size share pieces.
+
+    Batches and sequences whose lengths differ a little would otherwise leave a piece for each length.
+
+    >>> size_class(1_000_000), size_class(1_010_000), size_class(1_048_576)
+    (1015808, 1015808, 1048576)
+    """
+    step = 1 << max((size - 1).bit_length() - FINEST.bit_length(), 0)
+    return -(-size // step) * step
+
+
 class Pool:
     """Memory by size.  It keeps at most `limit` bytes that nobody uses.
 
@@ -43,7 +58,7 @@ class Pool:
 
     def __init__(self, limit: int = 1 << 30) -> None:
         self.limit = limit
-        self.free: dict[int, list[Memory]] = {}  # by size in bytes
+        self.free: dict[int, list[Memory]] = {}  # by size class
         self.lent: dict[int, weakref.ref[Any]] = {}  # by id of the array
 
     def take(self, shape: tuple[int, ...], dtype: DType) -> Any:
@@ -53,6 +68,7 @@ class Pool:
             size *= extent
         if not size:
             return np.empty(shape, dtype)
+        size = size_class(size)
         try:
             memory = self.free[size].pop()
         except (KeyError, IndexError):

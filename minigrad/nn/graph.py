@@ -12,8 +12,9 @@ import numpy as np
 from ..core.errors import ShapeError
 from ..core.tensor import Tensor, as_tensor
 from ..ops.creation import arange, ones, zeros
+from ..ops.declare import as_integers
 from ..ops.elementwise import maximum, power, where
-from ..ops.functional import _as_integers, _check_range, leaky_relu
+from ..ops.functional import _check_range, leaky_relu
 from ..ops.joining import concat
 from ..ops.reduce import mean, sum
 from ..ops.segments import segment_softmax, segment_sum
@@ -117,8 +118,8 @@ def _checked(layer: Module, x: Tensor, edges: Any, inputs: int) -> tuple[Tensor,
     if edges.ndim != 2 or edges.shape[0] != 2:
         raise ShapeError(f"edges of shape {edges.shape} are no pairs of nodes",
                          expect="(2, edges): from row 0 to row 1")  # fmt: skip
-    starts = _check_range("an edge from node", _as_integers("edges", "nodes", edges[0]), x.shape[0], _count(x))
-    ends = _check_range("an edge to node", _as_integers("edges", "nodes", edges[1]), x.shape[0], _count(x))
+    starts = _check_range("an edge from node", as_integers("edges", "nodes", edges[0]), x.shape[0], _count(x))
+    ends = _check_range("an edge to node", as_integers("edges", "nodes", edges[1]), x.shape[0], _count(x))
     return x, starts, ends
 
 

@@ -83,13 +83,13 @@ def move_tensor(tensor: Tensor, target: Any) -> None:
         )
     with no_grad():
         moved = tensor.detach().to(target)  # type: ignore[attr-defined]
-        if moved.data is tensor.data:
+        if moved._data is tensor._data:
             return
         if moved.dtype is not tensor.dtype and (tensor.dtype.kind != "f" or moved.dtype.kind != "f"):
             if tensor.dtype.kind != "f":
                 return
             raise DtypeError(f"to: parameters stay floats, {moved.dtype} is none", expect="a device, or a float dtype")
         gradient = None if tensor.grad is None else like(tensor.grad, moved)
-    tensor.data, tensor.device, tensor.alias = moved.data, moved.device, None
+    tensor._data, tensor.device, tensor.alias = moved._data, moved.device, None
     tensor.node = Leaf(tensor) if tensor.tracked else None
     tensor.grad = gradient

@@ -42,7 +42,7 @@ def _infer_matmul(x: Any, y: Any) -> Any:
 
 def _turned(x: Tensor) -> Tensor:
     """Each matrix transposed."""
-    ndim = len(x.data.shape)
+    ndim = len(x._data.shape)
     turned: Tensor = emit_view(P.permute_dims, x, {"axes": (*range(ndim - 2), ndim - 1, ndim - 2)})
     return turned
 
@@ -82,7 +82,7 @@ def matmul(x: Any, y: Any) -> Tensor:
     >>> mg.matmul(mg.asarray([[1.0, 2.0], [3.0, 4.0]]), mg.asarray([1.0, 10.0])).tolist()
     [21.0, 43.0]
     """
-    if x.__class__ is Tensor and y.__class__ is Tensor and len(x.data.shape) > 1 < len(y.data.shape):
+    if x.__class__ is Tensor and y.__class__ is Tensor and len(x._data.shape) > 1 < len(y._data.shape):
         return _product(x, y)  # type: ignore[no-any-return]
     x = as_tensor(x, y.device if y.__class__ is Tensor else None)
     y = as_tensor(y, x.device)

@@ -8,9 +8,10 @@ from functools import wraps
 from typing import Any, TypeVar
 
 from ..core.emit import EAGER, NO_ATTRS, binary, emit1
-from ..core.errors import AxisError, ShapeError
+from ..core.errors import AxisError, DtypeError, ShapeError
 from ..core.mode import current_mode
 from ..core.primitive import P, Primitive
+from ..core.tensor import Tensor, as_tensor
 from ..core.words import shown, whole
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -132,3 +133,15 @@ def normal_axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
     if len(set(axes)) != len(axes):
         raise AxisError(f"{name}: axis {axis} names a dimension twice")
     return axes
+
+
+def as_integers(name: str, what: str, indices: Any, beside: Tensor | None = None) -> Tensor:
+    """A tensor of integers, on the device of the tensor `beside`; a mask is refused.
+
+    >>> as_integers("take", "indices", 3).dtype
+    dtype('int64')
+    """
+    indices = as_tensor(indices, None if beside is None else beside.device)
+    if indices.dtype.kind not in "iu":
+        raise DtypeError(f"{name}: {what} are integers, not {indices.dtype}", hint=f"{what}.astype(mg.int64)")
+    return indices

@@ -358,6 +358,7 @@ def asin(x: Tensor) -> Tensor:
     >>> mg.asin(mg.asarray([1.0])).tolist()
     [1.570796...]
     """
+    x = as_tensor(x)
     return atan2(x, sqrt((1.0 - x) * (1.0 + x)))
 
 
@@ -367,6 +368,7 @@ def acos(x: Tensor) -> Tensor:
     >>> mg.acos(mg.asarray([1.0, -1.0])).tolist()
     [0.0, 3.14159...]
     """
+    x = as_tensor(x)
     return atan2(sqrt((1.0 - x) * (1.0 + x)), x)
 
 
@@ -385,7 +387,7 @@ def sinh(x: Tensor) -> Tensor:
     >>> mg.sinh(mg.asarray([0.0, -0.0])).tolist()
     [0.0, -0.0]
     """
-    half = x * 0.5
+    half = as_tensor(x) * 0.5
     up, down = expm1(half), expm1(negative(half))
     return (up - down) * (1.0 + (up + down) * 0.5)
 
@@ -396,7 +398,7 @@ def cosh(x: Tensor) -> Tensor:
     >>> mg.cosh(mg.asarray([0.0])).tolist()
     [1.0]
     """
-    root = exp(x * 0.5)  # e to the x would overflow where half of it does not
+    root = exp(as_tensor(x) * 0.5)  # e to the x would overflow where half of it does not
     return (0.5 * root) * root + (0.5 / root) / root
 
 
@@ -420,7 +422,7 @@ def acosh(x: Tensor) -> Tensor:
     >>> mg.acosh(mg.asarray([1.0])).tolist()
     [0.0]
     """
-    return 2.0 * asinh(sqrt((x - 1.0) * 0.5))
+    return 2.0 * asinh(sqrt((as_tensor(x) - 1.0) * 0.5))
 
 
 def atanh(x: Tensor) -> Tensor:

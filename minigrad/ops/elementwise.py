@@ -106,7 +106,7 @@ def pow(x: Any, y: Any) -> Tensor:
     >>> mg.pow(mg.asarray([2.0, 3.0]), 2).tolist()
     [4.0, 9.0]
     """
-    if y.__class__ in NUMBERS and x.__class__ is Tensor and x.data.dtype.kind == "f":
+    if y.__class__ in NUMBERS and x.__class__ is Tensor and x._data.dtype.kind == "f":
         if y == 2:
             return multiply(x, x)
         if y == 0.5:

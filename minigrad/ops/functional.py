@@ -11,14 +11,14 @@ from typing import Any
 
 from ..core import dtypes
 from ..core.emit import emit, emit1, record_any
-from ..core.errors import ConversionError, DtypeError, IndexingError, ShapeError
+from ..core.errors import ConversionError, IndexingError, ShapeError
 from ..core.mode import current_mode
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, as_tensor, wrap
 from . import reduce
 from .contract import matmul
 from .creation import arange, zeros
-from .declare import normal_axis
+from .declare import as_integers, normal_axis
 from .elementwise import astype, erf, exp, expm1, log, log1p, power, sigmoid, tanh, where
 from .random import DEFAULT_GENERATOR
 from .reduce import _as_float, in_float32, reduced_shape
@@ -44,15 +44,15 @@ def _aside(op: Primitive, *inputs: Any, **attrs: Any) -> Tensor:
     held = [_held(x) if x.__class__ is Tensor else x for x in inputs]
     out: Tensor = emit(op, *held, **attrs)
     if out.node is None and current_mode().grad and any(x.__class__ is Tensor and x.node is not None for x in held):
-        values = [x.data if x.__class__ is Tensor else x for x in held]
-        out.node = record_any(op, held, attrs, 0, values, out.data, current_mode(), out.device)
+        values = [x._data if x.__class__ is Tensor else x for x in held]
+        out.node = record_any(op, held, attrs, 0, values, out._data, current_mode(), out.device)
     return out
 
 
 def _held(x: Tensor) -> Tensor:
     interpreter = current_mode().interpreter
     x = x if interpreter is None else interpreter.lift(x)
-    held = wrap(x.data if x.data.__class__ is x.device.ndarray else x.data.detached(), x.device)
+    held = wrap(x._data if x._data.__class__ is x.device.ndarray else x._data.detached(), x.device)
     held.node = x.node
     return held
 
@@ -214,7 +214,7 @@ def embedding(weight: Tensor, indices: Any) -> Tensor:
     >>> mg.embedding(mg.asarray([[1.0, 2.0], [3.0, 4.0]]), mg.asarray([1, 1])).tolist()
     [[3.0, 4.0], [3.0, 4.0]]
     """
-    indices = _as_integers("embedding", "indices", indices, weight)
+    indices = as_integers("embedding", "indices", indices, weight)
     if not weight.shape:
         raise ShapeError("embedding: a table has rows, and this one has no dimensions")
     indices = _check_range("embedding: index", indices, weight.shape[0], f"the table has shape {weight.shape}")
@@ -227,7 +227,7 @@ def one_hot(indices: Any, count: int, dtype: Any = None) -> Tensor:
     >>> mg.one_hot(mg.asarray([2, 0]), 3).tolist()
     [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
     """
-    indices = _as_integers("one_hot", "indices", indices)
+    indices = as_integers("one_hot", "indices", indices)
     indices = _check_range("one_hot: index", indices, count, f"there are {count} classes")
     classes = arange(count, dtype=indices.dtype, device=indices.device)
     if current_mode().interpreter is not None:
@@ -333,13 +333,6 @@ def scaled_dot_product_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor |
 # Integers that name rows -------------------------------------------------------------------------------------------
 
 
-def _as_integers(name: str, what: str, indices: Any, beside: Tensor | None = None) -> Tensor:
-    indices = as_tensor(indices, None if beside is None else beside.device)
-    if indices.dtype.kind not in "iu":
-        raise DtypeError(f"{name}: {what} are integers, not {indices.dtype}", hint=f"{what}.astype(mg.int64)")
-    return indices
-
-
 def _check_range(what: str, indices: Tensor, size: int, why: str) -> Tensor:
     """The indices, none of them negative: the array library would count those from the end."""
 
@@ -354,7 +347,7 @@ def _check_range(what: str, indices: Tensor, size: int, why: str) -> Tensor:
 
     interpreter = current_mode().interpreter
     if interpreter is None:
-        check(indices.data)
+        check(indices._data)
         return indices
     # Their values may not be known: what picks by them finds nothing there when it runs, and then `check` says why.
     interpreter.expect(indices, check)

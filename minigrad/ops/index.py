@@ -20,9 +20,9 @@ from ..core.primitive import P, Primitive
 from ..core.tensor import NONZERO, NUMBERS, Tensor, as_tensor, host_value, method, wrap
 from ..core.words import check_room, shown, whole
 from ..core.write import assign
-from ..devices.kernel_table import check_range
+from ..devices.special import check_range
 from .creation import arange, full, zeros
-from .declare import broadcast_shapes, normal_axis
+from .declare import as_integers, broadcast_shapes, normal_axis
 from .elementwise import equal, where
 from .view import broadcast_to, dummy, expand_dims, inverse, moveaxis, permute_dims, reshape
 
@@ -43,7 +43,7 @@ def _gathered_shape(name: str, shape: tuple[int, ...], indices: Sequence[Any]) -
         if i.dtype.kind not in "iu":
             raise IndexingError(f"{name}: an index is of integers or bools, not {i.dtype}")
     for axis, i in enumerate(indices):
-        value = getattr(i, "data", None)
+        value = getattr(i, "_data", None)
         if isinstance(value, np.ndarray):
             check_range(value, shape[axis], axis)
     return broadcast_shapes(name, [i.shape for i in indices]) + shape[len(indices) :]
@@ -313,7 +313,7 @@ def take(x: Tensor, indices: Tensor, axis: int | None = None) -> Tensor:
     >>> mg.take(mg.asarray([10, 20, 30]), mg.asarray([2, 0])).tolist()
     [30, 10]
     """
-    indices = as_tensor(np.asarray(indices), x.device) if isinstance(indices, list) else as_tensor(indices, x.device)
+    indices = as_integers("take", "indices", np.asarray(indices) if isinstance(indices, list) else indices, x)
     if axis is None:
         if x.ndim != 1:
             raise ConversionError(f"take: say along which axis, of the {x.ndim} that shape {x.shape} has")
@@ -332,6 +332,7 @@ def take_along_axis(x: Tensor, indices: Tensor, axis: int = -1) -> Tensor:
     >>> mg.take_along_axis(mg.asarray([[3, 1], [5, 7]]), mg.asarray([[1], [0]]), axis=1).tolist()
     [[1], [5]]
     """
+    indices = as_integers("take_along_axis", "indices", indices, x)
     place = normal_axis("take_along_axis", axis, x.ndim)
     if indices.ndim != x.ndim:
         raise ShapeError(
@@ -354,7 +355,8 @@ def scatter_add(base: Tensor, indices: Any, value: Any) -> Tensor:
     [4.0, 0.0, 2.0]
     """
     listed = indices if isinstance(indices, tuple) else (indices,)
-    return emit(P.scatter_add, base, value, *[as_tensor(np.asarray(i) if isinstance(i, list) else i) for i in listed])
+    arrays = [np.asarray(i) if isinstance(i, list) else i for i in listed]
+    return emit(P.scatter_add, base, value, *[as_integers("scatter_add", "indices", i) for i in arrays])
 
 
 # Padding and repeating ----------------------------------------------------------------------------------------------
@@ -381,10 +383,14 @@ def pad(x: Tensor, widths: Any, value: float = 0.0) -> Tensor:
 
 
 def _pairs(widths: Any, ndim: int) -> list[tuple[int, int]]:
-    if isinstance(widths, int):
-        return [(widths, widths)] * ndim
-    if len(widths) == 2 and all(isinstance(w, int) for w in widths):
-        return [tuple(widths)] * ndim  # type: ignore[list-item]
+    if isinstance(widths, (np.ndarray, Tensor)):
+        widths = widths.tolist()
+    if (width := whole(widths)) is not None:
+        return [(width, width)] * ndim
+    if not isinstance(widths, (tuple, list)):
+        raise ConversionError(f"pad: widths are integers, not {shown(widths)}")
+    if len(widths) == 2 and all(whole(w) is not None for w in widths):
+        return [tuple(widths)] * ndim
     if len(widths) != ndim:
         raise ShapeError(f"pad: a pair of widths for each of {ndim} dimensions, not {widths}")
     pairs = [w if isinstance(w, (tuple, list)) else (w, w) for w in widths]

@@ -6,7 +6,6 @@ give tensors, and gradients flow through them.  What has no counterpart raises; 
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -15,8 +14,7 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.errors import ConversionError, DtypeError
-from ..core.source import HOME
-from ..core.tensor import Tensor, as_tensor, contiguous_base, host_value, method, replaced_data, wrap
+from ..core.tensor import Tensor, as_tensor, contiguous_base, host_value, method, wrap
 from ..devices import as_device
 
 __all__ = ["from_dlpack"]
@@ -112,7 +110,6 @@ QUESTIONS = {
 REDUCTIONS = {
     "add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all", "logical_or": "any",
 }  # fmt: skip
-COMPUTING = tuple([os.path.join(HOME, part) for part in ("core", "devices")])  # what calls kernels, and kernels
 SAYS_NOTHING = (False, True, 0, "C", "K", "A", "raise", "stable", "quicksort")
 
 
@@ -191,8 +188,6 @@ def _as_tensors(items: Iterable[Any], device: Any) -> list[Any]:
 @method
 def __array_ufunc__(x: Tensor, ufunc: Any, how: str, *inputs: Any, **kwargs: Any) -> Any:
     name = ufunc.__name__
-    if sys._getframe(1).f_code.co_filename.startswith(COMPUTING):
-        raise replaced_data(x)
     if how != "__call__":
         hint = f"mg.{REDUCTIONS[name]}" if how == "reduce" and name in REDUCTIONS else "a function of mg"
         raise ConversionError(f"np.{name}.{how} has no counterpart for tensors", hint=hint)
@@ -357,7 +352,7 @@ def __reduce__(x: Tensor) -> Any:
 def __copy__(x: Tensor) -> Tensor:
     _check_leaf(x, "copy.copy")
     host_value(x, "copy.copy")
-    tensor = wrap(x.data.copy(), x.device)
+    tensor = wrap(x._data.copy(), x.device)
     tensor.requires_grad = x.requires_grad
     return tensor
 

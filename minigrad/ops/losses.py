@@ -14,9 +14,9 @@ from ..core.tensor import Tensor, as_tensor
 from ..core.words import shown
 from . import reduce
 from .creation import arange, full
-from .declare import broadcast_shapes, normal_axis
+from .declare import as_integers, broadcast_shapes, normal_axis
 from .elementwise import abs, exp, log, maximum, multiply, sqrt, where
-from .functional import _as_integers, _check_range, _top, log_softmax, softplus
+from .functional import _check_range, _top, log_softmax, softplus
 from .reduce import _as_float
 from .view import broadcast_to, reshape
 
@@ -92,7 +92,7 @@ def _weighted(name: str, what: str, scores: Tensor, targets: Any, weight: Tensor
               ignore_index: int | None) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """Scores, targets that are in range, and a factor for each: the weight of its class, or 0 if it is ignored."""
     scores = _as_float(name, scores)
-    targets = _as_integers(name, "targets", targets, scores)
+    targets = as_integers(name, "targets", targets, scores)
     kept = None
     if ignore_index is not None:
         kept = targets != ignore_index
@@ -116,7 +116,7 @@ def _class_weight(name: str, weight: Tensor, scores: Tensor) -> Tensor:
 def _rows(name: str, what: str, scores: Tensor, targets: Any) -> tuple[Tensor, Tensor]:
     """The scores and targets of a loss over classes, when they go together."""
     scores = _as_float(name, scores)
-    targets = _as_integers(name, "targets", targets, scores)
+    targets = as_integers(name, "targets", targets, scores)
     if not scores.ndim or scores.shape[:-1] != targets.shape:
         classes = scores.ndim > 1 and (scores.shape[0], *scores.shape[2:]) == targets.shape
         raise ShapeError(

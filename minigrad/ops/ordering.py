@@ -10,8 +10,8 @@ from ..core.tensor import Tensor, as_tensor
 from ..core.words import shown, whole
 from .creation import full, zeros
 from .declare import normal_axis
-from .elementary import logical_and
-from .elementwise import less, less_equal, minimum, not_equal, where
+from .elementary import logical_and, logical_or
+from .elementwise import equal, less, less_equal, minimum, not_equal, where
 from .index import argsort, nonzero, scatter_add, take
 from .joining import concat
 from .reduce import cumulative_sum
@@ -23,6 +23,8 @@ __all__ = ["diff", "searchsorted", "unique_all", "unique_counts", "unique_invers
 def searchsorted(x: Tensor, values: Tensor, *, side: str = "left", sorter: Tensor | None = None) -> Tensor:
     """Where `values` would go into sorted `x`: before equal elements, or after them with `side="right"`.
 
+    `nan` counts as the largest number, and as equal to `nan`, as where `x` is sorted.
+
     >>> mg.searchsorted(mg.asarray([1.0, 2.0, 2.0, 3.0]), mg.asarray([2.0, 9.0])).tolist()
     [1, 4]
     """
@@ -32,19 +34,28 @@ def searchsorted(x: Tensor, values: Tensor, *, side: str = "left", sorter: Tenso
     if side not in ("left", "right"):
         raise ConversionError(f"searchsorted: side is 'left' or 'right', not {side!r}")
     if sorter is not None:
-        x = take(x, as_tensor(sorter), axis=0)
-        if x.ndim != 1:
-            raise ShapeError(f"searchsorted: sorter has one dimension, and picks shape {x.shape}")
-    comes_before = less if side == "left" else less_equal
+        sorter = as_tensor(sorter)
+        if sorter.shape != x.shape:
+            raise ShapeError(f"searchsorted: sorter has shape {x.shape}, not {sorter.shape}", hint="mg.argsort(x)")
+        x = take(x, sorter, axis=0)
     size = x.shape[0]
     place = zeros(values.shape, dtypes.default_int, values.device)
     step = 1 << size.bit_length()
     while step > 1:
         step //= 2  # each round finds a bit of all the answers
         last = minimum(place + step, size) - 1
-        passed = logical_and(less_equal(place + step, size), comes_before(take(x, last), values))
+        passed = logical_and(less_equal(place + step, size), _comes_before(take(x, last), values, side))
         place = where(passed, place + step, place)
     return place
+
+
+def _comes_before(x: Tensor, value: Tensor, side: str) -> Tensor:
+    """Whether a value goes behind an element of a sorted tensor, in which nans are last."""
+    before = less(x, value) if side == "left" else less_equal(x, value)
+    if value.dtype.kind != "f":
+        return before
+    is_nan = not_equal(value, value)
+    return logical_or(before, is_nan if side == "right" else logical_and(is_nan, equal(x, x)))
 
 
 def diff(

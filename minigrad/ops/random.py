@@ -297,7 +297,7 @@ SOURCES = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)
 
 def _values_at_hand(x: Tensor) -> Any:
     """The values as a NumPy array, where they can be looked at without waiting for anything; else None."""
-    return x.data if x.data.__class__ is np.ndarray and current_mode().interpreter is None else None
+    return x._data if x._data.__class__ is np.ndarray and current_mode().interpreter is None else None
 
 
 def _source(dtype: Any) -> Any:

@@ -146,7 +146,7 @@ for _op in (
 
 def _to_total(x: Tensor, dtype: Any) -> tuple[Tensor, Any]:
     """What is summed or multiplied, and in which dtype: integers in int64, so that they do not overflow."""
-    kind = x.data.dtype.kind
+    kind = x._data.dtype.kind
     if dtype is None:
         return x, None if kind == "f" else dtypes.default_int
     dtype = dtypes.as_dtype(dtype)
@@ -162,8 +162,8 @@ def sum(x: Tensor, axis: Axis = None, dtype: Any = None, keepdims: bool = False)
     """
     if x.__class__ is not Tensor:
         x = as_tensor(x)
-    axes = normal_axes("sum", axis, len(x.data.shape))
-    if dtype is not None or x.data.dtype is not dtypes.float32:
+    axes = normal_axes("sum", axis, len(x._data.shape))
+    if dtype is not None or x._data.dtype is not dtypes.float32:
         x, dtype = _to_total(x, dtype)
     return emit1(P.sum, x, {"axis": axes, "keepdims": keepdims, "dtype": dtype})
 
@@ -211,7 +211,7 @@ def mean(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
     3.0
     """
     x = _as_float("mean", x)
-    if x.data.dtype is dtypes.float16:
+    if x._data.dtype is dtypes.float16:
         return in_float32(mean, x, axis, keepdims=keepdims)
     axes = normal_axes("mean", axis, x.ndim)
     total = emit1(P.sum, x, {"axis": axes, "keepdims": keepdims, "dtype": None})
@@ -226,7 +226,7 @@ def var(x: Tensor, axis: Axis = None, correction: float = 0.0, keepdims: bool = 
     1.0
     """
     x = _as_float("var", x)
-    if x.data.dtype is dtypes.float16:
+    if x._data.dtype is dtypes.float16:
         return in_float32(var, x, axis, correction, keepdims)
     axes = normal_axes("var", axis, x.ndim)
     off = x - mean(x, axes, keepdims=True)
@@ -242,7 +242,7 @@ def std(x: Tensor, axis: Axis = None, correction: float = 0.0, keepdims: bool = 
     1.0
     """
     x = _as_float("std", x)
-    if x.data.dtype is dtypes.float16:
+    if x._data.dtype is dtypes.float16:
         return in_float32(std, x, axis, correction, keepdims)
     return root(var(x, axis, correction, keepdims), 2)
 
@@ -267,7 +267,7 @@ def in_float32(statistic: Callable[..., Tensor], x: Tensor, *args: Any, **kwargs
 
 def _as_float(name: str, x: Any) -> Tensor:
     x = as_tensor(x)
-    if x.data.dtype.kind != "f":
+    if x._data.dtype.kind != "f":
         raise DtypeError(f"{name} is for floats, and this tensor is {x.dtype}", hint="x.astype(mg.float32)")
     return x
 

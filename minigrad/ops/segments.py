@@ -13,8 +13,9 @@ from ..core.errors import ShapeError
 from ..core.primitive import P
 from ..core.tensor import Tensor, as_tensor
 from .creation import arange, full, zeros
+from .declare import as_integers
 from .elementwise import exp, maximum
-from .functional import _as_integers, _check_range
+from .functional import _check_range
 from .index import argsort, scatter_add, take_along_axis
 from .reduce import _as_float
 from .view import reshape
@@ -71,7 +72,7 @@ def segment_softmax(x: Tensor, segments: Any, count: int) -> Tensor:
 
 def _rows_and_segments(name: str, x: Any, segments: Any, count: int) -> tuple[Tensor, Tensor]:
     x = _as_float(name, x)
-    segments = _as_integers(name, "segments", as_tensor(segments, x.device), x)
+    segments = as_integers(name, "segments", as_tensor(segments, x.device), x)
     if segments.ndim != 1 or x.shape[:1] != segments.shape:
         raise ShapeError(
             f"{name}: rows of shape {x.shape} and segments of shape {segments.shape} do not go together",

@@ -98,7 +98,7 @@ class Optimizer:
         if not isinstance(current_mode().interpreter or EAGER, Eager):
             return  # where operations are only recorded nothing has been written
         moving = [p for p in self.parameters if p.grad is not None]
-        done = sum(written_since(p.data, began) is not None for p in moving)
+        done = sum(written_since(p._data, began) is not None for p in moving)
         error.add_note(f"{type(self).__name__}.step() was stopped: {done} of {len(moving)} parameters were updated")
 
     def zero_grad(self) -> None:

@@ -243,7 +243,7 @@ def only_recorded(tensor: Tensor) -> bool:
 def _computed(tensor: Tensor) -> bool:
     """Whether a recorded tensor has been computed meanwhile, in graph mode."""
     interpreter: Any = current_mode().interpreter
-    return isinstance(getattr(interpreter.stand_in(tensor).data, "value", None), tensor.device.ndarray)
+    return isinstance(getattr(interpreter.stand_in(tensor)._data, "value", None), tensor.device.ndarray)
 
 
 def decided(test: Any) -> bool | None:

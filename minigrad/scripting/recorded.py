@@ -111,14 +111,14 @@ class Recorder:
         for name, value in zip(self.block.outputs, values):
             number = self.block.parameters.index(name) if name in self.block.parameters else None
             if number is not None and value is given[number] and value.__class__ is Tensor:
-                states[name] = "same" if value.data is first[number] else "placed"
+                states[name] = "same" if value._data is first[number] else "placed"
             else:
                 found = [found for t in flatten(value)[0] for found in self._found(t, given)]
                 states[name] = "other" if found else "new"
                 self.others.setdefault(name, []).extend(found)
         for number, name in enumerate(self.block.parameters):
             copy = given[number]
-            if name in self.block.changed and copy.__class__ is Tensor and copy.data is not first[number]:
+            if name in self.block.changed and copy.__class__ is Tensor and copy._data is not first[number]:
                 if states.get(name) != "placed":
                     raise TraceError(
                         f"`{name}` is changed in place and given another value in {self.block}",
@@ -133,7 +133,7 @@ class Recorder:
         if is_number(base):
             return []
         found = [t for origin in ORIGINS.of(base) for t in self._found(origin, given)]
-        interpreter, data = current_mode().interpreter, base.data
+        interpreter, data = current_mode().interpreter, base._data
         standing = getattr(interpreter, "standing", {}).get(id(base))
         originals = [original for value, original in zip(given, self.original) if base is value]
         if originals:
@@ -235,7 +235,7 @@ class Choice(Recorder):
     def _side(self, function: Any) -> tuple[Tensor, ...]:
         """The tensors that one side leads to."""
         block, given = self.block, self.copies(self.given)
-        first = [getattr(value, "data", None) for value in given]
+        first = [getattr(value, "_data", None) for value in given]
         values = self.run(function, given)
         self.follow(given, first, values)
         self.sides.append(values)
@@ -300,7 +300,7 @@ class Carry(Recorder):
     def turn(self, function: Callable[..., Any], tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """The tensors after one turn."""
         given = self.copies(self.values(tensors))
-        first = [getattr(value, "data", None) for value in given]
+        first = [getattr(value, "_data", None) for value in given]
         values = self.samples = self.run(function, given)
         again = [self._settled(*row) for row in zip(range(len(values)), self.block.outputs, values)]
         if any(again):

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from ..compile.fusion.by_hand import Finish, Member, divided, members_of
+from ..compile.fusion.compute import UserKernel
 from ..compile.fusion.group import Group
 from ..compile.look.cost import Cost, KernelCost
 from ..compile.lowering.lower import lower
@@ -209,7 +210,7 @@ class Fusion(Exhibit):
         lines = plain_lines(source_of(self.program.lowered[group], self.names), known) if group.opaque is None else []
         return {
             "name": group.name if group.opaque is None else kernel.name, "kind": kernel.kind, "says": _told(group),
-            "stage": kernel.stage, "lines": lines, "rows": [
+            "lines": lines, "rows": [
                 ["computes", ", ".join(node.name for node in kernel.nodes)],
                 ["goes through", _loops(group) or "what its library chooses"],
                 ["reads", bytes_text(taken.bytes_read)], ["writes", bytes_text(taken.bytes_written)],
@@ -260,8 +261,7 @@ def _loops(group: Group) -> str:
 def _told(group: Group) -> str:
     if group.opaque is None:
         return f"a kernel of ours: {_loops(group)}"
-    op = group.opaque.node.op
-    return "a kernel of yours" if op is not None and op.kind == "own" else "a library call"
+    return "a kernel of yours" if isinstance(group.opaque, UserKernel) else "a library call"
 
 
 def _places_of(scene: Scene, picked: Picked) -> list[list[int]]:

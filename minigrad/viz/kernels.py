@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..compile.codegen.c import CPrinter
-from ..compile.fusion.compute import is_made
 from ..compile.fusion.group import Group, Partition
 from ..compile.lowering.lower import Lowered
 from ..compile.nodes.view import View
@@ -130,8 +129,9 @@ def _sources(partition: Partition, place: Place, home: Mapping[Node, Group]) -> 
         return [(0, Place(maker, node, "partial"), node.nbytes * partition.chunks_of[node])]
     inputs = set(partition.graph.inputs)
     found = []
-    for slot, view in enumerate(partition.recipes[node].reads):
-        if not isinstance(view, View) or (group.opaque is None and is_made(view.base)):
+    recipe = partition.recipes[node]
+    for slot, view in enumerate(recipe.reads):
+        if not isinstance(view, View) or view.base not in recipe.bases:
             continue
         base = view.base
         inside = base in group.levels

@@ -11,10 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..compile.fusion.by_hand import Finish, Member, members_of
-from ..compile.fusion.compute import Recipe, is_made, library
-from ..compile.fusion.fuse import LONGEST_ROW, MOST_OUTPUTS, reduction_in
+from ..compile.fusion.compute import BY_ROW, Library, Recipe
+from ..compile.fusion.fuse import MOST_OUTPUTS
 from ..compile.fusion.group import MOST_NODES, Partition
-from ..compile.fusion.levels import FULL, ROW
 from ..compile.loops.scalar import accumulated_in
 from ..compile.nodes.view import View
 from ..core.node import Node
@@ -71,13 +70,14 @@ class Tables:
         recipe = self.recipes[member]
         parted = member in self.finished
         size = self.partition.partial_bytes(member) if parted else _nbytes(member)
-        kind = "library" if recipe.kind == "opaque" else "reduce" if recipe.kind == "reduce" else "kernel"
-        if kind == "library":
-            name |= {"why": library(member), "takes": recipe.count.bytes, "launches": recipe.count.launches}
+        kind = "reduce" if recipe.reduces else "kernel"
+        if isinstance(recipe, Library):
+            kind = "library"
+            name |= {"why": recipe.why, "takes": recipe.count.bytes, "launches": recipe.count.launches}
         return name | {
             "kind": kind, "bytes": size, "kept": member in self.kept and not parted, "size": recipe.size,
-            "rows": _rows(recipe),
-            "reads": [self._read(recipe, view) for view in dict.fromkeys(recipe.reads) if self._is_read(recipe, view)],
+            "rows": recipe.row or 0,
+            "reads": [self._read(recipe, view) for view in dict.fromkeys(recipe.views) if self._is_read(recipe, view)],
         }  # fmt: skip
 
     def _finish(self, node: Node) -> dict[str, Any]:
@@ -89,36 +89,16 @@ class Tables:
             "idle": self.partition.chunks_of[node] == 1 and accumulated_in(node) == node.dtype,
         }  # fmt: skip
 
-    def _is_read(self, recipe: Recipe, view: Any) -> bool:
-        if not isinstance(view, View) or view.base not in self.number:
-            return False
-        return recipe.kind == "opaque" or not is_made(view.base)
+    def _is_read(self, recipe: Recipe, view: View) -> bool:
+        return view.base in self.number and view.base in recipe.bases
 
     def _read(self, recipe: Recipe, view: View) -> list[Any]:
         """The value, which of its views, how many bytes, how it is read, and how often in a row."""
         base = view.base
         source: Member = Finish(base) if base in self.finished else base
-        how = _how(recipe, view)
+        how = recipe.access(view)
         number = self.views.setdefault(view, len(self.views))
-        return [self.number[source], number, nbytes_read(view), how, view.repeats if how == "rows" else 0]
-
-
-def _how(recipe: Recipe, view: View) -> str:
-    """Whether a reader may be in the kernel that computes what it reads: as far as the two alone go."""
-    if recipe.kind in ("opaque", "place"):
-        return "placed" if recipe.kind == "place" else "order"
-    if view.base.size == 1:
-        return "one"
-    if view.in_order:
-        return "order"
-    return "rows" if 0 < view.repeats <= LONGEST_ROW else "elsewhere"
-
-
-def _rows(recipe: Recipe) -> int:
-    """The length of the rows that a reduction reduces, if it can be complete at the end of each row."""
-    if recipe.kind != "reduce" or reduction_in(recipe, None, FULL)[1] != ROW:
-        return 0
-    return recipe.size // recipe.node.size
+        return [self.number[source], number, nbytes_read(view), how.value, view.repeats if how is BY_ROW else 0]
 
 
 def _nbytes(node: Node) -> int:

@@ -65,7 +65,7 @@ def buffers_of(tensors: Mapping[str, Tensor]) -> list[list[Span]]:
 
 
 def _span(name: str, tensor: Tensor) -> tuple[Any, Span]:
-    array = tensor.detach().data
+    array = tensor.detach()._data
     owner = array
     while getattr(owner, "base", None) is not None:
         owner = owner.base
@@ -129,5 +129,5 @@ def _drawn(buffers: list[list[Span]]) -> Charted:
 def _told(span: Span) -> str:
     tensor = span.tensor
     shape = " × ".join(map(str, tensor.shape)) or "scalar"
-    strides = ", ".join(str(s // max(1, tensor.dtype.itemsize)) for s in tensor.detach().data.strides)
+    strides = ", ".join(str(s // max(1, tensor.dtype.itemsize)) for s in tensor.detach()._data.strides)
     return f"{shape} {tensor.dtype}" + (f", steps of {strides}" if strides else "")

@@ -52,8 +52,8 @@ class Beside(Exhibit):
         self.optimised, self.log = optimise(graph)
         self.partition = fuse(self.optimised)
         self.names = names_in_code(graph.nodes)
-        self.values = _values_of(graph, [node.held.data for node in graph.inputs])
-        later = _values_of(self.optimised, [node.held.data for node in graph.inputs])
+        self.values = _values_of(graph, [node.held._data for node in graph.inputs])
+        later = _values_of(self.optimised, [node.held._data for node in graph.inputs])
         self.later = {node: value for node, value in later.items() if node.op is not None}
 
     def __repr__(self) -> str:
@@ -134,7 +134,7 @@ class Beside(Exhibit):
 def _values_of(graph: Any, inputs: list[Any]) -> dict[Node, Summary]:
     """What is to be said of each value, computed one after the other, as eager mode does."""
     values = dict(zip(graph.inputs, inputs))
-    values |= {n: n.held.data if isinstance(n.held, Tensor) else n.held for n in graph.nodes if n.op is None}
+    values |= {n: n.held._data if isinstance(n.held, Tensor) else n.held for n in graph.nodes if n.op is None}
     found = {}
     for node, _, value in recompute(graph.nodes, values):
         if not isinstance(node.dtype, tuple):

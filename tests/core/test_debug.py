@@ -283,7 +283,7 @@ def test_what_was_let_go_is_not_made_up():
     constant = mg.asarray([3.0, 4.0])
     node = (w * constant).node
     assert mg.replay(node).tolist() == [3, 8]
-    data = weakref.ref(constant.data)
+    data = weakref.ref(constant._data)
     mg.gradients(w * constant, w, mg.ones(2))
     y = w + constant
     node = y.node

@@ -107,10 +107,10 @@ def test_after_an_error_an_idle_frame_keeps_no_array_of_the_caller():
     good, bad = mg.asarray([0, 1]), mg.asarray([0, 70_000])
     f(mg.arange(50_000, dtype=mg.float32), good)  # the trace keeps what it was made with
     x = mg.arange(50_000, dtype=mg.float32)
-    array = weakref.ref(x.data)
+    array = weakref.ref(x._data)
     with pytest.raises(mg.IndexingError):
         f(x, bad)
-    index = weakref.ref(bad.data)
+    index = weakref.ref(bad._data)
     del x, bad
     gc.collect()
     assert array() is None
@@ -124,7 +124,7 @@ def test_after_an_interrupt_the_pool_has_its_memory_back(monkeypatch):
     f(mg.arange(50_000, dtype=mg.float32))
     x = mg.arange(50_000, dtype=mg.float32)
     pool = x.device.pool
-    array = weakref.ref(x.data)
+    array = weakref.ref(x._data)
     gc.collect()
     lent = len(pool.lent)
     interrupted(Frame, "_run_steps", monkeypatch)

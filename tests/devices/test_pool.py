@@ -3,13 +3,15 @@
 import gc
 import threading
 
+import hypothesis.strategies as st
 import numpy as np
 import pytest
+from hypothesis import given
 
 import minigrad as mg
 from minigrad.core.clock import buffer_of
 from minigrad.devices import pool as pools
-from minigrad.devices.pool import Pool
+from minigrad.devices.pool import FINEST, Pool, size_class
 
 FLOAT = np.dtype("float32")
 SHAPE = (100, 100)
@@ -30,6 +32,23 @@ def test_memory_is_used_again_when_its_array_is_gone():
     again = pool.take((10_000,), np.dtype("int32"))
     assert address(again) == place, "the same bytes in another shape and dtype"
     assert pool.idle == 40
+
+
+def test_arrays_of_about_one_size_share_memory():
+    """A function that is called with 150 lengths would otherwise keep a piece of memory for each."""
+    pool = Pool()
+    for length in range(100_000, 103_000, 20):
+        array = pool.take((length,), FLOAT)
+        array[:] = length
+        assert array.shape == (length,) and array[-1] == length
+        del array
+    assert pool.idle < 3 * 103_000 * 4, "one piece for each of two classes"
+
+
+@given(st.integers(1, 1 << 40))
+def test_a_size_class_is_a_little_larger_at_most(size):
+    chosen = size_class(size)
+    assert size <= chosen <= size + size // FINEST and size_class(chosen) == chosen
 
 
 ALIASES = {
@@ -121,7 +140,7 @@ def test_sizes_that_nobody_asks_for_any_more_make_room():
     new = pool.take((20_000,), FLOAT)
     place = address(new)
     del new
-    assert pool.idle == 80_000
+    assert pool.idle == size_class(80_000)
     assert address(pool.take((20_000,), FLOAT)) == place
 
 
@@ -130,7 +149,7 @@ def test_shrink_gives_back_what_is_idle_and_nothing_else():
     used, idle = pool.take(SHAPE, FLOAT), pool.take(SHAPE, FLOAT)
     used[...] = 7
     del idle
-    assert pool.idle == 40_000
+    assert pool.idle == size_class(40_000)
     pool.shrink()
     assert pool.idle == 0 and (used == 7).all()
     place = address(used)

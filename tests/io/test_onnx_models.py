@@ -269,6 +269,19 @@ def test_nodes_carry_the_names_of_modules(tmp_path):
     assert any(name.startswith("GPT/blocks/layers[1]/norm1/") for name in names), names[:9]
 
 
+def test_the_graph_has_the_name_of_the_function_or_of_the_modules_class(tmp_path):
+    def halved(x):
+        return x * mg.asarray([0.5, 0.25])
+
+    model = nn.Sequential(nn.Linear(2, 2))
+    for exported, name, numbers in ((halved, halved.__qualname__, ["constant"]),
+                                    (model, "Sequential", ["0.bias", "0.weight"])):  # fmt: skip
+        mg.io.export_onnx(exported, tmp_path / "f.onnx", mg.ones((1, 2)))
+        graph = onnx.load(tmp_path / "f.onnx").graph
+        assert graph.name == name
+        assert sorted(tensor.name for tensor in graph.initializer) == numbers
+
+
 def test_what_was_exported_before_is_written_the_same_again(tmp_path):
     model = trained(cnn())
     for name in ("a", "b"):

@@ -11,6 +11,7 @@ import pytest
 import minigrad as mg
 from minigrad.compile.running.program import Program
 from minigrad.core.errors import DtypeError
+from minigrad.devices import special
 from tests.compile.partitions import fed, graph_of, recorded
 
 inf, nan = math.inf, math.nan
@@ -58,6 +59,41 @@ def test_of_large_arrays_too_and_where_everything_fits(size):
     assert mg.asarray(x).astype(mg.int32).tolist() == nearest(x, mg.int32)
     fits = x / 2
     np.testing.assert_array_equal(mg.asarray(fits).astype(mg.int32).numpy(), fits.astype(np.int32))
+
+
+@pytest.fixture(params=["reported", "not reported"])
+def reporting(request, monkeypatch):
+    """NumPy reports a float that does not fit; or does not, as in WebAssembly."""
+    if request.param == "not reported":
+        monkeypatch.setattr(special, "_reports_misfits", lambda source, target: False)
+
+
+@every_pair
+def test_one_misfit_is_found_wherever_it_is(source, target, reporting):
+    for misfit in (nan, -inf, float(np.iinfo(target).max) + 1.0):
+        for size in (1, 2, 7, 8, 33, 70):
+            x = np.ones((size, size), source)
+            with np.errstate(over="ignore"):
+                np.fill_diagonal(x, misfit)
+            expected = np.ones((size, size), target)
+            np.fill_diagonal(expected, nearest(x.diagonal()[:1], target)[0])
+            for array, wanted in ((x, expected), (x[::-1, ::2], expected[::-1, ::2])):
+                assert special.cast(np, array, target).tolist() == wanted.tolist()
+                out = np.zeros(array.shape, target)
+                assert special.cast(np, array, target, out) is out and out.tolist() == wanted.tolist()
+
+
+def test_a_cast_into_the_memory_of_its_input(reporting):
+    memory = np.array([1.5, nan, -1e30, 1e30], np.float32)
+    out = memory.view(np.int32)
+    special.cast(np, memory, out.dtype, out)
+    assert out.tolist() == [1, 0, -(2**31), 2**31 - 1]
+
+
+@pytest.mark.parametrize("source", FLOATS, ids=lambda d: d.name)
+def test_numpys_settings_for_errors_change_nothing(source):
+    with np.errstate(all="raise"):
+        assert mg.asarray(given(source)).astype(mg.int32).tolist() == nearest(given(source), mg.int32)
 
 
 def assigned(x):

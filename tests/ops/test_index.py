@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import minigrad as mg
-from minigrad.core.errors import ConversionError, IndexingError, ShapeError
+from minigrad.core.errors import ConversionError, DtypeError, IndexingError, ShapeError
 from tests.numerical import check_gradients
 
 SHAPES = hnp.array_shapes(min_dims=1, max_dims=4, min_side=0, max_side=4)
@@ -317,3 +317,34 @@ def test_only_numbers_can_be_assigned(value):
     with pytest.raises(ConversionError, match=f"{type(value).__name__} is not a tensor, a number or a NumPy array"):
         x[0] = value
     assert x.tolist() == [0, 0, 0]
+
+
+MASK = [True, False, True]
+
+
+@pytest.mark.parametrize("mode", [lambda f: f, mg.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize("mask", [MASK, mg.asarray(MASK), True, np.array(MASK)], ids=lambda mask: type(mask).__name__)
+def test_functions_that_take_integers_take_no_mask(mode, mask):
+    for name, call in {
+        "take": lambda: mg.take(mg.ones((3, 3)), mask, axis=1),
+        "take_along_axis": lambda: mg.take_along_axis(mg.ones(3), mask),
+        "scatter_add": lambda: mg.scatter_add(mg.zeros(3), mask, mg.ones(3)),
+    }.items():
+        if name == "take_along_axis" and isinstance(mask, list):
+            continue  # which takes no lists
+        with pytest.raises(DtypeError, match=rf"{name}: indices are integers, not bool\n.*indices.astype\(mg.int64\)"):
+            mode(call)()
+
+
+@pytest.mark.parametrize("widths", [{1, 2}, b"ab", {1: 2}, "12", None, [(1, 0.5), (0, 2)]], ids=repr)
+def test_widths_of_padding_are_integers_in_order(widths):
+    with pytest.raises(ConversionError, match="pad: widths"):
+        mg.pad(mg.ones((2, 2)), widths)
+
+
+@pytest.mark.parametrize(
+    "widths", [np.int64(1), np.array([1, 2]), [np.int64(1), np.int64(2)], np.array([[1, 0], [0, 2]]), mg.asarray(2)]
+)
+def test_widths_of_padding_may_be_numpys(widths):
+    theirs = widths.numpy() if isinstance(widths, mg.Tensor) else np.asarray(widths)
+    np.testing.assert_array_equal(mg.pad(mg.ones((2, 3)), widths).numpy(), np.pad(np.ones((2, 3)), theirs))

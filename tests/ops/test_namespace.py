@@ -207,6 +207,17 @@ def test_searchsorted(size, side):
     assert np.array_equal(found.numpy(), np.searchsorted(ordered, values, side=side))
 
 
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("mode", [lambda f: f, mg.jit], ids=["eager", "jit"])
+def test_searchsorted_puts_nan_after_all_numbers(mode, side):
+    for ordered in ([], [1.0, 2.0], [1.0, math.inf, math.nan, math.nan], [math.nan], [1, 2, 3]):
+        for values in ([-1.0, 1.5, math.inf, math.nan], [2, 9]):
+            expected = np.searchsorted(np.array(ordered), np.array(values), side=side)
+            dtype = mg.int64 if ordered == [1, 2, 3] else mg.float32
+            find = mode(lambda x, values: mg.searchsorted(x, values, side=side))
+            assert find(mg.asarray(ordered, dtype=dtype), mg.asarray(values)).tolist() == expected.tolist()
+
+
 def test_unique_of_nothing_and_of_nans():
     found = mg.unique_all(mg.zeros((0, 3)))
     assert [part.shape for part in found] == [(0,), (0,), (0, 3), (0,)]
@@ -229,6 +240,7 @@ def test_masks_without_dimensions():
     [
         (lambda: mg.searchsorted(mg.ones((2, 2)), mg.ones(1)), "searchsorted: what is searched has one dimension"),
         (lambda: mg.searchsorted(mg.ones(2), mg.ones(1), side="middle"), "side is 'left' or 'right', not 'middle'"),
+        (lambda: mg.searchsorted(mg.ones(2), mg.ones(1), sorter=mg.asarray([0])), "sorter has shape .1,., not .2,."),
         (lambda: mg.diff(mg.ones(3), n=-1), "diff: n is not negative: -1"),
         (lambda: mg.diff(mg.ones(3), axis=1), "diff: axis 1 does not exist"),
         (lambda: mg.nonzero(mg.asarray(1.0)), "nonzero: a tensor without dimensions has no indices"),
@@ -248,3 +260,11 @@ def test_copies_on_demand():
     x[0, 0] = 5
     assert y[0, 0].item() == 1 and mg.reshape(x, (3, 2), copy=False)[0, 0].item() == 5
     assert str(mg.astype(x, mg.float32, copy=False, device="cpu:1").device) == "cpu:1"
+
+
+@pytest.mark.parametrize("name", "acos acosh asin asinh atan atanh cosh exp sinh tan".split())
+def test_an_integer_beyond_int64_is_refused_by_every_function(name):
+    with pytest.raises(mg.DtypeError, match="does not fit into int64"):
+        getattr(mg, name)(2**70)
+    with np.errstate(divide="ignore"):
+        assert getattr(mg, name)(1).item() == pytest.approx(getattr(np, name)(1.0))

@@ -53,11 +53,11 @@ class Body(Tracer):
         if not given.tracked:
             return given
         plan = P.reshape.plan(1, 1)
-        own = wrap(given.data, given.device)
+        own = wrap(given._data, given.device)
         attrs, device = {"shape": given.shape}, given.device
-        own.node = record(P.reshape, (given.node,), attrs, plan, None, given.data, self._mode(), device)
+        own.node = record(P.reshape, (given.node,), attrs, plan, None, given._data, self._mode(), device)
         own.tracked = 1
-        self.values[own.node] = given.data.node
+        self.values[own.node] = given._data.node
         return own
 
     def _leaf(self, stand_in: Tensor) -> Tensor:
@@ -69,11 +69,11 @@ class Body(Tracer):
     # what is around it ----------------------------------------------------------------------------------------------
 
     def lift(self, tensor: Tensor) -> Tensor:
-        data = tensor.data
+        data = tensor._data
         return tensor if data.__class__ is Pending and data.trace is self else self.stand_in(tensor)
 
     def stand_in(self, tensor: Tensor) -> Tensor:
-        data = tensor.data
+        data = tensor._data
         if isinstance(data, StandIn):
             owner = data.trace if data.__class__ is Pending else getattr(data, "owner", None)
             if owner is self or (id(owner) not in self.around and data.__class__ is not Pending):
@@ -108,7 +108,7 @@ class Body(Tracer):
 
     def _known(self, outside: Tensor | None) -> Any:
         """The value of a constant from around; of nothing else, because that may be another one the next time."""
-        data = None if outside is None else outside.data
+        data = None if outside is None else outside._data
         if data.__class__ is not Pending or not isinstance(data.node, Source):
             return None
         if data.node.kind not in ("constant", "array") and not isinstance(data.trace, Body):
@@ -128,14 +128,14 @@ class Body(Tracer):
     def gradient_of(self, tensor: Tensor) -> Tensor | None:
         known = self.standing.get(id(tensor))
         outside = tensor if known is None else known.tensor
-        if outside.data.__class__ is Pending and outside.data.trace is self:
+        if outside._data.__class__ is Pending and outside._data.trace is self:
             return outside._grad
         with switch(self.outer):
             found = outside.grad
         return None if found is None else self.stand_in(found)
 
     def set_gradient(self, tensor: Tensor, gradient: Tensor | None) -> None:
-        if id(tensor) in self.standing or id(tensor) in self.captured or tensor.data.__class__ is not Pending:
+        if id(tensor) in self.standing or id(tensor) in self.captured or tensor._data.__class__ is not Pending:
             raise TraceError(f"{self.what} sets the .grad of a tensor that was made outside of it",
                              hint="mg.grad computes gradients without setting any: return them")  # fmt: skip
         tensor._grad = gradient
@@ -144,10 +144,10 @@ class Body(Tracer):
         """What has been traced, from these tensors from around and the arguments to the outputs."""
         around = [self.stand_in(t) for t in captured]
         inputs = [*[self.captured[id(t)].stand_in for t in captured], *self.arguments]
-        function = Closed(self, inputs, [t.data.node for t in inputs], outputs, self.effects)
+        function = Closed(self, inputs, [t._data.node for t in inputs], outputs, self.effects)
         self.ended = True
         for stand_in in around:
-            stand_in.data.node.held = None  # nothing outside is kept alive
+            stand_in._data.node.held = None  # nothing outside is kept alive
         self.captured.clear()
         self.standing.clear()
         return function
@@ -198,7 +198,7 @@ class Closed(Traced):
 
     @cached_property
     def _traced(self) -> Graph:
-        return Graph(self.sources, [o.data.node for o in self.outputs], self.effects)
+        return Graph(self.sources, [o._data.node for o in self.outputs], self.effects)
 
     @cached_property
     def graph(self) -> Graph:
@@ -241,7 +241,7 @@ class Closed(Traced):
             with switch(Mode(interpreter=self.tracer, grad=True)):
                 outputs = [found[t.node] if t.node in found else zeros(t.shape, t.dtype, t.device) for t in targets]
             inputs = [*self.inputs, *given]
-            own = [t.data.node for t in inputs]
+            own = [t._data.node for t in inputs]
             again = self.again | set(self._traced.nodes)
             found_by = self.known[key] = Closed(self._body, inputs, own, outputs, effects, again)
             found_by.unused = {i for i, t in zip(wanted, targets) if t.node not in found}
@@ -314,11 +314,11 @@ def floats_of(tensors: Sequence[Any]) -> list[int]:
 
 def is_zero(tensor: Tensor) -> bool:
     """Whether a tensor is known to be nothing but zeros."""
-    data = tensor.data
+    data = tensor._data
     while isinstance(data, (Batched, Dual)):
         if isinstance(data, Dual) and data.tangent is not None:
             return False
-        data = (data.value if isinstance(data, Batched) else data.primal).data
+        data = (data.value if isinstance(data, Batched) else data.primal)._data
     return data.__class__ is Pending and data.node.op is P.full and data.node.attrs["value"] == 0
 
 

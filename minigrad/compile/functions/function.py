@@ -33,6 +33,7 @@ class Traced:
     """
 
     looks_inside = True  # its program looks at each node, where nans are hunted
+    ran: Program | PlainProgram | None = None  # the program that the last application ran
 
     def __init__(
         self, tracer: Tracer, inputs: Sequence[Tensor], own: Sequence[Node], others: Sequence[Node],
@@ -57,12 +58,12 @@ class Traced:
     @cached_property
     def whole_graph(self) -> Graph:
         """From what nothing in the trace computes to the outputs."""
-        return Graph((*self.own, *self.besides), [o.data.node for o in self.outputs], self.effects)
+        return Graph((*self.own, *self.besides), [o._data.node for o in self.outputs], self.effects)
 
     @cached_property
     def graph(self) -> Graph:
         """From the sources to the outputs, and nothing else."""
-        return Graph(self.sources, [o.data.node for o in self.outputs], self.effects)
+        return Graph(self.sources, [o._data.node for o in self.outputs], self.effects)
 
     @cached_property
     def program(self) -> Program | PlainProgram:
@@ -85,6 +86,12 @@ class Traced:
         """The walk back from the outputs, recorded."""
         return Gradient(self)
 
+    @property
+    def gradient_that_ran(self) -> Gradient | None:
+        """The gradient, if one of its programs has run."""
+        gradient: Gradient | None = vars(self).get("gradient")
+        return gradient if gradient is not None and gradient.ran is not None else None
+
 
 class Gradient(Traced):
     """From the inputs of a traced function, and a cotangent for each output that has a history, to the gradients.
@@ -98,8 +105,8 @@ class Gradient(Traced):
         cotangents, found, effects = walked_back(function, self.roots, [t for t in function.inputs if t.tracked])
         self.found = [t.tracked and t.node in found for t in function.inputs]
         outputs = [found[t.node] for t, there in zip(function.inputs, self.found) if there]
-        starts = [c.data.node for c in cotangents]
-        self.left = _read_from(function, [*[o.data.node for o in outputs], *effects], starts)
+        starts = [c._data.node for c in cotangents]
+        self.left = _read_from(function, [*[o._data.node for o in outputs], *effects], starts)
         own, others = (*function.own, *starts), (*function.others, *self.left)
         inputs = [*function.inputs, *cotangents]
         super().__init__(tracer, inputs, own, others, outputs, effects, executor=function.executor)
@@ -174,7 +181,7 @@ class Application:
     def compute(self, *values: Any) -> Any:
         """The results for these inputs: the kernel of the call."""
         function = self.function
-        program = function.recording_program if self.recorded else function.program
+        program = function.ran = function.recording_program if self.recorded else function.program
         results = program([*values, *self.others], self.starts)
         self.left = results[len(function.outputs) :]
         return tuple(results[: len(function.outputs)])
@@ -212,4 +219,4 @@ class Application:
             result.device = like.device  # not always that of the inputs
             if result.node is not None:
                 result.node.device = like.device
-        return tuple([r if t.tracked else wrap(r.data, r.device) for r, t in zip(results, traced)])
+        return tuple([r if t.tracked else wrap(r._data, r.device) for r, t in zip(results, traced)])

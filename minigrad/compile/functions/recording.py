@@ -21,6 +21,7 @@ from ...core.errors import IndexingError, MinigradError, TraceError
 from ...core.interrupts import all_or_none
 from ...core.mode import current_mode, switch
 from ...core.node import FREED, topological_order
+from ...core.replay import Gone
 from ...core.source import caller
 from ...core.tensor import Tensor, wrap
 from ...core.tree import flatten
@@ -48,7 +49,8 @@ class Place(NamedTuple):
         if self.kind == "argument":
             return arguments[self.what]
         if self.kind == "base":
-            return arguments[self.what].alias.base  # type: ignore[no-any-return]
+            alias = arguments[self.what].alias
+            return arguments[self.what] if alias is None or alias.base is None else alias.base
         return self.what.find(arguments)._grad  # type: ignore[no-any-return]
 
 
@@ -66,6 +68,8 @@ class Result(NamedTuple):
 
 class Recording:
     """A function as it was traced with some arguments."""
+
+    called = 0  # the time of the last call that used it
 
     def __init__(
         self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], arguments: list[Tensor],
@@ -149,7 +153,7 @@ class Recording:
             if entry.had_gradient and gradient is not None:
                 self.known.setdefault(id(gradient), Place("gradient", self._place(entry.tensor)))
         fixed = [e.tensor for e in self.tracer.captured.values() if id(e.tensor) not in self.known]
-        self.fixed = [(t, weakref.ref(t.data), _kind(t)) for t in fixed]  # with what they were as of the last look
+        self.fixed = [(t, weakref.ref(t._data), _kind(t)) for t in fixed]  # with what they were as of the last look
         self.fixed_ids = {id(t) for t in fixed}
 
     def _place(self, tensor: Tensor) -> Place:
@@ -173,9 +177,9 @@ class Recording:
         known = self.tracer.standing.get(id(tensor))
         if known is not None:
             return Result(-1, self._place(known.tensor), ())
-        if tensor.data.__class__ is not Pending:
+        if tensor._data.__class__ is not Pending:
             return Result(-1, self._place(tensor), ())
-        if tensor.data.trace is not self.tracer:
+        if tensor._data.trace is not self.tracer:
             raise TraceError("jit: the function returns a tensor of another trace, which has ended")
         alias = tensor.alias
         if alias is not None and alias.base is not None and (alias.linked or not tensor.tracked):
@@ -203,7 +207,7 @@ class Recording:
                 continue
             stand_in = entry.stand_in
             gains_history = stand_in.tracked and stand_in.node.op is not None
-            value = stand_in if gains_history else wrap(stand_in.data, stand_in.device)
+            value = stand_in if gains_history else wrap(stand_in._data, stand_in.device)
             noted = self.adoptions if gains_history else self.writes
             noted.append((self._place(entry.tensor), self._output(value)))
 
@@ -246,11 +250,11 @@ class Recording:
             if id(tensor) in self.fixed_ids or (alias is not None and id(alias.base) in self.fixed_ids):
                 return "an argument is also used by name"
         for number, (tensor, data, kind) in enumerate(self.fixed):
-            if data() is tensor.data and tensor.tracked == kind[-1]:
+            if data() is tensor._data and tensor.tracked == kind[-1]:
                 continue
             if _kind(tensor) != kind:
                 return _difference(kind, _kind(tensor))
-            self.fixed[number] = tensor, weakref.ref(tensor.data), kind
+            self.fixed[number] = tensor, weakref.ref(tensor._data), kind
         for place, there in self.looked:
             if (place.find(arguments)._grad is not None) != there:
                 return "a .grad was None and is not" if not there else "a .grad was there and is None"
@@ -272,11 +276,11 @@ class Recording:
                 return self.run(arguments)
         written = [place.find(arguments) for place, _ in self.writes] if self.writes else []
         for tensor in written:
-            if not tensor.device.is_writable(tensor.data):
+            if not tensor.device.is_writable(tensor._data):
                 raise read_only()
         drawn = self.tracer.drawn
         starts: Starts = {g: g.take_blocks(count) for g, count in drawn.items()} if drawn else {}
-        others = [(p.what if p.kind == "tensor" else p.find(arguments)).data for p in self.besides]
+        others = [(p.what if p.kind == "tensor" else p.find(arguments))._data for p in self.besides]
         inputs = [place.find(arguments) for place in self.inputs]
         try:
             if self.differentiable:
@@ -284,7 +288,7 @@ class Recording:
             else:
                 results = self._run_program(others, starts, written, arguments)
         except IndexingError as error:
-            arrays = [*[tensor.data for tensor in inputs], *others]
+            arrays = [*[tensor._data for tensor in inputs], *others]
             raise eager_index_error(error, self.tracer.expected, self.traced.graph, arrays, starts) from None
         if self.changes and self.differentiable:
             all_or_none(self._change(written, results, arguments))
@@ -319,7 +323,7 @@ class Recording:
     def _mark(self, written: list[Tensor]) -> None:
         """What is stored where an input is may have been stored already."""
         for tensor in written:
-            mark_written(tensor.data)
+            mark_written(tensor._data)
 
     @cached_property
     def changes(self) -> bool:
@@ -336,8 +340,8 @@ class Recording:
             for tensor, (_, number) in zip(written, self.writes):
                 new = results[number]
                 if new is not None:  # else it is there already
-                    tensor.device.kernels["put"](tensor.data, new.data, chain=(), out=tensor.data)
-                mark_written(tensor.data, where=line)
+                    tensor.device.kernels["put"](tensor._data, new._data, chain=(), out=tensor._data)
+                mark_written(tensor._data, where=line)
             for tensor, value in adoptions:
                 adopt(tensor, value)
             for tensor, gradient in gradients:
@@ -354,7 +358,10 @@ class Recording:
 
     def arrays(self, arguments: list[Tensor]) -> list[Any]:
         """The arrays of the graph's inputs, as they are now."""
-        return [place.find(arguments).data for place in (*self.inputs, *self.besides)]
+        found = [place.find(arguments) for place in (*self.inputs, *self.besides)]
+        if any(t is None or t.shape != node.shape for t, node in zip(found, self.traced.sources)):
+            raise Gone("the program of the last call reads a .grad that is None now, or what an argument was a view of")
+        return [tensor._data for tensor in found]
 
     def _gradient(self, what: Any, results: list[Tensor], arguments: list[Tensor]) -> Tensor | None:
         return what.find(arguments) if isinstance(what, Place) else None if what is None else results[what]
@@ -388,11 +395,11 @@ def _without_spent_history(tensor: Tensor) -> Tensor:
     """A tensor through whose history a backward pass has been: outside, there is nothing left to go back through."""
     if not tensor.tracked or not any(node.saved is FREED for node in topological_order([tensor.node])):
         return tensor
-    return wrap(tensor.data, tensor.device)
+    return wrap(tensor._data, tensor.device)
 
 
 def _kind(tensor: Tensor) -> Any:
-    return tensor.data.shape, tensor.data.dtype, tensor.device, tensor.is_leaf, tensor.tracked
+    return tensor._data.shape, tensor._data.dtype, tensor.device, tensor.is_leaf, tensor.tracked
 
 
 def _difference(before: Any, now: Any) -> str:
@@ -424,7 +431,7 @@ def _hooks_seen(tracer: Tracer) -> list[list[Any]]:
 def _refuse_hidden(result: Any, tracer: Tracer, inside: str = "", depth: int = 0) -> None:
     """Refuse results of which tensors are a part that will not be found."""
     if isinstance(result, Tensor):
-        if inside and result.data.__class__ is Pending and result.data.trace is tracer:
+        if inside and result._data.__class__ is Pending and result._data.trace is tracer:
             raise TraceError(
                 f"jit: the function returns a {inside} that holds tensors, and it is no container that is looked into",
                 expect="tensors, numbers, and tuples, lists, dicts and modules of them",

@@ -12,10 +12,10 @@ from typing import NamedTuple
 from ...core.errors import CompileError
 from ...core.node import Node
 from ..nodes.view import View
-from .compute import library
-from .fuse import LONGEST_ROW, Fusing, Misfit, reduction_in, settled
+from .compute import BY_ROW, Library
+from .fuse import Fusing, Misfit, settled
 from .group import Group, Partition
-from .levels import ACROSS, FULL, ROW
+from .levels import ACROSS_ROWS, PER_ELEMENT
 from .loop_shape import Chunking
 
 UNFINISHED = "a reduction across rows is complete only when the kernel has gone through all of them"
@@ -107,17 +107,18 @@ class _ByHand:
                 del waiting[n]
         return levels
 
-    def _group(self, kernel: list[Member], stage: int) -> Group:
+    def _group(self, kernel: list[Member], depth: int) -> Group:
         finishes = [member.node for member in kernel if isinstance(member, Finish)]
         nodes = sorted([m for m in kernel if not isinstance(m, Finish)], key=lambda n: self.recipes[n].position)
         for node in nodes:
             if node in finishes:
                 raise CompileError(f"{node.name} can't be put together where its parts are made: {UNFINISHED}")
-            if self.recipes[node].kind == "opaque":
+            recipe = self.recipes[node]
+            if isinstance(recipe, Library):
                 if len(kernel) > 1:
-                    raise CompileError(f"{_name(node)} can't be in a kernel with others: {library(node)}")
-                return Group(stage, opaque=self.recipes[node])
-        group = Group(stage, max([*[node.size for node in finishes], *[self.recipes[node].size for node in nodes]]))
+                    raise CompileError(f"{_name(node)} can't be in a kernel with others: {recipe.why}")
+                return Group(depth, opaque=recipe)
+        group = Group(depth, max([*[node.size for node in finishes], *[self.recipes[node].size for node in nodes]]))
         rows = self._rows(nodes, {*nodes, *finishes}, group.elements)
         if len(rows) > 1:
             raise CompileError(f"{_listed(nodes)}: rows of different length: {' and '.join(map(str, sorted(rows)))}")
@@ -138,32 +139,32 @@ class _ByHand:
             recipe = self.recipes[node]
             if recipe.size != elements:
                 continue
-            if recipe.kind == "reduce" and reduction_in(recipe, None, FULL)[1] == ROW:
-                rows.add(recipe.size // node.size)
-            inside = [v for v in recipe.reads if isinstance(v, View) and v.base in members and v.base.size > 1]
-            rows |= {v.repeats for v in inside if not v.in_order and 0 < v.repeats <= LONGEST_ROW}
+            if recipe.row:
+                rows.add(recipe.row)
+            inside = [v for v in recipe.views if v.base in members]
+            rows |= {v.repeats for v in inside if recipe.access(v) is BY_ROW}
         return rows
 
     def _put(self, node: Node, group: Group) -> None:
         """Put a node into a group."""
         recipe = self.recipes[node]
-        here = [(v, group) for v in recipe.reads if isinstance(v, View) and v.base in group.levels]
-        early = [v.base for v in recipe.reads if isinstance(v, View) and v.base in group.partials]
+        here = [(v, group) for v in recipe.views if v.base in group.levels]
+        early = [v.base for v in recipe.views if v.base in group.partials]
         try:
             if any(base not in group.levels for base in early):
                 raise Misfit(UNFINISHED)
-            place = self.rules.fit(recipe, here, [group])
+            fit = self.rules.fit(recipe, here, [group])
         except Misfit as misfit:
             others = [n for n in (*group.levels, *group.partials) if n is not node]
             raise CompileError(f"{_name(node)} does not fit into the kernel of {_listed(others)}: {misfit}") from None
-        if place.level == ACROSS:
+        if fit.level == ACROSS_ROWS:
             group.partials[node] = None
         else:
-            group.levels[node] = place.level
+            group.levels[node] = fit.level
 
     def _finish(self, node: Node, group: Group) -> Group:
-        finish = Group(group.stage + 1, node.size)
-        finish.finish(node, FULL)
+        finish = Group(group.depth + 1, node.size)
+        finish.finish(node, PER_ELEMENT)
         return finish
 
 

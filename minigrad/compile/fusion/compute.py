@@ -1,91 +1,263 @@
-"""Recipes: what it takes to compute each node in a loop.
+"""Kinds of computation: what it takes to compute each node of a graph.
 
-The compiler knows five kinds of nodes that are computed in loops: elementwise operations, reductions, reshapes that
-have to copy, parts placed in a whole, and tensors that are filled or counted.  Everything else is opaque: a step that
-a library makes.
+Each kind is a class.  It says at which level a kernel computes such a node, how the node reads its inputs, which rows
+it needs and what it costs; `lowering.write` has one function for each kind, which writes what its loops compute.  A
+new kind of loop is a class in `KINDS` and such a function.  What no loop computes is left to a library.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.node import Node
-from ..loops.ir import REDUCTIONS
-from ..loops.scalar import has_steps, why_not
+from ..loops.operations import REDUCTIONS
+from ..loops.scalar import has_steps
 from ..nodes.graph import Graph
-from ..nodes.view import View, is_made, row_major, views_of, whole
+from ..nodes.view import Dims, View, is_made, row_major, views_of, whole
 from .count import Count, library_count, operations
+from .levels import ACROSS_ROWS, PER_ELEMENT, PER_ROW, Level, level_of
 from .spans import spans
 
+if TYPE_CHECKING:
+    from .group import Group
 
-@dataclass(eq=False)
+LONGEST_ROW = 1 << 16  # elements that a kernel goes through more than once
+Views = dict[Node, View]
+
+
+class Access(Enum):
+    """Which element of a value is read, where a computation is at some element of its loops."""
+
+    SINGLE = "one"  # the only one
+    IN_ORDER = "order"  # the one at the same position
+    BY_ROW = "rows"  # the one of the row
+    PLACED = "placed"  # the one that lies here in a larger array, if there is one
+    ELSEWHERE = "elsewhere"
+
+
+SINGLE, IN_ORDER, BY_ROW, PLACED, ELSEWHERE = Access
+
+
 class Recipe:
     """How one node is computed: for each index in `shape`, from what is read there.
 
     The shape is that of the loops, not always of the result: a reduction goes over its input.  `reads` has a view of
-    that shape, or a number, for each input of the node; only a `place` has a rule of its own for what it reads.
+    that shape, or a number, for each input of the node.
     """
 
-    node: Node
-    kind: str  # elementwise, reduce, copy, place, made or opaque
-    shape: tuple[int, ...]
-    reads: tuple[Any, ...]
-    position: int  # in the graph
+    loops = True  # whether loops compute it
+    over_input = False  # whether these go over the input, not over the result
+    aligned = True  # whether inputs are read in the shape of the loops
+    reduces = False  # whether the value is complete only when the loop that computes it has ended
+    repeatable = True  # whether several kernels may compute it, each for itself
+    row: int | None = None  # how long the rows have to be where a kernel goes through `size` elements, if it matters
+    operations = 0  # of arithmetic, for each element
+    cost = 0.25  # of computing an element, in bytes of memory traffic that take as long
+    elsewhere = "it is read at other positions than it is computed at"  # why it may not be where its inputs are
 
-    def __post_init__(self) -> None:
-        self.size = prod(self.shape)
-        views = [r for r in self.reads if r.__class__ is View]
-        # The nodes whose memory it reads, each once; not those that a loop makes for itself.
-        self.bases = tuple({v.base: None for v in views if self.kind == "opaque" or not is_made(v.base)})
+    def __init__(self, node: Node, views: Views, position: int) -> None:
+        self.node, self.position = node, position  # in the graph
+        shape = self.shape = node.inputs[0].shape if self.over_input else node.shape if self.loops else ()
+        self.size = prod(shape)
+        reads: list[Any] = []
+        self.views: list[View] = []
+        bases: dict[Node, None] = {}
+        for read in node.inputs:
+            if isinstance(read, Node):
+                read = views[read].broadcast(shape) if self.aligned else views[read]
+                self.views.append(read)
+                if not (self.loops and is_made(read.base)):
+                    bases[read.base] = None
+            reads.append(read)
+        self.reads = tuple(reads)
+        self.bases = tuple(bases)  # the nodes whose memory it reads, each once; not those that a loop makes for itself
 
-    @property
-    def reduces(self) -> tuple[int, ...]:
-        """The dimensions of `shape` that are longer than 1 and that a reduction reduces."""
-        if self.kind != "reduce":
-            return ()
-        return tuple([a for a in self.node.attrs["axis"] if self.shape[a] != 1])
-
-    @property
-    def reduces_rows(self) -> bool:
-        """Whether what it reduces are the last dimensions, so that the elements of each result come in a row."""
-        axes = self.reduces
-        rest = [a for a, size in enumerate(self.shape) if size != 1 and a not in axes]
-        return not rest or max(rest) < min(axes, default=0)
+    @staticmethod
+    def takes(node: Node, views: Views) -> bool:
+        """Whether a node is computed in this way."""
+        raise NotImplementedError
 
     @property
     def target(self) -> View:
-        """Where a reduction's result lies, as a view with the shape of the loops: reduced dimensions do not move."""
+        """Where the result lies, as a view with the shape of the loops."""
+        return whole(self.node)
+
+    # In a kernel ------------------------------------------------------------------------------------------------------
+
+    def level_in(self, elements: int, row: int | None) -> Level | None:
+        """How often a kernel of so many elements in rows of `row` computes it; None if it has no loop for it."""
+        return level_of(self.size, elements, row)
+
+    def access(self, view: View) -> Access:
+        """How it reads one of its views."""
+        if view.base.size == 1:
+            return SINGLE
+        if view.in_order:
+            return IN_ORDER
+        return BY_ROW if 0 < view.repeats <= LONGEST_ROW else ELSEWHERE
+
+    def needs(self, view: View, level: Level, group: Group) -> tuple[int, int | None] | None:
+        """The elements and the row of a kernel that computes both this and what it reads, at a level of a group.
+
+        One element: any number will do.  None: no kernel can.
+        """
+        access = self.access(view)
+        if access is SINGLE:
+            return 1, None
+        if access is IN_ORDER:
+            return group.elements, group.row
+        if access is BY_ROW and level == PER_ELEMENT and group.row is None:
+            return view.size, view.repeats  # what computes it becomes the heads of the rows of a wider kernel
+        if access is BY_ROW and level == PER_ROW and view.size == group.elements:
+            return group.elements, group.row
+        return None
+
+    def walks(self, group: Group) -> list[Dims]:
+        """The dimensions of all that it goes through in a group, step by step: a row must not end within one."""
+        views = [view for view in self.views if view.base not in group.levels]
+        return [v.dims for v in views if not (is_made(v.base) and v.base.name == "full")] if views else []
+
+
+class Elementwise(Recipe):
+    """An element is computed from the elements at the same position."""
+
+    @staticmethod
+    def takes(node: Node, views: Views) -> bool:
+        return has_steps(node)
+
+    @property
+    def cost(self) -> float:  # type: ignore[override]
+        return self.node.op.cost  # type: ignore[union-attr]
+
+    @property
+    def operations(self) -> int:  # type: ignore[override]
+        return operations(self.node.op)
+
+
+class Reduction(Recipe):
+    """Many elements become one.  Where these are the rows of a kernel, it is complete at the end of each row."""
+
+    over_input, reduces, repeatable, operations = True, True, False, 1
+
+    @staticmethod
+    def takes(node: Node, views: Views) -> bool:
+        return node.name in REDUCTIONS and node.size != node.inputs[0].size
+
+    @cached_property
+    def row(self) -> int | None:  # type: ignore[override]
+        """How many elements become one, if they come in a row: if the last dimensions are reduced."""
+        length, axes = self.size // self.node.size, self.node.attrs["axis"]
+        long = [axis in axes for axis, size in enumerate(self.shape) if size != 1]
+        return length if long == sorted(long) and length <= LONGEST_ROW and self.node.size > 1 else None
+
+    @property
+    def target(self) -> View:
+        """Where the result lies: reduced dimensions do not move."""
         axes = self.node.attrs["axis"]
         kept = tuple([1 if a in axes else size for a, size in enumerate(self.shape)])
         return View(self.node, 0, kept, row_major(kept)).broadcast(self.shape)
 
-    @property
-    def operations(self) -> int:
-        """The arithmetic operations of one round of its loops."""
-        if self.kind == "reduce":
-            return 1
-        if self.kind != "elementwise" or self.node.op is None:
-            return 0
-        return operations(self.node.op)
+    def level_in(self, elements: int, row: int | None) -> Level | None:
+        level = super().level_in(elements, row)
+        if level is None:
+            return None
+        return PER_ROW if level == PER_ELEMENT and self.row else ACROSS_ROWS
+
+    def walks(self, group: Group) -> list[Dims]:
+        return super().walks(group) + ([self.target.dims] if self.node in group.partials else [])
+
+
+class Copy(Recipe):
+    """The same elements one after the other: a reshape that no strides describe, a reduction of single elements."""
+
+    over_input = True
+
+    @staticmethod
+    def takes(node: Node, views: Views) -> bool:
+        return node.name == "reshape" or (node.name in REDUCTIONS and node.size == node.inputs[0].size)
+
+
+class Place(Recipe):
+    """A part of an array that is 0 elsewhere."""
+
+    aligned = False
+    elsewhere = "it is placed elsewhere than it is computed at"
+
+    @staticmethod
+    def takes(node: Node, views: Views) -> bool:
+        if node.name != "place":
+            return False
+        part = views[node.inputs[0]]
+        return part.base.name != "arange" and spans(node, part) is not None
+
+    def access(self, view: View) -> Access:
+        return PLACED
+
+    def walks(self, group: Group) -> list[Dims]:
+        return [[(span.size, span.stride) for span in spans(self.node, self.reads[0]) or []]]
+
+
+class Filled(Recipe):
+    """A number everywhere, or a count of the positions: what loops make for themselves where they read it.
+
+    It is computed where it has to be in memory: as an output, or for a library.
+    """
+
+    repeatable = False
+
+
+class Library(Recipe):
+    """What no loop computes: a library reads all inputs from memory, and makes the result."""
+
+    loops = aligned = repeatable = False
+    by = "a library"
+
+    @staticmethod
+    def takes(node: Node, views: Views) -> bool:
+        return True
+
+    def access(self, view: View) -> Access:
+        return IN_ORDER
 
     @property
     def count(self) -> Count:
-        """What a library takes to compute it."""
+        """What the library takes to compute it."""
         return library_count(self.node, dict(zip(self.node.inputs, self.reads)) | {self.node: whole(self.node)})
 
+    @cached_property
+    def why(self) -> str:
+        """Why it is not computed in a loop."""
+        name, op = self.node.name, self.node.op
+        if _is_empty(self.node):
+            return f"{name} of no elements is a library call"
+        if op is not None and op.expr is not None:
+            return f"{name} of integers is a library call: some values are errors"
+        return f"{name} is a library call"
+
+
+class UserKernel(Library):
+    """A kernel of yours, which is called like a library."""
+
+    by = "a kernel of yours"
+
+    @staticmethod
+    def takes(node: Node, views: Views) -> bool:
+        return node.op is not None and node.op.kind == "own"
+
     @property
-    def cost(self) -> float:
-        """What computing one element costs, in bytes of memory traffic."""
-        return self.node.op.cost if self.kind == "elementwise" and self.node.op is not None else 0.25
+    def why(self) -> str:  # type: ignore[override]
+        return f"{self.node.name} is a kernel of yours"
 
 
-def recipes_of(graph: Graph) -> tuple[dict[Node, Recipe], dict[Node, View]]:
-    """The recipe of each node that is computed, and what each node is a view of.
+CALLS: list[type[Recipe]] = [UserKernel, Library]  # these also take what has no elements: no loop needs rules for it
+KINDS: list[type[Recipe]] = [Elementwise, Reduction, Copy, Place, *CALLS]
 
-    What is made by counting or filling gets a recipe only where its memory is asked for: as an output, or by a library.
-    """
+
+def recipes_of(graph: Graph) -> tuple[dict[Node, Recipe], Views]:
+    """How each node is computed, by the first kind that takes it, and what each node is a view of."""
     views = views_of(graph)
     recipes: dict[Node, Recipe] = {}
     inputs = set(graph.inputs)
@@ -93,38 +265,25 @@ def recipes_of(graph: Graph) -> tuple[dict[Node, Recipe], dict[Node, View]]:
     for position, node in enumerate(graph.nodes):
         if node.op is None or node in inputs or views[node].base is not node or is_made(node):
             continue
-        kind = _kind(node, views)
-        reads = tuple([views[i] if isinstance(i, Node) else i for i in node.inputs])
-        if kind == "opaque":
-            in_memory |= {r.base for r in reads if isinstance(r, View)}
-            recipes[node] = Recipe(node, kind, (), reads, position)
-            continue
-        shape = node.inputs[0].shape if kind in ("reduce", "copy") else node.shape
-        if kind != "place":
-            reads = tuple([r.broadcast(shape) if isinstance(r, View) else r for r in reads])
-        recipes[node] = Recipe(node, kind, shape, reads, position)
+        recipe = recipes[node] = _kind_of(node, views)(node, views, position)
+        if isinstance(recipe, Library):
+            in_memory.update(recipe.bases)
     for position, node in enumerate(graph.nodes):
         if node in in_memory and is_made(node):
-            kind = "made" if node.size else "opaque"
-            recipes[node] = Recipe(node, kind, node.shape, (), position)
+            recipes[node] = (Filled if node.size else Library)(node, views, position)
     return dict(sorted(recipes.items(), key=lambda item: item[1].position)), views
 
 
-def _kind(node: Node, views: dict[Node, View]) -> str:
-    if any(isinstance(i, Node) and 0 in i.shape for i in node.inputs) or 0 in node.shape:
-        return "opaque"  # loops of no rounds are not worth rules of their own
-    if node.name in REDUCTIONS:
-        return "copy" if node.size == node.inputs[0].size else "reduce"
-    if node.name == "reshape":
-        return "copy"
-    if node.name == "place":
-        part = views[node.inputs[0]]
-        return "opaque" if part.base.name == "arange" or spans(node, part) is None else "place"
-    return "elementwise" if has_steps(node) else "opaque"
+def _kind_of(node: Node, views: Views) -> type[Recipe]:
+    """The first kind that takes a node."""
+    for kind in CALLS if _is_empty(node) else KINDS:
+        if kind.takes(node, views):
+            return kind
+    raise AssertionError("a library takes everything")
 
 
-def library(node: Node) -> str:
-    """Why a node has no place in a loop."""
-    if 0 in node.shape or any(isinstance(i, Node) and 0 in i.shape for i in node.inputs):
-        return f"{node.name} of no elements is a library call"
-    return why_not(node)
+def _is_empty(node: Node) -> bool:
+    for i in node.inputs:
+        if isinstance(i, Node) and 0 in i.shape:
+            return True
+    return 0 in node.shape

@@ -4,13 +4,13 @@ The nodes are taken in topological order, and each is put into the kernel that c
 both go through their elements in the same order, or one has a value for each row of the other.  A reduction over rows
 fits too, as a value for each row that a further pass over the row can read.
 
-Kernels must not wait for each other in a circle.  Every group has a *stage*, and a group reads only what earlier
-stages have made.  A node joins groups of the latest stage among those that it reads from, or, where it does not fit,
-starts a group of a later stage.  A group that nobody has read yet may still be put off to a later stage itself.  So no
-circle can arise, nobody has to look for one, and what is of one stage can run in parallel.
+Kernels must not wait for each other in a circle.  Every group has a *depth*, and a group reads only what groups of a
+smaller depth make.  A node joins the deepest groups among those that it reads from, or, where it does not fit, starts
+a deeper group.  A group that no other group reads yet may still be made deeper.  So there are no circles, nothing has
+to search for them, and groups of the same depth can run in parallel: the listing calls the depth their level.
 
 A reduction across rows (of a bias's gradient, of everything) is complete only when all rows are.  Its kernel leaves
-partial results, and the node itself becomes a member of the next stage, where it puts them together: for those that
+partial results, and the node itself becomes a member of a deeper group, where it puts them together: for those that
 read it there, a node like any other.
 """
 
@@ -23,13 +23,12 @@ from ...core.node import Node
 from ..loops.scalar import accumulated_in
 from ..nodes.graph import Graph
 from ..nodes.view import View
-from .compute import Recipe, library, recipes_of
+from .compute import Library, Recipe, recipes_of
 from .group import MOST_NODES, Group, Partition
-from .levels import ACROSS, FULL, ONCE, ROW
+from .levels import ACROSS_ROWS, PER_ELEMENT, Level, level_of
 from .loop_shape import Chunking, loops_of
 from .recompute import recompute
 
-LONGEST_ROW = 1 << 16  # elements that a kernel goes through more than once
 MOST_OUTPUTS = 16
 
 
@@ -52,13 +51,13 @@ def fuse(graph: Graph, chunking: Chunking | None = None) -> Partition:
     return Partition(graph, groups, recipes, views, fusion.reasons, moved, list(graph.checks))
 
 
-class Place(NamedTuple):
-    """Where a node goes: the groups that become one for it, its elements and row, how often the node is computed."""
+class Fit(NamedTuple):
+    """Where a node fits: the groups that become one for it, its elements and row, how often the node is computed."""
 
     groups: list[Group]
     elements: int
     row: int | None
-    level: str
+    level: Level
 
 
 class Fusing:
@@ -70,100 +69,104 @@ class Fusing:
         self.home: dict[Node, Group] = {}  # where a node's value is to be had
         self.computed_in: dict[Node, Group] = {}  # where its inputs are read: the same, but for reductions across rows
         self.last_effect: Group | None = None
-        self.reading: dict[Any, Group] = {}  # (stage, array, elements) -> a group that reads the array
+        self.reading: dict[Any, Group] = {}  # (depth, array, elements) -> a group that reads the array
         self.reasons: dict[tuple[Node, Node], str] = {}
 
     def place(self, recipe: Recipe) -> None:
         """Put a node into a group."""
-        if recipe.kind == "opaque":
-            self._place_opaque(recipe)
+        if isinstance(recipe, Library):
+            self._place_library(recipe)
             return
         reads = self._computed_reads(recipe)
-        stage = 0
+        depth = 0
         for view, group in reads:
             if group.opaque is not None:
-                self.reasons[view.base, recipe.node] = library(view.base)
-            stage = max(stage, group.stage + (group.opaque is not None))
+                self.reasons[view.base, recipe.node] = group.opaque.why
+            depth = max(depth, group.depth + (group.opaque is not None))
         while True:
-            here = [(view, group) for view, group in reads if group.stage == stage]
+            here = [(view, group) for view, group in reads if group.depth == depth]
             try:
-                place = self.fit(recipe, here)
+                fit = self.fit(recipe, here)
                 break
             except Misfit as misfit:
                 for view, _ in here:
                     self.reasons[view.base, recipe.node] = str(misfit)
-                stage += 1
-        place = self._put_off(recipe, reads, here, place, stage)
-        late = dict.fromkeys(view.base.name for view, g in reads if g.stage + (g.opaque is not None) >= stage)
+                depth += 1
+        fit = self._put_off(recipe, reads, here, fit, depth)
+        late = dict.fromkeys(view.base.name for view, g in reads if g.depth + (g.opaque is not None) >= depth)
         named = f" ({', '.join(late)})" if late else ""
         for view, group in reads:
-            if group.stage < stage:
+            if group.depth < depth:
                 group.is_read = True
-                why = f"another input{named} is ready only after stage {stage - 1}"
+                why = f"another input{named} is ready only after level {depth - 1}"
                 self.reasons.setdefault((view.base, recipe.node), why)
             else:
                 self.reasons.pop((view.base, recipe.node), None)
-        self._add(recipe, self._joined(place, recipe, stage), place.level)
+        self._add(recipe, self._joined(fit, recipe, depth), fit.level)
 
     def _put_off(
-        self, recipe: Recipe, reads: list[tuple[View, Group]], here: list[tuple[View, Group]], place: Place, stage: int
-    ) -> Place:
-        """Groups that nobody has read yet need not be early: they join the reader's stage where they fit."""
-        early = dict.fromkeys(g for _, g in reads if g.stage < stage and not g.is_read and not g.partials)
+        self, recipe: Recipe, reads: list[tuple[View, Group]], here: list[tuple[View, Group]], fit: Fit, depth: int
+    ) -> Fit:
+        """Groups that nobody has read yet need not be early: they join the reader's depth where they fit."""
+        early = dict.fromkeys(g for _, g in reads if g.depth < depth and not g.is_read and not g.partials)
         for group in early:
             if group.opaque is not None:
                 continue
             candidates = here + [(view, g) for view, g in reads if g is group]
             try:
-                place = self.fit(recipe, candidates)
+                fit = self.fit(recipe, candidates)
             except Misfit:
                 continue
-            here, group.stage = candidates, stage
-        return place
+            here, group.depth = candidates, depth
+        return fit
 
     def _computed_reads(self, recipe: Recipe) -> list[tuple[View, Group]]:
-        home, reads = self.home, []
-        for read in recipe.reads:
-            if isinstance(read, View) and read.base in home and read.base in recipe.bases:
-                reads.append((read, home[read.base].current()))
-        return reads
+        home = self.home
+        return [(v, home[v.base].current()) for v in recipe.views if v.base in home and v.base in recipe.bases]
 
-    def _place_opaque(self, recipe: Recipe) -> None:
+    def _place_library(self, recipe: Library) -> None:
         reads = self._computed_reads(recipe)
-        group = Group(max([g.stage + 1 for _, g in reads], default=0), opaque=recipe)
+        group = Group(max([g.depth + 1 for _, g in reads], default=0), opaque=recipe)
         if recipe.node.effect is not None:
             if self.last_effect is not None:
-                group.stage = max(group.stage, self.last_effect.stage)
+                group.depth = max(group.depth, self.last_effect.depth)
             self.last_effect = group  # which none of those to come may overtake
         self.home[recipe.node] = self.computed_in[recipe.node] = group
         for view, other in reads:
             other.is_read = True
-            self.reasons[view.base, recipe.node] = library(recipe.node)
+            self.reasons[view.base, recipe.node] = recipe.why
 
     # Where a node fits ------------------------------------------------------------------------------------------------
 
-    def fit(self, recipe: Recipe, here: list[tuple[View, Group]], others: Iterable[Group] = ()) -> Place:
+    def fit(self, recipe: Recipe, here: list[tuple[View, Group]], others: Iterable[Group] = ()) -> Fit:
         """The one group that a node makes of those that it reads from, and of `others`, or the reason why not."""
-        if here and recipe.kind == "place":
-            raise Misfit("it is placed elsewhere than it is computed at")
-        demands = [_aligned(view, group) for view, group in here]
+        demands = []
+        for view, group in here:
+            need = recipe.needs(view, group.levels[view.base], group)
+            if need is None:
+                raise Misfit(recipe.elsewhere)
+            demands.append(need)
         groups = list(dict.fromkeys([*[group for _, group in here], *others]))
-        elements = max([recipe.size, *(n for n, _ in demands), *(g.elements for g in groups)])
+        elements = max([recipe.size, *[n for n, _ in demands], *[g.elements for g in groups]])
         rows = {row for _, row in demands if row} | {g.row for g in groups if g.row and g.elements == elements}
         if len(rows) > 1:
             raise Misfit(f"rows of different length: {' and '.join(map(str, sorted(rows)))}")
         row = rows.pop() if rows else None
-        for size, is_row_part in [(recipe.size, True), *((g.elements, g.row is None) for g in groups)]:
-            if size not in (elements, 1) and not (row and is_row_part and size * row == elements):
-                raise Misfit(f"a loop of {size} elements against one of {elements}")
-        if sum(g.size for g in groups) >= MOST_NODES:
+        level = recipe.level_in(elements, row)
+        if level is None:
+            raise Misfit(f"a loop of {recipe.size} elements against one of {elements}")
+        for g in groups:
+            if g.elements != elements and not level_of(g.elements, elements, row if g.row is None else None):
+                raise Misfit(f"a loop of {g.elements} elements against one of {elements}")
+        if sum([g.size for g in groups]) >= MOST_NODES:
             raise Misfit(f"the kernel has {MOST_NODES} nodes already")
-        level = FULL if recipe.size == elements else ONCE if recipe.size == 1 else ROW
-        if recipe.kind == "reduce":
-            row, level = reduction_in(recipe, row, level)
+        if recipe.row and recipe.size == elements:
+            if row not in (None, recipe.row):
+                raise Misfit(f"it reduces rows of {recipe.row} elements, the kernel has rows of {row}")
+            row = recipe.row
         if self._outputs(groups) + (recipe.node in self.kept) > MOST_OUTPUTS:
             raise Misfit(f"the kernel has {MOST_OUTPUTS} outputs already")
-        return Place(groups, elements, row, level)
+        return Fit(groups, elements, row, level)
 
     def _outputs(self, groups: list[Group]) -> int:
         if len(self.kept) <= MOST_OUTPUTS:
@@ -172,22 +175,22 @@ class Fusing:
 
     # Joining ----------------------------------------------------------------------------------------------------------
 
-    def _joined(self, place: Place, recipe: Recipe, stage: int) -> Group:
+    def _joined(self, fit: Fit, recipe: Recipe, depth: int) -> Group:
         """One group made of several; or of none, one that reads the same array; or else a new one."""
-        groups, elements, row, _ = place
+        groups, elements, row, _ = fit
         if not groups:
             for base in recipe.bases:
-                other = self.reading.get((stage, base, elements))
+                other = self.reading.get((depth, base, elements))
                 if other is None:
                     continue
                 other = other.current()
-                fits = other.stage == stage and other.elements == elements
+                fits = other.depth == depth and other.elements == elements
                 fits = fits and (other.row == row or other.row is None or row is None)
                 if fits and other.size < MOST_NODES and self._outputs([other]) < MOST_OUTPUTS:
                     groups, row = [other], row or other.row
                     break
         if not groups:
-            groups = [Group(stage, elements)]
+            groups = [Group(depth, elements)]
         group = max(groups, key=lambda g: g.size)
         for other in groups:
             other.widen(elements)
@@ -204,14 +207,14 @@ class Fusing:
         seen: dict[tuple[int, int, int | None], Group] = {}
         for node in group.partials:
             finish = self.home[node].current()
-            first = seen.setdefault((finish.stage, finish.elements, finish.row), finish)
+            first = seen.setdefault((finish.depth, finish.elements, finish.row), finish)
             if first is not finish and first.size + finish.size < MOST_OUTPUTS:
                 first.take(finish)
 
-    def _add(self, recipe: Recipe, group: Group, level: str) -> None:
+    def _add(self, recipe: Recipe, group: Group, level: Level) -> None:
         node = recipe.node
         self.computed_in[node] = self.home[node] = group
-        if level == ACROSS:
+        if level == ACROSS_ROWS:
             group.partials[node] = None
             self.home[node] = self._finish(node, group)
         else:
@@ -219,44 +222,19 @@ class Fusing:
         for base in recipe.bases:
             if base not in group.levels:
                 group.loads[base] = None
-                self.reading[group.stage, base, group.elements] = group
+                self.reading[group.depth, base, group.elements] = group
 
     def _finish(self, node: Node, group: Group) -> Group:
-        """The group of the next stage that puts together the partial results of a reduction: one for all of a kind."""
+        """The next deeper group, which puts together the partial results of a reduction: one for all of a kind."""
         finish = None
         for other in group.partials:
             known = self.home[other].current() if other is not node else None
-            if known is not None and (known.stage, known.elements) == (group.stage + 1, node.size):
+            if known is not None and (known.depth, known.elements) == (group.depth + 1, node.size):
                 finish = known if known.size < MOST_OUTPUTS else None
         if finish is None:
-            finish = Group(group.stage + 1, node.size)
-        finish.finish(node, FULL)
+            finish = Group(group.depth + 1, node.size)
+        finish.finish(node, PER_ELEMENT)
         return finish
-
-
-def _aligned(view: View, group: Group) -> tuple[int, int | None]:
-    """The elements and the row that a kernel needs for a reader of this view to be part of it (1: any will do)."""
-    base = view.base
-    if base.size == 1:
-        return 1, None
-    if view.in_order:
-        return group.elements, group.row
-    repeats, level = view.repeats, group.levels[base]
-    if repeats and level == FULL and group.row is None and repeats <= LONGEST_ROW:
-        return view.size, repeats  # what computes it becomes the heads of the rows of a wider kernel
-    if repeats and level == ROW and view.size == group.elements:
-        return group.elements, group.row
-    raise Misfit("it is read at other positions than it is computed at")
-
-
-def reduction_in(recipe: Recipe, row: int | None, level: str) -> tuple[int | None, str]:
-    """The row of a kernel that has this reduction, and whether it is a value for each row or gathered across rows."""
-    inner = recipe.size // recipe.node.size
-    if not recipe.reduces_rows or level != FULL or inner > LONGEST_ROW or recipe.node.size == 1:
-        return row, ACROSS
-    if row not in (None, inner):
-        raise Misfit(f"it reduces rows of {inner} elements, the kernel has rows of {row}")
-    return inner, ROW
 
 
 # What is stored -------------------------------------------------------------------------------------------------------
@@ -270,12 +248,12 @@ def settled(
     effects: set[Node],
     chunking: Chunking,
 ) -> list[Group]:
-    """The groups that somebody needs, with their loops and what each loads and stores, in the order of their stages.
+    """The groups that somebody needs, with their loops and what each loads and stores, the least deep first.
 
-    From the last stage to the first, because what is needed of a group is what later ones load.
+    From the deepest to the first, because what is needed of a group is what later ones load.
     """
     groups = list(dict.fromkeys([*home.values(), *computed_in.values()]))
-    groups.sort(key=lambda g: g.stage)
+    groups.sort(key=lambda g: g.depth)
     wanted = set(kept)
     unfinished: set[Node] = set()
     needed = []

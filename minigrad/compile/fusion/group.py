@@ -9,9 +9,10 @@ from typing import NamedTuple
 from ...core.node import Node
 from ..loops.scalar import accumulated_in
 from ..nodes.graph import Check, Graph
+from ..nodes.titled import Titled
 from ..nodes.view import View
-from .compute import Recipe
-from .levels import FULL, ONCE, ROW
+from .compute import IN_ORDER, SINGLE, Library, Recipe
+from .levels import ONCE, PER_ELEMENT, PER_ROW, Level, level_of
 from .loop_shape import Loops
 
 MOST_NODES = 200  # in a kernel: compilers take more than linear time
@@ -23,16 +24,16 @@ class Group:
 
     `levels` says for each node how often it is computed.  `partials` are reductions across rows: this kernel reduces
     what each of its chunks of rows contributes, and a later kernel, which has the node among its `levels` and in
-    `finishes`, puts these together.  An opaque group has a single node, which a library computes.
+    `finishes`, puts these together.  A group with a `library` call has no other node.
     """
 
-    stage: int
+    depth: int  # larger than that of all groups whose results it reads
     elements: int = 1
     row: int | None = None
-    opaque: Recipe | None = None
+    opaque: Library | None = None
 
     def __post_init__(self) -> None:
-        self.levels: dict[Node, str] = {}
+        self.levels: dict[Node, Level] = {}
         self.partials: dict[Node, None] = {}
         self.finishes: dict[Node, None] = {}
         read = () if self.opaque is None else self.opaque.bases
@@ -41,7 +42,7 @@ class Group:
         self.merged_into: Group | None = None
         self.is_read = False  # by another group
         self.inplace: dict[Node, Node] = {}  # what is stored where something that is read has been
-        self.loops: Loops | None = None  # how it runs; None in an opaque group
+        self.loops: Loops | None = None  # how it runs; None for a library call
         self.name = ""
 
     @property
@@ -65,22 +66,20 @@ class Group:
         self.is_read |= other.is_read
         other.merged_into = self
 
-    def finish(self, node: Node, level: str) -> None:
+    def finish(self, node: Node, level: Level) -> None:
         """Let it put together the partial results of a reduction across rows."""
         self.levels[node] = level
         self.finishes[node] = None
 
-    def level_of(self, size: int) -> str:
-        """How often it would compute a value of so many elements; empty if it goes through others."""
-        if size == self.elements:
-            return FULL
-        return ONCE if size == 1 else ROW if self.row and size * self.row == self.elements else ""
+    def level_of(self, size: int) -> Level | None:
+        """How often it would compute so many values; None if it has no loop for them."""
+        return level_of(size, self.elements, self.row)
 
     def widen(self, elements: int) -> None:
         """Become a part of a kernel of more elements: its rows' heads, or what it computes once."""
         if self.elements != elements:
-            level = ONCE if self.elements == 1 else ROW
-            self.levels = {node: level if old == FULL else old for node, old in self.levels.items()}
+            level = ONCE if self.elements == 1 else PER_ROW
+            self.levels = {node: level if old == PER_ELEMENT else old for node, old in self.levels.items()}
             self.elements = elements
 
 
@@ -93,8 +92,8 @@ class Moved(NamedTuple):
 
 
 @dataclass(eq=False, repr=False)
-class Partition:
-    """A graph as a list of groups, in an order in which they can run; those of one stage are independent."""
+class Partition(Titled):
+    """A graph as a list of groups, in an order in which they can run; those of one depth are independent."""
 
     graph: Graph
     groups: list[Group]
@@ -118,20 +117,13 @@ class Partition:
 
     def _is_gathered(self, node: Node, group: Group) -> bool:
         whole = group.loops is not None and group.loops.flat and not group.loops.chunks
-        return whole and group.levels[node] == FULL and self.chunks_of[node] > 1 and accumulated_in(node) == node.dtype
+        several = group.levels[node] == PER_ELEMENT and self.chunks_of[node] > 1
+        return whole and several and accumulated_in(node) == node.dtype
 
     @property
     def kernels(self) -> list[Group]:
         """The groups that become kernels of our own."""
         return [group for group in self.groups if group.opaque is None]
-
-    @property
-    def stages(self) -> list[list[Group]]:
-        """The groups that may run at the same time, stage by stage."""
-        stages: dict[int, list[Group]] = {}
-        for group in self.groups:
-            stages.setdefault(group.stage, []).append(group)
-        return [stages[stage] for stage in sorted(stages)]
 
     def partial_bytes(self, node: Node) -> int:
         """What the partial results of a reduction across rows take."""
@@ -173,34 +165,35 @@ class Partition:
         reason = self._refused(group, output, source)
         if reason:
             return reason
-        others = [g.stage for g in self._users.get(source, ()) if g is not group]
-        if max(others, default=-1) >= group.stage:
+        others = [g.depth for g in self._users.get(source, ()) if g is not group]
+        if max(others, default=-1) >= group.depth:
             made = {*group.stores, *group.partials}
             if any(g is not group for node in made for g in self._users.get(node, ())):
                 return "a kernel that may run at the same time or later reads the source"
-            group.stage = max(others) + 1
-            self.groups.sort(key=lambda g: g.stage)
+            group.depth = max(others) + 1
+            self.groups.sort(key=lambda g: g.depth)
         group.inplace[output] = source
         return ""
 
     def _refused(self, group: Group, output: Node, source: Node) -> str:
         if source.dtype != output.dtype or source.size != output.size:
             return "it has another dtype or size"
-        if group.levels.get(output) != FULL or group.row is not None or output in group.finishes:
+        if group.levels.get(output) != PER_ELEMENT or group.row is not None or output in group.finishes:
             return "its kernel makes more than one pass, or computes it for several others"
         if source in group.inplace.values() or output in group.inplace:
             return "something else is stored there"
         for node in (*group.levels, *group.partials):
             recipe = self.recipes[node]
-            for read in recipe.reads:
-                if isinstance(read, View) and read.base is source and (recipe.kind == "place" or not read.in_order):
+            for view in recipe.views:
+                if view.base is source and recipe.access(view) not in (SINGLE, IN_ORDER):
                     return "its kernel reads the source at other positions too"
         return ""
 
     def __repr__(self) -> str:
         return f"<Partition of {len(self.graph)} nodes: {len(self.groups)} groups, {len(self.kernels)} of them kernels>"
 
-    def __str__(self) -> str:
+    def listing(self) -> str:
+        """What each kernel computes, and why there is more than one."""
         names = self.graph.names()
         lines: list[str] = []
         for group in self.groups:
@@ -217,12 +210,11 @@ class Partition:
 def _described(group: Group, names: dict[Node, str], recipes: dict[Node, Recipe]) -> list[str]:
     if group.opaque is not None:
         given = [names[r.base] if isinstance(r, View) else repr(r) for r in group.opaque.reads]
-        op = group.opaque.node.op
-        by = "by a kernel of yours" if op is not None and op.kind == "own" else "by a library"
-        return [f"{group.name} (stage {group.stage}): {names[group.opaque.node]}({', '.join(given)}), {by}"]
-    lines = [f"{group.name} (stage {group.stage}): {group.loops}"]
-    what = {FULL: "for each element", ROW: "for each row", ONCE: "once"}
-    for level in (ONCE, ROW, FULL):
+        call = f"{names[group.opaque.node]}({', '.join(given)}), by {group.opaque.by}"
+        return [f"{group.name} (level {group.depth}): {call}"]
+    lines = [f"{group.name} (level {group.depth}): {group.loops}"]
+    what = {PER_ELEMENT: "for each element", PER_ROW: "for each row", ONCE: "once"}
+    for level in (ONCE, PER_ROW, PER_ELEMENT):
         nodes = [names[node] for node, at in group.levels.items() if at == level]
         if nodes:
             lines.append(f"  {what[level]}: {', '.join(nodes)}")

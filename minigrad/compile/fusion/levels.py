@@ -1,5 +1,28 @@
-"""Levels: how often a value is computed in the rows × columns of a kernel."""
+"""Levels: how often a kernel of rows × columns computes a value."""
 
-FULL, ROW, ONCE = "F", "W", "S"  # for each element, once for each row, once
-ACROSS = "O"  # gathered over rows: known only when the kernel has ended, so that another one has to finish it
-EVER_OFTENER = (ONCE, ROW, FULL)
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Level(IntEnum):
+    """How often a value is computed, each less often than the one before."""
+
+    PER_ELEMENT = 1
+    PER_ROW = 2
+    ONCE = 3
+    ACROSS_ROWS = 4  # gathered over all rows: complete when the kernel has ended, so that another kernel finishes it
+
+
+PER_ELEMENT, PER_ROW, ONCE, ACROSS_ROWS = Level
+
+
+def level_of(size: int, elements: int, row: int | None) -> Level | None:
+    """How often a kernel of so many elements in rows of `row` computes so many values; None if it has no loop for them.
+
+    >>> [level_of(size, 12, 4) for size in (12, 3, 1, 5)]
+    [<Level.PER_ELEMENT: 1>, <Level.PER_ROW: 2>, <Level.ONCE: 3>, None]
+    """
+    if size == elements:
+        return PER_ELEMENT
+    return ONCE if size == 1 else PER_ROW if row and size * row == elements else None

@@ -7,9 +7,8 @@ from math import gcd
 from typing import TYPE_CHECKING
 
 from ...core.node import Node
-from ..nodes.view import Dims, View, is_made
+from ..nodes.view import Dims
 from .compute import Recipe
-from .spans import spans
 
 if TYPE_CHECKING:
     from .group import Group
@@ -94,27 +93,15 @@ def _row(runs: list[tuple[int, int]], chunking: Chunking) -> tuple[int, int]:
 
 
 def _runs(group: Group, recipes: dict[Node, Recipe]) -> list[tuple[int, int]]:
-    """For each view that is read or reduced to, the sizes of its last dimension and of the one before.
+    """For all that nodes go through, the sizes of the last dimension and of the one before.
 
     For so many elements it goes on with one stride, so many times with another.
     """
     runs = []
     for node in (*group.levels, *group.partials):
         recipe = recipes[node]
-        if recipe.size != group.elements or (node in group.finishes and node not in group.partials):
-            continue
-        if recipe.kind == "place":
-            parts = spans(node, recipe.reads[0]) or []
-            if len(parts) > 1:
-                runs.append((parts[-1].size, parts[-2].size))
-            continue
-        views = [r for r in recipe.reads if isinstance(r, View) and r.base not in group.levels]
-        if node in group.partials:
-            views.append(recipe.target)
-        for view in views:
-            dims = view.dims
-            if len(dims) > 1 and not (is_made(view.base) and view.base.name == "full"):
-                runs.append((dims[-1][0], dims[-2][0]))
+        if recipe.size == group.elements and node not in group.finishes:
+            runs += [(dims[-1][0], dims[-2][0]) for dims in recipe.walks(group) if len(dims) > 1]
     return runs
 
 

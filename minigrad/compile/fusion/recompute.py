@@ -9,10 +9,9 @@ step, a few nodes at a time.
 from __future__ import annotations
 
 from ...core.node import Node
-from ..nodes.view import View
 from .compute import Recipe
 from .group import MOST_NODES, Group, Moved
-from .levels import ROW
+from .levels import Level
 
 CHEAP = 2.0  # bytes of memory traffic: what may be computed again together with what is made of it
 MOST_TOGETHER = 8  # nodes
@@ -42,14 +41,14 @@ class _Movers:
         moved = []
         for node in reversed(self.recipes):
             group = self.home[node]
-            if node in self.kept or node not in group.levels or not self._is_cheap(node):
+            if node in self.kept or node not in group.levels or not self.recipes[node].repeatable:
                 continue
             reading = self._reading_groups(node)
             others = [g for g in reading if g is not group and node not in g.levels]
             if not others or any(g.opaque is not None for g in others):
                 continue
-            levels = {g: self._level(node, g) for g in others}
-            if "" in levels.values():
+            levels = {g: level for g in others if (level := self._level(node, g))}
+            if len(levels) < len(others):
                 continue
             still_read = group in reading
             cone = self._cone(node, group, levels)
@@ -63,22 +62,18 @@ class _Movers:
             moved += [Moved(m, "recomputed" if still_read or m is not node else "moved", len(others)) for m in cone]
         return moved
 
-    def _is_cheap(self, node: Node) -> bool:
-        """Whether recomputing a node is to be thought of at all."""
-        return self.recipes[node].kind in ("elementwise", "copy", "place")
-
-    def _cone(self, node: Node, group: Group, levels: dict[Group, str]) -> list[Node]:
+    def _cone(self, node: Node, group: Group, levels: dict[Group, Level]) -> list[Node]:
         """A node and what it is made from by a few cheap operations, none of which is in memory.
 
         Moved alone, the node would have its inputs stored instead of itself, and nothing would be gained.
         """
         cone = [node]
         for member in cone:
-            for read in self.recipes[member].reads:
-                if len(cone) == MOST_TOGETHER or not isinstance(read, View) or read.base in cone:
+            for view in self.recipes[member].views:
+                base = view.base
+                if len(cone) == MOST_TOGETHER or base in cone or base not in group.levels:
                     continue
-                base = read.base
-                alike = base in group.levels and base.size == node.size and read.in_order and self._is_cheap(base)
+                alike = base.size == node.size and view.in_order and self.recipes[base].repeatable
                 if not alike or base in self.kept or self.recipes[base].cost > CHEAP or self._is_stored(base, group):
                     continue
                 if all(base not in g.levels and self._level(base, g) == level for g, level in levels.items()):
@@ -92,23 +87,19 @@ class _Movers:
     def _reading_groups(self, node: Node) -> dict[Group, dict[Recipe, None]]:
         return self.read_in.get(node, {})
 
-    def _level(self, node: Node, group: Group) -> str:
-        """How often a group would compute a node of another one; empty if it reads it at other positions."""
-        size = node.size
-        readers = self.read_in[node].get(group, ())
-        if any(reader.kind == "place" for reader in readers):
-            return ""
-        level = group.level_of(size)
-        if size == 1:
-            return level
-        for reader in readers:
-            for read in reader.reads:
-                if isinstance(read, View) and read.base is node and not read.in_order:
-                    if level != ROW or not read.repeats or read.size != group.elements:
-                        return ""
+    def _level(self, node: Node, group: Group) -> Level | None:
+        """How often a group would compute a node of another one; None if it reads it at other positions."""
+        level = group.level_of(node.size)
+        if level is None:
+            return None
+        as_it_is = (1, None), (group.elements, group.row)
+        for reader in self.read_in[node].get(group, ()):
+            for view in reader.views:
+                if view.base is node and reader.needs(view, level, group) not in as_it_is:
+                    return None
         return level
 
-    def _price(self, cone: list[Node], group: Group, levels: dict[Group, str], still_read: bool) -> float:
+    def _price(self, cone: list[Node], group: Group, levels: dict[Group, Level], still_read: bool) -> float:
         """The traffic and the arithmetic that computing these nodes in other groups takes."""
         node = cone[0]
         price = -self.recipes[node].cost * node.size if not still_read else 0.0
@@ -133,7 +124,7 @@ class _Movers:
         """Whether a group reads a node for something besides one of its readers."""
         return any(reader.node is not node for reader in self.read_in[base].get(group, ()))
 
-    def _move(self, node: Node, group: Group, level: str) -> None:
+    def _move(self, node: Node, group: Group, level: Level) -> None:
         group.levels[node] = level
         group.loads.pop(node, None)
         self._note_reads(self.recipes[node], group)

@@ -58,7 +58,7 @@ class Rehearsal(Eager):
             return known
         alias = tensor.alias
         if alias is None or alias.base is None:
-            copy = wrap(tensor.data.copy(), tensor.device)
+            copy = wrap(tensor._data.copy(), tensor.device)
         else:
             with switch(interpreter=None):
                 copy = self._copy(alias.base)
@@ -219,15 +219,15 @@ class Case:
     def _arrays(self) -> list[Any]:
         recording, copies = self.recording, self.before.copies
         places = (*recording.inputs, *recording.besides)
-        return [copies[id(place.find(self.tensors))].data for place in places]
+        return [copies[id(place.find(self.tensors))]._data for place in places]
 
     def _trace_differs(self, graph: Graph, values: Mapping[Node, Any]) -> str:
         """The first node whose value the function does not compute any more."""
         again = Rehearsal(self.before.outside, keep=True)
         for tensor in self.before.outside:
             copy, then = again.copies[id(tensor)], self.before.copies[id(tensor)]
-            copy.data[...] = then.data
-            copy._grad = None if then._grad is None else wrap(then._grad.data.copy(), then.device)
+            copy._data[...] = then._data
+            copy._grad = None if then._grad is None else wrap(then._grad._data.copy(), then.device)
         again.drawn = dict(self.starts)
         again.run(self.function, self.args, self.kwargs, self.tensors)
         assert again.kept is not None
@@ -289,7 +289,7 @@ def difference(ours: Any, theirs: Any) -> str:
 
 def _raw(value: Any) -> Any:
     tensor = as_tensor(value)
-    return tensor.device.to_numpy(tensor.data)
+    return tensor.device.to_numpy(tensor._data)
 
 
 def _weights(like: Any) -> Any:

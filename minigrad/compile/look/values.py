@@ -47,9 +47,13 @@ class Values(Mapping[Any, Any]):
         node = self._nodes.get(which, which) if isinstance(which, str) else which
         if node not in self._names:
             raise KeyError(f"{which!r} is no node of this graph, which has {', '.join(self._nodes)}")
+        return _as_tensors(self.array(node), node)
+
+    def array(self, node: Node) -> Any:
+        """The value of a node as an array, which is not to be changed."""
         if node.op is None or node not in self._known:
             self._check_inputs()
-        return _as_tensors(self._known[node] if node in self._known else self._computed(node), node)
+        return self._known[node] if node in self._known else self._computed(node)
 
     def __iter__(self) -> Iterator[Node]:
         return iter([node for node in self._names if node.op is None or node.op.effect is None])
@@ -120,7 +124,7 @@ def _fitting(node: Node, given: Tensor) -> Any:
             f"values: an input of the graph is {node.dtype} {node.shape} on {node.device}",
             actual=f"{given.dtype} {given.shape} on {given.device}",
         )
-    return given.data
+    return given._data
 
 
 def _traced_with(node: Any) -> Any:
@@ -130,10 +134,10 @@ def _traced_with(node: Any) -> Any:
         return node.array()
     if kind != "tensor" or node.held is None:
         raise Gone(f"the value of the input {node.name} {node.shape} is not known: give one for each of graph.inputs")
-    changed = written_since(node.held.data, node.serial)
+    changed = written_since(node.held._data, node.serial)
     if changed is not None:
         raise Gone(f"an input {node.shape} was changed since it was recorded, at {show(changed)}")
-    return node.held.data
+    return node.held._data
 
 
 def starts_of(graph: Graph) -> Starts:

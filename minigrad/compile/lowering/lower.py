@@ -17,11 +17,10 @@ from typing import Any, NamedTuple
 from ...core.node import Node
 from ..fusion.count import Count, distinct_bytes
 from ..fusion.group import Group, Partition
-from ..fusion.levels import FULL, ONCE, ROW
+from ..fusion.levels import ONCE, PER_ELEMENT, PER_ROW, Level
 from ..loops.index import plus, round_of, times
-from ..loops.ir import Accumulate, Accumulator, For, Index, Kernel, Let, Operand, Parameter, Prefetch, Statement, Store
+from ..loops.ir import Accumulate, Accumulator, For, Index, Kernel, Let, Parameter, Prefetch, Statement, Store
 from ..loops.scalar import accumulated_in, identity
-from ..nodes.view import View, is_made
 from .values import ValueWriter
 
 DEAR = 6.0  # bytes of memory traffic that computing a value costs, from which it is kept for later passes
@@ -55,13 +54,13 @@ class Lowered:
 class Block:
     """Statements that run equally often, and the names of the values that they have computed."""
 
-    level: str
+    level: Level
     statements: list[Statement] = field(default_factory=list)
     names: dict[Any, str] = field(default_factory=dict)
 
 
 def lower(partition: Partition, group: Group) -> Lowered:
-    """The kernel of a group that is not opaque."""
+    """The kernel of a group that loops compute."""
     return _Lowering(partition, group).lowered()
 
 
@@ -71,7 +70,7 @@ class _Lowering:
         self.partition, self.group, self.recipes, self.loops = partition, group, partition.recipes, group.loops
         self.chunks_of, self.gathered = partition.chunks_of, partition.gathered
         self.parameters: dict[Argument, Parameter] = {}
-        self.top, self.row, self.inner = Block(ONCE), Block(ROW), Block(FULL)
+        self.top, self.row, self.inner = Block(ONCE), Block(PER_ROW), Block(PER_ELEMENT)
         self.tail: list[Statement] = []  # of a row, after all of its loops
         self.writer = ValueWriter(self)
         self.scratch: dict[Node, Parameter] = {}
@@ -96,7 +95,7 @@ class _Lowering:
 
     def reduces_row(self, node: Node) -> bool:
         """Whether a node is a reduction that is complete when its row is."""
-        return self.recipes[node].kind == "reduce" and node not in self.group.finishes and node in self.group.levels
+        return self._is_reduced(node) and node in self.group.levels
 
     def _wanted(self) -> dict[int, list[Node]]:
         """For each pass, what is reduced, gathered or stored in it."""
@@ -107,7 +106,7 @@ class _Lowering:
             elif node in self.group.partials:
                 if self.recipes[node].size == self.loops.elements:
                     wanted[self.passes[node]].append(node)
-            elif node in self.group.stores and self.group.levels[node] == FULL and node not in self.gathered:
+            elif node in self.group.stores and self.group.levels[node] == PER_ELEMENT and node not in self.gathered:
                 wanted[self.passes[node]].append(node)
         return wanted
 
@@ -141,13 +140,13 @@ class _Lowering:
         return computed
 
     def _is_reduced(self, node: Node) -> bool:
-        return node in self.group.partials or self.reduces_row(node)
+        return self.recipes[node].reduces and node not in self.group.finishes
 
     def _inputs(self, node: Node) -> list[Node]:
         """What a node reads of the values that the innermost loop computes."""
         if node in self.group.finishes:
             return []
-        return [base for base in self.recipes[node].bases if self.group.levels.get(base) == FULL]
+        return [base for base in self.recipes[node].bases if self.group.levels.get(base) == PER_ELEMENT]
 
     def _costs(self) -> dict[Node, float]:
         costs: dict[Node, float] = {}
@@ -182,7 +181,7 @@ class _Lowering:
 
     def _row_values(self, *passes: int) -> None:
         for node in self.order:
-            if self.group.levels.get(node) == ROW and self.passes[node] in passes and not self.reduces_row(node):
+            if self.group.levels.get(node) == PER_ROW and self.passes[node] in passes and not self.reduces_row(node):
                 self.writer.compute(node, self.row)
 
     def _loop(self, k: int, nodes: list[Node]) -> None:
@@ -195,7 +194,7 @@ class _Lowering:
         stores: list[Statement] = []  # behind all loads, because they may go to the same memory
         known: dict[Any, str] = {}
         for step in range(self.loops.steps):
-            self.inner = Block(FULL, body, known)
+            self.inner = Block(PER_ELEMENT, body, known)
             self.writer.variable = round_of(variable, self.loops.steps, step)
             for node in nodes:
                 self.writer.compute(node, self.inner)
@@ -239,7 +238,7 @@ class _Lowering:
     ) -> None:
         """A reduction of what a loop goes through: into a register, or into memory where each element has its place."""
         recipe, dtype = self.recipes[node], accumulated_in(node)
-        value = self._taken_in(node, self.inner)
+        value = self.writer.value(node, self.inner)
         if node not in self.group.partials:
             name = self.writer.new_name()
             accumulators.append(Accumulator(name, node.name, value, dtype))
@@ -248,31 +247,25 @@ class _Lowering:
         buffer = self.partial(node)
         index, level = self.writer.index(recipe.target, recipe.size)
         index = plus(times("c", node.size), index)
-        if level == FULL:
+        if level == PER_ELEMENT:
             self.inner.statements.append(Accumulate(node.name, buffer, index, value))
             return
         name = self.writer.new_name()
         accumulators.append(Accumulator(name, node.name, value, dtype))
         after.append(Accumulate(node.name, buffer, index, name))
 
-    def _taken_in(self, node: Node, block: Block) -> Operand:
-        """What a reduction takes in each time, in the dtype of its running value."""
-        recipe, self.writer.making = self.recipes[node], node
-        value = self.writer.read(recipe.reads[0], recipe)
-        return self.writer.cast(value, node.inputs[0].dtype, accumulated_in(node), block)
-
     def _store_row_values(self) -> None:
         """What is stored or gathered once for each row, after its loops, and once for the kernel."""
         for node in self.group.stores:
             level = self.group.levels.get(node)
-            if level == ROW:
+            if level == PER_ROW:
                 self.tail.append(Store(self.parameter(node, "out").name, "p", self.row.names[node]))
             elif level == ONCE:
                 self.top.statements.append(Store(self.parameter(node, "out").name, 0, self.top.names[node]))
         for node in self.group.partials:
             recipe = self.recipes[node]
             if recipe.size != self.loops.elements:
-                value = self._taken_in(node, self.row)
+                value = self.writer.value(node, self.row)
                 index = plus(times("c", node.size), self.writer.index(recipe.target, recipe.size)[0])
                 self.tail.append(Accumulate(node.name, self.partial(node), index, value))
 
@@ -342,8 +335,8 @@ class _Lowering:
     # What it takes ----------------------------------------------------------------------------------------------------
 
     def _bytes_read(self) -> int:
-        reads = [read for node in self.order if node not in self.group.finishes for read in self.recipes[node].reads]
-        views = [r for r in reads if isinstance(r, View) and r.base not in self.group.levels and not is_made(r.base)]
+        read = [self.recipes[node] for node in self.order if node not in self.group.finishes]
+        views = [v for r in read for v in r.views if v.base in r.bases and v.base not in self.group.levels]
         return distinct_bytes(views) + sum(map(self.partition.partial_bytes, self.group.finishes))
 
     def _bytes_written(self) -> int:
@@ -351,14 +344,6 @@ class _Lowering:
         return sum(n.nbytes for n in self.group.stores) + sum(map(self.partition.partial_bytes, partials))
 
     def _flops(self) -> int:
-        loops, flops = self.loops, 0
-        times_computed = {FULL: loops.elements, ROW: loops.rows, ONCE: 1}
-        for node in self.order:
-            recipe = self.recipes[node]
-            if node in self.group.finishes:
-                flops += node.size * (self.chunks_of[node] - 1)
-            elif self._is_reduced(node):
-                flops += recipe.size
-            else:
-                flops += recipe.operations * times_computed[self.group.levels[node]]
-        return flops
+        computed = [self.recipes[node] for node in self.order if node not in self.group.finishes]
+        finished = [node.size * (self.chunks_of[node] - 1) for node in self.group.finishes]
+        return sum(recipe.operations * recipe.size for recipe in computed) + sum(finished)

@@ -9,13 +9,13 @@ import numpy as np
 from ...core import dtypes
 from ...core.node import Node
 from ..fusion.compute import Recipe
-from ..fusion.levels import FULL, ONCE, ROW
+from ..fusion.levels import ONCE, PER_ELEMENT, PER_ROW, Level
 from ..fusion.loop_shape import split
 from ..loops.index import plus, position, times
 from ..loops.ir import Accumulate, Accumulator, For, Index, Let, Operand, Store
-from ..loops.scalar import COMPARISONS, Done, Given, accumulated_in, computed_in, steps_of, typed
+from ..loops.scalar import accumulated_in, typed
 from ..nodes.view import View, is_made, whole
-from .placing import place
+from .write import write
 
 if TYPE_CHECKING:
     from .lower import Block, _Lowering
@@ -28,7 +28,7 @@ class ValueWriter:
         self.lowering, self.group, self.loops = lowering, lowering.group, lowering.loops
         self.variable: Index = "i"  # of the innermost loop: which element of the row a round is at
         self.count = 0
-        self.level_of: dict[str, str] = {}  # name -> how often it is computed
+        self.level_of: dict[str, Level] = {}  # name -> how often it is computed
         self.reciprocals: dict[str, str] = {}
         self.making: Node | None = None  # what is being computed
         self.origins: dict[str, Node] = {}  # name -> the node that it is computed for
@@ -48,83 +48,35 @@ class ValueWriter:
         self.level_of[name] = block.level
         return name
 
-    def let_at(self, level: str, op: str, args: tuple[Any, ...], dtype: Any) -> str:
+    def let_at(self, level: Level, op: str, args: tuple[Any, ...], dtype: Any) -> str:
         """A new value in the block that runs as often as that."""
         return self.let(self.block(level), op, args, dtype)
 
-    def block(self, level: str) -> Block:
+    def block(self, level: Level) -> Block:
         """The block that runs so often."""
         lowering = self.lowering
-        return {FULL: lowering.inner, ROW: lowering.row, ONCE: lowering.top}[level]
+        return {PER_ELEMENT: lowering.inner, PER_ROW: lowering.row, ONCE: lowering.top}[level]
 
     # Nodes ------------------------------------------------------------------------------------------------------------
 
     def compute(self, node: Node, block: Block) -> None:
         """Compute a node in a block."""
-        self.making = node
-        recipe = self.lowering.recipes[node]
-        if node in self.group.finishes:
-            value: Operand = self._finished(node, block)
-        elif recipe.kind == "place":
-            value = place(self, recipe, block)
-        elif recipe.kind == "made":
-            value = self._made(whole(node), recipe.size)
-        elif recipe.kind == "copy":
-            value = self.cast(self.read(recipe.reads[0], recipe), node.inputs[0].dtype, node.dtype, block)
-        else:
-            value = self._elementwise(node, recipe, block)
+        value = self._finished(node, block) if node in self.group.finishes else self.value(node, block)
         block.names[node] = value  # type: ignore[assignment]
 
-    def _elementwise(self, node: Node, recipe: Recipe, block: Block) -> Operand:
-        assert node.op is not None
-        dtype = computed_in(node)
-        given: list[Operand] = []
-        for i, read in enumerate(recipe.reads):
-            if isinstance(read, View):
-                given.append(self.read(read, recipe))
-            else:
-                condition = node.op.promotes is not None and node.op.name_of(i) not in node.op.promotes
-                given.append(typed(read, dtypes.bool if condition else dtype))
-        done: list[Operand] = []
-        for op, operands in steps_of(node.op):
-            args = []
-            for operand in operands:
-                if isinstance(operand, Given):
-                    args.append(given[operand.input])
-                else:
-                    args.append(done[operand.step] if isinstance(operand, Done) else typed(operand, dtype))
-            done.append(self._step(node, op, args, dtype, block))
-        return done[-1]
+    def value(self, node: Node, block: Block) -> Operand:
+        """What one round of the loops computes of a node: its value, or what a reduction takes in."""
+        self.making = node
+        return write(self, self.lowering.recipes[node], block)
 
-    def _step(self, node: Node, op: str, args: list[Operand], dtype: Any, block: Block) -> Operand:
-        if op == "cast":
-            return self.cast(args[0], node.inputs[0].dtype, node.dtype, block)
-        if op == "bitcast":
-            return self.let(block, op, tuple(args), node.dtype)
-        if op in ("floor", "rint") and dtype.kind != "f":
-            return args[0]
-        if op == "select":
-            condition = node.inputs[0]
-            if isinstance(condition, Node):
-                args[0] = self.cast(args[0], condition.dtype, dtypes.bool, block)
-        if op in COMPARISONS:
-            if not any(isinstance(arg, str) for arg in args):
-                args[0] = self.let(block, "cast", (args[0],), dtype)
-            if dtype.kind == "b" and op != "eq":  # False is less than True
-                args[0] = self.let(block, "invert", (args[0],), dtype)
-                op = {"lt": "and", "le": "or"}[op]
-            return self.let(block, op, tuple(args), dtypes.bool)
-        if op == "div" and block.level == FULL and self._is_row_value(args[1]) and dtype.itemsize >= 4:
-            return self.let(block, "mul", (args[0], self._reciprocal(str(args[1]), dtype)), dtype)
-        return self.let(block, op, tuple(args), dtype)
+    def is_row_value(self, operand: Operand) -> bool:
+        """Whether a value is the same for a whole row."""
+        return isinstance(operand, str) and self.level_of.get(operand) in (PER_ROW, ONCE)
 
-    def _is_row_value(self, operand: Operand) -> bool:
-        return isinstance(operand, str) and self.level_of.get(operand) in (ROW, ONCE)
-
-    def _reciprocal(self, name: str, dtype: Any) -> str:
+    def reciprocal(self, name: str, dtype: Any) -> str:
         """One division for a row, and a product for each of its elements."""
         if name not in self.reciprocals:
-            block = self.lowering.row if self.level_of[name] == ROW else self.lowering.top
+            block = self.lowering.row if self.level_of[name] == PER_ROW else self.lowering.top
             self.reciprocals[name] = self.let(block, "div", (1.0, name), dtype)
         return self.reciprocals[name]
 
@@ -142,7 +94,7 @@ class ValueWriter:
 
     def _finished(self, node: Node, block: Block) -> Operand:
         """A reduction across rows, put together from what the chunks of an earlier kernel have left."""
-        lowering = self.lowering
+        self.making, lowering = node, self.lowering
         dtype, chunks = accumulated_in(node), lowering.chunks_of[node]
         index, _ = self.index(whole(node), node.size)
         if chunks == 1:
@@ -176,12 +128,12 @@ class ValueWriter:
     # Reads ------------------------------------------------------------------------------------------------------------
 
     def read(self, read: Any, recipe: Recipe) -> Operand:
-        """The value of an operand, where a loop of the recipe's shape reads it."""
+        """The value of an operand, where the loops of a computation read it."""
         if not isinstance(read, View):
             return read  # type: ignore[no-any-return]
         base, lowering = read.base, self.lowering
         if is_made(base):
-            return self._made(read, recipe.size)
+            return self.filled(read, recipe.size)
         level = self.group.levels.get(base)
         if level is None:
             return self.loaded(base, *self.index(read, recipe.size))
@@ -194,7 +146,7 @@ class ValueWriter:
             block.names[base] = self.let(block, "load", place, base.dtype)
         return block.names[base]
 
-    def loaded(self, base: Node, index: Index, level: str) -> str:
+    def loaded(self, base: Node, index: Index, level: Level) -> str:
         """An element of an array in memory."""
         if level == ONCE and isinstance(index, int):
             buffer, index = self.lowering.number(base, index)
@@ -202,7 +154,7 @@ class ValueWriter:
             buffer = self.lowering.parameter(base, "in").name
         return self.named(buffer, "load", index, level, base.dtype)
 
-    def named(self, buffer: str, op: str, index: Index, level: str, dtype: Any) -> str:
+    def named(self, buffer: str, op: str, index: Index, level: Level, dtype: Any) -> str:
         """What is loaded from a buffer, or an index as a number, once in the block where it changes."""
         block = self.block(level)
         key = (buffer, index)
@@ -210,7 +162,7 @@ class ValueWriter:
             block.names[key] = self.let(block, op, (buffer, index) if buffer else (index,), dtype)
         return block.names[key]
 
-    def _made(self, view: View, size: int) -> Operand:
+    def filled(self, view: View, size: int) -> Operand:
         """An element of what is filled or counted."""
         attrs, dtype = view.base.attrs, view.base.dtype
         if view.base.name == "full":
@@ -237,18 +189,18 @@ class ValueWriter:
         """The number of the current element."""
         return self.variable if self.loops.flat else plus(self.variable, times("p", self.loops.columns))
 
-    def index(self, view: View, size: int) -> tuple[Index, str]:
+    def index(self, view: View, size: int) -> tuple[Index, Level]:
         """Where the current element of a loop over `size` elements lies in a view, and how often that changes."""
         loops, dims = self.loops, view.dims
         if not any(stride for _, stride in dims):
             return view.offset, ONCE
         if loops.flat:
-            return position(dims, self.variable, view.offset), FULL
+            return position(dims, self.variable, view.offset), PER_ELEMENT
         if size != loops.elements:
-            return position(dims, "p", view.offset), ROW
+            return position(dims, "p", view.offset), PER_ROW
         parts = split(dims, loops.columns)
         if parts is None:
-            return position(dims, self.here(), view.offset), FULL
+            return position(dims, self.here(), view.offset), PER_ELEMENT
         outer, inner = parts
         place = plus(position(inner, self.variable), position(outer, "p", view.offset))
-        return place, FULL if any(stride for _, stride in inner) else ROW
+        return place, PER_ELEMENT if any(stride for _, stride in inner) else PER_ROW

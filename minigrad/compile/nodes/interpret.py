@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import Any
 
 from ...core.emit import EAGER, emit, explained
@@ -14,6 +15,7 @@ from ...core.errors import IndexingError, MinigradError, NanError
 from ...core.mode import current_mode, switch
 from ...core.node import Node
 from ...core.primitive import P
+from ...core.replay import interpret
 from ...core.source import show
 from ...core.tensor import Tensor, wrap
 from ...devices.effects import held_back
@@ -39,15 +41,9 @@ def run_nodes(
     nodes: Sequence[Node], values: dict[Node, Any], starts: Starts, wanted: Collection[Node], look: Look | None = None
 ) -> dict[Node, Any]:
     """The `values` with those of the nodes that are wanted; all others are let go after their last use."""
-    last = {i: node for node in nodes for i in (*node.inputs, node) if isinstance(i, Node)}
-    for node in nodes:
-        given = [values[i] if isinstance(i, Node) else i for i in node.inputs]
-        values[node] = compute(node, given, starts)
+    for node, given, value in interpret(nodes, values, partial(compute, starts=starts), wanted):
         if look is not None:
-            look(node, given, values[node])
-        for i in (*node.inputs, node):
-            if last.get(i) is node and i not in wanted:
-                values.pop(i, None)
+            look(node, given, value)
     return values
 
 
@@ -101,15 +97,17 @@ def hunted(
 
 def written_out(graph: Graph, tensors: Sequence[Tensor], starts: Starts) -> list[Tensor]:
     """The outputs of a graph for these inputs, operation by operation, in the current mode."""
-    values: dict[Any, Any] = dict(zip(graph.inputs, tensors))
-    for node in graph.nodes:
+
+    def applied(node: Node, given: list[Any]) -> Any:
         if node.op is None:
-            values[node] = _constant(node)
-        elif node.op is P.project:
-            values[node] = values[node.inputs[0]][node.attrs["index"]]
-        else:
-            given = [values[i] if isinstance(i, Node) else i for i in node.inputs]
-            values[node] = emit(node.op, *given, **started(node.attrs, starts))
+            return _constant(node)
+        if node.op is P.project:
+            return given[0][node.attrs["index"]]
+        return emit(node.op, *given, **started(node.attrs, starts))
+
+    values: dict[Any, Any] = dict(zip(graph.inputs, tensors))
+    for _ in interpret(graph.nodes, values, applied, wanted=graph.outputs):
+        pass
     return [values[node] for node in graph.outputs]
 
 

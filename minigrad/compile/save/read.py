@@ -22,7 +22,7 @@ from ...core.node import Node
 from ...core.primitive import NO_RULES, P
 from ...core.tensor import Tensor, as_tensor, wrap
 from ...devices import Device, as_device
-from ..fusion.compute import Recipe, recipes_of
+from ..fusion.compute import Library, Recipe, recipes_of
 from ..fusion.count import Count
 from ..fusion.group import Group, Partition
 from ..lowering.lower import Argument, Lowered
@@ -134,7 +134,7 @@ class LoadedProgram:
             _collect(saved, kwargs[name], f"argument {name}", tensors)
         for number, node in self.given.items():
             _check_tensor(tensors[number], node, number)
-        results = self.program([tensors[number].data for number in self.given])
+        results = self.program([tensors[number]._data for number in self.given])
         devices = [node.device for node in self.program.graph.outputs]
         return filled(self.result, [wrap(array, device) for array, device in zip(results, devices)])
 
@@ -211,7 +211,7 @@ class _Reader:
     def _group(self, step: dict[str, Any], recipes: dict[Node, Recipe], lowered: dict[Group, Lowered]) -> Group:
         if "library" in step:
             recipe = recipes[self._at(step["library"])]
-            if recipe.kind != "opaque":
+            if not isinstance(recipe, Library):
                 raise ProgramError(f"load: {recipe.node.name} is no library call")
             group = Group(0, opaque=recipe)
             group.stores = [recipe.node]
@@ -330,7 +330,7 @@ def _collect(saved: Any, value: Any, where: str, tensors: dict[int, Tensor]) -> 
 
 def _check_tensor(tensor: Tensor, node: Node, number: int) -> None:
     interpreter = current_mode().interpreter
-    if not isinstance(tensor.data, np.ndarray) or (interpreter is not None and not interpreter.runs_programs):
+    if not isinstance(tensor._data, np.ndarray) or (interpreter is not None and not interpreter.runs_programs):
         raise TraceError("a loaded program was called inside a trace or a transformation", hint="call it outside")
     if tensor.shape != node.shape:
         raise ShapeError(f"tensor {number} of a loaded program's arguments", expect=node.shape, actual=tensor.shape)

@@ -72,7 +72,7 @@ def recorded(function: Callable[..., Any], args: Any, kwargs: Any, tensors: list
     def with_copied_results(*args: Any, **kwargs: Any) -> Any:
         return tree_map(lambda t: emit(P.astype, t, dtype=t.dtype), function(*args, **kwargs))
 
-    fresh = [wrap(t.data, t.device) for t in tensors]
+    fresh = [wrap(t._data, t.device) for t in tensors]
     with switch(Mode(grad=False)):
         inside = replaced((args, kwargs), iter(fresh))
         return Recording(with_copied_results, inside[0], inside[1], fresh)
@@ -151,7 +151,7 @@ def _inputs(recording: Recording, program: Program, arrays: list[Any]) -> list[d
             described["argument"] = place.what
         else:
             tensor = None if place is None else place.find([])
-            array = tensor.data if tensor is not None else program.constants[number - len(places)].array()
+            array = tensor._data if tensor is not None else program.constants[number - len(places)].array()
             described |= {"array": len(arrays), "name": names.get(id(tensor)) or f"constant {len(arrays)}"}
             arrays.append(np.ascontiguousarray(array))
         data.append(described)

@@ -34,8 +34,8 @@ def kind_of(value: Any, tensors: list[Tensor]) -> Any:
 def _copied(array: Any) -> Tensor:
     """A tensor in the place of an array.  What is written into it would not come to the array: it may not be."""
     tensor = as_tensor(array)
-    if isinstance(tensor.data, np.ndarray):
-        tensor.data.flags.writeable = False
+    if isinstance(tensor._data, np.ndarray):
+        tensor._data.flags.writeable = False
     return tensor
 
 
@@ -140,7 +140,7 @@ def kinds_of_tensors(tensors: list[Tensor]) -> list[Any]:
     numbers: dict[int, int] = {}
     kinds = []
     for tensor in tensors:
-        alias, data = tensor.alias, tensor.data
+        alias, data = tensor.alias, tensor._data
         base = tensor if alias is None or alias.base is None else alias.base
         memory: Any = numbers.setdefault(id(base), len(numbers))
         if alias is not None and base is not tensor:

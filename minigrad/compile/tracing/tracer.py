@@ -112,13 +112,28 @@ def _assignable(values: list[Any]) -> list[Any]:
     return [base, one.item(), *indices]
 
 
+_INFERRED: dict[Any, Any] = {}
+MOST_INFERRED = 4096
+
+
+def _inferred(op: Primitive, inputs: tuple[Any, ...]) -> Any:
+    """The shape and dtype of a result without attributes: a loop records the same operations again and again."""
+    key = op, *[(x.shape, x.dtype) if isinstance(x, Node) else (x.__class__, x) for x in inputs]
+    found = _INFERRED.get(key)
+    if found is None:
+        if len(_INFERRED) >= MOST_INFERRED:
+            _INFERRED.clear()
+        found = _INFERRED[key] = op.infer(*inputs)
+    return found
+
+
 class Captured:
     """A tensor from outside, what stands in for it, and what it was when it was captured."""
 
     __slots__ = ("first", "gradient_known", "had_gradient", "leaf", "stand_in", "tensor")
 
     def __init__(self, tensor: Tensor, stand_in: Tensor) -> None:
-        self.tensor, self.stand_in, self.first = tensor, stand_in, stand_in.data
+        self.tensor, self.stand_in, self.first = tensor, stand_in, stand_in._data
         self.leaf = stand_in.node if stand_in.tracked else None  # where a gradient for it arrives
         self.gradient_known = False  # whether the stand-in's gradient is what the tensor's would be now
         self.had_gradient: bool | None = None  # whether there was one, if anybody looked before it was replaced
@@ -131,7 +146,7 @@ class Captured:
     @property
     def written(self) -> bool:
         """Whether its memory would have changed.  What a view shows is written through its base."""
-        return not self.is_view and self.stand_in.data is not self.first
+        return not self.is_view and self.stand_in._data is not self.first
 
 
 class Tracer(Interpreter):
@@ -157,23 +172,53 @@ class Tracer(Interpreter):
     # recording ------------------------------------------------------------------------------------------------------
 
     def lift(self, tensor: Tensor) -> Tensor:
-        data = tensor.data
+        data = tensor._data
         if data.__class__ is Pending:
             if data.trace is self:
                 return tensor
             array = data.evaluated()
             if array is data:
                 raise leaked(data)
-            tensor.data = array
+            tensor._data = array
         return self.stand_in(tensor)
+
+    def manifest(self, op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        """The same in one pass, where the inputs are numbers, and tensors of this trace on one device."""
+        device, mask, bit = None, 0, 1
+        lifted, values = [], []
+        for x in inputs:
+            if x.__class__ is Tensor:
+                if x._data.__class__ is not Pending:
+                    known = self.captured.get(id(x))
+                    if known is None:
+                        break
+                    x = known.stand_in
+                data = x._data
+                if data.trace is not self or (device is not None and x.device is not device):
+                    break
+                device = x.device
+                values.append(data)
+                if x.tracked:
+                    mask += bit
+            elif x.__class__ in NUMBERS:
+                values.append(x)
+            else:
+                break
+            lifted.append(x)
+            bit += bit
+        else:
+            plain = device is not None and op.kind != "view" and "device" not in attrs  # not a copy to another device
+            if plain and not (op.casting and op.casts(values).indices):
+                return self.manifest_values(op, lifted, values, mask, attrs, device)
+        return super().manifest(op, inputs, attrs)
 
     def manifest_values(
         self, op: Primitive, inputs: Sequence[Any], values: list[Any], mask: int, attrs: dict[str, Any], device: Any
     ) -> Any:
         out = super().manifest_values(op, inputs, values, mask, attrs, device)
         for result in out if out.__class__ is tuple else (out,):
-            if result.node is not None and result.data.__class__ is Pending:
-                self.values[result.node] = result.data.node
+            if result.node is not None and result._data.__class__ is Pending:
+                self.values[result.node] = result._data.node
         return out
 
     def compute(self, op: Primitive, values: list[Any], attrs: dict[str, Any], device: Any) -> Any:
@@ -205,7 +250,7 @@ class Tracer(Interpreter):
     def noted(self, op: Primitive, inputs: tuple[Any, ...], attrs: dict[str, Any], device: Any) -> Node:
         """A node of the value graph."""
         node = Node.__new__(Node)
-        node.shape, node.dtype = op.infer(*inputs, **attrs)
+        node.shape, node.dtype = op.infer(*inputs, **attrs) if attrs else _inferred(op, inputs)
         node.op, node.inputs, node.attrs, node.plan, node.saved = op, inputs, attrs, NO_RULES, None
         node.device, node.mode, node.serial = device, self._mode(), tick()
         node.code, node.offset = caller(3)
@@ -230,7 +275,7 @@ class Tracer(Interpreter):
         return Pending(self, node)
 
     def expect(self, indices: Tensor, check: Callable[[Any], None]) -> None:
-        data = self.lift(indices).data
+        data = self.lift(indices)._data
         if data.__class__ is Pending:
             self.expected.append((data.node, check))
 
@@ -241,7 +286,7 @@ class Tracer(Interpreter):
     # tensors from outside -------------------------------------------------------------------------------------------
 
     def stand_in(self, tensor: Tensor) -> Tensor:
-        if tensor.data.__class__ is Pending or isinstance(tensor.data, StandIn):
+        if tensor._data.__class__ is Pending or isinstance(tensor._data, StandIn):
             return tensor
         known = self.captured.get(id(tensor))
         return (known or self.capture(tensor)).stand_in
@@ -276,13 +321,13 @@ class Tracer(Interpreter):
 
     def admitted(self, tensor: Tensor, source: Any) -> Tensor:
         """A constant: whatever becomes of it here, each run starts with what it was made from."""
-        kind, held = ("constant", tensor.data) if source is None else ("array", source)
+        kind, held = ("constant", tensor._data) if source is None else ("array", source)
         return wrap(self.source(kind, held, tensor.shape, tensor.dtype, tensor.device), tensor.device)
 
     def outside(self, tensor: Tensor) -> Captured | None:
         """What is known of a tensor from outside, or of what stands in for it; None of those that were made here."""
         known = self.standing.get(id(tensor)) or self.captured.get(id(tensor))
-        return self.capture(tensor) if known is None and tensor.data.__class__ is not Pending else known
+        return self.capture(tensor) if known is None and tensor._data.__class__ is not Pending else known
 
     def gradient_of(self, tensor: Tensor) -> Tensor | None:
         known = self.outside(tensor)

@@ -38,7 +38,7 @@ class Pattern:
         if not examples:
             examples = [_stand_in(((4, 4), float32, default_device()))] * _count(function)
         self._traced: dict[tuple[Kind, ...], list[Graph]] = {}
-        graphs = self._graphs(tuple([_kind(t.data, t.device) for t in examples]))
+        graphs = self._graphs(tuple([_kind(t._data, t.device) for t in examples]))
         for graph in graphs:
             _check(graph, len(examples))
         self.general = {graph: parts_of(graph, general=True) for graph in graphs}

@@ -1,4 +1,4 @@
-"""Fusion: what becomes one kernel, what doesn't and why, and that kernels can run in the order of their stages."""
+"""Fusion: what becomes one kernel, what doesn't and why, and that kernels can run in the order of their depths."""
 
 import math
 
@@ -8,6 +8,7 @@ import pytest
 import minigrad as mg
 from minigrad.compile.fusion.fuse import fuse
 from minigrad.compile.fusion.group import MOST_NODES
+from minigrad.compile.fusion.levels import ONCE, PER_ELEMENT
 from minigrad.compile.fusion.loop_shape import Chunking
 from minigrad.compile.nodes.view import View
 from tests.compile.partitions import check, graph_of, recorded
@@ -101,7 +102,7 @@ def test_adam_is_one_kernel_for_a_parameter():
     partition = check(new, mean, square, t)
     assert steps(partition) == ["kernel"]
     levels = partition.groups[0].levels
-    assert levels[t.node] == "S" and levels[new.node] == "F"
+    assert levels[t.node] is ONCE and levels[new.node] is PER_ELEMENT
 
 
 def test_an_mlp_step_is_products_and_few_kernels():
@@ -147,7 +148,7 @@ def test_a_sum_of_everything_in_the_middle_parts_two_kernels():
         y = x / mg.sqrt(mg.sum(x * x))
     partition = check(y, chunking=SMALL)
     assert steps(partition) == ["kernel", "kernel"]
-    assert partition.groups[1].levels[y.node.inputs[1]] == "S"
+    assert partition.groups[1].levels[y.node.inputs[1]] is ONCE
 
 
 def test_half_precision_is_summed_in_single():
@@ -294,12 +295,12 @@ def test_groups_read_only_what_earlier_stages_have_stored():
         outputs, _alive = random_program(seed, 40)
         partition = fuse(graph_of(*outputs), SMALL)
         inputs = set(partition.graph.inputs)
-        stage = {node: group.stage for group in partition.groups for node in group.stores}
-        partials = {node: group.stage for group in partition.groups for node in group.partials}
+        depth = {node: group.depth for group in partition.groups for node in group.stores}
+        partials = {node: group.depth for group in partition.groups for node in group.partials}
         for group in partition.groups:
-            assert all(base in inputs or stage[base] < group.stage for base in group.loads)
-            assert all(partials[node] < group.stage for node in group.finishes)
-        assert all(isinstance(v, View) and (v.base in inputs or v.base in stage) for v in partition.outputs)
+            assert all(base in inputs or depth[base] < group.depth for base in group.loads)
+            assert all(partials[node] < group.depth for node in group.finishes)
+        assert all(isinstance(v, View) and (v.base in inputs or v.base in depth) for v in partition.outputs)
 
 
 def test_outputs_may_be_views_inputs_and_the_same_twice():

@@ -1,0 +1,156 @@
+"""What the loops compute: for each kind of computation the function that writes its statements.
+
+A function writes what one round of the loops computes of a node: its value at the current element, or, for a reduction,
+what it takes in there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ...core import dtypes
+from ...core.node import Node
+from ..fusion.compute import Copy, Elementwise, Filled, Place, Recipe, Reduction
+from ..fusion.levels import ONCE, PER_ELEMENT, PER_ROW, Level
+from ..fusion.spans import spans
+from ..loops.index import divided, plus, remainder, times
+from ..loops.ir import Index, Operand
+from ..loops.operations import OPERATIONS
+from ..loops.scalar import Done, Given, accumulated_in, computed_in, steps_of, typed
+from ..nodes.view import View, whole
+
+if TYPE_CHECKING:
+    from .lower import Block
+    from .values import ValueWriter
+
+
+def write(writer: ValueWriter, recipe: Recipe, block: Block) -> Operand:
+    """Write a round of any kind of computation into a block."""
+    return WRITERS[recipe.__class__](writer, recipe, block)
+
+
+def reduction(writer: ValueWriter, recipe: Recipe, block: Block) -> Operand:
+    """What is read, in the dtype of the running value."""
+    value = writer.read(recipe.reads[0], recipe)
+    return writer.cast(value, recipe.node.inputs[0].dtype, accumulated_in(recipe.node), block)
+
+
+def copy(writer: ValueWriter, recipe: Recipe, block: Block) -> Operand:
+    """What is read, in the dtype of the result."""
+    value = writer.read(recipe.reads[0], recipe)
+    return writer.cast(value, recipe.node.inputs[0].dtype, recipe.node.dtype, block)
+
+
+def filled(writer: ValueWriter, recipe: Recipe, block: Block) -> Operand:
+    """The number, or the count of the position."""
+    return writer.filled(whole(recipe.node), recipe.size)
+
+
+# Elementwise ----------------------------------------------------------------------------------------------------------
+
+
+def elementwise(writer: ValueWriter, recipe: Recipe, block: Block) -> Operand:
+    """The steps of the primitive's expression."""
+    node = recipe.node
+    assert node.op is not None
+    dtype = computed_in(node)
+    given: list[Operand] = []
+    for i, read in enumerate(recipe.reads):
+        if isinstance(read, View):
+            given.append(writer.read(read, recipe))
+        else:
+            condition = node.op.promotes is not None and node.op.name_of(i) not in node.op.promotes
+            given.append(typed(read, dtypes.bool if condition else dtype))
+    done: list[Operand] = []
+    for op, operands in steps_of(node.op):
+        args = []
+        for operand in operands:
+            if isinstance(operand, Given):
+                args.append(given[operand.input])
+            else:
+                args.append(done[operand.step] if isinstance(operand, Done) else typed(operand, dtype))
+        done.append(_step(writer, node, op, args, dtype, block))
+    return done[-1]
+
+
+def _step(writer: ValueWriter, node: Node, op: str, args: list[Operand], dtype: Any, block: Block) -> Operand:
+    if op == "cast":
+        return writer.cast(args[0], node.inputs[0].dtype, node.dtype, block)
+    if op == "bitcast":
+        return writer.let(block, op, tuple(args), node.dtype)
+    if op in ("floor", "rint") and dtype.kind != "f":
+        return args[0]
+    if op == "select":
+        condition = node.inputs[0]
+        if isinstance(condition, Node):
+            args[0] = writer.cast(args[0], condition.dtype, dtypes.bool, block)
+    if OPERATIONS[op].gives == "bool":
+        if not any(isinstance(arg, str) for arg in args):
+            args[0] = writer.let(block, "cast", (args[0],), dtype)
+        if dtype.kind == "b" and op != "eq":  # False is less than True
+            args[0] = writer.let(block, "invert", (args[0],), dtype)
+            op = {"lt": "and", "le": "or"}[op]
+        return writer.let(block, op, tuple(args), dtypes.bool)
+    if op == "div" and block.level == PER_ELEMENT and writer.is_row_value(args[1]) and dtype.itemsize >= 4:
+        return writer.let(block, "mul", (args[0], writer.reciprocal(str(args[1]), dtype)), dtype)
+    return writer.let(block, op, tuple(args), dtype)
+
+
+# Places ---------------------------------------------------------------------------------------------------------------
+
+
+def place(writer: ValueWriter, recipe: Recipe, block: Block) -> Operand:
+    """The current element of the whole: of the part, where the part covers it, and else 0.
+
+    The gradient of a slice is a `place`.  Outside of the part the loop loads some element of it nevertheless: a choice
+    takes less time than a branch, and often it is the same for a whole row.
+    """
+    (part,) = recipe.reads
+    index, level = part.offset, ONCE
+    inside: Operand | None = None
+    inner = 1  # elements between neighbours of this dimension
+    for span in reversed(spans(recipe.node, part) or []):
+        where, changes = _coordinate(writer, recipe.size, span.size, inner)
+        inner *= span.size
+        if not span.covered:
+            shifted = remainder(plus(where, span.size - span.start), span.size) if span.start else where
+            number = writer.named("", "index", shifted, changes, dtypes.int64)
+            hit = writer.let_at(changes, "lt", (number, span.length), dtypes.bool)
+            inside = hit if inside is None else writer.let(block, "and", (inside, hit), dtypes.bool)
+            where = ("min", shifted, span.length - 1) if span.length > 1 else 0
+        if span.stride and where != 0:
+            index = plus(index, times(where, span.stride))
+            level = min(level, changes)
+    zero = typed(0, recipe.node.dtype)
+    if part.base.name == "full" and not part.base.inputs:
+        value = writer.read(part, recipe)
+    else:
+        value = writer.loaded(part.base, index, level)
+    if inside is None:
+        return value
+    return writer.let(block, "select", (inside, value, zero), recipe.node.dtype)
+
+
+def _coordinate(writer: ValueWriter, total: int, size: int, inner: int) -> tuple[Index, Level]:
+    """Where the current element is in a dimension, of a loop over `total` elements, and how often that changes."""
+    loops = writer.loops
+    if loops.flat or total != loops.elements:
+        variable, level = (writer.variable, PER_ELEMENT) if loops.flat else ("p", PER_ROW)
+        return _digit(variable, inner, size, total), level
+    columns = loops.columns
+    if inner % columns == 0:
+        return _digit("p", inner // columns, size, loops.rows), PER_ROW
+    if columns % (inner * size) == 0:
+        return _digit(writer.variable, inner, size, columns), PER_ELEMENT
+    return _digit(writer.here(), inner, size, total), PER_ELEMENT
+
+
+def _digit(count: Index, inner: int, size: int, total: int) -> Index:
+    count = divided(count, inner)
+    return remainder(count, size) if inner * size < total else count
+
+
+WRITERS: dict[type[Recipe], Callable[[ValueWriter, Recipe, Block], Operand]] = {
+    Elementwise: elementwise, Reduction: reduction, Copy: copy, Place: place, Filled: filled,
+}  # fmt: skip
