@@ -179,7 +179,7 @@ def backward(function: Callable[[Node, Any, Passes], Any]) -> Iterator[Swapped]:
 
 @contextmanager
 def compiler_pass(name: str, function: Callable[..., Any]) -> Iterator[Swapped]:
-    """Let `function(graph, note)` be one of the compiler's passes: `simplify`, `fold_views`, `common` or `dead`."""
+    """Let `function(graph, note)` be one of the compiler's passes, `simplify` or `common` for example."""
     names = [each.name for each in passes.PASSES]
     if name not in names:
         raise Misused(name, "there is no pass of that name", "one of " + ", ".join(names))
@@ -191,7 +191,7 @@ def compiler_pass(name: str, function: Callable[..., Any]) -> Iterator[Swapped]:
         return function(graph, note)
 
     try:
-        passes.PASSES[at] = passes.Pass(name, run)
+        passes.PASSES[at] = passes.Pass(name, run, last=ours.last)
         yield swapped
     finally:
         passes.PASSES[at] = ours
@@ -220,12 +220,12 @@ def scheduler(function: Callable[[Sequence[Step]], list[list[int]]]) -> Iterator
             raise Misused(swapped.name, problem)
         return levels
 
-    ours = Executable._turns
+    ours = Executable.turns
     try:
-        Executable._turns = turns  # type: ignore[method-assign, assignment]
+        Executable.turns = turns  # type: ignore[method-assign, assignment]
         yield swapped
     finally:
-        Executable._turns = ours  # type: ignore[method-assign]
+        Executable.turns = ours  # type: ignore[method-assign]
 
 
 def unsound(steps: Sequence[Step], levels: Sequence[Sequence[int]]) -> str | None:

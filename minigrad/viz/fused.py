@@ -15,7 +15,7 @@ from ..compile.running.program import Program
 from ..core.errors import MinigradError
 from ..core.node import Node
 from ..core.table import as_table, bytes_text
-from .compiled import program_of
+from .compiled import programs_of, view_of
 from .exhibit import Exhibit, Frame
 from .folding import BUDGET, fold
 from .graphs import MOST
@@ -41,13 +41,9 @@ def fusion(what: Any, *args: Any, measure: bool = False, budget: int = BUDGET, *
     >>> mg.viz.fusion(lambda x, w: mg.softmax(mg.tanh(x @ w) * 2), mg.ones((64, 32)), mg.ones((32, 32)))
     <fusion of 9 operations: 2 launches instead of 9, 36.9 kB instead of 120 kB>
     """
-    program, names = program_of(what, args, kwargs, "fusion", runs=measure)
-    if not isinstance(program, Program):
-        raise MinigradError(
-            "a program from a file has a plan, and no longer the reasons for its kernels",
-            hint="mg.viz.memory and mg.viz.schedule draw the plan",
-        )
-    return Fusion(program, names, measure, budget)
+    first, *gradients = programs_of(what, args, kwargs, "fusion", runs=measure)
+    gradients = [each for each in gradients if each.program.plan.steps]  # one may be a copy, which fuses nothing
+    return view_of([first, *gradients], lambda each: Fusion(each.compiled, each.names, measure, budget))
 
 
 class Fusion(Exhibit):
@@ -77,13 +73,14 @@ class Fusion(Exhibit):
                 expect=f"at most {MOST}", hint="a smaller example: one layer, or one step",
             )  # fmt: skip
 
-    def __repr__(self) -> str:
+    def said(self) -> str:
+        """What is shown, in a line."""
         before, after = self.cost.eager, self.cost.program
         operations = sum(node.op is not None and node.op.kind != "view" for node in self.program.graph.nodes)
         return (
-            f"<fusion of {operations} operation{'s' * (operations != 1)}: {after.launches} "
+            f"fusion of {operations} operation{'s' * (operations != 1)}: {after.launches} "
             f"launch{'es' * (after.launches != 1)} instead of {before.launches}, "
-            f"{bytes_text(after.bytes)} instead of {bytes_text(before.bytes)}>"
+            f"{bytes_text(after.bytes)} instead of {bytes_text(before.bytes)}"
         )
 
     # moving ---------------------------------------------------------------------------------------------------------
@@ -138,7 +135,7 @@ class Fusion(Exhibit):
         computing = [kernel for kernel in self.cost.kernels if kernel.kind != "copies"]  # in the order of the groups
         following = [*[{node for _, node, _ in stage.fired} for stage in stages[1:]], set()]
         found: dict[str, Any] = {
-            "about": repr(self)[1:-1], "sums": self._sums(),
+            "about": self.said(), "sums": self._sums(),
             "stages": [self._stage(stage, going, direction) for stage, going in zip(stages, following)],
             "views": [self._view(view, direction) for view in views],
             "kernels": [self._kernel(group, kernel, number) for group, kernel in zip(self.partition.groups, computing)],

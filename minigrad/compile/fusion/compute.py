@@ -7,17 +7,16 @@ new kind of loop is a class in `KINDS` and such a function.  What no loop comput
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from enum import Enum
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...core.node import Node
 from ..loops.operations import REDUCTIONS
-from ..loops.scalar import has_steps, why_not
+from ..loops.scalar import has_steps
 from ..nodes.graph import Graph
-from ..nodes.view import View, is_made, row_major, views_of, whole
+from ..nodes.view import Dims, View, is_made, row_major, views_of, whole
 from .count import Count, library_count, operations
 from .levels import ACROSS_ROWS, PER_ELEMENT, PER_ROW, Level, level_of
 from .spans import spans
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
 LONGEST_ROW = 1 << 16  # elements that a kernel goes through more than once
 Views = dict[Node, View]
-Shape = tuple[int, ...]
 
 
 class Access(Enum):
@@ -50,6 +48,9 @@ class Recipe:
     that shape, or a number, for each input of the node.
     """
 
+    loops = True  # whether loops compute it
+    over_input = False  # whether these go over the input, not over the result
+    aligned = True  # whether inputs are read in the shape of the loops
     reduces = False  # whether the value is complete only when the loop that computes it has ended
     repeatable = True  # whether several kernels may compute it, each for itself
     row: int | None = None  # how long the rows have to be where a kernel goes through `size` elements, if it matters
@@ -59,29 +60,25 @@ class Recipe:
 
     def __init__(self, node: Node, views: Views, position: int) -> None:
         self.node, self.position = node, position  # in the graph
-        self.shape = self.loops_over(node)
-        self.size = prod(self.shape)
-        self.reads = tuple([self.read(views[i]) if isinstance(i, Node) else i for i in node.inputs])
-        self.views = tuple([r for r in self.reads if r.__class__ is View])
-        self.bases = tuple({v.base: None for v in self.views if self.loads(v.base)})  # the nodes read from memory
+        shape = self.shape = node.inputs[0].shape if self.over_input else node.shape if self.loops else ()
+        self.size = prod(shape)
+        reads: list[Any] = []
+        self.views: list[View] = []
+        bases: dict[Node, None] = {}
+        for read in node.inputs:
+            if isinstance(read, Node):
+                read = views[read].broadcast(shape) if self.aligned else views[read]
+                self.views.append(read)
+                if not (self.loops and is_made(read.base)):
+                    bases[read.base] = None
+            reads.append(read)
+        self.reads = tuple(reads)
+        self.bases = tuple(bases)  # the nodes whose memory it reads, each once; not those that a loop makes for itself
 
     @staticmethod
     def takes(node: Node, views: Views) -> bool:
         """Whether a node is computed in this way."""
         raise NotImplementedError
-
-    @staticmethod
-    def loops_over(node: Node) -> Shape:
-        """The shape of its loops."""
-        return node.shape
-
-    def read(self, view: View) -> View:
-        """An input as the loops read it."""
-        return view.broadcast(self.shape)
-
-    def loads(self, base: Node) -> bool:
-        """Whether the value of an input comes from memory: a loop counts and fills for itself."""
-        return not is_made(base)
 
     @property
     def target(self) -> View:
@@ -118,12 +115,10 @@ class Recipe:
             return group.elements, group.row
         return None
 
-    def runs(self, group: Group) -> list[tuple[int, int]]:
-        """For each view that it goes through in a group, the sizes of its last dimension and of the one before.
-
-        The view goes on for so many elements with one stride, and so many times with another.
-        """
-        return _runs(view for view in self.views if view.base not in group.levels)
+    def walks(self, group: Group) -> list[Dims]:
+        """The dimensions of all that it goes through in a group, step by step: a row must not end within one."""
+        views = [view for view in self.views if view.base not in group.levels]
+        return [v.dims for v in views if not (is_made(v.base) and v.base.name == "full")] if views else []
 
 
 class Elementwise(Recipe):
@@ -145,15 +140,11 @@ class Elementwise(Recipe):
 class Reduction(Recipe):
     """Many elements become one.  Where these are the rows of a kernel, it is complete at the end of each row."""
 
-    reduces, repeatable, operations = True, False, 1
+    over_input, reduces, repeatable, operations = True, True, False, 1
 
     @staticmethod
     def takes(node: Node, views: Views) -> bool:
         return node.name in REDUCTIONS and node.size != node.inputs[0].size
-
-    @staticmethod
-    def loops_over(node: Node) -> Shape:
-        return node.inputs[0].shape  # type: ignore[no-any-return]
 
     @cached_property
     def row(self) -> int | None:  # type: ignore[override]
@@ -175,25 +166,24 @@ class Reduction(Recipe):
             return None
         return PER_ROW if level == PER_ELEMENT and self.row else ACROSS_ROWS
 
-    def runs(self, group: Group) -> list[tuple[int, int]]:
-        return super().runs(group) + (_runs([self.target]) if self.node in group.partials else [])
+    def walks(self, group: Group) -> list[Dims]:
+        return super().walks(group) + ([self.target.dims] if self.node in group.partials else [])
 
 
 class Copy(Recipe):
     """The same elements one after the other: a reshape that no strides describe, a reduction of single elements."""
 
+    over_input = True
+
     @staticmethod
     def takes(node: Node, views: Views) -> bool:
         return node.name == "reshape" or (node.name in REDUCTIONS and node.size == node.inputs[0].size)
-
-    @staticmethod
-    def loops_over(node: Node) -> Shape:
-        return node.inputs[0].shape  # type: ignore[no-any-return]
 
 
 class Place(Recipe):
     """A part of an array that is 0 elsewhere."""
 
+    aligned = False
     elsewhere = "it is placed elsewhere than it is computed at"
 
     @staticmethod
@@ -203,15 +193,11 @@ class Place(Recipe):
         part = views[node.inputs[0]]
         return part.base.name != "arange" and spans(node, part) is not None
 
-    def read(self, view: View) -> View:
-        return view
-
     def access(self, view: View) -> Access:
         return PLACED
 
-    def runs(self, group: Group) -> list[tuple[int, int]]:
-        parts = spans(self.node, self.reads[0]) or []
-        return [(parts[-1].size, parts[-2].size)] if len(parts) > 1 else []
+    def walks(self, group: Group) -> list[Dims]:
+        return [[(span.size, span.stride) for span in spans(self.node, self.reads[0]) or []]]
 
 
 class Filled(Recipe):
@@ -226,21 +212,11 @@ class Filled(Recipe):
 class Library(Recipe):
     """What no loop computes: a library reads all inputs from memory, and makes the result."""
 
-    repeatable = False
+    loops = aligned = repeatable = False
     by = "a library"
 
     @staticmethod
     def takes(node: Node, views: Views) -> bool:
-        return True
-
-    @staticmethod
-    def loops_over(node: Node) -> Shape:
-        return ()
-
-    def read(self, view: View) -> View:
-        return view
-
-    def loads(self, base: Node) -> bool:
         return True
 
     def access(self, view: View) -> Access:
@@ -251,10 +227,15 @@ class Library(Recipe):
         """What the library takes to compute it."""
         return library_count(self.node, dict(zip(self.node.inputs, self.reads)) | {self.node: whole(self.node)})
 
-    @property
+    @cached_property
     def why(self) -> str:
         """Why it is not computed in a loop."""
-        return f"{self.node.name} of no elements is a library call" if _is_empty(self.node) else why_not(self.node)
+        name, op = self.node.name, self.node.op
+        if _is_empty(self.node):
+            return f"{name} of no elements is a library call"
+        if op is not None and op.expr is not None:
+            return f"{name} of integers is a library call: some values are errors"
+        return f"{name} is a library call"
 
 
 class UserKernel(Library):
@@ -265,6 +246,10 @@ class UserKernel(Library):
     @staticmethod
     def takes(node: Node, views: Views) -> bool:
         return node.op is not None and node.op.kind == "own"
+
+    @property
+    def why(self) -> str:  # type: ignore[override]
+        return f"{self.node.name} is a kernel of yours"
 
 
 CALLS: list[type[Recipe]] = [UserKernel, Library]  # these also take what has no elements: no loop needs rules for it
@@ -298,9 +283,7 @@ def _kind_of(node: Node, views: Views) -> type[Recipe]:
 
 
 def _is_empty(node: Node) -> bool:
-    return 0 in node.shape or any(isinstance(i, Node) and 0 in i.shape for i in node.inputs)
-
-
-def _runs(views: Iterable[View]) -> list[tuple[int, int]]:
-    dims = [view.dims for view in views if not (is_made(view.base) and view.base.name == "full")]
-    return [(each[-1][0], each[-2][0]) for each in dims if len(each) > 1]
+    for i in node.inputs:
+        if isinstance(i, Node) and 0 in i.shape:
+            return True
+    return 0 in node.shape

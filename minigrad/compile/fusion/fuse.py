@@ -147,17 +147,18 @@ class Fusing:
                 raise Misfit(recipe.elsewhere)
             demands.append(need)
         groups = list(dict.fromkeys([*[group for _, group in here], *others]))
-        elements = max([recipe.size, *(n for n, _ in demands), *(g.elements for g in groups)])
+        elements = max([recipe.size, *[n for n, _ in demands], *[g.elements for g in groups]])
         rows = {row for _, row in demands if row} | {g.row for g in groups if g.row and g.elements == elements}
         if len(rows) > 1:
             raise Misfit(f"rows of different length: {' and '.join(map(str, sorted(rows)))}")
         row = rows.pop() if rows else None
         level = recipe.level_in(elements, row)
-        sizes = [g.elements for g in groups if level_of(g.elements, elements, row if g.row is None else None) is None]
-        if level is None or sizes:
-            size = recipe.size if level is None else sizes[0]
-            raise Misfit(f"a loop of {size} elements against one of {elements}")
-        if sum(g.size for g in groups) >= MOST_NODES:
+        if level is None:
+            raise Misfit(f"a loop of {recipe.size} elements against one of {elements}")
+        for g in groups:
+            if g.elements != elements and not level_of(g.elements, elements, row if g.row is None else None):
+                raise Misfit(f"a loop of {g.elements} elements against one of {elements}")
+        if sum([g.size for g in groups]) >= MOST_NODES:
             raise Misfit(f"the kernel has {MOST_NODES} nodes already")
         if recipe.row and recipe.size == elements:
             if row not in (None, recipe.row):

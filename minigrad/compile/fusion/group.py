@@ -26,7 +26,7 @@ class Group:
 
     `levels` says for each node how often it is computed.  `partials` are reductions across rows: this kernel reduces
     what each of its chunks of rows contributes, and a later kernel, which has the node among its `levels` and in
-    `finishes`, puts these together.  An opaque group has a single node, which a library computes.
+    `finishes`, puts these together.  A group with a `library` call has no other node.
     """
 
     depth: int  # larger than that of all groups whose results it reads
@@ -44,7 +44,7 @@ class Group:
         self.merged_into: Group | None = None
         self.is_read = False  # by another group
         self.inplace: dict[Node, Node] = {}  # what is stored where something that is read has been
-        self.loops: Loops | None = None  # how it runs; None in an opaque group
+        self.loops: Loops | None = None  # how it runs; None for a library call
         self.name = ""
 
     @property

@@ -93,10 +93,16 @@ def _row(runs: list[tuple[int, int]], chunking: Chunking) -> tuple[int, int]:
 
 
 def _runs(group: Group, recipes: dict[Node, Recipe]) -> list[tuple[int, int]]:
-    """The runs of all nodes that go through all elements."""
-    computed = [node for node in group.levels if node not in group.finishes]
-    all_of_it = [recipes[n] for n in (*computed, *group.partials) if recipes[n].size == group.elements]
-    return [run for recipe in all_of_it for run in recipe.runs(group)]
+    """For all that nodes go through, the sizes of the last dimension and of the one before.
+
+    For so many elements it goes on with one stride, so many times with another.
+    """
+    runs = []
+    for node in (*group.levels, *group.partials):
+        recipe = recipes[node]
+        if recipe.size == group.elements and node not in group.finishes:
+            runs += [(dims[-1][0], dims[-2][0]) for dims in recipe.walks(group) if len(dims) > 1]
+    return runs
 
 
 def split(dims: Dims, columns: int) -> tuple[Dims, Dims] | None:

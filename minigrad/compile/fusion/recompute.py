@@ -47,8 +47,7 @@ class _Movers:
             others = [g for g in reading if g is not group and node not in g.levels]
             if not others or any(g.opaque is not None for g in others):
                 continue
-            found = {g: self._level(node, g) for g in others}
-            levels = {g: level for g, level in found.items() if level is not None}
+            levels = {g: level for g in others if (level := self._level(node, g))}
             if len(levels) < len(others):
                 continue
             still_read = group in reading

@@ -112,15 +112,6 @@ def has_steps(node: Node) -> bool:
     return True
 
 
-def why_not(node: Node) -> str:
-    """Why a node has no place in a loop."""
-    op = node.op
-    assert op is not None
-    if op.kind == "elementwise" and op.expr is not None:
-        return f"{op.name} of integers is a library call: some values are errors"
-    return f"{op.name} is a kernel of yours" if op.kind == "own" else f"{op.name} is a library call"
-
-
 def accumulated_in(node: Node) -> Any:
     """The dtype of a reduction's running value: half precision would lose what is added late."""
     if node.dtype == dtypes.float16:

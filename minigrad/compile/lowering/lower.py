@@ -60,7 +60,7 @@ class Block:
 
 
 def lower(partition: Partition, group: Group) -> Lowered:
-    """The kernel of a group that is not opaque."""
+    """The kernel of a group that loops compute."""
     return _Lowering(partition, group).lowered()
 
 
@@ -95,7 +95,7 @@ class _Lowering:
 
     def reduces_row(self, node: Node) -> bool:
         """Whether a node is a reduction that is complete when its row is."""
-        return self.recipes[node].reduces and node not in self.group.finishes and node in self.group.levels
+        return self._is_reduced(node) and node in self.group.levels
 
     def _wanted(self) -> dict[int, list[Node]]:
         """For each pass, what is reduced, gathered or stored in it."""
@@ -140,7 +140,7 @@ class _Lowering:
         return computed
 
     def _is_reduced(self, node: Node) -> bool:
-        return node in self.group.partials or self.reduces_row(node)
+        return self.recipes[node].reduces and node not in self.group.finishes
 
     def _inputs(self, node: Node) -> list[Node]:
         """What a node reads of the values that the innermost loop computes."""

@@ -128,7 +128,7 @@ class ValueWriter:
     # Reads ------------------------------------------------------------------------------------------------------------
 
     def read(self, read: Any, recipe: Recipe) -> Operand:
-        """The value of an operand, where a loop of the recipe's shape reads it."""
+        """The value of an operand, where the loops of a computation read it."""
         if not isinstance(read, View):
             return read  # type: ignore[no-any-return]
         base, lowering = read.base, self.lowering

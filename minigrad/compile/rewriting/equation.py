@@ -12,10 +12,12 @@ import ast
 import inspect
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from types import CodeType
 from typing import Any
 
-from ...core.dtypes import KIND_NAMES, iinfo
+from ...core.dtypes import KIND_NAMES, float64, iinfo
+from ...core.errors import ConversionError
 from ...core.node import Node
 from ...core.primitive import P
 from ..nodes.graph import made
@@ -23,21 +25,44 @@ from .match import Bound, Literal, Number, Operation, Part, ways
 from .numbers import exponent, in_dtype, same_number, value_of, wrapped
 from .replacement import shaped
 
-SYMBOLS: dict[type, str] = {
-    ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide",
-    ast.FloorDiv: "floor_divide", ast.Mod: "remainder", ast.Pow: "pow",
-    ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or", ast.BitXor: "bitwise_xor",
-    ast.LShift: "bitwise_left_shift", ast.RShift: "bitwise_right_shift",
-    ast.USub: "negative", ast.Invert: "bitwise_invert",
-    ast.Lt: "less", ast.LtE: "less_equal", ast.Eq: "equal",
-}
+EVERY = "biuf"  # kinds of dtypes
 NUMBER_NAMES = ("n", "m")
 CONSTANTS: dict[str, Callable[[Any], Any]] = {
     "LOW": lambda dtype: -math.inf if dtype.kind == "f" else iinfo(dtype).min,
     "HIGH": lambda dtype: math.inf if dtype.kind == "f" else iinfo(dtype).max,
     "ALL": lambda dtype: {"b": True, "u": 255}.get(dtype.kind, -1),
 }
-FUNCTIONS = {"__builtins__": {}, "log2": exponent, "max": max, "min": min}  # of numbers
+
+
+def log2(number: Any) -> int:
+    """The exponent of a power of two."""
+    power = exponent(number)
+    if power is None:
+        raise ArithmeticError(f"{number} is not a power of two")
+    return power
+
+
+def _parsed(text: str) -> ast.expr:
+    return ast.parse(text.strip(), mode="eval").body
+
+
+def _operator(e: ast.expr) -> tuple[type | None, list[ast.expr]]:
+    """The operator of an expression, and its operands."""
+    if isinstance(e, ast.BinOp):
+        return type(e.op), [e.left, e.right]
+    if isinstance(e, ast.UnaryOp):
+        return type(e.op), [e.operand]
+    if isinstance(e, ast.Compare) and len(e.ops) == 1:
+        return type(e.ops[0]), [e.left, *e.comparators]
+    return None, []
+
+
+OPERATORS: dict[type | None, str] = {ast.Pow: "pow"}  # the primitives that are declared as one operator: expr="x + y"
+for _op in P:
+    _symbol, _operands = _operator(_parsed(_op.expr)) if _op.expr else (None, [])
+    if _symbol is not None and all(isinstance(operand, ast.Name) for operand in _operands):
+        OPERATORS[_symbol] = _op.name
+FUNCTIONS = {"__builtins__": {}, "log2": log2, "max": max, "min": min}  # of numbers
 
 Names = dict[str, Any]  # what the letters of an equation stand for
 Made = Callable[[Bound, Names, Node], Any]  # makes what takes the place of a node, or a part of it
@@ -54,23 +79,34 @@ class Equation:
     ('add', None)
     """
 
-    def __init__(self, text: str, on: str = "biuf", when: Callable[..., Any] | None = None) -> None:
+    def __init__(self, text: str, on: str = EVERY, when: Callable[..., Any] | None = None) -> None:
         self.text, self.on, self.when = text, on, when
+        if text.count("->") != 1 or not on or not set(on) <= set(EVERY):
+            raise ConversionError(
+                f"{text!r} on {on!r} is not an equation", expect=f"'left -> right', and kinds of dtypes among {EVERY!r}"
+            )
         left, right = map(_parsed, text.split("->"))
         self.parts: dict[str, Part] = {}  # of the left side, by their text: what is written twice is one part
         self.attributes: list[tuple[Part, str, str]] = []  # of operations of the left side, and their letters
         pattern = self._part(left)
         if not isinstance(pattern, Operation):
-            raise ValueError(f"the left side of {text!r} is not an operation")
+            raise ConversionError(f"the left side of {text!r} is not an operation")
         self.pattern = pattern
-        self.numbers = [part for part in self.parts.values() if part.name in (*NUMBER_NAMES, *CONSTANTS)]
+        self.letters = [part for part in self.parts.values() if part.__class__ is Part]
+        self.numbers = [part for part in self.parts.values() if part.__class__ is Number]
+        self._given = [] if when is None else [*inspect.signature(when).parameters]  # to the condition
+        known = {part.name for part in (*self.letters, *self.numbers)} | {letter for *_, letter in self.attributes}
+        if not {*_letters(right), *self._given} <= known | {"node"}:
+            raise ConversionError(
+                f"the left side of {text!r} does not have every letter that is used",
+                expect=", ".join(sorted(known)), actual=", ".join(sorted({*_letters(right), *self._given})),
+            )
         self._made = self._made_by(right, top=True)
-        self._asked = [] if when is None else [*inspect.signature(when).parameters]
 
     @property
     def says(self) -> str:
         """For which dtypes and when the equation holds, in words."""
-        kinds = "for all dtypes" if self.on == "biuf" else "for " + " and ".join(KIND_NAMES[kind] for kind in self.on)
+        kinds = "for all dtypes" if self.on == EVERY else "for " + " and ".join(KIND_NAMES[kind] for kind in self.on)
         when = "" if self.when is None else (self.when.__doc__ or f"where {self.when.__name__}").strip()
         says = f"{kinds}, {when}".removesuffix(", ")
         return f"{says[:1].upper()}{says[1:]}."
@@ -79,7 +115,9 @@ class Equation:
         """What takes the place of a node, or None."""
         for bound in ways(self.pattern, node, {}):
             names = self._names(bound, node)
-            if names is not None and (self.when is None or self.when(*[names[name] for name in self._asked])):
+            if names is None or not (self.when is None or self.when(*[names[name] for name in self._given])):
+                continue
+            with suppress(ArithmeticError):  # a number on the right cannot be calculated
                 new = shaped(self._made(bound, names, node), node)
                 if new.dtype == node.dtype:  # a Python number alone has not the dtype of the tensor that it was with
                     return new
@@ -88,20 +126,25 @@ class Equation:
     def _names(self, bound: Bound, node: Node) -> Names | None:
         """What the letters stand for; None where it is of another kind, or not a number of the dtype."""
         names: Names = {"node": node}
-        kind = ""
-        for part, x in bound.items():
-            if part.__class__ is Part:
-                names[part.name] = x
-                kind = kind or (x.dtype.kind if isinstance(x, Node) else "")
-        if (kind or node.dtype.kind) not in self.on:
+        for part in self.letters:
+            names[part.name] = bound[part]
+        if self.on != EVERY and self._kind(names) not in self.on:
             return None
         for part in self.numbers:
             number = _number(value_of(bound[part]), node.dtype)
             if number is None or (part.name in CONSTANTS and not _is_constant(part.name, number, node.dtype)):
                 return None
             names[part.name] = number
-        names |= {letter: bound[part].attrs[attribute] for part, attribute, letter in self.attributes}
+        for part, attribute, letter in self.attributes:
+            value = bound[part].attrs[attribute]
+            if names.setdefault(letter, value) != value:
+                return None
         return names
+
+    def _kind(self, names: Names) -> str:
+        """The kind of the first operand that is a tensor: of comparisons, the result has another one."""
+        tensors = [names[part.name] for part in self.letters if isinstance(names[part.name], Node)]
+        return (tensors or [names["node"]])[0].dtype.kind  # type: ignore[no-any-return]
 
     # The left side --------------------------------------------------------------------------------------------------
 
@@ -126,7 +169,7 @@ class Equation:
 
     def _made_by(self, e: ast.expr, top: bool = False) -> Made:
         part = self.parts.get(ast.unparse(e))
-        if part is not None and part.name not in (*NUMBER_NAMES, *CONSTANTS):
+        if part is not None and part.__class__ is not Number:
             return lambda bound, names, node: bound[part]  # what the left side has already
         if _is_of_numbers(e):
             code = compile(ast.Expression(e), self.text, "eval")
@@ -142,23 +185,18 @@ class Equation:
         return apply
 
 
-def _parsed(text: str) -> ast.expr:
-    return ast.parse(text.strip(), mode="eval").body
-
-
 def _operation(e: ast.expr) -> tuple[str, list[ast.expr]]:
     """The primitive that an expression applies, and its operands."""
-    name, operands = "", []
     if isinstance(e, ast.Call) and isinstance(e.func, ast.Name):
         name, operands = e.func.id, e.args
-    elif isinstance(e, ast.BinOp):
-        name, operands = SYMBOLS.get(type(e.op), ""), [e.left, e.right]
-    elif isinstance(e, ast.UnaryOp):
-        name, operands = SYMBOLS.get(type(e.op), ""), [e.operand]
-    elif isinstance(e, ast.Compare) and len(e.ops) == 1:
-        name, operands = SYMBOLS.get(type(e.ops[0]), ""), [e.left, *e.comparators]
+    else:
+        operator, operands = _operator(e)
+        name = OPERATORS.get(operator, "")
     if name not in [op.name for op in P]:
-        raise ValueError(f"{ast.unparse(e)!r} is not a primitive on operands")
+        raise ConversionError(
+            f"in an equation, {ast.unparse(e)!r} is not known",
+            expect="numbers, primitives, and letters of the left side",
+        )
     return name, operands
 
 
@@ -174,17 +212,25 @@ def _literal(e: ast.expr) -> Any:
     return e.value if isinstance(e, ast.Constant) else None
 
 
+def _letters(e: ast.expr) -> list[str]:
+    """The names in an expression, without those of operations."""
+    operations = {call.func for call in ast.walk(e) if isinstance(call, ast.Call)}
+    return [name.id for name in ast.walk(e) if isinstance(name, ast.Name) and name not in operations]
+
+
 def _is_of_numbers(e: ast.expr) -> bool:
-    functions = {call.func for call in ast.walk(e) if isinstance(call, ast.Call)}
-    letters = [name for name in ast.walk(e) if isinstance(name, ast.Name) and name not in functions]
-    return all(name.id in (*NUMBER_NAMES, *CONSTANTS) for name in letters)
+    calls = [call.func for call in ast.walk(e) if isinstance(call, ast.Call)]
+    known = all(isinstance(function, ast.Name) and function.id in FUNCTIONS for function in calls)
+    return known and all(name in (*NUMBER_NAMES, *CONSTANTS) for name in _letters(e))
 
 
 def _number(number: Any, dtype: Any) -> Any:
     """A number as Python counts in this dtype: as an integer or a float; None where the dtype does not have it."""
-    if in_dtype(number, dtype) is None:
-        return None
-    return float(number) if dtype.kind == "f" else int(number) if dtype.kind in "iu" else number
+    if dtype.kind == "b":
+        return number
+    if dtype.kind == "f":
+        return number if number.__class__ is float else in_dtype(number, float64)
+    return None if in_dtype(number, dtype) is None else int(number)
 
 
 def _calculated(code: CodeType, names: Names, node: Node, alone: bool) -> Any:

@@ -112,7 +112,7 @@ class Executable(Titled):
         """The steps, and where each value lies."""
         return str(self.plan)
 
-    def _turns(self, plan: Plan) -> list[list[int]]:
+    def turns(self, plan: Plan) -> list[list[int]]:
         """The steps of a plan in the order in which they run, in lists of those that run at the same time."""
         if self.executor == "serial" or not self.target.threads:
             return one_by_one(plan)
@@ -188,7 +188,7 @@ class Program(Executable):
         constants = [node for node in graph.nodes if node.op is None]
         whole = Graph((*graph.inputs, *constants), graph.outputs, graph.effects)
         super().__init__(whole, constants, target, executor)
-        self._keep(compile(whole, target, donate, without, self._turns), backend)
+        self._keep(compile(whole, target, donate, without, self.turns), backend)
 
     def _keep(self, made: Compiled, backend: str | None) -> None:
         self.optimised, self.log, self.partition, self.lowered = made.graph, made.log, made.partition, made.lowered
@@ -200,7 +200,7 @@ class Program(Executable):
         other = Program.__new__(Program)
         Executable.__init__(other, self.graph, self.constants, self.target, self.executor)
         lowered = {group: lower(partition, group) for group in partition.kernels}
-        plan = planned(partition, lowered, other._turns)
+        plan = planned(partition, lowered, other.turns)
         other._keep(Compiled(self.optimised, self.log, partition, lowered, plan), "numpy")
         return other
 

@@ -1,4 +1,4 @@
-"""Reading a saved program.  Nothing in the file is believed: see `saved`."""
+"""Reading a saved program.  Nothing in the file is believed: see `parts`."""
 
 from __future__ import annotations
 
@@ -9,33 +9,23 @@ import struct
 import sys
 import zipfile
 from dataclasses import replace
-from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ...core import dtypes
-from ...core.clock import tick
 from ...core.errors import DtypeError, GradError, MinigradError, ShapeError, TraceError
-from ...core.mode import Mode, current_mode
+from ...core.mode import current_mode
 from ...core.node import Node
-from ...core.primitive import NO_RULES, P
 from ...core.tensor import Tensor, as_tensor, wrap
-from ...devices import Device, as_device
-from ..fusion.count import Count
-from ..loops.ir import Kernel, Parameter
-from ..nodes.graph import Graph
-from ..nodes.source import Source
-from ..running.frame import Frame
-from ..running.plan import INPUT, Buffer, Call, Check, Launch, Plan, Read, Step, is_product, laid_out
+from ..look.cost import Cost
+from ..running.plan import laid_out
 from ..running.program import Executable
 from ..running.targets import HOST
 from .codec import ProgramError, Slot, decoded, filled, slots
-from .kernels import kernel_from_data
+from .parts import CheckedFrame, Parts, input_of
 from .write import ARRAYS, CONTENT, FORMAT
 
-KEPT_OUT = ("random", "own")  # kinds of primitives that no file has
 FAULTS = (
     KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, AssertionError, RecursionError,
     MemoryError, MinigradError,
@@ -53,6 +43,11 @@ def load_program(path: str | os.PathLike[str]) -> LoadedProgram:
     <program of <lambda>, for float32 (3,)>
     >>> program(mg.asarray([1.0, 2.0, 3.0]))["double"].tolist()
     [2.0, 4.0, 6.0]
+    >>> print(program)
+    <program of <lambda>, for float32 (3,)>
+    turn  step      writes                 reads               after
+    0     kernel_0  multiply_1 [result 0]  tensor_1 [input 0]  -
+    arena of 0 B in 0 slots
     """
     raw = Path(path).read_bytes()
     try:
@@ -104,7 +99,7 @@ class LoadedProgram:
         self.args, self.kwargs, self.result = [decoded(data[key]) for key in ("args", "kwargs", "result")]
         if self.args.__class__ is not list or self.kwargs.__class__ is not dict:
             raise ProgramError("load: the arguments are no list and no dict")
-        inputs = [_input(entry, arrays) for entry in data["inputs"]]
+        inputs = [input_of(entry, arrays) for entry in data["inputs"]]
         given = {entry["argument"]: node for entry, node in zip(data["inputs"], inputs) if "argument" in entry}
         count = len([node for node in inputs if node.kind == "tensor"])
         if inputs[:count] != list(given.values()):
@@ -112,14 +107,14 @@ class LoadedProgram:
         self.arrays = {
             f"{entry['name']}": node.held for entry, node in zip(data["inputs"], inputs) if "argument" not in entry
         }
-        reader = _Reader(data, inputs)
-        self.program = Executable(reader.graph, inputs[count:], replace(HOST, frame=CheckedFrame))
-        self.program.load(laid_out(reader.buffers, reader.steps, reader.results, self.program._turns))
-        self.devices = [self.program.plan.buffers[read.buffer].device for read in reader.results]
+        parts = Parts(data, inputs)
+        self.program = Executable(parts.graph, inputs[count:], replace(HOST, frame=CheckedFrame))
+        self.program.load(laid_out(parts.buffers, parts.steps, parts.results, self.program.turns))
+        self.devices = [self.program.plan.buffers[read.buffer].device for read in parts.results]
         self.given = given  # by number of the tensor among the arguments
         numbers = slots((self.args, self.kwargs))
         right = sorted(numbers) == list(range(len(numbers))) and set(given) <= set(numbers)
-        if not right or not set(slots(self.result)) <= set(range(len(reader.results))):
+        if not right or not set(slots(self.result)) <= set(range(len(parts.results))):
             raise ProgramError("load: a tensor is not there")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -135,212 +130,19 @@ class LoadedProgram:
             _collect(saved, kwargs[name], f"argument {name}", tensors)
         for number, node in self.given.items():
             _check_tensor(tensors[number], node, number)
-        results = self.program([tensors[number].data for number in self.given])
+        results = self.program([tensors[number]._data for number in self.given])
         return filled(self.result, [wrap(array, device) for array, device in zip(results, self.devices)])
+
+    def cost(self) -> Cost:
+        """What the program takes, and what its graph takes node by node."""
+        return Cost(self.program)
+
+    def __str__(self) -> str:
+        return f"{self!r}\n{self.program}"
 
     def __repr__(self) -> str:
         inputs = ", ".join(f"{node.dtype} {node.shape}" for node in self.given.values())
         return f"<program of {self.name}, for {inputs or 'no tensors'}>"
-
-
-def _input(entry: dict[str, Any], arrays: list[bytes]) -> Source:
-    """The node of an argument, or of an array in the file."""
-    shape, dtype, device = tuple(entry["shape"]), dtypes.ALL[entry["dtype"]], as_device(entry["device"])
-    _check_shape(shape)
-    if not device.hosted:
-        raise ProgramError("load: an input is not on a CPU")
-    kind, held = "tensor", None
-    if "argument" not in entry:
-        raw = arrays[entry["array"]]
-        if len(raw) != prod(shape) * dtype.itemsize:
-            raise ProgramError(f"load: the array {entry['name']!r} has {len(raw)} bytes, and should be {dtype} {shape}")
-        little = np.frombuffer(raw, dtype.newbyteorder("<"))
-        kind, held = "constant", np.array(little.reshape(shape), dtype)
-    return Source(kind, held, shape, dtype, device, Mode())
-
-
-class _Reader:
-    """Makes the graph and the parts of the plan again that a file describes, each checked."""
-
-    def __init__(self, data: dict[str, Any], inputs: list[Source]) -> None:
-        self.data = data
-        self.nodes: list[Node] = [*inputs]
-        for entry in data["nodes"]:
-            self.nodes.append(self._node(entry))
-        self.graph = Graph(inputs, [self._at(i) for i in data["outputs"]])
-        self.names = self.graph.names()
-        self.kernels = [kernel_from_data(kernel) for kernel in data["kernels"]]
-        self.buffers = [
-            Buffer(self.names[node], node.shape, node.dtype, node.device, None, INPUT, number)
-            for number, node in enumerate(inputs)
-        ]
-        self.buffers += [_buffer(entry) for entry in data["buffers"]]
-        self.steps = [self._step(entry) for entry in data["steps"]]
-        self.results = [self._read(entry) for entry in data["results"]]
-        _check_order(Plan(tuple(self.buffers), tuple(self.steps), tuple(self.results)), len(inputs))
-
-    def _at(self, place: Any) -> Node:
-        if place.__class__ is not int or not 0 <= place < len(self.nodes):
-            raise ProgramError(f"load: there is no node {place!r}")
-        return self.nodes[place]
-
-    def _node(self, entry: dict[str, Any]) -> Node:
-        name = entry["op"]
-        op = next((op for op in P if op.name == name), None)
-        if op is None or op.effect is not None or op.kind in KEPT_OUT or op is P.call:
-            raise ProgramError(f"load: there is no primitive {name!r} that a saved program may have")
-        node = Node.__new__(Node)
-        node.op, node.plan, node.saved, node.mode, node.serial = op, NO_RULES, None, Mode(), tick()
-        node.code, node.offset = None, 0
-        inputs = [self._at(i["at"]) if isinstance(i, dict) and "at" in i else decoded(i) for i in entry["inputs"]]
-        node.inputs = tuple(inputs)
-        node.attrs = {str(key): decoded(value) for key, value in entry["attrs"]}
-        if op is P.windows:
-            _check_windows(*node.inputs, **node.attrs)
-        node.shape, node.dtype = op.infer(*node.inputs, **node.attrs)
-        if node.shape != decoded(entry["shape"]) or node.dtype != decoded(entry["dtype"]):
-            raise ProgramError(f"load: {name} gives {node.dtype} {node.shape}, which is not what the file says")
-        for shape in node.shape if isinstance(node.dtype, tuple) else (node.shape,):
-            _check_shape(shape)
-        devices = [i.device for i in node.inputs if isinstance(i, Node)]
-        node.device = node.attrs.get("device") or devices[0]
-        if not isinstance(node.device, Device) or not node.device.hosted:
-            raise ProgramError(f"load: {name} is not computed on a CPU")
-        return node
-
-    def _step(self, step: dict[str, Any]) -> Step:
-        count = Count(*map(_count, step["costs"]))
-        if "node" in step:
-            return self._call(self._at(step["node"]), step, count)
-        if "check" in step:
-            return Check(str(step["name"]), self._read(step["check"]), _count(step["size"]), str(step["op"]), count)
-        kernel = self.kernels[step["kernel"]]
-        buffers = tuple([None if number is None else _count(number) for number in step["buffers"]])
-        offsets = tuple(map(_count, step["offsets"]))
-        for parameter, number, offset in zip(kernel.parameters, buffers, offsets, strict=True):
-            _check_argument(parameter, None if number is None else self.buffers[number], offset)
-        _check_roles(kernel, buffers)
-        computes = tuple([self.names[self._at(place)] for place in step["computes"]])
-        return Launch(str(step["name"]), kernel, buffers, offsets, count, computes)
-
-    def _call(self, node: Node, step: dict[str, Any], count: Count) -> Call:
-        """The library call that computes a node."""
-        reads, out = iter([self._read(read) for read in step["reads"]]), _count(step["out"])
-        given = tuple([next(reads) if isinstance(i, Node) else i for i in node.inputs])
-        found = [(r.shape, self.buffers[r.buffer].dtype) for r in given if isinstance(r, Read)]
-        found.append((self.buffers[out].shape, self.buffers[out].dtype))
-        nodes = [i for i in (*node.inputs, node) if isinstance(i, Node)]
-        fits = found == [(n.shape, n.dtype) for n in nodes] and self.buffers[out].device is node.device
-        if node.op is None or not fits:
-            raise ProgramError(f"load: the call of {node.name} has other operands than its node")
-        fills = is_product(node.op, node.shape, node.dtype)
-        return Call(self.names[node], node.op, given, node.attrs, out, fills, count)
-
-    def _read(self, data: Any) -> Read:
-        number, offset, shape, strides = _count(data[0]), _count(data[1]), decoded(data[2]), decoded(data[3])
-        buffer = self.buffers[number]
-        if isinstance(buffer.dtype, tuple):
-            inside = (offset, shape, strides) == (0, buffer.shape, ())
-        else:
-            _check_shape(shape)
-            ends = [(extent - 1) * _stride(stride) for extent, stride in zip(shape, strides, strict=True)]
-            low, high = offset + sum([min(end, 0) for end in ends]), offset + sum([max(end, 0) for end in ends])
-            inside = 0 in shape or (low >= 0 and high < buffer.size)
-        if not inside:
-            raise ProgramError(f"load: {buffer.name} is read beyond its memory")
-        return Read(number, offset, shape, strides)
-
-
-def _buffer(entry: dict[str, Any]) -> Buffer:
-    shape, dtype, device = decoded(entry["shape"]), decoded(entry["dtype"]), as_device(entry["device"])
-    for part in shape if isinstance(dtype, tuple) else (shape,):
-        _check_shape(part)
-    if not all(isinstance(part, np.dtype) for part in (dtype if isinstance(dtype, tuple) else (dtype,))):
-        raise ProgramError("load: a buffer without a dtype")
-    if not device.hosted:
-        raise ProgramError("load: a buffer is not on a CPU")
-    return Buffer(str(entry["name"]), shape, dtype, device)
-
-
-class CheckedFrame(Frame):
-    """A frame whose kernels read what a library has made only if it is what the graph says.
-
-    The attributes of a library call come from the file, and kernels read as much memory as the node's shape says.
-    """
-
-    def bind(self, number: int, array: Any) -> None:
-        buffer = self.buffers[number]
-        shape, dtype = buffer.shape, buffer.dtype
-        several = isinstance(dtype, tuple)
-        made = array if several else (array,)
-        said: Any = zip(shape, dtype) if several else ((shape, dtype),)
-        if [(part.size, part.dtype) for part in made] != [(prod(shape), dtype) for shape, dtype in said]:
-            raise ProgramError(f"{buffer.name} of a loaded program is something else than the file says")
-        super().bind(number, array)
-
-
-def _check_shape(shape: Any) -> None:
-    if shape.__class__ is not tuple:
-        raise ProgramError("load: a shape is not a tuple")
-    for extent in shape:
-        _count(extent)
-
-
-def _count(number: Any) -> int:
-    """A whole number that is not negative, from a file."""
-    if number.__class__ is not int or number < 0:
-        raise ProgramError(f"load: {number!r} is not a size, an offset or a number of operations")
-    return number
-
-
-def _check_windows(x: Any, axis: Any, size: Any, stride: Any, dilation: Any) -> None:
-    """See to it that windows lie within what they look at: array libraries make such views without a check."""
-    whole = all(given.__class__ is tuple and len(given) == len(axis) for given in (axis, size, stride, dilation))
-    numbers = [*axis, *size, *stride, *dilation] if whole else [None]
-    if any(number.__class__ is not int for number in numbers) or min((*size, *stride, *dilation), default=1) < 1:
-        raise ProgramError("load: windows of which a size or a step is not a whole number above 0")
-    if len({*axis}) < len(axis) or not set(axis) <= set(range(len(x.shape))):
-        raise ProgramError("load: windows along a dimension that does not exist, or along one twice")
-
-
-def _stride(number: Any) -> int:
-    if number.__class__ is not int:
-        raise ProgramError(f"load: {number!r} is not a stride")
-    return int(number)
-
-
-def _check_argument(parameter: Parameter, buffer: Buffer | None, offset: int) -> None:
-    """See to it that a kernel is given as much memory as it says it has."""
-    role = parameter.role
-    if buffer is None:
-        fits = role == "scratch"
-    elif role == "in" and parameter.size == 1:
-        fits = parameter.dtype == buffer.dtype and offset < buffer.size
-    else:
-        same = (parameter.size, parameter.dtype, 0) == (buffer.size, buffer.dtype, offset)
-        fits = same and role in ("in", "out", "partial")
-    if not fits:
-        raise ProgramError(f"load: {parameter.name} of a kernel has another size or role than what it stands for")
-
-
-def _check_roles(kernel: Kernel, buffers: tuple[int | None, ...]) -> None:
-    """See to it that what a kernel writes is given to it once."""
-    given = [(number, parameter.role) for number, parameter in zip(buffers, kernel.parameters) if number is not None]
-    written = [number for number, role in given if role != "in"]
-    if len({*written}) < len(written) or {*written} & {number for number, role in given if role == "in"}:
-        raise ProgramError("load: a kernel writes what it is given twice")
-
-
-def _check_order(plan: Plan, inputs: int) -> None:
-    """See to it that everything is written once, and before it is read."""
-    written = set(range(inputs))
-    for step in plan.steps:
-        reads, writes = plan.uses(step)
-        if not written.issuperset(reads) or written.intersection(writes):
-            raise ProgramError("load: a step reads what is not there yet, or writes what is there already")
-        written.update(writes)
-    if not written.issuperset([read.buffer for read in plan.outputs]):
-        raise ProgramError("load: a result is computed by nobody")
 
 
 # Calls ----------------------------------------------------------------------------------------------------------------

@@ -16,8 +16,8 @@ X = mg.reshape(mg.arange(24, dtype=mg.float32), (4, 6))
 
 def last_of(graph):
     """How the last node of a graph is computed."""
-    recipes, views = compute.recipes_of(graph)
-    return recipes[views[graph.outputs[0]].base]
+    computes, views = compute.recipes_of(graph)
+    return computes[views[graph.outputs[0]].base]
 
 
 KIND_OF = {
@@ -44,9 +44,9 @@ def test_the_kind_of_a_node(name):
 def test_a_kernel_of_yours_is_a_kind_of_library_call():
     with mg.kernel(lambda x: mg.tanh(x) * x)(lambda x: np.tanh(x) * x):
         graph, _ = optimise(mg.trace(lambda x: mg.tanh(x) * x, X))
-    recipe = last_of(graph)
-    assert type(recipe) is UserKernel and isinstance(recipe, Library) and recipe.by == "a kernel of yours"
-    assert recipe.why == "<lambda> is a kernel of yours"
+    found = last_of(graph)
+    assert type(found) is UserKernel and isinstance(found, Library) and found.by == "a kernel of yours"
+    assert found.why == "<lambda> is a kernel of yours"
 
 
 def test_why_no_loop_computes_a_node():
@@ -76,10 +76,10 @@ def test_levels_and_rows():
 
 
 def test_how_inputs_are_read():
-    recipe = last_of(mg.trace(lambda x, v, c: mg.where(c, x, v), X, mg.ones((4, 1)), X[0, 0] > 0))
-    condition, in_order, by_row = recipe.views
+    found = last_of(mg.trace(lambda x, v, c: mg.where(c, x, v), X, mg.ones((4, 1)), X[0, 0] > 0))
+    condition, in_order, by_row = found.views
     flipped = in_order._replace(strides=(1, 4))
-    ways = [recipe.access(view) for view in (condition, in_order, by_row, flipped)]
+    ways = [found.access(view) for view in (condition, in_order, by_row, flipped)]
     assert ways == [compute.SINGLE, compute.IN_ORDER, compute.BY_ROW, compute.ELSEWHERE]
     placed = last_of(mg.trace(KIND_OF["gradient of a slice"][0], X))
     assert [placed.access(view) for view in placed.views] == [compute.PLACED]
