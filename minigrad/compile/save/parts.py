@@ -102,19 +102,23 @@ class Parts:
         for parameter, number, offset in zip(kernel.parameters, buffers, offsets, strict=True):
             _check_argument(parameter, None if number is None else self.buffers[number], offset)
         _check_roles(kernel, buffers)
-        computes = tuple([self.names[self._at(place)] for place in step["computes"]])
+        computed = [self._at(place) for place in step["computes"]]
+        if any(node.op is None for node in computed):
+            raise ProgramError("load: a kernel computes what comes in")
+        computes = tuple([self.names[node] for node in computed])
         return Launch(str(step["name"]), kernel, buffers, offsets, count, computes)
 
     def _call(self, node: Node, step: dict[str, Any], count: Count) -> Call:
         """The library call that computes a node."""
-        reads, out = iter([self._read(read) for read in step["reads"]]), _count(step["out"])
-        given = tuple([next(reads) if isinstance(i, Node) else i for i in node.inputs])
-        found = [(r.shape, self.buffers[r.buffer].dtype) for r in given if isinstance(r, Read)]
+        reads, out = [self._read(read) for read in step["reads"]], _count(step["out"])
+        found = [(read.shape, self.buffers[read.buffer].dtype) for read in reads]
         found.append((self.buffers[out].shape, self.buffers[out].dtype))
         nodes = [i for i in (*node.inputs, node) if isinstance(i, Node)]
         fits = found == [(n.shape, n.dtype) for n in nodes] and self.buffers[out].device is node.device
         if node.op is None or not fits:
             raise ProgramError(f"load: the call of {node.name} has other operands than its node")
+        left = iter(reads)
+        given = tuple([next(left) if isinstance(i, Node) else i for i in node.inputs])
         fills = is_product(node.op, node.shape, node.dtype)
         return Call(self.names[node], node.op, given, node.attrs, out, fills, count)
 

@@ -380,6 +380,8 @@ CHANGES = {
         lambda d: call_named(d, 0)["reads"][0].__setitem__(3, {"tuple": [-4, 1]}), "beyond its memory",
     ),
     "a call of other operands": (lambda d: call_named(d, 0)["reads"].reverse(), "other operands than its node"),
+    "a call of fewer operands": (lambda d: call_named(d, 0)["reads"].pop(), "other operands than its node"),
+    "a kernel that computes an input": (lambda d: d["steps"][-1].update(computes=[0]), "computes what comes in"),
     "a call that computes something else": (lambda d: call_named(d, 0).update(out=0), "what is there already"),
     "a smaller buffer": (lambda d: d["buffers"][0].update(shape={"tuple": [1]}), "than its node|size or role"),
     "a buffer of objects": (lambda d: d["buffers"][0].update(dtype={"dtype": "object"}), "KeyError: 'object'"),
