@@ -42,7 +42,7 @@ class Layout:
         self.plan = plan
         outputs = [each for each in enumerate(plan.outputs) if self._is_finished_later(*each)]
         self.finishing = [(number, read, plan.is_copied(number)) for number, read in outputs]
-        arrays = {read.buffer for _, read, _ in self.finishing}  # the buffers that are wanted as arrays
+        arrays = {read.buffer for _, read, _ in self.finishing}  # the buffers that are read as arrays
         for step in plan.steps:
             if not isinstance(step, Launch):
                 arrays.update([number for numbers in plan.uses(step) for number in numbers])

@@ -97,7 +97,7 @@ class Call:
     out: int
     fills: bool
     count: Count
-    effect: str | None = None  # what it does besides computing its result
+    effect: str | None = None  # what it does apart from computing its result
     where: Where | None = None
 
 
@@ -233,7 +233,7 @@ def has_effect(step: Step) -> bool:
 
 
 def is_product(op: Primitive, shape: tuple[int, ...], dtype: Any) -> bool:
-    """Whether a library can put the result where we want it: none multiplies halves, or integers, in place."""
+    """Whether a library writes the result into memory that is there: none does so for halves and integers."""
     return op is P.matmul and dtype in (float32, float64) and prod(shape) > 0
 
 
@@ -267,7 +267,7 @@ def laid_out(buffers: Sequence[Buffer], steps: Sequence[Step], outputs: Sequence
 def _places(plan: Plan) -> list[tuple[str, int]]:
     """The kind and the number of each buffer.
 
-    A value lies in a result that wants it as it is, else where a library puts it, else in the arena.
+    What a library makes lies where it puts it.  What is a result as it is lies in that result, the rest in the arena.
     """
     made = {step.out for step in plan.steps if isinstance(step, Call) and not step.fills}
     results: dict[int, int] = {}

@@ -121,7 +121,7 @@ class _Planning:
         return Call(self.names[node], node.op, reads, node.attrs, self._buffer(node), fills, *takes)
 
     def _check(self, group: Group | None) -> None:
-        """What has to be looked at once a group has run (None: before all of them)."""
+        """Add the checks of what a group has made (None: of what comes in)."""
         for (node, size), view in self.partition.checked.get(group, ()):
             number = sum(isinstance(step, Check) for step in self.steps) + 1
             count = Count(view.footprint * node.dtype.itemsize)

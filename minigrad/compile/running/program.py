@@ -35,7 +35,7 @@ from .targets import HOST, Target, target_of
 
 @dataclass(frozen=True, eq=False)
 class Compiled:
-    """What each part of the compiler makes of a graph.  A run needs the plan only; the rest is for the views."""
+    """What each stage makes of a graph.  A run needs the plan; the rest is for views."""
 
     graph: Graph
     log: Log
@@ -51,29 +51,35 @@ def compile(
     without: Iterable[str] = (),
     turns: Turns = one_by_one,
 ) -> Compiled:
-    """Simplify a graph, divide it into kernels and library calls, lower the kernels to loops, and plan the run.
+    """Simplify a graph, divide it among kernels and library calls, lower the kernels to
+    loops, and plan the run.
 
-    `donate` names outputs, by number, that may be stored where an input is, and `without` the passes to leave out.
+    `donate` names outputs, by number, that may be stored where an input is.  `without`
+    names passes to leave out, and `turns` says which steps run at the same time.
 
     >>> compile(mg.trace(lambda x: mg.tanh(x * 1) + 2, mg.ones(4))).plan
     <Plan of 1 steps, 1 of them kernels, arena 0 B>
     """
     optimised, log = optimise(graph, without)
     partition = fuse(optimised, target.chunking)
-    partition, _ = partition.donated(_in_place(donate or {}, optimised, partition))
+    partition, _ = partition.donated(in_place(donate or {}, partition))
     lowered = {group: lower(partition, group) for group in partition.kernels}
-    return Compiled(optimised, log, partition, lowered, planned(partition, lowered, turns))
+    plan = planned(partition, lowered, turns)
+    return Compiled(optimised, log, partition, lowered, plan)
 
 
-def _in_place(donate: Mapping[int, int], graph: Graph, partition: Partition) -> dict[Node, Node]:
-    """The values that may be stored where an input is: each is one result as it is, and the input is no result."""
-    inputs, outputs = set(graph.inputs), partition.outputs
-    returned = Counter(view.base for view in outputs)
-    named = [(outputs[output], graph.inputs[source]) for output, source in donate.items()]
+def in_place(donate: Mapping[int, int], partition: Partition) -> dict[Node, Node]:
+    """The values that may be stored where an input is: each is one result as it is, and
+    the input is not a result.
+    """
+    inputs, outputs = partition.graph.inputs, partition.outputs
+    returned, given = Counter(view.base for view in outputs), set(inputs)
+    wanted = [(outputs[i], inputs[source]) for i, source in donate.items()]
     return {
         view.base: node
-        for view, node in named
-        if view.in_order and view.base not in inputs and returned[view.base] == 1 and not returned[node]
+        for view, node in wanted
+        if view.in_order and view.base not in given
+        if returned[view.base] == 1 and not returned[node]
     }
 
 

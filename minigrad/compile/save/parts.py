@@ -190,7 +190,7 @@ def _check_windows(x: Any, axis: Any, size: Any, stride: Any, dilation: Any) -> 
 
 
 def _check_argument(parameter: Parameter, buffer: Buffer | None, offset: int) -> None:
-    """See to it that a kernel is given as much memory as it says it has."""
+    """Refuse a buffer that has another size or type than the parameter."""
     role = parameter.role
     if buffer is None:
         fits = role == "scratch"
@@ -204,7 +204,7 @@ def _check_argument(parameter: Parameter, buffer: Buffer | None, offset: int) ->
 
 
 def _check_roles(kernel: Kernel, buffers: tuple[int | None, ...]) -> None:
-    """See to it that what a kernel writes is given to it once."""
+    """Refuse a kernel of which two parameters are one buffer, if it writes there."""
     given = [(number, parameter.role) for number, parameter in zip(buffers, kernel.parameters) if number is not None]
     written = [number for number, role in given if role != "in"]
     if len({*written}) < len(written) or {*written} & {number for number, role in given if role == "in"}:
@@ -212,7 +212,7 @@ def _check_roles(kernel: Kernel, buffers: tuple[int | None, ...]) -> None:
 
 
 def _check_order(plan: Plan, inputs: int) -> None:
-    """See to it that everything is written once, and before it is read."""
+    """Refuse steps that read a buffer before it is written, or write it twice."""
     written = set(range(inputs))
     for step in plan.steps:
         reads, writes = plan.uses(step)
@@ -220,4 +220,4 @@ def _check_order(plan: Plan, inputs: int) -> None:
             raise ProgramError("load: a step reads what is not there yet, or writes what is there already")
         written.update(writes)
     if not written.issuperset([read.buffer for read in plan.outputs]):
-        raise ProgramError("load: a result is computed by nobody")
+        raise ProgramError("load: no step computes a result")
