@@ -60,7 +60,7 @@ def test_why_there_is_no_way():
 
 PROGRAMS = [
     lambda x: mg.maximum(-np.inf, mg.maximum(1.0, x)) * -1 * 1.0,
-    lambda x: mg.where(mg.full((2,), True), -(-x), x / 4) + mg.full((2,), -0.0),
+    lambda x: mg.where(mg.full((2,), True), mg.negative(-x), x / 4) + mg.full((2,), -0.0),
     lambda x: (x * 2.0) * 4.0 - -x + -(x * 3.0) * mg.full((2,), -1.0),
     lambda x: -x * -mg.exp(x) / -3.0 + emit(P.pow, x, 2) * emit(P.pow, x, mg.full((2,), 1.0)),
     lambda x: ~(x.astype("int32") < 3) & True,
