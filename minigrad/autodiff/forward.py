@@ -64,7 +64,7 @@ class Forward(Interpreter):
             if op.jvp is not None and op.kind == "structural":  # which compute values and tangents together
                 outs, moved = op.jvp(primals, tangents, **attrs)
                 return tuple([Dual(self, o, m) for o, m in zip(outs, moved)])
-            out = emit(op, *primals, **attrs)
+            out = op.apply(*primals, **attrs)
             if isinstance(out, tuple):
                 raise ConversionError(f"jvp: {op.name} has several results and no forward-mode rule", hint="mg.vjp")
             return Dual(self, out, pushed_forward(op, primals, tangents, out, attrs))

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from weakref import ref
 
 from ..core.clock import LastWrite, tick, written_since
-from ..core.emit import emit1, record
+from ..core.emit import part
 from ..core.errors import ConversionError, DeviceError, GradError, MutationError
 from ..core.forking import new_lock
 from ..core.interrupts import all_or_none
@@ -132,7 +132,7 @@ def walk(
             if data.shape != source.shape:
                 value = unbroadcast(value, source.shape)
             if data.dtype is not source.dtype:
-                value = emit1(P.astype, value, {"dtype": source.dtype})
+                value = P.astype.apply(value, dtype=source.dtype)
             so_far = pending.get(source)
             if announced:
                 replaced = yield _contribution(Contribution, (node, index, g, value, so_far))
@@ -171,9 +171,7 @@ def _read_results(node: Node, recording: bool) -> tuple[Tensor, ...]:
     if recording:
         for i, result in enumerate(results):
             result.tracked = 1 if result.dtype.kind == "f" else 0
-            plan = P.project.plan(result.tracked, 1)
-            mode = current_mode()
-            result.node = record(P.project, (node,), {"index": i}, plan, None, result._data, mode, node.device)
+            result.node = part(node, i, result)
     return results
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .dtypes import DType
 
 Infer = Callable[..., tuple[tuple[int, ...], "DType"]]
+Attrs = dict[str, Any]
 
 # What a gradient rule may name as a parameter, besides the inputs, and the slot it is fetched from.
 OUT, NODE, REST, INDEX = -1, -2, -3, -4
@@ -79,6 +80,7 @@ class Primitive:
     jvp: Callable[..., Any] | None = None  # a forward-mode rule, where deriving one would waste work
     effect: str | None = None  # what it does besides computing its result; such a node is never dead
     casting: bool = field(init=False, default=True)  # whether any input may have to be cast
+    apply: Callable[..., Any] = field(init=False, repr=False)  # `emit(op, ...)`, quickly: set by `ops.declare`
     plans: dict[int, Plan] = field(default_factory=dict, repr=False)
     known_casts: dict[tuple[Any, ...], Casts] = field(default_factory=dict, repr=False)
 
@@ -98,9 +100,8 @@ class Primitive:
                 actual=", ".join(self.inputs) or "none",
                 hint="numbers and shapes are attributes: parameters of `infer` after the input",
             )
-        fields = {"rules": self.rules, "local": self.local, "linear": self.linear, "promotes": self.promotes}
-        for what, given in fields.items():
-            for unknown in [name for name in given or () if name not in names]:
+        for what in ("rules", "local", "linear", "promotes"):
+            for unknown in [name for name in getattr(self, what) or () if name not in names]:
                 raise DeclarationError(
                     f"{self.name}: {what} names {unknown}, which is not an input", expect=", ".join(names)
                 )
