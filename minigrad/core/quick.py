@@ -15,11 +15,12 @@ from typing import Any
 from .clock import tick
 from .dtypes import float32
 from .emit import EAGER, LARGE, constant, emit
+from .errors import TraceError
 from .mode import Mode, current_mode
 from .node import Node
 from .primitive import Attrs, Plan, Primitive
 from .source import LIBRARY
-from .tensor import NUMBERS, Tensor, new_tensor
+from .tensor import NUMBERS, StandIn, Tensor, new_tensor
 from .view import alias_of, link
 
 _getframe = sys._getframe
@@ -218,16 +219,13 @@ def any_inputs(op: Primitive) -> Callable[..., Any]:
         interpreter = current_mode().interpreter
         if interpreter is not None:
             return interpreter.manifest(op, inputs, attrs)
-        device, array, mask, bit = None, None, 0, 1
+        device, mask, bit = None, 0, 1
         values = []
         for x in inputs:
             if x.__class__ is Tensor:
                 if device is None:
                     device = x.device
-                    array = device.ndarray
                 elif x.device is not device:
-                    break
-                if x._data.__class__ is not array:
                     break
                 values.append(x._data)
                 if x.tracked:
@@ -240,8 +238,12 @@ def any_inputs(op: Primitive) -> Callable[..., Any]:
         else:
             plain = device is not None and "device" not in attrs  # no copy to another device
             if plain and not (op.casting and op.casts(values).indices):
-                return EAGER.manifest_values(op, inputs, values, mask, attrs, device)
-        return EAGER.manifest(op, inputs, attrs)
+                try:
+                    return EAGER.manifest_values(op, inputs, values, mask, attrs, device)
+                except TraceError:
+                    if not any([isinstance(v, StandIn) for v in values]):
+                        raise
+        return EAGER.manifest(op, inputs, attrs)  # which evaluates stand-ins
 
     return apply
 
