@@ -241,7 +241,7 @@ def any_inputs(op: Primitive) -> Callable[..., Any]:
                 try:
                     return EAGER.manifest_values(op, inputs, values, mask, attrs, device)
                 except TraceError:
-                    if not any([isinstance(v, StandIn) for v in values]):
+                    if not any(isinstance(v, StandIn) for v in values):
                         raise
         return EAGER.manifest(op, inputs, attrs)  # which evaluates stand-ins
 
