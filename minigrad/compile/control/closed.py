@@ -16,7 +16,6 @@ from ...autodiff.batching import Batched, vmap
 from ...autodiff.custom import call_with_gradient
 from ...autodiff.forward import Dual
 from ...autodiff.reverse import gradients
-from ...core.emit import record
 from ...core.errors import MutationError, TraceError
 from ...core.mode import Mode, current_mode, switch
 from ...core.node import Leaf, Node
@@ -55,7 +54,8 @@ class Body(Tracer):
         plan = P.reshape.plan(1, 1)
         own = wrap(given._data, given.device)
         attrs, device = {"shape": given.shape}, given.device
-        own.node = record(P.reshape, (given.node,), attrs, plan, None, given._data, self._mode(), device)
+        own.node = Node(P.reshape, (given.node,), attrs, plan, None, given._data, device)
+        own.node.mode = self._mode()
         own.tracked = 1
         self.values[own.node] = given._data.node
         return own
