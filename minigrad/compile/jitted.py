@@ -9,10 +9,12 @@ import weakref
 from collections.abc import Callable
 from functools import partial, update_wrapper
 from inspect import Parameter, isasyncgenfunction, iscoroutinefunction, isgeneratorfunction, signature
+from operator import attrgetter
 from types import MethodType
 from typing import Any
 
-from ..core.errors import CompileError, ConversionError
+from ..core.clock import tick
+from ..core.errors import ConversionError
 from ..core.forking import new_lock
 from ..core.mode import current_mode
 from ..core.source import Where, caller, show
@@ -23,7 +25,8 @@ from .functions.recording import Recording
 from .fusion.group import Partition
 from .look.checking import checked
 from .look.cost import Cost
-from .look.values import Values, starts_of
+from .look.ran import Ran
+from .look.values import Values
 from .nodes.graph import Graph
 from .rewriting.log import Log
 from .running.executors import EXECUTORS, no_executor
@@ -83,6 +86,7 @@ class Jitted:
         if self.disabled or (interpreter is not None and not interpreter.runs_programs):
             return self.function(*args, **kwargs)
         recording, tensors = self._recording(args, kwargs, keep=False)
+        recording.called = tick()
         if self.check:
             return checked(self.function, recording, tensors, args, kwargs)
         return recording.run(tensors)
@@ -92,12 +96,31 @@ class Jitted:
 
     # each stage, as an object ---------------------------------------------------------------------------------------
 
+    def ran(self, *args: Any, **kwargs: Any) -> Ran:
+        """The programs of the last call for such arguments; where there was none, those that a call would run now.
+
+        Such arguments have the same shapes, dtypes and devices, and the same values where they are not tensors.
+        Whether they require gradients does not count: inside `mg.grad`, they do.  All stages below are of these
+        programs.  One that kept values for its gradient says so, and has a `.gradient` if that was computed.
+
+        >>> f = mg.jit(lambda x: mg.tanh(x).sum())
+        >>> gradient = mg.grad(f)(mg.ones(3))
+        >>> [part.title for part in f.ran(mg.ones(3)).parts]
+        ['forward pass, keeps values for the gradient', 'gradient']
+        """
+        tensors: list[Tensor] = []
+        kind = _without_gradients(self._key(args, kwargs, tensors))
+        called = [known for key, known in list(self._order) if known.called and _without_gradients(key) == kind]
+        if called:
+            return Ran(max(called, key=attrgetter("called")), tensors)
+        return Ran(*self._recording(args, kwargs))
+
     def traced(self, *args: Any, **kwargs: Any) -> Traced:
-        """What was traced for these arguments: its graph, and its program as soon as somebody asks for that."""
-        return self._recording(args, kwargs)[0].traced
+        """The function as it was traced for these arguments: its graph, and its program when that is read."""
+        return self.ran(*args, **kwargs).recording.traced
 
     def graph(self, *args: Any, **kwargs: Any) -> Graph:
-        """What these arguments make the function compute.
+        """What these arguments make the function compute; where its gradient was computed, with the gradient's nodes.
 
         >>> print(mg.jit(lambda x: (x * x).sum()).graph(mg.ones(3)))
         tensor_1: float32 (3,)
@@ -105,50 +128,68 @@ class Jitted:
         sum_1: float32 () = sum(multiply_1, axis=(0,), keepdims=False, dtype=None)
         return sum_1
         """
-        return self._recording(args, kwargs)[0].traced.graph
+        return self.ran(*args, **kwargs).graph
 
     def program(self, *args: Any, **kwargs: Any) -> Program | PlainProgram:
         """The program that runs for these arguments: its steps, and where each value lies.
 
         >>> print(mg.jit(lambda x: mg.tanh(x @ x) @ x).program(mg.ones((8, 8))))
-        stage  step      writes               reads
-        0      matmul_1  matmul_1 [slot 0]    tensor_1 [input 0]
-        1      kernel_1  tanh_1 [slot 1]      matmul_1 [slot 0]
-        2      matmul_2  matmul_2 [result 0]  tanh_1 [slot 1], tensor_1 [input 0]
+        turn  step      writes               reads
+        0     matmul_1  matmul_1 [slot 0]    tensor_1 [input 0]
+        1     kernel_1  tanh_1 [slot 1]      matmul_1 [slot 0]
+        2     matmul_2  matmul_2 [result 0]  tanh_1 [slot 1], tensor_1 [input 0]
         arena of 512 B in 2 slots (256 B, 256 B)
+
+        The program of its gradient, where that was computed, is printed below it:
+
+        >>> f = mg.jit(lambda x: (x * x).sum())
+        >>> gradient = mg.grad(f)(mg.ones(3))
+        >>> print(f.program(mg.ones(3)))
+        forward pass, keeps values for the gradient:
+        turn  step      writes            reads
+        0     kernel_0  sum_1 [result 0]  tensor_1 [input 0]
+        arena of 0 B in 0 slots
+        <BLANKLINE>
+        gradient:
+        turn  step      writes            reads
+        0     kernel_0  add_1 [result 0]  cotangent_1 [input 1], tensor_1 [input 0]
+        arena of 0 B in 0 slots
+        >>> f.program(mg.ones(3)).gradient
+        <Program of 1 steps, 1 of them kernels, arena 0 B>
         """
-        return self._recording(args, kwargs)[0].traced.program
+        return self.ran(*args, **kwargs).program
 
     def values(self, *args: Any, **kwargs: Any) -> Values:
-        """The values of all nodes for these arguments, each computed when it is asked for; nothing else is done.
+        """The values of all nodes for these arguments, each computed when it is read; nothing else is done.
+
+        Of a gradient that was computed, they are those for ones as the gradients of all results.
 
         >>> f = mg.jit(lambda x: mg.tanh(x * 2).sum())
         >>> values = f.values(mg.zeros(2))
         >>> values["tanh_1"].tolist(), [node.name for node in values]
         ([0.0, 0.0], ['tensor', 'multiply', 'tanh', 'sum'])
         """
-        recording, tensors = self._recording(args, kwargs)
-        return Values(recording.traced.graph, recording.arrays(tensors), starts_of(recording.traced.graph))
+        return self.ran(*args, **kwargs).values
 
     def passes(self, *args: Any, **kwargs: Any) -> Log:
-        """What the passes did to the graph.
+        """What the passes did to the graph; `.gradient` is the same for the gradient, where that was computed.
 
         >>> mg.jit(lambda x: x * 1 + 0 * x).passes(mg.ones(3)).counts()["x * 1 -> x"]
         1
         """
-        return self._compiled(args, kwargs).log
+        return self.ran(*args, **kwargs).passes
 
     def kernels(self, *args: Any, **kwargs: Any) -> Partition:
-        """The kernels and library calls that the graph is divided into, and why.
+        """The kernels and library calls that the graph is divided into, and why; those of the gradient likewise.
 
         >>> print(mg.jit(lambda x: mg.exp(x - x.max(-1, keepdims=True)).sum(-1)).kernels(mg.ones((4, 16))))
-        kernel_0 (stage 0): 4 rows of 16
+        kernel_0 (level 0): 4 rows of 16
           for each row: max_1, sum_1
           for each element: subtract_1, exp_1
           reads tensor_1
           writes sum_1
         """
-        return self._compiled(args, kwargs).partition
+        return self.ran(*args, **kwargs).kernels
 
     def cost(self, *args: Any, **kwargs: Any) -> Cost:
         """What the program takes and what the same takes node by node: bytes, operations, launches, memory.
@@ -159,7 +200,7 @@ class Jitted:
         kernel_1  tanh_1, multiply_1  256 B    256 B    128        0.25                        1.02 kB
         ...
         """
-        return Cost(self._compiled(args, kwargs))
+        return self.ran(*args, **kwargs).cost
 
     def save(self, path: str | os.PathLike[str], *args: Any, **kwargs: Any) -> None:
         """Write the program for arguments like these to a file, for `mg.load_program`: it runs without this function.
@@ -168,12 +209,6 @@ class Jitted:
         draws random numbers or has other effects is refused.
         """
         save_program(self.function, path, args, kwargs)
-
-    def _compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
-        program = self._recording(args, kwargs)[0].traced.program
-        if not isinstance(program, Program):
-            raise CompileError("there are no kernels for where this runs", hint="f.graph(...) is what was traced")
-        return program
 
     # which recording ------------------------------------------------------------------------------------------------
 
@@ -271,9 +306,9 @@ class Jitted:
 
 
 class JittedMethod:
-    """A jitted function and the object it is a method of: each stage is asked for without naming the object again."""
+    """A jitted function and the object it is a method of: each stage is shown without naming the object again."""
 
-    stages = ("cost", "graph", "kernels", "passes", "program", "traced", "values")
+    stages = ("cost", "graph", "kernels", "passes", "program", "ran", "traced", "values")
 
     def __init__(self, jitted: Jitted, instance: Any) -> None:
         self.jitted, self.__self__ = jitted, instance
@@ -305,6 +340,12 @@ def trace(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Graph:
     ['matmul', 'tanh', 'sum']
     """
     return Jitted(function).graph(*args, **kwargs)
+
+
+def _without_gradients(key: Any) -> Any:
+    """A kind of arguments, whether gradients flow to them or not, and whatever they are views of."""
+    kinds, labels, tensors, _, device = key
+    return kinds, labels, [tensor[:3] for tensor in tensors], device
 
 
 def _likeness(known: Any, key: Any) -> tuple[int, ...]:

@@ -211,7 +211,7 @@ def scheduler(function: Callable[[Sequence[Step]], list[list[int]]]) -> Iterator
     """
     swapped = Swapped(function.__name__)
 
-    def stages(program: Program) -> list[list[Group]]:
+    def turns(program: Program) -> list[list[Group]]:
         swapped.calls += 1
         steps, groups = program.schedule.steps, program.partition.groups
         levels = [list(level) for level in function(steps)]
@@ -220,12 +220,12 @@ def scheduler(function: Callable[[Sequence[Step]], list[list[int]]]) -> Iterator
             raise Misused(swapped.name, problem)
         return [[groups[number] for number in level] for level in levels]
 
-    ours = Program._stages
+    ours = Program._turns
     try:
-        Program._stages = stages  # type: ignore[method-assign, assignment]
+        Program._turns = turns  # type: ignore[method-assign, assignment]
         yield swapped
     finally:
-        Program._stages = ours  # type: ignore[method-assign]
+        Program._turns = ours  # type: ignore[method-assign]
 
 
 def unsound(steps: Sequence[Step], levels: Sequence[Sequence[int]]) -> str | None:

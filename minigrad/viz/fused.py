@@ -210,7 +210,7 @@ class Fusion(Exhibit):
         lines = plain_lines(source_of(self.program.lowered[group], self.names), known) if group.library is None else []
         return {
             "name": group.name if group.library is None else kernel.name, "kind": kernel.kind, "says": _told(group),
-            "stage": kernel.stage, "lines": lines, "rows": [
+            "lines": lines, "rows": [
                 ["computes", ", ".join(node.name for node in kernel.nodes)],
                 ["goes through", _loops(group) or "what its library chooses"],
                 ["reads", bytes_text(taken.bytes_read)], ["writes", bytes_text(taken.bytes_written)],

@@ -66,7 +66,7 @@ def _of_program(program: Program, names: Mapping[Node, str]) -> Charted:
 def timeline(program: Program, names: Mapping[Node, str]) -> tuple[Chart, dict[str, dict[str, Any]], str]:
     """The buffers of a program over time as a picture, what is known about each, and the same in words."""
     lives = lives_of(program)
-    steps = [program.layout.names[group] for stage in program.layout.stages for group in stage]
+    steps = [program.layout.names[group] for turn in program.layout.turns for group in turn]
     called = {**program.partition.graph.names(), **names}
     lanes = list(dict.fromkeys(life.lane for life in lives))
     chart = Chart(WIDTH, CURVE + 46.0 + LANE * len(lanes) + 30.0)
@@ -100,7 +100,7 @@ def lives_of(program: Program) -> list[Life]:
     layout, lowered = program.layout, program.lowered
     begin: dict[Any, int] = {}
     end: dict[Any, int] = {}
-    groups = [group for stage in layout.stages for group in stage]
+    groups = [group for turn in layout.turns for group in turn]
     for number, group in enumerate(groups):
         reads, writes = uses(group, lowered)
         for value in (*writes, *group.inplace):

@@ -24,7 +24,7 @@ LEFT = 300.0  # the room for the data
 PHASES = ("batch", "forward", "backward", "update")
 
 
-class Stage(NamedTuple):
+class Moment(NamedTuple):
     """One phase of one step: what is known then."""
 
     step: int
@@ -56,14 +56,14 @@ def training(
     if not 1 <= steps <= STEPS:
         raise ConversionError(f"training: {steps} steps can't be shown", expect=f"from 1 to {STEPS}",
                               hint="mg.viz.Dashboard shows a long training")  # fmt: skip
-    stages: list[Stage] = []
+    moments: list[Moment] = []
     for number, batch in enumerate(islice(batches, steps), 1):
-        stages += _step(model, optimizer, loss, _pair(batch), number)
-    if not stages:
+        moments += _step(model, optimizer, loss, _pair(batch), number)
+    if not moments:
         raise ConversionError("training: there is no batch to train with", expect="at least one pair (x, y)")
-    count, many = stages[-1].step, len(model.parameters())
-    losses = [(float(s.step), float(s.loss)) for s in stages if s.phase == "forward" and s.loss is not None]
-    pages = [_page(model, stages, i, losses) for i in range(len(stages))]
+    count, many = moments[-1].step, len(model.parameters())
+    losses = [(float(s.step), float(s.loss)) for s in moments if s.phase == "forward" and s.loss is not None]
+    pages = [_page(model, moments, i, losses) for i in range(len(moments))]
     title = f"training of {type(model).__name__}: {count} step{'s' * (count > 1)}, {many} parameters"
     words = "\n".join(f"step {int(step)}: loss {short(value)}" for step, value in losses)
     return Flipbook(title, [pages], cover=-1, unit="phase", words=words)
@@ -78,7 +78,7 @@ def _pair(batch: Any) -> tuple[Any, Any]:
     return batch[0], batch[1]
 
 
-def _step(model: Module, optimizer: Any, loss: Callable[..., Any], batch: tuple[Any, Any], number: int) -> list[Stage]:
+def _step(model: Module, optimizer: Any, loss: Callable[..., Any], batch: tuple[Any, Any], number: int) -> list[Moment]:
     """A step of training, and how things stand after each of its phases."""
     arrays = tuple(_array(each) for each in batch)
     before, curve = _parameters(model), _curve(model, *arrays)
@@ -94,7 +94,7 @@ def _step(model: Module, optimizer: Any, loss: Callable[..., Any], batch: tuple[
     known = [(None, {}, before, curve), (found, {}, before, curve), (found, gradients, before, curve),
              (found, gradients, after, _curve(model, *arrays))]  # fmt: skip
     return [
-        Stage(number, phase, arrays, amount, before, some, then, line)
+        Moment(number, phase, arrays, amount, before, some, then, line)
         for phase, (amount, some, then, line) in zip(PHASES, known)
     ]
 
@@ -119,64 +119,65 @@ def _curve(model: Module, x: Any, y: Any) -> Any:
     return np.stack([xs.reshape(-1), ys.reshape(-1)], 1) if ys.size == xs.size else None
 
 
-def _page(model: Module, stages: list[Stage], at: int, losses: list[tuple[float, float]]) -> Page:
-    stage = stages[at]
-    shapes = " and ".join(" × ".join(map(str, array.shape)) or "scalar" for array in stage.batch)
-    total = norm_of([norm_of(g) for g in stage.gradients.values()])
+def _page(model: Module, moments: list[Moment], at: int, losses: list[tuple[float, float]]) -> Page:
+    moment = moments[at]
+    shapes = " and ".join(" × ".join(map(str, array.shape)) or "scalar" for array in moment.batch)
+    total = norm_of([norm_of(g) for g in moment.gradients.values()])
     said = {
         "batch": f"a batch is taken: {shapes}.",
-        "forward": f"the model says what it thinks, and the loss is {short(stage.loss)}.",
+        "forward": f"the model says what it thinks, and the loss is {short(moment.loss)}.",
         "backward": f"the loss is differentiated by every parameter: the gradient's norm is {short(total)}.",
         "update": "the optimizer takes a step against the gradient: the parameters have moved.",
-    }[stage.phase]
+    }[moment.phase]
     rows = []
-    for name, array in list(stage.after.items())[:PARAMETERS]:
-        gradient = stage.gradients.get(name)
+    for name, array in list(moment.after.items())[:PARAMETERS]:
+        gradient = moment.gradients.get(name)
         norm = "–" if gradient is None else short(norm_of(gradient))
-        rows.append([name, norm, short(norm_of(array - stage.before[name])) if stage.phase == "update" else "–"])
+        rows.append([name, norm, short(norm_of(array - moment.before[name])) if moment.phase == "update" else "–"])
     blocks = (
-        ("where we are", ("text", " · ".join(f"[{p}]" if p == stage.phase else p for p in PHASES))),
+        ("where we are", ("text", " · ".join(f"[{p}]" if p == moment.phase else p for p in PHASES))),
         ("parameters", ("table", {"head": ["", "‖gradient‖", "moved by"], "rows": rows})),
     )
-    return Page(_drawn(stages, at, losses), f"Step {stage.step}: {said}", blocks)
+    return Page(_drawn(moments, at, losses), f"Step {moment.step}: {said}", blocks)
 
 
-def _drawn(stages: list[Stage], at: int, losses: list[tuple[float, float]]) -> Drawing:
+def _drawn(moments: list[Moment], at: int, losses: list[tuple[float, float]]) -> Drawing:
     """On the left the data and the loss so far, on the right the parameters and their gradients."""
-    stage = stages[at]
-    names = list(stage.before)[:PARAMETERS]
+    moment = moments[at]
+    names = list(moment.before)[:PARAMETERS]
     places, y = [], 24.0
     for name in names:
         places.append(y)
-        y += 34 + _side(stage.before[name]) * _small(stage.before[name]).shape[0]
-    hidden = len(stage.before) - len(names)
+        y += 34 + _side(moment.before[name]) * _small(moment.before[name]).shape[0]
+    hidden = len(moment.before) - len(names)
     drawing = Drawing(LEFT + 360, max(y + 14 * (hidden > 0), 404.0))
-    _data(drawing, stages, stage)
+    _data(drawing, moments, moment)
     drawing.heading(LEFT + 20, 12, "parameter")
     drawing.heading(LEFT + 190, 12, "its gradient")
     for name, place in zip(names, places):
-        _parameter(drawing, stages, stage, name, place)
+        _parameter(drawing, moments, moment, name, place)
     if hidden > 0:
         drawing.text(LEFT + 20, y + 6, f"{hidden} more", fill="quiet")
-    known = [point for point in losses if point[0] < stage.step or (point[0] == stage.step and stage.phase != "batch")]
+    now = moment.step
+    known = [point for point in losses if point[0] < now or (point[0] == now and moment.phase != "batch")]
     values = [value for _, value in losses]
-    curves(drawing, (0, 254, LEFT - 20, 150), {"loss": known}, "loss", float(stage.step),
-           ends=(1.0, float(stages[-1].step)), within=(min(values), max(values)))  # fmt: skip
+    curves(drawing, (0, 254, LEFT - 20, 150), {"loss": known}, "loss", float(moment.step),
+           ends=(1.0, float(moments[-1].step)), within=(min(values), max(values)))  # fmt: skip
     return drawing
 
 
-def _data(drawing: Drawing, stages: list[Stage], stage: Stage) -> None:
+def _data(drawing: Drawing, moments: list[Moment], moment: Moment) -> None:
     """The batch: points and what the model says, where it is one number for one; else the numbers."""
-    x, y = stage.batch
-    drawing.heading(0, 12, "batch and model" if stage.curve is not None else "batch")
-    if stage.curve is None:
+    x, y = moment.batch
+    drawing.heading(0, 12, "batch and model" if moment.curve is not None else "batch")
+    if moment.curve is None:
         matrix = matrix_of(x, 14, 14)
-        most = largest([matrix_of(s.batch[0], 14, 14) for s in stages])
+        most = largest([matrix_of(s.batch[0], 14, 14) for s in moments])
         heat_map(drawing, 1, 26, matrix, min(15.0, 200 / max(matrix.shape)), most, f"x: {size_text(x)}")
         return
-    lines = [s.curve for s in stages if s.curve is not None]
-    ups = [float(v) for line in lines for v in line[:, 1]] + [float(v) for s in stages for v in s.batch[1].reshape(-1)]
-    across = [float(v) for s in stages for v in s.batch[0].reshape(-1)]
+    lines = [s.curve for s in moments if s.curve is not None]
+    ups = [float(v) for line in lines for v in line[:, 1]] + [float(v) for s in moments for v in s.batch[1].reshape(-1)]
+    across = [float(v) for s in moments for v in s.batch[0].reshape(-1)]
     begin = len(drawing.pieces)
     room = 0.05 * (max(ups) - min(ups))
     up = min(ups) - room, max(ups) + room
@@ -184,8 +185,8 @@ def _data(drawing: Drawing, stages: list[Stage], stage: Stage) -> None:
     for a, b in list(zip(x.reshape(-1), y.reshape(-1)))[:100]:
         drawing.dot(*chart.at(float(a), float(b)), fill="quiet", radius=3)
     drawing.merge(begin)
-    colour = "good" if stage.phase == "update" else "there"
-    chart.curve([(float(a), float(b)) for a, b in stage.curve], colour, thick=2.2)
+    colour = "good" if moment.phase == "update" else "there"
+    chart.curve([(float(a), float(b)) for a, b in moment.curve], colour, thick=2.2)
 
 
 def _small(array: Any) -> Any:
@@ -198,15 +199,15 @@ def _side(array: Any) -> float:
     return min(15.0, 72 / rows, 150 / columns)
 
 
-def _parameter(drawing: Drawing, stages: list[Stage], stage: Stage, name: str, y: float) -> None:
-    array, gradient = stage.after[name], stage.gradients.get(name)
-    lit = stage.phase == "update"
+def _parameter(drawing: Drawing, moments: list[Moment], moment: Moment, name: str, y: float) -> None:
+    array, gradient = moment.after[name], moment.gradients.get(name)
+    lit = moment.phase == "update"
     drawing.text(LEFT + 20, y + 10, f"{name}  {size_text(array)}", fill="ink" if lit else "quiet", bold=lit, room=165)
     side, about = _side(array), f"{name}: {size_text(array)}"
-    heat_map(drawing, LEFT + 20, y + 18, _small(array), side, largest([_small(s.after[name]) for s in stages]), about)
+    heat_map(drawing, LEFT + 20, y + 18, _small(array), side, largest([_small(s.after[name]) for s in moments]), about)
     if gradient is None:
         drawing.text(LEFT + 190, y + 30, "none yet", fill="quiet")
         return
     drawing.text(LEFT + 190, y + 10, f"‖·‖ {short(norm_of(gradient))}", fill="quiet", room=165)
-    most = largest([_small(s.gradients[name]) for s in stages if name in s.gradients])
+    most = largest([_small(s.gradients[name]) for s in moments if name in s.gradients])
     heat_map(drawing, LEFT + 190, y + 18, _small(gradient), side, most, f"∂{name}: {size_text(gradient)}")

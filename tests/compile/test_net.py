@@ -36,7 +36,7 @@ def test_every_stage_of_every_function_is_written(dump):
     for name in CHOSEN:
         texts = {stage: files[f"{name}/{stage}.txt"] for stage in STAGES}
         assert "return " in texts["graph"] and texts["passes"].startswith("pass ") and "arena of" in texts["program"]
-        assert "kernel_0 (stage 0)" in texts["partition"] and "node by node" in texts["cost"]
+        assert "kernel_0 (level 0)" in texts["partition"] and "node by node" in texts["cost"]
         assert "void kernel(" in texts["c"] and "define void @kernel(" in texts["llvm"]
         assert "__global__" in texts["cuda"] and "\nprogram: {'bytes_read': " in texts["counts"]
     assert "x * 1 -> x: multiply_3 -> tensor_1   return x * 1 + 0" in files["constants/passes.txt"]

@@ -33,6 +33,7 @@ class Traced:
     """
 
     looks_inside = True  # its program looks at each node, where nans are hunted
+    ran: Program | PlainProgram | None = None  # the program that the last application ran
 
     def __init__(
         self, tracer: Tracer, inputs: Sequence[Tensor], own: Sequence[Node], others: Sequence[Node],
@@ -84,6 +85,12 @@ class Traced:
     def gradient(self) -> Gradient:
         """The walk back from the outputs, recorded."""
         return Gradient(self)
+
+    @property
+    def gradient_that_ran(self) -> Gradient | None:
+        """The gradient, if one of its programs has run."""
+        gradient: Gradient | None = vars(self).get("gradient")
+        return gradient if gradient is not None and gradient.ran is not None else None
 
 
 class Gradient(Traced):
@@ -174,7 +181,7 @@ class Application:
     def compute(self, *values: Any) -> Any:
         """The results for these inputs: the kernel of the call."""
         function = self.function
-        program = function.recording_program if self.recorded else function.program
+        program = function.ran = function.recording_program if self.recorded else function.program
         results = program([*values, *self.others], self.starts)
         self.left = results[len(function.outputs) :]
         return tuple(results[: len(function.outputs)])

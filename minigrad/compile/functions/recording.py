@@ -21,6 +21,7 @@ from ...core.errors import IndexingError, MinigradError, TraceError
 from ...core.interrupts import all_or_none
 from ...core.mode import current_mode, switch
 from ...core.node import FREED, topological_order
+from ...core.replay import Gone
 from ...core.source import caller
 from ...core.tensor import Tensor, wrap
 from ...core.tree import flatten
@@ -48,7 +49,8 @@ class Place(NamedTuple):
         if self.kind == "argument":
             return arguments[self.what]
         if self.kind == "base":
-            return arguments[self.what].alias.base  # type: ignore[no-any-return]
+            alias = arguments[self.what].alias
+            return arguments[self.what] if alias is None or alias.base is None else alias.base
         return self.what.find(arguments)._grad  # type: ignore[no-any-return]
 
 
@@ -66,6 +68,8 @@ class Result(NamedTuple):
 
 class Recording:
     """A function as it was traced with some arguments."""
+
+    called = 0  # the time of the last call that used it
 
     def __init__(
         self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], arguments: list[Tensor],
@@ -354,7 +358,10 @@ class Recording:
 
     def arrays(self, arguments: list[Tensor]) -> list[Any]:
         """The arrays of the graph's inputs, as they are now."""
-        return [place.find(arguments)._data for place in (*self.inputs, *self.besides)]
+        found = [place.find(arguments) for place in (*self.inputs, *self.besides)]
+        if any(t is None or t.shape != node.shape for t, node in zip(found, self.traced.sources)):
+            raise Gone("the program of the last call reads a .grad that is None now, or what an argument was a view of")
+        return [tensor._data for tensor in found]
 
     def _gradient(self, what: Any, results: list[Tensor], arguments: list[Tensor]) -> Tensor | None:
         return what.find(arguments) if isinstance(what, Place) else None if what is None else results[what]

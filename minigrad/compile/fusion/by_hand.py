@@ -107,7 +107,7 @@ class _ByHand:
                 del waiting[n]
         return levels
 
-    def _group(self, kernel: list[Member], stage: int) -> Group:
+    def _group(self, kernel: list[Member], depth: int) -> Group:
         finishes = [member.node for member in kernel if isinstance(member, Finish)]
         nodes = sorted([m for m in kernel if not isinstance(m, Finish)], key=lambda n: self.computes[n].position)
         for node in nodes:
@@ -117,8 +117,8 @@ class _ByHand:
             if isinstance(compute, Library):
                 if len(kernel) > 1:
                     raise CompileError(f"{_name(node)} can't be in a kernel with others: {compute.why}")
-                return Group(stage, library=compute)
-        group = Group(stage, max([*[node.size for node in finishes], *[self.computes[node].size for node in nodes]]))
+                return Group(depth, library=compute)
+        group = Group(depth, max([*[node.size for node in finishes], *[self.computes[node].size for node in nodes]]))
         rows = self._rows(nodes, {*nodes, *finishes}, group.elements)
         if len(rows) > 1:
             raise CompileError(f"{_listed(nodes)}: rows of different length: {' and '.join(map(str, sorted(rows)))}")
@@ -163,7 +163,7 @@ class _ByHand:
             group.levels[node] = fit.level
 
     def _finish(self, node: Node, group: Group) -> Group:
-        finish = Group(group.stage + 1, node.size)
+        finish = Group(group.depth + 1, node.size)
         finish.finish(node, PER_ELEMENT)
         return finish
 

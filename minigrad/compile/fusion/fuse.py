@@ -4,13 +4,13 @@ The nodes are taken in topological order, and each is put into the kernel that c
 both go through their elements in the same order, or one has a value for each row of the other.  A reduction over rows
 fits too, as a value for each row that a further pass over the row can read.
 
-Kernels must not wait for each other in a circle.  Every group has a *stage*, and a group reads only what earlier
-stages have made.  A node joins groups of the latest stage among those that it reads from, or, where it does not fit,
-starts a group of a later stage.  A group that nobody has read yet may still be put off to a later stage itself.  So no
-circle can arise, nobody has to look for one, and what is of one stage can run in parallel.
+Kernels must not wait for each other in a circle.  Every group has a *depth*, and a group reads only what groups of a
+smaller depth make.  A node joins the deepest groups among those that it reads from, or, where it does not fit, starts
+a deeper group.  A group that no other group reads yet may still be made deeper.  So there are no circles, nothing has
+to search for them, and groups of the same depth can run in parallel: the listing calls the depth their level.
 
 A reduction across rows (of a bias's gradient, of everything) is complete only when all rows are.  Its kernel leaves
-partial results, and the node itself becomes a member of the next stage, where it puts them together: for those that
+partial results, and the node itself becomes a member of a deeper group, where it puts them together: for those that
 read it there, a node like any other.
 """
 
@@ -69,7 +69,7 @@ class Fusing:
         self.home: dict[Node, Group] = {}  # where a node's value is to be had
         self.computed_in: dict[Node, Group] = {}  # where its inputs are read: the same, but for reductions across rows
         self.last_effect: Group | None = None
-        self.reading: dict[Any, Group] = {}  # (stage, array, elements) -> a group that reads the array
+        self.reading: dict[Any, Group] = {}  # (depth, array, elements) -> a group that reads the array
         self.reasons: dict[tuple[Node, Node], str] = {}
 
     def place(self, compute: Compute) -> None:
@@ -78,37 +78,37 @@ class Fusing:
             self._place_library(compute)
             return
         reads = self._computed_reads(compute)
-        stage = 0
+        depth = 0
         for view, group in reads:
             if group.library is not None:
                 self.reasons[view.base, compute.node] = group.library.why
-            stage = max(stage, group.stage + (group.library is not None))
+            depth = max(depth, group.depth + (group.library is not None))
         while True:
-            here = [(view, group) for view, group in reads if group.stage == stage]
+            here = [(view, group) for view, group in reads if group.depth == depth]
             try:
                 fit = self.fit(compute, here)
                 break
             except Misfit as misfit:
                 for view, _ in here:
                     self.reasons[view.base, compute.node] = str(misfit)
-                stage += 1
-        fit = self._put_off(compute, reads, here, fit, stage)
-        late = dict.fromkeys(view.base.name for view, g in reads if g.stage + (g.library is not None) >= stage)
+                depth += 1
+        fit = self._put_off(compute, reads, here, fit, depth)
+        late = dict.fromkeys(view.base.name for view, g in reads if g.depth + (g.library is not None) >= depth)
         named = f" ({', '.join(late)})" if late else ""
         for view, group in reads:
-            if group.stage < stage:
+            if group.depth < depth:
                 group.is_read = True
-                why = f"another input{named} is ready only after stage {stage - 1}"
+                why = f"another input{named} is ready only after level {depth - 1}"
                 self.reasons.setdefault((view.base, compute.node), why)
             else:
                 self.reasons.pop((view.base, compute.node), None)
-        self._add(compute, self._joined(fit, compute, stage), fit.level)
+        self._add(compute, self._joined(fit, compute, depth), fit.level)
 
     def _put_off(
-        self, compute: Compute, reads: list[tuple[View, Group]], here: list[tuple[View, Group]], fit: Fit, stage: int
+        self, compute: Compute, reads: list[tuple[View, Group]], here: list[tuple[View, Group]], fit: Fit, depth: int
     ) -> Fit:
-        """Groups that nobody has read yet need not be early: they join the reader's stage where they fit."""
-        early = dict.fromkeys(g for _, g in reads if g.stage < stage and not g.is_read and not g.partials)
+        """Groups that nobody has read yet need not be early: they join the reader's depth where they fit."""
+        early = dict.fromkeys(g for _, g in reads if g.depth < depth and not g.is_read and not g.partials)
         for group in early:
             if group.library is not None:
                 continue
@@ -117,7 +117,7 @@ class Fusing:
                 fit = self.fit(compute, candidates)
             except Misfit:
                 continue
-            here, group.stage = candidates, stage
+            here, group.depth = candidates, depth
         return fit
 
     def _computed_reads(self, compute: Compute) -> list[tuple[View, Group]]:
@@ -126,10 +126,10 @@ class Fusing:
 
     def _place_library(self, compute: Library) -> None:
         reads = self._computed_reads(compute)
-        group = Group(max([g.stage + 1 for _, g in reads], default=0), library=compute)
+        group = Group(max([g.depth + 1 for _, g in reads], default=0), library=compute)
         if compute.node.effect is not None:
             if self.last_effect is not None:
-                group.stage = max(group.stage, self.last_effect.stage)
+                group.depth = max(group.depth, self.last_effect.depth)
             self.last_effect = group  # which none of those to come may overtake
         self.home[compute.node] = self.computed_in[compute.node] = group
         for view, other in reads:
@@ -175,22 +175,22 @@ class Fusing:
 
     # Joining ----------------------------------------------------------------------------------------------------------
 
-    def _joined(self, fit: Fit, compute: Compute, stage: int) -> Group:
+    def _joined(self, fit: Fit, compute: Compute, depth: int) -> Group:
         """One group made of several; or of none, one that reads the same array; or else a new one."""
         groups, elements, row, _ = fit
         if not groups:
             for base in compute.bases:
-                other = self.reading.get((stage, base, elements))
+                other = self.reading.get((depth, base, elements))
                 if other is None:
                     continue
                 other = other.current()
-                fits = other.stage == stage and other.elements == elements
+                fits = other.depth == depth and other.elements == elements
                 fits = fits and (other.row == row or other.row is None or row is None)
                 if fits and other.size < MOST_NODES and self._outputs([other]) < MOST_OUTPUTS:
                     groups, row = [other], row or other.row
                     break
         if not groups:
-            groups = [Group(stage, elements)]
+            groups = [Group(depth, elements)]
         group = max(groups, key=lambda g: g.size)
         for other in groups:
             other.widen(elements)
@@ -207,7 +207,7 @@ class Fusing:
         seen: dict[tuple[int, int, int | None], Group] = {}
         for node in group.partials:
             finish = self.home[node].current()
-            first = seen.setdefault((finish.stage, finish.elements, finish.row), finish)
+            first = seen.setdefault((finish.depth, finish.elements, finish.row), finish)
             if first is not finish and first.size + finish.size < MOST_OUTPUTS:
                 first.take(finish)
 
@@ -222,17 +222,17 @@ class Fusing:
         for base in compute.bases:
             if base not in group.levels:
                 group.loads[base] = None
-                self.reading[group.stage, base, group.elements] = group
+                self.reading[group.depth, base, group.elements] = group
 
     def _finish(self, node: Node, group: Group) -> Group:
-        """The group of the next stage that puts together the partial results of a reduction: one for all of a kind."""
+        """The next deeper group, which puts together the partial results of a reduction: one for all of a kind."""
         finish = None
         for other in group.partials:
             known = self.home[other].current() if other is not node else None
-            if known is not None and (known.stage, known.elements) == (group.stage + 1, node.size):
+            if known is not None and (known.depth, known.elements) == (group.depth + 1, node.size):
                 finish = known if known.size < MOST_OUTPUTS else None
         if finish is None:
-            finish = Group(group.stage + 1, node.size)
+            finish = Group(group.depth + 1, node.size)
         finish.finish(node, PER_ELEMENT)
         return finish
 
@@ -248,12 +248,12 @@ def settled(
     effects: set[Node],
     chunking: Chunking,
 ) -> list[Group]:
-    """The groups that somebody needs, with their loops and what each loads and stores, in the order of their stages.
+    """The groups that somebody needs, with their loops and what each loads and stores, the least deep first.
 
-    From the last stage to the first, because what is needed of a group is what later ones load.
+    From the deepest to the first, because what is needed of a group is what later ones load.
     """
     groups = list(dict.fromkeys([*home.values(), *computed_in.values()]))
-    groups.sort(key=lambda g: g.stage)
+    groups.sort(key=lambda g: g.depth)
     wanted = set(kept)
     unfinished: set[Node] = set()
     needed = []

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from ...core.node import Node
 from ..loops.scalar import accumulated_in
 from ..nodes.graph import Check, Graph
+from ..nodes.titled import Titled
 from ..nodes.view import View
 from .compute import IN_ORDER, SINGLE, Compute, Library
 from .levels import ONCE, PER_ELEMENT, PER_ROW, Level, level_of
@@ -26,7 +27,7 @@ class Group:
     `finishes`, puts these together.  A group with a `library` call has no other node.
     """
 
-    stage: int
+    depth: int  # larger than that of all groups whose results it reads
     elements: int = 1
     row: int | None = None
     library: Library | None = None
@@ -91,8 +92,8 @@ class Moved(NamedTuple):
 
 
 @dataclass(eq=False, repr=False)
-class Partition:
-    """A graph as a list of groups, in an order in which they can run; those of one stage are independent."""
+class Partition(Titled):
+    """A graph as a list of groups, in an order in which they can run; those of one depth are independent."""
 
     graph: Graph
     groups: list[Group]
@@ -123,14 +124,6 @@ class Partition:
     def kernels(self) -> list[Group]:
         """The groups that become kernels of our own."""
         return [group for group in self.groups if group.library is None]
-
-    @property
-    def stages(self) -> list[list[Group]]:
-        """The groups that may run at the same time, stage by stage."""
-        stages: dict[int, list[Group]] = {}
-        for group in self.groups:
-            stages.setdefault(group.stage, []).append(group)
-        return [stages[stage] for stage in sorted(stages)]
 
     def partial_bytes(self, node: Node) -> int:
         """What the partial results of a reduction across rows take."""
@@ -172,13 +165,13 @@ class Partition:
         reason = self._refused(group, output, source)
         if reason:
             return reason
-        others = [g.stage for g in self._users.get(source, ()) if g is not group]
-        if max(others, default=-1) >= group.stage:
+        others = [g.depth for g in self._users.get(source, ()) if g is not group]
+        if max(others, default=-1) >= group.depth:
             made = {*group.stores, *group.partials}
             if any(g is not group for node in made for g in self._users.get(node, ())):
                 return "a kernel that may run at the same time or later reads the source"
-            group.stage = max(others) + 1
-            self.groups.sort(key=lambda g: g.stage)
+            group.depth = max(others) + 1
+            self.groups.sort(key=lambda g: g.depth)
         group.inplace[output] = source
         return ""
 
@@ -199,7 +192,8 @@ class Partition:
     def __repr__(self) -> str:
         return f"<Partition of {len(self.graph)} nodes: {len(self.groups)} groups, {len(self.kernels)} of them kernels>"
 
-    def __str__(self) -> str:
+    def listing(self) -> str:
+        """What each kernel computes, and why there is more than one."""
         names = self.graph.names()
         lines: list[str] = []
         for group in self.groups:
@@ -217,8 +211,8 @@ def _described(group: Group, names: dict[Node, str], computes: dict[Node, Comput
     if group.library is not None:
         given = [names[r.base] if isinstance(r, View) else repr(r) for r in group.library.reads]
         call = f"{names[group.library.node]}({', '.join(given)}), by {group.library.by}"
-        return [f"{group.name} (stage {group.stage}): {call}"]
-    lines = [f"{group.name} (stage {group.stage}): {group.loops}"]
+        return [f"{group.name} (level {group.depth}): {call}"]
+    lines = [f"{group.name} (level {group.depth}): {group.loops}"]
     what = {PER_ELEMENT: "for each element", PER_ROW: "for each row", ONCE: "once"}
     for level in (ONCE, PER_ROW, PER_ELEMENT):
         nodes = [names[node] for node, at in group.levels.items() if at == level]

@@ -16,11 +16,12 @@ from typing import Any
 
 from ...core.node import Node
 from ...core.primitive import P
-from ...core.table import as_html, as_table, bytes_text
+from ...core.table import as_html, as_table, bytes_text, escape
 from ..fusion.count import Count, eager_count, takes_nothing
 from ..fusion.group import Group
 from ..lowering.lower import Lowered
 from ..nodes.graph import Graph
+from ..nodes.titled import Titled
 from ..nodes.view import View, views_of
 from ..running.frame import Layout, pieces_of
 from ..running.memory import ALIGNMENT
@@ -48,7 +49,6 @@ class KernelCost:
 
     name: str
     kind: str  # kernel, library or copies (of results that are views)
-    stage: int
     nodes: list[NodeCost]
     program: Count
     scratch: int = 0  # bytes of its own
@@ -75,7 +75,7 @@ class Memory:
         return self.arena + self.scratch + self.results + self.libraries
 
 
-class Cost:
+class Cost(Titled):
     """What a program takes, and what the same takes node by node.
 
     `nodes` are those of the graph as it was traced, `kernels` the steps of the program; `eager` and `program` are the
@@ -123,7 +123,7 @@ class Cost:
         return {
             "nodes": [{"name": names[n.node], **asdict(n.eager)} for n in self.nodes],
             "kernels": [
-                {"name": k.name, "kind": k.kind, "stage": k.stage, "nodes": [n.name for n in k.nodes],
+                {"name": k.name, "kind": k.kind, "nodes": [n.name for n in k.nodes],
                  "scratch": k.scratch, "program": asdict(k.program), "eager": asdict(k.eager)}
                 for k in self.kernels
             ],
@@ -152,14 +152,19 @@ class Cost:
             for name, c, peak in ways
         ]  # fmt: skip
 
-    def __repr__(self) -> str:
+    def listing(self) -> str:
+        """The steps as a table, and the sums."""
         steps = as_table(HEAD, self.rows(), left=2)
         sums = as_table(("", "launches", "read", "written", "flops", "peak memory"), self.sums(), left=1)
         return f"{steps}\n\n{sums}"
 
+    __repr__ = Titled.__str__
+
     def _repr_html_(self) -> str:
-        steps = as_html(HEAD, self.rows())
-        return steps + as_html(("", "launches", "read", "written", "flops", "peak memory"), self.sums())
+        title = f"<p>{escape(self.title)}</p>" if self.title else ""
+        steps = title + as_html(HEAD, self.rows())
+        sums = as_html(("", "launches", "read", "written", "flops", "peak memory"), self.sums())
+        return steps + sums + ("" if self.gradient is None else self.gradient._repr_html_())
 
 
 # Node by node -------------------------------------------------------------------------------------------------------
@@ -215,17 +220,16 @@ def _steps(program: Program) -> list[KernelCost]:
     for group in partition.groups:
         if group.library is not None:
             compute = group.library
-            cost = costs[compute.node]
-            steps.append(KernelCost(cost.name, "library", group.stage, [cost], compute.count, group=group))
+            node = compute.node
+            steps.append(KernelCost(costs[node].name, "library", [costs[node]], compute.count, group=group))
             continue
         order = sorted({*group.levels, *group.partials}, key=lambda n: partition.computes[n].position)
         computed = [costs[node] for node in order if node not in group.finishes or node in group.partials]
         lowered = program.lowered[group]
-        steps.append(KernelCost(group.name, "kernel", group.stage, computed, lowered.count, _scratch(lowered), group))
+        steps.append(KernelCost(group.name, "kernel", computed, lowered.count, _scratch(lowered), group))
     copies = [_copied(view) for number, view in program.layout.finishing if _is_copy(program.layout, number, view)]
     if copies:
-        stage = max([step.stage for step in steps], default=-1) + 1
-        steps.append(KernelCost("copies of results", "copies", stage, [], sum(copies, Count())))
+        steps.append(KernelCost("copies of results", "copies", [], sum(copies, Count())))
     return steps
 
 

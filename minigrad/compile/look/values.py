@@ -47,9 +47,13 @@ class Values(Mapping[Any, Any]):
         node = self._nodes.get(which, which) if isinstance(which, str) else which
         if node not in self._names:
             raise KeyError(f"{which!r} is no node of this graph, which has {', '.join(self._nodes)}")
+        return _as_tensors(self.array(node), node)
+
+    def array(self, node: Node) -> Any:
+        """The value of a node as an array, which is not to be changed."""
         if node.op is None or node not in self._known:
             self._check_inputs()
-        return _as_tensors(self._known[node] if node in self._known else self._computed(node), node)
+        return self._known[node] if node in self._known else self._computed(node)
 
     def __iter__(self) -> Iterator[Node]:
         return iter([node for node in self._names if node.op is None or node.op.effect is None])

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 from ...core.clock import tick
 from ...core.node import Node
 from ...core.primitive import NO_RULES, Primitive
+from .titled import Titled
 
 
 class Check(NamedTuple):
@@ -20,7 +21,7 @@ class Check(NamedTuple):
     size: int
 
 
-class Graph:
+class Graph(Titled):
     """Some nodes as inputs, some as outputs, and all that leads from the ones to the others.
 
     The nodes are those that every mode records; a graph adds where it begins and where it ends.  It is never changed:
@@ -58,7 +59,8 @@ class Graph:
     def __repr__(self) -> str:
         return f"<Graph of {len(self.nodes)} nodes, {len(self.inputs)} inputs, {len(self.outputs)} outputs>"
 
-    def __str__(self) -> str:
+    def listing(self) -> str:
+        """A line for each input and each node."""
         names = self.names()
         lines = [f"{names[node]}: {node.dtype} {node.shape}" for node in self.inputs]
         for node in self.nodes:

@@ -11,6 +11,7 @@ from ...core.node import Node
 from ...core.source import line_of, show
 from ...core.table import as_table
 from ..nodes.graph import Graph
+from ..nodes.titled import Titled
 from .rules import Fired
 
 SHOWN = 40  # firings that a log prints; `details()` gives as many as asked
@@ -66,7 +67,7 @@ def _described(node: Node) -> str:
     return f"{node.name}({', '.join([x.name if isinstance(x, Node) else repr(x) for x in node.inputs])})"
 
 
-class Log:
+class Log(Titled):
     """What was done to a graph; prints as a table.
 
     `runs` are all runs of passes in their order; `log["simplify"]` are those of one pass, `log.fired` all firings.
@@ -120,7 +121,8 @@ class Log:
     def __repr__(self) -> str:
         return f"<Log of {len(self.runs)} runs: {len(self.first)} nodes before, {len(self.last)} after>"
 
-    def __str__(self) -> str:
+    def listing(self) -> str:
+        """The passes as a table, and what fired."""
         rows = []
         for run in self.runs:
             if run.changed or run.round == 1:

@@ -35,7 +35,7 @@ class Call(NamedTuple):
     run: Run
 
 
-def stages(schedule: Schedule, executor: str) -> list[list[Step]]:
+def turns(schedule: Schedule, executor: str) -> list[list[Step]]:
     """The steps in the order of a run, in lists of those that run at the same time.
 
     "parallel" takes each level as a whole; "auto" only where at least two of its steps may gain by it.  "serial" is the
@@ -44,7 +44,7 @@ def stages(schedule: Schedule, executor: str) -> list[list[Step]]:
 
     >>> f = mg.jit(lambda x, y: (x @ x, y @ y))
     >>> schedule = f.program(mg.ones((2, 2)), mg.ones((3, 3))).schedule
-    >>> [len(stages(schedule, executor)) for executor in EXECUTORS]
+    >>> [len(turns(schedule, executor)) for executor in EXECUTORS]
     [2, 2, 1]
     """
     if executor not in EXECUTORS:

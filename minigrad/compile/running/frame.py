@@ -42,8 +42,8 @@ Table = Any  # of addresses
 class Layout:
     """Where each value of a partition lies: in an input, in a result, in the arena, or with a library."""
 
-    def __init__(self, partition: Partition, lowered: dict[Group, Lowered], stages: list[list[Group]]) -> None:
-        self.partition, self.lowered, self.stages = partition, lowered, stages
+    def __init__(self, partition: Partition, lowered: dict[Group, Lowered], turns: list[list[Group]]) -> None:
+        self.partition, self.lowered, self.turns = partition, lowered, turns
         graph = partition.graph
         self.inputs = {node: i for i, node in enumerate(graph.inputs)}
         self.donated = {out: source for g in partition.groups for out, source in g.inplace.items()}
@@ -71,7 +71,7 @@ class Layout:
             for argument, parameter in zip(each.arguments, each.kernel.parameters)
             if argument.kind == "partial"
         }
-        steps = [self._uses(stage) for stage in stages]
+        steps = [self._uses(turn) for turn in turns]
         self.plan: Plan = plan([*steps, ([view.base for view in partition.outputs], [])], self.bytes_of)
 
     def _is_finished_later(self, number: int, view: View) -> bool:
@@ -85,11 +85,11 @@ class Layout:
         """What the steps are called."""
         return step_names(self.partition) | {None: "check"}
 
-    def _uses(self, stage: list[Group]) -> tuple[list[Any], list[Any]]:
+    def _uses(self, turn: list[Group]) -> tuple[list[Any], list[Any]]:
         """What runs at the same time reads and writes: nothing of that may lie in the same place."""
         reads: list[Any] = []
         writes: list[Any] = []
-        for group in stage:
+        for group in turn:
             for total, part in zip((reads, writes), uses(group, self.lowered)):
                 total += part
         return reads, writes
@@ -138,7 +138,7 @@ class Frame:
         for value, slot in layout.plan.place.items():
             if isinstance(value, Node):
                 self.arrays[value] = self._in_arena(slot, value.size, value.dtype)
-        calls = [[self._call(group, functions) for group in stage] for stage in layout.stages]
+        calls = [[self._call(group, functions) for group in turn] for turn in layout.turns]
         self.calls = [*[[Call(None, check)] for check in self._checks(None)], *calls]
         self.steps = as_steps(self.calls)
 

@@ -20,8 +20,8 @@ def listing(program: Program) -> str:
     layout = program.layout
     names: dict[Any, str] = dict(layout.partition.graph.names())
     rows = []
-    for number, stage in enumerate(layout.stages):
-        for group in stage:
+    for number, turn in enumerate(layout.turns):
+        for group in turn:
             reads, writes = uses(group, layout.lowered)
             stored = {source: out for out, source in group.inplace.items()}
             reads = [*reads, *[source for source in stored if source in group.loads]]
@@ -33,7 +33,7 @@ def listing(program: Program) -> str:
     slots = layout.plan.slots
     sizes = f" ({', '.join(map(bytes_text, slots))})" if slots else ""
     arena = f"arena of {bytes_text(layout.plan.bytes)} in {len(slots)} slots{sizes}"
-    return f"{as_table(('stage', 'step', 'writes', 'reads'), rows, left=4)}\n{arena}"
+    return f"{as_table(('turn', 'step', 'writes', 'reads'), rows, left=4)}\n{arena}"
 
 
 def _placed(value: Any, names: dict[Any, str], layout: Layout) -> str:

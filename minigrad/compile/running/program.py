@@ -20,17 +20,18 @@ from ..fusion.group import Group, Partition
 from ..lowering.lower import Lowered, lower
 from ..nodes.graph import Graph
 from ..nodes.interpret import Starts, hunted, run_nodes
+from ..nodes.titled import Titled
 from ..rewriting.log import Log
 from ..rewriting.passes import optimise
 from .backends import BackendWarning
-from .executors import stages
+from .executors import turns
 from .frame import Frame, Layout
 from .listing import listing
 from .order import Schedule
 from .targets import HOST, Target, target_of
 
 
-class Program:
+class Program(Titled):
     """What a graph becomes.
 
     `graph` as it was traced, `optimised` by the passes (`log` says how), the `partition` into kernels and library
@@ -56,7 +57,7 @@ class Program:
         self.lowered = lowered
         self.functions = self.target.compiled(self.lowered, backend)
         self.executor = executor or os.environ.get("MINIGRAD_EXECUTOR") or "serial"
-        self.layout = Layout(self.partition, self.lowered, self._stages())
+        self.layout = Layout(self.partition, self.lowered, self._turns())
         self._idle: list[Frame] = []
         self._lock = new_lock()
 
@@ -69,15 +70,16 @@ class Program:
         arena = bytes_text(self.layout.plan.bytes)
         return f"<Program of {len(self.partition.groups)} steps, {len(self.lowered)} of them kernels, arena {arena}>"
 
-    def __str__(self) -> str:
+    def listing(self) -> str:
+        """The steps, and where each value lies."""
         return listing(self)
 
-    def _stages(self) -> list[list[Group]]:
+    def _turns(self) -> list[list[Group]]:
         """The groups in the order in which they run, in lists of those that run at the same time."""
         groups = self.partition.groups
         if self.executor == "serial" or not self.target.threads:
             return [[group] for group in groups]
-        return [[groups[step.number] for step in stage] for stage in stages(self.schedule, self.executor)]
+        return [[groups[step.number] for step in turn] for turn in turns(self.schedule, self.executor)]
 
     @classmethod
     def restored(
@@ -155,13 +157,17 @@ class Program:
             self._idle.append(frame)
 
 
-class PlainProgram:
+class PlainProgram(Titled):
     """The same, node by node, each by its device's kernel: where there are no kernels of ours, and to compare with."""
 
     stored_in: Mapping[int, int] = {}
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
+
+    def listing(self) -> str:
+        """The nodes: each is a step."""
+        return str(self.graph)
 
     def __call__(self, arrays: Sequence[Any], starts: Starts | None = None) -> list[Any]:
         """The outputs for these inputs."""

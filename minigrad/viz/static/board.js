@@ -297,7 +297,7 @@ const boardOf = (tables, say) => {
     const library = tables.items[card.members[0]].kind === "library";
     const members = [...card.members].sort((a, b) => a - b);
     const head = make("button", { class: "mg-cardhead", "data-kernel": k, "aria-label": `all of kernel ${k}, ${members.length} operations` },
-      make("strong", {}, library ? "library" : `kernel ${k}`), make("span", {}, `stage ${card.level}`), make("span", {}, inBytes(card.bytes)));
+      make("strong", {}, library ? "library" : `kernel ${k}`), make("span", {}, `level ${card.level}`), make("span", {}, inBytes(card.bytes)));
     head.addEventListener("pointerdown", (event) => grab(event, head, members, k));
     head.addEventListener("keydown", (event) => keys(event, members, k));
     return make("div", { class: `mg-card${library ? " mg-card-library" : ""}`, "data-kernel": k },

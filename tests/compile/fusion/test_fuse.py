@@ -1,4 +1,4 @@
-"""Fusion: what becomes one kernel, what doesn't and why, and that kernels can run in the order of their stages."""
+"""Fusion: what becomes one kernel, what doesn't and why, and that kernels can run in the order of their depths."""
 
 import math
 
@@ -295,12 +295,12 @@ def test_groups_read_only_what_earlier_stages_have_stored():
         outputs, _alive = random_program(seed, 40)
         partition = fuse(graph_of(*outputs), SMALL)
         inputs = set(partition.graph.inputs)
-        stage = {node: group.stage for group in partition.groups for node in group.stores}
-        partials = {node: group.stage for group in partition.groups for node in group.partials}
+        depth = {node: group.depth for group in partition.groups for node in group.stores}
+        partials = {node: group.depth for group in partition.groups for node in group.partials}
         for group in partition.groups:
-            assert all(base in inputs or stage[base] < group.stage for base in group.loads)
-            assert all(partials[node] < group.stage for node in group.finishes)
-        assert all(isinstance(v, View) and (v.base in inputs or v.base in stage) for v in partition.outputs)
+            assert all(base in inputs or depth[base] < group.depth for base in group.loads)
+            assert all(partials[node] < group.depth for node in group.finishes)
+        assert all(isinstance(v, View) and (v.base in inputs or v.base in depth) for v in partition.outputs)
 
 
 def test_outputs_may_be_views_inputs_and_the_same_twice():

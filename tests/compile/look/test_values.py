@@ -135,7 +135,6 @@ def gradient_of_it(f):
     return x
 
 
-@pytest.mark.xfail(strict=True, reason="the stages show the program that computes the value alone")
 @pytest.mark.parametrize("run", [backward_outside, gradient_of_it])
 def test_the_stages_show_what_ran_last_for_such_arguments(run, monkeypatch):
     ran, call = [], Program.__call__

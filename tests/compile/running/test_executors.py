@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.compile.running.executors import stages
+from minigrad.compile.running.executors import turns
 from minigrad.compile.running.order import dependencies, uses
 from minigrad.compile.running.program import Program
 
@@ -121,7 +121,7 @@ def test_what_is_overwritten_waits_for_what_may_stop_the_run(numpy_kernels):
 def test_results_are_the_same_bit_for_bit(backend):
     tensors = given()
     serial, parallel = [program_of(branches, *tensors, executor=e, backend=backend) for e in ("serial", "parallel")]
-    assert max(map(len, parallel.layout.stages)) > 1 == max(map(len, serial.layout.stages))
+    assert max(map(len, parallel.layout.turns)) > 1 == max(map(len, serial.layout.turns))
     for factor in (1, 2, -3):
         arrays = [a * np.float32(factor) for a in arrays_of(tensors)]
         for a, b in zip(serial(arrays), parallel(arrays), strict=True):
@@ -132,8 +132,8 @@ def test_values_of_one_level_never_share_memory(numpy_kernels):
     program = program_of(branches, *given(), executor="parallel")
     place = program.layout.plan.place
     needed_until = {}
-    for number, stage in enumerate(program.layout.stages):
-        for group in stage:
+    for number, turn in enumerate(program.layout.turns):
+        for group in turn:
             reads, writes = uses(group, program.lowered)
             for key in (*reads, *writes):
                 needed_until.setdefault(key, [number, number])[1] = number
@@ -177,7 +177,7 @@ def test_auto_runs_only_large_steps_beside_each_other(numpy_kernels):
 
     def at_once(*sizes):
         schedule = program_of(f, *[mg.ones(size) for size in sizes]).schedule
-        return max(map(len, stages(schedule, "auto")))
+        return max(map(len, turns(schedule, "auto")))
 
     assert program_of(f, mg.ones(120_000), mg.ones(120_001)).executor == "serial"
     assert at_once(100, 200) == 1  # done before a thread has woken up

@@ -1,0 +1,128 @@
+"""What ran: the program of a call, and the programs of its gradient where they ran, with all stages of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...core.errors import CompileError
+from ...core.node import Node
+from ...core.tensor import Tensor
+from ..functions.function import Traced
+from ..functions.recording import Recording
+from ..fusion.group import Partition
+from ..nodes.graph import Graph
+from ..rewriting.log import Log
+from ..running.program import PlainProgram, Program
+from .cost import Cost
+from .values import Values, starts_of
+
+FORWARD = "forward pass, keeps values for the gradient"
+
+
+class Part(NamedTuple):
+    """One of the programs that ran: which one, and the traced function that it computes."""
+
+    title: str
+    function: Traced
+    keeps: bool  # what its gradient reads
+
+    @property
+    def program(self) -> Program | PlainProgram:
+        """The program that ran last, or that would run."""
+        function = self.function
+        return function.ran or (function.recording_program if self.keeps else function.program)
+
+
+class Ran:
+    """The programs of a call with these arguments: of the function, and of its gradient where that was computed."""
+
+    def __init__(self, recording: Recording, tensors: list[Tensor]) -> None:
+        self.recording, self.tensors = recording, tensors
+
+    @cached_property
+    def parts(self) -> list[Part]:
+        """The programs in the order in which they ran."""
+        function, kept = self.recording.traced, self.recording.differentiable
+        found = [Part(", ".join(filter(None, (FORWARD * kept, self.outdated))), function, kept)]
+        title = "gradient"
+        while kept and (ran := function.gradient_that_ran) is not None:
+            found.append(Part(title, ran, False))
+            function, title = ran, f"gradient of the {title}"
+        return found
+
+    @cached_property
+    def outdated(self) -> str:
+        """Why another call would be traced again, if it would."""
+        reason = self.recording.mismatch(self.tensors)
+        return f"as of the last call; the next one is traced again: {reason}" if reason else ""
+
+    @property
+    def graph(self) -> Graph:
+        """All that was computed, as one graph: the gradient's nodes come last, and read what the function computes."""
+        functions = [part.function for part in self.parts]
+        if len(functions) == 1:
+            return functions[0].graph.titled(self.outdated) if self.outdated else functions[0].graph
+        inputs = (*functions[-1].own, *functions[-1].besides)
+        outputs = [output._data.node for function in functions for output in function.outputs]
+        effects = [effect for function in functions for effect in function.effects]
+        titles = ["forward pass", *[part.title for part in self.parts[1:]]]
+        return Graph(inputs, outputs, effects).titled(", then ".join(titles))
+
+    @property
+    def program(self) -> Program | PlainProgram:
+        """The program, with that of its gradient."""
+        return self._stage(lambda program: program, [part.program for part in self.parts])
+
+    @property
+    def passes(self) -> Log:
+        """The log, with that of its gradient."""
+        return self._stage(attrgetter("log"), self.programs)
+
+    @property
+    def kernels(self) -> Partition:
+        """The partition, with that of its gradient."""
+        return self._stage(attrgetter("partition"), self.programs)
+
+    @property
+    def cost(self) -> Cost:
+        """The cost, with that of its gradient."""
+        return self._stage(Cost, self.programs)
+
+    @property
+    def programs(self) -> list[Program]:
+        """The programs, where they have kernels."""
+        programs = [part.program for part in self.parts if isinstance(part.program, Program)]
+        if len(programs) < len(self.parts):
+            raise CompileError("there are no kernels for where this runs", hint="f.graph(...) is what was traced")
+        return programs
+
+    @property
+    def values(self) -> Values:
+        """The values of all nodes of the graph."""
+        graph = self.graph
+        return Values(graph, [self.inputs[node] for node in graph.inputs], starts_of(graph))
+
+    @cached_property
+    def inputs(self) -> dict[Node, Any]:
+        """The array of each input as it is now; the gradients of results are ones."""
+        found = dict(zip(self.recording.traced.sources, self.recording.arrays(self.tensors)))
+        for node in (node for part in self.parts[1:] for node in part.function.own if node not in found):
+            found[node] = node.device.from_numpy(np.ones(node.shape, node.dtype))
+        return found
+
+    def arrays(self, part: Part) -> list[Any]:
+        """What a program is given: of a gradient also what the programs before it kept."""
+        values = self.values
+        return [values.array(node) for node in part.function.sources]
+
+    def _stage(self, of: Callable[[Any], Any], programs: list[Any]) -> Any:
+        found = None
+        for (title, _, _), program in reversed([*zip(self.parts, programs)]):
+            stage = of(program)
+            found = stage.titled(title, found) if title else stage
+        return found
