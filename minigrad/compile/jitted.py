@@ -20,17 +20,12 @@ from ..core.mode import current_mode
 from ..core.source import Where, caller, show
 from ..core.tensor import Tensor
 from ..core.words import shown
-from .functions.function import Traced
 from .functions.recording import Recording
-from .fusion.group import Partition
 from .look.checking import checked
-from .look.cost import Cost
 from .look.ran import Ran
-from .look.values import Values
+from .look.stages import Stages
 from .nodes.graph import Graph
-from .rewriting.log import Log
 from .running.executors import EXECUTORS, no_executor
-from .running.program import PlainProgram, Program
 from .save.write import save_program
 from .tracing.collector import no_collection
 from .tracing.guards import burden
@@ -55,7 +50,7 @@ class Traces(list[str]):
         return "\n".join(f"trace {i + 1}: {reason}" for i, reason in enumerate(self)) or "not traced yet"
 
 
-class Jitted:
+class Jitted(Stages):
     """A function that is traced when it is called with arguments of a new kind, and runs as a program after that."""
 
     def __init__(
@@ -94,13 +89,11 @@ class Jitted:
     def __repr__(self) -> str:
         return f"<jit of {getattr(self.function, '__qualname__', self.function)}, traced {len(self.traces)} times>"
 
-    # each stage, as an object ---------------------------------------------------------------------------------------
-
     def ran(self, *args: Any, **kwargs: Any) -> Ran:
         """The programs of the last call for such arguments; where there was none, those that a call would run now.
 
         Such arguments have the same shapes, dtypes and devices, and the same values where they are not tensors.
-        Whether they require gradients does not count: inside `mg.grad`, they do.  All stages below are of these
+        Whether they require gradients does not count: inside `mg.grad`, they do.  All stages are of these
         programs.  One that kept values for its gradient says so, and has a `.gradient` if that was computed.
 
         >>> f = mg.jit(lambda x: mg.tanh(x).sum())
@@ -114,93 +107,6 @@ class Jitted:
         if called:
             return Ran(max(called, key=attrgetter("called")), tensors)
         return Ran(*self._recording(args, kwargs))
-
-    def traced(self, *args: Any, **kwargs: Any) -> Traced:
-        """The function as it was traced for these arguments: its graph, and its program when that is read."""
-        return self.ran(*args, **kwargs).recording.traced
-
-    def graph(self, *args: Any, **kwargs: Any) -> Graph:
-        """What these arguments make the function compute; where its gradient was computed, with the gradient's nodes.
-
-        >>> print(mg.jit(lambda x: (x * x).sum()).graph(mg.ones(3)))
-        tensor_1: float32 (3,)
-        multiply_1: float32 (3,) = multiply(tensor_1, tensor_1)
-        sum_1: float32 () = sum(multiply_1, axis=(0,), keepdims=False, dtype=None)
-        return sum_1
-        """
-        return self.ran(*args, **kwargs).graph
-
-    def program(self, *args: Any, **kwargs: Any) -> Program | PlainProgram:
-        """The program that runs for these arguments: its steps, and where each value lies.
-
-        >>> print(mg.jit(lambda x: mg.tanh(x @ x) @ x).program(mg.ones((8, 8))))
-        turn  step      writes               reads
-        0     matmul_1  matmul_1 [slot 0]    tensor_1 [input 0]
-        1     kernel_1  tanh_1 [slot 1]      matmul_1 [slot 0]
-        2     matmul_2  matmul_2 [result 0]  tanh_1 [slot 1], tensor_1 [input 0]
-        arena of 512 B in 2 slots (256 B, 256 B)
-
-        The program of its gradient, where that was computed, is printed below it:
-
-        >>> f = mg.jit(lambda x: (x * x).sum())
-        >>> gradient = mg.grad(f)(mg.ones(3))
-        >>> print(f.program(mg.ones(3)))
-        forward pass, keeps values for the gradient:
-        turn  step      writes            reads
-        0     kernel_0  sum_1 [result 0]  tensor_1 [input 0]
-        arena of 0 B in 0 slots
-        <BLANKLINE>
-        gradient:
-        turn  step      writes            reads
-        0     kernel_0  add_1 [result 0]  cotangent_1 [input 1], tensor_1 [input 0]
-        arena of 0 B in 0 slots
-        >>> f.program(mg.ones(3)).gradient
-        <Program of 1 steps, 1 of them kernels, arena 0 B>
-        """
-        return self.ran(*args, **kwargs).program
-
-    def values(self, *args: Any, **kwargs: Any) -> Values:
-        """The values of all nodes for these arguments, each computed when it is read; nothing else is done.
-
-        Of a gradient that was computed, they are those for ones as the gradients of all results.
-
-        >>> f = mg.jit(lambda x: mg.tanh(x * 2).sum())
-        >>> values = f.values(mg.zeros(2))
-        >>> values["tanh_1"].tolist(), [node.name for node in values]
-        ([0.0, 0.0], ['tensor', 'multiply', 'tanh', 'sum'])
-        """
-        return self.ran(*args, **kwargs).values
-
-    def passes(self, *args: Any, **kwargs: Any) -> Log:
-        """What the passes did to the graph; `.gradient` is the same for the gradient, where that was computed.
-
-        >>> mg.jit(lambda x: x * 1 + 0 * x).passes(mg.ones(3)).counts()["x * 1 -> x"]
-        1
-        """
-        return self.ran(*args, **kwargs).passes
-
-    def kernels(self, *args: Any, **kwargs: Any) -> Partition:
-        """The kernels and library calls that the graph is divided into, and why; those of the gradient likewise.
-
-        >>> print(mg.jit(lambda x: mg.exp(x - x.max(-1, keepdims=True)).sum(-1)).kernels(mg.ones((4, 16))))
-        kernel_0 (level 0): 4 rows of 16
-          for each row: max_1, sum_1
-          for each element: subtract_1, exp_1
-          reads tensor_1
-          writes sum_1
-        """
-        return self.ran(*args, **kwargs).kernels
-
-    def cost(self, *args: Any, **kwargs: Any) -> Cost:
-        """What the program takes and what the same takes node by node: bytes, operations, launches, memory.
-
-        >>> print(mg.jit(lambda x: mg.tanh(x @ x) * 2).cost(mg.ones((8, 8))))
-        step      computes             read  written  flops  flops/byte  read and written node by node
-        matmul_1  matmul_1            256 B    256 B  1,024        2.00                          512 B
-        kernel_1  tanh_1, multiply_1  256 B    256 B    128        0.25                        1.02 kB
-        ...
-        """
-        return self.ran(*args, **kwargs).cost
 
     def save(self, path: str | os.PathLike[str], *args: Any, **kwargs: Any) -> None:
         """Write the program for arguments like these to a file, for `mg.load_program`: it runs without this function.
@@ -305,10 +211,8 @@ class Jitted:
             )  # fmt: skip
 
 
-class JittedMethod:
-    """A jitted function and the object it is a method of: each stage is shown without naming the object again."""
-
-    stages = ("cost", "graph", "kernels", "passes", "program", "ran", "traced", "values")
+class JittedMethod(Stages):
+    """A jitted function and the object it is a method of, which is the first argument of every call."""
 
     def __init__(self, jitted: Jitted, instance: Any) -> None:
         self.jitted, self.__self__ = jitted, instance
@@ -319,8 +223,11 @@ class JittedMethod:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name not in ("__name__", "__qualname__", "__doc__", "__wrapped__"):
             raise AttributeError(name)
-        found = getattr(self.jitted, name)
-        return partial(found, self.__self__) if name in self.stages else found
+        return getattr(self.jitted, name)
+
+    def ran(self, *args: Any, **kwargs: Any) -> Ran:
+        """What `Jitted.ran` says."""
+        return self.jitted.ran(self.__self__, *args, **kwargs)
 
     def save(self, path: str | os.PathLike[str], *args: Any, **kwargs: Any) -> None:
         """What `Jitted.save` does; what the object holds goes into the file."""

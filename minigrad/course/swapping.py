@@ -179,7 +179,7 @@ def backward(function: Callable[[Node, Any, Passes], Any]) -> Iterator[Swapped]:
 
 @contextmanager
 def compiler_pass(name: str, function: Callable[..., Any]) -> Iterator[Swapped]:
-    """Let `function(graph, note)` be one of the compiler's passes: `simplify`, `fold_views`, `common` or `dead`."""
+    """Let `function(graph, note)` be one of the compiler's passes, `simplify` or `common` for example."""
     names = [each.name for each in passes.PASSES]
     if name not in names:
         raise Misused(name, "there is no pass of that name", "one of " + ", ".join(names))
@@ -191,7 +191,7 @@ def compiler_pass(name: str, function: Callable[..., Any]) -> Iterator[Swapped]:
         return function(graph, note)
 
     try:
-        passes.PASSES[at] = passes.Pass(name, run)
+        passes.PASSES[at] = passes.Pass(name, run, last=ours.last)
         yield swapped
     finally:
         passes.PASSES[at] = ours

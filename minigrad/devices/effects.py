@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import builtins
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 from ..core.errors import ConversionError, MinigradError
 from ..core.mode import Mode, setting, switch, switched_variable
 from ..core.tensor import wrap
+from .library import KernelGroup
 
 HELD: ContextVar[list[str] | None] = switched_variable("minigrad held back", None)
 Name = Any  # of a value: the number of an argument, or the name that it was given by
@@ -49,30 +50,31 @@ class Stop:
         exec(code, self.names | {"__stop__": sys.breakpointhook}, values)
 
 
-def effect_kernels(xp: Any) -> dict[str, Callable[..., Any]]:
-    """`print` and `breakpoint` for one array library.  Their results are numbers that nobody reads."""
+class EffectKernels(KernelGroup):
+    """`print` and `breakpoint`.  Their results are numbers that nothing reads."""
 
     def print(
-        *arrays: Any, message: str, names: Sequence[Name], others: dict[Name, Any], batch: tuple[int, ...], device: Any
+        self, *arrays: Any, message: str, names: Sequence[Name],
+        others: dict[Name, Any], batch: tuple[int, ...], device: Any,
     ) -> Any:
         if 0 not in batch:
             with switch(Mode(grad=False)):
-                values = others | {name: wrap(array, device) for name, array in zip(names, arrays)}
-                text = _text(message, values)
+                tensors = [wrap(array, device) for array in arrays]
+                text = _text(message, others | dict(zip(names, tensors)))
             held = HELD.get()
             (builtins.print if held is None else held.append)(f"{_whose(batch)}{text}")
-        return xp.zeros((), bool)
+        return self.xp.zeros((), bool)
 
     def breakpoint(
-        *arrays: Any, stop: Stop, names: Sequence[str], conditional: bool, batch: tuple[int, ...], device: Any
+        self, *arrays: Any, stop: Stop, names: Sequence[str], conditional: bool,
+        batch: tuple[int, ...], device: Any,
     ) -> Any:
-        if 0 not in batch and HELD.get() is None and (not conditional or arrays[0].any()):
+        stops = 0 not in batch and HELD.get() is None
+        if stops and (not conditional or arrays[0].any()):
             with switch(Mode()):
-                kept = arrays[conditional:]
-                stop.here({name: wrap(array.copy(), device) for name, array in zip(names, kept)})
-        return xp.zeros((), bool)
-
-    return {"print": print, "breakpoint": breakpoint}
+                copies = [wrap(array.copy(), device) for array in arrays[conditional:]]
+                stop.here(dict(zip(names, copies)))
+        return self.xp.zeros((), bool)
 
 
 def _whose(batch: tuple[int, ...]) -> str:

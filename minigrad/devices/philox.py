@@ -57,7 +57,7 @@ STREAM = Stream()
 
 
 def draw(shape: tuple[int, ...], dtype: Any, key: int, block: int, device: Any) -> Any:
-    """The kernel of `random` on a CPU device.
+    """The kernel `random` of a CPU device.
 
     >>> draw((2,), dtypes.float32, 5, 0, None).dtype
     dtype('float32')
@@ -185,23 +185,13 @@ def key_words(key: int, block: int) -> list[Any]:
     return [np.uint64(word) for word in (key & WORD, key >> 64, block)]
 
 
-def random_kernel(xp: Any) -> Any:
-    """The kernel of `random` for an array library: NumPy's own generator, a CUDA kernel, or array operations."""
-    if xp is np:
-        return draw
+def draw_on_cuda(xp: Any, shape: tuple[int, ...], dtype: Any, key: int, block: int) -> Any:
+    """What `draw` does, on CuPy's current device.  An `xp` that cannot compile CUDA's C does it in array operations."""
     if not hasattr(xp, "RawModule"):
-
-        def random(shape: tuple[int, ...], dtype: Any, key: int, block: int, device: Any) -> Any:
-            return draw_in_array_operations(xp, shape, dtype, key, block)
-
-        return random
-
-    def random_on_cuda(shape: tuple[int, ...], dtype: Any, key: int, block: int, device: Any) -> Any:
-        out = xp.empty(shape, dtype)
-        groups = blocks_for(shape, dtype)
-        if groups:
-            launch = cuda_module(xp).get_function(f"random_{dtype.name}")
-            launch((-(-groups // 128),), (128,), (out, np.int64(out.size), *key_words(key, block)))
-        return out
-
-    return random_on_cuda
+        return draw_in_array_operations(xp, shape, dtype, key, block)
+    out = xp.empty(shape, dtype)
+    groups = blocks_for(shape, dtype)
+    if groups:
+        launch = cuda_module(xp).get_function(f"random_{dtype.name}")
+        launch((-(-groups // 128),), (128,), (out, np.int64(out.size), *key_words(key, block)))
+    return out

@@ -1,39 +1,71 @@
-"""Reductions with NumPy, over short dimensions too.
+"""The kernels of reductions, over short dimensions too.
 
-NumPy sets up a loop for each result.  Where that is for two or four elements, as in pooling, setting up takes ten times
-as long as the arithmetic: then the parts of the array are joined instead, each as large as the result.
+NumPy sets up a loop for each result. In pooling, each result has two or four elements,
+and setting up takes ten times as long as the arithmetic. There the parts of the array
+are joined instead, each as large as the result.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from .library import KernelGroup
+
 SHORT = 16  # elements that make up a result
 MANY = 1 << 12  # results from which it matters
+Axes = tuple[int, ...]
 
 
-def reduction(ufunc: Any) -> Callable[..., Any]:
+class ReductionKernels(KernelGroup):
+    """One result for many elements, and running totals."""
+
+    def sum(self, x: Any, axis: Axes, keepdims: bool, dtype: Any) -> Any:
+        return reduce(self.xp.add, x, axis, dtype or x.dtype, keepdims)
+
+    def prod(self, x: Any, axis: Axes, keepdims: bool, dtype: Any) -> Any:
+        return reduce(self.xp.multiply, x, axis, dtype or x.dtype, keepdims)
+
+    def max(self, x: Any, axis: Axes, keepdims: bool) -> Any:
+        return reduce(self.xp.maximum, x, axis, None, keepdims)
+
+    def min(self, x: Any, axis: Axes, keepdims: bool) -> Any:
+        return reduce(self.xp.minimum, x, axis, None, keepdims)
+
+    def argmax(self, x: Any, axis: int) -> Any:
+        return self.xp.argmax(x, axis)
+
+    def argmin(self, x: Any, axis: int) -> Any:
+        return self.xp.argmin(x, axis)
+
+    @staticmethod
+    def cumulative_sum(x: Any, axis: int, dtype: Any) -> Any:
+        return x.cumsum(axis, dtype or x.dtype)
+
+    @staticmethod
+    def cumulative_prod(x: Any, axis: int, dtype: Any) -> Any:
+        return x.cumprod(axis, dtype or x.dtype)
+
+
+def reduce(ufunc: Any, x: Any, axis: Axes, dtype: Any, keepdims: bool) -> Any:
     """`ufunc.reduce` for NumPy's arrays.
 
-    >>> reduction(np.add)(np.ones((2, 3)), axis=(1,), dtype=None, keepdims=True)
+    >>> reduce(np.add, np.ones((2, 3)), axis=(1,), dtype=None, keepdims=True)
     array([[3.],
            [3.]])
     """
-
-    def reduce(x: Any, axis: tuple[int, ...], dtype: Any, keepdims: bool) -> Any:
+    if x.size >= 2 * MANY:
         sizes = [x.shape[a] for a in axis]
         if 1 < prod(sizes) <= SHORT and x.size >= MANY * prod(sizes):
             return _joined(ufunc, x, axis, sizes, dtype, keepdims)
-        return ufunc.reduce(x, axis, dtype, None, keepdims)
-
-    return reduce
+    return ufunc.reduce(x, axis, dtype, None, keepdims)
 
 
-def _joined(ufunc: Any, x: Any, axis: tuple[int, ...], sizes: list[int], dtype: Any, keepdims: bool) -> Any:
+def _joined(
+    ufunc: Any, x: Any, axis: Axes, sizes: list[int], dtype: Any, keepdims: bool
+) -> Any:
     index: list[Any] = [slice(None)] * x.ndim
     total = None
     for offset in np.ndindex(*sizes):

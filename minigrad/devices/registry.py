@@ -15,7 +15,8 @@ from ..core.mode import switch
 from ..core.primitive import P, Primitive
 from ..core.tensor import DEFAULT, default_device
 from ..core.words import shown
-from .kernel_table import Kernel, kernel_table
+from .kernel_table import Kernels, dispatch_table
+from .library import Kernel
 from .pool import Pool
 from .threads import elementwise_in_blocks
 
@@ -26,9 +27,9 @@ WORTH_SHARING = 1 << 22  # elements × cost of the operation: 350,000 for tanh, 
 
 
 class Device:
-    """One copy of NumPy: an array type, and a kernel for every primitive.  `cpu` and its likes, and the base of others.
+    """An array type, and a kernel for every primitive.  `cpu` and `cpu:1` are of this class, other devices subclass it.
 
-    A device is equal to its name: `x.device == "cuda"` is a way to ask.
+    `kernel_class` is the class of its kernels: see `Kernels`.  A device is equal to its name: `x.device == "cuda"`.
 
     >>> CPU.kernels["add"](np.ones(2), 1)
     array([2., 2.])
@@ -38,6 +39,7 @@ class Device:
 
     kind = "cpu"
     ndarray: type = np.ndarray  # the class of its arrays
+    kernel_class: type[Kernels] = Kernels
     hosted = True  # whether from_numpy and to_numpy may share memory with the NumPy array
 
     def __init__(self, name: str) -> None:
@@ -50,7 +52,7 @@ class Device:
 
     def make_kernels(self) -> dict[str, Kernel]:
         """What runs here, by name of the primitive."""
-        return kernel_table(np, self.empty)
+        return dispatch_table(self.kernel_class(self))
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
         """Memory for a result: if it is large, some that was used before, if there is any."""
@@ -189,6 +191,9 @@ def as_device(device: Any) -> Device:
                 f"there is no device named {name!r}", expect=" or ".join(f"{k!r}, '{k}:1'" for k in MAKERS)
             )
         made = MAKERS[kind](name)
+        for op in P:
+            if op.name in made.own_kernels:
+                made.own_kernels[op.name] = _taking_out(op, made.own_kernels[op.name])
         install_kernels(made)
         found = DEVICES.setdefault(name, made)  # another thread may have been first
     return found

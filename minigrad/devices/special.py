@@ -1,16 +1,16 @@
-"""Kernels that NumPy lacks or leaves undefined, or has in a form that is many times slower than need be: `erf`,
-`scatter_add`, and casts of floats to integers.
+"""What NumPy lacks, leaves undefined, or computes many times slower than necessary.
+
+These are `erf`, casts of floats to integers, `where`, and adding at indices.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-Kernel = Callable[..., Any]
+from ..core.errors import IndexingError
 
 # The error function -------------------------------------------------------------------------------------------------
 #
@@ -40,19 +40,6 @@ ONE_FROM: dict[Any, Any] = {  # erf is 1 from here on
 }
 BLOCK = 1 << 14  # elements: the temporaries of a block stay in the cache
 WORTH_FLATTENING = 1 << 11  # elements from which `scatter_add` works on flat arrays
-
-
-def erf_kernel(xp: Any) -> Kernel:
-    """The error function for arrays of `xp`: numpy or cupy, which has its own.
-
-    >>> erf_kernel(np)(np.array([0.0, 1.0]))
-    array([0.        , 0.84270079])
-    """
-    if xp.__name__ != "cupy":
-        return erf
-    from cupyx.scipy.special import erf as theirs
-
-    return theirs  # type: ignore[no-any-return]
 
 
 def erf(x: Any, out: Any = None) -> Any:
@@ -190,20 +177,48 @@ def _open_range(source: Any, target: Any) -> tuple[Any, Any]:
         return source.type(int(limits.min) - 1), source.type(int(limits.max) + 1)
 
 
-# Adding at indices --------------------------------------------------------------------------------------------------
+# Choosing -----------------------------------------------------------------------------------------------------------
 
 
-def scatter_add_kernel(xp: Any) -> Kernel:
-    """`scatter_add` for arrays of `xp`: numpy, or cupy, whose own is parallel."""
-    if xp is np:
-        return scatter_add
+def choose_bits(condition: Any, x: Any, y: Any, out: Any) -> None:
+    """`where` by arithmetic on bits.
 
-    def scatter_add_at(base: Any, value: Any, *indices: Any) -> Any:
-        out = base.copy()
-        xp.add.at(out, indices, value)
-        return out
+    NumPy branches for each element, and the processor guesses half of them wrong.
 
-    return scatter_add_at
+    >>> out = np.empty(2)
+    >>> choose_bits(np.array([True, False]), np.array([1.0, 2.0]), -0.5, out)
+    >>> out.tolist()
+    [1.0, -0.5]
+    """
+    bits = np.dtype(f"i{out.dtype.itemsize}")
+    x, y = np.asarray(x, out.dtype).view(bits), np.asarray(y, out.dtype).view(bits)
+    result = out.view(bits)
+    mask = condition.astype(bool, copy=False).astype(bits)
+    np.bitwise_xor(x, y, result)
+    np.bitwise_and(result, np.negative(mask, mask), result)
+    np.bitwise_xor(result, y, result)
+
+
+# Indices ------------------------------------------------------------------------------------------------------------
+
+
+def check_range(index: Any, size: int, axis: int) -> None:
+    """Raise an error if an index lies outside a dimension of this size.
+
+    >>> check_range(np.array([0, 3]), 3, axis=0)
+    Traceback (most recent call last):
+    minigrad.core.errors.IndexingError: index 3 is out of range for dimension 0 of size 3
+    ...
+    """
+    # A small integer type could not be compared with a large size.
+    index = index.astype("int64", copy=False)
+    outside = (index < -size) | (index >= size)
+    if outside.any():
+        raise IndexingError(
+            f"index {index[outside][0].item()} is out of range for dimension {axis} "
+            f"of size {size}",
+            expect=f"integers from {-size} to {size - 1}",
+        )
 
 
 def scatter_add(base: Any, value: Any, *indices: Any) -> Any:

@@ -58,8 +58,8 @@ def label_of(kernel: Any) -> str:
 def kernels(*devices: Any) -> KernelTable:
     """The dispatch table of these devices, or of all that are in use.
 
-    Names with a library are the library's functions, and those without are minigrad's (`devices/kernel_table.py`).  A
-    star marks what `register_kernel` put in.
+    Names with a library are the library's functions.  Those without are methods of `Kernels`
+    (`devices/kernel_table.py`).  A star marks what `register_kernel` put in.
 
     >>> kernels("cpu")["tanh"]
     {'cpu': 'numpy.tanh'}

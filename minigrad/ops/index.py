@@ -20,7 +20,7 @@ from ..core.primitive import P, Primitive
 from ..core.tensor import NONZERO, NUMBERS, Tensor, as_tensor, host_value, method, wrap
 from ..core.words import check_room, shown, whole
 from ..core.write import assign
-from ..devices.kernel_table import check_range
+from ..devices.special import check_range
 from .creation import arange, full, zeros
 from .declare import as_integers, broadcast_shapes, normal_axis
 from .elementwise import equal, where

@@ -1,48 +1,82 @@
-"""What the views of the compiler look at: the program of a function, and what the user calls the values in it."""
+"""What the views of the compiler look at: the programs of a function, and what the user calls the values in them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
-from ..compile.jitted import Jitted, JittedMethod, jit
+from ..compile.look.ran import Part, Ran
+from ..compile.look.values import starts_of
 from ..compile.nodes.graph import Graph
 from ..compile.running.program import PlainProgram, Program
 from ..compile.running.targets import HOST, target_of
+from ..compile.save.read import LoadedProgram
 from ..core.errors import MinigradError
 from ..core.node import Node
 from ..core.tensor import Tensor
-from .graphs import named_tensors
+from .exhibit import Exhibit
+from .graphs import named_tensors, ran_of
+
+E = TypeVar("E", bound=Exhibit)
 
 
-def program_of(
+class Shown(NamedTuple):
+    """A program to look at: which one it is, the names of its inputs, and what computes the arrays for them."""
+
+    title: str
+    program: Program
+    names: dict[Node, str]
+    keeps: bool = False  # values for the gradient
+    arrays: Callable[[], list[Any]] = list
+
+    def run(self) -> None:
+        """Run the program on the arguments.  Nothing outside changes if it keeps values for a gradient, or is one."""
+        self.program(self.arrays(), starts_of(self.program.graph))
+
+
+def programs_of(
     what: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], view: str, runs: bool = False
-) -> tuple[Program, dict[Node, str]]:
-    """The program of a function for these arguments, and the names of its inputs.
+) -> list[Shown]:
+    """The program of a function for these arguments, and that of its gradient if it ran in the last call.
 
-    If it need not run (`runs`), it is one whose kernels nobody compiles, which takes a fraction of the time.  A jitted
-    function, a Graph and a Program may be given too.
+    One that has not run and need not (`runs`) is one whose kernels are not compiled, which takes a fraction of the
+    time.  A jitted function, a Graph, a Program and a loaded program may be given too.
     """
+    if isinstance(what, LoadedProgram):
+        return [Shown("", what.program, {})]
     if isinstance(what, Program):
-        return what, {}
+        return [Shown(what.title, what, {}), *(programs_of(what.gradient, (), {}, view) if what.gradient else ())]
     if isinstance(what, Graph):
-        return _of_graph(what, {}, view), {}
+        return [Shown("", _of_graph(what, {}, view), {})]
     if isinstance(what, Tensor) or not callable(what):
         kind = "a tensor has been computed already, and shows no more how" if isinstance(what, Tensor) else ""
         raise MinigradError(
             f"there is no program in a {type(what).__name__}" + (f": {kind}" if kind else ""),
             expect="a function or model and its arguments, or a jitted function", hint=f"mg.viz.{view}(f, *arguments)",
         )  # fmt: skip
-    jitted = what if isinstance(what, (Jitted, JittedMethod)) else jit(what)
-    traced = jitted.traced(*args, **kwargs)
+    ran = ran_of(what, args, kwargs)
     named = named_tensors(what, args, dict(kwargs))
-    names = {node: named[id(held)] for node in traced.sources if id(held := getattr(node, "held", None)) in named}
-    if not runs and target_of((*traced.graph.inputs, *traced.graph.nodes)) is HOST:
-        return Program(traced.graph, traced.donate, backend="numpy"), names
-    program = traced.program
+    names = {node: named[id(t)] for node, t in ran.tensors_of_inputs.items() if id(t) in named}
+    return [_of_part(part, ran, names, view, runs) for part in ran.parts]
+
+
+def view_of(shown: Sequence[Shown], view: Callable[[Shown], E]) -> E:
+    """A view of the first program, whose `gradient` is the view of the next one."""
+    found: E | None = None
+    for each in reversed(shown):
+        found = view(each).titled(each.title, found)
+    assert found is not None
+    return found
+
+
+def _of_part(part: Part, ran: Ran, names: dict[Node, str], view: str, runs: bool) -> Shown:
+    program = part.compiled
+    if program is None and not runs and target_of((*part.graph.inputs, *part.graph.nodes)) is HOST:
+        program = _of_graph(part.graph, {} if part.keeps else part.function.donate, view)
+    program = program or part.program
     if isinstance(program, PlainProgram):
         raise _no_kernels(view)
-    return program, names
+    return Shown(part.title, program, names, part.keeps, lambda: ran.arrays(part))
 
 
 def _of_graph(graph: Graph, donate: Mapping[int, int], view: str) -> Program:

@@ -10,7 +10,7 @@ import base64
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path as File
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from ..core.errors import MinigradError
 from ..core.files import write_whole
@@ -19,11 +19,36 @@ from .charts import Chart
 from .drawing import themed
 from .page import live, page, pixels, widget
 
+E = TypeVar("E", bound="Exhibit")
+
 
 class Exhibit:
     """What all of them have in common.  Each says what is shown in four ways: `data`, `to_svg`, `text` and its repr."""
 
     script: ClassVar[str]  # the name of what runs in the page
+    heading = ""  # of which program it is a view, where there are several
+    gradient: Any = None  # the same view of the program of the gradient; what shows the one shows the other
+
+    def titled(self: E, title: str, gradient: E | None = None) -> E:
+        """Say which program it is a view of, and show the view of its gradient with it."""
+        self.heading, self.gradient = title, gradient
+        return self
+
+    def said(self) -> str:
+        """What is shown, in a line."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"<{'; '.join(f'{v.heading}: {v.said()}' if v.heading else v.said() for v in self._parts())}>"
+
+    def _parts(self) -> list[Any]:
+        return [self, *(self.gradient._parts() if self.gradient is not None else ())]
+
+    def _all_data(self) -> dict[str, Any]:
+        """The data of all views: those of one are not packed."""
+        views = self._parts()
+        packed = {"about": repr(self)[1:-1], "parts": [[view.heading, view.data()] for view in views]}
+        return packed if self.heading or len(views) > 1 else self.data()
 
     def data(self) -> dict[str, Any]:
         """All that is shown, as plain data."""
@@ -39,7 +64,7 @@ class Exhibit:
 
     def to_html(self) -> str:
         """A page that needs no other file, and no network."""
-        return page(self.script, self.data(), repr(self), self._static())
+        return page(self.script, self._all_data(), repr(self), self._static())
 
     def to_png(self, scale: float = 2.0) -> bytes:
         """The picture in pixels."""
@@ -63,7 +88,7 @@ class Exhibit:
 
         Nobody needs it in Jupyter, where the output is alive by itself; hosts that run no scripts in outputs do.
         """
-        return live(self.script, self.data())
+        return live(self.script, self._all_data())
 
     def _display_(self) -> Any:
         """What marimo asks for, which runs no scripts in outputs."""
@@ -71,7 +96,7 @@ class Exhibit:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         forms = {"text/html": self._static(), "image/svg+xml": self.to_svg(), "text/plain": self._plain()}
-        return widget(self.script, self.data(), forms)
+        return widget(self.script, self._all_data(), forms)
 
     def _plain(self) -> str:
         """What a terminal shows."""
@@ -79,13 +104,16 @@ class Exhibit:
 
     def _words(self) -> str:
         """The same in words, which a terminal can show whatever names there are."""
-        return printable(self.text())
+        texts = [f"{view.heading}:\n{view.text()}" if view.heading else view.text() for view in self._parts()]
+        return printable("\n\n".join(texts))
 
     def _static(self) -> str:
         """What is seen where no script runs."""
         encoded = base64.b64encode(self.to_svg().encode()).decode()
         listing = f"<details><summary>the same in words</summary><pre>{escape(self.text())}</pre></details>"
-        return f'<img alt="{escape(repr(self))}" src="data:image/svg+xml;base64,{encoded}">{listing}'
+        heading = f"<p>{escape(self.heading)}</p>" if self.heading else ""
+        picture = f'<img alt="{escape(repr(self))}" src="data:image/svg+xml;base64,{encoded}">'
+        return heading + picture + listing + ("" if self.gradient is None else self.gradient._static())
 
 
 class Frame(NamedTuple):
@@ -116,8 +144,9 @@ class Charted(Exhibit):
         self.about, self.frames, self.marks, self.words, self.slider = about, frames, marks, words, slider
         self.begin, self.files = begin, files or {}
 
-    def __repr__(self) -> str:
-        return f"<{self.about}>"
+    def said(self) -> str:
+        """What is shown, in a line."""
+        return self.about
 
     def data(self) -> dict[str, Any]:
         """All that is shown, as plain data."""

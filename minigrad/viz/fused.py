@@ -13,10 +13,11 @@ from ..compile.fusion.group import Group
 from ..compile.look.cost import Cost, KernelCost
 from ..compile.lowering.lower import lower
 from ..compile.running.program import Program
+from ..compile.save.read import LoadedProgram
 from ..core.errors import MinigradError
 from ..core.node import Node
 from ..core.table import as_table, bytes_text
-from .compiled import program_of
+from .compiled import programs_of, view_of
 from .exhibit import Exhibit, Frame
 from .folding import BUDGET, fold
 from .graphs import MOST
@@ -42,8 +43,14 @@ def fusion(what: Any, *args: Any, measure: bool = False, budget: int = BUDGET, *
     >>> mg.viz.fusion(lambda x, w: mg.softmax(mg.tanh(x @ w) * 2), mg.ones((64, 32)), mg.ones((32, 32)))
     <fusion of 9 operations: 2 launches instead of 9, 36.9 kB instead of 120 kB>
     """
-    program, names = program_of(what, args, kwargs, "fusion", runs=measure)
-    return Fusion(program, names, measure, budget)
+    if isinstance(what, LoadedProgram):
+        raise MinigradError(
+            "a loaded program does not say how it was made", expect="the function that was saved",
+            hint="mg.viz.schedule, memory, profile and roofline show a loaded program",
+        )  # fmt: skip
+    first, *gradients = programs_of(what, args, kwargs, "fusion", runs=measure)
+    gradients = [each for each in gradients if each.program.partition.groups]  # one may be a copy, which fuses nothing
+    return view_of([first, *gradients], lambda each: Fusion(each.program, each.names, measure, budget))
 
 
 class Fusion(Exhibit):
@@ -73,13 +80,14 @@ class Fusion(Exhibit):
                 expect=f"at most {MOST}", hint="a smaller example: one layer, or one step",
             )  # fmt: skip
 
-    def __repr__(self) -> str:
+    def said(self) -> str:
+        """What is shown, in a line."""
         before, after = self.cost.eager, self.cost.program
         operations = sum(node.op is not None and node.op.kind != "view" for node in self.program.graph.nodes)
         return (
-            f"<fusion of {operations} operation{'s' * (operations != 1)}: {after.launches} "
+            f"fusion of {operations} operation{'s' * (operations != 1)}: {after.launches} "
             f"launch{'es' * (after.launches != 1)} instead of {before.launches}, "
-            f"{bytes_text(after.bytes)} instead of {bytes_text(before.bytes)}>"
+            f"{bytes_text(after.bytes)} instead of {bytes_text(before.bytes)}"
         )
 
     # moving ---------------------------------------------------------------------------------------------------------
@@ -135,7 +143,7 @@ class Fusion(Exhibit):
         direction = laid_out(views[0].scene)[1]  # for all, so that nothing turns round
         following = [*[{node for _, node, _ in stage.fired} for stage in stages[1:]], set()]
         found: dict[str, Any] = {
-            "about": repr(self)[1:-1], "sums": self._sums(),
+            "about": self.said(), "sums": self._sums(),
             "stages": [self._stage(stage, going, direction) for stage, going in zip(stages, following)],
             "views": [self._view(view, direction) for view in views],
             "kernels": [self._kernel(kernel, number) for kernel in self.cost.kernels if kernel.group is not None],

@@ -6,6 +6,8 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ..compile.jitted import Jitted, JittedMethod, jit
+from ..compile.look.ran import Ran
 from ..core.errors import MinigradError
 from ..core.node import Leaf, Node, topological_order
 from ..core.tensor import Tensor
@@ -39,6 +41,7 @@ def graph(
     >>> mg.viz.graph(lambda x: mg.tanh(x) + 1, mg.ones(3))
     <picture of a graph of 1 input, 2 operations>
     """
+    heading = getattr(what, "title", "")
     if isinstance(what, Tensor):
         nodes, results = _history(what), [what.node]
         known = names_of(nodes, names)
@@ -46,7 +49,7 @@ def graph(
         nodes, results = [*what.inputs, *what.nodes], what.outputs
         known = names_in_code(nodes)
     elif callable(what):
-        nodes, results, known = _traced(what, args, kwargs, backward)
+        nodes, results, known, heading = _traced(what, args, kwargs, backward)
     else:
         raise MinigradError(
             f"there is no graph in a {type(what).__name__}",
@@ -56,7 +59,7 @@ def graph(
     views = views_of(scene_of(nodes, results, known, found[0]), budget, MOST)
     if backward:
         views = [view._replace(scene=with_gradients(view.scene, found[1])) for view in views]
-    return Picture(_drawable(views[0].scene), direction, engine, views)
+    return Picture(_drawable(views[0].scene), direction, engine, views).titled(heading)
 
 
 def _numbers(what: Any, values: bool, backward: bool) -> tuple[dict[Node, Summary] | None, dict[Node, str]]:
@@ -105,7 +108,7 @@ def names_of(nodes: list[Node], names: Mapping[str, Tensor] | Module | None) -> 
 
 def _traced(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], backward: bool
-) -> tuple[list[Node], list[Node], dict[Node, str]]:
+) -> tuple[list[Node], list[Node], dict[Node, str], str]:
     """What a function records, and what its inputs are called."""
     named = named_tensors(function, args, kwargs)
     if backward:
@@ -118,18 +121,25 @@ def _traced(
         nodes = topological_order([t.node for t in tensors])
         leaves = {id(node.tensor()): node for node in nodes if isinstance(node, Leaf)}
         names = names_in_code(nodes) | {leaves[key]: name for key, name in named.items() if key in leaves}
-        return nodes, [t.node for t in tensors], names
-    from ..compile import trace
-
-    graph = trace(function, *args, **kwargs)
-    known = {node: named[id(node.held)] for node in graph.inputs if id(node.held) in named}  # type: ignore[attr-defined]
+        return nodes, [t.node for t in tensors], names, ""
+    ran = ran_of(function, args, kwargs)
+    graph = ran.graph
+    known = {node: named[id(tensor)] for node, tensor in ran.tensors_of_inputs.items() if id(tensor) in named}
     used = {source for node in graph.nodes for source in node.inputs if isinstance(source, Node)}
     nodes = [*[node for node in graph.inputs if node in used or node in graph.outputs], *graph.nodes]
-    return nodes, list(graph.outputs), names_in_code(graph.nodes) | known
+    return nodes, list(graph.outputs), names_in_code(graph.nodes) | known, graph.title
+
+
+def ran_of(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Ran:
+    """What ran in the last call of a jitted function; of another function, what would run if it were jitted."""
+    jitted = function if isinstance(function, (Jitted, JittedMethod)) else jit(function)
+    return jitted.ran(*args, **kwargs)
 
 
 def named_tensors(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int, str]:
     """The names of tensors that a function is given, that it closes over, and that belong to a model it uses."""
+    if isinstance(getattr(function, "jitted", None), Jitted):
+        args = (function.__self__, *args)  # type: ignore[attr-defined]
     target: Any = function.forward if isinstance(function, Module) else function
     target = inspect.unwrap(getattr(target, "function", target))
     found: dict[int, str] = {}

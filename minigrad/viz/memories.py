@@ -14,7 +14,7 @@ from ..core.table import as_table, bytes_text
 from ..core.tensor import Tensor
 from ..nn.module import Module
 from .charts import Chart
-from .compiled import program_of
+from .compiled import programs_of, view_of
 from .drawing import round_numbers
 from .exhibit import Charted, Frame, mark
 from .sharing import shared_memory
@@ -37,8 +37,7 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Charted:
         return shared_memory(what, args, kwargs)
     if isinstance(what, Tensor):
         return shared_memory({f"tensor {i}": t for i, t in enumerate((what, *args))}, (), kwargs)
-    program, names = program_of(what, args, kwargs, "memory")
-    return _of_program(program, names)
+    return view_of(programs_of(what, args, kwargs, "memory"), lambda each: _of_program(each.program, each.names))
 
 
 class Life(NamedTuple):

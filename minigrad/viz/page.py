@@ -44,7 +44,7 @@ def page(view: str, data: dict[str, Any], title: str, static_form: str = "") -> 
         f'<div id="view">{static_form or escape(title)}</div>'
         f'<script type="application/json" id="data">{safe(data)}</script>'
         f'<script type="module">{script_of(view)}\n'
-        f'show(document.getElementById("view"), JSON.parse(document.getElementById("data").textContent));</script>'
+        f'showAll(document.getElementById("view"), JSON.parse(document.getElementById("data").textContent));</script>'
         f"</body></html>\n"
     )
 

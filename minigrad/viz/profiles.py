@@ -6,19 +6,22 @@ What is measured differs from run to run: do not put these into outputs that are
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import log10
 from typing import Any
 
+from ..compile.jitted import Jitted, JittedMethod, jit
 from ..compile.look.cost import Cost, KernelCost
 from ..compile.look.roofline import Roofline
+from ..compile.nodes.graph import Graph
 from ..compile.running.profiler import Event
 from ..compile.running.profiler import profile as recorder
 from ..compile.running.program import Program
+from ..compile.save.read import LoadedProgram
 from ..core.errors import MinigradError
 from ..core.table import as_table, bytes_text
 from .charts import Chart
-from .compiled import program_of
+from .compiled import Shown, programs_of, view_of
 from .drawing import round_numbers
 from .exhibit import Charted, Frame, mark
 
@@ -38,24 +41,28 @@ def profile(what: Any, *args: Any, runs: int = 5, **kwargs: Any) -> Charted:
     """
     if isinstance(what, recorder):
         return _drawn(what, {})
-    program, _ = program_of(what, args, kwargs, "profile", runs=True)
-    call = what if not isinstance(what, Program) else None
-    if call is None:
-        raise MinigradError("a program has no arguments to run with", hint="mg.viz.profile(f, *arguments)")
-    return _drawn(_fastest(call, args, kwargs, runs), {each.name: each for each in Cost(program).kernels})
-
-
-def _fastest(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], runs: int) -> recorder:
-    from ..compile.jitted import Jitted, JittedMethod, jit
-
     if runs < 1:
         raise MinigradError(f"a profile of {runs} runs shows nothing", expect="runs=1 or more")
-    call = function if isinstance(function, (Jitted, JittedMethod)) else jit(function)
+    if isinstance(what, (Program, Graph)):
+        raise MinigradError("a program has no arguments to run with", hint="mg.viz.profile(f, *arguments)")
+    call = what if isinstance(what, (Jitted, JittedMethod, LoadedProgram)) or not callable(what) else jit(what)
+    shown = programs_of(call, args, kwargs, "profile", runs=True)
+    if shown[0].keeps:
+        return view_of(shown, lambda each: _profiled(each, _fastest(each.run, runs)))
+    run = _fastest(lambda: call(*args, **kwargs), runs)
+    return _profiled(programs_of(call, args, kwargs, "profile", runs=True)[0], run)  # it may have been traced again
+
+
+def _profiled(shown: Shown, run: recorder) -> Charted:
+    return _drawn(run, {each.name: each for each in Cost(shown.program).kernels})
+
+
+def _fastest(call: Callable[[], object], runs: int) -> recorder:
     best: recorder | None = None
-    call(*args, **kwargs)
+    call()
     for _ in range(runs):
         with recorder() as run:
-            call(*args, **kwargs)
+            call()
         if best is None or _span(run.events) < _span(best.events):
             best = run
     assert best is not None
@@ -159,8 +166,8 @@ def roofline(what: Any, *args: Any, runs: int = 20, **kwargs: Any) -> Charted:
     """
     if runs < 1:
         raise MinigradError(f"a roofline of {runs} runs shows nothing", expect="runs=1 or more")
-    program, _ = program_of(what, args, kwargs, "roofline", runs=True)
-    return roof(Cost(program).roofline(runs))
+    shown = programs_of(what, args, kwargs, "roofline", runs=True)
+    return view_of(shown, lambda each: roof(Cost(each.program).roofline(runs)))
 
 
 def roof(found: Roofline) -> Charted:

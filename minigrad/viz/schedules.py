@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ..compile.running.order import Schedule, Step
 from ..core.table import bytes_text
 from .charts import Chart
-from .compiled import program_of
+from .compiled import programs_of, view_of
 from .drawing import round_numbers
 from .exhibit import Charted, Frame, mark
 
@@ -35,8 +35,8 @@ def schedule(what: Any, *args: Any, workers: int = 1, **kwargs: Any) -> Charted:
     >>> mg.viz.schedule(lambda x, y: (x @ x).sum() + (y @ y).sum(), mg.ones((8, 8)), mg.ones((8, 8)))
     <schedule of 5 steps in 3 levels: 2 workers are 1.99 times as fast as one>
     """
-    program, _ = program_of(what, args, kwargs, "schedule")
-    return _drawn(program.schedule, workers)
+    shown = programs_of(what, args, kwargs, "schedule")
+    return view_of(shown, lambda each: _drawn(each.program.schedule, workers))
 
 
 def turns(plan: Schedule, workers: int) -> list[Turn]:

@@ -13,6 +13,7 @@ from ..core.errors import MinigradError
 from ..core.node import Node
 from ..core.replay import recompute
 from ..core.tensor import Tensor
+from .compiled import Shown, programs_of, view_of
 from .exhibit import Exhibit
 from .numbers import Summary
 from .scene import excerpt, names_in_code, scene_of, type_of
@@ -28,15 +29,7 @@ def beside(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Beside:
     >>> mg.viz.beside(lambda x: mg.tanh(x * 2.0 + 1.0), mg.ones(3))
     <3 operations one by one, beside 1 kernel>
     """
-    from ..compile import trace
-
-    graph = trace(function, *args, **kwargs)
-    if len(graph.nodes) > MOST:
-        raise MinigradError(
-            f"{len(graph.nodes):,} operations are too many to look at one by one",
-            expect=f"at most {MOST}", hint="a part of the function, or fewer rounds of its loops",
-        )  # fmt: skip
-    return Beside(graph)
+    return view_of(programs_of(function, args, kwargs, "beside"), Beside)
 
 
 class Beside(Exhibit):
@@ -44,27 +37,31 @@ class Beside(Exhibit):
 
     script = "beside"
 
-    def __init__(self, graph: Any) -> None:
-        from ..compile.fusion.fuse import fuse
-        from ..compile.rewriting.passes import optimise
-
-        self.graph = graph
-        self.optimised, self.log = optimise(graph)
-        self.partition = fuse(self.optimised)
-        self.names = names_in_code(graph.nodes)
-        self.values = _values_of(graph, [node.held._data for node in graph.inputs])
-        later = _values_of(self.optimised, [node.held._data for node in graph.inputs])
+    def __init__(self, shown: Shown) -> None:
+        program = shown.program
+        self.graph: Any = program.graph
+        self.optimised, self.log, self.partition = program.optimised, program.log, program.partition
+        if len(self.graph.nodes) > MOST:
+            raise MinigradError(
+                f"{len(self.graph.nodes):,} operations are too many to look at one by one",
+                expect=f"at most {MOST}", hint="a part of the function, or fewer rounds of its loops",
+            )  # fmt: skip
+        self.names = names_in_code(self.graph.nodes)
+        given = [*shown.arrays(), *[node.array() for node in program.constants]]
+        self.values = _values_of(self.graph, given)
+        later = _values_of(self.optimised, given)
         self.later = {node: value for node, value in later.items() if node.op is not None}
 
-    def __repr__(self) -> str:
+    def said(self) -> str:
+        """What is shown, in a line."""
         kernels = len(self.partition.groups)
-        return f"<{len(self.graph.nodes)} operations one by one, beside {kernels} kernel{'s' * (kernels != 1)}>"
+        return f"{len(self.graph.nodes)} operations one by one, beside {kernels} kernel{'s' * (kernels != 1)}"
 
     def data(self) -> dict[str, Any]:
         """All that is shown, as plain data."""
         kernels = [self._kernel(number, group) for number, group in enumerate(self.partition.groups)]
         return {
-            "about": repr(self),
+            "about": f"<{self.said()}>",
             "eager": [self._row(node, self.values) | {"line": excerpt(node)} for node in self.graph.nodes],
             "left": [self._row(node, {}) for node in self.optimised.nodes],
             "kernels": kernels,

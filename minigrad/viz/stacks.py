@@ -14,8 +14,7 @@ import minigrad
 
 from ..core.errors import MinigradError
 from ..core.source import HOME, in_library
-from ..devices.kernel_table import kernel_table
-from ..devices.registry import REGISTRATIONS
+from ..devices.registry import REGISTRATIONS, Device
 from ..devices.table import label_of
 from .drawing import Drawing
 from .flipbook import Block, Flipbook, Knob, Page
@@ -94,19 +93,17 @@ def layers_of(call: Call) -> list[Layer]:
     declared = inspect.unwrap(getattr(minigrad, name, op.infer))
     code = getattr(declared, "__code__", op.infer.__code__)
     rules = ", ".join(op.rules) or "no input"
-    layers.append(Layer("the primitive", "there", name, _source(code, _definition(code), AROUND),
+    layers.append(Layer("the primitive", "there", name, _source(code.co_filename, _definition(code), AROUND),
                         f"A record, the same for all devices: an operation of kind {op.kind}, with gradient rules for "
                         f"{rules}. The door looked it up for what to check, to cast and to save."))  # fmt: skip
     label = label_of(call.kernel)
     own = getattr(inspect.unwrap(call.kernel), "__code__", None)
     put_in = any(registration.function is call.kernel for registration in REGISTRATIONS)
     whose = "put in by register_kernel" if put_in else "which the device came with"
-    table = kernel_table.__code__
     found = f"One look into the device's dictionary, device.kernels[{name!r}]: {label}, {whose}."
-    source = _source(table, table.co_firstlineno, AROUND)
-    layers.append(Layer("kernel table", "quiet", f"{call.device} × {name}", source, found))
+    layers.append(Layer("kernel table", "quiet", f"{call.device} × {name}", _entry(call.device, name), found))
     ends = "" if own is not None else " It is compiled: Python's part ends here."
-    layers.append(Layer("kernel", "good", label, own and _source(own, _definition(own), AROUND),
+    layers.append(Layer("kernel", "good", label, own and _source(own.co_filename, _definition(own), AROUND),
                         f"What computes, on raw arrays: {_given(call)}.{ends}"))  # fmt: skip
     return layers
 
@@ -117,10 +114,10 @@ def _layer(code: Any, line: int, op: str) -> Layer:
     if name.endswith("declare.apply"):  # made for each elementwise operation
         name = op
     if not in_library(code.co_filename):
-        return Layer("your line", "back", name, _source(code, line, AROUND), "The line as you wrote it.")
+        return Layer("your line", "back", name, _source(code.co_filename, line, AROUND), "The line as you wrote it.")
     inside = _inside(code.co_filename)
     part = next((p for p in PARTS if inside.startswith(p[0])), ("", "minigrad", "quiet", "A part of minigrad."))
-    return Layer(part[1], part[2], name, _source(code, line, AROUND), part[3])
+    return Layer(part[1], part[2], name, _source(code.co_filename, line, AROUND), part[3])
 
 
 def _definition(code: Any) -> int:
@@ -137,14 +134,26 @@ def _inside(filename: str) -> str:
     return File(filename).name if File(filename).exists() else ""
 
 
-def _source(code: Any, line: int, around: int) -> dict[str, Any] | None:
-    """A line of a function and those around it that belong to the function's file."""
+def _entry(device: Device, op: str) -> dict[str, Any] | None:
+    """Where the device's class of kernels defines the kernel of an operation."""
+    owner: Any = next((each for each in device.kernel_class.__mro__ if op in vars(each)), None)
+    try:
+        lines, first = inspect.getsourcelines(owner)
+    except (OSError, TypeError):  # the class was typed at a prompt, or there is none
+        return None
+    begins = f"def {op}(", f"{op} = "
+    at = next((i for i, line in enumerate(lines) if line.strip().startswith(begins)), 0)
+    return _source(inspect.getfile(owner), first + at, AROUND)
+
+
+def _source(filename: str, line: int, around: int) -> dict[str, Any] | None:
+    """A line of a file and those around it."""
     first = max(1, line - around)
-    text = [linecache.getline(code.co_filename, n).rstrip("\n") for n in range(first, line + around + 1)]
+    text = [linecache.getline(filename, n).rstrip("\n") for n in range(first, line + around + 1)]
     while text and not text[-1].strip():
         text.pop()
     text = dedent("\n".join(text)).split("\n")
-    return {"file": _inside(code.co_filename), "line": line, "first": first, "text": text} if any(text) else None
+    return {"file": _inside(filename), "line": line, "first": first, "text": text} if any(text) else None
 
 
 def _given(call: Call) -> str:

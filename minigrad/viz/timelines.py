@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from time import perf_counter
+from types import MethodType
 from typing import Any, NamedTuple
 
-from ..compile.jitted import jit
+from ..compile.jitted import Jitted, JittedMethod, jit
 from ..compile.running.profiler import profile
+from ..compile.save.read import LoadedProgram
 from ..core.errors import MinigradError
 from ..core.tensor import Tensor
 from ..core.tree import leaves
+from .compiled import programs_of
 from .drawing import Axes, Drawing
 from .flipbook import Block, Flipbook, Page
 from .watching import watching
@@ -47,6 +50,7 @@ class Run(NamedTuple):
 def timeline(function: Callable[..., Any], *args: Any, runs: int = 7, **kwargs: Any) -> Flipbook:
     """Time a function, eagerly and as a program of `mg.jit`, and show what is Python's part and what the kernels'.
 
+    Of a jitted function whose last call kept values for its gradient, that program is timed, and the gradient's.
     The quickest of `runs` is shown.  Watching takes time too, about a third of a microsecond a kernel.
 
     >>> x = mg.ones((8, 8))
@@ -57,9 +61,13 @@ def timeline(function: Callable[..., Any], *args: Any, runs: int = 7, **kwargs: 
         raise MinigradError(f"timeline runs a function, and a {type(function).__name__} is none", hint="lambda: x @ w")
     if runs < 1:
         raise MinigradError(f"timeline: the quickest of {runs} runs is none", expect="runs of at least 1")
-    eager = _eager(function, args, kwargs, runs)
-    program, why = _program(function, args, kwargs, runs)
-    return timeline_of([eager, *([program] if program else [])], why)
+    ways = [] if isinstance(function, LoadedProgram) else [_eager(_not_jitted(function), args, kwargs, runs)]
+    try:
+        return timeline_of([*ways, *_programs(function, args, kwargs, runs)])
+    except MinigradError as error:
+        if not ways:
+            raise
+        return timeline_of(ways, f"As a program it does not run: {str(error).splitlines()[0]}")
 
 
 def timeline_of(ways: Sequence[Run], why: str = "") -> Flipbook:
@@ -91,24 +99,40 @@ def _eager(function: Callable[..., Any], args: Any, kwargs: Any, runs: int) -> R
     return best
 
 
-def _program(function: Callable[..., Any], args: Any, kwargs: Any, runs: int) -> tuple[Run | None, str]:
-    """The same as a program; or why it cannot be one."""
-    jitted = jit(function)
+def _not_jitted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function that was jitted."""
+    if isinstance(function, JittedMethod):
+        return MethodType(function.jitted.function, function.__self__)
+    return function.function if isinstance(function, Jitted) else function
+
+
+def _programs(function: Callable[..., Any], args: Any, kwargs: Any, runs: int) -> list[Run]:
+    """The same as a program; with its gradient, if the last call was for that."""
+    if isinstance(function, LoadedProgram):
+        return [_quickest("as a program", lambda: function(*args, **kwargs), runs)]
+    jitted = function if isinstance(function, (Jitted, JittedMethod)) else jit(function)
+    shown = programs_of(jitted, args, kwargs, "timeline", runs=True) if jitted.recordings else []
+    if not shown or not shown[0].keeps:
+        return [_quickest("as a program", lambda: jitted(*args, **kwargs), runs)]
+    ways = ["as a program that keeps values", *[f"in its {each.title}" for each in shown[1:]]]
+    return [_quickest(way, each.run, runs) for way, each in zip(ways, shown)]
+
+
+def _quickest(way: str, call: Callable[[], object], runs: int) -> Run:
+    """The quickest run of what runs programs, step by step."""
     best: Run | None = None
-    try:
-        _settled(jitted(*args, **kwargs))
-        for _ in range(runs):
-            with profile() as noted:
-                begin = perf_counter()
-                _settled(jitted(*args, **kwargs))
-                end = perf_counter()
-            start = begin - noted.start
-            spans = [Span(e.name, (e.begin - start) * 1e6, (e.end - start) * 1e6) for e in noted.events]
-            run = Run("as a program", (end - begin) * 1e6, sorted(spans, key=lambda span: span.begin))
-            best = run if best is None or run.total < best.total else best
-    except MinigradError as error:
-        return None, f"As a program it does not run: {str(error).splitlines()[0]}"
-    return best, ""
+    _settled(call())
+    for _ in range(runs):
+        with profile() as noted:
+            begin = perf_counter()
+            _settled(call())
+            end = perf_counter()
+        start = begin - noted.start
+        spans = [Span(e.name, (e.begin - start) * 1e6, (e.end - start) * 1e6) for e in noted.events]
+        run = Run(way, (end - begin) * 1e6, sorted(spans, key=lambda span: span.begin))
+        best = run if best is None or run.total < best.total else best
+    assert best is not None
+    return best
 
 
 def _settled(result: Any) -> None:

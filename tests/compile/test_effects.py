@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.compile.rewriting import optimise
 from minigrad.compile.running.program import Program
 
 pytestmark = pytest.mark.usefixtures("numpy_kernels")
@@ -131,6 +132,34 @@ def test_effects_are_not_dead_and_not_merged_whatever_the_passes_do():
         program = Program(graph, without=without)
         assert len(program.optimised.effects) == 3
         assert [n.name for n in program.optimised.nodes].count("print") == 3
+
+
+def test_effects_stay_in_order_where_rows_are_picked():
+    def f(x, t):
+        picked = mg.exp(x)[mg.arange(3), t]
+        mg.print("first", picked)
+        mg.print("second", t)
+        return picked.sum()
+
+    optimised, log = optimise(mg.trace(f, mg.ones((3, 2)), mg.asarray([0, 1, 1])))
+    assert log.counts()["picked by comparing"] == 1
+    messages = [node.attrs["message"] for node in optimised.nodes if node.name == "print"]
+    assert messages == [node.attrs["message"] for node in optimised.effects] == ["first: {0}", "second: {0}"]
+
+
+def test_effects_stay_in_order_where_a_loop_does_not_keep_its_carries():
+    def f(x):
+        def body(h, t):
+            mg.print("body", h)
+            return h * t, h
+
+        last, _ = mg.scan(body, x, fixed(0, 1, 2))
+        mg.print("after", x)
+        return last.sum()
+
+    optimised, log = optimise(mg.jit(f).graph(leaf(1, 2)))
+    assert log.counts()["carries that are not read"] == 1
+    assert [node.name for node in optimised.nodes if node.effect is not None] == ["scan", "print"]
 
 
 def test_the_parallel_executor_keeps_the_order(capsys):

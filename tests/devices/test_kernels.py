@@ -10,8 +10,10 @@ import minigrad as mg
 from minigrad.core.emit import emit
 from minigrad.core.errors import ConversionError, DeviceError, DtypeError
 from minigrad.core.primitive import P
-from minigrad.devices import CPU, Device, kernels, register_device, register_kernel
+from minigrad.devices import CPU, Device, Kernels, kernels, register_device, register_kernel
 from minigrad.devices import table as tables
+from minigrad.devices.kernel_table import dispatch_table
+from minigrad.devices.library import KernelGroup, Library
 from tests.samples import SAMPLES
 
 # The table ------------------------------------------------------------------------------------------------------------
@@ -70,6 +72,17 @@ def test_the_table_draws_itself_in_a_notebook(devices):
     assert html.startswith("<table>") and html.count("<tr>") == len(P) + 1
     assert "<script>" not in html and "&lt;script&gt; *" in html
     assert isinstance(tables.kernels(), tables.KernelTable)
+
+
+def test_each_primitive_has_exactly_one_kernel():
+    groups = [each for each in Kernels.__mro__ if issubclass(each, KernelGroup)]
+    defined = [name for each in groups for name, kernel in vars(each).items() if is_kernel(name, kernel)]
+    assert Counter(defined) == Counter([*[op.name for op in P], "nonzero"]), "mg.nonzero runs outside of programs only"
+    assert dispatch_table(Kernels(CPU)).keys() == set(defined)
+
+
+def is_kernel(name, kernel):
+    return not name.startswith("_") and (callable(kernel) or isinstance(kernel, Library))
 
 
 # Kernels of users -----------------------------------------------------------------------------------------------------
@@ -185,6 +198,81 @@ def test_gradients_run_through_it(devices):
 def test_what_a_kernel_returns_becomes_an_array(devices):
     with register_kernel("sum", "cpu", lambda x, axis, keepdims, dtype: np.float32(5)):
         assert type(mg.ones(3).sum().data) is np.ndarray
+
+
+# Classes of kernels ---------------------------------------------------------------------------------------------------
+
+
+class Coarse(Kernels):
+    def multiply(self, x, y):
+        return np.round(super().multiply(x, y), 1)
+
+    def sum(self, x, axis, keepdims, dtype):
+        return np.floor(super().sum(x, axis, keepdims, dtype))
+
+
+class CoarseDevice(Device):
+    kind, kernel_class = "coarse", Coarse
+
+
+def test_a_device_of_ten_lines_runs_forward_and_backward(devices):
+    register_device("coarse", CoarseDevice)
+    w = mg.asarray([1.23, 2.0], device="coarse", requires_grad=True)
+    loss = (w * w * 1.11).sum()
+    loss.backward()
+    assert loss.item() == 6.0, "1.5 and 4.4, and the sum rounded down"
+    np.testing.assert_allclose(w.grad.numpy(), [2.8, 4.4], rtol=1e-6)  # 1.11 is 1.1, times 1.23 is 1.4, twice
+    assert mg.tanh(w).tolist() == mg.tanh(w.detach().to("cpu")).tolist()
+    large = mg.ones(2_000_000, device="coarse") * 1.26
+    assert large[0].item() == np.float32(1.3), "in memory of the pool, though `multiply` has no `out`"
+
+
+def test_such_a_device_shows_its_kernels_and_takes_registered_ones(devices):
+    register_device("coarse", CoarseDevice)
+    w = mg.asarray([1.23, 2.0], device="coarse")
+    assert kernels("coarse")["multiply"]["coarse"].endswith(".multiply")
+    assert kernels("coarse")["add"] == {"coarse": "numpy.add"}
+    with register_kernel("multiply", "coarse", lambda x, y: np.multiply(x, y)):
+        assert (w * w).tolist() == pytest.approx([1.5129, 4.0])
+
+
+def test_a_program_calls_the_kernels_of_a_device_that_is_not_hosted(devices):
+    register_device("coarse", type("Remote", (CoarseDevice,), {"hosted": False}))
+    w = mg.asarray([1.23, 2.0], device="coarse")
+    assert mg.jit(lambda w: (w * w).sum())(w).item() == (w * w).sum().item() == 5.0
+
+
+def test_a_kernel_that_is_none_is_missing(devices):
+    class NoTanh(Kernels):
+        tanh = None
+
+    class NoTanhDevice(Device):
+        kind, kernel_class = "no_tanh", NoTanh
+
+    register_device("no_tanh", NoTanhDevice)
+    assert kernels("no_tanh")["tanh"] == {"no_tanh": "–"}
+    with pytest.raises(DeviceError, match="tanh has no kernel on the device no_tanh"):
+        mg.tanh(mg.ones(2, device="no_tanh"))
+
+
+def test_a_method_that_is_not_a_primitive_is_an_error_of_the_class():
+    with pytest.raises(DeviceError, match=r"Wrong.tahn: there is no primitive named 'tahn'\n") as error:
+
+        class Wrong(Kernels):
+            def tahn(self, x):
+                return x
+
+    assert "tanh, to_device" in str(error.value) and "if it is a helper method, name it _tahn" in str(error.value)
+    with pytest.raises(DeviceError, match="there is no primitive named 'logarithm'"):
+        type("Wrong", (Kernels,), {"logarithm": Library("log")})
+
+    class Right(Kernels):
+        factor = 2
+
+        def _half(self, x):
+            return x / self.factor
+
+    assert "factor" not in dispatch_table(Right(CPU))
 
 
 # Devices of users -----------------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from minigrad.viz.schedules import turns
 from tests.compile.partitions import graph_of
 from tests.compile.programs import random_program
 
+FORWARD = "forward pass, keeps values for the gradient"
 X, W, B = mg.ones((64, 32)), mg.ones((32, 32)), mg.ones(32)
 
 
@@ -153,7 +154,8 @@ def test_a_training_step_and_a_model():
     step, x = training_step()
     view = mg.viz.fusion(mg.jit(step), x)
     assert "up.weight" in view.to_svg()
-    assert repr(mg.viz.fusion(Net(), x)).startswith("<fusion of 6 operations: 4 launches")
+    view = mg.viz.fusion(Net(), x)
+    assert repr(view).startswith(f"<{FORWARD}: fusion of 6 operations: 4 launches"), "its parameters require gradients"
 
 
 def test_kernels_are_closed_where_there_are_many():
@@ -224,7 +226,8 @@ def test_which_tensors_share_memory():
     lines = {line.split()[0]: line for line in view.text().splitlines()}
     assert lines["row"].endswith("16–32") and lines["column"].endswith("4–56") and lines["flipped"].endswith("0–64")
     assert "buffer 1" in lines["other"] and "steps of -4, 1" in lines["flipped"]
-    assert repr(mg.viz.memory(Net(), mg.ones((32, 8)))).startswith("<memory of 4 steps: ")
+    with mg.no_grad():
+        assert repr(mg.viz.memory(Net(), mg.ones((32, 8)))).startswith("<memory of 4 steps: ")
     assert repr(mg.viz.memory(Net())) == "<memory of 4 tensors in 4 buffers>"
 
 

@@ -8,10 +8,12 @@ import pytest
 
 import minigrad as mg
 from minigrad.core import files
+from minigrad.devices import Device, Kernels, registry
 from minigrad.viz.drawing import Axes, Drawing, coloured, themed
 from minigrad.viz.flipbook import Flipbook, Knob, Page
 from minigrad.viz.heat import matrix_of
 from minigrad.viz.rings import ring_rounds, star_rounds
+from minigrad.viz.stacks import layers_of
 from minigrad.viz.watching import watching
 
 HOSTILE = "</script><script>alert(1)</script>\"'&{}javascript:\ue000bad\ue001"
@@ -212,6 +214,56 @@ def test_a_stack_goes_from_the_line_to_the_kernel():
     assert parts == ["your line", "module", "module", "operation", "operation", "the door", "the primitive",
                      "kernel table", "kernel"]  # fmt: skip
     assert "Linear.forward" in product[3]
+
+
+@pytest.mark.parametrize(
+    ("function", "file", "line"),
+    [
+        (mg.tanh, "devices/kernel_table.py", 'tanh = Library("tanh")'),
+        (mg.sum, "devices/reductions.py", "def sum("),
+        (mg.erf, "devices/kernel_table.py", "erf = staticmethod(special.erf)"),
+    ],
+)
+def test_a_stack_shows_the_line_of_the_kernel_table(function, file, line):
+    (call,) = watched(function)
+    (found,) = [layer.code for layer in layers_of(call) if layer.part == "kernel table"]
+    assert found["file"] == file and found["text"][found["line"] - found["first"]].strip().startswith(line)
+
+
+def watched(function):
+    x = mg.ones(2)
+    with watching() as calls:
+        function(x)
+    return calls
+
+
+@pytest.fixture
+def loud(monkeypatch):
+    """`loud(kernels)` registers a device that has this class of kernels, for one test."""
+    monkeypatch.setattr(registry, "MAKERS", dict(registry.MAKERS))
+
+    def registered(kernels):
+        mg.devices.register_device("loud", type("Loud", (Device,), {"kind": "loud", "kernel_class": kernels}))
+
+    yield registered
+    registry.DEVICES.pop("loud", None)
+
+
+def test_a_stack_shows_the_class_of_a_device_of_ones_own(loud):
+    class Doubled(Kernels):
+        def tanh(self, x):
+            return super().tanh(x) * 2
+
+    loud(Doubled)
+    *_, table, kernel = mg.viz.stack(mg.tanh, mg.ones(2, device="loud")).pages[0]
+    assert "return super().tanh(x) * 2" in str(table.blocks) and "return super().tanh(x) * 2" in str(kernel.blocks)
+
+
+def test_a_class_of_kernels_without_source_has_no_line(loud):
+    made = {}
+    exec("class Typed(Kernels):\n    def tanh(self, x):\n        return x", {"Kernels": Kernels}, made)
+    loud(made["Typed"])
+    assert "loud × tanh" in mg.viz.stack(mg.tanh, mg.ones(2, device="loud")).text()
 
 
 def test_what_is_no_function_and_what_computes_nothing():

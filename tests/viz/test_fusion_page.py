@@ -278,3 +278,20 @@ def test_a_trace_is_saved_from_the_page():
         with page.expect_download() as download:
             page.click("text=save run.json")
         assert download.value.suggested_filename == "run.json"
+
+
+@pytest.mark.parametrize("name", ["fusion", "memory"])
+def test_a_view_and_the_view_of_its_gradient_each_work(name):
+    f = mg.jit(lambda x: mg.tanh(x @ x).sum())
+    mg.grad(f)(mg.ones((4, 4)))
+    view = getattr(mg.viz, name)(f, mg.ones((4, 4)))
+    for html in (view.to_html(), view._repr_mimebundle_()["text/html"]):
+        with opened(html) as page:
+            titles = page.locator(".mg-title").all_inner_texts()
+            assert titles == ["forward pass, keeps values for the gradient", "gradient"]
+            views = page.locator(".mg-view")
+            assert views.count() == 2 and page.locator(".mg-view svg.mg-picture").count() == 2
+            views.nth(1).focus()
+            page.keyboard.press("?")
+            shown = [views.nth(i).locator(".mg-help").is_visible() for i in range(2)]
+            assert shown == [False, True], "keys are for one of them"

@@ -9,24 +9,18 @@ from typing import Any
 
 import numpy as np
 
+from ...core import dtypes
 from ...core.errors import CompileError
-from ..loops.ir import Accumulate, For, Index, Kernel, Let, Parameter, Prefetch, Statement, Store, statements
-from ..loops.legalise import elementary
-from ..loops.maths import BOOL, EXPANSIONS, FLOAT, expansion
+from ..loops.index import ATOM, INDEXING, fold
+from ..loops.ir import FLOAT, Accumulate, Accumulator, For, Index, Kernel, Let, Prefetch, Store, Walk, statements
+from ..loops.legalise import legalise
+from ..loops.operations import OPERATIONS, REDUCTIONS, Operation, operand_dtypes
 from ..loops.scalar import identity
 
-TYPES = {"float16": "_Float16", "float32": "float", "float64": "double", "bool": "bool"}
-SYMBOLS = {
-    "add": "+", "sub": "-", "mul": "*", "div": "/", "and": "&", "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>",
-    "lt": "<", "le": "<=", "eq": "==", "quotient": "/",
-}  # fmt: skip
-LIBRARY = {
-    "abs": "fabs", "sqrt": "sqrt", "floor": "floor", "rint": "rint", "copysign": "copysign", "pow": "pow",
-    "atan2": "atan2", "exp": "exp", "expm1": "expm1", "log": "log", "log1p": "log1p", "sin": "sin", "cos": "cos",
-    "tanh": "tanh", "erf": "erf", "remainder": "fmod",
-}  # fmt: skip
+TYPES = {dtype: f"{name}_t" for name, dtype in dtypes.ALL.items()}
+TYPES |= {dtypes.float16: "_Float16", dtypes.float32: "float", dtypes.float64: "double", dtypes.bool: "bool"}
+HEADERS = ("math.h", "stdbool.h", "stdint.h", "string.h")
 UPDATES = {"sum": "+=", "prod": "*="}
-PRECEDENCE = {"+": 1, "*": 2, "//": 2, "%": 2}
 INDENT = "    "
 
 
@@ -46,54 +40,39 @@ def c_source(kernel: Kernel, name: str | None = None) -> str:
         }
     }
     """
-    return CPrinter(kernel, name).file()
+    printer = CPrinter(kernel, name)
+    function = printer.function()
+    includes = "\n".join(f"#include <{header}>" for header in HEADERS)
+    return "\n\n".join([includes, *printer.helpers.values(), function]) + "\n"
 
 
-class CPrinter:
-    """Prints one kernel.  The functions that it needs besides are collected on the way."""
+class CWords:
+    """What C calls things: types, numbers, and small functions, which are collected on the way."""
 
-    headers: tuple[str, ...] = ("math.h", "stdbool.h", "stdint.h", "string.h")
-    inline = "static inline "
+    language = "c"
     restrict = "*restrict "
+    inline = "static inline "
     byte, integer = "uint8_t", "int64_t"
     types = TYPES
+    writes_functions = True  # of float32: ours take vectors
 
-    def __init__(self, kernel: Kernel, name: str | None = None) -> None:
-        self.kernel = elementary(kernel, written_out=False)
-        self.name = name or kernel.name
-        self.kinds: dict[str, Any] = {p.name: p.dtype for p in kernel.parameters}
+    def __init__(self) -> None:
         self.helpers: dict[str, str] = {}
 
-    def file(self) -> str:
-        """Everything, in the order in which C wants it."""
-        function = self.function()
-        parts = ["\n".join(f"#include <{header}>" for header in self.headers), *self.helpers.values(), function]
-        return "\n\n".join(parts) + "\n"
-
-    def function(self) -> str:
-        """The kernel's own function."""
-        body = self.block(self.kernel.body)
-        return "\n".join([f"void {self.name}({self.arguments()}) {{", *indented(body), "}"])
-
-    def arguments(self) -> str:
-        """The parameters, and the range."""
-        written = {s.buffer for s in statements(self.kernel.body) if isinstance(s, (Store, Accumulate))}
-        listed = [self.pointer(p, p.name not in written) for p in self.kernel.parameters]
-        return ", ".join([*listed, f"{self.integer} lo", f"{self.integer} hi"])
-
-    def pointer(self, parameter: Parameter, read_only: bool) -> str:
-        """A parameter as C declares it."""
-        return f"{'const ' * read_only}{self.stored_type(parameter.dtype)} {self.restrict}{parameter.name}"
-
-    # Types and numbers ------------------------------------------------------------------------------------------------
-
     def type(self, dtype: Any) -> str:
-        """A dtype in C's words."""
-        return self.types.get(dtype.name, f"{dtype.name}_t")
+        """A dtype."""
+        return self.types[dtype]
 
     def stored_type(self, dtype: Any) -> str:
-        """What a value is in memory: a bool may be any byte there."""
+        """The type of a value in memory: a bool may be any byte there."""
         return self.byte if dtype.kind == "b" else self.type(dtype)
+
+    def arguments(self, kernel: Kernel) -> str:
+        """What a function is given: pointers, and the range."""
+        written = {s.buffer for s in statements(kernel.body) if isinstance(s, (Store, Accumulate))}
+        kinds = [f"{'const ' * (p.name not in written)}{self.stored_type(p.dtype)}" for p in kernel.parameters]
+        pointers = [f"{kind} {self.restrict}{p.name}" for kind, p in zip(kinds, kernel.parameters)]
+        return ", ".join([*pointers, f"{self.integer} lo", f"{self.integer} hi"])
 
     def value(self, operand: Any, dtype: Any) -> str:
         """An operand: a name, or a number of a dtype."""
@@ -113,149 +92,79 @@ class CPrinter:
         text = f"{real!s}f" if dtype.itemsize == 4 else str(real)
         return f"({self.type(dtype)}){text}" if dtype.itemsize == 2 else text
 
-    def index(self, index: Index, around: int = 0) -> str:
-        """A position; in parentheses if what is around it binds more tightly."""
-        if not isinstance(index, tuple):
-            return str(index)
-        op, left, right = index
-        if op == "min":
-            kind = self.integer
-            self.helper("least", f"{kind} least({kind} a, {kind} b) {{\n{INDENT}return a < b ? a : b;\n}}")
-            return f"least({self.index(left)}, {self.index(right)})"
-        rank = PRECEDENCE[op]
-        text = f"{self.index(left, rank)} {op[0]} {self.index(right, rank + (op != '+'))}"
-        return f"({text})" if rank < around else text
-
-    # Statements -------------------------------------------------------------------------------------------------------
-
-    def block(self, body: list[Statement]) -> list[str]:
-        """The lines of a body."""
-        lines: list[str] = []
-        for statement in body:
-            lines += self.statement(statement)
-        return lines
-
-    def statement(self, statement: Statement) -> list[str]:
-        """The lines of a statement."""
-        if isinstance(statement, Let):
-            self.kinds[statement.name] = statement.dtype
-            return [f"const {self.type(statement.dtype)} {statement.name} = {self.expression(statement)};"]
-        if isinstance(statement, For):
-            return self.loop(statement)
-        place = f"{statement.buffer}[{self.index(statement.index)}]"
-        if isinstance(statement, Prefetch):
-            return [f"__builtin_prefetch(&{place});"]
-        dtype = self.kinds[statement.buffer]
-        value = self.value(statement.value, dtype)
-        if isinstance(statement, Accumulate):
-            return [self.update(place, statement.op, value, dtype)]
-        return [f"{place} = {value};"]
-
-    def loop(self, loop: For) -> list[str]:
-        """A loop, and before it what its accumulators start with."""
-        lines = self.starts(loop)
-        return [*lines, self.head(loop), *indented(self.body(loop)), "}"]
-
-    def head(self, loop: For, start: str = "", step: str = "") -> str:
-        """The first line of a loop; each of several workers has its own start and goes on by their number."""
-        i, low, high = loop.variable, self.index(loop.low, 1 if start else 0), self.index(loop.high)
-        forward = f"{i} += {step}" if step else f"{i}++"
-        first = start if low == "0" and start else f"{low} + {start}" if start else low
-        return f"for ({self.integer} {i} = {first}; {i} < {high}; {forward}) {{"
-
-    def starts(self, loop: For) -> list[str]:
-        """The accumulators' declarations."""
-        lines = []
-        for a in loop.accumulators:
-            self.kinds[a.name] = a.dtype
-            lines.append(f"{self.type(a.dtype)} {a.name} = {self.value(identity(a.op, a.dtype), a.dtype)};")
-        return lines
-
-    def body(self, loop: For) -> list[str]:
-        """What a loop does in each round."""
-        updates = [self.update(a.name, a.op, self.value(a.value, a.dtype), a.dtype) for a in loop.accumulators]
-        return [*self.block(loop.body), *updates]
-
-    def update(self, place: str, op: str, value: str, dtype: Any) -> str:
-        """One step of a reduction."""
-        if op in UPDATES:
-            return f"{place} {UPDATES[op]} {value};"
-        return f"{place} = {self.extreme(op, dtype)}({place}, {value});"
-
-    # Expressions ------------------------------------------------------------------------------------------------------
-
-    def expression(self, let: Let) -> str:
-        """The right side of a Let."""
-        op, dtype = let.op, let.dtype
-        if op == "load":
-            buffer, index = let.args
-            place = f"{buffer}[{self.index(index)}]"
-            return f"{place} != 0" if dtype.kind == "b" else place
-        if op == "index":
-            return f"({self.type(dtype)})({self.index(let.args[0])})"
-        if op == "select":
-            condition, x, y = let.args
-            return f"{self.value(condition, BOOL)} ? {self.value(x, dtype)} : {self.value(y, dtype)}"
-        given = next((self.kinds[a] for a in let.args if isinstance(a, str)), dtype)
-        operands = [self.value(a, given) for a in let.args]
-        if op in ("cast", "bitcast", "whole"):
-            return self.conversion(op, given, dtype, operands[0])
-        if op in LIBRARY and given.kind == "f":
-            return f"{self.library(op, given)}({', '.join(operands)})"
-        if op in SYMBOLS:
-            return f"{operands[0]} {SYMBOLS[op]} {operands[1]}"
-        return self.rest(op, given, operands)
-
-    def rest(self, op: str, dtype: Any, operands: list[str]) -> str:
-        """What needs more than a symbol."""
-        x = operands[0]
-        if op == "neg":
-            return f"-{x}"
-        if op == "invert":
-            return f"!{x}" if dtype.kind == "b" else f"~{x}"
-        if op == "abs":
-            return f"{x} < 0 ? -{x} : {x}"
-        if op == "remainder":
-            return f"{x} % {operands[1]}"
-        if op in ("max", "min"):
-            return f"{self.extreme(op, dtype)}({x}, {operands[1]})"
-        raise CompileError(f"there is no native code for {op} of {dtype}")
-
-    def library(self, op: str, dtype: Any) -> str:
-        """The name of a function of a float: C's, or one of ours that is written out."""
-        if op in EXPANSIONS and dtype == FLOAT:
-            if f"own_{op}" not in self.helpers:
-                self.define(op)
-            return f"own_{op}"
-        return LIBRARY[op] + ("f" if dtype.itemsize == 4 else "")
-
-    def define(self, op: str) -> None:
-        """Write out a function of float32."""
-        inside = type(self)(Kernel(op, [], [], 0, "elements"))
-        inside.helpers, inside.kinds = self.helpers, {"x": FLOAT}
-        lines = inside.block([*expansion(op, "x", "y")])
-        text = "\n".join([f"float own_{op}(float x) {{", *indented([*lines, "return y;"]), "}"])
-        self.helper(f"own_{op}", text)
-
-    def helper(self, name: str, text: str) -> str:
-        """A function that stands before the kernel."""
-        self.helpers.setdefault(name, self.inline + text)
+    def helper(self, result: str, name: str, parameters: str, lines: list[str]) -> str:
+        """The name of a function, which is defined before the kernel."""
+        head = f"{self.inline}{result} {name}({parameters}) {{"
+        self.helpers.setdefault(name, "\n".join([head, *indented(lines), "}"]))
         return name
 
-    def extreme(self, op: str, dtype: Any) -> str:
-        """The name of a maximum or minimum, which is nan if one of the two is."""
-        kind, sign = self.type(dtype), ">" if op == "max" else "<"
-        test = f"a {sign} b || a != a" if dtype.kind == "f" else f"a {sign} b"
-        name = f"{op}_{dtype.name}"
-        return self.helper(name, f"{kind} {name}({kind} a, {kind} b) {{\n{INDENT}return {test} ? a : b;\n}}")
+    def read(self, place: str, dtype: Any) -> str:
+        """A value from memory, where any byte but 0 is a bool that is true."""
+        return f"{place} != 0" if dtype.kind == "b" else place
+
+    def place(self, buffer: str, index: Index) -> str:
+        """An element of a buffer."""
+        return f"{buffer}[{self.index(index)}]"
+
+    def index(self, index: Index, around: int = 0) -> str:
+        """A position; in parentheses if what is around it binds more tightly."""
+        return _bound(*fold(index, lambda leaf: (str(leaf), ATOM), self.joined), around)
+
+    def joined(self, op: str, left: tuple[str, int], right: tuple[str, int]) -> tuple[str, int]:
+        """The text of an operation on indices, and how tightly it binds."""
+        rank = INDEXING[op].rank
+        if op == "min":
+            kind = self.integer
+            least = self.helper(kind, "least", f"{kind} a, {kind} b", ["return a < b ? a : b;"])
+            return f"{least}({left[0]}, {right[0]})", rank
+        return f"{_bound(*left, rank)} {op[0]} {_bound(*right, rank + (op != '+'))}", rank
+
+    # Operations -------------------------------------------------------------------------------------------------------
+
+    def applied(self, operation: Operation, dtype: Any, operands: list[str]) -> str:
+        """An operation on operands of a dtype, by its text in the table."""
+        text = operation.text(self.language, dtype.kind) or operation.text("c", dtype.kind)
+        if not text:
+            raise CompileError(f"there is no native code for {operation.name} of {dtype}")
+        if text.startswith("return "):
+            name, kind = f"{operation.name}_{dtype.name}", self.type(dtype)
+            parameters = ", ".join([f"{kind} {letter}" for letter in "abc"[: operation.arity]])
+            text = self.helper(kind, name, parameters, [text.format(x="a", y="b", z="c")])
+        elif not text.isidentifier():
+            return text.format(**dict(zip("xyz", operands)))
+        elif operation.written_out and dtype == FLOAT and self.writes_functions:
+            text = self.written_out(operation)
+        elif dtype == FLOAT:
+            text += "f"
+        return f"{text}({', '.join(operands)})"
+
+    def declared(self, a: Accumulator) -> str:
+        """The declaration of an accumulator, with the number that its reduction starts with."""
+        return f"{self.type(a.dtype)} {a.name} = {self.value(identity(a.op, a.dtype), a.dtype)};"
+
+    def update(self, place: str, op: str, value: Any, dtype: Any) -> str:
+        """One step of a reduction."""
+        value = self.value(value, dtype)
+        if op in UPDATES:
+            return f"{place} {UPDATES[op]} {value};"
+        return f"{place} = {self.applied(OPERATIONS[REDUCTIONS[op]], dtype, [place, value])};"
+
+    def written_out(self, operation: Operation) -> str:
+        """The name of a function of float32 that is written out in arithmetic."""
+        name = f"own_{operation.name}"
+        if name not in self.helpers:
+            inside = CPrinter(Kernel(name, [], [], 0, "elements"))
+            inside.helpers, inside.kinds = self.helpers, {"x": FLOAT}
+            lines = inside.block([*operation.written_as("y", "x")])
+            self.helper("float", name, "float x", [*lines, "return y;"])
+        return name
 
     def conversion(self, op: str, source: Any, target: Any, value: str) -> str:
         """A value as another dtype."""
         old, new = self.type(source), self.type(target)
         if op == "bitcast":
-            name = f"{target.name}_of_bits"
             lines = [f"{new} y;", "memcpy(&y, &x, sizeof y);", "return y;"]
-            return self.helper(name, "\n".join([f"{new} {name}({old} x) {{", *indented(lines), "}"])) + f"({value})"
+            return self.helper(new, f"{target.name}_of_bits", f"{old} x", lines) + f"({value})"
         if target.kind == "b":
             return f"{value} != 0"
         if source.kind == "f" and target.kind in "iu":
@@ -267,7 +176,6 @@ class CPrinter:
         if source.itemsize == 2:
             source = FLOAT
         limits, old, new = np.iinfo(target), self.type(source), self.type(target)
-        name = f"{target.name}_of_{source.name}"
         low, high = (self.value(float(x), source) for x in (int(limits.min), int(limits.max) + 1))
         least, most = (self.value(int(x), target) for x in (limits.min, limits.max))
         lines = [
@@ -275,7 +183,74 @@ class CPrinter:
             f"if (x <= {low}) return {least};",
             f"return x >= {high} ? {most} : ({new})x;",
         ]
-        return self.helper(name, "\n".join([f"{new} {name}({old} x) {{", *indented(lines), "}"]))
+        return self.helper(new, f"{target.name}_of_{source.name}", f"{old} x", lines)
+
+
+class CPrinter(CWords, Walk):
+    """Prints one kernel: a method for each kind of statement returns its lines."""
+
+    def __init__(self, kernel: Kernel, name: str | None = None) -> None:
+        super().__init__()
+        self.kernel = legalise(kernel, written_out=False)
+        self.name = name or kernel.name
+        self.kinds = {p.name: p.dtype for p in kernel.parameters}
+
+    def function(self) -> str:
+        """The kernel's own function."""
+        body = self.block(self.kernel.body)
+        head = f"void {self.name}({self.arguments(self.kernel)}) {{"
+        return "\n".join([head, *indented(body), "}"])
+
+    def let(self, let: Let) -> list[str]:
+        self.kinds[let.name] = let.dtype
+        return [f"const {self.type(let.dtype)} {let.name} = {self.expression(let)};"]
+
+    def store(self, store: Store) -> list[str]:
+        value = self.value(store.value, self.kinds[store.buffer])
+        return [f"{self.place(store.buffer, store.index)} = {value};"]
+
+    def accumulate(self, update: Accumulate) -> list[str]:
+        at, dtype = self.place(update.buffer, update.index), self.kinds[update.buffer]
+        return [self.update(at, update.op, update.value, dtype)]
+
+    def prefetch(self, prefetch: Prefetch) -> list[str]:
+        return [f"__builtin_prefetch(&{self.place(prefetch.buffer, prefetch.index)});"]
+
+    def loop(self, loop: For) -> list[str]:
+        return [*self.starts(loop), self.head(loop), *indented(self.body(loop)), "}"]
+
+    def starts(self, loop: For) -> list[str]:
+        """The accumulators, with what they start with."""
+        self.kinds |= {a.name: a.dtype for a in loop.accumulators}
+        return [self.declared(a) for a in loop.accumulators]
+
+    def head(self, loop: For) -> str:
+        """The first line of a loop."""
+        i, low, high = loop.variable, self.index(loop.low), self.index(loop.high)
+        return f"for ({self.integer} {i} = {low}; {i} < {high}; {i}++) {{"
+
+    def body(self, loop: For) -> list[str]:
+        """What a loop does in each round."""
+        updates = [self.update(a.name, a.op, a.value, a.dtype) for a in loop.accumulators]
+        return [*self.block(loop.body), *updates]
+
+    def expression(self, let: Let) -> str:
+        """The right side of a Let."""
+        op, dtype = let.op, let.dtype
+        if op == "load":
+            return self.read(self.place(*let.args), dtype)
+        if op == "index":
+            return f"({self.type(dtype)})({self.index(let.args[0])})"
+        kinds = operand_dtypes(let, self.kinds.__getitem__)
+        operands = [self.value(operand, kind) for operand, kind in zip(let.args, kinds)]
+        if op in ("cast", "bitcast", "whole"):
+            return self.conversion(op, kinds[0], dtype, operands[0])
+        return self.applied(OPERATIONS[op], kinds[-1], operands)
+
+
+def _bound(text: str, rank: int, around: int) -> str:
+    """A text of some rank, in parentheses if the rank around it is higher."""
+    return f"({text})" if rank < around else text
 
 
 def indented(lines: list[str]) -> list[str]:

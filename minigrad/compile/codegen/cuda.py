@@ -11,20 +11,22 @@ stay in its registers.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
+from ...core import dtypes
 from ...core.errors import CompileError
-from ..loops.ir import Accumulate, For, Kernel, Let, Parameter, Prefetch, Statement, Store, statements
-from ..loops.legalise import HALF
-from ..loops.maths import FLOAT
+from ..loops.index import depends, replaced
+from ..loops.ir import FLOAT, HALF, Accumulate, For, Kernel, Let, Parameter, Prefetch, Statement, Store, statements
 from ..loops.scalar import identity
-from .c import INDENT, LIBRARY, UPDATES, CPrinter, indented
-from .gpu_loops import FOUR, Fours, Own, depends, for_threads, fours, keeps_apart, own_sums, replaced
+from .c import INDENT, CPrinter, indented
+from .gpu_loops import FOUR, Fours, Own, for_threads, fours, keeps_apart, own_sums
 
-TYPES = {
+NAMES = {
     "float16": "__half", "float32": "float", "float64": "double", "bool": "bool", "int8": "signed char",
     "int16": "short", "int32": "int", "int64": "long long", "uint8": "unsigned char",
 }  # fmt: skip
+TYPES = {dtypes.ALL[name]: kind for name, kind in NAMES.items()}
 PRELUDE = """\
 #ifndef INFINITY
 #define INFINITY __int_as_float(0x7f800000)
@@ -125,7 +127,8 @@ def _takes_fours(loop: For, kernel: Kernel) -> bool:
 
 
 class _CudaPrinter(CPrinter):
-    headers = ()
+    language = "cuda"
+    writes_functions = False  # CUDA's own are as good
     inline = "__device__ __forceinline__ "
     restrict = "*__restrict__ "
     byte = "unsigned char"
@@ -179,35 +182,37 @@ class _CudaPrinter(CPrinter):
         if self.aligned:
             addresses = " | ".join(f"(size_t){buffer}" for buffer in self.aligned)
             lines.append(f"const bool aligned = ({addresses}) % 16 == 0;")
-        head = f'extern "C" __global__ void __launch_bounds__({self.threads}) {self.name}({self.arguments()}) {{'
-        return "\n".join([head, *indented([*lines, *body]), "}"])
+        head = f'extern "C" __global__ void __launch_bounds__({self.threads}) {self.name}'
+        return "\n".join([f"{head}({self.arguments(self.kernel)}) {{", *indented([*lines, *body]), "}"])
 
-    def arguments(self) -> str:
-        whole = self.kernel
-        self.kernel = Kernel(whole.name, [p for p in whole.parameters if p.name not in self.shared], whole.body, 0, "")
-        text = super().arguments()
-        self.kernel = whole
-        return text
+    def arguments(self, kernel: Kernel) -> str:
+        given = [p for p in kernel.parameters if p.name not in self.shared]
+        return super().arguments(replace(kernel, parameters=given))
 
     # Who does what ----------------------------------------------------------------------------------------------------
 
-    def statement(self, statement: Statement) -> list[str]:
-        if isinstance(statement, Prefetch):
-            return []
-        if isinstance(statement, Store) and self.fours is not None and statement.buffer in self.fours.stores:
-            return [f"{statement.buffer}_out.at[lane] = {self.value(statement.value, self.kinds[statement.buffer])};"]
-        if isinstance(statement, Accumulate) and statement.buffer in self.own:
-            place = f"own_{statement.buffer}[" + (f"{FOUR} * round + lane]" if self.fours else "round]")
-            dtype = self.kinds[statement.buffer]
-            return [self.update(place, statement.op, self.value(statement.value, dtype), dtype)]
-        lines = super().statement(statement)
-        if not isinstance(statement, (Store, Accumulate)):
-            return lines
-        place = self.index(statement.index)
+    def prefetch(self, prefetch: Prefetch) -> list[str]:
+        return []
+
+    def store(self, store: Store) -> list[str]:
+        if self.fours is not None and store.buffer in self.fours.stores:
+            return [f"{store.buffer}_out.at[lane] = {self.value(store.value, self.kinds[store.buffer])};"]
+        return self.by_its_thread(super().store(store), self.owner)
+
+    def accumulate(self, update: Accumulate) -> list[str]:
+        if update.buffer in self.own:
+            place = f"own_{update.buffer}[" + (f"{FOUR} * round + lane]" if self.fours else "round]")
+            return [self.update(place, update.op, update.value, self.kinds[update.buffer])]
+        return self.by_its_thread(super().accumulate(update), self.index(update.index))
+
+    def by_its_thread(self, lines: list[str], place: str) -> list[str]:
+        """Lines that write to memory, for the thread that does so."""
         condition = {
-            GRID: "blockIdx.x == 0 && threadIdx.x == 0", TEAM: f"{self.thread} == 0", THREAD: "",
-            OWNER: f"({place if isinstance(statement, Accumulate) else self.owner}) % {self.team} == {self.thread}",
-        }[self.who]  # fmt: skip
+            GRID: "blockIdx.x == 0 && threadIdx.x == 0",
+            TEAM: f"{self.thread} == 0",
+            THREAD: "",
+            OWNER: f"({place}) % {self.team} == {self.thread}",
+        }[self.who]
         return [f"if ({condition}) {line}" for line in lines] if condition else lines
 
     def loop(self, loop: For) -> list[str]:
@@ -230,6 +235,14 @@ class _CudaPrinter(CPrinter):
             lines += [self.head(loop), *indented(self.body(loop)), "}"]
         self.who = before
         return lines
+
+    def head(self, loop: For, start: str = "", step: str = "") -> str:
+        """The first line of a loop; each of several workers has its own start and goes on by their number."""
+        if not start:
+            return super().head(loop)
+        i, low, high = loop.variable, self.index(loop.low, 1), self.index(loop.high)
+        first = start if low == "0" else f"{low} + {start}"
+        return f"for ({self.integer} {i} = {first}; {i} < {high}; {i} += {step}) {{"
 
     def shared_by_grid(self, loop: For) -> list[str]:
         """The loop over all units."""
@@ -333,13 +346,11 @@ class _CudaPrinter(CPrinter):
         """The name of a function that puts together what the threads of a team have."""
         kind, name = self.type(dtype), f"team_{op}_{dtype.name}"
 
-        def take(value: str) -> str:
-            return f"v {UPDATES[op]} {value};" if op in UPDATES else f"v = {self.extreme(op, dtype)}(v, {value});"
-
         lines = [
             f"for (int distance = {WARP // 2}; distance > 0; distance /= 2) {{",
-            INDENT + take(f"({kind})__shfl_xor_sync(0xffffffffu, v, distance)"), "}",
-        ]  # fmt: skip
+            INDENT + self.update("v", op, f"({kind})__shfl_xor_sync(0xffffffffu, v, distance)", dtype),
+            "}",
+        ]
         if self.team > WARP:
             lines += [
                 f"__shared__ {kind} parts[{self.team // WARP}];",
@@ -347,22 +358,19 @@ class _CudaPrinter(CPrinter):
                 f"if (threadIdx.x % {WARP} == 0) parts[threadIdx.x / {WARP}] = v;",
                 "__syncthreads();",
                 "v = parts[0];",
-                f"for (int warp = 1; warp < {self.team // WARP}; warp++) {{", INDENT + take("parts[warp]"), "}",
-            ]  # fmt: skip
+                f"for (int warp = 1; warp < {self.team // WARP}; warp++) {{",
+                INDENT + self.update("v", op, "parts[warp]", dtype),
+                "}",
+            ]
         lines.append("return v;")
-        return self.helper(name, "\n".join([f"{kind} {name}({kind} v) {{", *indented(lines), "}"]))
+        return self.helper(kind, name, f"{kind} v", lines)
 
     # Words ------------------------------------------------------------------------------------------------------------
 
     def expression(self, let: Let) -> str:
         if let.op == "load" and self.fours is not None and self.fours.loads.get(let.args[0]) == let.args[1]:
-            place = f"{let.args[0]}_in.at[lane]"
-            return f"{place} != 0" if let.dtype.kind == "b" else place
+            return self.read(f"{let.args[0]}_in.at[lane]", let.dtype)
         return super().expression(let)
-
-    def library(self, op: str, dtype: Any) -> str:
-        """CUDA's own functions are as good as those that are written out."""
-        return LIBRARY[op] + ("f" if dtype.itemsize == 4 else "")
 
     def value(self, operand: Any, dtype: Any) -> str:
         if dtype == HALF and not isinstance(operand, str):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..loops.index import depends, fold, replaced
 from ..loops.ir import Accumulate, Accumulator, For, Index, Kernel, Let, Statement, Store, statements
 
 FOUR = 4  # elements that a thread reads at once
@@ -42,24 +43,29 @@ def _interchanged(loop: For) -> For:
 # Positions ------------------------------------------------------------------------------------------------------------
 
 
-def depends(index: Index, variable: str) -> bool:
-    """Whether a position changes with a variable."""
-    if isinstance(index, tuple):
-        return depends(index[1], variable) or depends(index[2], variable)
-    return index == variable
+class Step(NamedTuple):
+    """By how much a position grows with a variable, and the position itself if it is a number or a name."""
+
+    growth: int | None
+    leaf: int | str = ""
+
+    @staticmethod
+    def joined(op: str, a: Step, b: Step) -> Step:
+        """The growth of an operation on two positions."""
+        if op == "+":
+            return Step(None if a.growth is None or b.growth is None else a.growth + b.growth)
+        if op == "*" and isinstance(b.leaf, int):
+            return Step(None if a.growth is None else a.growth * b.leaf)
+        return Step(0 if a.growth == b.growth == 0 else None)
 
 
 def step_of(index: Index, variable: str) -> int | None:
-    """By how much a position grows with a variable; None if that is not always the same."""
-    if not isinstance(index, tuple):
-        return int(index == variable)
-    op, left, right = index
-    a, b = step_of(left, variable), step_of(right, variable)
-    if op == "+":
-        return None if a is None or b is None else a + b
-    if op == "*" and isinstance(right, int):
-        return None if a is None else a * right
-    return 0 if a == b == 0 else None
+    """By how much a position grows with a variable; None if that is not always the same.
+
+    >>> step_of(("+", ("*", "i", 4), "p"), "i"), step_of(("//", "i", 2), "i"), step_of(("//", "p", 2), "i")
+    (4, None, 0)
+    """
+    return fold(index, lambda leaf: Step(int(leaf == variable), leaf), Step.joined).growth
 
 
 def keeps_apart(index: Index, variable: str) -> bool:
@@ -67,23 +73,16 @@ def keeps_apart(index: Index, variable: str) -> bool:
     return step_of(index, variable) not in (None, 0)
 
 
-def replaced(index: Index, variable: str, other: Index) -> Index:
-    """A position with something else in place of a variable."""
-    if isinstance(index, tuple):
-        return index[0], replaced(index[1], variable, other), replaced(index[2], variable, other)
-    return other if index == variable else index
-
-
 def in_fours(index: Index, units: int) -> bool:
     """Whether a position is sure to be a multiple of four; a range begins and ends at such, if all units are one."""
-    if isinstance(index, int):
-        return index % FOUR == 0
-    if isinstance(index, str):
-        return index in ("lo", "hi") and units % FOUR == 0
-    op, left, right = index
-    if op == "*":
-        return in_fours(left, units) or in_fours(right, units)
-    return op in ("+", "min") and in_fours(left, units) and in_fours(right, units)
+
+    def leaf(part: int | str) -> bool:
+        return part % FOUR == 0 if isinstance(part, int) else part in ("lo", "hi") and units % FOUR == 0
+
+    def joined(op: str, left: bool, right: bool) -> bool:
+        return left or right if op == "*" else op in ("+", "min") and left and right
+
+    return fold(index, leaf, joined)
 
 
 # Four at a time -------------------------------------------------------------------------------------------------------

@@ -12,39 +12,27 @@ from typing import Any
 
 import numpy as np
 
+from ...core import dtypes
 from ...core.errors import CompileError
-from ..loops.ir import Accumulate, Accumulator, For, Index, Kernel, Let, Prefetch, Statement, Store
-from ..loops.legalise import elementary
+from ..loops.index import INDEXING, fold
+from ..loops.ir import Accumulate, Accumulator, For, Index, Kernel, Let, Prefetch, Store, Walk
+from ..loops.legalise import legalise
+from ..loops.operations import OPERATIONS, REDUCTIONS, operand_dtypes
 from ..loops.scalar import identity
-from .c import LIBRARY
 
-BOOL, INDEX = np.dtype(np.bool_), np.dtype(np.int64)
-FLOATS = {"float16": "half", "float32": "float", "float64": "double"}
-INTRINSICS = {
-    "sqrt": "llvm.sqrt", "floor": "llvm.floor", "rint": "llvm.rint", "copysign": "llvm.copysign", "abs": "llvm.fabs",
-    "max": "llvm.maximum", "min": "llvm.minimum",
-}  # fmt: skip
+TYPES = {dtype: f"i{8 * dtype.itemsize}" for dtype in dtypes.INTEGERS}
+TYPES |= {dtypes.float16: "half", dtypes.float32: "float", dtypes.float64: "double", dtypes.bool: "i1"}
 PURE = "nounwind willreturn memory(none)"
-BINARY = {
-    "add": ("fadd", "add"), "sub": ("fsub", "sub"), "mul": ("fmul", "mul"), "div": ("fdiv", ""),
-    "and": ("", "and"), "or": ("", "or"), "xor": ("", "xor"), "lshift": ("", "shl"),
-}  # fmt: skip
-SIGNED = {"rshift": ("ashr", "lshr"), "quotient": ("sdiv", "udiv"), "remainder": ("srem", "urem")}
-COMPARISONS = {"lt": ("olt", "lt"), "le": ("ole", "le"), "eq": ("oeq", "eq")}
-INDEXING = {"+": "add nsw", "*": "mul nsw", "//": "udiv", "%": "urem"}
 INTERLEAVED = 24  # statements in an innermost loop from which several rounds at a time run faster:
 ROUNDS = 4  # they wait for each other less
 LANES, MOST_LANES = 8, 32  # rounds that are made at once where they take several steps
 VERY_LONG = 100  # statements that keep the processor busy one round at a time; LLVM would take four times as long
-CONTRACT = "contract"
-REGROUP = "reassoc nsz contract"
+CONTRACT, REGROUP = "contract", "reassoc nsz contract"  # how a product and a sum may be joined, sums regrouped
 
 
 def type_of(dtype: Any) -> str:
     """A dtype in LLVM's words; a bool is a bit in a register and a byte in memory."""
-    if dtype.kind == "f":
-        return FLOATS[dtype.name]
-    return "i1" if dtype.kind == "b" else f"i{8 * dtype.itemsize}"
+    return TYPES[dtype]
 
 
 def stored_type(dtype: Any) -> str:
@@ -79,10 +67,10 @@ def llvm_source(kernel: Kernel, name: str = "kernel", width: int = 256) -> str:
 
     The table holds the addresses of the parameters, and then `lo` and `hi`.  `width` is that of the vectors in bits.
     """
-    return _Printer(elementary(kernel), name, width).module()
+    return _Printer(legalise(kernel), name, width).module()
 
 
-class _Printer:
+class _Printer(Walk):
     """Prints one kernel.  Registers and labels that have no name in the kernel get one with a dot, which none has."""
 
     def __init__(self, kernel: Kernel, name: str, width: int) -> None:
@@ -147,32 +135,30 @@ class _Printer:
 
     # Statements -------------------------------------------------------------------------------------------------------
 
-    def block(self, body: list[Statement]) -> None:
-        for statement in body:
-            if isinstance(statement, Let):
-                self.let(statement)
-            elif isinstance(statement, Store):
-                value = self.value(statement.value, self.types[statement.buffer])
-                self.write(statement.buffer, self.pointer(statement.buffer, statement.index), value)
-            elif isinstance(statement, Accumulate):
-                self.accumulate(statement)
-            elif isinstance(statement, Prefetch):
-                place = self.pointer(statement.buffer, statement.index, sure="")  # it may be behind the last row
-                kinds = ("ptr", "i32", "i32", "i32")
-                self.emit(self.call("llvm.prefetch.p0", "void", kinds, (place, "0", "3", "1")))
-            else:
-                self.loop(statement)
+    def store(self, store: Store) -> None:
+        value = self.value(store.value, self.types[store.buffer])
+        self.write(store.buffer, self.pointer(store.buffer, store.index), value)
+
+    def accumulate(self, update: Accumulate) -> None:
+        pointer, dtype = self.pointer(update.buffer, update.index), self.types[update.buffer]
+        before = self.read(update.buffer, pointer)
+        taken = self.combined(update.op, dtype, before, self.value(update.value, dtype))
+        self.write(update.buffer, pointer, taken)
+
+    def prefetch(self, prefetch: Prefetch) -> None:
+        place = self.pointer(prefetch.buffer, prefetch.index, sure="")  # it may be behind the last row
+        kinds = ("ptr", "i32", "i32", "i32")
+        self.emit(self.call("llvm.prefetch.p0", "void", kinds, (place, "0", "3", "1")))
 
     def index(self, index: Index) -> str:
-        if isinstance(index, int):
-            return str(index)
-        if isinstance(index, str):
-            return self.names[index]
-        op, left, right = index
-        a, b = self.index(left), self.index(right)
-        if op == "min":
-            return self.set(self.call("llvm.smin.i64", "i64", ("i64", "i64"), (a, b)))
-        return self.set(f"{INDEXING[op]} i64 {a}, {b}")
+        return fold(index, lambda leaf: self.names[leaf] if isinstance(leaf, str) else str(leaf), self.joined)
+
+    def joined(self, op: str, left: str, right: str) -> str:
+        """The register of an operation on indices."""
+        word = INDEXING[op].llvm
+        if word.startswith("llvm."):
+            return self.set(self.call(f"{word}.i64", "i64", ("i64", "i64"), (left, right)))
+        return self.set(f"{word} i64 {left}, {right}")
 
     def pointer(self, buffer: str, index: Index, sure: str = "inbounds ") -> str:
         kind = stored_type(self.types[buffer])
@@ -193,19 +179,9 @@ class _Printer:
             value = self.set(f"zext i1 {value} to i8")
         self.emit(f"store {stored_type(dtype)} {value}, ptr {pointer}, align {dtype.itemsize}")
 
-    def accumulate(self, statement: Accumulate) -> None:
-        buffer = statement.buffer
-        pointer, dtype = self.pointer(buffer, statement.index), self.types[buffer]
-        before = self.read(buffer, pointer)
-        self.write(buffer, pointer, self.combined(statement.op, dtype, before, self.value(statement.value, dtype)))
-
     def combined(self, op: str, dtype: Any, before: str, value: str) -> str:
-        """One step of a reduction."""
-        if op in ("max", "min"):
-            return self.operation(op, dtype, dtype, [before, value])
-        name = BINARY["add" if op == "sum" else "mul"][dtype.kind != "f"]
-        flags = REGROUP + " " if dtype.kind == "f" else ""
-        return self.set(f"{name} {flags}{type_of(dtype)} {before}, {value}")
+        """One step of a reduction, whose steps may be regrouped."""
+        return self.operation(REDUCTIONS[op], dtype, dtype, [before, value], flags=REGROUP)
 
     # Loops ------------------------------------------------------------------------------------------------------------
 
@@ -279,20 +255,18 @@ class _Printer:
             self.read(buffer, pointer, self.define(let.name, dtype))
         elif let.op == "index":
             where = self.index(let.args[0])
-            self.set(conversion(where, INDEX, dtype, self), self.define(let.name, dtype))
-        elif let.op == "select":
-            condition = self.value(let.args[0], BOOL)
-            x, y = (f"{type_of(dtype)} {self.value(a, dtype)}" for a in let.args[1:])
-            self.set(f"select i1 {condition}, {x}, {y}", self.define(let.name, dtype))
+            self.set(conversion(where, dtypes.int64, dtype, self), self.define(let.name, dtype))
         else:
-            given = next((self.types[a] for a in let.args if isinstance(a, str)), dtype)
-            operands = [self.value(a, given) for a in let.args]
-            self.operation(let.op, given, dtype, operands, self.define(let.name, dtype))
+            kinds = operand_dtypes(let, self.types.__getitem__)
+            operands = [self.value(operand, kind) for operand, kind in zip(let.args, kinds)]
+            self.operation(let.op, kinds[-1], dtype, operands, self.define(let.name, dtype))
 
-    def operation(self, op: str, given: Any, dtype: Any, operands: list[str], register: str | None = None) -> str:
-        """An operation on operands of the dtype `given`."""
-        kind, real = type_of(given), given.kind == "f"
-        listed = f"{kind} {', '.join(operands)}"
+    def operation(
+        self, op: str, given: Any, dtype: Any, operands: list[str], register: str | None = None, flags: str = CONTRACT
+    ) -> str:
+        """An operation on operands of the dtype `given`, by its text in the table or by the function of C's library."""
+        kind, real, operation = type_of(given), given.kind == "f", OPERATIONS[op]
+        word, function = operation.text("llvm", given.kind), operation.text("c", given.kind)
         if op == "whole":
             exact = self.set(f"fptosi {kind} {operands[0]} to {type_of(dtype)}")
             text = f"freeze {type_of(dtype)} {exact}"  # of a nan it is nothing at all, which becomes some number
@@ -300,35 +274,20 @@ class _Printer:
             text = conversion(operands[0], given, dtype, self)
         elif op == "bitcast":
             text = f"bitcast {kind} {operands[0]} to {type_of(dtype)}"
-        elif op in COMPARISONS:
-            sign = "" if op == "eq" else "s" if given.kind == "i" else "u"
-            text = f"fcmp {COMPARISONS[op][0]} {listed}" if real else f"icmp {sign}{COMPARISONS[op][1]} {listed}"
-        elif op in INTRINSICS and real:
-            text = self.call(f"{INTRINSICS[op]}.{suffix(given)}", kind, [kind] * len(operands), operands, CONTRACT)
-        elif op in LIBRARY and real:
-            name = LIBRARY[op] + ("f" if given.itemsize == 4 else "")
+        elif word.startswith("llvm."):
+            name, *flag = word.split()
+            kinds = [*[kind] * len(operands), *["i1"] * len(flag)]
+            text = self.call(f"{name}.{suffix(given)}", kind, kinds, [*operands, *flag], CONTRACT if real else "")
+        elif "{" in word:
+            text = word.format(**dict(zip("xyz", operands)), t=kind)
+        elif word:
+            text = f"{word.replace(CONTRACT, flags)} {kind} {', '.join(operands)}"
+        elif function.isidentifier():
+            name = f"{function}f" if given == dtypes.float32 else function
             text = self.call(name, kind, [kind] * len(operands), operands)
-        elif op in BINARY and BINARY[op][not real]:
-            text = f"{BINARY[op][not real]} {CONTRACT + ' ' if real else ''}{listed}"
-        elif op in SIGNED and not real:
-            text = f"{SIGNED[op][given.kind != 'i']} {listed}"
         else:
-            text = self.rest(op, given, kind, operands)
+            raise CompileError(f"there is no native code for {op} of {given}")
         return self.set(text, register)
-
-    def rest(self, op: str, dtype: Any, kind: str, operands: list[str]) -> str:
-        """What integers have other words for, and what has no word at all."""
-        x = operands[0]
-        if op == "neg":
-            return f"fneg {kind} {x}" if dtype.kind == "f" else f"sub {kind} 0, {x}"
-        if op == "invert" and dtype.kind != "f":
-            return f"xor {kind} {x}, {'true' if dtype.kind == 'b' else -1}"
-        if op == "abs":
-            return self.call(f"llvm.abs.{kind}", kind, (kind, "i1"), (x, "false"))
-        if op in ("max", "min"):
-            function = f"llvm.{'s' if dtype.kind == 'i' else 'u'}{op}.{kind}"
-            return self.call(function, kind, (kind, kind), operands)
-        raise CompileError(f"there is no native code for {op} of {dtype}")
 
 
 def conversion(value: str, source: Any, target: Any, printer: _Printer) -> str:

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 
 from ...core.errors import CompileError
 from ...core.forking import new_lock
-from ..loops.ir import Kernel
-from ..loops.legalise import HALF
+from ..loops.ir import HALF, Kernel, Let, statements
+from ..loops.operations import OPERATIONS
 from . import disk_cache
 from .engines import Engines
 from .llvm import llvm_source
@@ -54,6 +54,12 @@ def compile_kernels(kernels: Sequence[Kernel]) -> list[Compiled]:
     """Machine code for kernels: each different one is compiled once, and never again on this machine."""
     compiler = _compiler()
     return [compiler.compiled(kernel) for kernel in kernels]
+
+
+def computes_functions(kernel: Kernel) -> bool:
+    """Whether a kernel computes anything that wide vectors gain from."""
+    operations = [OPERATIONS.get(s.op) for s in statements(kernel.body) if isinstance(s, Let)]
+    return any(operation is not None and operation.is_function for operation in operations)
 
 
 @cache
@@ -141,7 +147,7 @@ class _Compiler:
         """A kernel in LLVM's language, for this processor."""
         if not self.machine.has_half and kernel.computes_in(HALF):
             raise CompileError(f"this processor ({self.machine.name}) has no instructions for float16")
-        wide = kernel.vectorisable and self.machine.has_wide_vectors
+        wide = self.machine.has_wide_vectors and computes_functions(kernel)
         return llvm_source(kernel, width=WIDE if wide else NARROW)
 
     def _name(self, text: str) -> str:

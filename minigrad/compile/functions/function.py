@@ -73,13 +73,17 @@ class Traced:
 
     @cached_property
     def recording_program(self) -> Program | PlainProgram:
-        """Computes the outputs, and what the gradient wants to know besides them."""
+        """Computes the outputs, and what the gradient reads."""
+        return program_for(self.recording_graph, executor=self.executor)
+
+    @cached_property
+    def recording_graph(self) -> Graph:
+        """From the sources to the outputs and to what the gradient reads."""
         try:
             left = self.gradient.left
         except GradError:  # for who asks for the gradient, and not for who only has the value computed
             left = []
-        outputs = (*self.graph.outputs, *left)
-        return program_for(Graph(self.sources, outputs, self.effects), executor=self.executor)
+        return Graph(self.sources, (*self.graph.outputs, *left), self.effects)
 
     @cached_property
     def gradient(self) -> Gradient:

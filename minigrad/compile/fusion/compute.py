@@ -13,7 +13,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ...core.node import Node
-from ..loops.ir import REDUCTIONS
+from ..loops.operations import REDUCTIONS
 from ..loops.scalar import has_steps
 from ..nodes.graph import Graph
 from ..nodes.view import Dims, View, is_filled, row_major, views_of, whole

@@ -19,6 +19,7 @@ import numpy as np
 from ...core.node import Node
 from ...core.primitive import P
 from ...devices import as_device
+from ..loops.operations import OPERATIONS
 from ..loops.scalar import steps_of
 from ..nodes.view import View
 
@@ -115,7 +116,7 @@ def flops_of(node: Node) -> int:
 
 def operations(op: Any) -> int:
     """The operations for one element of an elementwise primitive."""
-    return sum(step.op not in ("cast", "bitcast") for step in steps_of(op)) if op.expr else 1
+    return sum(OPERATIONS[step.op].flops for step in steps_of(op)) if op.expr else 1
 
 
 def _matmul(node: Node) -> int:

@@ -32,10 +32,20 @@ class Part(NamedTuple):
     keeps: bool  # what its gradient reads
 
     @property
+    def graph(self) -> Graph:
+        """What the program computes."""
+        return self.function.recording_graph if self.keeps else self.function.graph
+
+    @property
+    def compiled(self) -> Program | PlainProgram | None:
+        """The program that ran last, or one that was made for the next call."""
+        made = vars(self.function).get("recording_program" if self.keeps else "program")
+        return self.function.ran or made  # type: ignore[no-any-return]
+
+    @property
     def program(self) -> Program | PlainProgram:
         """The program that ran last, or that would run."""
-        function = self.function
-        return function.ran or (function.recording_program if self.keeps else function.program)
+        return self.compiled or (self.function.recording_program if self.keeps else self.function.program)
 
 
 class Ran:
@@ -106,6 +116,13 @@ class Ran:
         """The values of all nodes of the graph."""
         graph = self.graph
         return Values(graph, [self.inputs[node] for node in graph.inputs], starts_of(graph))
+
+    @property
+    def tensors_of_inputs(self) -> dict[Node, Tensor]:
+        """The tensors whose values are the inputs of the graph."""
+        places = (*self.recording.inputs, *self.recording.besides)
+        found = zip(self.recording.traced.sources, [place.find(self.tensors) for place in places])
+        return {node: tensor for node, tensor in found if tensor is not None}
 
     @cached_property
     def inputs(self) -> dict[Node, Any]:

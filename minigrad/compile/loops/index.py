@@ -1,11 +1,77 @@
-"""Index arithmetic of the loop language, simplified where an operand is 0 or 1."""
+"""Index arithmetic of the loop language: its operations, the fold over an index, and indices made simple."""
 
 from __future__ import annotations
 
-from typing import Any
+import operator
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
 
 from ..nodes.view import Dims
 from .ir import Index
+
+Value = TypeVar("Value")
+
+
+class IndexOperation(NamedTuple):
+    """An operation on indices: a function of numbers or arrays, LLVM's instruction, and how tightly C's binds."""
+
+    compute: Callable[[Any, Any], Any]
+    llvm: str
+    rank: int
+
+
+ATOM = 3  # binds more tightly than any operation
+INDEXING = {
+    "+": IndexOperation(operator.add, "add nsw", 1),
+    "*": IndexOperation(operator.mul, "mul nsw", 2),
+    "//": IndexOperation(operator.floordiv, "udiv", 2),
+    "%": IndexOperation(operator.mod, "urem", 2),
+    "min": IndexOperation(np.minimum, "llvm.smin", ATOM),  # a function in C
+}
+
+
+def fold(index: Index, leaf: Callable[[Any], Value], join: Callable[[str, Value, Value], Value]) -> Value:
+    """What an index comes to: `leaf` gives the value of a number or a name, `join(operation, left, right)` of the rest.
+
+    >>> fold(("+", ("*", "p", 10), "i"), str, lambda operation, a, b: f"({a} {operation} {b})")
+    '((p * 10) + i)'
+    """
+    if index.__class__ is not tuple:
+        return leaf(index)
+    operation, left, right = index
+    return join(operation, fold(left, leaf, join), fold(right, leaf, join))
+
+
+def computed(operation: str, left: Any, right: Any) -> Any:
+    """The value of an operation on indices, of numbers or arrays.
+
+    >>> fold(("min", ("*", "i", 2), 9), lambda leaf: np.arange(6) if leaf == "i" else leaf, computed)
+    array([0, 2, 4, 6, 8, 9])
+    """
+    return INDEXING[operation].compute(left, right)
+
+
+def depends(index: Index, variable: str) -> bool:
+    """Whether an index changes with a variable.
+
+    >>> depends(("+", "p", 1), "p"), depends(("+", "p", 1), "i")
+    (True, False)
+    """
+    return fold(index, lambda leaf: bool(leaf == variable), lambda _, left, right: left or right)
+
+
+def replaced(index: Index, variable: str, other: Index) -> Index:
+    """An index with something else in place of a variable.
+
+    >>> replaced(("+", "p", 1), "p", ("*", "i", 2))
+    ('+', ('*', 'i', 2), 1)
+    """
+    return fold(index, lambda leaf: other if leaf == variable else leaf, lambda *parts: parts)
+
+
+# Made simple ----------------------------------------------------------------------------------------------------------
 
 
 def plus(a: Any, b: Any) -> Index:

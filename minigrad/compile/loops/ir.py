@@ -10,25 +10,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
+HALF, FLOAT, DOUBLE = (np.dtype(f"float{bits}") for bits in (16, 32, 64))
+INT, LONG, BOOL = np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.bool_)
+
 # A whole number that is known when the kernel runs: a constant, the name of a loop variable or of a parameter
 # (`lo`, `hi`), or (operator, left, right) with + * // % or min.
 Index = int | str | tuple[str, Any, Any]
 # What a statement computes with: the name of a value, or a number.
 Operand = str | float | int | bool
 
-# The scalar operations that a `Let` may apply, besides "load" (buffer, index), "index" (index: a position as a number)
-# and "cast" (value).  The printers have one entry for each.
-OPERATIONS = {
-    "add": 2, "sub": 2, "mul": 2, "div": 2, "neg": 1, "abs": 1, "max": 2, "min": 2, "pow": 2, "floordiv": 2, "mod": 2,
-    "exp": 1, "expm1": 1, "log": 1, "log1p": 1, "sqrt": 1, "sin": 1, "cos": 1, "tanh": 1, "erf": 1, "atan2": 2,
-    "floor": 1, "rint": 1, "lt": 2, "le": 2, "eq": 2, "and": 2, "or": 2, "xor": 2, "invert": 1, "lshift": 2,
-    "rshift": 2, "select": 3, "cast": 1, "bitcast": 1,
-}  # fmt: skip
-
-
 @dataclass
 class Let:
-    """`name = op(args)`, a value of type `dtype`."""
+    """`name = op(args)`, a value of type `dtype`.
+
+    The operation is "load" (of a buffer at an index), "index" (an index as a number), or one of `OPERATIONS`.
+    """
 
     name: str
     op: str
@@ -90,8 +88,6 @@ class Prefetch:
 
 Statement = Let | Store | Accumulate | For | Prefetch
 
-REDUCTIONS = ("sum", "prod", "max", "min")
-
 
 @dataclass
 class Parameter:
@@ -123,12 +119,6 @@ class Kernel:
         sums = [a for s in listed if isinstance(s, For) for a in s.accumulators]
         return any(s.dtype == dtype for s in (*self.parameters, *listed, *sums) if hasattr(s, "dtype"))
 
-    @property
-    def vectorisable(self) -> bool:
-        """Whether it computes anything that wide vectors gain from."""
-        dear = {"exp", "expm1", "log", "log1p", "tanh", "erf", "sin", "cos", "pow", "atan2"}
-        return any(isinstance(s, Let) and s.op in dear for s in statements(self.body))
-
 
 def statements(body: list[Statement]) -> Iterator[Statement]:
     """All statements of a body, those in loops included."""
@@ -136,3 +126,26 @@ def statements(body: list[Statement]) -> Iterator[Statement]:
         yield statement
         if isinstance(statement, For):
             yield from statements(statement.body)
+
+
+class Walk:
+    """The walk over statements that printers, the verifier and changes of a kernel share.
+
+    A subclass has a method for each kind of statement: `let`, `store`, `accumulate`, `loop` and `prefetch`.  It returns
+    what the statement becomes, lines of text or other statements.  A kind without a method stays as it is.
+    """
+
+    def block(self, body: list[Statement]) -> list[Any]:
+        """What the statements of a body become, one after the other."""
+        made: list[Any] = []
+        for statement in body:
+            made += self.visit(statement) or ()
+        return made
+
+    def visit(self, statement: Statement) -> Any:
+        """What a statement becomes."""
+        method = getattr(self, METHODS[statement.__class__], None)
+        return [statement] if method is None else method(statement)
+
+
+METHODS = {Let: "let", Store: "store", Accumulate: "accumulate", For: "loop", Prefetch: "prefetch"}

@@ -7,16 +7,13 @@ nan, -0.0 and numbers that are nearly 0 come out right.  (A vector library would
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from math import pi
 from typing import Any
 
-import numpy as np
-
 from ...devices.special import R as ERF_TERMS
-from .ir import Let
+from .ir import DOUBLE, FLOAT, INT
+from .writer import MANTISSA, Writer
 
-FLOAT, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
-INT, BOOL = np.dtype(np.int32), np.dtype(np.bool_)
 INFINITY = float("inf")
 
 LOG2_E = 1.44269504
@@ -34,56 +31,9 @@ COS_TERMS = (2.44348448e-5, -1.38873374e-3, 4.16666456e-2)
 TWO_OVER_PI = 0xA2F9836E4E441529FC2757D1F534DDC0DB6295993C439041FE5163ABDEBBC561B7246E3A  # its bits behind the point
 STRETCH = 24  # exponents of two that share the parts of 2/π
 EXP_LEAST, EXP_MOST = -104.0, 89.0  # below, exp is 0; above, infinite
-BIAS, MANTISSA = 127, 23  # of a float32: the exponent's offset, and the bits below it
 HALF_ROOT = 0x3F3504F3  # √½ as an integer
 # Added to a number below 2²², it rounds it: the last bits of the sum are a whole number, those of ROUNDING_BITS off.
 ROUNDING, ROUNDING_BITS = 1.5 * 2.0**MANTISSA, 0x4B400000
-
-
-class Writer:
-    """Writes statements that compute something, one after the other: `w.add(a, b)` names a sum."""
-
-    def __init__(self, prefix: str) -> None:
-        self.prefix = prefix
-        self.statements: list[Let] = []
-
-    def let(self, op: str, args: tuple[Any, ...], dtype: Any) -> str:
-        name = f"{self.prefix}_{len(self.statements)}"
-        self.statements.append(Let(name, op, args, dtype))
-        return name
-
-    def __getattr__(self, op: str) -> Callable[..., str]:
-        return lambda *args: self.let(op, args, BOOL if op in ("lt", "le", "eq") else FLOAT)
-
-    def name_last(self, last: str, name: str) -> None:
-        """Give what was computed last its name."""
-        result = self.statements[-1]
-        assert result.name == last
-        result.name = name
-
-    def whole(self, op: str, *args: Any) -> str:
-        """An operation on int32; "whole" is the int32 that a float in its range stands for."""
-        return self.let(op, args, INT)
-
-    def polynomial(self, x: str, terms: tuple[Any, ...]) -> Any:
-        """Its value at x; the coefficients come highest power first.
-
-        Of many terms, pairs make a polynomial in x² of half the length: fewer sums wait for each other than where one
-        power is taken out after the other.
-        """
-        if len(terms) > 3:
-            odd = len(terms) % 2
-            pairs = zip(terms[odd::2], terms[odd + 1 :: 2])
-            return self.polynomial(self.mul(x, x), (*terms[:odd], *[self.add(self.mul(x, a), b) for a, b in pairs]))
-        value = terms[0]
-        for term in terms[1:]:
-            value = self.add(self.mul(value, x), term)
-        return value
-
-    def power(self, exponent: str) -> str:
-        """2^exponent, the exponent being an int32 for which that is a normal number."""
-        bits = self.whole("lshift", self.whole("add", exponent, BIAS), MANTISSA)
-        return self.let("bitcast", (bits,), FLOAT)
 
 
 def exp(w: Writer, x: str) -> str:
@@ -106,9 +56,9 @@ def expm1(w: Writer, x: str) -> str:
     limited = w.select(w.lt(x, -40.0), -40.0, x)
     limited = w.select(w.lt(EXP_MOST, limited), EXP_MOST, limited)
     n, grown = _grown(w, limited)
-    last = w.let("min", (n, 127), INT)  # 2¹²⁸ is no float; the last doubling comes at the end
+    last = w.whole("min", n, 127)  # 2¹²⁸ is no float; the last doubling comes at the end
     power = w.power(last)
-    doubled = w.select(w.let("lt", (127, n), BOOL), 2.0, 1.0)
+    doubled = w.select(w.lt(127, n), 2.0, 1.0)
     value = w.mul(w.add(w.mul(power, grown), w.sub(power, w.div(1.0, doubled))), doubled)
     return w.select(w.eq(x, 0.0), x, value)  # -0.0 stays what it is
 
@@ -187,8 +137,8 @@ def _quarter(w: Writer, rest: str, quarter: str) -> str:
     sine = w.add(w.mul(w.mul(w.polynomial(square, SIN_TERMS), square), rest), rest)
     cosine = w.mul(w.polynomial(square, COS_TERMS), w.mul(square, square))
     cosine = w.add(w.sub(cosine, w.mul(square, 0.5)), 1.0)
-    value = w.select(w.let("eq", (w.whole("and", quarter, 1), 0), BOOL), sine, cosine)
-    return w.select(w.let("eq", (w.whole("and", quarter, 2), 0), BOOL), value, w.neg(value))
+    value = w.select(w.eq(w.whole("and", quarter, 1), 0), sine, cosine)
+    return w.select(w.eq(w.whole("and", quarter, 2), 0), value, w.neg(value))
 
 
 def _turned(w: Writer, x: str) -> tuple[str, str]:
@@ -212,7 +162,7 @@ def _turned(w: Writer, x: str) -> tuple[str, str]:
     ]
     n = wide("rint", wide("add", first, second))
     rest = wide("add", wide("add", wide("sub", first, n), second), third)
-    return w.let("cast", (wide("mul", rest, np.pi / 2),), FLOAT), w.whole("whole", n)
+    return w.let("cast", (wide("mul", rest, pi / 2),), FLOAT), w.whole("whole", n)
 
 
 def _parts_of_two_over_pi(stretch: int) -> tuple[float, float, float]:
@@ -230,15 +180,3 @@ def _parts_of_two_over_pi(stretch: int) -> tuple[float, float, float]:
         start += length
         parts.append(float(bits) * 2.0**-start)
     return parts[0], parts[1], parts[2]
-
-
-EXPANSIONS: dict[str, Callable[[Writer, str], str]] = {
-    function.__name__: function for function in (exp, expm1, log, log1p, tanh, erf, sin, cos)
-}
-
-
-def expansion(op: str, x: str, name: str) -> list[Let]:
-    """The statements that give `name` the value of a function at the float32 `x`."""
-    writer = Writer(name)
-    writer.name_last(EXPANSIONS[op](writer, x), name)
-    return writer.statements

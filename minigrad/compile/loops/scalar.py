@@ -15,7 +15,7 @@ from ...core import dtypes
 from ...core.node import Node
 from ...core.primitive import Primitive
 from ...core.tensor import NUMBERS
-from .ir import OPERATIONS
+from .operations import OPERATIONS
 
 
 class Given(NamedTuple):
@@ -37,12 +37,7 @@ class Step(NamedTuple):
     operands: tuple[Any, ...]
 
 
-SYMBOLS: dict[type, str] = {
-    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "floordiv", ast.Mod: "mod",
-    ast.Pow: "pow", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor", ast.LShift: "lshift", ast.RShift: "rshift",
-    ast.USub: "neg", ast.Invert: "invert", ast.Lt: "lt", ast.LtE: "le", ast.Eq: "eq",
-}  # fmt: skip
-COMPARISONS = ("lt", "le", "eq")
+SYNTAX = {operation.syntax: operation.name for operation in OPERATIONS.values() if operation.syntax is not None}
 
 
 @cache
@@ -61,7 +56,8 @@ def steps_of(op: Primitive) -> tuple[Step, ...]:
         if isinstance(tree, ast.Constant):
             return tree.value
         name, operands = _operation(tree)
-        if OPERATIONS.get(name) != len(operands):
+        operation = OPERATIONS.get(name)
+        if operation is None or operation.internal or operation.arity != len(operands):
             raise ValueError(f"{op.name}: the loop language has no operation {name!r} of {len(operands)} operands")
         step = Step(name, tuple([visit(operand) for operand in operands]))
         if step not in steps:  # what an expression says twice is computed once
@@ -74,11 +70,11 @@ def steps_of(op: Primitive) -> tuple[Step, ...]:
 
 def _operation(tree: ast.expr) -> tuple[str, list[ast.expr]]:
     if isinstance(tree, ast.BinOp):
-        return SYMBOLS[type(tree.op)], [tree.left, tree.right]
+        return SYNTAX[type(tree.op)], [tree.left, tree.right]
     if isinstance(tree, ast.UnaryOp):
-        return SYMBOLS[type(tree.op)], [tree.operand]
+        return SYNTAX[type(tree.op)], [tree.operand]
     if isinstance(tree, ast.Compare):
-        return SYMBOLS[type(tree.ops[0])], [tree.left, tree.comparators[0]]
+        return SYNTAX[type(tree.ops[0])], [tree.left, tree.comparators[0]]
     if isinstance(tree, ast.IfExp):
         return "select", [tree.test, tree.body, tree.orelse]
     if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name):
@@ -107,8 +103,9 @@ def has_steps(node: Node) -> bool:
     if op is None or op.kind != "elementwise" or op.expr is None:
         return False
     names = {step.op for step in steps_of(op)}
-    if names & {"floordiv", "mod", "pow"}:  # of integers these can fail: a division by zero, a negative exponent
-        return bool(computed_in(node).kind == "f")
+    refused = "".join([OPERATIONS[name].refused for name in names])
+    if refused and computed_in(node).kind in refused:  # a division by zero, a negative exponent
+        return False
     if names & {"lshift", "rshift"}:  # by as many bits as there are, or more, machines do not agree
         by = node.inputs[1]
         return by.__class__ in NUMBERS and 0 <= by < 8 * node.dtype.itemsize

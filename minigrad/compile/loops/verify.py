@@ -13,41 +13,29 @@ Code that is never reached is verified like any other, except for its bounds: pr
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ...core import dtypes
 from ...core.errors import CompileError
-from .ir import (
-    OPERATIONS,
-    REDUCTIONS,
-    Accumulate,
-    Accumulator,
-    For,
-    Index,
-    Kernel,
-    Let,
-    Parameter,
-    Prefetch,
-    Statement,
-    Store,
-)
+from .index import fold
+from .ir import METHODS, Accumulate, Accumulator, For, Kernel, Let, Parameter, Prefetch, Statement, Store, Walk
+from .operations import OPERATIONS, REDUCTIONS, Operation, operand_dtypes
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,40}")
-GENERATED = re.compile(r".*_[0-9]+")  # what `elementary` calls the steps of an operation
+GENERATED = re.compile(r".*_[0-9]+")  # what `legalise` calls the steps of an operation
 ROLES = {"in": "r", "out": "rw", "inout": "rw", "partial": "rw", "scratch": "rw"}
 PARALLEL = ("elements", "rows", "chunks")
 TYPES = set(dtypes.ALL.values())
 NUMBERS = (bool, int, float)
+GIVES: dict[str, Callable[[Any, Any], bool]] = {  # whether operands of a dtype give this one
+    "same": lambda given, dtype: given == dtype,
+    "bool": lambda given, dtype: dtype.kind == "b",
+    "any": lambda given, dtype: True,
+    "bits": lambda given, dtype: dtype.kind != "b" and given.itemsize == dtype.itemsize,
+}
 LEAST, MOST = -(1 << 63), (1 << 63) - 1  # of the integers that machine code computes indices in
 DEEPEST_LOOP, DEEPEST_INDEX = 16, 200  # LLVM visits both by recursion
-COMPARISONS = ("lt", "le", "eq")
-# The kinds of dtypes that operations take; those that are not listed take floats only.
-TAKES = {
-    **dict.fromkeys(("add", "mul", "max", "min", "abs", *COMPARISONS), "fiub"),
-    **dict.fromkeys(("sub", "neg", "floordiv", "mod", "floor", "rint"), "fiu"),
-    **dict.fromkeys(("and", "or", "xor", "invert"), "iub"),
-    **dict.fromkeys(("lshift", "rshift"), "iu"),
-}
 Range = tuple[int, int]  # the smallest and the largest value
 
 
@@ -79,99 +67,93 @@ def verify(kernel: Kernel) -> None:
         scope.define(parameter.name)
         if parameter.dtype not in TYPES or parameter.role not in ROLES or not _is_count(parameter.size):
             raise wrong(f"the parameter {parameter.name}")
-    _Verifier(kernel).block(kernel.body, scope)
+    _Verifier(kernel, scope).block(kernel.body)
 
 
-class _Verifier:
-    def __init__(self, kernel: Kernel) -> None:
+class _Verifier(Walk):
+    """Checks statements one after the other, and adds to the scope what they define."""
+
+    def __init__(self, kernel: Kernel, scope: Scope) -> None:
         self.buffers = {parameter.name: parameter for parameter in kernel.parameters}
+        self.scope = scope
 
-    def block(self, body: list[Statement], scope: Scope) -> None:
-        """Check statements, and add to the scope what they define."""
-        for statement in body:
-            if isinstance(statement, Let):
-                self._let(statement, scope)
-                scope.define(statement.name)
-                scope.values[statement.name] = statement.dtype
-            elif isinstance(statement, (Store, Accumulate)):
-                buffer = self._access(statement.buffer, statement.index, scope, write=True)
-                self._operand(statement.value, buffer.dtype, scope)
-                if isinstance(statement, Accumulate):
-                    _check_reduction(statement.op, buffer.dtype)
-            elif isinstance(statement, Prefetch):
-                size = self._buffer(statement.buffer).dtype.itemsize
-                range_of(("*", statement.index, size), scope.ranges)  # it may be anywhere
-            elif isinstance(statement, For):
-                self._loop(statement, scope)
-            else:
-                raise wrong(f"a statement of the kind {type(statement).__name__}")
+    def visit(self, statement: Statement) -> None:
+        if statement.__class__ not in METHODS:
+            raise wrong(f"a statement of the kind {type(statement).__name__}")
+        super().visit(statement)
 
-    def _loop(self, loop: For, scope: Scope) -> None:
-        if scope.depth == DEEPEST_LOOP or loop.steps.__class__ is not int or loop.steps < 1:
-            raise wrong(f"a loop in {scope.depth} others, or of {loop.steps!r} steps")
-        low, high = range_of(loop.low, scope.ranges)[0], range_of(loop.high, scope.ranges)[1]
+    def store(self, statement: Store | Accumulate) -> None:
+        buffer = self._access(statement.buffer, statement.index, write=True)
+        self._operand(statement.value, buffer.dtype)
+
+    def accumulate(self, update: Accumulate) -> None:
+        self.store(update)
+        _check_reduction(update.op, self.buffers[update.buffer].dtype)
+
+    def prefetch(self, prefetch: Prefetch) -> None:
+        size = self._buffer(prefetch.buffer).dtype.itemsize
+        range_of(("*", prefetch.index, size), self.scope.ranges)  # it may be anywhere
+
+    def loop(self, loop: For) -> None:
+        outside = self.scope
+        if outside.depth == DEEPEST_LOOP or loop.steps.__class__ is not int or loop.steps < 1:
+            raise wrong(f"a loop in {outside.depth} others, or of {loop.steps!r} steps")
+        low, high = range_of(loop.low, outside.ranges)[0], range_of(loop.high, outside.ranges)[1]
         inside = Scope(
-            {*scope.names}, {**scope.values}, {**scope.ranges}, scope.reached and high > low, scope.depth + 1
+            {*outside.names}, {**outside.values}, {**outside.ranges}, outside.reached and high > low, outside.depth + 1
         )
         inside.define(loop.variable)
         inside.ranges[loop.variable] = (low, max(low, high - 1))
         for accumulator in loop.accumulators:
-            scope.define(accumulator.name)
+            outside.define(accumulator.name)
             inside.define(accumulator.name)
-        self.block(loop.body, inside)
+        self.scope = inside
+        self.block(loop.body)
         for accumulator in loop.accumulators:
-            self._accumulator(accumulator, inside)
-            scope.values[accumulator.name] = accumulator.dtype
+            self._accumulator(accumulator)
+            outside.values[accumulator.name] = accumulator.dtype
+        self.scope = outside
 
-    def _accumulator(self, accumulator: Accumulator, inside: Scope) -> None:
+    def _accumulator(self, accumulator: Accumulator) -> None:
         if accumulator.dtype not in TYPES:
             raise wrong(f"the accumulator {accumulator.name}")
         _check_reduction(accumulator.op, accumulator.dtype)
-        self._operand(accumulator.value, accumulator.dtype, inside)
+        self._operand(accumulator.value, accumulator.dtype)
 
-    def _let(self, let: Let, scope: Scope) -> None:
-        _check_name(let.name)
+    def let(self, let: Let) -> None:
         if let.dtype not in TYPES or not isinstance(let.args, tuple):
             raise wrong(f"the type or the operands of {let.name}")
+        operation = OPERATIONS.get(let.op)
         if let.op == "load" and len(let.args) == 2:
-            buffer = self._access(*let.args, scope, write=False)
+            buffer = self._access(*let.args, write=False)
             if buffer.dtype != let.dtype:
                 raise wrong(f"{let.name} is a {let.dtype} and {buffer.name} holds {buffer.dtype}")
         elif let.op == "index" and len(let.args) == 1:
-            range_of(let.args[0], scope.ranges)
-        elif let.op in OPERATIONS and len(let.args) == OPERATIONS[let.op]:
-            self._operation(let, scope)
+            range_of(let.args[0], self.scope.ranges)
+        elif operation is not None and not operation.internal and len(let.args) == operation.arity:
+            self._operation(operation, let)
         else:
             raise wrong(f"the operation {let.op!r} of {len(let.args)} operands")
+        self.scope.define(let.name)
+        self.scope.values[let.name] = let.dtype
 
-    def _operation(self, let: Let, scope: Scope) -> None:
-        """Check the types: the operands of an operation are of one, and so is its result, with few exceptions."""
-        operands, dtype = let.args, let.dtype
-        if let.op == "select":
-            self._operand(operands[0], dtypes.bool, scope)
-            given, operands = dtype, operands[1:]
-        else:
-            named = [a for a in operands if isinstance(a, str) and a in scope.values]
-            given = scope.values[named[0]] if named else dtype
-        for operand in operands:
-            self._operand(operand, given, scope)
-        if let.op == "bitcast":
-            right = bool(named) and given.itemsize == dtype.itemsize and "b" not in (given.kind, dtype.kind)
-        elif let.op in COMPARISONS:
-            right = dtype == dtypes.bool
-        elif let.op in ("select", "cast"):
-            right = True
-        else:
-            right = given == dtype and given.kind in TAKES.get(let.op, "f")
-        if not right:
+    def _operation(self, operation: Operation, let: Let) -> None:
+        """Check the types of operands and result."""
+        values, dtype = self.scope.values, let.dtype
+        needed = operand_dtypes(let, lambda name: values.get(name, dtype))
+        for operand, each in zip(let.args, needed):
+            self._operand(operand, each)
+        given = needed[-1]
+        right = given.kind in operation.takes and GIVES[operation.gives](given, dtype)
+        if not right or (operation.gives == "bits" and not isinstance(let.args[0], str)):  # numbers have no bits
             raise wrong(f"{let.op} of {given} as {dtype}")
 
-    def _access(self, name: Any, index: Any, scope: Scope, write: bool) -> Parameter:
+    def _access(self, name: Any, index: Any, write: bool) -> Parameter:
         buffer = self._buffer(name)
         if write and "w" not in ROLES[buffer.role]:
             raise wrong(f"it writes {name}, which it may only read")
-        low, high = range_of(index, scope.ranges)
-        if scope.reached and (low < 0 or high >= buffer.size):
+        low, high = range_of(index, self.scope.ranges)
+        if self.scope.reached and (low < 0 or high >= buffer.size):
             raise wrong(f"it goes from {low} to {high} in {name}, which has {buffer.size} elements")
         return buffer
 
@@ -180,45 +162,55 @@ class _Verifier:
             raise wrong(f"there is no memory named {name!r}")
         return self.buffers[name]
 
-    def _operand(self, operand: Any, dtype: Any, scope: Scope) -> None:
+    def _operand(self, operand: Any, dtype: Any) -> None:
         """Check that an operand is a value of this dtype, or a number that is one."""
+        values = self.scope.values
         if operand.__class__ in NUMBERS:
             if not _is_a(dtype, operand):
                 raise wrong(f"{operand!r} is not a {dtype}")
-        elif operand not in scope.values:
+        elif operand not in values:
             raise wrong(f"{operand!r} is no value that is known there")
-        elif scope.values[operand] != dtype:
-            raise wrong(f"{operand!r} is a {scope.values[operand]} where a {dtype} is needed")
+        elif values[operand] != dtype:
+            raise wrong(f"{operand!r} is a {values[operand]} where a {dtype} is needed")
 
 
-def range_of(index: Any, ranges: dict[str, Range], depth: int = 0) -> Range:
+def range_of(index: Any, ranges: dict[str, Range]) -> Range:
     """The smallest and the largest value of an index.
 
     >>> range_of(("+", ("*", "p", 10), ("min", "i", 5)), {"p": (0, 3), "i": (2, 9)})
     (2, 35)
     """
-    low, high = _range_of(index, ranges, depth)
-    if low < LEAST or high > MOST:
-        raise wrong(f"an index from {low} to {high}, which 64 bits do not hold")
-    return low, high
+    _check_form(index)
+    return fold(index, lambda leaf: _range_of_leaf(leaf, ranges), _joined)
 
 
-def _range_of(index: Index, ranges: dict[str, Range], depth: int) -> Range:
-    if index.__class__ is int:
-        return index, index
-    if isinstance(index, str):
-        if index not in ranges:
-            raise wrong(f"there is no variable {index!r}")
-        return ranges[index]
-    if not isinstance(index, tuple) or len(index) != 3 or depth == DEEPEST_INDEX:
-        raise wrong(f"the index {index!r}")
-    operation = index[0]
-    (a, b), (c, d) = (range_of(part, ranges, depth + 1) for part in index[1:])
+def _check_form(index: Any, depth: int = 0) -> None:
+    """Check that a fold over an index finds operations on two operands, not too many of them in each other."""
+    if index.__class__ is tuple:
+        if len(index) != 3 or depth == DEEPEST_INDEX:
+            raise wrong(f"the index {index!r}")
+        for part in index[1:]:
+            _check_form(part, depth + 1)
+
+
+def _range_of_leaf(leaf: Any, ranges: dict[str, Range]) -> Range:
+    if leaf.__class__ is int:
+        return _in_64_bits(leaf, leaf)
+    if not isinstance(leaf, str):
+        raise wrong(f"the index {leaf!r}")
+    if leaf not in ranges:
+        raise wrong(f"there is no variable {leaf!r}")
+    return ranges[leaf]
+
+
+def _joined(operation: str, left: Range, right: Range) -> Range:
+    """The range of an operation on indices from these ranges."""
+    (a, b), (c, d) = left, right
     if operation == "+":
-        return a + c, b + d
+        return _in_64_bits(a + c, b + d)
     if operation == "*":
         products = (a * c, a * d, b * c, b * d)
-        return min(products), max(products)
+        return _in_64_bits(min(products), max(products))
     if operation == "min":
         return min(a, c), min(b, d)
     if operation in ("//", "%") and c == d > 0 and a >= 0:  # where Python and machines agree
@@ -226,6 +218,12 @@ def _range_of(index: Index, ranges: dict[str, Range], depth: int) -> Range:
             return a // c, b // c
         return (0, c - 1) if b - a >= c - 1 or a % c > b % c else (a % c, b % c)
     raise wrong(f"the index operation {operation!r} of what lies from {a} to {b} by {c} to {d}")
+
+
+def _in_64_bits(low: int, high: int) -> Range:
+    if low < LEAST or high > MOST:
+        raise wrong(f"an index from {low} to {high}, which 64 bits do not hold")
+    return low, high
 
 
 def wrong(what: str) -> CompileError:

@@ -16,7 +16,8 @@ from ..fusion.levels import ONCE, PER_ELEMENT, PER_ROW, Level
 from ..fusion.spans import spans
 from ..loops.index import divided, plus, remainder, times
 from ..loops.ir import Index, Operand
-from ..loops.scalar import COMPARISONS, Done, Given, accumulated_in, computed_in, steps_of, typed
+from ..loops.operations import OPERATIONS
+from ..loops.scalar import Done, Given, accumulated_in, computed_in, steps_of, typed
 from ..nodes.view import View, whole
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def _step(writer: ValueWriter, node: Node, op: str, args: list[Operand], dtype: 
         condition = node.inputs[0]
         if isinstance(condition, Node):
             args[0] = writer.cast(args[0], condition.dtype, dtypes.bool, block)
-    if op in COMPARISONS:
+    if OPERATIONS[op].gives == "bool":
         if not any(isinstance(arg, str) for arg in args):
             args[0] = writer.let(block, "cast", (args[0],), dtype)
         if dtype.kind == "b" and op != "eq":  # False is less than True

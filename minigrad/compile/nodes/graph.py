@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from operator import attrgetter
+from operator import attrgetter, is_
 from typing import Any, ClassVar, NamedTuple
 
 from ...core.clock import tick
@@ -113,7 +113,7 @@ def _between(inputs: set[Node], roots: Sequence[Node]) -> list[Node]:
 
 def remade(node: Node, inputs: tuple[Any, ...]) -> Node:
     """The same recipe applied to other inputs of the same shapes; the node itself, if they are the same."""
-    if len(inputs) == len(node.inputs) and all(a is b for a, b in zip(inputs, node.inputs)):
+    if len(inputs) == len(node.inputs) and all(map(is_, inputs, node.inputs)):
         return node
     new = in_place_of(node)
     new.op, new.inputs, new.attrs, new.shape, new.dtype = node.op, inputs, node.attrs, node.shape, node.dtype

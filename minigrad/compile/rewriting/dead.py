@@ -1,8 +1,9 @@
-"""Dead code: what nobody will read is not computed.
+"""Dead code: what is not read is not computed.
 
 A graph is what its outputs and effects are computed from, so what nothing needs falls away with the last reader, in
 whichever pass that one goes.  What this pass finds is what *is* read and makes no difference: values that are written
-and overwritten before anybody looks, as programs do that work in place.
+and overwritten before they are read, as in programs that work in place, and carries that a loop keeps for a gradient
+that is not computed.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from ..nodes.graph import Graph, node_like, remade
 from ..nodes.view import picks_of
 from .common import hashable
 from .fold_views import written
-from .rules import Note, Rules, apply_rules
+from .rules import Note, Rules, apply_rules, rewritten
 
 rule = Rules()
 
 
 def dead(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:
-    """What is overwritten before anybody reads it is not written, and what nobody reads not computed."""
+    """What is overwritten before it is read is not written, and what is not read not computed."""
     return apply_rules(_unkept(graph, note), rule, note, without)
 
 
@@ -40,10 +41,10 @@ def _unkept(graph: Graph, note: Note) -> Graph:
         if node not in idle or node.op is None:
             return remade(node, inputs)
         now = node_like(node.op, inputs, node.attrs | {"keep": False}, like=node)
-        note("kept for nobody", node, now)
+        note("carries that are not read", node, now)
         return now
 
-    return graph.rebuilt(replace) if idle else graph
+    return rewritten(graph, replace, also=idle)
 
 
 def _kept(node: Node) -> int:

@@ -15,7 +15,8 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
-from ...core.dtypes import KIND_NAMES, iinfo
+from ...core.dtypes import KIND_NAMES, float64, iinfo
+from ...core.errors import ConversionError
 from ...core.node import Node
 from ...core.primitive import P
 from ..nodes.graph import node_like
@@ -31,6 +32,7 @@ SYMBOLS: dict[type, str] = {
     ast.USub: "negative", ast.Invert: "bitwise_invert",
     ast.Lt: "less", ast.LtE: "less_equal", ast.Eq: "equal",
 }
+EVERY = "biuf"  # kinds of dtypes
 NUMBER_NAMES = ("n", "m")
 CONSTANTS: dict[str, Callable[[Any], Any]] = {
     "LOW": lambda dtype: -math.inf if dtype.kind == "f" else iinfo(dtype).min,
@@ -54,23 +56,34 @@ class Equation:
     ('add', None)
     """
 
-    def __init__(self, text: str, on: str = "biuf", when: Callable[..., Any] | None = None) -> None:
+    def __init__(self, text: str, on: str = EVERY, when: Callable[..., Any] | None = None) -> None:
         self.text, self.on, self.when = text, on, when
+        if text.count("->") != 1 or not on or not set(on) <= set(EVERY):
+            raise ConversionError(
+                f"{text!r} on {on!r} is not an equation", expect=f"'left -> right', and kinds of dtypes among {EVERY!r}"
+            )
         left, right = map(_parsed, text.split("->"))
         self.parts: dict[str, Part] = {}  # of the left side, by their text: what is written twice is one part
         self.attributes: list[tuple[Part, str, str]] = []  # of operations of the left side, and their letters
         pattern = self._part(left)
         if not isinstance(pattern, Operation):
-            raise ValueError(f"the left side of {text!r} is not an operation")
+            raise ConversionError(f"the left side of {text!r} is not an operation")
         self.pattern = pattern
-        self.numbers = [part for part in self.parts.values() if part.name in (*NUMBER_NAMES, *CONSTANTS)]
+        self.letters = [part for part in self.parts.values() if part.__class__ is Part]
+        self.numbers = [part for part in self.parts.values() if part.__class__ is Number]
         self._made = self._made_by(right, top=True)
-        self._asked = [] if when is None else [*inspect.signature(when).parameters]
+        self._given = [] if when is None else [*inspect.signature(when).parameters]  # to the condition
+        known = {"node", *[part.name for part in (*self.letters, *self.numbers)], *[a[2] for a in self.attributes]}
+        if not known.issuperset(self._given):
+            raise ConversionError(
+                f"the condition of {text!r} has other parameters than the equation letters",
+                expect="some of " + ", ".join(sorted(known)), actual=", ".join(self._given),
+            )
 
     @property
     def says(self) -> str:
         """For which dtypes and when the equation holds, in words."""
-        kinds = "for all dtypes" if self.on == "biuf" else "for " + " and ".join(KIND_NAMES[kind] for kind in self.on)
+        kinds = "for all dtypes" if self.on == EVERY else "for " + " and ".join(KIND_NAMES[kind] for kind in self.on)
         when = "" if self.when is None else (self.when.__doc__ or f"where {self.when.__name__}").strip()
         says = f"{kinds}, {when}".removesuffix(", ")
         return f"{says[:1].upper()}{says[1:]}."
@@ -79,7 +92,7 @@ class Equation:
         """What takes the place of a node, or None."""
         for bound in ways(self.pattern, node, {}):
             names = self._names(bound, node)
-            if names is not None and (self.when is None or self.when(*[names[name] for name in self._asked])):
+            if names is not None and (self.when is None or self.when(*[names[name] for name in self._given])):
                 new = shaped(self._made(bound, names, node), node)
                 if new.dtype == node.dtype:  # a Python number alone has not the dtype of the tensor that it was with
                     return new
@@ -88,20 +101,23 @@ class Equation:
     def _names(self, bound: Bound, node: Node) -> Names | None:
         """What the letters stand for; None where it is of another kind, or not a number of the dtype."""
         names: Names = {"node": node}
-        kind = ""
-        for part, x in bound.items():
-            if part.__class__ is Part:
-                names[part.name] = x
-                kind = kind or (x.dtype.kind if isinstance(x, Node) else "")
-        if (kind or node.dtype.kind) not in self.on:
+        for part in self.letters:
+            names[part.name] = bound[part]
+        if self.on != EVERY and self._kind(names) not in self.on:
             return None
         for part in self.numbers:
             number = _number(value_of(bound[part]), node.dtype)
             if number is None or (part.name in CONSTANTS and not _is_constant(part.name, number, node.dtype)):
                 return None
             names[part.name] = number
-        names |= {letter: bound[part].attrs[attribute] for part, attribute, letter in self.attributes}
+        for part, attribute, letter in self.attributes:
+            names[letter] = bound[part].attrs[attribute]
         return names
+
+    def _kind(self, names: Names) -> str:
+        """The kind of the first operand that is a tensor: of comparisons, the result has another one."""
+        tensors = [names[part.name] for part in self.letters if isinstance(names[part.name], Node)]
+        return (tensors or [names["node"]])[0].dtype.kind  # type: ignore[no-any-return]
 
     # The left side --------------------------------------------------------------------------------------------------
 
@@ -126,7 +142,7 @@ class Equation:
 
     def _made_by(self, e: ast.expr, top: bool = False) -> Made:
         part = self.parts.get(ast.unparse(e))
-        if part is not None and part.name not in (*NUMBER_NAMES, *CONSTANTS):
+        if part is not None and part.__class__ is not Number:
             return lambda bound, names, node: bound[part]  # what the left side has already
         if _is_of_numbers(e):
             code = compile(ast.Expression(e), self.text, "eval")
@@ -158,7 +174,10 @@ def _operation(e: ast.expr) -> tuple[str, list[ast.expr]]:
     elif isinstance(e, ast.Compare) and len(e.ops) == 1:
         name, operands = SYMBOLS.get(type(e.ops[0]), ""), [e.left, *e.comparators]
     if name not in [op.name for op in P]:
-        raise ValueError(f"{ast.unparse(e)!r} is not a primitive on operands")
+        raise ConversionError(
+            f"in an equation, {ast.unparse(e)!r} is not known",
+            expect="numbers, primitives, and letters of the left side",
+        )
     return name, operands
 
 
@@ -182,9 +201,11 @@ def _is_of_numbers(e: ast.expr) -> bool:
 
 def _number(number: Any, dtype: Any) -> Any:
     """A number as Python counts in this dtype: as an integer or a float; None where the dtype does not have it."""
-    if in_dtype(number, dtype) is None:
-        return None
-    return float(number) if dtype.kind == "f" else int(number) if dtype.kind in "iu" else number
+    if dtype.kind == "b":
+        return number
+    if dtype.kind == "f":
+        return number if number.__class__ is float else in_dtype(number, float64)
+    return None if in_dtype(number, dtype) is None else int(number)
 
 
 def _calculated(code: CodeType, names: Names, node: Node, alone: bool) -> Any:

@@ -18,6 +18,7 @@ COMMUTE = {"add", "multiply", "equal", "bitwise_and", "bitwise_or", "bitwise_xor
 EITHER = COMMUTE | {"maximum", "minimum"}  # the same in either order, but for which of 0.0 and -0.0 is the larger
 
 Bound = dict["Part", Any]  # what each part stands for: a node or a Python number
+Goals = tuple["Part", Any, "Goals"] | None  # a part, what it is to stand for, and what is left to do
 Miss = Callable[[Bound, str], object]  # called with what was read so far, and why nothing more could be read
 
 
@@ -92,32 +93,34 @@ def head(x: Any) -> Any:
 
 def ways(part: Part, x: Any, bound: Bound, miss: Miss | None = None) -> Iterator[Bound]:
     """The ways to read `x` as a part of a pattern, given what other parts stand for."""
-    if part in bound:
-        if _same(bound[part], x):
+    alternatives: list[tuple[Goals, Bound]] = [((part, x, None), {**bound})]
+    while alternatives:
+        goals, bound = alternatives.pop()
+        while goals is not None:
+            part, x, goals = goals
+            if part in bound:
+                why = "" if _same(bound[part], x) else f"two {part.name}s where the pattern has one"
+            else:
+                why = part.differs(x)
+            if why:
+                if miss is not None:
+                    miss(bound, why)
+                break
+            if part not in bound:
+                bound[part] = x
+                if part.name in EITHER:
+                    alternatives.append((_goals(part, x.inputs[::-1], goals), {**bound}))
+                if part.inputs:
+                    goals = _goals(part, x.inputs, goals)
+        else:
             yield bound
-        elif miss is not None:
-            miss(bound, f"two {part.name}s where the pattern has one")
-        return
-    why = part.differs(x)
-    if why:
-        if miss is not None:
-            miss(bound, why)
-        return
-    bound = bound | {part: x}
-    if not part.inputs:
-        yield bound
-        return
-    yield from _each(part.inputs, x.inputs, bound, miss)
-    if part.name in EITHER:
-        yield from _each(part.inputs, x.inputs[::-1], bound, miss)
 
 
-def _each(parts: Sequence[Part], inputs: Sequence[Any], bound: Bound, miss: Miss | None) -> Iterator[Bound]:
-    if not parts:
-        yield bound
-        return
-    for found in ways(parts[0], inputs[0], bound, miss):
-        yield from _each(parts[1:], inputs[1:], found, miss)
+def _goals(part: Part, inputs: Sequence[Any], rest: Goals) -> Goals:
+    """That the parts that a part reads stand for these inputs, the first one first, and then the rest."""
+    for p, x in zip(part.inputs[::-1], inputs[::-1]):
+        rest = (p, x, rest)
+    return rest
 
 
 def _same(a: Any, b: Any) -> bool:

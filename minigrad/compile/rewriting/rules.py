@@ -7,14 +7,14 @@ walk over a graph applies all rules, in time linear in its nodes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from ...core.node import Node
 from ...core.primitive import Primitive
 from ..nodes.graph import Graph, node_like, remade
-from .equation import Equation
+from .equation import EVERY, Equation
 from .match import head
 
 IN_A_ROW = 20  # rules that may follow each other at one node; more would be rules that undo each other
@@ -75,13 +75,8 @@ class Rules:
         return iter(self._rules)
 
     def __call__(
-        self,
-        *what: str,
-        on: str = "biuf",
-        when: Callable[..., Any] | None = None,
-        kind: str | tuple[str, ...] = (),
-        reads: str = "",
-        alone: bool = False,
+        self, *what: str, on: str = EVERY, when: Callable[..., Any] | None = None,
+        kind: str | tuple[str, ...] = (), reads: str = "", alone: bool = False,
     ) -> Any:
         """Add equations, or the decorated function as a rule for some primitives.
 
@@ -168,11 +163,13 @@ def _check(rule: Rule, node: Node, better: Node) -> None:
         )
 
 
-def rewritten(graph: Graph, replace: Callable[[Node, tuple[Any, ...]], Node]) -> Graph:
+def rewritten(
+    graph: Graph, replace: Callable[[Node, tuple[Any, ...]], Node], also: Container[Node] = ()
+) -> Graph:
     """The graph in which each node is what `replace(node, inputs)` says: the graph itself, if that changes nothing.
 
-    What has an effect is not replaced.  It gets other inputs, and those behind it are made anew too, because the order
-    of making is the order of effects.
+    What has an effect is replaced only if it is one of `also`.  It gets other inputs, and those behind it are made anew
+    too, because the order of making is the order of effects.
     """
     moved = False
 
@@ -180,8 +177,11 @@ def rewritten(graph: Graph, replace: Callable[[Node, tuple[Any, ...]], Node]) ->
         nonlocal moved
         if node.op is None or node.effect is None:
             return replace(node, inputs)
-        now = node_like(node.op, inputs, node.attrs, like=node) if moved else remade(node, inputs)
-        moved = now is not node
+        if node in also:
+            now = replace(node, inputs)
+        else:
+            now = node_like(node.op, inputs, node.attrs, like=node) if moved else remade(node, inputs)
+        moved = moved or now is not node
         return now
 
     after = graph.rebuilt(step)

@@ -25,6 +25,7 @@ from ...devices import Device, as_device
 from ..fusion.compute import Compute, Library, computes_of
 from ..fusion.count import Count
 from ..fusion.group import Group, Partition
+from ..look.cost import Cost
 from ..lowering.lower import Argument, Lowered
 from ..nodes.graph import Check, Graph
 from ..nodes.source import Source
@@ -54,6 +55,10 @@ def load_program(path: str | os.PathLike[str]) -> LoadedProgram:
     <program of <lambda>, for float32 (3,)>
     >>> program(mg.asarray([1.0, 2.0, 3.0]))["double"].tolist()
     [2.0, 4.0, 6.0]
+    >>> print(program)
+    turn  step      writes                 reads
+    0     kernel_0  multiply_1 [result 0]  tensor_1 [input 0]
+    arena of 0 B in 0 slots
     """
     raw = Path(path).read_bytes()
     try:
@@ -137,6 +142,13 @@ class LoadedProgram:
         results = self.program([tensors[number]._data for number in self.given])
         devices = [node.device for node in self.program.graph.outputs]
         return filled(self.result, [wrap(array, device) for array, device in zip(results, devices)])
+
+    def cost(self) -> Cost:
+        """What the program takes, and what its graph takes node by node."""
+        return Cost(self.program)
+
+    def __str__(self) -> str:
+        return str(self.program)
 
     def __repr__(self) -> str:
         inputs = ", ".join(f"{node.dtype} {node.shape}" for node in self.given.values())

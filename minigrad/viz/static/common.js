@@ -207,3 +207,10 @@ const savePng = (svg, name) => {
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(pictureOf(svg))}`;
 };
 
+// Of a function with a gradient there are several views: one below the other, each with its title.
+const showAll = (parent, data, told) => {
+  if (!data.parts) return show(parent, data, told);
+  const places = data.parts.map(() => make("div"));
+  parent.replaceChildren(...data.parts.flatMap(([title], i) => [make("p", { class: "mg-title" }, title), places[i]]));
+  return data.parts.map(([, part], i) => show(places[i], part, i ? undefined : told))[0];
+};

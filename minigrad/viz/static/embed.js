@@ -5,5 +5,5 @@ for (const place of places) {
   const holder = make("div");
   place.replaceChildren(make("style", {}, style), holder);
   for (const name of ["keydown", "keyup", "keypress"]) place.addEventListener(name, (event) => event.stopPropagation());
-  show(holder, data);
+  showAll(holder, data);
 }

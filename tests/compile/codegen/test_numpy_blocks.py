@@ -1,11 +1,14 @@
 """Kernels run by NumPy: the same results as native ones, in blocks that cut loops anywhere."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from minigrad.compile.codegen import numpy_blocks
 from minigrad.compile.codegen.numpy_blocks import compile_blocks
 from minigrad.compile.loops.ir import For, Let, Store
+from minigrad.compile.loops.operations import OPERATIONS
 from tests.compile.codegen.running import native
 from tests.compile.codegen.samples import DTYPES, FLOAT, LOOPS, check, every_operation, expected, sample, softmax
 
@@ -35,15 +38,15 @@ def test_as_native_code_does(name):
 
 
 def test_rows_are_computed_together(monkeypatch):
-    calls = []
-    exp = np.exp
-    monkeypatch.setitem(numpy_blocks.UFUNCS, "exp", lambda x: calls.append(x.shape) or exp(x))
-    tested = softmax(100, 64)
-    check(tested, compile_blocks(tested.kernel))
+    tested, calls = softmax(100, 64), []
+    reference = expected(tested)
+    exp = replace(OPERATIONS["exp"], numpy=lambda x: calls.append(x.shape) or np.exp(x))
+    monkeypatch.setitem(OPERATIONS, "exp", exp)
+    check(tested, compile_blocks(tested.kernel), reference=reference)
     assert calls == [(100, 64)]
 
 
-def test_what_is_no_longer_needed_is_let_go():
+def test_what_is_no_longer_needed_is_let_go(monkeypatch):
     alive = []
     body = [Let("v0", "load", ("a", "i"), FLOAT)]
     body += [Let(f"v{k}", "add", (f"v{k - 1}", 1.0), FLOAT) for k in range(1, 20)]
@@ -53,15 +56,12 @@ def test_what_is_no_longer_needed_is_let_go():
     )  # fmt: skip
     original = numpy_blocks._Run.value
 
-    def noted(self, let, scope, shape):
-        alive.append(sum(isinstance(v, np.ndarray) for v in scope.values()))
-        return original(self, let, scope, shape)
+    def noted(self, let):
+        alive.append(sum(isinstance(v, np.ndarray) for v in self.scope.values()))
+        return original(self, let)
 
-    numpy_blocks._Run.value, kept = noted, original
-    try:
-        check(tested, compile_blocks(tested.kernel))
-    finally:
-        numpy_blocks._Run.value = kept
+    monkeypatch.setattr(numpy_blocks._Run, "value", noted)
+    check(tested, compile_blocks(tested.kernel))
     assert max(alive) == 1
 
 

@@ -1,16 +1,17 @@
 """Kernels as an attacker would write them, and an interpreter that looks at every index before it is used."""
 
 import copy
-import math
 
 import numpy as np
 
-from minigrad.compile.loops.ir import OPERATIONS, Accumulate, For, Let, Prefetch, Store
+from minigrad.compile.loops.index import fold
+from minigrad.compile.loops.ir import Walk
+from minigrad.compile.loops.operations import OPERATIONS, operand_dtypes
 from minigrad.compile.loops.scalar import identity
 from minigrad.compile.save.kernels import kernel_as_data
 from tests.compile.codegen.lowered import lowered_samples
 from tests.compile.codegen.samples import LOOPS
-from tests.compile.interpreter import REDUCERS, UFUNCS
+from tests.compile.interpreter import function_of, reducer
 
 LEAST, MOST = -(2**63), 2**63 - 1
 INTERESTING = (
@@ -20,6 +21,7 @@ INTERESTING = (
 ROLES = ("in", "out", "inout", "partial", "scratch")
 DTYPES = ("float32", "float64", "int32", "int64", "uint8", "bool", "float16", "int8")
 INDEXING = ("+", "*", "//", "%", "min")
+NAMES = [name for name, operation in OPERATIONS.items() if not operation.internal]
 SMALL = ("softmax", "total", "column_sums", "gathered", "inner_sums", "shared_places", "in_place", "numbers_only")
 
 
@@ -62,7 +64,7 @@ def _word(data, random):
     places = _leaves(data, str)
     tree, at = random.choice(places)
     other, there = random.choice(places)
-    tree[at] = random.choice([other[there], random.choice(DTYPES), random.choice(ROLES), random.choice([*OPERATIONS])])
+    tree[at] = random.choice([other[there], random.choice(DTYPES), random.choice(ROLES), random.choice(NAMES)])
 
 
 def _rename(data, random):
@@ -156,7 +158,7 @@ class TooLong(Exception):
     """A kernel takes more steps than a test waits for."""
 
 
-class Checked:
+class Checked(Walk):
     """Runs a kernel statement by statement, as machine code does, and looks at each index.
 
     Names are looked up as a printer with one namespace would: what was named last.
@@ -167,88 +169,86 @@ class Checked:
         self.kernel, self.left = kernel, steps
 
     def run(self, low, high):
-        scope = {"lo": low, "hi": high, **self.buffers}
+        self.scope = {"lo": low, "hi": high, **self.buffers}
         with np.errstate(all="ignore"):
-            self.block(self.kernel.body, scope)
+            self.block(self.kernel.body)
 
-    def block(self, body, scope):
-        for statement in body:
-            self.left -= 1
-            if self.left < 0:
-                raise TooLong
-            if isinstance(statement, Let):
-                scope[statement.name] = np.asarray(self.value(statement, scope)).astype(statement.dtype)[()]
-            elif isinstance(statement, (Store, Accumulate)):
-                memory, at = self.place(statement.buffer, statement.index, scope)
-                value = np.asarray(self.operand(statement.value, scope), memory.dtype)
-                if isinstance(statement, Accumulate):
-                    value = REDUCERS[statement.op](memory[at], value)
-                memory[at] = value
-            elif isinstance(statement, For):
-                self.loop(statement, scope)
-            else:
-                assert isinstance(statement, Prefetch)
-                index = self.index(statement.index, scope)
-                assert LEAST <= index * self.buffers[statement.buffer].itemsize <= MOST
+    def step(self):
+        self.left -= 1
+        if self.left < 0:
+            raise TooLong
 
-    def loop(self, loop, scope):
+    def visit(self, statement):
+        self.step()
+        super().visit(statement)
+
+    def let(self, let):
+        self.scope[let.name] = np.asarray(self.value(let)).astype(let.dtype)[()]
+
+    def store(self, store):
+        memory, at = self.place(store.buffer, store.index)
+        memory[at] = np.asarray(self.operand(store.value), memory.dtype)
+
+    def accumulate(self, update):
+        memory, at = self.place(update.buffer, update.index)
+        memory[at] = reducer(update.op)(memory[at], np.asarray(self.operand(update.value), memory.dtype))
+
+    def prefetch(self, prefetch):
+        assert LEAST <= self.index(prefetch.index) * self.buffers[prefetch.buffer].itemsize <= MOST
+
+    def loop(self, loop):
         totals = {a.name: np.asarray(identity(a.op, a.dtype), a.dtype) for a in loop.accumulators}
-        number, high = self.index(loop.low, scope), self.index(loop.high, scope)
+        outside = self.scope
+        number, high = self.index(loop.low), self.index(loop.high)
         while number < high:
-            inner = scope | {loop.variable: number}
-            self.block(loop.body, inner)
+            self.scope = outside | {loop.variable: number}
+            self.block(loop.body)
             for a in loop.accumulators:
-                totals[a.name] = REDUCERS[a.op](totals[a.name], np.asarray(self.operand(a.value, inner), a.dtype))
+                totals[a.name] = reducer(a.op)(totals[a.name], np.asarray(self.operand(a.value), a.dtype))
             number += 1
-            self.left -= 1
-            if self.left < 0:
-                raise TooLong
-        scope |= {name: total[()] for name, total in totals.items()}
+            self.step()
+        self.scope = outside | {name: total[()] for name, total in totals.items()}
 
-    def value(self, let, scope):
+    def value(self, let):
         if let.op == "load":
-            memory, at = self.place(*let.args, scope)
+            memory, at = self.place(*let.args)
             assert memory.dtype == let.dtype
             return memory[at]
         if let.op == "index":
-            return self.index(let.args[0], scope)
-        args = [self.operand(a, scope) for a in let.args]
+            return self.index(let.args[0])
+        args = [self.operand(a) for a in let.args]
         if let.op in ("cast", "bitcast"):
             return saturated(args[0], let.dtype) if let.op == "cast" else np.asarray(args[0]).view(let.dtype)
-        named = [a.dtype for a in args[let.op == "select" :] if isinstance(a, np.generic)]
-        dtype = named[0] if named else let.dtype
-        assert all(each == dtype for each in named)
-        given = [np.asarray(a, dtype) for a in args[let.op == "select" :]]
-        if let.op == "erf":
-            return math.erf(given[0])
-        return UFUNCS[let.op](*args[: let.op == "select"], *given)
+        dtypes = operand_dtypes(let, lambda name: self.scope[name].dtype)
+        assert all(a.dtype == dtype for a, dtype in zip(args, dtypes) if isinstance(a, np.generic))
+        return function_of(let.op)(*[np.asarray(a, dtype) for a, dtype in zip(args, dtypes)])
 
-    def operand(self, operand, scope):
-        value = scope[operand] if isinstance(operand, str) else operand
+    def operand(self, operand):
+        value = self.scope[operand] if isinstance(operand, str) else operand
         assert not isinstance(value, np.ndarray)
         assert not isinstance(operand, str) or isinstance(value, np.generic), "a variable is not a value"
         return value
 
-    def place(self, buffer, index, scope):
-        memory = scope[buffer]
+    def place(self, buffer, index):
+        memory = self.scope[buffer]
         assert isinstance(memory, np.ndarray)
-        at = self.index(index, scope)
+        at = self.index(index)
         assert 0 <= at < memory.size, f"{buffer}[{at}] of {memory.size}"
         return memory, at
 
-    def index(self, index, scope):
-        if isinstance(index, str):
-            assert scope[index].__class__ is int, "a value is not an index"
-            return scope[index]
-        if isinstance(index, tuple):
-            a, b = (self.index(part, scope) for part in index[1:])
-            if index[0] in ("//", "%"):
-                assert a >= 0 and b > 0, "machine code divides numbers without a sign"
-            value = {"+": a + b, "*": a * b, "min": min(a, b), "//": b and a // b, "%": b and a % b}[index[0]]
-        else:
-            value = index
-        assert value.__class__ is int and LEAST <= value <= MOST, "it wraps around"
+    def index(self, index):
+        return fold(index, self.leaf, self.joined)
+
+    def leaf(self, leaf):
+        value = self.scope[leaf] if isinstance(leaf, str) else leaf
+        assert value.__class__ is int, "a value is not an index"
+        assert LEAST <= value <= MOST, "it wraps around"
         return value
+
+    def joined(self, op, a, b):
+        if op in ("//", "%"):
+            assert a >= 0 and b > 0, "machine code divides numbers without a sign"
+        return self.leaf({"+": a + b, "*": a * b, "min": min(a, b), "//": b and a // b, "%": b and a % b}[op])
 
 
 def saturated(value, dtype):

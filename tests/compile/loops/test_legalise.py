@@ -1,14 +1,14 @@
-"""What is left of operations once they are brought down to elementary ones."""
+"""The operations that are left in a kernel once it is legalised."""
 
 import numpy as np
 import pytest
 
 from minigrad.compile.loops.ir import Let, statements
-from minigrad.compile.loops.legalise import elementary
+from minigrad.compile.loops.legalise import legalise
 from tests.compile.codegen.samples import DTYPES, LOOPS, check, every_operation, expected
-from tests.compile.interpreter import UFUNCS, run_kernel
+from tests.compile.interpreter import EXACT, run_kernel
 
-ELEMENTARY = set(
+LEGAL = set(
     "load index cast bitcast select add sub mul div neg abs max min sqrt floor rint lt le eq and or xor invert lshift "
     "rshift quotient remainder copysign whole".split()
 )
@@ -21,33 +21,33 @@ def operations(kernel):
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_only_elementary_operations_are_left(dtype):
-    for op, result in operations(elementary(every_operation(dtype).kernel)):
-        assert op in ELEMENTARY or (op in LIBRARY and result.itemsize == 8) or op in ("pow", "atan2")
+def test_only_legal_operations_are_left(dtype):
+    for op, result in operations(legalise(every_operation(dtype).kernel)):
+        assert op in LEGAL or (op in LIBRARY and result.itemsize == 8) or op in ("pow", "atan2")
 
 
 def test_half_precision_is_only_loaded_cast_chosen_and_stored():
-    left = operations(elementary(every_operation(np.dtype(np.float16)).kernel))
+    left = operations(legalise(every_operation(np.dtype(np.float16)).kernel))
     assert {op for op, dtype in left if dtype == np.float16} <= {"load", "cast", "select"}
 
 
 def test_functions_may_stay_what_they_are():
-    left = operations(elementary(every_operation(np.dtype(np.float32)).kernel, written_out=False))
+    left = operations(legalise(every_operation(np.dtype(np.float32)).kernel, written_out=False))
     assert {op for op, _ in left} >= LIBRARY
 
 
-def test_a_kernel_of_elementary_operations_stays_what_it_is():
+def test_a_kernel_of_legal_operations_stays_what_it_is():
     kernel = LOOPS["column_sums"]().kernel
-    assert elementary(kernel) == kernel
+    assert legalise(kernel) == kernel
 
 
 @pytest.mark.parametrize("dtype", [d for d in DTYPES if d.kind in "iu"], ids=str)
-def test_the_elementary_kernel_computes_the_same(dtype, monkeypatch):
-    monkeypatch.setitem(UFUNCS, "quotient", lambda a, b: _cut_off(a, b)[0])
-    monkeypatch.setitem(UFUNCS, "remainder", lambda a, b: _cut_off(a, b)[1])
+def test_the_legal_kernel_computes_the_same(dtype, monkeypatch):
+    monkeypatch.setitem(EXACT, "quotient", lambda a, b: _cut_off(a, b)[0])
+    monkeypatch.setitem(EXACT, "remainder", lambda a, b: _cut_off(a, b)[1])
     sample = every_operation(dtype)
     reference = expected(sample)
-    sample.kernel = elementary(sample.kernel)
+    sample.kernel = legalise(sample.kernel)
     check(sample, lambda arrays, low, high: run_kernel(sample.kernel, arrays, low, high), reference=reference)
 
 

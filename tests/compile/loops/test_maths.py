@@ -6,12 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minigrad.compile.loops.ir import For, Let, Store
-from minigrad.compile.loops.maths import EXPANSIONS, _parts_of_two_over_pi
+from minigrad.compile.loops.maths import _parts_of_two_over_pi
+from minigrad.compile.loops.operations import OPERATIONS
 from minigrad.devices.special import erf
 from tests.compile.codegen.running import native
 from tests.compile.codegen.samples import FLOAT, sample
 
-REFERENCE = {name: erf if name == "erf" else getattr(np, name) for name in EXPANSIONS}
+WRITTEN_OUT = [name for name, operation in OPERATIONS.items() if operation.written_out]
+REFERENCE = {name: erf if name == "erf" else getattr(np, name) for name in WRITTEN_OUT}
 ULPS = {"exp": 1.1, "expm1": 1.6, "log": 1.0, "log1p": 1.6, "tanh": 2.4, "erf": 3.2, "sin": 1.6, "cos": 1.6}
 SPECIAL = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 1e-40, -1.1e-38, 3e38, -3e38, 1, -1], np.float32)
 
@@ -23,7 +25,7 @@ def kernel_of(op, size):
     return sample([("a", FLOAT, size, "in"), ("b", FLOAT, size, "out")], [body], {"a": np.zeros(size, "f4")}).kernel
 
 
-RUN = dict.fromkeys(EXPANSIONS)
+RUN = dict.fromkeys(WRITTEN_OUT)
 
 
 def apply(op, x):
@@ -50,7 +52,7 @@ def off(op, x):
     return np.where(same, np.where(np.isfinite(units), units, 0), np.where(np.isfinite(result), units, np.inf))
 
 
-@pytest.mark.parametrize("op", EXPANSIONS)
+@pytest.mark.parametrize("op", WRITTEN_OUT)
 def test_errors_are_small(op):
     rng = np.random.default_rng(0)
     n = 100_000
@@ -62,7 +64,7 @@ def test_errors_are_small(op):
     assert units.max() <= ULPS[op], f"{op}({x[np.argmax(units)]!r}) = {apply(op, x[[np.argmax(units)]])}"
 
 
-@pytest.mark.parametrize("op", EXPANSIONS)
+@pytest.mark.parametrize("op", WRITTEN_OUT)
 def test_awkward_numbers(op):
     result = apply(op, SPECIAL)
     with np.errstate(all="ignore"):
@@ -71,7 +73,7 @@ def test_awkward_numbers(op):
     np.testing.assert_array_equal(np.signbit(result)[wanted == 0], np.signbit(wanted)[wanted == 0])
 
 
-@pytest.mark.parametrize("op", EXPANSIONS)
+@pytest.mark.parametrize("op", WRITTEN_OUT)
 @given(x=st.floats(width=32))
 @settings(max_examples=100, deadline=None)
 def test_any_number(op, x):

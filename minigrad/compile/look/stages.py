@@ -1,0 +1,109 @@
+"""The stages of a jitted function, each as an object that prints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..functions.function import Traced
+from ..fusion.group import Partition
+from ..nodes.graph import Graph
+from ..rewriting.log import Log
+from ..running.program import PlainProgram, Program
+from .cost import Cost
+from .ran import Ran
+from .values import Values
+
+
+class Stages:
+    """What the compiler makes of a function, stage by stage: of the last call for such arguments, or of the next."""
+
+    def ran(self, *args: Any, **kwargs: Any) -> Ran:
+        """The programs of the last call for such arguments."""
+        raise NotImplementedError
+
+    def traced(self, *args: Any, **kwargs: Any) -> Traced:
+        """The function as it was traced for these arguments: its graph, and its program when that is read."""
+        return self.ran(*args, **kwargs).recording.traced
+
+    def graph(self, *args: Any, **kwargs: Any) -> Graph:
+        """What these arguments make the function compute; where its gradient was computed, with the gradient's nodes.
+
+        >>> print(mg.jit(lambda x: (x * x).sum()).graph(mg.ones(3)))
+        tensor_1: float32 (3,)
+        multiply_1: float32 (3,) = multiply(tensor_1, tensor_1)
+        sum_1: float32 () = sum(multiply_1, axis=(0,), keepdims=False, dtype=None)
+        return sum_1
+        """
+        return self.ran(*args, **kwargs).graph
+
+    def program(self, *args: Any, **kwargs: Any) -> Program | PlainProgram:
+        """The program that runs for these arguments: its steps, and where each value lies.
+
+        >>> print(mg.jit(lambda x: mg.tanh(x @ x) @ x).program(mg.ones((8, 8))))
+        turn  step      writes               reads
+        0     matmul_1  matmul_1 [slot 0]    tensor_1 [input 0]
+        1     kernel_1  tanh_1 [slot 1]      matmul_1 [slot 0]
+        2     matmul_2  matmul_2 [result 0]  tanh_1 [slot 1], tensor_1 [input 0]
+        arena of 512 B in 2 slots (256 B, 256 B)
+
+        The program of its gradient, where that was computed, is printed below it:
+
+        >>> f = mg.jit(lambda x: (x * x).sum())
+        >>> gradient = mg.grad(f)(mg.ones(3))
+        >>> print(f.program(mg.ones(3)))
+        forward pass, keeps values for the gradient:
+        turn  step      writes            reads
+        0     kernel_0  sum_1 [result 0]  tensor_1 [input 0]
+        arena of 0 B in 0 slots
+        <BLANKLINE>
+        gradient:
+        turn  step      writes            reads
+        0     kernel_0  add_1 [result 0]  cotangent_1 [input 1], tensor_1 [input 0]
+        arena of 0 B in 0 slots
+        >>> f.program(mg.ones(3)).gradient
+        <Program of 1 steps, 1 of them kernels, arena 0 B>
+        """
+        return self.ran(*args, **kwargs).program
+
+    def values(self, *args: Any, **kwargs: Any) -> Values:
+        """The values of all nodes for these arguments, each computed when it is read; nothing else is done.
+
+        Of a gradient that was computed, they are those for ones as the gradients of all results.
+
+        >>> f = mg.jit(lambda x: mg.tanh(x * 2).sum())
+        >>> values = f.values(mg.zeros(2))
+        >>> values["tanh_1"].tolist(), [node.name for node in values]
+        ([0.0, 0.0], ['tensor', 'multiply', 'tanh', 'sum'])
+        """
+        return self.ran(*args, **kwargs).values
+
+    def passes(self, *args: Any, **kwargs: Any) -> Log:
+        """What the passes did to the graph; `.gradient` is the same for the gradient, where that was computed.
+
+        >>> mg.jit(lambda x: x * 1 + 0 * x).passes(mg.ones(3)).counts()["x * 1 -> x"]
+        1
+        """
+        return self.ran(*args, **kwargs).passes
+
+    def kernels(self, *args: Any, **kwargs: Any) -> Partition:
+        """The kernels and library calls that the graph is divided into, and why; those of the gradient likewise.
+
+        >>> print(mg.jit(lambda x: mg.exp(x - x.max(-1, keepdims=True)).sum(-1)).kernels(mg.ones((4, 16))))
+        kernel_0 (level 0): 4 rows of 16
+          for each row: max_1, sum_1
+          for each element: subtract_1, exp_1
+          reads tensor_1
+          writes sum_1
+        """
+        return self.ran(*args, **kwargs).kernels
+
+    def cost(self, *args: Any, **kwargs: Any) -> Cost:
+        """What the program takes and what the same takes node by node: bytes, operations, launches, memory.
+
+        >>> print(mg.jit(lambda x: mg.tanh(x @ x) * 2).cost(mg.ones((8, 8))))
+        step      computes             read  written  flops  flops/byte  read and written node by node
+        matmul_1  matmul_1            256 B    256 B  1,024        2.00                          512 B
+        kernel_1  tanh_1, multiply_1  256 B    256 B    128        0.25                        1.02 kB
+        ...
+        """
+        return self.ran(*args, **kwargs).cost

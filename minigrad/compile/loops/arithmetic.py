@@ -1,0 +1,122 @@
+"""Arithmetic as NumPy defines it, for every value, made of what processors have: none of it is undefined.
+
+A rule writes the statements of an operation on operands of the writer's dtype.  It returns the name of the result, or
+None where the operation stays as it is.
+"""
+
+from __future__ import annotations
+
+from .ir import Operand
+from .writer import Writer
+
+
+def floordiv(w: Writer, x: Operand, y: Operand) -> str:
+    """The quotient rounded down."""
+    if w.dtype.kind == "f":
+        return _float_floordiv(w, x, y)
+    zero, minus, safe = _safe_divisor(w, y)
+    quotient = w.quotient(x, safe)
+    rest = w.remainder(x, safe)
+    lower = w.sub(quotient, 1)
+    quotient = w.select(_other_side(w, rest, safe), lower, quotient)
+    if minus:
+        quotient = w.select(minus, w.sub(0, x), quotient)
+    return w.select(zero, 0, quotient)
+
+
+def mod(w: Writer, x: Operand, y: Operand) -> str:
+    """What remains of a quotient that is rounded down; it has the sign of y."""
+    if w.dtype.kind == "f":
+        return _float_mod(w, x, y)
+    _, _, safe = _safe_divisor(w, y)
+    rest = w.remainder(x, safe)
+    higher = w.add(rest, safe)
+    return w.select(_other_side(w, rest, safe), higher, rest)
+
+
+def _safe_divisor(w: Writer, y: Operand) -> tuple[Operand, Operand, Operand]:
+    """Whether y is 0, whether it is -1 (which overflows for the least number), and y with 1 in place of both."""
+    if not isinstance(y, str):  # a comparison of two numbers would not say of which type they are
+        return y == 0, y == -1, 1 if y in (0, -1) else y
+    zero = bad = w.eq(y, 0)
+    minus = ""
+    if w.dtype.kind == "i":
+        minus = w.eq(y, -1)
+        bad = w.logic("or", zero, minus)
+    return zero, minus, w.select(bad, 1, y)
+
+
+def _other_side(w: Writer, rest: Operand, y: Operand) -> str:
+    """Whether a remainder is not 0 and has another sign than y."""
+    present = w.logic("invert", w.eq(rest, 0))
+    below = w.lt(rest, 0)
+    if isinstance(y, str):
+        below = w.logic("xor", below, w.lt(y, 0))
+    elif y < 0:  # known already
+        below = w.logic("invert", below)
+    return w.logic("and", present, below)
+
+
+def _float_mod(w: Writer, x: Operand, y: Operand) -> str:
+    rest = w.remainder(x, y)
+    none = w.eq(rest, 0.0)
+    signed = w.select(none, w.copysign(0.0, y), rest)
+    return w.select(_other_side(w, rest, y), w.add(rest, y), signed)
+
+
+def _float_floordiv(w: Writer, x: Operand, y: Operand) -> str:
+    """(x - remainder) / y, rounded to the whole number that it nearly is; x / y where y is 0."""
+    if not isinstance(y, str) and not y:
+        return w.div(x, y)
+    rest = w.remainder(x, y)
+    ratio = w.div(x, y)
+    quotient = w.div(w.sub(x, rest), y)
+    lower = w.sub(quotient, 1.0)
+    quotient = w.select(_other_side(w, rest, y), lower, quotient)
+    whole = w.floor(quotient)
+    nearer = w.lt(0.5, w.sub(quotient, whole))
+    whole = w.select(nearer, w.add(whole, 1.0), whole)
+    nothing = w.eq(quotient, 0.0)
+    whole = w.select(nothing, w.copysign(0.0, ratio), whole)
+    if not isinstance(y, str):
+        return whole
+    return w.select(w.eq(y, 0.0), ratio, whole)
+
+
+# Shifts and the rest --------------------------------------------------------------------------------------------------
+
+
+def lshift(w: Writer, x: Operand, by: Operand) -> str | None:
+    """A shift to the left: all bits are gone after a shift by the width or more."""
+    return _shifted(w, "lshift", x, by)
+
+
+def rshift(w: Writer, x: Operand, by: Operand) -> str | None:
+    """A shift to the right: only the sign is left after a shift by the width or more."""
+    return _shifted(w, "rshift", x, by)
+
+
+def _shifted(w: Writer, op: str, x: Operand, by: Operand) -> str | None:
+    width = 8 * w.dtype.itemsize
+    if not isinstance(by, str) and 0 <= by < width:
+        return None
+    within = _within(w, by, width)
+    keeps_sign = op == "rshift" and w.dtype.kind == "i"
+    shifted = w.let(op, (x, w.select(within, by, width - 1 if keeps_sign else 0)), w.dtype)
+    return shifted if keeps_sign else w.select(within, shifted, 0)
+
+
+def _within(w: Writer, by: Operand, width: int) -> Operand:
+    if not isinstance(by, str):
+        return bool(0 <= by < width)
+    return w.logic("and", w.logic("le", 0, by), w.lt(by, width))
+
+
+def rounded(w: Writer, x: Operand) -> str | None:
+    """A float rounded to a whole number: an integer is one already."""
+    return None if w.dtype.kind == "f" else w.cast(x)
+
+
+def size(w: Writer, x: Operand) -> str | None:
+    """The absolute value: a number without a sign is its own."""
+    return w.cast(x) if w.dtype.kind in "bu" else None

@@ -1,0 +1,157 @@
+"""The table of operations: all that verifying, counting, legalising and printing an operation takes, in one entry.
+
+A text is what an operation is in a language, for operands of one kind of dtype: "f" float, "i" integer, "u" unsigned,
+"b" bool.  It is a name (a function of C's library, an intrinsic or instruction of LLVM) or has `{x}`, `{y}` and `{z}`
+where the operands go, and `{t}` for their type.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...devices.special import erf
+from . import maths
+from .arithmetic import floordiv, lshift, mod, rounded, rshift, size
+from .ir import BOOL, Let
+from .writer import Writer
+
+Text = str | dict[str, str]
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An operation on values, of so many operands, which have a dtype of one of the kinds that it `takes`.
+
+    `c` and `llvm` are its texts; a text in C that begins with `return` is the body of a function of its own.  `cuda` is
+    a text where CUDA's differs from C's.  Where LLVM has none, it calls the function of C's library.
+    """
+
+    name: str
+    arity: int
+    takes: str
+    numpy: Any = None  # a function of arrays
+    syntax: type[ast.AST] | None = None  # Python's in a primitive's `expr`; without it, a call by name
+    c: Text = ""
+    llvm: Text = ""
+    gives: str = "same"  # the result's dtype: that of the operands, "bool", "any", or "bits" for one of equal size
+    cuda: Text = ""
+    flops: int = 1
+    on_bools: str = ""  # the operation that it is on bools
+    rule: Callable[..., str | None] | None = None  # writes it in simpler operations, see `arithmetic`
+    written_out: Callable[[Writer, str], str] | None = None  # the same for float32 alone, see `maths`
+    refused: str = ""  # the kinds of which the array library refuses some values: those stay with the library
+    internal: bool = False  # exists only in a kernel that is legalised
+
+    def text(self, language: str, kind: str) -> str:
+        """The operation in a language, for a kind of dtype; "" if there is nothing.
+
+        >>> OPERATIONS["add"].text("llvm", "i"), OPERATIONS["add"].text("c", "i"), OPERATIONS["exp"].text("c", "i")
+        ('add', '{x} + {y}', '')
+        """
+        text = getattr(self, language)
+        if isinstance(text, dict):
+            return str(text.get(kind, ""))
+        return text if kind in self.takes else ""
+
+    @property
+    def is_function(self) -> bool:
+        """Whether processors have no instruction for it, so that it takes many or a call."""
+        return self.text("c", "f").isidentifier() and not self.text("llvm", "f")
+
+    def written_as(self, name: str, x: str) -> list[Let]:
+        """The statements that give a name the value of the operation at the float32 x, in arithmetic."""
+        assert self.written_out is not None
+        writer = Writer(name)
+        return writer.ending(self.written_out(writer, x), name)
+
+
+def by(**texts: str) -> dict[str, str]:
+    """A text for each kind of dtype.
+
+    >>> by(f="fadd", iu="add")
+    {'f': 'fadd', 'i': 'add', 'u': 'add'}
+    """
+    return {kind: text for kinds, text in texts.items() for kind in kinds}
+
+
+def _of_floats(rounding: Callable[..., Any]) -> Callable[[Any], Any]:
+    """A function that leaves integers as they are."""
+    return lambda x: rounding(x) if x.dtype.kind == "f" else x
+
+
+ABS = by(f="fabs", i="{x} < 0 ? -{x} : {x}")
+MAX = by(f="return {x} > {y} || {x} != {x} ? {x} : {y};", iu="return {x} > {y} ? {x} : {y};")
+MIN = by(f="return {x} < {y} || {x} != {x} ? {x} : {y};", iu="return {x} < {y} ? {x} : {y};")
+NOT = by(iu="xor {t} {x}, -1", b="xor {t} {x}, true")
+TABLE = (
+    # Arithmetic
+    Operation("add", 2, "fiub", np.add, ast.Add, "{x} + {y}", by(f="fadd contract", iu="add"), on_bools="or"),
+    Operation("sub", 2, "fiu", np.subtract, ast.Sub, "{x} - {y}", by(f="fsub contract", iu="sub")),
+    Operation("mul", 2, "fiub", np.multiply, ast.Mult, "{x} * {y}", by(f="fmul contract", iu="mul"), on_bools="and"),
+    Operation("div", 2, "f", np.divide, ast.Div, "{x} / {y}", "fdiv contract"),
+    Operation("neg", 1, "fiu", np.negative, ast.USub, "-{x}", by(f="fneg", iu="sub {t} 0, {x}")),
+    Operation("abs", 1, "fiub", np.absolute, None, ABS, by(f="llvm.fabs", i="llvm.abs false"), rule=size),
+    Operation(
+        "max", 2, "fiub", np.maximum, None, MAX, by(f="llvm.maximum", i="llvm.smax", u="llvm.umax"), on_bools="or"
+    ),
+    Operation(
+        "min", 2, "fiub", np.minimum, None, MIN, by(f="llvm.minimum", i="llvm.smin", u="llvm.umin"), on_bools="and"
+    ),
+    Operation("floordiv", 2, "fiu", np.floor_divide, ast.FloorDiv, rule=floordiv, refused="iub"),
+    Operation("mod", 2, "fiu", np.remainder, ast.Mod, rule=mod, refused="iub"),
+    Operation("floor", 1, "fiu", _of_floats(np.floor), c="floor", llvm="llvm.floor", rule=rounded),
+    Operation("rint", 1, "fiu", _of_floats(np.rint), c="rint", llvm="llvm.rint", rule=rounded),
+    # Functions
+    Operation("sqrt", 1, "f", np.sqrt, c="sqrt", llvm="llvm.sqrt"),
+    Operation("exp", 1, "f", np.exp, c="exp", written_out=maths.exp),
+    Operation("expm1", 1, "f", np.expm1, c="expm1", written_out=maths.expm1),
+    Operation("log", 1, "f", np.log, c="log", written_out=maths.log),
+    Operation("log1p", 1, "f", np.log1p, c="log1p", written_out=maths.log1p),
+    Operation("sin", 1, "f", np.sin, c="sin", written_out=maths.sin),
+    Operation("cos", 1, "f", np.cos, c="cos", written_out=maths.cos),
+    Operation("tanh", 1, "f", np.tanh, c="tanh", written_out=maths.tanh),
+    Operation("erf", 1, "f", erf, c="erf", written_out=maths.erf),
+    Operation("pow", 2, "f", np.power, ast.Pow, c="pow", refused="iub"),
+    Operation("atan2", 2, "f", np.arctan2, c="atan2"),
+    # Comparisons and bits
+    Operation("lt", 2, "fiub", np.less, ast.Lt, "{x} < {y}", by(f="fcmp olt", i="icmp slt", ub="icmp ult"), "bool"),
+    Operation(
+        "le", 2, "fiub", np.less_equal, ast.LtE, "{x} <= {y}", by(f="fcmp ole", i="icmp sle", ub="icmp ule"), "bool"
+    ),
+    Operation("eq", 2, "fiub", np.equal, ast.Eq, "{x} == {y}", by(f="fcmp oeq", iub="icmp eq"), "bool"),
+    Operation("and", 2, "iub", np.bitwise_and, ast.BitAnd, "{x} & {y}", "and"),
+    Operation("or", 2, "iub", np.bitwise_or, ast.BitOr, "{x} | {y}", "or"),
+    Operation("xor", 2, "iub", np.bitwise_xor, ast.BitXor, "{x} ^ {y}", "xor"),
+    Operation("invert", 1, "iub", np.invert, ast.Invert, by(iu="~{x}", b="!{x}"), NOT),
+    Operation("lshift", 2, "iu", np.left_shift, ast.LShift, "{x} << {y}", "shl", rule=lshift),
+    Operation("rshift", 2, "iu", np.right_shift, ast.RShift, "{x} >> {y}", by(i="ashr", u="lshr"), rule=rshift),
+    # A choice by a bool, and conversions, which the printers write themselves
+    Operation("select", 3, "fiub", np.where, None, "{x} ? {y} : {z}", "select i1 {x}, {t} {y}, {t} {z}", "any"),
+    Operation("cast", 1, "fiub", gives="any", flops=0),
+    Operation("bitcast", 1, "fiu", gives="bits", flops=0),
+    # What is left of others in a kernel that is legalised: C's division, and the int32 of a float in its range
+    Operation("quotient", 2, "iu", c="{x} / {y}", llvm=by(i="sdiv", u="udiv"), internal=True),
+    Operation("remainder", 2, "fiu", c=by(f="fmod", iu="{x} % {y}"), llvm=by(i="srem", u="urem"), internal=True),
+    Operation("copysign", 2, "f", np.copysign, c="copysign", llvm="llvm.copysign", internal=True),
+    Operation("whole", 1, "f", gives="any", internal=True),
+)
+OPERATIONS: dict[str, Operation] = {operation.name: operation for operation in TABLE}
+# The operation by which a reduction takes in one more value.
+REDUCTIONS = {"sum": "add", "prod": "mul", "max": "max", "min": "min"}
+
+
+def operand_dtypes(let: Let, dtype_of: Callable[[str], Any]) -> list[Any]:
+    """The dtypes of the operands: numbers have that of a named one beside them, and a choice is made by a bool."""
+    if let.op == "select":
+        return [BOOL, let.dtype, let.dtype]
+    given = let.dtype
+    for operand in let.args:
+        if operand.__class__ is str:
+            given = dtype_of(operand)
+            break
+    return [given] * len(let.args)

@@ -1,0 +1,206 @@
+"""The kernels of `cuda`: those of the CPU with CuPy, and what CuPy does differently."""
+
+from __future__ import annotations
+
+import math
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+
+from .kernel_table import Kernels
+from .library import Kernel
+from .philox import draw_on_cuda
+from .special import check_range
+from .windows import Sizes, add_up
+
+# What cupy.add.at has atomic additions for.
+ADDS_ATOMICALLY = {"int32", "uint32", "uint64", "float16", "float32", "float64"}
+
+
+class CudaKernels(Kernels):
+    """Kernels on CuPy's arrays."""
+
+    half_is_slow = False
+
+    def __init__(self, device: Any) -> None:
+        super().__init__(device)
+        from cupyx.scipy.special import erf
+
+        self.xp, self._erf = device.cupy, erf
+        # For programs, which check positions themselves.
+        self.unchecked: dict[str, Kernel] = {
+            "gather": Kernels.gather, "scatter_add": self._scatter_add,
+        }
+
+    # Elementwise: floats are divided as floor(x / y), which rounds twice. C leaves open
+    # what a wide shift gives. The error function of halves is in double precision.
+
+    def floor_divide(self, x: Any, y: Any, out: Any = None) -> Any:
+        if self.xp.result_type(x, y).kind != "f":
+            return self.xp.floor_divide(x, y, out=out)
+        return _into(out, divided(self.xp, x, y)[0])
+
+    def remainder(self, x: Any, y: Any, out: Any = None) -> Any:
+        if self.xp.result_type(x, y).kind != "f":
+            return self.xp.remainder(x, y, out=out)
+        return _into(out, divided(self.xp, x, y)[1])
+
+    def pow(self, x: Any, y: Any, out: Any = None) -> Any:
+        if self.xp.result_type(x, y).kind != "f":
+            if bool((y < 0).any() if hasattr(y, "any") else y < 0):
+                raise ValueError("Integers to negative integer powers are not allowed.")
+        return self.xp.power(x, y, out=out)
+
+    def bitwise_left_shift(self, x: Any, y: Any, out: Any = None) -> Any:
+        return _into(out, self._shifted(self.xp.left_shift, x, y, False))
+
+    def bitwise_right_shift(self, x: Any, y: Any, out: Any = None) -> Any:
+        return _into(out, self._shifted(self.xp.right_shift, x, y, True))
+
+    def _shifted(self, shift: Kernel, x: Any, y: Any, keeps_sign: bool) -> Any:
+        xp, dtype = self.xp, self.xp.result_type(x, y)
+        x, y = xp.asarray(x, dtype), xp.asarray(y, dtype)
+        wide = (y < 0) | (y >= 8 * dtype.itemsize)
+        beyond = -(x < 0).astype(dtype) if keeps_sign else 0
+        return xp.where(wide, beyond, shift(x, xp.where(wide, 0, y)))
+
+    def erf(self, x: Any, out: Any = None) -> Any:
+        if x.dtype.itemsize == 2:
+            return _into(out, self._erf(x.astype("float32")).astype(x.dtype))
+        return self._erf(x, out=out)
+
+    def where(self, condition: Any, x: Any, y: Any, out: Any = None) -> Any:
+        if out is None:
+            return self.xp.where(condition, x, y)
+        self.xp.copyto(out, y)
+        self.xp.copyto(out, x, where=condition)
+        return out
+
+    # Reductions: cupy.maximum and cupy.minimum cannot reduce
+
+    def sum(self, x: Any, axis: Sizes, keepdims: bool, dtype: Any) -> Any:
+        return _reduced(x, "sum", axis, keepdims, dtype)
+
+    def prod(self, x: Any, axis: Sizes, keepdims: bool, dtype: Any) -> Any:
+        return _reduced(x, "prod", axis, keepdims, dtype)
+
+    def max(self, x: Any, axis: Sizes, keepdims: bool) -> Any:
+        return _reduced(x, "max", axis, keepdims)
+
+    def min(self, x: Any, axis: Sizes, keepdims: bool) -> Any:
+        return _reduced(x, "min", axis, keepdims)
+
+    # Views: CuPy's arrays cannot be read-only
+
+    def broadcast_to(self, x: Any, shape: Sizes) -> Any:  # type: ignore[override]
+        return self.xp.broadcast_to(x, shape)
+
+    def _strided(self, x: Any, shape: list[int], strides: list[int]) -> Any:
+        return self.xp.lib.stride_tricks.as_strided(x, shape, strides)
+
+    # Indexing: positions out of range wrap around, it is left open which of equal ones
+    # wins, and few dtypes have atomic additions. Sorting an empty array is an error
+    # (CuPy's issue 9816).
+
+    def gather(self, x: Any, *indices: Any) -> Any:  # type: ignore[override]
+        self._check(x, indices)
+        return x[indices]
+
+    def scatter_add(self, base: Any, value: Any, *indices: Any) -> Any:
+        self._check(base, indices)
+        return self._scatter_add(base, value, *indices)
+
+    def _check(self, x: Any, indices: tuple[Any, ...]) -> None:
+        if self.device.check_indices:
+            for axis, index in enumerate(indices):
+                check_range(index, x.shape[axis], axis)
+
+    def _scatter_add(self, base: Any, value: Any, *indices: Any) -> Any:
+        dtype = base.dtype
+        value = self.xp.asarray(value, dtype)
+        if dtype.name in ADDS_ATOMICALLY:
+            return self._added(base, value, indices)
+        if dtype.name == "int64":  # the bits of a sum are the same without a sign
+            unsigned = base.view("uint64"), value.view("uint64")
+            return self._added(*unsigned, indices).view(dtype)
+        wide = base.astype("int32"), value.astype("int32")
+        return self._added(*wide, indices).astype(dtype)
+
+    def _added(self, base: Any, value: Any, indices: tuple[Any, ...]) -> Any:
+        out = base.copy()
+        self.xp.add.at(out, indices, value)
+        return out
+
+    def _assign(self, target: Any, indices: tuple[Any, ...], value: Any) -> None:
+        """Number the positions, and write only the largest number at each place."""
+        self._check(target, indices)
+        xp = self.xp
+        shape = np.broadcast_shapes(*[index.shape for index in indices])
+        order = xp.arange(1, math.prod(shape) + 1, dtype="uint64").reshape(shape)
+        latest = xp.zeros(target.shape[: len(indices)], "uint64")
+        xp.maximum.at(latest, indices, order)
+        wins = latest[indices] == order
+        if hasattr(value, "ndim"):
+            whole = xp.broadcast_to(value, shape + target.shape[len(indices) :])
+            value = whole[wins]
+        target[tuple([xp.broadcast_to(i, shape)[wins] for i in indices])] = value
+
+    def argsort(self, x: Any, axis: int, descending: bool) -> Any:
+        if not x.size:
+            return self.xp.zeros(x.shape, "int64")
+        return super().argsort(x, axis, descending)
+
+    # One kernel for all elements, instead of threads
+
+    def overlap_add(
+        self, x: Any, axis: Sizes, stride: Sizes, dilation: Sizes, shape: Sizes
+    ) -> Any:
+        out = self.empty(shape, x.dtype)
+        add_up(x, axis, stride, dilation, out)
+        return out
+
+    def random(
+        self, shape: Sizes, dtype: Any, key: int, block: int, device: Any
+    ) -> Any:
+        return draw_on_cuda(self.xp, shape, dtype, key, block)
+
+    def _raising(self) -> AbstractContextManager[Any]:
+        import cupyx
+
+        return cupyx.errstate(linalg="raise")  # type: ignore[no-any-return]
+
+
+def _reduced(x: Any, name: str, axis: Sizes, keepdims: bool, dtype: Any = None) -> Any:
+    if not axis:
+        return x.astype(dtype or x.dtype)
+    typed = {} if dtype is None else {"dtype": dtype}
+    return getattr(x, name)(axis=axis, keepdims=keepdims, **typed)
+
+
+def _into(out: Any, result: Any) -> Any:
+    if out is None:
+        return result
+    out[...] = result
+    return out
+
+
+def divided(xp: Any, x: Any, y: Any) -> tuple[Any, Any]:
+    """The quotient rounded down and the remainder of floats, as NumPy defines them.
+
+    >>> divided(np, np.array([1.0, -5.0, 5.0]), np.array([0.1, np.inf, 0.0]))
+    (array([ 9., -1., inf]), array([0.1, inf, nan]))
+    """
+    dtype = xp.result_type(x, y)
+    x, y = xp.asarray(x, dtype), xp.asarray(y, dtype)
+    rest = xp.fmod(x, y)
+    quotient = (x - rest) / y
+    other_side = (rest != 0) & ((rest < 0) != (y < 0))
+    rest = xp.where(other_side, rest + y, rest)
+    quotient = xp.where(other_side, quotient - 1, quotient)
+    whole = xp.floor(quotient)
+    whole = xp.where(quotient - whole > 0.5, whole + 1, whole)
+    exact = x / y
+    whole = xp.where(whole == 0, xp.copysign(whole, exact), whole)
+    rest = xp.where(rest == 0, xp.copysign(rest, y), rest)
+    return xp.where(y == 0, exact, whole), rest

@@ -1,0 +1,131 @@
+"""Views of jitted functions: they show the programs of the last call, with those of its gradient, and say which."""
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.compile.running.program import Program
+
+pytestmark = pytest.mark.usefixtures("numpy_kernels")
+
+FORWARD = "forward pass, keeps values for the gradient"
+X = mg.ones((8, 8))
+
+
+@pytest.fixture
+def f():
+    """A jitted function whose gradient was taken last."""
+    f = mg.jit(lambda x: mg.tanh(x @ x).sum())
+    mg.grad(f)(X)
+    return f
+
+
+VIEWS = ["fusion", "memory", "schedule", "profile", "roofline", "beside"]
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_both_programs_are_shown_and_named(f, name):
+    view = getattr(mg.viz, name)(f, X)
+    assert (view.heading, view.gradient.heading, view.gradient.gradient) == (FORWARD, "gradient", None)
+    assert repr(view).startswith(f"<{FORWARD}: ") and "; gradient: " in repr(view)
+    html = view._repr_mimebundle_()["text/html"]
+    assert html.count("<img ") == 2 and f"<p>{FORWARD}</p>" in html and "<p>gradient</p>" in html
+    data = view._all_data()
+    assert [title for title, _ in data["parts"]] == [FORWARD, "gradient"] and data["parts"][0][1] == view.data()
+    assert FORWARD in view._words() and "\n\ngradient:\n" in view._words()
+    assert len(f.traces) == 1
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_one_program_is_shown_as_ever(name):
+    f = mg.jit(lambda x: mg.tanh(x @ x).sum())
+    f(X)
+    view = getattr(mg.viz, name)(f, X)
+    assert (view.heading, view.gradient) == ("", None) and "parts" not in view._all_data()
+
+
+def test_the_programs_are_those_that_ran(monkeypatch):
+    ran, call = [], Program.__call__
+
+    def noted(program, *args):
+        ran.append(program)
+        return call(program, *args)
+
+    f = mg.jit(lambda x: mg.tanh(x @ x).sum())
+    with monkeypatch.context() as patch:
+        patch.setattr(Program, "__call__", noted)
+        mg.grad(f)(X)
+    view = mg.viz.fusion(f, X)
+    assert [view.program, view.gradient.program] == ran
+    given = mg.viz.fusion(f.program(X))
+    assert (given.heading, given.gradient.heading) == (FORWARD, "gradient")
+    assert mg.viz.fusion(f.program(X).gradient).heading == "gradient"
+
+
+def test_looking_does_not_change_what_ran_last(f):
+    for name in (*VIEWS, "timeline", "graph"):
+        getattr(mg.viz, name)(f, X)
+    assert [part.title for part in f.ran(X).parts] == [FORWARD, "gradient"]
+
+
+def test_the_numbers_of_a_gradient_are_for_ones(f):
+    view = mg.viz.beside(f, X)
+    gradient = view.gradient
+    result = [gradient.values[node] for node in gradient.graph.outputs]
+    expected = mg.grad(f)(X).numpy()
+    assert result[0].short() == type(result[0]).of(np.asarray(expected)).short()
+
+
+def test_a_timeline_has_the_gradient(f):
+    steps = [len(program.partition.groups) for program in f.ran(X).programs]
+    view = mg.viz.timeline(f, X, runs=1)
+    ways = f"{steps[0]} as a program that keeps values, {steps[1]} in its gradient"
+    assert repr(view) == f"<timeline: 3 kernels eagerly, {ways}>"
+    g = mg.jit(lambda x: mg.tanh(x @ x).sum())
+    assert repr(mg.viz.timeline(g, X, runs=1)) == "<timeline: 3 kernels eagerly, 2 as a program>"
+
+
+def test_a_picture_has_the_gradient(f):
+    picture = mg.viz.graph(f, X)
+    assert picture.heading == "forward pass, then gradient" and "cotangent" in picture.text()
+    assert mg.viz.graph(f.graph(X)).heading == picture.heading
+    assert f.graph(X)._repr_mimebundle_()["text/html"].count("forward pass, then gradient") >= 1
+
+
+def test_names_of_arguments_are_there_after_a_call():
+    def f(inputs, weight):
+        return mg.tanh(inputs @ weight)
+
+    f = mg.jit(f)
+    f(X, X + 1)
+    assert {"inputs", "weight"} <= set(mg.viz.fusion(f, X, X + 1).names.values())
+
+    class Model:
+        @mg.jit
+        def __call__(self, inputs):
+            return mg.tanh(inputs)
+
+    method = Model.__call__.__get__(Model())
+    method(X)
+    assert "inputs" in mg.viz.fusion(method, X).names.values()
+
+
+def test_a_gradient_that_only_copies_has_no_kernels_to_show():
+    f = mg.jit(lambda x: x.sum())
+    mg.grad(f)(X)
+    assert mg.viz.fusion(f, X).gradient is None and mg.viz.memory(f, X).gradient is not None
+
+
+def test_a_loaded_program_shows_its_steps(tmp_path):
+    f = mg.jit(lambda x: mg.tanh(x @ x) * 2)
+    f.save(tmp_path / "f.program", X)
+    loaded = mg.load_program(tmp_path / "f.program")
+    steps = [line.split()[1] for line in str(loaded).splitlines()[1:-1]]
+    assert steps == ["matmul_1", "kernel_1"] == [step.name for step in loaded.cost().kernels]
+    assert repr(mg.viz.schedule(loaded, X)).startswith("<schedule of 2 steps in 2 levels")
+    assert repr(mg.viz.memory(loaded, X)).startswith("<memory of 2 steps")
+    assert set(mg.viz.roofline(loaded, X, runs=1).marks) == {"rmatmul_1", "rkernel_1"}
+    assert repr(mg.viz.profile(loaded, X, runs=1)).startswith("<profile of 2 steps")
+    assert repr(mg.viz.timeline(loaded, X, runs=1)) == "<timeline: 2 kernels as a program>"
+    with pytest.raises(mg.MinigradError, match="a loaded program does not say how it was made"):
+        mg.viz.fusion(loaded, X)
