@@ -1,7 +1,6 @@
-"""Fusion by hand: a graph divided as somebody says, if that can be done, and otherwise why it can't.
+"""Fusion by hand: a graph divided as a caller chooses, or the reason why it cannot be divided so.
 
-Whoever moves nodes from kernel to kernel sees with this what `fuse` weighs: the rules are the same, and so are the
-kernels that come of it.
+The rules are those of `fuse`, and so are the kernels: this shows what `fuse` weighs when a node moves to another one.
 """
 
 from __future__ import annotations
@@ -100,8 +99,8 @@ class _ByHand:
             ready = [n for n in waiting if after[n] <= levels.keys()]
             if not ready:
                 circle = [n for n in waiting if any(n in after[m] for m in waiting)]
-                told = " and ".join(_listed(self.kernels[n]) for n in circle)
-                raise CompileError(f"kernels would wait for each other: {told}")
+                names = " and ".join(_listed(self.kernels[n]) for n in circle)
+                raise CompileError(f"kernels would wait for each other: {names}")
             for n in ready:
                 levels[n] = max([levels[other] + 1 for other in after[n]], default=0)
                 del waiting[n]

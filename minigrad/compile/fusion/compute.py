@@ -29,7 +29,7 @@ Views = dict[Node, View]
 
 
 class Access(Enum):
-    """Which element of a value is read, where a computation is at some element of its loops."""
+    """Which element of a value a computation reads when its loops are at some position."""
 
     SINGLE = "one"  # the only one
     IN_ORDER = "order"  # the one at the same position
@@ -49,14 +49,14 @@ class Compute:
     """
 
     loops = True  # whether loops compute it
-    over_input = False  # whether these go over the input, not over the result
+    over_input = False  # whether the loops go over the input, not over the result
     aligned = True  # whether inputs are read in the shape of the loops
-    reduces = False  # whether the value is complete only when the loop that computes it has ended
+    reduces = False  # whether the value is complete only when its loop has ended
     repeatable = True  # whether several kernels may compute it, each for itself
-    row: int | None = None  # how long the rows have to be where a kernel goes through `size` elements, if it matters
-    operations = 0  # of arithmetic, for each element
-    cost = 0.25  # of computing an element, in bytes of memory traffic that take as long
-    elsewhere = "it is read at other positions than it is computed at"  # why it may not be where its inputs are
+    row: int | None = None  # the length of rows that it needs in a kernel of `size` elements; None if any will do
+    operations = 0  # arithmetic operations for each element
+    cost = 0.25  # of an element, in bytes of memory traffic that take as long
+    elsewhere = "it is read at other positions than it is computed at"  # why `needs` finds no kernel
 
     def __init__(self, node: Node, views: Views, position: int) -> None:
         self.node, self.position = node, position  # in the graph
@@ -100,9 +100,9 @@ class Compute:
         return BY_ROW if 0 < view.repeats <= LONGEST_ROW else ELSEWHERE
 
     def needs(self, view: View, level: Level, group: Group) -> tuple[int, int | None] | None:
-        """The elements and the row of a kernel that computes both this and what it reads, at a level of a group.
+        """The elements and the row that a kernel needs, to compute this and also what it reads, at a level of a group.
 
-        One element: any number will do.  None: no kernel can.
+        One element means that any number will do, None that no kernel can do both.
         """
         access = self.access(view)
         if access is SINGLE:
@@ -116,9 +116,9 @@ class Compute:
         return None
 
     def walks(self, group: Group) -> list[Dims]:
-        """The dimensions of all that it goes through in a group, step by step: a row must not end within one."""
-        views = [view for view in self.views if view.base not in group.levels]
-        return [v.dims for v in views if not (is_filled(v.base) and v.base.name == "full")] if views else []
+        """The dimensions of all arrays that it goes through in a group: rows are cut along these."""
+        levels = group.levels
+        return [v.dims for v in self.views if v.base not in levels and (v.base.inputs or v.base.name != "full")]
 
 
 class Elementwise(Compute):

@@ -107,7 +107,7 @@ class Fusing:
     def _put_off(
         self, compute: Compute, reads: list[tuple[View, Group]], here: list[tuple[View, Group]], fit: Fit, depth: int
     ) -> Fit:
-        """Groups that nobody has read yet need not be early: they join the reader's depth where they fit."""
+        """Groups that are not read yet need not be early: they join the reader's depth where they fit."""
         early = dict.fromkeys(g for _, g in reads if g.depth < depth and not g.is_read and not g.partials)
         for group in early:
             if group.library is not None:
@@ -248,7 +248,7 @@ def settled(
     effects: set[Node],
     chunking: Chunking,
 ) -> list[Group]:
-    """The groups that somebody needs, with their loops and what each loads and stores, the least deep first.
+    """The groups that are needed, with their loops and what each loads and stores, the least deep first.
 
     From the deepest to the first, because what is needed of a group is what later ones load.
     """

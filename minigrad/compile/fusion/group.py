@@ -87,7 +87,7 @@ class Moved(NamedTuple):
     """A node that its readers compute for themselves, because that takes less time than memory does."""
 
     node: Node
-    how: str  # moved: nobody else computes it; recomputed: its own kernel does too
+    how: str  # moved: only the readers compute it; recomputed: its own kernel does too
     readers: int  # in how many kernels
 
 
@@ -155,9 +155,9 @@ class Partition(Titled):
     def donate(self, output: Node, source: Node) -> str:
         """Store `output` where `source` is, if that is possible; say why not otherwise.
 
-        An element has to be overwritten by whoever reads it last.  So the kernel must make a single pass, must read the
-        source at the very position at which it writes, and must run after all other readers; it is put off where
-        nobody waits for it.
+        The last reader of an element has to overwrite it.  So the kernel must make a single pass, must read the source
+        at the very position at which it writes, and must run after all other readers.  A kernel that no other kernel
+        waits for is put off for this.
         """
         group = self.home.get(output)
         if group is None or group.library is not None:

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from .group import Group
 
 
-SHORTEST_ROW = 8  # elements: for shorter ones a loop of their own is not worth while
+SHORTEST_ROW = 8  # elements: a loop over a shorter row costs more than it saves
 FEWEST_ROUNDS = 4  # of several elements each
 
 
 @dataclass(frozen=True)
 class Chunking:
-    """How work whose results are put together at the end is divided, whoever does it.
+    """How work is divided whose results are put together at the end.
 
     Floating-point sums depend on how they are grouped.  If that followed the number of threads, so would the result:
     therefore it follows from the shape alone.

@@ -1,7 +1,7 @@
 """Recomputing: a value that another kernel needs may take less time to compute again than to store and to load.
 
-Fusion puts a node into the first kernel that it fits.  Where its readers are in other kernels, they may as well
-compute it themselves, if they go through the same elements: a cast, a product with a constant, the mask of a ReLU.
+Fusion puts a node into the first kernel that it fits.  Its readers in other kernels can compute it for themselves, if
+they go through the same elements: a cast, a product with a constant, the mask of a ReLU.
 Both ways are priced in bytes of memory traffic, from the last node to the first, so that long chains move step by
 step, a few nodes at a time.
 """
@@ -121,7 +121,7 @@ class _Movers:
         return price
 
     def _else_read(self, base: Node, group: Group, node: Node) -> bool:
-        """Whether a group reads a node for something besides one of its readers."""
+        """Whether a group reads a node for other readers than this one."""
         return any(reader.node is not node for reader in self.read_in[base].get(group, ()))
 
     def _move(self, node: Node, group: Group, level: Level) -> None:
