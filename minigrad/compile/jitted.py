@@ -285,6 +285,11 @@ def jit(
     random numbers that any other package draws; a writable view of an array that is read-only; and, while a profiler
     set by `sys.setprofile` is at work, clocks and new generators.  Pass such values as arguments.
 
+    Each stage of the compiler is an object that prints: `f.graph(...)`, `.passes`, `.kernels`, `.program`, `.cost` and
+    `.values` take the arguments of a call, and show what ran in the last call for such arguments; before any call,
+    what a call would run.  If the call kept values for its gradient, they say so, and `f.program(...).gradient` is the
+    program of the gradient, once that ran; `.passes`, `.kernels` and `.cost` have a `.gradient` too.
+
     With `check` each call also runs the function itself, on copies of all that it uses: where results, writes or
     gradients differ, a `CheckError` names the first node that does, and the pass that makes it so.
 

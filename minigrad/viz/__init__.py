@@ -7,6 +7,9 @@ What can be seen, by the question that it answers:
     what does the compiler make of it?                          fusion, memory, schedule, profile, roofline
     which kernel runs for a line, and what takes the time?      dispatch, stack, timeline
     how does a training go, on one worker or many?              training, Dashboard, ring
+
+Of a jitted function, the views show the program of the last call for such arguments.  If its gradient ran, the view of
+the gradient's program is below it, as `view.gradient`; headings say which is which.
 """
 
 from ..core.arguments import public

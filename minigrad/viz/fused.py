@@ -108,7 +108,8 @@ class Fusion(Exhibit):
         if not copy:
             kernels = {name: [m for m in kernel if m not in moving] for name, kernel in kernels.items()}
         kernels[to] = [*kernels.get(to, ()), *[m for m in moving if m not in kernels.get(to, ())]]
-        return Fusion(self._program([*kernels.values()]), self.inputs, budget=self.budget)
+        moved = Fusion(self._program([*kernels.values()]), self.inputs, budget=self.budget)
+        return moved.titled(self.heading, self.gradient)
 
     def _members(self, name: str) -> list[Member]:
         found: list[Member] = [node for node, known in self.names.items() if known == name and node in self._computed]

@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..compile.look.values import starts_of
+from ..compile.nodes.graph import Graph
+from ..compile.nodes.interpret import run_nodes
 from ..core.errors import MinigradError
+from ..core.mode import switch
 from ..core.node import Node
-from ..core.replay import recompute
-from ..core.tensor import Tensor
+from ..devices.effects import held_back
 from .compiled import Shown, programs_of, view_of
 from .exhibit import Exhibit
 from .numbers import Summary
@@ -128,12 +131,14 @@ class Beside(Exhibit):
         return repr(self)
 
 
-def _values_of(graph: Any, inputs: list[Any]) -> dict[Node, Summary]:
+def _values_of(graph: Graph, inputs: list[Any]) -> dict[Node, Summary]:
     """What is to be said of each value, computed one after the other, as eager mode does."""
-    values = dict(zip(graph.inputs, inputs))
-    values |= {n: n.held._data if isinstance(n.held, Tensor) else n.held for n in graph.nodes if n.op is None}
-    found = {}
-    for node, _, value in recompute(graph.nodes, values):
+    found: dict[Node, Summary] = {}
+
+    def look(node: Node, given: list[Any], value: Any) -> None:
         if not isinstance(node.dtype, tuple):
             found[node] = Summary.of(on_host(value, node))
+
+    with switch(interpreter=None, grad=False), held_back():
+        run_nodes(graph.nodes, dict(zip(graph.inputs, inputs)), starts_of(graph), (), look)
     return found

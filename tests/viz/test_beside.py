@@ -5,6 +5,7 @@ import json
 import pytest
 
 import minigrad as mg
+from minigrad.viz.numbers import Summary
 from tests.viz.browser import needs_browser, opened
 
 
@@ -71,3 +72,11 @@ def test_stepping_through_both():
         page.keyboard.press("End")
         assert graph.locator(".mg-kernel.mg-done").count() == 2 and "writes sum: 0.274" in graph.inner_text()
         assert "kernel 2 runs" in page.locator("[aria-live]").text_content()
+
+
+def test_random_numbers_are_those_of_the_next_run():
+    f = mg.jit(lambda x: x + mg.random.uniform((2,)))
+    mg.random.seed(3)
+    view = mg.viz.beside(f, mg.zeros(2))
+    shown = [view.values[node].short() for node in view.graph.outputs]
+    assert shown == [Summary.of(f(mg.zeros(2)).numpy()).short()]

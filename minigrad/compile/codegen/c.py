@@ -5,6 +5,7 @@ Compile it with `-fwrapv` (integers wrap around), `-fno-math-errno`, and no `-ff
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from ..loops.ir import FLOAT, Accumulate, Accumulator, For, Index, Kernel, Let, 
 from ..loops.legalise import legalise
 from ..loops.operations import OPERATIONS, REDUCTIONS, Operation, operand_dtypes
 from ..loops.scalar import identity
+from ..loops.writer import Writer
 
 TYPES = {dtype: f"{name}_t" for name, dtype in dtypes.ALL.items()}
 TYPES |= {dtypes.float16: "_Float16", dtypes.float32: "float", dtypes.float64: "double", dtypes.bool: "bool"}
@@ -47,14 +49,14 @@ def c_source(kernel: Kernel, name: str | None = None) -> str:
 
 
 class CWords:
-    """What C calls things: types, numbers, and small functions, which are collected on the way."""
+    """How C writes types, numbers, positions and operations; the small functions that they need are collected."""
 
     language = "c"
     restrict = "*restrict "
     inline = "static inline "
     byte, integer = "uint8_t", "int64_t"
     types = TYPES
-    writes_functions = True  # of float32: ours take vectors
+    writes_functions = True  # of float32: compilers vectorise functions that are written out
 
     def __init__(self) -> None:
         self.helpers: dict[str, str] = {}
@@ -133,7 +135,7 @@ class CWords:
         elif not text.isidentifier():
             return text.format(**dict(zip("xyz", operands)))
         elif operation.written_out and dtype == FLOAT and self.writes_functions:
-            text = self.written_out(operation)
+            text = self.written_out(f"own_{operation.name}", operation.written_out)
         elif dtype == FLOAT:
             text += "f"
         return f"{text}({', '.join(operands)})"
@@ -149,13 +151,12 @@ class CWords:
             return f"{place} {UPDATES[op]} {value};"
         return f"{place} = {self.applied(OPERATIONS[REDUCTIONS[op]], dtype, [place, value])};"
 
-    def written_out(self, operation: Operation) -> str:
+    def written_out(self, name: str, function: Callable[[Writer, str], str]) -> str:
         """The name of a function of float32 that is written out in arithmetic."""
-        name = f"own_{operation.name}"
         if name not in self.helpers:
-            inside = CPrinter(Kernel(name, [], [], 0, "elements"))
+            inside, writer = CPrinter(Kernel(name, [], [], 0, "elements")), Writer("y")
             inside.helpers, inside.kinds = self.helpers, {"x": FLOAT}
-            lines = inside.block([*operation.written_as("y", "x")])
+            lines = inside.block([*writer.ending(function(writer, "x"), "y")])
             self.helper("float", name, "float x", [*lines, "return y;"])
         return name
 
@@ -231,8 +232,8 @@ class CPrinter(CWords, Walk):
 
     def body(self, loop: For) -> list[str]:
         """What a loop does in each round."""
-        updates = [self.update(a.name, a.op, a.value, a.dtype) for a in loop.accumulators]
-        return [*self.block(loop.body), *updates]
+        ends = [self.update(a.name, a.op, a.value, a.dtype) for a in loop.accumulators]
+        return [*self.block(loop.body), *ends]
 
     def expression(self, let: Let) -> str:
         """The right side of a Let."""

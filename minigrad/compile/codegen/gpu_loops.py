@@ -1,4 +1,4 @@
-"""Loops as threads share them: changes of a kernel that make it a better one for a GPU, and what a printer asks.
+"""Loops as threads share them: changes that make a kernel better for a GPU, and what its printer reads off loops.
 
 On a GPU the threads of a warp should read neighbouring elements, several at a time, and keep sums in registers.
 """
@@ -14,7 +14,7 @@ FOUR = 4  # elements that a thread reads at once
 
 
 def for_threads(kernel: Kernel) -> Kernel:
-    """The kernel with what is put together from chunks summed up by whoever reads it, chunk after chunk."""
+    """The kernel, in which each element sums up what chunks have left for it, instead of each chunk adding to all."""
     body = [_interchanged(s) if isinstance(s, For) else s for s in kernel.body]
     return Kernel(kernel.name, kernel.parameters, body, kernel.units, kernel.parallel)
 
@@ -96,7 +96,7 @@ class Fours(NamedTuple):
 
 
 def fours(loop: For, kernel: Kernel) -> Fours | None:
-    """What threads that take four rounds each can load and store at once; None if there is nothing."""
+    """The loads and stores that a thread can make for four rounds at once; None if there are none."""
     variable, units = loop.variable, kernel.units
     if any(isinstance(s, For) for s in loop.body) or not (in_fours(loop.low, units) and in_fours(loop.high, units)):
         return None
@@ -140,7 +140,7 @@ class Own(NamedTuple):
 
 
 def own_sums(chunk: For) -> list[Own]:
-    """Those of a loop over chunks: filled by one loop, added to in one other, and not touched besides."""
+    """The sums of a loop over chunks that one loop fills, one other loop adds to, and no other statement touches."""
     found = []
     for first in chunk.body:
         if not isinstance(first, For) or len(first.body) != 1 or not isinstance(first.body[0], Store):
@@ -150,20 +150,9 @@ def own_sums(chunk: For) -> list[Own]:
         read = any(isinstance(s, Let) and s.op == "load" and s.args[0] == store.buffer for s in statements(chunk.body))
         if read or len(others) != 1 or not isinstance(others[0], Accumulate) or first.low != 0:
             continue
-        around = _loop_around(chunk.body, others[0])
-        same = around is not None and around is not chunk and (around.low, around.high) == (0, first.high)
-        if same and replaced(others[0].index, around.variable, first.variable) == store.index:  # type: ignore[union-attr]
+        loops = [s for s in statements(chunk.body) if isinstance(s, For)]
+        around = next((loop for loop in loops if any(s is others[0] for s in loop.body)), chunk)
+        same = around is not chunk and (around.low, around.high) == (0, first.high)
+        if same and replaced(others[0].index, around.variable, first.variable) == store.index:
             found.append(Own(store.buffer, others[0].op, int(str(first.high)), store.index, first.variable))
     return found
-
-
-def _loop_around(body: list[Statement], wanted: Statement) -> For | None:
-    """The innermost loop that a statement is in."""
-    for s in body:
-        if isinstance(s, For):
-            if any(inner is wanted for inner in s.body):
-                return s
-            found = _loop_around(s.body, wanted)
-            if found is not None:
-                return found
-    return None

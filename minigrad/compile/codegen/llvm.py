@@ -15,11 +15,12 @@ import numpy as np
 from ...core import dtypes
 from ...core.errors import CompileError
 from ..loops.index import INDEXING, fold
-from ..loops.ir import Accumulate, Accumulator, For, Index, Kernel, Let, Prefetch, Store, Walk
+from ..loops.ir import Accumulate, For, Index, Kernel, Let, Prefetch, Store, Walk
 from ..loops.legalise import legalise
 from ..loops.operations import OPERATIONS, REDUCTIONS, operand_dtypes
 from ..loops.scalar import identity
 
+# Of a value in a register; in memory, a bool is a byte.
 TYPES = {dtype: f"i{8 * dtype.itemsize}" for dtype in dtypes.INTEGERS}
 TYPES |= {dtypes.float16: "half", dtypes.float32: "float", dtypes.float64: "double", dtypes.bool: "i1"}
 PURE = "nounwind willreturn memory(none)"
@@ -30,19 +31,14 @@ VERY_LONG = 100  # statements that keep the processor busy one round at a time; 
 CONTRACT, REGROUP = "contract", "reassoc nsz contract"  # how a product and a sum may be joined, sums regrouped
 
 
-def type_of(dtype: Any) -> str:
-    """A dtype in LLVM's words; a bool is a bit in a register and a byte in memory."""
-    return TYPES[dtype]
-
-
 def stored_type(dtype: Any) -> str:
     """What a value is in memory."""
-    return "i8" if dtype.kind == "b" else type_of(dtype)
+    return "i8" if dtype.kind == "b" else TYPES[dtype]
 
 
 def suffix(dtype: Any) -> str:
     """How LLVM names the version of a function for a dtype."""
-    return f"f{8 * dtype.itemsize}" if dtype.kind == "f" else type_of(dtype)
+    return f"f{8 * dtype.itemsize}" if dtype.kind == "f" else TYPES[dtype]
 
 
 def constant(value: Any, dtype: Any) -> str:
@@ -142,8 +138,11 @@ class _Printer(Walk):
     def accumulate(self, update: Accumulate) -> None:
         pointer, dtype = self.pointer(update.buffer, update.index), self.types[update.buffer]
         before = self.read(update.buffer, pointer)
-        taken = self.combined(update.op, dtype, before, self.value(update.value, dtype))
-        self.write(update.buffer, pointer, taken)
+        self.write(update.buffer, pointer, self.taken(before, update.op, update.value, dtype))
+
+    def taken(self, before: str, op: str, value: Any, dtype: Any) -> str:
+        """One step of a reduction, whose steps may be regrouped."""
+        return self.operation(REDUCTIONS[op], dtype, dtype, [before, self.value(value, dtype)], flags=REGROUP)
 
     def prefetch(self, prefetch: Prefetch) -> None:
         place = self.pointer(prefetch.buffer, prefetch.index, sure="")  # it may be behind the last row
@@ -171,17 +170,13 @@ class _Printer(Walk):
         dtype = self.types[buffer]
         if dtype.kind == "b":
             return self.set(f"icmp ne i8 {self.set(f'load i8, ptr {pointer}, align 1')}, 0", register)
-        return self.set(f"load {type_of(dtype)}, ptr {pointer}, align {dtype.itemsize}", register)
+        return self.set(f"load {TYPES[dtype]}, ptr {pointer}, align {dtype.itemsize}", register)
 
     def write(self, buffer: str, pointer: str, value: str) -> None:
         dtype = self.types[buffer]
         if dtype.kind == "b":
             value = self.set(f"zext i1 {value} to i8")
         self.emit(f"store {stored_type(dtype)} {value}, ptr {pointer}, align {dtype.itemsize}")
-
-    def combined(self, op: str, dtype: Any, before: str, value: str) -> str:
-        """One step of a reduction, whose steps may be regrouped."""
-        return self.operation(REDUCTIONS[op], dtype, dtype, [before, value], flags=REGROUP)
 
     # Loops ------------------------------------------------------------------------------------------------------------
 
@@ -201,23 +196,19 @@ class _Printer(Walk):
         self.emit(f"br i1 %.more.{number}, label %.round.{number}, label %.end.{number}")
         self.begin(f".round.{number}")
         self.block(loop.body)
-        taken = [self._taken(accumulator) for accumulator in loop.accumulators]
+        taken = [self.taken(self.names[a.name], a.op, a.value, a.dtype) for a in loop.accumulators]
         self.emit(f"%.next.{number} = add nsw i64 {variable}, 1")
         self.emit(f"br label %.head.{number}{self._hint(loop)}")
         heads = [(variable, "i64", low, f"%.next.{number}")]
         for accumulator, value in zip(loop.accumulators, taken):
             start = constant(identity(accumulator.op, accumulator.dtype), accumulator.dtype)
-            heads.append((self.names[accumulator.name], type_of(accumulator.dtype), start, value))
+            heads.append((self.names[accumulator.name], TYPES[accumulator.dtype], start, value))
         self.lines[place:place] = [
             f"  {register} = phi {kind} [{start}, %{before}], [{value}, %{self.label}]"
             for register, kind, start, value in heads
         ]
         self.begin(f".end.{number}")
         self.names = outside | {a.name: self.names[a.name] for a in loop.accumulators}
-
-    def _taken(self, accumulator: Accumulator) -> str:
-        value = self.value(accumulator.value, accumulator.dtype)
-        return self.combined(accumulator.op, accumulator.dtype, self.names[accumulator.name], value)
 
     def _hint(self, loop: For) -> str:
         """What the vectoriser should know of an innermost loop."""
@@ -265,15 +256,15 @@ class _Printer(Walk):
         self, op: str, given: Any, dtype: Any, operands: list[str], register: str | None = None, flags: str = CONTRACT
     ) -> str:
         """An operation on operands of the dtype `given`, by its text in the table or by the function of C's library."""
-        kind, real, operation = type_of(given), given.kind == "f", OPERATIONS[op]
+        kind, real, operation = TYPES[given], given.kind == "f", OPERATIONS[op]
         word, function = operation.text("llvm", given.kind), operation.text("c", given.kind)
         if op == "whole":
-            exact = self.set(f"fptosi {kind} {operands[0]} to {type_of(dtype)}")
-            text = f"freeze {type_of(dtype)} {exact}"  # of a nan it is nothing at all, which becomes some number
+            exact = self.set(f"fptosi {kind} {operands[0]} to {TYPES[dtype]}")
+            text = f"freeze {TYPES[dtype]} {exact}"  # of a nan it is nothing at all, which becomes some number
         elif op == "cast":
             text = conversion(operands[0], given, dtype, self)
         elif op == "bitcast":
-            text = f"bitcast {kind} {operands[0]} to {type_of(dtype)}"
+            text = f"bitcast {kind} {operands[0]} to {TYPES[dtype]}"
         elif word.startswith("llvm."):
             name, *flag = word.split()
             kinds = [*[kind] * len(operands), *["i1"] * len(flag)]
@@ -292,7 +283,7 @@ class _Printer(Walk):
 
 def conversion(value: str, source: Any, target: Any, printer: _Printer) -> str:
     """A value as another dtype.  A float beyond an integer's range becomes the nearest one: never undefined."""
-    old, new = type_of(source), type_of(target)
+    old, new = TYPES[source], TYPES[target]
     if old == new:
         return f"select i1 true, {old} {value}, {old} {value}"
     if target.kind == "b":

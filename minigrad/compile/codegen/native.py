@@ -57,9 +57,9 @@ def compile_kernels(kernels: Sequence[Kernel]) -> list[Compiled]:
 
 
 def computes_functions(kernel: Kernel) -> bool:
-    """Whether a kernel computes anything that wide vectors gain from."""
-    operations = [OPERATIONS.get(s.op) for s in statements(kernel.body) if isinstance(s, Let)]
-    return any(operation is not None and operation.is_function for operation in operations)
+    """Whether processors have no instruction for something that a kernel computes: wide vectors gain from such."""
+    used = [OPERATIONS[s.op] for s in statements(kernel.body) if isinstance(s, Let) and s.op in OPERATIONS]
+    return any(operation.text("c", "f").isidentifier() and not operation.text("llvm", "f") for operation in used)
 
 
 @cache

@@ -1,8 +1,8 @@
-"""Kernels run by NumPy, where there is no native code: several times slower than that, and faster than array by array.
+"""Kernels run by NumPy, where there is no native code: several times slower, and faster than one array at a time.
 
 A loop is run for many values of its variable at once, as one operation on arrays for each statement; the arrays are as
 long as the caches are large.  An innermost loop goes along their second axis, the loop around it along the first, if
-its rounds are independent of each other; what is loaded is no copy but a view of memory wherever the positions are
+its rounds are independent of each other; a load gives a view of memory, not a copy, wherever the positions are
 evenly spaced.
 """
 
@@ -38,11 +38,7 @@ class Rounds(NamedTuple):
         return values[:, None] if self.axis == 0 else values[None, :]
 
 
-class Spaced(NamedTuple):
-    """Positions that are evenly spaced along both axes."""
-
-    start: int
-    steps: tuple[int, int]
+Spaced = tuple[int, int, int]  # positions that are evenly spaced: a start, and the steps along both axes
 
 
 def compile_blocks(kernel: Kernel) -> Callable[[list[Any], int, int], None]:
@@ -84,9 +80,6 @@ class _Run(Walk):
             for name in done:  # its memory is in the cache: better that the next value takes it
                 self.scope.pop(name, None)
         return []
-
-    def prefetch(self, prefetch: Prefetch) -> None:
-        pass
 
     # Loops ------------------------------------------------------------------------------------------------------------
 
@@ -175,7 +168,7 @@ class _Run(Walk):
 
     def loaded(self, buffer: str, index: Index) -> Any:
         place = self.place(buffer, index)
-        if not isinstance(place, Spaced):
+        if not isinstance(place, tuple):
             return self.buffers[buffer][place]
         loaded = self.view(buffer, place)
         return loaded.copy() if buffer in self.changing else loaded
@@ -190,15 +183,12 @@ class _Run(Walk):
         found: Any = self.scope[leaf] if leaf.__class__ is str else leaf
         return found.numbers if found.__class__ is Rounds else found
 
-    def spaced(self, index: Index) -> Spaced | None:
-        """A position as start + step · round along each axis; None if it is something else."""
-        return fold(index, self.spaced_leaf, _spaced)
-
-    def spaced_leaf(self, leaf: int | str) -> Spaced:
+    def spaced(self, leaf: int | str) -> Spaced | None:
+        """A number or a variable as start + step · round along each axis."""
         found = self.scope[leaf] if leaf.__class__ is str else leaf
         if found.__class__ is not Rounds:
-            return Spaced(int(found), (0, 0))
-        return Spaced(found.start, (1, 0) if found.axis == 0 else (0, 1))
+            return int(found), 0, 0
+        return found.start, 1 - found.axis, found.axis
 
     def is_known(self, index: Index) -> bool:
         """Whether a position depends on nothing but variables in scope."""
@@ -208,25 +198,25 @@ class _Run(Walk):
         """Where in a buffer: evenly spaced positions, or an array of them."""
         rows = self.rows
         apart = self.scratch.get(buffer, 0) if rows else 0
-        spaced = self.spaced(index)
-        if spaced is None or min(spaced.steps) < 0:
+        spaced = fold(index, self.spaced, _spaced)
+        if spaced is None or spaced[1] < 0 or spaced[2] < 0:
             position = self.number(index)
             return position + np.arange(rows.length)[:, None] * apart if rows and apart else position
-        return Spaced(spaced.start, (spaced.steps[0] + apart, spaced.steps[1]))
+        return spaced[0], spaced[1] + apart, spaced[2]
 
     def view(self, buffer: str, place: Spaced) -> Any:
         """These positions of a buffer, as an array; of size 1 along an axis on which they stay the same."""
-        memory = self.buffers[buffer]
+        memory, (start, *steps) = self.buffers[buffer], place
         size = memory.itemsize
-        sizes = [n if step else 1 for n, step in zip(self.shape, place.steps)]
-        strides = [step * size if n > 1 else 0 for n, step in zip(sizes, place.steps)]
-        return np.ndarray(sizes, memory.dtype, memory, place.start * size, strides)
+        sizes = [n if step else 1 for n, step in zip(self.shape, steps)]
+        strides = [step * size if n > 1 else 0 for n, step in zip(sizes, steps)]
+        return np.ndarray(sizes, memory.dtype, memory, start * size, strides)
 
     # Memory -----------------------------------------------------------------------------------------------------------
 
     def store(self, store: Store) -> None:
         place, value = self.place(store.buffer, store.index), self.operand(store.value)
-        if not isinstance(place, Spaced):
+        if not isinstance(place, tuple):
             self.buffers[store.buffer][place] = value
             return
         target = self.view(store.buffer, place)
@@ -239,33 +229,34 @@ class _Run(Walk):
         reducer, memory = REDUCERS[update.op], self.buffers[update.buffer]
         value = np.broadcast_to(np.asarray(self.operand(update.value), memory.dtype), self.shape)
         place = self.place(update.buffer, update.index)
-        if isinstance(place, Spaced) and _apart(place.steps, self.shape):
-            same = tuple(axis for axis in (0, 1) if not place.steps[axis])
+        if isinstance(place, tuple) and _apart(place, self.shape):
+            same = tuple(axis for axis in (0, 1) if not place[1 + axis])
             target = self.view(update.buffer, place)
             target[...] = reducer(target, reducer.reduce(value, axis=same, keepdims=True, dtype=memory.dtype))
             return
-        if isinstance(place, Spaced):
+        if isinstance(place, tuple):
             place = self.number(update.index)
         reducer.at(memory, np.broadcast_to(place, self.shape), value)
 
 
-def _spaced(op: str, a: Spaced | None, b: Spaced | None) -> Spaced | None:
-    """An operation on two evenly spaced positions."""
-    if a is None or b is None:
+def _spaced(op: str, left: Spaced | None, right: Spaced | None) -> Spaced | None:
+    """An operation on two evenly spaced positions; None if the result is not evenly spaced."""
+    if left is None or right is None:
         return None
+    (start, row, column), (other, other_row, other_column) = left, right
     if op == "+":
-        return Spaced(a.start + b.start, (a.steps[0] + b.steps[0], a.steps[1] + b.steps[1]))
-    if op == "*" and not any(b.steps):
-        return Spaced(a.start * b.start, (a.steps[0] * b.start, a.steps[1] * b.start))
-    if not any((*a.steps, *b.steps)):
-        return Spaced(int(computed(op, a.start, b.start)), (0, 0))
+        return start + other, row + other_row, column + other_column
+    if op == "*" and not (other_row or other_column):
+        return start * other, row * other, column * other
+    if not (row or column or other_row or other_column):
+        return int(computed(op, start, other)), 0, 0
     return None
 
 
-def _apart(steps: tuple[int, int], shape: tuple[int, int]) -> bool:
+def _apart(place: Spaced, shape: tuple[int, int]) -> bool:
     """Whether rounds have different places, but for axes along which the place stays the same."""
-    rows, columns = steps
-    return 0 in steps or rows >= columns * shape[1] or columns >= rows * shape[0]
+    _, rows, columns = place
+    return not rows or not columns or rows >= columns * shape[1] or columns >= rows * shape[0]
 
 
 # Bodies ---------------------------------------------------------------------------------------------------------------

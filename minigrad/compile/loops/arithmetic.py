@@ -6,6 +6,8 @@ None where the operation stays as it is.
 
 from __future__ import annotations
 
+from functools import partial
+
 from .ir import Operand
 from .writer import Writer
 
@@ -86,30 +88,21 @@ def _float_floordiv(w: Writer, x: Operand, y: Operand) -> str:
 # Shifts and the rest --------------------------------------------------------------------------------------------------
 
 
-def lshift(w: Writer, x: Operand, by: Operand) -> str | None:
-    """A shift to the left: all bits are gone after a shift by the width or more."""
-    return _shifted(w, "lshift", x, by)
-
-
-def rshift(w: Writer, x: Operand, by: Operand) -> str | None:
-    """A shift to the right: only the sign is left after a shift by the width or more."""
-    return _shifted(w, "rshift", x, by)
-
-
-def _shifted(w: Writer, op: str, x: Operand, by: Operand) -> str | None:
+def _shifted(op: str, w: Writer, x: Operand, by: Operand) -> str | None:
+    """A shift: after one by the width or more all bits are gone, to the right all but the sign."""
     width = 8 * w.dtype.itemsize
-    if not isinstance(by, str) and 0 <= by < width:
-        return None
-    within = _within(w, by, width)
+    if not isinstance(by, str):
+        if 0 <= by < width:
+            return None
+        within: Operand = False
+    else:
+        within = w.logic("and", w.logic("le", 0, by), w.lt(by, width))
     keeps_sign = op == "rshift" and w.dtype.kind == "i"
     shifted = w.let(op, (x, w.select(within, by, width - 1 if keeps_sign else 0)), w.dtype)
     return shifted if keeps_sign else w.select(within, shifted, 0)
 
 
-def _within(w: Writer, by: Operand, width: int) -> Operand:
-    if not isinstance(by, str):
-        return bool(0 <= by < width)
-    return w.logic("and", w.logic("le", 0, by), w.lt(by, width))
+lshift, rshift = partial(_shifted, "lshift"), partial(_shifted, "rshift")
 
 
 def rounded(w: Writer, x: Operand) -> str | None:

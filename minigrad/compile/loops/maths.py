@@ -56,7 +56,7 @@ def expm1(w: Writer, x: str) -> str:
     limited = w.select(w.lt(x, -40.0), -40.0, x)
     limited = w.select(w.lt(EXP_MOST, limited), EXP_MOST, limited)
     n, grown = _grown(w, limited)
-    last = w.whole("min", n, 127)  # 2¹²⁸ is no float; the last doubling comes at the end
+    last = w.whole("min", n, 127)  # 2¹²⁸ is not a float; the last doubling comes at the end
     power = w.power(last)
     doubled = w.select(w.lt(127, n), 2.0, 1.0)
     value = w.mul(w.add(w.mul(power, grown), w.sub(power, w.div(1.0, doubled))), doubled)

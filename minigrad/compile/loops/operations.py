@@ -1,8 +1,8 @@
-"""The table of operations: all that verifying, counting, legalising and printing an operation takes, in one entry.
+"""The table of operations: one entry has all that it takes to verify, count, legalise and print an operation.
 
-A text is what an operation is in a language, for operands of one kind of dtype: "f" float, "i" integer, "u" unsigned,
-"b" bool.  It is a name (a function of C's library, an intrinsic or instruction of LLVM) or has `{x}`, `{y}` and `{z}`
-where the operands go, and `{t}` for their type.
+A text says how a language writes an operation on operands of one kind of dtype: "f" float, "i" integer, "u" unsigned,
+"b" bool.  It is a name (a function of C's library, an intrinsic or instruction of LLVM), or it has `{x}`, `{y}` and
+`{z}` where the operands go, and in LLVM `{t}` for their type.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ Text = str | dict[str, str]
 
 @dataclass(frozen=True)
 class Operation:
-    """An operation on values, of so many operands, which have a dtype of one of the kinds that it `takes`.
+    """An operation on `arity` values of one dtype, whose kind is one of those that the operation `takes`.
 
-    `c` and `llvm` are its texts; a text in C that begins with `return` is the body of a function of its own.  `cuda` is
-    a text where CUDA's differs from C's.  Where LLVM has none, it calls the function of C's library.
+    `c` and `llvm` are its texts, and `cuda` is one where CUDA differs from C.  A text in C that begins with `return` is
+    the body of a function.  Without a text for LLVM, LLVM calls the function of C's library.
     """
 
     name: str
@@ -57,17 +57,6 @@ class Operation:
         if isinstance(text, dict):
             return str(text.get(kind, ""))
         return text if kind in self.takes else ""
-
-    @property
-    def is_function(self) -> bool:
-        """Whether processors have no instruction for it, so that it takes many or a call."""
-        return self.text("c", "f").isidentifier() and not self.text("llvm", "f")
-
-    def written_as(self, name: str, x: str) -> list[Let]:
-        """The statements that give a name the value of the operation at the float32 x, in arithmetic."""
-        assert self.written_out is not None
-        writer = Writer(name)
-        return writer.ending(self.written_out(writer, x), name)
 
 
 def by(**texts: str) -> dict[str, str]:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from ...core import dtypes
 from ...core.errors import CompileError
 from .index import fold
-from .ir import METHODS, Accumulate, Accumulator, For, Kernel, Let, Parameter, Prefetch, Statement, Store, Walk
+from .ir import METHODS, Accumulate, For, Kernel, Let, Parameter, Prefetch, Statement, Store, Walk
 from .operations import OPERATIONS, REDUCTIONS, Operation, operand_dtypes
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,40}")
@@ -110,15 +110,12 @@ class _Verifier(Walk):
         self.scope = inside
         self.block(loop.body)
         for accumulator in loop.accumulators:
-            self._accumulator(accumulator)
+            if accumulator.dtype not in TYPES:
+                raise wrong(f"the accumulator {accumulator.name}")
+            _check_reduction(accumulator.op, accumulator.dtype)
+            self._operand(accumulator.value, accumulator.dtype)
             outside.values[accumulator.name] = accumulator.dtype
         self.scope = outside
-
-    def _accumulator(self, accumulator: Accumulator) -> None:
-        if accumulator.dtype not in TYPES:
-            raise wrong(f"the accumulator {accumulator.name}")
-        _check_reduction(accumulator.op, accumulator.dtype)
-        self._operand(accumulator.value, accumulator.dtype)
 
     def let(self, let: Let) -> None:
         if let.dtype not in TYPES or not isinstance(let.args, tuple):
@@ -169,7 +166,7 @@ class _Verifier(Walk):
             if not _is_a(dtype, operand):
                 raise wrong(f"{operand!r} is not a {dtype}")
         elif operand not in values:
-            raise wrong(f"{operand!r} is no value that is known there")
+            raise wrong(f"{operand!r} is not a value that is defined there")
         elif values[operand] != dtype:
             raise wrong(f"{operand!r} is a {values[operand]} where a {dtype} is needed")
 
@@ -228,7 +225,7 @@ def _in_64_bits(low: int, high: int) -> Range:
 
 def wrong(what: str) -> CompileError:
     """The error of a kernel that is not a valid one."""
-    return CompileError(f"this is no kernel that can be run: {what}")
+    return CompileError(f"this kernel is not valid: {what}")
 
 
 def _is_count(value: Any) -> bool:

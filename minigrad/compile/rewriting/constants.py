@@ -16,7 +16,7 @@ from ...core.primitive import P
 from ...core.tensor import NUMBERS
 from ..nodes.graph import node_like
 from ..nodes.source import Source
-from .numbers import is_number, value_of, wrapped
+from .numbers import value_of, wrapped
 from .replacement import filled, shaped
 from .rules import Rules
 
@@ -24,8 +24,6 @@ FEW = 1 << 12  # elements that may be added up while a graph is made
 DIGITS = {2: 11, 4: 24, 8: 53}  # bits of a float's significand, by its size in bytes: integers of so many are exact
 
 rule = Rules()
-
-# Rules --------------------------------------------------------------------------------------------------------------
 
 
 @rule(kind="source")
@@ -57,9 +55,10 @@ def number_operand(node: Node) -> Node | None:
     assert node.op is not None
     named = node.op.promotes
     weak = [i for i in range(len(node.inputs)) if named is None or node.op.inputs[i] in named]
-    filled_ones = [i for i in weak if not is_number(node.inputs[i]) and node.inputs[i].op is P.full]
-    if all(i in filled_ones or is_number(node.inputs[i]) for i in weak):
-        filled_ones = filled_ones[1:]  # of numbers alone, nobody would know the dtype
+    tensors = [i for i in weak if node.inputs[i].__class__ not in NUMBERS]
+    filled_ones = [i for i in tensors if node.inputs[i].op is P.full]
+    if filled_ones == tensors:
+        filled_ones = filled_ones[1:]  # numbers alone would have no dtype
     values = {i: value_of(node.inputs[i]) for i in filled_ones}
     if not values or None in values.values():
         return None
@@ -71,13 +70,6 @@ def number_operand(node: Node) -> Node | None:
 def view_of_a_constant(node: Node) -> Node | None:
     """A view of a tensor filled with one number is filled with it too."""
     return filled(node.inputs[0].attrs["value"], node)
-
-
-@rule("max", "min", reads="full")
-def extreme_of_a_constant(node: Node) -> Node | None:
-    """The largest of equal numbers is that number."""
-    value = value_of(node.inputs[0])
-    return None if value is None else filled(value, node)
 
 
 @rule("sum", "prod", reads="full")

@@ -12,6 +12,7 @@ import ast
 import inspect
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from types import CodeType
 from typing import Any
 
@@ -24,14 +25,6 @@ from .match import Bound, Literal, Number, Operation, Part, ways
 from .numbers import exponent, in_dtype, same_number, value_of, wrapped
 from .replacement import shaped
 
-SYMBOLS: dict[type, str] = {
-    ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide",
-    ast.FloorDiv: "floor_divide", ast.Mod: "remainder", ast.Pow: "pow",
-    ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or", ast.BitXor: "bitwise_xor",
-    ast.LShift: "bitwise_left_shift", ast.RShift: "bitwise_right_shift",
-    ast.USub: "negative", ast.Invert: "bitwise_invert",
-    ast.Lt: "less", ast.LtE: "less_equal", ast.Eq: "equal",
-}
 EVERY = "biuf"  # kinds of dtypes
 NUMBER_NAMES = ("n", "m")
 CONSTANTS: dict[str, Callable[[Any], Any]] = {
@@ -39,7 +32,37 @@ CONSTANTS: dict[str, Callable[[Any], Any]] = {
     "HIGH": lambda dtype: math.inf if dtype.kind == "f" else iinfo(dtype).max,
     "ALL": lambda dtype: {"b": True, "u": 255}.get(dtype.kind, -1),
 }
-FUNCTIONS = {"__builtins__": {}, "log2": exponent, "max": max, "min": min}  # of numbers
+
+
+def log2(number: Any) -> int:
+    """The exponent of a power of two."""
+    power = exponent(number)
+    if power is None:
+        raise ArithmeticError(f"{number} is not a power of two")
+    return power
+
+
+def _parsed(text: str) -> ast.expr:
+    return ast.parse(text.strip(), mode="eval").body
+
+
+def _operator(e: ast.expr) -> tuple[type | None, list[ast.expr]]:
+    """The operator of an expression, and its operands."""
+    if isinstance(e, ast.BinOp):
+        return type(e.op), [e.left, e.right]
+    if isinstance(e, ast.UnaryOp):
+        return type(e.op), [e.operand]
+    if isinstance(e, ast.Compare) and len(e.ops) == 1:
+        return type(e.ops[0]), [e.left, *e.comparators]
+    return None, []
+
+
+OPERATORS: dict[type | None, str] = {ast.Pow: "pow"}  # the primitives that are declared as one operator: expr="x + y"
+for _op in P:
+    _symbol, _operands = _operator(_parsed(_op.expr)) if _op.expr else (None, [])
+    if _symbol is not None and all(isinstance(operand, ast.Name) for operand in _operands):
+        OPERATORS[_symbol] = _op.name
+FUNCTIONS = {"__builtins__": {}, "log2": log2, "max": max, "min": min}  # of numbers
 
 Names = dict[str, Any]  # what the letters of an equation stand for
 Made = Callable[[Bound, Names, Node], Any]  # makes what takes the place of a node, or a part of it
@@ -71,14 +94,14 @@ class Equation:
         self.pattern = pattern
         self.letters = [part for part in self.parts.values() if part.__class__ is Part]
         self.numbers = [part for part in self.parts.values() if part.__class__ is Number]
-        self._made = self._made_by(right, top=True)
         self._given = [] if when is None else [*inspect.signature(when).parameters]  # to the condition
-        known = {"node", *[part.name for part in (*self.letters, *self.numbers)], *[a[2] for a in self.attributes]}
-        if not known.issuperset(self._given):
+        known = {part.name for part in (*self.letters, *self.numbers)} | {letter for *_, letter in self.attributes}
+        if not {*_letters(right), *self._given} <= known | {"node"}:
             raise ConversionError(
-                f"the condition of {text!r} has other parameters than the equation letters",
-                expect="some of " + ", ".join(sorted(known)), actual=", ".join(self._given),
+                f"the left side of {text!r} does not have every letter that is used",
+                expect=", ".join(sorted(known)), actual=", ".join(sorted({*_letters(right), *self._given})),
             )
+        self._made = self._made_by(right, top=True)
 
     @property
     def says(self) -> str:
@@ -92,7 +115,9 @@ class Equation:
         """What takes the place of a node, or None."""
         for bound in ways(self.pattern, node, {}):
             names = self._names(bound, node)
-            if names is not None and (self.when is None or self.when(*[names[name] for name in self._given])):
+            if names is None or not (self.when is None or self.when(*[names[name] for name in self._given])):
+                continue
+            with suppress(ArithmeticError):  # a number on the right cannot be calculated
                 new = shaped(self._made(bound, names, node), node)
                 if new.dtype == node.dtype:  # a Python number alone has not the dtype of the tensor that it was with
                     return new
@@ -111,7 +136,9 @@ class Equation:
                 return None
             names[part.name] = number
         for part, attribute, letter in self.attributes:
-            names[letter] = bound[part].attrs[attribute]
+            value = bound[part].attrs[attribute]
+            if names.setdefault(letter, value) != value:
+                return None
         return names
 
     def _kind(self, names: Names) -> str:
@@ -158,21 +185,13 @@ class Equation:
         return apply
 
 
-def _parsed(text: str) -> ast.expr:
-    return ast.parse(text.strip(), mode="eval").body
-
-
 def _operation(e: ast.expr) -> tuple[str, list[ast.expr]]:
     """The primitive that an expression applies, and its operands."""
-    name, operands = "", []
     if isinstance(e, ast.Call) and isinstance(e.func, ast.Name):
         name, operands = e.func.id, e.args
-    elif isinstance(e, ast.BinOp):
-        name, operands = SYMBOLS.get(type(e.op), ""), [e.left, e.right]
-    elif isinstance(e, ast.UnaryOp):
-        name, operands = SYMBOLS.get(type(e.op), ""), [e.operand]
-    elif isinstance(e, ast.Compare) and len(e.ops) == 1:
-        name, operands = SYMBOLS.get(type(e.ops[0]), ""), [e.left, *e.comparators]
+    else:
+        operator, operands = _operator(e)
+        name = OPERATORS.get(operator, "")
     if name not in [op.name for op in P]:
         raise ConversionError(
             f"in an equation, {ast.unparse(e)!r} is not known",
@@ -193,10 +212,16 @@ def _literal(e: ast.expr) -> Any:
     return e.value if isinstance(e, ast.Constant) else None
 
 
+def _letters(e: ast.expr) -> list[str]:
+    """The names in an expression, without those of operations."""
+    operations = {call.func for call in ast.walk(e) if isinstance(call, ast.Call)}
+    return [name.id for name in ast.walk(e) if isinstance(name, ast.Name) and name not in operations]
+
+
 def _is_of_numbers(e: ast.expr) -> bool:
-    functions = {call.func for call in ast.walk(e) if isinstance(call, ast.Call)}
-    letters = [name for name in ast.walk(e) if isinstance(name, ast.Name) and name not in functions]
-    return all(name.id in (*NUMBER_NAMES, *CONSTANTS) for name in letters)
+    calls = [call.func for call in ast.walk(e) if isinstance(call, ast.Call)]
+    known = all(isinstance(function, ast.Name) and function.id in FUNCTIONS for function in calls)
+    return known and all(name in (*NUMBER_NAMES, *CONSTANTS) for name in _letters(e))
 
 
 def _number(number: Any, dtype: Any) -> Any:

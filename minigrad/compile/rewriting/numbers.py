@@ -11,11 +11,6 @@ from ...core.primitive import P
 from ...core.tensor import NUMBERS
 
 
-def is_number(x: Any) -> bool:
-    """Whether an input of a node is a Python number."""
-    return x.__class__ in NUMBERS
-
-
 def in_dtype(number: Any, dtype: Any) -> Any:
     """A Python number as the nearest value of a dtype; None where there is none, which is an error when it is run.
 

@@ -41,7 +41,7 @@ PASSES: list[Pass] = [
     Pass("dead", dead.dead, dead.rule),
     Pass("pick_rows", pick_rows.pick_rows, last=True),
 ]
-OURS = tuple(each.name for each in PASSES if not each.last)  # without those that are registered
+OURS = tuple(each.name for each in PASSES if not each.last)  # that patterns go through: without those registered later
 
 
 def register_pass(

@@ -33,7 +33,7 @@ def pick_rows(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -
     def replace(node: Node, inputs: tuple[Any, ...]) -> Node:
         now = remade(node, inputs)
         name, rule = RULES.get(now.name, ("", None))
-        picked = None if rule is None or name in without else rule(now, known)
+        picked = None if rule is None else rule(now, known)
         if picked is None:
             return now
         note(name, node, picked)

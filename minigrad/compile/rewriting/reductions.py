@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...core.node import Node
 from ...core.primitive import P
 from ..nodes.graph import node_like
-from .replacement import applied, filled, is_made_by, kind_of
+from .replacement import filled
 from .rules import Rules
 
 rule = Rules()
@@ -22,7 +22,7 @@ def reduction_of_one(node: Node) -> Node | None:
         x = node_like(P.astype, (x,), {"dtype": node.dtype}, like=node)
     if x.shape != node.shape:
         x = node_like(P.reshape, (x,), {"shape": node.shape}, like=node)
-    return applied("add", x, 0.0, node=node) if node.name == "sum" and kind_of(node) == "f" else x
+    return node_like(P.add, (x, 0.0), {}, like=node) if node.name == "sum" and node.dtype.kind == "f" else x
 
 
 @rule("argmax", "argmin", "argsort")
@@ -37,9 +37,9 @@ def reduction_twice(node: Node) -> Node | None:
     """max of max is one max over more dimensions, and so is sum of sum for integers: floats would round otherwise."""
     assert node.op is not None
     (x,) = node.inputs
-    if not is_made_by(x, node.op.name) or x.dtype != node.dtype:
+    if x.op is not node.op or x.dtype != node.dtype:
         return None
-    if node.name in ("sum", "prod") and kind_of(node) == "f":
+    if node.name in ("sum", "prod") and node.dtype.kind == "f":
         return None
     (first,) = x.inputs
     inner = x.attrs["axis"]

@@ -56,6 +56,7 @@ def load_program(path: str | os.PathLike[str]) -> LoadedProgram:
     >>> program(mg.asarray([1.0, 2.0, 3.0]))["double"].tolist()
     [2.0, 4.0, 6.0]
     >>> print(program)
+    <program of <lambda>, for float32 (3,)>
     turn  step      writes                 reads
     0     kernel_0  multiply_1 [result 0]  tensor_1 [input 0]
     arena of 0 B in 0 slots
@@ -148,7 +149,7 @@ class LoadedProgram:
         return Cost(self.program)
 
     def __str__(self) -> str:
-        return str(self.program)
+        return f"{self!r}\n{self.program}"
 
     def __repr__(self) -> str:
         inputs = ", ".join(f"{node.dtype} {node.shape}" for node in self.given.values())

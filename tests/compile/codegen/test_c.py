@@ -1,13 +1,14 @@
 """The printer to C: what a C compiler makes of the listing is what LLVM makes of the kernel."""
 
 import ctypes
+import inspect
 import shutil
 import subprocess
 
 import numpy as np
 import pytest
 
-from minigrad.compile.codegen.c import c_source
+from minigrad.compile.codegen.c import CPrinter, c_source
 from minigrad.compile.loops.ir import For, Kernel, Let, Parameter, Store
 from minigrad.core.errors import CompileError
 from tests.compile.codegen.lowered import check_roughly, lowered_samples
@@ -93,6 +94,11 @@ def test_the_listing_reads_like_the_loops():
     assert "total += e;" in function and "most = max_float32(most, x0);" in function
     assert "b[p * 100 + r2] = y;" in function
     assert text.count("static inline float own_exp(float x)") == 1
+
+
+def test_the_printer_fits_on_the_page_of_a_lecture():
+    lines = inspect.getsource(CPrinter).splitlines()
+    assert len(lines) <= 60 and max(map(len, lines)) <= 88
 
 
 def test_what_has_no_native_code_is_an_error():

@@ -60,12 +60,12 @@ def _nested_loops(depth):
     (kernel(loop(Store("b", "i", 1.0))), "it writes b, which it may only read"),
     (kernel(loop(Store("c", "i", 1.0))), "there is no memory named 'c'"),
     (kernel(loop(Store("a", "j", 1.0))), "there is no variable 'j'"),
-    (kernel(loop(Store("a", "i", "x"))), "'x' is no value that is known there"),
-    (kernel([*loop(LOAD), Store("a", 0, "x")]), "'x' is no value that is known there"),  # of the loop only
+    (kernel(loop(Store("a", "i", "x"))), "'x' is not a value that is defined there"),
+    (kernel([*loop(LOAD), Store("a", 0, "x")]), "'x' is not a value that is defined there"),  # of the loop only
     (kernel(loop(Store("a", ("%", "i", 0), 1.0))), "the index operation '%'"),
     (kernel(loop(Store("a", ("//", "i", "i"), 1.0))), "the index operation '//'"),
     (kernel(loop(Accumulate("mean", "a", "i", 1.0))), "the reduction 'mean'"),
-    (kernel(loop(LOAD, accumulators=[Accumulator("s", "sum", "y", FLOAT)])), "'y' is no value"),
+    (kernel(loop(LOAD, accumulators=[Accumulator("s", "sum", "y", FLOAT)])), "'y' is not a value"),
     (kernel(loop(LOAD, accumulators=[Accumulator("s", "mean", "x", FLOAT)])), "the reduction 'mean'"),
     (kernel(loop(Let("x y", "exp", (1.0,), FLOAT))), "the name 'x y'"),
     (kernel(loop(Let("x", "exp", (1.0, 2.0), FLOAT))), "the operation 'exp' of 2 operands"),

@@ -53,6 +53,8 @@ def test_operations_that_commute_are_found_in_either_order():
 def test_numbers_on_the_right_are_calculated_in_the_dtype():
     assert after("x + n -> x * (n * 100)", lambda x: x + 3, np.array([1], np.int8))[0] == ["multiply", "constant", 44]
     assert after("x + n -> x * (1 / n)", lambda x: x + 4, X)[0] == ["multiply", "constant", 0.25]
+    assert after("x + n -> x * (1 / n)", lambda x: x + 0, X)[1] == 0  # there is no such number
+    assert after("x // n -> x >> log2(n)", lambda x: x // 6, N)[1] == 0
     assert after("n / x -> -n * x", lambda x: 0 / x, X)[0][1:] in (["constant", -0.0], [-0.0, "constant"])
     assert after("x | ALL -> ALL", lambda x: x | 255, np.array([1], np.uint8)) == (["full"], 1)
 
@@ -68,6 +70,10 @@ def test_kinds_and_conditions():
 def test_attributes_have_letters():
     text = "max(exp(x), axis=a, keepdims=k) -> exp(max(x, axis=a, keepdims=k))"
     assert after(text, lambda x: mg.max(mg.exp(x)), X)[0] == ["exp", "max"]
+    text = "permute_dims(permute_dims(x, axes=a), axes=a) -> x"
+    for second, count in (((1, 0, 2), 1), ((0, 2, 1), 0)):
+        turned = lambda x, axes=second: mg.permute_dims(mg.permute_dims(x, (1, 0, 2)), axes)  # noqa: E731
+        assert after(text, turned, np.ones((2, 2, 2)))[1] == count
 
 
 def test_an_equation_never_changes_a_dtype():
@@ -110,12 +116,14 @@ def test_an_equation_from_outside_is_one_line():
 
 @pytest.mark.parametrize(("text", "options", "message"), [
     ("x -> x * 1", {}, "the left side of 'x -> x \\* 1' is not an operation"),
-    ("x + y -> z", {}, "in an equation, 'z' is not known"),
+    ("x + y -> z", {}, "does not have every letter(.|\n)*Expect: x, y\n  Actual: z"),
+    ("x + y -> x * n", {}, "does not have every letter"),
+    ("reshape(x) -> reshape(x, shape=s)", {}, "does not have every letter"),
     ("sine(x) -> x", {}, r"'sine\(x\)' is not known(.|\n)*Expect: numbers, primitives, and letters of the left side"),
     ("x > y -> y < x", {}, "'x > y' is not known"),
     ("x + 0 -> x -> x", {}, "'x \\+ 0 -> x -> x' on 'biuf' is not an equation"),
     ("x + 0 -> x", {"on": "q"}, "on 'q' is not an equation(.|\n)*kinds of dtypes among 'biuf'"),
-    ("x + 0 -> x", {"when": lambda y: y}, "has other parameters(.|\n)*Expect: some of node, x\n  Actual: y"),
+    ("x + 0 -> x", {"when": lambda y: y}, "does not have every letter(.|\n)*Expect: x\n  Actual: x, y"),
 ])  # fmt: skip
 def test_what_is_not_an_equation(text, options, message):
     with pytest.raises(mg.ConversionError, match=message):

@@ -18,7 +18,7 @@ from minigrad.compile.save.codec import decoded, encoded
 from minigrad.compile.save.read import CheckedFrame, load_program
 from minigrad.compile.save.write import ARRAYS, CONTENT
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 Pair = collections.namedtuple("Pair", "first second")
 
 
@@ -365,7 +365,7 @@ CHANGES = {
     "an index operation": (other_index(["^", 1, 1]), "the index operation"),
     "a name with code": (lambda d: first(d, "let").__setitem__(1, "x = 1; import os"), "the name 'x = 1; import os'"),
     "an unknown operation": (lambda d: first(d, "let", "exp").__setitem__(2, "launch"), "the operation 'launch'"),
-    "an unknown value": (lambda d: first(d, "let", "exp").__setitem__(3, ["v99"]), "'v99' is no value"),
+    "an unknown value": (lambda d: first(d, "let", "exp").__setitem__(3, ["v99"]), "'v99' is not a value"),
     "a value with the name of a variable": (lambda d: _with_let(d, "add", ["x", 0]), "'r.' is used twice"),
     "an index that wraps around": (
         lambda d: first(d, "store").__setitem__(2, ["min", ["*", ["+", "hi", 1], 2**62], 3]), "64 bits do not hold",
