@@ -216,9 +216,9 @@ class Fusion(Exhibit):
         assert group is not None
         taken = kernel.program
         known = {node: number[name] for node, name in self.names.items() if name in number}
-        lines = plain_lines(source_of(self.program.lowered[group], self.names), known) if group.opaque is None else []
+        lines = plain_lines(source_of(self.program.lowered[group], self.names), known) if group.library is None else []
         return {
-            "name": group.name if group.opaque is None else kernel.name, "kind": kernel.kind, "says": _told(group),
+            "name": group.name if group.library is None else kernel.name, "kind": kernel.kind, "says": _told(group),
             "lines": lines, "rows": [
                 ["computes", ", ".join(node.name for node in kernel.nodes)],
                 ["goes through", _loops(group) or "what its library chooses"],
@@ -268,9 +268,9 @@ def _loops(group: Group) -> str:
 
 
 def _told(group: Group) -> str:
-    if group.opaque is None:
+    if group.library is None:
         return f"a kernel of ours: {_loops(group)}"
-    return "a kernel of yours" if isinstance(group.opaque, UserKernel) else "a library call"
+    return "a kernel of yours" if isinstance(group.library, UserKernel) else "a library call"
 
 
 def _places_of(scene: Scene, picked: Picked) -> list[list[int]]:

@@ -126,7 +126,7 @@ def _lane(program: Program, value: Any) -> tuple[str, str]:
         return f"input {layout.inputs[layout.donated[value]]}", "input"
     if value in layout.direct:
         return f"result {layout.direct[value]}", "result"
-    return ("of a library", "library") if value in layout.opaque else ("", "")
+    return ("of a library", "library") if value in layout.from_libraries else ("", "")
 
 
 def _slot(lane: str) -> tuple[str, int]:

@@ -23,7 +23,7 @@ from ...core.primitive import P
 from ...core.tensor import StandIn, Tensor, wrap
 from ...ops.creation import zeros
 from ..functions.function import Traced, walked_back
-from ..nodes.graph import Graph, made, remade
+from ..nodes.graph import Graph, node_like, remade
 from ..nodes.interpret import Starts, written_out
 from ..nodes.source import Source
 from ..tracing.tracer import Captured, Pending, Tracer
@@ -304,7 +304,7 @@ def _effects(node: Node) -> bool:
 def _silent(node: Node, inputs: tuple[Any, ...]) -> Node:
     assert node.op is not None
     attrs = {key: held.silent if isinstance(held, Closed) else held for key, held in node.attrs.items()}
-    return made(node.op, inputs, attrs, like=node)
+    return node_like(node.op, inputs, attrs, like=node)
 
 
 def floats_of(tensors: Sequence[Any]) -> list[int]:

@@ -11,7 +11,7 @@ from ..loops.scalar import accumulated_in
 from ..nodes.graph import Check, Graph
 from ..nodes.titled import Titled
 from ..nodes.view import View
-from .compute import IN_ORDER, SINGLE, Library, Recipe
+from .compute import IN_ORDER, SINGLE, Compute, Library
 from .levels import ONCE, PER_ELEMENT, PER_ROW, Level, level_of
 from .loop_shape import Loops
 
@@ -30,13 +30,13 @@ class Group:
     depth: int  # larger than that of all groups whose results it reads
     elements: int = 1
     row: int | None = None
-    opaque: Library | None = None
+    library: Library | None = None
 
     def __post_init__(self) -> None:
         self.levels: dict[Node, Level] = {}
         self.partials: dict[Node, None] = {}
         self.finishes: dict[Node, None] = {}
-        read = () if self.opaque is None else self.opaque.bases
+        read = () if self.library is None else self.library.bases
         self.loads: dict[Node, None] = dict.fromkeys(read)  # the nodes that it reads from memory
         self.stores: list[Node] = []  # the nodes that others read from memory, or that are outputs
         self.merged_into: Group | None = None
@@ -87,7 +87,7 @@ class Moved(NamedTuple):
     """A node that its readers compute for themselves, because that takes less time than memory does."""
 
     node: Node
-    how: str  # moved: nobody else computes it; recomputed: its own kernel does too
+    how: str  # moved: only the readers compute it; recomputed: its own kernel does too
     readers: int  # in how many kernels
 
 
@@ -97,7 +97,7 @@ class Partition(Titled):
 
     graph: Graph
     groups: list[Group]
-    recipes: dict[Node, Recipe]
+    computes: dict[Node, Compute]
     views: dict[Node, View]
     reasons: dict[tuple[Node, Node], str]  # (read, reader) -> why they are not in one kernel
     moved: list[Moved]
@@ -123,7 +123,7 @@ class Partition(Titled):
     @property
     def kernels(self) -> list[Group]:
         """The groups that become kernels of our own."""
-        return [group for group in self.groups if group.opaque is None]
+        return [group for group in self.groups if group.library is None]
 
     def partial_bytes(self, node: Node) -> int:
         """What the partial results of a reduction across rows take."""
@@ -155,12 +155,12 @@ class Partition(Titled):
     def donate(self, output: Node, source: Node) -> str:
         """Store `output` where `source` is, if that is possible; say why not otherwise.
 
-        An element has to be overwritten by whoever reads it last.  So the kernel must make a single pass, must read the
-        source at the very position at which it writes, and must run after all other readers; it is put off where
-        nobody waits for it.
+        The last reader of an element has to overwrite it.  So the kernel must make a single pass, must read the source
+        at the very position at which it writes, and must run after all other readers.  A kernel that no other kernel
+        waits for is put off for this.
         """
         group = self.home.get(output)
-        if group is None or group.opaque is not None:
+        if group is None or group.library is not None:
             return "no kernel of ours computes it"
         reason = self._refused(group, output, source)
         if reason:
@@ -183,9 +183,9 @@ class Partition(Titled):
         if source in group.inplace.values() or output in group.inplace:
             return "something else is stored there"
         for node in (*group.levels, *group.partials):
-            recipe = self.recipes[node]
-            for view in recipe.views:
-                if view.base is source and recipe.access(view) not in (SINGLE, IN_ORDER):
+            compute = self.computes[node]
+            for view in compute.views:
+                if view.base is source and compute.access(view) not in (SINGLE, IN_ORDER):
                     return "its kernel reads the source at other positions too"
         return ""
 
@@ -197,7 +197,7 @@ class Partition(Titled):
         names = self.graph.names()
         lines: list[str] = []
         for group in self.groups:
-            lines += _described(group, names, self.recipes)
+            lines += _described(group, names, self.computes)
         if self.reasons:
             lines.append("not in one kernel:")
             lines += [f"  {names[a]} → {names[b]}: {why}" for (a, b), why in self.reasons.items()]
@@ -207,10 +207,10 @@ class Partition(Titled):
         return "\n".join(lines)
 
 
-def _described(group: Group, names: dict[Node, str], recipes: dict[Node, Recipe]) -> list[str]:
-    if group.opaque is not None:
-        given = [names[r.base] if isinstance(r, View) else repr(r) for r in group.opaque.reads]
-        call = f"{names[group.opaque.node]}({', '.join(given)}), by {group.opaque.by}"
+def _described(group: Group, names: dict[Node, str], computes: dict[Node, Compute]) -> list[str]:
+    if group.library is not None:
+        given = [names[r.base] if isinstance(r, View) else repr(r) for r in group.library.reads]
+        call = f"{names[group.library.node]}({', '.join(given)}), by {group.library.by}"
         return [f"{group.name} (level {group.depth}): {call}"]
     lines = [f"{group.name} (level {group.depth}): {group.loops}"]
     what = {PER_ELEMENT: "for each element", PER_ROW: "for each row", ONCE: "once"}

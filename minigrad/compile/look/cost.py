@@ -218,12 +218,12 @@ def _steps(program: Program) -> list[KernelCost]:
     costs = {each.node: each for each in node_costs(partition.graph)}
     steps = []
     for group in partition.groups:
-        if group.opaque is not None:
-            recipe = group.opaque
-            node = recipe.node
-            steps.append(KernelCost(costs[node].name, "library", [costs[node]], recipe.count, group=group))
+        if group.library is not None:
+            compute = group.library
+            node = compute.node
+            steps.append(KernelCost(costs[node].name, "library", [costs[node]], compute.count, group=group))
             continue
-        order = sorted({*group.levels, *group.partials}, key=lambda n: partition.recipes[n].position)
+        order = sorted({*group.levels, *group.partials}, key=lambda n: partition.computes[n].position)
         computed = [costs[node] for node in order if node not in group.finishes or node in group.partials]
         lowered = program.lowered[group]
         steps.append(KernelCost(group.name, "kernel", computed, lowered.count, _scratch(lowered), group))
@@ -252,7 +252,7 @@ def _memory(layout: Layout, scratch: int) -> Memory:
     arena = sum([size + ALIGNMENT for size in layout.plan.slots])
     results = sum([node.nbytes for node, *_ in layout.results])
     results += sum([_copied(v).bytes_written for number, v in layout.finishing if _is_copy(layout, number, v)])
-    made = [node for node in layout.opaque if not takes_nothing(node, layout.partition.views)]
+    made = [node for node in layout.from_libraries if not takes_nothing(node, layout.partition.views)]
     return Memory(arena, scratch, results, sum([node.nbytes for node in made]))
 
 

@@ -120,7 +120,7 @@ class Replay:
             return False
         self.pool = pool
         returned = {view.base for view in frame.layout.partition.outputs}
-        self.made = {node: frame.arrays[node] for node in frame.layout.opaque & returned}
+        self.made = {node: frame.arrays[node] for node in frame.layout.from_libraries & returned}
         self._launch()
         return True
 

@@ -22,7 +22,7 @@ from ...core.errors import IndexingError
 from ...core.node import Node
 from ...core.primitive import P
 from ...devices.threads import THREADS, in_blocks
-from ..fusion.compute import Recipe
+from ..fusion.compute import Library
 from ..fusion.group import Group, Partition
 from ..lowering.lower import Argument, Lowered
 from ..nodes.graph import Check
@@ -51,20 +51,20 @@ class Layout:
         for number, view in enumerate(partition.outputs):
             if view.base not in self.inputs and view.in_order and view.base not in self.direct:
                 self.direct[view.base] = number
-        libraries = [g.opaque for g in partition.groups if g.opaque is not None]
-        self.opaque = {recipe.node for recipe in libraries if not _is_product(recipe.node)}
+        libraries = [g.library for g in partition.groups if g.library is not None]
+        self.from_libraries = {compute.node for compute in libraries if not _is_product(compute.node)}
         self.finishing = [(i, v) for i, v in enumerate(partition.outputs) if self._is_finished_later(i, v)]
-        asked = {base for recipe in libraries for base in (recipe.node, *recipe.bases)}
+        asked = {base for compute in libraries for base in (compute.node, *compute.bases)}
         asked |= {view.base for _, view in self.finishing}
         asked |= {view.base for checks in partition.checked.values() for _, view in checks}
-        fresh = [(n, k) for n, k in self.direct.items() if n not in self.opaque and n not in self.donated]
+        fresh = [(n, k) for n, k in self.direct.items() if n not in self.from_libraries and n not in self.donated]
         self.results = [(n, k, memory_for(n), n in asked) for n, k in fresh]
         given = [*self.inputs.items(), *[(out, self.inputs[source]) for out, source in self.donated.items()]]
         self.arriving: list[list[Node]] = [[] for _ in graph.inputs]  # what each input is the memory of
         for node, i in given:
             self.arriving[i].append(node)
         self.looked_at = [(node, i) for node, i in given if node in asked]
-        self.passing = asked & {*self.inputs, *self.opaque, *self.direct, *self.donated}
+        self.passing = asked & {*self.inputs, *self.from_libraries, *self.direct, *self.donated}
         self._partials = {
             argument: parameter.size * parameter.dtype.itemsize
             for each in lowered.values()
@@ -76,7 +76,7 @@ class Layout:
 
     def _is_finished_later(self, number: int, view: View) -> bool:
         """Whether a result is not what was computed, but a copy or another shape of it."""
-        if self.direct.get(view.base) != number or view.base in self.opaque:
+        if self.direct.get(view.base) != number or view.base in self.from_libraries:
             return True
         return view.shape != view.base.shape and view.base not in self.donated
 
@@ -98,7 +98,7 @@ class Layout:
         """What a value takes of the arena; None if it is elsewhere."""
         if isinstance(value, Argument):
             return self._partials[value]
-        if value in self.inputs or value in self.direct or value in self.donated or value in self.opaque:
+        if value in self.inputs or value in self.direct or value in self.donated or value in self.from_libraries:
             return None
         return value.nbytes  # type: ignore[no-any-return]
 
@@ -151,8 +151,8 @@ class Frame:
         return Call(group, partial(in_turn, [run, *checks]) if checks else run)
 
     def _run_of(self, group: Group, functions: Mapping[Group, Any]) -> Run:
-        if group.opaque is not None:
-            return self._product(group.opaque) if _is_product(group.opaque.node) else self._library(group.opaque)
+        if group.library is not None:
+            return self._product(group.library) if _is_product(group.library.node) else self._library(group.library)
         return self._launch(self.layout.lowered[group], functions[group])
 
     def _checks(self, group: Group | None) -> list[Callable[[Starts], object]]:
@@ -226,9 +226,9 @@ class Frame:
 
     # libraries ------------------------------------------------------------------------------------------------------
 
-    def _product(self, recipe: Recipe) -> Callable[[Starts], object]:
-        node, xp = recipe.node, self.library
-        left, right = [self._reader(r, i.shape) for r, i in zip(recipe.reads, node.inputs)]
+    def _product(self, compute: Library) -> Callable[[Starts], object]:
+        node, xp = compute.node, self.library
+        left, right = [self._reader(r, i.shape) for r, i in zip(compute.reads, node.inputs)]
         out = self._reader(whole(node), node.shape)
         x, y = node.inputs
         if y.ndim == 2 and x.ndim == 2:
@@ -256,9 +256,9 @@ class Frame:
         fixed = read()
         return lambda: fixed
 
-    def _library(self, recipe: Recipe) -> Callable[[Starts], object]:
-        node = recipe.node
-        readers = [self._reader(r, r.shape) if isinstance(r, View) else partial(_number, r) for r in recipe.reads]
+    def _library(self, compute: Library) -> Callable[[Starts], object]:
+        node = compute.node
+        readers = [self._reader(r, r.shape) if isinstance(r, View) else partial(_number, r) for r in compute.reads]
         op = node.op
         assert op is not None
 

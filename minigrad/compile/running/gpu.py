@@ -20,7 +20,7 @@ from ...core.node import Node
 from ...core.primitive import P
 from ...devices.philox import blocks_for, cuda_module, key_words
 from ..codegen.nvrtc import GpuKernel, compile_for_gpu
-from ..fusion.compute import Recipe
+from ..fusion.compute import Library
 from ..fusion.group import Group
 from ..fusion.loop_shape import Chunking
 from ..lowering.lower import Lowered
@@ -107,8 +107,8 @@ class CudaFrame(Frame):
             self.processors = device.gpu.attributes["MultiProcessorCount"]
             super().__init__(layout, functions)
             self.findings = Findings(device, self.checks)
-        opaque = [group.opaque.node for group in layout.partition.groups if group.opaque is not None]
-        replayable = all(node.op in REPLAYABLE for node in opaque) and device.replays
+        libraries = [group.library.node for group in layout.partition.groups if group.library is not None]
+        replayable = all(node.op in REPLAYABLE for node in libraries) and device.replays
         self.replay = Replay(self) if replayable else None
 
     # what is different ----------------------------------------------------------------------------------------------
@@ -146,16 +146,16 @@ class CudaFrame(Frame):
         grid, block, bounds = (blocks,), (source.threads,), [integer(0), integer(kernel.units)]
         return [table], lambda starts: launch(grid, block, [*[table[i] for i in given], *bounds])
 
-    def _library(self, recipe: Recipe) -> Run:
-        node = recipe.node
+    def _library(self, compute: Library) -> Run:
+        node = compute.node
         if node.op is P.random and node.attrs["key"].__class__ is not int:
             return self._draw(node)
-        call = super()._library(recipe)
+        call = super()._library(compute)
         if not self._is_own(node.name) or not self.device.check_indices:
             return call
         first = FIRST_INDEX[node.name]
         looks = []
-        for axis, (index, read) in enumerate(zip(node.inputs[first:], recipe.reads[first:])):
+        for axis, (index, read) in enumerate(zip(node.inputs[first:], compute.reads[first:])):
             looks.append(self._check(Check(index, node.inputs[0].shape[axis]), self._reader(read, read.shape)))
         return partial(in_turn, [*looks, call])
 

@@ -45,6 +45,6 @@ def _placed(value: Any, names: dict[Any, str], layout: Layout) -> str:
         return f"{names[value]} [input {layout.inputs[value]}]"
     if value in layout.donated:
         return f"{names[value]} [where {names[layout.donated[value]]} was]"
-    if value in layout.opaque:
+    if value in layout.from_libraries:
         return f"{names[value]} [the library's]"
     return f"{names[value]} [result {layout.direct[value]}]"

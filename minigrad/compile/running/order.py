@@ -56,12 +56,12 @@ class Schedule:
         self.steps: list[Step] = []
         for number, (group, after) in enumerate(zip(partition.groups, dependencies(partition, lowered))):
             levels.append(max([levels[i] + 1 for i in after], default=0))
-            kind = "kernel" if group.opaque is None else "library"
-            is_product = group.opaque is not None and group.opaque.node.op is P.matmul
-            if group.opaque is None:
+            kind = "kernel" if group.library is None else "library"
+            is_product = group.library is not None and group.library.node.op is P.matmul
+            if group.library is None:
                 count, cost = lowered[group].count, work_of(lowered[group])
             else:
-                count = group.opaque.count
+                count = group.library.count
                 cost = count.bytes + PRODUCT_FLOP * count.flops * is_product
             where = names[group], kind, levels[-1], tuple(sorted(after))
             self.steps.append(Step(number, *where, count.bytes, count.flops, cost, is_product, _has_effect(group)))
@@ -122,13 +122,13 @@ class Schedule:
 def step_names(partition: Partition) -> dict[Group | None, str]:
     """What each step is called: a kernel by its number, a library call like its node."""
     names = partition.graph.names()
-    return {group: group.name if group.opaque is None else names[group.opaque.node] for group in partition.groups}
+    return {group: group.name if group.library is None else names[group.library.node] for group in partition.groups}
 
 
 def uses(group: Group, lowered: Mapping[Group, Lowered]) -> tuple[list[Any], list[Any]]:
     """What a group reads and what it writes: nodes, and of partial results the `Argument`s that stand for them."""
-    if group.opaque is not None:
-        return list(group.opaque.bases), [group.opaque.node]
+    if group.library is not None:
+        return list(group.library.bases), [group.library.node]
     reads: list[Any] = []
     writes: list[Any] = []
     for argument, parameter in zip(lowered[group].arguments, lowered[group].kernel.parameters):
@@ -167,7 +167,7 @@ def dependencies(partition: Partition, lowered: Mapping[Group, Lowered]) -> list
 
 
 def _has_effect(group: Group) -> bool:
-    return group.opaque is not None and group.opaque.node.effect is not None
+    return group.library is not None and group.library.node.effect is not None
 
 
 def work_of(lowered: Lowered) -> float:

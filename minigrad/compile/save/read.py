@@ -22,7 +22,7 @@ from ...core.node import Node
 from ...core.primitive import NO_RULES, P
 from ...core.tensor import Tensor, as_tensor, wrap
 from ...devices import Device, as_device
-from ..fusion.compute import Library, Recipe, recipes_of
+from ..fusion.compute import Compute, Library, computes_of
 from ..fusion.count import Count
 from ..fusion.group import Group, Partition
 from ..look.cost import Cost
@@ -213,21 +213,21 @@ class _Reader:
         return node
 
     def partition(self) -> tuple[Partition, dict[Group, Lowered]]:
-        recipes, views = recipes_of(self.graph)
+        computes, views = computes_of(self.graph)
         lowered: dict[Group, Lowered] = {}
-        groups = [self._group(step, recipes, lowered) for step in self.data["steps"]]
+        groups = [self._group(step, computes, lowered) for step in self.data["steps"]]
         checks = [Check(self._at(node), _count(size)) for node, size in self.data["checks"]]
         asked = [views[node].base for node in (*self.graph.outputs, *[check.node for check in checks])]
         _check_order(self.graph, groups, lowered, asked)
-        return Partition(self.graph, groups, recipes, views, {}, [], checks), lowered
+        return Partition(self.graph, groups, computes, views, {}, [], checks), lowered
 
-    def _group(self, step: dict[str, Any], recipes: dict[Node, Recipe], lowered: dict[Group, Lowered]) -> Group:
+    def _group(self, step: dict[str, Any], computes: dict[Node, Compute], lowered: dict[Group, Lowered]) -> Group:
         if "library" in step:
-            recipe = recipes[self._at(step["library"])]
-            if not isinstance(recipe, Library):
-                raise ProgramError(f"load: {recipe.node.name} is no library call")
-            group = Group(0, opaque=recipe)
-            group.stores = [recipe.node]
+            compute = computes[self._at(step["library"])]
+            if not isinstance(compute, Library):
+                raise ProgramError(f"load: {compute.node.name} is no library call")
+            group = Group(0, library=compute)
+            group.stores = [compute.node]
             return group
         kernel = self.kernels[step["kernel"]]
         given = [(at, kind, _count(offset)) for at, kind, offset in step["arguments"]]

@@ -170,8 +170,8 @@ def _node(node: Node, at: dict[Node, int]) -> dict[str, Any]:
 
 
 def _step(group: Group, program: Program, at: dict[Node, int], kernels: dict[str, int]) -> dict[str, Any]:
-    if group.opaque is not None:
-        return {"library": at[group.opaque.node]}
+    if group.library is not None:
+        return {"library": at[group.library.node]}
     lowered = program.lowered[group]
     text = json.dumps(kernel_as_data(lowered.kernel), allow_nan=False)
     return {
