@@ -80,7 +80,7 @@ class Vectorised(Interpreter):
         many = [isinstance(v, Batched) and v.many for v in values]
         with switch(self.outer):
             if not builtins.any(many):
-                out, batched = emit(op, *inputs, **attrs), False
+                out, batched = op.apply(*inputs, **attrs), False
             else:
                 rule = op.batch or RULES.get(op.name) or BY_KIND[op.kind]
                 out, batched = rule(op, inputs, many, self.size, attrs), True
@@ -205,12 +205,12 @@ def aligned(inputs: Sequence[Any], many: Sequence[bool], least: int = 0) -> list
 
 
 def _broadcasting(op: Primitive, inputs: Any, many: Any, size: int, attrs: Any) -> Tensor:
-    out: Tensor = emit(op, *aligned(inputs, many), **attrs)
+    out: Tensor = op.apply(*aligned(inputs, many), **attrs)
     return out
 
 
 def _one_input(op: Primitive, inputs: Any, many: Any, size: int, attrs: Any) -> Tensor:
-    out: Tensor = emit(op, aligned_view(op, inputs[0], attrs), **shifted(op, size, attrs))
+    out: Tensor = op.apply(aligned_view(op, inputs[0], attrs), **shifted(op, size, attrs))
     return out
 
 
@@ -246,7 +246,7 @@ def repeated(x: Any, many: bool, size: int) -> Any:
 
 def _concat(op: Primitive, inputs: Any, many: Any, size: int, attrs: Any) -> Tensor:
     parts = [repeated(x, m, size) for x, m in zip(inputs, many)]
-    out: Tensor = emit(op, *parts, **shifted(op, size, attrs))
+    out: Tensor = op.apply(*parts, **shifted(op, size, attrs))
     return out
 
 
@@ -261,9 +261,9 @@ def example_numbers(indices: Sequence[Tensor], many: Sequence[bool], size: int) 
 def _gather(op: Primitive, inputs: Any, many: Any, size: int, attrs: Any) -> Tensor:
     x, *indices = inputs
     if not many[0]:
-        out: Tensor = emit(op, x, *aligned(indices, many[1:]))
+        out: Tensor = op.apply(x, *aligned(indices, many[1:]))
         return out
-    return emit(op, x, *example_numbers(indices, many[1:], size))  # type: ignore[no-any-return]
+    return op.apply(x, *example_numbers(indices, many[1:], size))  # type: ignore[no-any-return]
 
 
 def _assign(op: Primitive, inputs: Any, many: Any, size: int, attrs: Any) -> Tensor:
@@ -274,7 +274,7 @@ def _assign(op: Primitive, inputs: Any, many: Any, size: int, attrs: Any) -> Ten
         width = _place_ndim(op, base, indices, many[2:], attrs)
         value = reshape(value, (size, *[1] * (width - (value.ndim - 1)), *value.shape[1:]))
     numbered = example_numbers(indices, many[2:], size) if indices else []
-    return emit(op, base, value, *numbered, **shifted(op, size, attrs))  # type: ignore[no-any-return]
+    return op.apply(base, value, *numbered, **shifted(op, size, attrs))  # type: ignore[no-any-return]
 
 
 def _place_ndim(op: Primitive, base: Tensor, indices: Any, many: Any, attrs: dict[str, Any]) -> int:
@@ -287,7 +287,7 @@ def _place_ndim(op: Primitive, base: Tensor, indices: Any, many: Any, attrs: dic
 
 
 def _matmul(op: Primitive, inputs: Any, many: Any, size: int, attrs: Any) -> Tensor:
-    out: Tensor = emit(op, *aligned(inputs, many, least=2), **attrs)
+    out: Tensor = op.apply(*aligned(inputs, many, least=2), **attrs)
     return out
 
 

@@ -16,10 +16,11 @@ from ..core.dtypes import int64
 from ..core.emit import EAGER
 from ..core.errors import ConversionError, DtypeError, ShapeError
 from ..core.mode import current_mode, switch
-from ..core.primitive import P, Primitive
+from ..core.primitive import Primitive
 from ..core.tensor import NUMBERS, Tensor, as_tensor, wrap
 from ..core.tree import flatten, structure
 from ..ops.creation import arange, zeros
+from ..ops.declare import declare
 from ..ops.elementwise import where
 from ..ops.joining import stack
 from .batching import Batched, Vectorised
@@ -248,7 +249,7 @@ for _op in (
         jvp=lambda primals, tangents, **attrs: attrs["body"].rules.push_loop(primals, tangents, attrs),
     ),
 ):  # fmt: skip
-    P.declare(_op)
+    declare(_op)
 
 
 # Containers, and what is wrong with them ------------------------------------------------------------------------------

@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 from functools import update_wrapper
 from typing import Any
 
-from ..core.emit import common_device, emit
+from ..core.emit import emit
 from ..core.errors import GradError
+from ..core.explain import common_device
 from ..core.mode import current_mode, switch
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, as_tensor, wrap
+from ..ops.declare import declare
 from .batching import vmap
 
 
@@ -129,7 +131,7 @@ def _batch_call(op: Primitive, inputs: Any, many: Any, size: int, attrs: Any) ->
     return call_with_gradient(inputs, forward, backward, keeps=False)
 
 
-P.declare(
+declare(
     Primitive(
         "call", "structural", ("*inputs",), _infer_call, {"inputs": _gradient_of_call}, promotes=(), batch=_batch_call,
         formula="f(x)",

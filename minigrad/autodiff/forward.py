@@ -19,6 +19,7 @@ from ..core.tensor import StandIn, Tensor, wrap
 from ..core.tree import flatten
 from ..ops.creation import zeros, zeros_like
 from ..ops.view import broadcast_to
+from .passing import pulled
 from .reverse import gradients
 
 
@@ -64,7 +65,7 @@ class Forward(Interpreter):
             if op.jvp is not None and op.kind == "structural":  # which compute values and tangents together
                 outs, moved = op.jvp(primals, tangents, **attrs)
                 return tuple([Dual(self, o, m) for o, m in zip(outs, moved)])
-            out = emit(op, *primals, **attrs)
+            out = op.apply(*primals, **attrs)
             if isinstance(out, tuple):
                 raise ConversionError(f"jvp: {op.name} has several results and no forward-mode rule", hint="mg.vjp")
             return Dual(self, out, pushed_forward(op, primals, tangents, out, attrs))
@@ -115,7 +116,7 @@ def _along(primal: Any, tangent: Tensor | None) -> Any:
 
 def _diagonal(rule: Rule, tangent: Any, op: Primitive, facts: Facts, out: Tensor) -> Tensor:
     """The derivative of an elementwise operation is diagonal: its own transpose."""
-    part = rule.function(broadcast_to(tangent, out.shape), *_reads(rule, op, facts, out))
+    part = pulled(rule, broadcast_to(tangent, out.shape), _reading(rule, op, facts, out))
     return broadcast_to(part, out.shape)
 
 
@@ -124,14 +125,15 @@ def _transposed(rule: Rule, tangent: Any, op: Primitive, facts: Facts, out: Tens
     with switch(grad=True):
         g = zeros(out.shape, out.dtype, out.device)
         g.requires_grad = True
-        product = (rule.function(g, *_reads(rule, op, facts, out)) * tangent).sum()
+        product = (pulled(rule, g, _reading(rule, op, facts, out)) * tangent).sum()
     pushed = gradients(product, g, create_graph=current_mode().grad, allow_unused=True)
     return zeros_like(out) if pushed is None else pushed
 
 
-def _reads(rule: Rule, op: Primitive, facts: Facts, out: Tensor) -> list[Any]:
+def _reading(rule: Rule, op: Primitive, facts: Facts, out: Tensor) -> Callable[[int], Any]:
+    """What a rule reads, where no node was recorded."""
     special = {NODE: facts, OUT: out, INDEX: rule.index, REST: tuple(facts.inputs[len(op.inputs) - 1 :])}
-    return [facts.inputs[slot] if slot >= 0 else special[slot] for slot in rule.reads]
+    return lambda slot: facts.inputs[slot] if slot >= 0 else special[slot]
 
 
 def _tangent(primal: Tensor, given: Tensor) -> Tensor | None:

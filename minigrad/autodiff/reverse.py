@@ -1,7 +1,8 @@
-"""Reverse mode: one walk back through the recipes, which `backward()` exhausts and a debugger steps.
+"""Reverse mode: one walk back through the recipes, from an output to the leaves.
 
-Fix one output ℓ and compute ∂ℓ/∂y for each value y that it was made from, last made first: when the walk comes to a
-node, everything that used its value has been passed, so its gradient is complete.
+Fix one output ℓ.  The walk computes ∂ℓ/∂y for each value y that ℓ was made from, and
+begins with the value made last.  When it comes to a node, it has passed all nodes that
+used the node's value, so the gradient of the node is complete.
 """
 
 from __future__ import annotations
@@ -10,22 +11,20 @@ import weakref
 from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
-from weakref import ref
 
-from ..core.clock import LastWrite, tick, written_since
-from ..core.emit import emit1, record
-from ..core.errors import ConversionError, DeviceError, GradError, MutationError
+from ..core.errors import ConversionError, DeviceError, GradError
 from ..core.forking import new_lock
 from ..core.interrupts import all_or_none
 from ..core.mode import current_mode, switch
 from ..core.node import FREED, Leaf, Node, topological_order
-from ..core.primitive import INDEX, NODE, OUT, REST, P
-from ..core.source import show
-from ..core.tensor import NUMBERS, Tensor, method, new_tensor, wrap
+from ..core.primitive import P
+from ..core.tensor import Tensor, method
 from ..core.words import shown
-from ..ops.creation import ones_like, zeros
-from ..ops.elementwise import add
-from ..ops.view import unbroadcast
+from ..ops.creation import ones_like
+from .passing import HOOKS as HOOKS
+from .passing import after_hooks, contributions, on_device_of, replacement
+from .pending import add_to, gather_results, leading_to, targets_of
+from .quick_steps import quick_steps
 
 
 class Contribution(NamedTuple):
@@ -42,9 +41,7 @@ class Contribution(NamedTuple):
     so_far: Tensor | None
 
 
-_contribution = tuple.__new__  # half the price of calling the class
 Walk = Generator[Contribution, "Tensor | None", dict[Node, Tensor]]
-HOOKS: Any = weakref.WeakKeyDictionary()  # node -> list of functions of its gradient
 RETAINED: Any = weakref.WeakValueDictionary()  # by id: tensors whose .grad is filled although an operation made them
 ACCUMULATING = new_lock()  # several threads may add to the gradient of one leaf
 
@@ -57,11 +54,12 @@ def walk(
     announced: bool = True,
     besides: Collection[Node] = (),
 ) -> Walk:
-    """Go back from the roots, yielding each contribution; return the gradients of the leaves (or of `wanted`).
+    """Go back from the roots, yielding each contribution.
 
-    Sending a tensor in answer to a contribution puts it in its place.  Only contributions on a path to a wanted node
-    are computed.  `retain` keeps what the nodes saved, for another walk; nothing is yielded where nobody would look
-    (`announced=False`).  `besides` are nodes whose gradients are returned as well as those of the leaves.
+    The walk returns the gradients of the leaves (or of `wanted`), and of `besides`.  A
+    tensor that is sent in answer to a contribution replaces it.  Only contributions on
+    a path to a wanted node are computed.  `retain` keeps what the nodes saved, for
+    another walk.  With `announced=False` nothing is yielded, which is quicker.
 
     >>> x = mg.asarray(3.0, requires_grad=True)
     >>> y = x * x
@@ -70,211 +68,43 @@ def walk(
     multiply 0 3.0
     multiply 1 3.0
     """
+    way = steps if announced else quick_steps
+    return way(roots, cotangents, wanted, retain, besides)
+
+
+def steps(
+    roots: Sequence[Node],
+    cotangents: Sequence[Tensor],
+    wanted: Iterable[Node] | None,
+    retain: bool,
+    besides: Collection[Node],
+) -> Walk:
+    """The walk, step by step."""
     pending: dict[Node, Any] = {}
-    lent: set[Any] = set()  # references to tensors whose memory several nodes, or the caller, may hold; ids are reused
-    for node, cotangent in zip(roots, cotangents):
-        pending[node] = cotangent if node not in pending else pending[node] + cotangent
-        lent.add(ref(_owner(cotangent)))
+    for node, g in zip(roots, cotangents):
+        add_to(pending, node, g)
     order = topological_order(pending)
-    targets = None if wanted is None else set(wanted)
-    useful = None if targets is None else _leading_to(targets, order)
+    useful = None if wanted is None else leading_to(set(wanted), order)
+    targets = targets_of(order, wanted, besides)
     found: dict[Node, Tensor] = {}
-    mode = current_mode()
-    recording, project = mode.grad, P.project
     for node in reversed(order):
-        g = pending.pop(node, None)
-        if g is None:
+        if node not in pending:
             continue
-        if HOOKS.data and node in HOOKS:
-            g = _after_hooks(node, g)
-            lent.add(ref(_owner(g)))
-        if (node.op is None or node in besides) if targets is None else (node in targets):
-            if g.device is not node.device:
-                raise _moved(node, g)
-            passed_on = announced or node.op is not None or ref(_owner(g)) in lent
-            found[node] = g.copy() if passed_on else _own(g)
-        if node.op is project:
-            _gather_results(node, g, pending)
+        g = after_hooks(node, pending.pop(node))
+        if node in targets:
+            found[node] = on_device_of(node, g).copy()
+        if node.op is P.project:
+            gather_results(node, g, pending)
             continue
-        saved = node.saved
-        if saved is not None:
-            if saved is FREED:
-                raise _freed(node)
-            if saved.__class__ is not tuple:  # a checkpoint: the values are computed again
-                saved.restore()
-                saved = node.saved
-            if LastWrite.time > node.serial:
-                check_unchanged(node)
-        inputs, rules = node.inputs, node.plan.rules
-        for index, function, reads, only in rules:
-            source = inputs[index]
-            if useful is not None and source not in useful:
-                continue
-            if recording or mode.interpreter is not None:  # which may want to know whose gradient it is
-                with switch(mode, origin=node):
-                    value = function(g, *[read(node, slot, recording, index) for slot in reads])
-            elif not reads:
-                value = function(g)
-            elif only is None:
-                value = function(g, *[read(node, slot, False, index) for slot in reads])
-            elif (inputs[only] if only >= 0 else node).__class__ in NUMBERS:
-                value = function(g, inputs[only])
-            else:  # a handle on what was saved, without history: `read`, without the call
-                tensor = new_tensor(Tensor)
-                tensor._data, tensor.device, tensor.alias, tensor._grad = saved[only], node.device, None, None
-                tensor.node, tensor.tracked = None, 0
-                value = function(g, tensor)
-            if value is None:
-                continue
-            if len(rules) > 1 and (value is g or (value.alias is not None and _owner(value) is _owner(g))):
-                lent.add(ref(_owner(g)))
-            data = value._data
-            if data.shape != source.shape:
-                value = unbroadcast(value, source.shape)
-            if data.dtype is not source.dtype:
-                value = emit1(P.astype, value, {"dtype": source.dtype})
-            so_far = pending.get(source)
-            if announced:
-                replaced = yield _contribution(Contribution, (node, index, g, value, so_far))
-                if replaced is not None:
-                    value = _replacement(source, replaced, "what was sent to the walk")
-            pending[source] = value if so_far is None else add(so_far, value)
-        if saved is not None and not retain:
+        for index, value in contributions(node, g, useful):
+            source = node.inputs[index]
+            sent = yield Contribution(node, index, g, value, pending.get(source))
+            if sent is not None:
+                value = replacement(source, sent, "what was sent to the walk")
+            add_to(pending, source, value)
+        if node.saved is not None and not retain:
             node.saved = FREED
     return found
-
-
-def read(node: Node, slot: int, recording: bool, index: int = 0) -> Any:
-    """What a rule named: an input or the result as a tensor (with its history, if the gradient is recorded too)."""
-    if slot == NODE:
-        return node
-    if slot == INDEX:
-        return index
-    if slot == REST:
-        first = len(node.op.inputs) - 1  # type: ignore[union-attr]
-        return tuple([read(node, i, recording) for i in range(first, len(node.inputs))])
-    source = node if slot == OUT else node.inputs[slot]
-    if source.__class__ in NUMBERS:
-        return source
-    if isinstance(node.saved[slot], tuple):
-        return _read_results(node, recording)
-    tensor = wrap(node.saved[slot], node.device)
-    if recording:
-        tensor.node = source
-        tensor.tracked = 1 if source.plan.rules or source.__class__ is Leaf else 0
-    return tensor
-
-
-def _read_results(node: Node, recording: bool) -> tuple[Tensor, ...]:
-    """The results of an operation that has several."""
-    results = tuple([wrap(data, node.device) for data in node.saved[OUT]])
-    if recording:
-        for i, result in enumerate(results):
-            result.tracked = 1 if result.dtype.kind == "f" else 0
-            plan = P.project.plan(result.tracked, 1)
-            mode = current_mode()
-            result.node = record(P.project, (node,), {"index": i}, plan, None, result._data, mode, node.device)
-    return results
-
-
-def _owner(tensor: Tensor) -> Tensor:
-    """The tensor whose memory this one looks at."""
-    alias = tensor.alias
-    return tensor if alias is None or alias.base is None else alias.base
-
-
-def _own(g: Tensor) -> Tensor:
-    """A gradient that nobody else holds, as a tensor to keep: a view of all of its owner's elements needs no copy."""
-    if g.alias is None or g.alias.base is None:
-        return g
-    data = g._data
-    whole = data.__class__ is g.device.ndarray and data.flags.c_contiguous and data.size == g.alias.base._data.size
-    return wrap(data, g.device) if whole and not g.tracked else g.copy()
-
-
-def _gather_results(node: Node, g: Tensor, pending: dict[Node, Any]) -> None:
-    """The gradient of one of several results: the node that has them all is given a list, zeros where nothing came."""
-    whole, index = node.inputs[0], node.attrs["index"]
-    parts = pending.get(whole)
-    if parts is None:
-        parts = pending[whole] = [zeros(s, d, node.device) for s, d in zip(whole.shape, whole.dtype)]
-    parts[index] = parts[index] + g
-
-
-def _leading_to(targets: set[Node], order: list[Node]) -> set[Any]:
-    """The nodes on a path from a target to a root."""
-    useful: set[Any] = set(targets)
-    for node in order:
-        if node not in useful and any(node.inputs[rule.index] in useful for rule in node.plan.rules):
-            useful.add(node)
-    return useful
-
-
-def check_unchanged(node: Node) -> None:
-    """Something was overwritten since this node was recorded; raise if it was something that its gradient needs."""
-    values = node.saved or ()
-    for i, value in enumerate(values):
-        if not hasattr(value, "base"):
-            continue  # a number, or nothing
-        changed = written_since(value, node.serial)
-        if changed is not None:
-            op = node.op
-            is_result = i == len(values) - 1
-            maker = node if is_result else node.inputs[i]
-            what = f"the result of {op.name}" if is_result else f"input {op.name_of(i)} of {op.name}"  # type: ignore[union-attr]
-            raise MutationError(
-                f"{what}, a tensor of shape {value.shape} that its gradient needs, was changed in place\n"
-                + (f"  made:    {show(maker.where)}\n" if maker.where else "")
-                + f"  used:    {show(node.where)}\n"
-                f"  changed: {show(changed)}",
-                hint="x = x + 1 instead of x += 1, or x.copy() before the change",
-            )
-
-
-def _freed(node: Node) -> GradError:
-    return GradError(
-        f"backward a second time through {node.name}, made at {show(node.where)}: what it had saved was let go",
-        hint="backward(retain_graph=True) the first time, or compute the loss again",
-    )
-
-
-def _moved(node: Node, g: Tensor) -> DeviceError:
-    return DeviceError(
-        f"the gradient of a tensor on {node.device}, made at {show(node.where)}, has come out on {g.device}",
-        expect="a hook or a gradient rule of yours gives an answer on the device of what it was given",
-        hint=f'g.to("{node.device}")',
-    )
-
-
-def _after_hooks(node: Node, g: Tensor) -> Tensor:
-    for hook in list(HOOKS[node]):  # a hook may remove itself
-        called = tick()
-        answer = hook(g)
-        changed = written_since(g._data, called) if hasattr(g._data, "base") else None
-        if changed is not None:
-            raise MutationError(
-                f"a hook changed the gradient of {node.name} {node.shape} in place, and others may hold it too\n"
-                f"  changed: {show(changed)}",
-                hint="return the gradient to go on with: g * 2 instead of g *= 2",
-            )
-        if answer is not None:
-            g = _replacement(node, answer, "the answer of a hook")
-    return g
-
-
-def _replacement(node: Node, g: Any, what: str) -> Tensor:
-    """A gradient that came from outside, for the one of `node`, in its dtype."""
-    if not isinstance(g, Tensor):
-        raise GradError(f"{what} takes the place of a gradient: it is a tensor or None, not a {type(g).__name__}",
-                        hint="mg.asarray(...) makes a tensor")  # fmt: skip
-    if g.shape != node.shape:
-        raise GradError(
-            f"{what} takes the place of the gradient of {node.name}, made at {show(node.where)}, and has another shape",
-            expect=str(node.shape), actual=str(g.shape),
-        )  # fmt: skip
-    if g.device is not node.device:
-        raise _moved(node, g)
-    return g if g.dtype is node.dtype else g.astype(node.dtype)
 
 
 def exhaust(steps: Walk) -> dict[Node, Tensor]:

@@ -15,7 +15,7 @@ from .table import printable
 __all__ = [
     "MinigradError", "ShapeError", "DtypeError", "DeviceError", "IndexingError", "AxisError", "GradError",
     "MutationError", "TraceError", "NanError", "ConversionError", "MatrixError", "CheckError", "CompileError",
-    "ScriptError", "FileError", "MissingFileError", "StorageError", "GradientWarning",
+    "ScriptError", "FileError", "MissingFileError", "StorageError", "DeclarationError", "GradientWarning",
 ]  # fmt: skip
 
 
@@ -283,6 +283,19 @@ class StorageError(FileError, OSError):
     ...
 
     Way out: make room, or choose another folder.
+    """
+
+
+class DeclarationError(MinigradError, ValueError):
+    """The declaration of a primitive contradicts itself, or names something that does not exist.
+
+    >>> from minigrad.core.primitive import Primitive
+    >>> Primitive("cube", "elementwise", ("x",), None, rules={"x": lambda g, y: 3 * g * y * y})
+    Traceback (most recent call last):
+    minigrad.core.errors.DeclarationError: cube: the gradient rule of x names y, which is not an input
+    ...
+
+    Way out: name the inputs as they are declared; a rule may also name `out`, `node` and `index`.
     """
 
 

@@ -44,6 +44,21 @@ class Node:
     offset: int
     mode: Mode
 
+    def __init__(
+        self,
+        op: Primitive,
+        inputs: tuple[Any, ...],
+        attrs: dict[str, Any],
+        plan: Plan,
+        saved: tuple[Any, ...] | None,
+        data: Any,
+        device: Any,
+    ) -> None:
+        self.op, self.inputs, self.attrs, self.plan, self.saved = op, inputs, attrs, plan, saved
+        self.shape, self.dtype, self.device = data.shape, data.dtype, device
+        self.serial, self.mode = tick(), current_mode()
+        self.code, self.offset = caller(2)
+
     @property
     def where(self) -> Where | None:
         """The line of the caller's code that made this node, for `source.show`."""

@@ -7,16 +7,24 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import dtypes
-from .errors import DtypeError
+from .errors import DeclarationError, DtypeError
+from .expression import check_expression
+from .mode import setting
+from .source import ON_BEHALF_OF, caller
 
 if TYPE_CHECKING:
     from .dtypes import DType
 
 Infer = Callable[..., tuple[tuple[int, ...], "DType"]]
+Attrs = dict[str, Any]
 
 # What a gradient rule may name as a parameter, besides the inputs, and the slot it is fetched from.
 OUT, NODE, REST, INDEX = -1, -2, -3, -4
 SPECIAL = {"out": OUT, "node": NODE, "index": INDEX}
+KINDS = (
+    "elementwise", "reduce", "view", "index", "contract", "random", "creation", "structural",
+    "own",  # a user's kernel, which stands for a pattern of others
+)
 
 
 class Rule(NamedTuple):
@@ -56,7 +64,7 @@ class Primitive:
     """
 
     name: str
-    kind: str  # elementwise, reduce, view, index, contract, random, creation or structural
+    kind: str  # one of KINDS
     inputs: tuple[str, ...]  # "*xs" for any number
     infer: Infer  # (inputs, **attrs) -> (shape, dtype), or the error in our words
     rules: dict[str, Callable[..., Any]] = field(default_factory=dict)  # input name -> gradient rule
@@ -72,14 +80,48 @@ class Primitive:
     jvp: Callable[..., Any] | None = None  # a forward-mode rule, where deriving one would waste work
     effect: str | None = None  # what it does besides computing its result; such a node is never dead
     casting: bool = field(init=False, default=True)  # whether any input may have to be cast
+    apply: Callable[..., Any] = field(init=False, repr=False)  # `emit(op, ...)`, quickly: set by `ops.declare`
     plans: dict[int, Plan] = field(default_factory=dict, repr=False)
     known_casts: dict[tuple[Any, ...], Casts] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "casting", self.promotes != ())
-        unknown = set(self.rules) - {name.lstrip("*") for name in self.inputs}
-        if unknown:
-            raise ValueError(f"{self.name} has no input {', '.join(sorted(unknown))}")
+        with setting(ON_BEHALF_OF, caller(3)):  # past the dataclass's own __init__
+            self._check()
+
+    def _check(self) -> None:
+        """Raise an error where the declaration contradicts itself."""
+        names = [name.lstrip("*") for name in self.inputs]
+        if self.kind not in KINDS:
+            raise DeclarationError(f"{self.name}: there is no kind {self.kind!r}", expect=", ".join(KINDS))
+        if self.kind == "view" and (len(names) != 1 or self.inputs != tuple(names)):
+            raise DeclarationError(
+                f"{self.name}: a view looks at the memory of one tensor", expect="one input",
+                actual=", ".join(self.inputs) or "none",
+                hint="numbers and shapes are attributes: parameters of `infer` after the input",
+            )
+        for what in ("rules", "local", "linear", "promotes"):
+            for unknown in [name for name in getattr(self, what) or () if name not in names]:
+                raise DeclarationError(
+                    f"{self.name}: {what} names {unknown}, which is not an input", expect=", ".join(names)
+                )
+        for name, rule in self.rules.items():
+            self._check_rule(name, rule, names)
+        if self.expr is not None:
+            check_expression(self.name, self.expr, self.inputs)
+
+    def _check_rule(self, name: str, rule: Any, names: list[str]) -> None:
+        code = getattr(rule, "__code__", None)
+        if code is None or not code.co_argcount:
+            raise DeclarationError(
+                f"{self.name}: the gradient rule of {name} is a function of g, the gradient of the result",
+                actual=repr(rule), hint="a def or a lambda: the names of its parameters say what it needs",
+            )
+        for unknown in [p for p in code.co_varnames[1 : code.co_argcount] if p not in (*names, *SPECIAL)]:
+            raise DeclarationError(
+                f"{self.name}: the gradient rule of {name} names {unknown}, which is not an input",
+                expect=f"after g, any of {', '.join([*names, *SPECIAL])}",
+            )
 
     def __repr__(self) -> str:
         return f"<primitive {self.name}>"
@@ -172,7 +214,7 @@ class Table:
     def declare(self, op: Primitive) -> Primitive:
         """Add a primitive to the table."""
         if op.name in self._all:
-            raise ValueError(f"there is a primitive named {op.name!r} already")
+            raise DeclarationError(f"there is a primitive named {op.name!r} already", hint="another name")
         self._all[op.name] = op
         setattr(self, op.name, op)
         return op

@@ -16,8 +16,9 @@ from typing import Any
 
 from .clock import mark_written
 from .dtypes import check_fits, float32
-from .emit import common_device, described, emit
+from .emit import emit
 from .errors import DtypeError, MinigradError, MutationError, ShapeError
+from .explain import common_device, described
 from .interrupts import all_or_none
 from .mode import current_mode
 from .primitive import P, Primitive

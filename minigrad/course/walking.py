@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ..autodiff import reverse
+from ..autodiff import passing, reverse
 from ..core.mode import switch
-from ..core.node import FREED, Node, topological_order
+from ..core.node import Node, topological_order
 from ..core.tensor import Tensor, as_tensor
-from ..ops.view import unbroadcast
 
 Passes = Callable[[Node, Tensor], list[tuple[Node, Tensor]]]
 LIMITS: list[Patience] = []  # those that count at present
@@ -66,16 +65,8 @@ def contributions(node: Node, g: Tensor) -> list[tuple[int, Node, Tensor]]:
     """
     for limit in LIMITS:
         limit.ask()
-    if node.saved is FREED:
-        raise reverse._freed(node)
-    found = []
     with switch(grad=False):
-        for index, function, reads, _ in node.plan.rules:
-            value = function(g, *[reverse.read(node, slot, False, index) for slot in reads])
-            source = node.inputs[index]
-            if value is not None:
-                found.append((index, source, unbroadcast(value, source.shape)))
-    return found
+        return [(index, node.inputs[index], value) for index, value in passing.contributions(node, g)]
 
 
 class Gradients(dict[Node, Any]):

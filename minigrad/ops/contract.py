@@ -8,15 +8,14 @@ from functools import lru_cache
 from typing import Any
 
 from ..core import dtypes
-from ..core.emit import binary, emit, emit_view
 from ..core.errors import AxisError, ConversionError, ShapeError
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, as_tensor
 from ..core.words import shown, whole
 from ..core.write import update
-from .declare import broadcast_shapes, normal_axes, normal_axis
+from .declare import broadcast_shapes, declare, normal_axes, normal_axis
 from .elementwise import astype, multiply
-from .view import moveaxis, permute_dims, reshape
+from .view import moveaxis, permute_dims, raw_permute_dims, raw_slice, reshape
 
 __all__ = ["matmul", "outer", "vecdot", "tensordot", "diagonal", "einsum"]  # `trace` is `mg.linalg.trace`
 
@@ -43,7 +42,7 @@ def _infer_matmul(x: Any, y: Any) -> Any:
 def _turned(x: Tensor) -> Tensor:
     """Each matrix transposed."""
     ndim = len(x._data.shape)
-    turned: Tensor = emit_view(P.permute_dims, x, {"axes": (*range(ndim - 2), ndim - 1, ndim - 2)})
+    turned: Tensor = raw_permute_dims(x, axes=(*range(ndim - 2), ndim - 1, ndim - 2))
     return turned
 
 
@@ -66,14 +65,14 @@ def _pushed_forward(primals: Any, tangents: Any, out: Any) -> Any:
     return matmul(dx, y) if dy is None else matmul(dx, y) + matmul(x, dy)
 
 
-P.declare(
+declare(
     Primitive(
         "matmul", "contract", ("x", "y"), _infer_matmul, formula=r"x\,y", jvp=_pushed_forward,
         local={"x": r"\bar g\,y^{\mathsf T}", "y": r"x^{\mathsf T}\bar g"},
         rules={"x": lambda g, y: matmul(g, _turned(y)), "y": _of_right},
     )
 )  # fmt: skip
-_product = binary(P.matmul)
+_product = P.matmul.apply
 
 
 def matmul(x: Any, y: Any) -> Tensor:
@@ -181,7 +180,7 @@ def diagonal(x: Tensor, offset: int = 0) -> Tensor:
     first = offset if offset >= 0 else -offset * columns
     lined = reshape(x, (*x.shape[:-2], rows * columns))
     every = slice(first, first + length * (columns + 1), columns + 1) if length else slice(0, 0)
-    return emit_view(P.slice, lined, {"index": (..., every)})
+    return raw_slice(lined, index=(..., every))
 
 
 def trace(x: Tensor, offset: int = 0, dtype: Any = None) -> Tensor:
@@ -325,7 +324,7 @@ def _needed(term: Term, kept: Labels) -> Term:
 def _summed(x: Tensor, axes: tuple[int, ...]) -> Tensor:
     """The sum in the tensor's own dtype, as a matrix product has it."""
     axes = normal_axes("sum", axes, x.ndim)
-    total: Tensor = emit(P.sum, x, axis=axes, keepdims=False, dtype=None if x.dtype.kind == "f" else x.dtype)
+    total: Tensor = P.sum.apply(x, axis=axes, keepdims=False, dtype=None if x.dtype.kind == "f" else x.dtype)
     return total
 
 

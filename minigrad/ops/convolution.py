@@ -11,15 +11,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..core.emit import emit, emit_view
 from ..core.errors import ConversionError, ShapeError
 from ..core.primitive import P
 from ..core.tensor import Tensor
 from .contract import matmul
 from .index import pad
 from .reduce import _as_float
-from .view import expand_dims, permute_dims, reshape, squeeze
-from .windows import Sizes, for_each, window_count
+from .view import expand_dims, permute_dims, raw_slice, reshape, squeeze
+from .windows import Sizes, for_each, raw_windows, window_count
 
 __all__ = ["conv1d", "conv2d", "conv_transpose2d"]
 
@@ -81,11 +80,11 @@ def conv_transpose2d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stri
     columns = matmul(rows.mT, pixels)  # type: ignore[attr-defined]
     parts = permute_dims(reshape(columns, (outputs, *kernel, count, *image)), (3, 0, 4, 5, 1, 2))
     full = [(n - 1) * s + (k - 1) * d + 1 for n, s, k, d in zip(image, steps, kernel, gaps)]
-    out = emit(P.overlap_add, parts, axis=(2, 3), stride=steps, dilation=gaps, shape=(count, outputs, *full))
+    out = P.overlap_add.apply(parts, axis=(2, 3), stride=steps, dilation=gaps, shape=(count, outputs, *full))
     out = padded(out, tuple([(0, e) for e in extra]))
     if any(cut):
         kept = [slice(c, n + e - c) for c, n, e in zip(cut, full, extra)]
-        out = emit_view(P.slice, out, {"index": (..., *kept)})
+        out = raw_slice(out, index=(..., *kept))
     return _finished(name, out, bias, single)
 
 
@@ -112,7 +111,7 @@ def _columns(x: Tensor, kernel: Sizes, steps: Sizes, gaps: Sizes) -> Tensor:
     """What each element of a kernel meets: (channels, *kernel, examples, *image), a view."""
     count = len(kernel)
     axes = tuple(range(2, 2 + count))
-    parts = emit_view(P.windows, x, {"axis": axes, "size": kernel, "stride": steps, "dilation": gaps})
+    parts = raw_windows(x, axis=axes, size=kernel, stride=steps, dilation=gaps)
     return permute_dims(parts, (1, *range(2 + count, 2 + 2 * count), 0, *axes))
 
 

@@ -17,6 +17,7 @@ from ..core.tensor import Tensor, from_host, wrap
 from ..core.words import check_room, shown, whole
 from ..devices import as_device
 from ..devices.special import cast
+from .declare import declare
 from .elementwise import less_equal, where
 from .joining import stack
 from .view import reshape
@@ -27,8 +28,8 @@ def _infer_full(shape: tuple[int, ...], value: Any, dtype: Any, device: Any) -> 
     return shape, dtype
 
 
-P.declare(Primitive("full", "creation", (), _infer_full, formula=r"\mathrm{full}"))
-P.declare(
+declare(Primitive("full", "creation", (), _infer_full, formula=r"\mathrm{full}"))
+declare(
     Primitive(
         "arange", "creation", (), lambda start, step, count, dtype, device: ((count,), dtype),
         formula=r"\mathrm{start} + i \cdot \mathrm{step}",
@@ -398,7 +399,7 @@ def meshgrid(*tensors: Tensor, indexing: str = "xy") -> list[Tensor]:
 
 
 
-P.declare(  # one of several results; the walk gathers the gradients of all of them for the node that has them
+declare(  # one of several results; the walk gathers the gradients of all of them for the node that has them
     Primitive("project", "structural", ("x",), lambda x, index: (x.shape[index], x.dtype[index]), {"x": lambda g: g},
               promotes=(), linear=("x",), formula="x_i")
 )  # fmt: skip

@@ -7,14 +7,22 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, TypeVar
 
-from ..core.emit import EAGER, NO_ATTRS, binary, emit1
 from ..core.errors import AxisError, DtypeError, ShapeError
-from ..core.mode import current_mode
 from ..core.primitive import P, Primitive
+from ..core.quick import quick
 from ..core.tensor import Tensor, as_tensor
 from ..core.words import shown, whole
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+def declare(op: Primitive, attributes: bool = True) -> Primitive:
+    """Add a primitive to the table, with its quick form: `op.apply(x, axis=0)`.
+
+    Without `attributes`, the quick form takes the inputs alone.
+    """
+    object.__setattr__(op, "apply", quick(op, attributes))
+    return P.declare(op)
 
 
 def elementwise(
@@ -39,32 +47,20 @@ def elementwise(
 
     primitive = name
 
-    def declare(function: F) -> F:
+    def made(function: F) -> F:
         name = primitive or function.__name__
         inputs = function.__code__.co_varnames[: function.__code__.co_argcount]
-        op = P.declare(
+        op = declare(
             Primitive(
                 name, "elementwise", inputs, _elementwise_infer(name, result),
                 rules=rules, promotes=promotes, domain=domain, accepts=accepts, linear=linear,
                 expr=expr, cost=cost, formula=formula, local=local or {},
-            )
+            ),
+            attributes=False,
         )  # fmt: skip
-        apply: Callable[..., Any]
-        if len(inputs) == 2:
-            apply = binary(op)
-        elif len(inputs) == 1:
+        return wraps(function)(op.apply)  # type: ignore[return-value]
 
-            def apply(x: Any) -> Any:
-                return emit1(op, x)
-
-        else:
-
-            def apply(*inputs: Any) -> Any:  # type: ignore[misc]
-                return (current_mode().interpreter or EAGER).manifest(op, inputs, NO_ATTRS)  # `emit`, without the call
-
-        return wraps(function)(apply)  # type: ignore[return-value]
-
-    return declare
+    return made
 
 
 def _elementwise_infer(name: str, result: Any) -> Any:

@@ -24,6 +24,7 @@ from ..core.source import in_library
 from ..core.tensor import Tensor, as_tensor, default_device
 from ..core.words import shown
 from ..devices.effects import Stop
+from .declare import declare
 
 __all__ = ["breakpoint", "print"]
 
@@ -34,7 +35,7 @@ def _batch(op: Primitive, inputs: Any, many: Any, size: int, attrs: dict[str, An
 
 
 def _declare(name: str) -> None:
-    P.declare(
+    declare(
         Primitive(
             name, "structural", ("*xs",), lambda *xs, **attrs: ((), dtypes.bool), promotes=(), batch=_batch, effect=name
         )

@@ -11,11 +11,11 @@ import math
 from typing import Any
 
 from ..core import dtypes
-from ..core.emit import emit
 from ..core.errors import DtypeError
 from ..core.primitive import P, Primitive
 from ..core.tensor import NUMBERS, Tensor, as_tensor, method
 from .creation import zeros_like
+from .declare import declare
 from .elementwise import (
     abs,
     astype,
@@ -63,7 +63,7 @@ def _infer_bitcast(x: Any, dtype: Any) -> Any:
     return x.shape, dtype
 
 
-P.declare(
+declare(
     Primitive(
         "bitcast", "elementwise", ("x",), _infer_bitcast, promotes=(), expr="bitcast(x)",
         formula=r"\operatorname{bits} x",
@@ -79,7 +79,7 @@ def bitcast(x: Tensor, dtype: Any) -> Tensor:
     """
     x, target = as_tensor(x), dtypes.as_dtype(dtype)
     _infer_bitcast(x, target)
-    return emit(P.bitcast, x, dtype=target)
+    return P.bitcast.apply(x, dtype=target)
 
 
 def signbit(x: Tensor) -> Tensor:

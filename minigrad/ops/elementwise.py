@@ -9,11 +9,10 @@ import math
 from typing import Any
 
 from ..core import dtypes
-from ..core.emit import emit, emit1
 from ..core.primitive import P, Primitive
 from ..core.tensor import NUMBERS, Tensor, as_tensor, method
 from ..core.write import update
-from .declare import elementwise
+from .declare import declare, elementwise
 
 __all__ = [
     "add", "subtract", "multiply", "divide", "negative", "pow", "floor_divide", "remainder", "abs", "maximum",
@@ -418,10 +417,10 @@ def where(condition: Any, x: Any, y: Any) -> Tensor:
 
 
 
-P.declare(
+declare(
     Primitive(
         "astype", "elementwise", ("x",), lambda x, dtype: (x.shape, dtype), promotes=(), linear=("x",),
-        rules={"x": lambda g, node: emit1(P.astype, g, {"dtype": node.inputs[0].dtype})},
+        rules={"x": lambda g, node: P.astype.apply(g, dtype=node.inputs[0].dtype)},
         expr="cast(x)", formula="x", local={"x": "1"},
     )
 )  # fmt: skip
@@ -445,9 +444,7 @@ def astype(x: Tensor, dtype: Any, copy: bool = True, device: Any = None) -> Tens
         x = x.to_device(device)
     if not copy and x.dtype is dtype:
         return x
-    if dtype.kind != "f":
-        return emit(P.astype, x, dtype=dtype)  # through which no gradient flows, which emit1 takes no time to find out
-    return emit1(P.astype, x, {"dtype": dtype})
+    return P.astype.apply(x, dtype=dtype)
 
 
 @method
@@ -460,7 +457,7 @@ def copy(x: Tensor) -> Tensor:
     >>> x.tolist()
     [1.0]
     """
-    return emit1(P.astype, x, {"dtype": x.dtype if x.__class__ is Tensor else as_tensor(x).dtype})
+    return P.astype.apply(x, dtype=x.dtype if x.__class__ is Tensor else as_tensor(x).dtype)
 
 
 # Composed from these ------------------------------------------------------------------------------------------------

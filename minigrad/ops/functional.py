@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 from ..core import dtypes
-from ..core.emit import emit, emit1, record_any
+from ..core.emit import emit, recorded
 from ..core.errors import ConversionError, IndexingError, ShapeError
 from ..core.mode import current_mode
 from ..core.primitive import P, Primitive
@@ -40,12 +40,12 @@ def _aside(op: Primitive, *inputs: Any, **attrs: Any) -> Tensor:
     nothing to compute for the c that keeps exp from overflowing.
     """
     if len(inputs) == 1 and not inputs[0].tracked:
-        return emit1(op, inputs[0], attrs)  # type: ignore[no-any-return]
+        return op.apply(inputs[0], **attrs)  # type: ignore[no-any-return]
     held = [_held(x) if x.__class__ is Tensor else x for x in inputs]
     out: Tensor = emit(op, *held, **attrs)
     if out.node is None and current_mode().grad and any(x.__class__ is Tensor and x.node is not None for x in held):
         values = [x._data if x.__class__ is Tensor else x for x in held]
-        out.node = record_any(op, held, attrs, 0, values, out._data, current_mode(), out.device)
+        out.node = recorded(op, held, values, 0, attrs, out._data, out.device)
     return out
 
 
@@ -64,7 +64,7 @@ def _top(x: Tensor, axis: int) -> Tensor:
 
 
 def _total(x: Tensor, axis: int) -> Tensor:
-    return emit1(P.sum, x, {"axis": (axis,), "keepdims": True, "dtype": None})  # type: ignore[no-any-return]
+    return P.sum.apply(x, axis=(axis,), keepdims=True, dtype=None)  # type: ignore[no-any-return]
 
 
 # Softmax and its kin ------------------------------------------------------------------------------------------------
@@ -218,7 +218,7 @@ def embedding(weight: Tensor, indices: Any) -> Tensor:
     if not weight.shape:
         raise ShapeError("embedding: a table has rows, and this one has no dimensions")
     indices = _check_range("embedding: index", indices, weight.shape[0], f"the table has shape {weight.shape}")
-    return emit(P.gather, weight, indices)  # type: ignore[no-any-return]
+    return P.gather.apply(weight, indices)  # type: ignore[no-any-return]
 
 
 def one_hot(indices: Any, count: int, dtype: Any = None) -> Tensor:
@@ -231,7 +231,7 @@ def one_hot(indices: Any, count: int, dtype: Any = None) -> Tensor:
     indices = _check_range("one_hot: index", indices, count, f"there are {count} classes")
     classes = arange(count, dtype=indices.dtype, device=indices.device)
     if current_mode().interpreter is not None:
-        indices = emit(P.gather, classes, indices)  # an error, when it runs, where there is no such class
+        indices = P.gather.apply(classes, indices)  # an error, when it runs, where there is no such class
     hit = expand_dims(indices, -1) == classes
     return astype(hit, dtypes.default_float if dtype is None else dtype)
 

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core import dtypes
-from ..core.emit import emit, emit_view
 from ..core.errors import ConversionError, IndexingError, ShapeError
 from ..core.primitive import P, Primitive
 from ..core.tensor import NONZERO, NUMBERS, Tensor, as_tensor, host_value, method, wrap
@@ -22,9 +21,9 @@ from ..core.words import check_room, shown, whole
 from ..core.write import assign
 from ..devices.special import check_range
 from .creation import arange, full, zeros
-from .declare import as_integers, broadcast_shapes, normal_axis
+from .declare import as_integers, broadcast_shapes, declare, normal_axis
 from .elementwise import equal, where
-from .view import broadcast_to, dummy, expand_dims, inverse, moveaxis, permute_dims, reshape
+from .view import broadcast_to, dummy, expand_dims, inverse, moveaxis, permute_dims, raw_slice, reshape
 
 __all__ = [
     "nonzero", "take", "take_along_axis", "scatter_add", "pad", "repeat", "argsort", "sort", "topk",
@@ -81,14 +80,14 @@ def _check_fits(name: str, value: Any, target: tuple[int, ...]) -> None:
 def _values_of_put(g: Any, indices: Any, node: Any) -> Any:
     """What became of the value: of equal indices the last one won, and only it has a gradient."""
     for op, attrs in node.attrs["chain"]:
-        g = emit_view(op, g, attrs)
+        g = op.apply(g, **attrs)
     if not indices:
         return _with_dimensions_in_front(g, node.inputs[1])
     place = broadcast_shapes("assignment", [i.shape for i in indices])
     order = reshape(arange(math.prod(place), device=g.device), place)
-    winner = emit(P.put, zeros(g.shape[: len(indices)], dtypes.int64, g.device), order, *indices, chain=())
-    won = equal(emit(P.gather, winner, *indices), order)
-    part = emit(P.gather, g, *indices)
+    winner = P.put.apply(zeros(g.shape[: len(indices)], dtypes.int64, g.device), order, *indices, chain=())
+    won = equal(raw_gather(winner, *indices), order)
+    part = raw_gather(g, *indices)
     part = where(reshape(won, place + (1,) * (part.ndim - len(place))), part, 0.0)
     return _with_dimensions_in_front(part, node.inputs[1])
 
@@ -101,30 +100,32 @@ def _with_dimensions_in_front(g: Tensor, value: Any) -> Tensor:
 for _op in (
     Primitive(
         "gather", "index", ("x", "*indices"), _infer_gather, promotes=(), linear=("x",), formula=r"x[i]",
-        rules={"x": lambda g, indices, node: emit(
-            P.scatter_add, zeros(node.inputs[0].shape, g.dtype, g.device), g, *indices)},
+        rules={"x": lambda g, indices, node: P.scatter_add.apply(
+            zeros(node.inputs[0].shape, g.dtype, g.device), g, *indices)},
     ),
     Primitive(
         "scatter_add", "index", ("base", "value", "*indices"), _infer_scatter_add, promotes=("base", "value"),
         linear=("base", "value"),
         formula=r"b[i] \mathrel{+}= v",
-        rules={"base": lambda g: g, "value": lambda g, indices: emit(P.gather, g, *indices)},
+        rules={"base": lambda g: g, "value": lambda g, indices: raw_gather(g, *indices)},
     ),
     Primitive(
         "put", "index", ("base", "value", "*indices"), _infer_put, promotes=(),
         linear=("base", "value"), formula=r"b[i] = v",
-        rules={"base": lambda g, indices, node: emit(P.put, g, 0.0, *indices, chain=node.attrs["chain"]),
+        rules={"base": lambda g, indices, node: P.put.apply(g, 0.0, *indices, chain=node.attrs["chain"]),
                "value": _values_of_put},
     ),
     Primitive(
         "place", "index", ("x",), lambda x, shape, index: (shape, x.dtype), promotes=(), linear=("x",),
         formula=r"0[i] = x",
-        rules={"x": lambda g, node: emit_view(P.slice, g, {"index": node.attrs["index"]})},
+        rules={"x": lambda g, node: raw_slice(g, index=node.attrs["index"])},
     ),
     Primitive("argsort", "index", ("x",), lambda x, axis, descending: (x.shape, dtypes.int64), promotes=(),
               formula=r"\operatorname{argsort} x"),
 ):  # fmt: skip
-    P.declare(_op)
+    declare(_op)
+
+raw_gather = P.gather.apply  # the primitive itself: it checks nothing
 
 
 # x[...] -------------------------------------------------------------------------------------------------------------
@@ -142,14 +143,14 @@ class _Plan(NamedTuple):
 def __getitem__(x: Tensor, index: Index) -> Tensor:
     cls = index.__class__
     if cls is int or cls is slice:
-        return emit_view(P.slice, x, {"index": (index, ...)})
+        return raw_slice(x, index=(index, ...))
     if _is_basic(index):
-        return emit_view(P.slice, x, {"index": _open_ended(index)})
+        return raw_slice(x, index=_open_ended(index))
     plan = _normalised(x, index)
     picked = x
     for op, attrs in plan.chain:
-        picked = emit_view(op, picked, attrs)
-    out: Tensor = emit(P.gather, picked, *plan.arrays)
+        picked = op.apply(picked, **attrs)
+    out: Tensor = raw_gather(picked, *plan.arrays)
     return out if plan.back is None else permute_dims(out, plan.back)
 
 
@@ -180,7 +181,7 @@ def _as_value(value: Any, device: Any) -> Tensor:
 
 
 def _refuse_other_device(x: Tensor, value: Tensor) -> None:
-    emit(P.put, x, value, chain=())
+    P.put.apply(x, value, chain=())
 
 
 def _shape_of(x: Tensor, plan: _Plan) -> tuple[int, ...]:
@@ -320,8 +321,8 @@ def take(x: Tensor, indices: Tensor, axis: int | None = None) -> Tensor:
         axis = 0
     place = normal_axis("take", axis, x.ndim)
     if place == 0:
-        return emit(P.gather, x, indices)
-    out = emit(P.gather, moveaxis(x, place, 0), indices)
+        return raw_gather(x, indices)
+    out = raw_gather(moveaxis(x, place, 0), indices)
     return moveaxis(out, tuple(range(indices.ndim)), tuple(range(place, place + indices.ndim)))
 
 
@@ -345,7 +346,7 @@ def take_along_axis(x: Tensor, indices: Tensor, axis: int = -1) -> Tensor:
         indices if d == place else reshape(arange(s, device=x.device), (-1, *[1] * (x.ndim - d - 1)))
         for d, s in enumerate(full)
     ]
-    return emit(P.gather, x, *grid)
+    return raw_gather(x, *grid)
 
 
 def scatter_add(base: Tensor, indices: Any, value: Any) -> Tensor:
@@ -356,7 +357,7 @@ def scatter_add(base: Tensor, indices: Any, value: Any) -> Tensor:
     """
     listed = indices if isinstance(indices, tuple) else (indices,)
     arrays = [np.asarray(i) if isinstance(i, list) else i for i in listed]
-    return emit(P.scatter_add, base, value, *[as_integers("scatter_add", "indices", i) for i in arrays])
+    return P.scatter_add.apply(base, value, *[as_integers("scatter_add", "indices", i) for i in arrays])
 
 
 # Padding and repeating ----------------------------------------------------------------------------------------------
@@ -374,11 +375,11 @@ def pad(x: Tensor, widths: Any, value: float = 0.0) -> Tensor:
     shape = tuple([before + s + after for s, (before, after) in zip(x.shape, pairs)])
     check_room("pad", shape)
     index = (*[slice(before, before + s) for s, (before, _) in zip(x.shape, pairs)], ...)
-    out = emit(P.place, x, shape=shape, index=index)
+    out = P.place.apply(x, shape=shape, index=index)
     if value == 0:
         return out
     true = broadcast_to(full((), True, dtypes.bool, x.device), x.shape)
-    inside = emit(P.place, true, shape=shape, index=index)
+    inside = P.place.apply(true, shape=shape, index=index)
     return where(inside, out, value)
 
 
@@ -434,7 +435,7 @@ def argsort(x: Tensor, axis: int = -1, descending: bool = False, stable: bool = 
     """
     if not x.ndim:
         raise ShapeError("argsort: a tensor without dimensions has no order")
-    return emit(P.argsort, x, axis=normal_axis("argsort", axis, x.ndim), descending=descending)
+    return P.argsort.apply(x, axis=normal_axis("argsort", axis, x.ndim), descending=descending)
 
 
 def sort(x: Tensor, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:

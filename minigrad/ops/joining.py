@@ -7,12 +7,11 @@ from itertools import pairwise
 from typing import Any
 
 from ..core import dtypes
-from ..core.emit import emit, emit_view
 from ..core.errors import ConversionError, ShapeError
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, as_tensor, method
-from .declare import normal_axes, normal_axis
-from .view import broadcast_to, expand_dims, reshape
+from .declare import declare, normal_axes, normal_axis
+from .view import broadcast_to, expand_dims, raw_slice, reshape
 
 __all__ = ["concat", "stack", "split", "roll", "tile"]
 
@@ -33,10 +32,10 @@ def _part_of_concat(g: Any, node: Any, index: int) -> Any:
     axis = node.attrs["axis"]
     start = sum(i.shape[axis] for i in node.inputs[:index])
     stop = start + node.inputs[index].shape[axis]
-    return emit_view(P.slice, g, {"index": (slice(None),) * axis + (slice(start, stop), ...)})
+    return raw_slice(g, index=(slice(None),) * axis + (slice(start, stop), ...))
 
 
-P.declare(
+declare(
     Primitive(
         "concat", "index", ("*xs",), _infer_concat, rules={"xs": _part_of_concat}, linear=("xs",),
         formula=r"[x_1, x_2, \dots]",
@@ -57,7 +56,7 @@ def concat(tensors: Sequence[Tensor], axis: int | None = 0) -> Tensor:
         parts, axis = [reshape(t, (-1,)) for t in parts], 0
     if any(t.ndim == 0 for t in parts):
         raise ShapeError("concat: tensors without dimensions have nothing to join along", hint="mg.stack")
-    return emit(P.concat, *parts, axis=normal_axis("concat", axis, parts[0].ndim))
+    return P.concat.apply(*parts, axis=normal_axis("concat", axis, parts[0].ndim))
 
 
 def stack(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
@@ -92,7 +91,7 @@ def split(x: Tensor, sections: int | Sequence[int], axis: int = 0) -> list[Tenso
         cuts = list(sections)
     edges = [0, *cuts, size]
     front = (slice(None),) * place
-    return [emit_view(P.slice, x, {"index": (*front, slice(a, b), ...)}) for a, b in pairwise(edges)]
+    return [raw_slice(x, index=(*front, slice(a, b), ...)) for a, b in pairwise(edges)]
 
 
 def roll(x: Tensor, shift: Any, axis: Any = None) -> Tensor:

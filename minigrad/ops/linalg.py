@@ -10,13 +10,12 @@ import math
 from typing import Any, NamedTuple
 
 from ..core import dtypes
-from ..core.emit import emit
 from ..core.errors import AxisError, ConversionError, ShapeError
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, as_tensor
 from .contract import matmul
 from .creation import eye, tril
-from .declare import broadcast_shapes, normal_axes
+from .declare import broadcast_shapes, declare, normal_axes
 from .elementwise import abs, astype, exp, multiply, not_equal, power
 from .reduce import max, min, root, sum
 from .view import matrix_transpose, reshape
@@ -55,7 +54,7 @@ def _solve_forward(primals: Any, tangents: Any, out: Any) -> Any:
     x, (dx, dy) = primals[0], tangents
     if dx is not None:
         dy = -matmul(dx, out) if dy is None else dy - matmul(dx, out)
-    return emit(P.solve, x, dy)
+    return P.solve.apply(x, dy)
 
 
 def _of_cholesky(g: Any, out: Any) -> Any:
@@ -65,8 +64,8 @@ def _of_cholesky(g: Any, out: Any) -> Any:
     """
     turned = matrix_transpose(out)
     middle = _lower_half(matmul(turned, g))
-    inner = matrix_transpose(emit(P.solve, turned, middle))
-    both = emit(P.solve, turned, inner)  # L⁻ᵀ middleᵀ L⁻¹
+    inner = matrix_transpose(P.solve.apply(turned, middle))
+    both = P.solve.apply(turned, inner)  # L⁻ᵀ middleᵀ L⁻¹
     return _lower_half(both + matrix_transpose(both))
 
 
@@ -83,8 +82,8 @@ def _of_slogdet(g: Any, x: Any) -> Any:
 for _op in (
     Primitive(
         "solve", "contract", ("x", "y"), _infer_solve, domain="float", formula=r"x^{-1} y", jvp=_solve_forward,
-        rules={"x": lambda g, x, out: -matmul(emit(P.solve, matrix_transpose(x), g), matrix_transpose(out)),
-               "y": lambda g, x: emit(P.solve, matrix_transpose(x), g)},
+        rules={"x": lambda g, x, out: -matmul(P.solve.apply(matrix_transpose(x), g), matrix_transpose(out)),
+               "y": lambda g, x: P.solve.apply(matrix_transpose(x), g)},
         local={"x": r"-x^{-\mathsf T}\,\bar g\,(x^{-1}y)^{\mathsf T}", "y": r"x^{-\mathsf T}\,\bar g"},
     ),
     Primitive("cholesky", "contract", ("x",), _infer_cholesky, domain="float", rules={"x": _of_cholesky},
@@ -92,7 +91,7 @@ for _op in (
     Primitive("slogdet", "contract", ("x",), _infer_slogdet, domain="float", rules={"x": _of_slogdet},
               formula=r"(\operatorname{sign} \det x,\ \ln|\det x|)", local={"x": r"(0,\ x^{-\mathsf T})"}),
 ):  # fmt: skip
-    P.declare(_op)
+    declare(_op)
 
 
 # Equations ----------------------------------------------------------------------------------------------------------
@@ -107,8 +106,8 @@ def solve(x: Tensor, y: Tensor) -> Tensor:
     x, y = as_tensor(x), as_tensor(y)
     _check_square("solve", x)
     if y.ndim != 1:
-        return emit(P.solve, x, y)  # type: ignore[no-any-return]
-    out = emit(P.solve, x, reshape(y, (y.size, 1)))
+        return P.solve.apply(x, y)  # type: ignore[no-any-return]
+    out = P.solve.apply(x, reshape(y, (y.size, 1)))
     return reshape(out, out.shape[:-1])
 
 
@@ -121,7 +120,7 @@ def inv(x: Tensor) -> Tensor:
     x = as_tensor(x)
     _check_square("inv", x)
     dtype = x.dtype if x.dtype.kind == "f" else dtypes.default_float
-    return emit(P.solve, x, eye(x.shape[-1], dtype=dtype, device=x.device))  # type: ignore[no-any-return]
+    return P.solve.apply(x, eye(x.shape[-1], dtype=dtype, device=x.device))  # type: ignore[no-any-return]
 
 
 def cholesky(x: Tensor, upper: bool = False) -> Tensor:
@@ -134,7 +133,7 @@ def cholesky(x: Tensor, upper: bool = False) -> Tensor:
     """
     x = as_tensor(x)
     _check_square("cholesky", x)
-    lower: Tensor = emit(P.cholesky, (x + matrix_transpose(x)) * 0.5)
+    lower: Tensor = P.cholesky.apply((x + matrix_transpose(x)) * 0.5)
     return matrix_transpose(lower) if upper else lower
 
 
@@ -152,7 +151,7 @@ def slogdet(x: Tensor) -> SignAndLog:
     >>> sign.item(), log_size.item()
     (-1.0, 0.0)
     """
-    both = emit(P.slogdet, as_tensor(x))
+    both = P.slogdet.apply(as_tensor(x))
     return SignAndLog(both[..., 0], both[..., 1])
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.emit import emit
 from ..core.errors import ConversionError, ShapeError
 from ..core.primitive import P
 from ..core.tensor import Tensor, as_tensor
@@ -99,7 +98,7 @@ def _weighted(name: str, what: str, scores: Tensor, targets: Any, weight: Tensor
         targets = where(kept, targets, 0)
     scores, targets = _rows(name, what, scores, targets)
     if weight is not None:
-        factors = emit(P.gather, _class_weight(name, weight, scores), targets)
+        factors = P.gather.apply(_class_weight(name, weight, scores), targets)
     else:
         factors = full(targets.shape, 1.0, scores.dtype, scores.device)
     return scores, targets, factors if kept is None else where(kept, factors, 0.0)
@@ -131,7 +130,7 @@ def _rows(name: str, what: str, scores: Tensor, targets: Any) -> tuple[Tensor, T
 def _picked(scores: Tensor, targets: Tensor) -> Tensor:
     """For each position, the score of its target."""
     if scores.ndim == 2:
-        picked: Tensor = emit(P.gather, scores, arange(scores.shape[0], device=scores.device), targets)
+        picked: Tensor = P.gather.apply(scores, arange(scores.shape[0], device=scores.device), targets)
         return picked
     flat = reshape(scores, (targets.size, scores.shape[-1])) if scores.ndim else scores
     return reshape(_picked(flat, reshape(targets, (targets.size,))), targets.shape)

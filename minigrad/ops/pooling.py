@@ -9,17 +9,15 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ..core.emit import emit_view
 from ..core.errors import ShapeError
-from ..core.primitive import P
 from ..core.tensor import Tensor
 from ..core.words import check_room
 from . import reduce
 from .convolution import padded
 from .joining import stack
 from .reduce import _as_float
-from .view import reshape
-from .windows import Sizes, for_each, window_count
+from .view import raw_slice, reshape
+from .windows import Sizes, for_each, raw_windows, window_count
 
 __all__ = ["max_pool1d", "max_pool2d", "avg_pool1d", "avg_pool2d", "adaptive_avg_pool1d", "adaptive_avg_pool2d"]
 
@@ -94,7 +92,7 @@ def _pooled(name: str, count: int, function: Callable[..., Tensor], outside: flo
     if sizes == steps and set(gaps) == {1}:
         return function(_tiles(x, sizes, counts), axis=tuple(range(x.ndim - count + 1, x.ndim + count, 2)))
     axes = tuple(range(x.ndim - count, x.ndim))
-    parts = emit_view(P.windows, x, {"axis": axes, "size": sizes, "stride": steps, "dilation": gaps})
+    parts = raw_windows(x, axis=axes, size=sizes, stride=steps, dilation=gaps)
     return function(parts, axis=tuple(range(-count, 0)))
 
 
@@ -102,7 +100,7 @@ def _tiles(x: Tensor, sizes: Sizes, counts: Sizes) -> Tensor:
     """Windows that neither overlap nor leave gaps, each of the last dimensions as two: which window, where in it."""
     front, covered = x.shape[: -len(sizes)], tuple([n * s for n, s in zip(counts, sizes)])
     if covered != x.shape[-len(sizes) :]:
-        x = emit_view(P.slice, x, {"index": (..., *[slice(0, length) for length in covered])})
+        x = raw_slice(x, index=(..., *[slice(0, length) for length in covered]))
     return reshape(x, (*front, *[length for pair in zip(counts, sizes) for length in pair]))
 
 

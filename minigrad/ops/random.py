@@ -24,14 +24,14 @@ from ..core.words import shown, whole
 from ..devices import as_device
 from ..devices.philox import blocks_for
 from .creation import _made, _shape
-from .declare import normal_axis
+from .declare import declare, normal_axis
 from .elementwise import astype, cos, floor, less, log, maximum, minimum, remainder, sin, sqrt
 from .index import argsort, take
 from .joining import concat
 from .reduce import argmax
 from .view import reshape
 
-P.declare(
+declare(
     Primitive(
         "random", "random", (), lambda shape, dtype, key, block, device: (shape, dtype),
         formula=r"\operatorname{Philox}(\mathrm{key}, \mathrm{block})",

@@ -8,13 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core import dtypes
-from ..core.emit import emit1, emit_view
 from ..core.errors import ConversionError, DtypeError
 from ..core.primitive import P, Primitive
 from ..core.tensor import NUMBERS, Tensor, as_tensor, method
-from .declare import normal_axes, normal_axis
+from .declare import declare, normal_axes, normal_axis
 from .elementwise import astype, equal, greater, maximum, minimum, multiply, not_equal, power, sqrt, where
-from .view import broadcast_to, reshape
+from .view import broadcast_to, raw_broadcast_to, reshape
 
 __all__ = [
     "sum", "prod", "max", "min", "mean", "var", "std", "argmax", "argmin", "all", "any", "count_nonzero",
@@ -57,13 +56,13 @@ def spread(g: Tensor, node: Any) -> Tensor:
     axes = node.attrs["axis"]
     if not node.attrs["keepdims"] and len(axes) < len(shape):
         g = reshape(g, reduced_shape(shape, axes, True))
-    return emit_view(P.broadcast_to, g, {"shape": shape})
+    return raw_broadcast_to(g, shape=shape)
 
 
 def _of_extreme(g: Any, out: Any, x: Any, node: Any) -> Any:
     """The gradient goes to the extreme element; equal ones share it."""
     hit = astype(equal(x, spread(out, node)), g.dtype)
-    count = emit1(P.sum, hit, {**node.attrs, "dtype": None})
+    count = raw_sum(hit, **{**node.attrs, "dtype": None})
     return hit * spread(g / count, node)
 
 
@@ -93,8 +92,8 @@ def product_of_others(x: Tensor) -> Tensor:
         return x
     one = broadcast_to(as_tensor(1.0, x.device).astype(x.dtype), (*x.shape[:-1], 1))
     last = x.ndim - 1
-    ahead = emit1(P.cumulative_prod, concat([one, x[..., :-1]], axis=-1), {"axis": last, "dtype": None})
-    behind = emit1(P.cumulative_prod, concat([one, flip(x[..., 1:], axis=-1)], axis=-1), {"axis": last, "dtype": None})
+    ahead = P.cumulative_prod.apply(concat([one, x[..., :-1]], axis=-1), axis=last, dtype=None)
+    behind = P.cumulative_prod.apply(concat([one, flip(x[..., 1:], axis=-1)], axis=-1), axis=last, dtype=None)
     return ahead * flip(behind, axis=-1)
 
 
@@ -102,7 +101,7 @@ def _of_cumulative_sum(g: Any, node: Any) -> Any:
     from .view import flip
 
     axis = node.attrs["axis"]
-    return flip(emit1(P.cumulative_sum, flip(g, axis=axis), {"axis": axis, "dtype": None}), axis=axis)
+    return flip(P.cumulative_sum.apply(flip(g, axis=axis), axis=axis, dtype=None), axis=axis)
 
 
 def _of_cumulative_prod(g: Any, x: Any, node: Any) -> Any:
@@ -117,7 +116,7 @@ def _of_cumulative_prod(g: Any, x: Any, node: Any) -> Any:
 
     own = eye(n, dtype=dtypes.bool, device=x.device)
     without = where(own, 1.0, reshape(lined, (*lined.shape[:-1], 1, n)))  # row j: x without element j
-    partial = emit1(P.cumulative_prod, without, {"axis": without.ndim - 1, "dtype": None})  # [j, i]
+    partial = P.cumulative_prod.apply(without, axis=without.ndim - 1, dtype=None)  # [j, i]
     from_j = tril(broadcast_to(as_tensor(1.0, x.device).astype(x.dtype), (n, n))).T  # result i reads x[j] if j <= i
     total = sum(partial * from_j * reshape(lined_g, (*lined.shape[:-1], 1, n)), axis=-1)
     return total.permute_dims(sorted(range(x.ndim), key=order.__getitem__))
@@ -141,7 +140,9 @@ for _op in (
               {"x": _of_cumulative_prod}, promotes=(), formula=r"\prod_{k \le i} x_k",
               local={"x": r"\prod_{k \le i, k \ne j} x_k"}),
 ):  # fmt: skip
-    P.declare(_op)
+    declare(_op)
+
+raw_sum = P.sum.apply  # the primitive itself: it takes attributes as they are, and checks nothing
 
 
 def _to_total(x: Tensor, dtype: Any) -> tuple[Tensor, Any]:
@@ -165,7 +166,7 @@ def sum(x: Tensor, axis: Axis = None, dtype: Any = None, keepdims: bool = False)
     axes = normal_axes("sum", axis, len(x._data.shape))
     if dtype is not None or x._data.dtype is not dtypes.float32:
         x, dtype = _to_total(x, dtype)
-    return emit1(P.sum, x, {"axis": axes, "keepdims": keepdims, "dtype": dtype})
+    return raw_sum(x, axis=axes, keepdims=keepdims, dtype=dtype)
 
 
 @method
@@ -178,7 +179,7 @@ def prod(x: Tensor, axis: Axis = None, dtype: Any = None, keepdims: bool = False
     x = as_tensor(x)
     axes = normal_axes("prod", axis, x.ndim)
     x, dtype = _to_total(x, dtype)
-    return emit1(P.prod, x, {"axis": axes, "keepdims": keepdims, "dtype": dtype})
+    return P.prod.apply(x, axis=axes, keepdims=keepdims, dtype=dtype)
 
 
 @method
@@ -189,7 +190,7 @@ def max(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
     [5.0, 7.0]
     """
     x = as_tensor(x)
-    return emit1(P.max, x, {"axis": normal_axes("max", axis, x.ndim), "keepdims": keepdims})
+    return P.max.apply(x, axis=normal_axes("max", axis, x.ndim), keepdims=keepdims)
 
 
 @method
@@ -200,7 +201,7 @@ def min(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
     1.0
     """
     x = as_tensor(x)
-    return emit1(P.min, x, {"axis": normal_axes("min", axis, x.ndim), "keepdims": keepdims})
+    return P.min.apply(x, axis=normal_axes("min", axis, x.ndim), keepdims=keepdims)
 
 
 @method
@@ -214,7 +215,7 @@ def mean(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
     if x._data.dtype is dtypes.float16:
         return in_float32(mean, x, axis, keepdims=keepdims)
     axes = normal_axes("mean", axis, x.ndim)
-    total = emit1(P.sum, x, {"axis": axes, "keepdims": keepdims, "dtype": None})
+    total = raw_sum(x, axis=axes, keepdims=keepdims, dtype=None)
     return total / math.prod([x.shape[a] for a in axes])
 
 
@@ -230,7 +231,7 @@ def var(x: Tensor, axis: Axis = None, correction: float = 0.0, keepdims: bool = 
         return in_float32(var, x, axis, correction, keepdims)
     axes = normal_axes("var", axis, x.ndim)
     off = x - mean(x, axes, keepdims=True)
-    total = emit1(P.sum, multiply(off, off), {"axis": axes, "keepdims": keepdims, "dtype": None})
+    total = raw_sum(multiply(off, off), axis=axes, keepdims=keepdims, dtype=None)
     return total / builtins.max(math.prod([x.shape[a] for a in axes]) - correction, 0)
 
 
@@ -295,10 +296,10 @@ def argmin(x: Tensor, axis: int | None = None, keepdims: bool = False) -> Tensor
 def _position(op: Primitive, x: Any, axis: int | None, keepdims: bool) -> Tensor:
     x = as_tensor(x)
     if axis is None:
-        out = emit1(op, reshape(x, (-1,)), {"axis": 0})
+        out = op.apply(reshape(x, (-1,)), axis=0)
         return reshape(out, (1,) * x.ndim) if keepdims else out
     place = normal_axis(op.name, axis, x.ndim)
-    out = emit1(op, x, {"axis": place})
+    out = op.apply(x, axis=place)
     return reshape(out, reduced_shape(x.shape, (place,), True)) if keepdims else out
 
 
@@ -331,7 +332,7 @@ def count_nonzero(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tenso
     x = as_tensor(x)
     hit = x if x.dtype is dtypes.bool else not_equal(x, 0)
     axes = normal_axes("count_nonzero", axis, x.ndim)
-    return emit1(P.sum, hit, {"axis": axes, "keepdims": keepdims, "dtype": dtypes.default_int})
+    return raw_sum(hit, axis=axes, keepdims=keepdims, dtype=dtypes.default_int)
 
 
 @method
@@ -363,7 +364,7 @@ def _running(op: Primitive, x: Any, axis: int | None, dtype: Any, include_initia
         axis = 0
     place = normal_axis(op.name, axis, x.ndim)
     x, dtype = _to_total(x, dtype)
-    out = emit1(op, x, {"axis": place, "dtype": dtype})
+    out = op.apply(x, axis=place, dtype=dtype)
     if include_initial:
         shape = tuple([1 if i == place else s for i, s in enumerate(x.shape)])
         out = concat([broadcast_to(as_tensor(first, x.device).astype(out.dtype), shape), out], axis=place)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 from ..core import dtypes
-from ..core.emit import emit
 from ..core.errors import ShapeError
 from ..core.primitive import P
 from ..core.tensor import Tensor, as_tensor
@@ -55,7 +54,7 @@ def segment_max(x: Tensor, segments: Any, count: int) -> Tensor:
     base = full((count, *x.shape[1:]), -float("inf"), x.dtype, x.device)
     places = [segments[order]]
     places += [reshape(arange(s, device=x.device), (s, *[1] * (x.ndim - a - 2))) for a, s in enumerate(x.shape[1:])]
-    return emit(P.put, base, take_along_axis(x, order, 0), *places, chain=())  # type: ignore[no-any-return]
+    return P.put.apply(base, take_along_axis(x, order, 0), *places, chain=())  # type: ignore[no-any-return]
 
 
 def segment_softmax(x: Tensor, segments: Any, count: int) -> Tensor:

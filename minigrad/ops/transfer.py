@@ -10,14 +10,14 @@ from ..core.errors import DeviceError
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, method
 from ..devices import Device, as_device
+from .declare import declare
 from .elementwise import astype
 
-P.declare(
+declare(
     Primitive(
         "to_device", "structural", ("x",), lambda x, source, device: (x.shape, x.dtype), promotes=(), linear=("x",),
         formula="x",
-        rules={"x": lambda g, node: emit(
-            P.to_device, g, source=node.attrs["device"], device=node.attrs["source"])},
+        rules={"x": lambda g, node: P.to_device.apply(g, source=node.attrs["device"], device=node.attrs["source"])},
     )
 )  # fmt: skip
 

@@ -13,12 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from ..core.emit import emit, emit1, emit_view
 from ..core.errors import AxisError, ConversionError, IndexingError, ShapeError
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, as_tensor, method
 from ..core.words import shown
-from .declare import broadcast_shapes, normal_axes, normal_axis
+from .declare import broadcast_shapes, declare, normal_axes, normal_axis
 
 __all__ = [
     "reshape", "permute_dims", "broadcast_to", "broadcast_arrays", "expand_dims", "squeeze", "flatten", "flip",
@@ -56,33 +55,35 @@ def _infer_slice(x: Any, index: tuple[Any, ...]) -> Any:
         raise IndexingError(f"{index} cannot index shape {x.shape}: {error}") from error
 
 
-P.declare(
+# `raw_...` are the primitives themselves: they take attributes as they are, and check nothing.
+
+raw_reshape = declare(
     Primitive(
         "reshape", "view", ("x",), lambda x, shape: _infer_reshape(x, shape), promotes=(), linear=("x",),
         formula=r"\operatorname{reshape} x",
         rules={"x": lambda g, node: reshape(g, node.inputs[0].shape)},
     )
-)  # fmt: skip
-P.declare(
+).apply  # fmt: skip
+raw_permute_dims = declare(
     Primitive(
         "permute_dims", "view", ("x",), lambda x, axes: (tuple(x.shape[a] for a in axes), x.dtype), promotes=(),
         linear=("x",), formula=r"x^{\mathsf T}",
         rules={"x": lambda g, node: permute_dims(g, inverse(node.attrs["axes"]))},
     )
-)  # fmt: skip
-P.declare(
+).apply  # fmt: skip
+raw_broadcast_to = declare(
     Primitive(
         "broadcast_to", "view", ("x",), lambda x, shape: (shape, x.dtype), promotes=(), linear=("x",),
         formula=r"\operatorname{broadcast} x", rules={"x": lambda g, node: unbroadcast(g, node.inputs[0].shape)},
     )
-)  # fmt: skip
-P.declare(
+).apply  # fmt: skip
+raw_slice = declare(
     Primitive(
         "slice", "view", ("x",), _infer_slice, promotes=(), linear=("x",),
         formula=r"x[\dots]",
-        rules={"x": lambda g, node: emit(P.place, g, shape=node.inputs[0].shape, index=node.attrs["index"])},
+        rules={"x": lambda g, node: P.place.apply(g, shape=node.inputs[0].shape, index=node.attrs["index"])},
     )
-)  # fmt: skip
+).apply  # fmt: skip
 
 
 def unbroadcast(g: Tensor, shape: tuple[int, ...]) -> Tensor:
@@ -96,7 +97,7 @@ def unbroadcast(g: Tensor, shape: tuple[int, ...]) -> Tensor:
     axes = tuple(range(extra)) + stretched
     if not axes:
         return g
-    total = emit1(P.sum, g, {"axis": axes, "keepdims": False, "dtype": None})
+    total = P.sum.apply(g, axis=axes, keepdims=False, dtype=None)
     return reshape(total, shape) if stretched else total
 
 
@@ -130,7 +131,7 @@ def reshape(x: Tensor, shape: Any, *sizes: int, copy: bool | None = None) -> Ten
         if [s for s in target if s < 0] != [-1] or known == 0 or total % known:
             raise _misfit(x.shape, target)
         target = tuple([total // known if s == -1 else s for s in target])
-    out = emit_view(P.reshape, x, {"shape": target})
+    out = raw_reshape(x, shape=target)
     if copy is None:
         return out
     if not isinstance(copy, bool):
@@ -170,7 +171,7 @@ def permute_dims(x: Tensor, axes: Sequence[int] | None = None) -> Tensor:
     order = tuple(range(ndim))[::-1] if axes is None else normal_axes("permute_dims", axes, ndim)
     if len(order) != ndim:
         raise AxisError(f"permute_dims: {ndim} dimensions need {ndim} axes", actual=str(axes))
-    return emit_view(P.permute_dims, x, {"axes": order})
+    return raw_permute_dims(x, axes=order)
 
 
 @method
@@ -189,7 +190,7 @@ def broadcast_to(x: Tensor, shape: Sequence[int]) -> Tensor:
         raise ShapeError(f"broadcast_to: a shape is integers, not {shown(shape)}") from None
     if broadcast_shapes("broadcast_to", (x.shape, target)) != target:
         raise ShapeError(f"broadcast_to: shape {x.shape} does not broadcast to {target}")
-    return x if target == x.shape else emit_view(P.broadcast_to, x, {"shape": target})
+    return x if target == x.shape else raw_broadcast_to(x, shape=target)
 
 
 def broadcast_arrays(*tensors: Tensor) -> list[Tensor]:
@@ -214,7 +215,7 @@ def expand_dims(x: Tensor, axis: Any = 0) -> Tensor:
     count = len(axis) if isinstance(axis, (tuple, list)) else 1
     axes = normal_axes("expand_dims", axis, x.ndim + count)
     rest = iter(x.shape)
-    return emit_view(P.reshape, x, {"shape": tuple([1 if i in axes else next(rest) for i in range(x.ndim + count)])})
+    return raw_reshape(x, shape=tuple([1 if i in axes else next(rest) for i in range(x.ndim + count)]))
 
 
 @method
@@ -231,7 +232,7 @@ def squeeze(x: Tensor, axis: Any = None) -> Tensor:
     for a in axes:
         if shape[a] != 1:
             raise ShapeError(f"squeeze: dimension {a} of shape {shape} has size {shape[a]}", expect="size 1")
-    return emit_view(P.reshape, x, {"shape": tuple([s for i, s in enumerate(shape) if i not in axes])})
+    return raw_reshape(x, shape=tuple([s for i, s in enumerate(shape) if i not in axes]))
 
 
 @method
@@ -255,7 +256,7 @@ def flip(x: Tensor, axis: Any = None) -> Tensor:
     """
     axes = normal_axes("flip", axis, x.ndim)
     turned, whole = slice(None, None, -1), slice(None)
-    return emit_view(P.slice, x, {"index": (*[turned if i in axes else whole for i in range(x.ndim)], ...)})
+    return raw_slice(x, index=(*[turned if i in axes else whole for i in range(x.ndim)], ...))
 
 
 def moveaxis(x: Tensor, source: Any, destination: Any) -> Tensor:
@@ -303,7 +304,7 @@ def unstack(x: Tensor, axis: int = 0) -> tuple[Tensor, ...]:
     [[1, 2], [3, 4]]
     """
     front = (slice(None),) * normal_axis("unstack", axis, x.ndim)
-    return tuple(emit_view(P.slice, x, {"index": (*front, i, ...)}) for i in range(x.shape[len(front)]))
+    return tuple(raw_slice(x, index=(*front, i, ...)) for i in range(x.shape[len(front)]))
 
 
 def _transposed(x: Tensor) -> Tensor:
@@ -311,7 +312,7 @@ def _transposed(x: Tensor) -> Tensor:
         raise AxisError(
             f".T is for matrices, and this tensor has shape {x.shape}", hint=".mT or mg.permute_dims(x, axes)"
         )
-    return emit_view(P.permute_dims, x, {"axes": (1, 0)})
+    return raw_permute_dims(x, axes=(1, 0))
 
 
 Tensor.T = property(_transposed, doc="The matrix transposed.")  # type: ignore[assignment]

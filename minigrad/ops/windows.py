@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..core.emit import emit, emit_view
 from ..core.errors import ConversionError, ShapeError
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, as_tensor
 from ..core.words import shown, whole
-from .declare import normal_axis
+from .declare import declare, normal_axis
 
 __all__ = ["windows", "overlap_add"]
 
@@ -58,21 +57,21 @@ def _infer_overlap_add(x: Any, axis: Sizes, stride: Sizes, dilation: Sizes, shap
 
 def _of_windows(g: Any, node: Any) -> Any:
     attrs = {name: node.attrs[name] for name in ("axis", "stride", "dilation")}
-    return emit(P.overlap_add, g, **attrs, shape=node.inputs[0].shape)
+    return P.overlap_add.apply(g, **attrs, shape=node.inputs[0].shape)
 
 
 def _of_overlap_add(g: Any, node: Any) -> Any:
     attrs = {name: node.attrs[name] for name in ("axis", "stride", "dilation")}
-    return emit(P.windows, g, **attrs, size=node.inputs[0].shape[len(node.shape) :])
+    return raw_windows(g, **attrs, size=node.inputs[0].shape[len(node.shape) :])
 
 
-P.declare(
+raw_windows = declare(
     Primitive(
         "windows", "view", ("x",), _infer_windows, {"x": _of_windows}, promotes=(), linear=("x",),
         formula=r"x_{s\,i + d\,k}",
     )
-)  # fmt: skip
-P.declare(
+).apply  # fmt: skip
+declare(
     Primitive(
         "overlap_add", "index", ("x",), _infer_overlap_add, {"x": _of_overlap_add}, promotes=(), linear=("x",),
         formula=r"\sum_{s\,i + d\,k = j} x_{i,k}",
@@ -94,7 +93,7 @@ def windows(x: Tensor, size: Any, axis: Any = -1, stride: Any = 1, dilation: Any
     attrs = _attributes("windows", axes, size=size, stride=stride, dilation=dilation)
     for a, *sizes in zip(axes, attrs["size"], attrs["stride"], attrs["dilation"]):
         window_count("windows", x.shape[a], *sizes)
-    return emit_view(P.windows, x, {"axis": axes, **attrs})
+    return raw_windows(x, **{"axis": axes, **attrs})
 
 
 def overlap_add(x: Tensor, shape: Sequence[int], axis: Any = -1, stride: Any = 1, dilation: Any = 1) -> Tensor:
@@ -107,7 +106,7 @@ def overlap_add(x: Tensor, shape: Sequence[int], axis: Any = -1, stride: Any = 1
     axes = tuple([normal_axis("overlap_add", a, len(shape)) for a in (axis if isinstance(axis, tuple) else (axis,))])
     attrs = _attributes("overlap_add", axes, stride=stride, dilation=dilation)
     _infer_overlap_add(x, axes, attrs["stride"], attrs["dilation"], shape)
-    return emit(P.overlap_add, x, axis=axes, **attrs, shape=shape)  # type: ignore[no-any-return]
+    return P.overlap_add.apply(x, axis=axes, **attrs, shape=shape)  # type: ignore[no-any-return]
 
 
 def _attributes(name: str, axes: Sizes, **given: Any) -> dict[str, Any]:

@@ -149,8 +149,8 @@ def _memory(call: Call, arrays: list[Any]) -> str:
 
 
 def _door(call: Call) -> str:
-    names = [code.co_qualname for code, _ in call.frames if code.co_filename.endswith("emit.py")]
-    if any(name.endswith("emit1") or name.startswith("binary") or name == "emit_view" for name in names[-1:]):
+    names = [code.co_qualname for code, _ in call.frames if code.co_filename.endswith(("emit.py", "quick.py"))]
+    if names and names[-1].startswith(("one_input", "two_inputs")):
         return f"{names[-1].split('.')[0]}, the short way: eager, one device, no cast, fewer than {LARGE:,} elements"
     if names:
         return "emit, the general way: for casts, attributes, large tensors, and modes that keep recipes"

@@ -101,7 +101,8 @@ class Fusion(Exhibit):
         if not copy:
             kernels = {name: [m for m in kernel if m not in moving] for name, kernel in kernels.items()}
         kernels[to] = [*kernels.get(to, ()), *[m for m in moving if m not in kernels.get(to, ())]]
-        return Fusion(self._program([*kernels.values()]), self.inputs, budget=self.budget)
+        moved = Fusion(self._program([*kernels.values()]), self.inputs, budget=self.budget)
+        return moved.titled(self.heading, self.gradient)
 
     def _members(self, name: str) -> list[Member]:
         found: list[Member] = [node for node, known in self.names.items() if known == name and node in self._computed]
@@ -205,9 +206,9 @@ class Fusion(Exhibit):
     def _kernel(self, group: Group, kernel: KernelCost, number: Mapping[str, int]) -> dict[str, Any]:
         taken = kernel.program
         known = {node: number[name] for node, name in self.names.items() if name in number}
-        lines = plain_lines(source_of(self.program.lowered[group], self.names), known) if group.opaque is None else []
+        lines = plain_lines(source_of(self.program.lowered[group], self.names), known) if group.library is None else []
         return {
-            "name": group.name if group.opaque is None else kernel.name, "kind": kernel.kind, "says": _told(group),
+            "name": group.name if group.library is None else kernel.name, "kind": kernel.kind, "says": _told(group),
             "lines": lines, "rows": [
                 ["computes", ", ".join(node.name for node in kernel.nodes)],
                 ["goes through", _loops(group) or "what its library chooses"],
@@ -257,9 +258,9 @@ def _loops(group: Group) -> str:
 
 
 def _told(group: Group) -> str:
-    if group.opaque is None:
+    if group.library is None:
         return f"a kernel of ours: {_loops(group)}"
-    return "a kernel of yours" if isinstance(group.opaque, UserKernel) else "a library call"
+    return "a kernel of yours" if isinstance(group.library, UserKernel) else "a library call"
 
 
 def _places_of(scene: Scene, picked: Picked) -> list[list[int]]:

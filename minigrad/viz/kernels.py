@@ -65,8 +65,8 @@ def scene_of_kernels(partition: Partition, names: Mapping[Node, str]) -> Picked:
     inputs = set(partition.graph.inputs)
     places: list[Place] = []
     for group in partition.groups:
-        order = sorted(_computed(group), key=lambda node: partition.recipes[node].position)
-        read = dict.fromkeys(base for node in order for base in partition.recipes[node].bases if base in inputs)
+        order = sorted(_computed(group), key=lambda node: partition.computes[node].position)
+        read = dict.fromkeys(base for node in order for base in partition.computes[node].bases if base in inputs)
         places += [Place(None, node, group.name) for node in read]
         for node in order:
             places += [Place(group, node, part) for part in _parts(partition, group, node)]
@@ -90,14 +90,14 @@ def scene_of_kernels(partition: Partition, names: Mapping[Node, str]) -> Picked:
 
 
 def _computed(group: Group) -> dict[Node, None]:
-    if group.opaque is not None:
-        return {group.opaque.node: None}
+    if group.library is not None:
+        return {group.library.node: None}
     return dict.fromkeys([*group.levels, *group.partials])
 
 
 def _parts(partition: Partition, group: Group, node: Node) -> list[str]:
     """As what a group computes a node: all of it, the parts of it, or, where it does both, one after the other."""
-    if group.opaque is not None or node not in group.partials:
+    if group.library is not None or node not in group.partials:
         return [""]
     if node in group.stores and not any(node in g.finishes for g in partition.groups):
         return [""]
@@ -109,7 +109,7 @@ def _boxed(place: Place, box: Box, result: bool, name: str, frames: Mapping[str,
     if place.group is None:
         return replace(box, scope=frames.get(place.part, ()), result=False)
     box = replace(box, title=box.title.replace(place.node.name, name, 1))  # what the source and the tables call it
-    if place.group.opaque is not None:
+    if place.group.library is not None:
         return replace(box, scope=(), kind="library")
     if place.part:
         box = replace(box, title=f"{name}: parts", result=False)
@@ -129,9 +129,9 @@ def _sources(partition: Partition, place: Place, home: Mapping[Node, Group]) -> 
         return [(0, Place(maker, node, "partial"), node.nbytes * partition.chunks_of[node])]
     inputs = set(partition.graph.inputs)
     found = []
-    recipe = partition.recipes[node]
-    for slot, view in enumerate(recipe.reads):
-        if not isinstance(view, View) or view.base not in recipe.bases:
+    compute = partition.computes[node]
+    for slot, view in enumerate(compute.reads):
+        if not isinstance(view, View) or view.base not in compute.bases:
             continue
         base = view.base
         inside = base in group.levels

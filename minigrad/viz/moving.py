@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..compile.fusion.by_hand import Finish, Member, members_of
-from ..compile.fusion.compute import BY_ROW, Library, Recipe
+from ..compile.fusion.compute import BY_ROW, Compute, Library
 from ..compile.fusion.fuse import MOST_OUTPUTS
 from ..compile.fusion.group import MOST_NODES, Partition
 from ..compile.loops.scalar import accumulated_in
@@ -37,11 +37,11 @@ def tables(partition: Partition, names: Mapping[Node, str]) -> dict[str, Any]:
 
 class Tables:
     def __init__(self, partition: Partition, names: Mapping[Node, str]) -> None:
-        self.partition, self.names, self.recipes = partition, names, partition.recipes
+        self.partition, self.names, self.computes = partition, names, partition.computes
         self.kernels = members_of(partition)
         members = dict.fromkeys(member for kernel in self.kernels for member in kernel)
-        nodes = sorted([m for m in members if not isinstance(m, Finish)], key=lambda n: self.recipes[n].position)
-        read = {base for node in nodes for base in self.recipes[node].bases}
+        nodes = sorted([m for m in members if not isinstance(m, Finish)], key=lambda n: self.computes[n].position)
+        read = {base for node in nodes for base in self.computes[node].bases}
         self.inputs = [node for node in partition.graph.inputs if node in read]
         # A reduction across rows of several chunks is read from what puts its parts together.
         self.finished = [m.node for m in members if isinstance(m, Finish)]
@@ -67,17 +67,18 @@ class Tables:
         name = {"name": self.names[member], "type": type_of(member), "bytes": _nbytes(member)}
         if member in self.inputs:
             return name | {"kind": "input", "reads": [], "size": 0, "rows": 0, "kept": False}
-        recipe = self.recipes[member]
+        compute = self.computes[member]
+        views = dict.fromkeys(compute.views)
         parted = member in self.finished
         size = self.partition.partial_bytes(member) if parted else _nbytes(member)
-        kind = "reduce" if recipe.reduces else "kernel"
-        if isinstance(recipe, Library):
+        kind = "reduce" if compute.reduces else "kernel"
+        if isinstance(compute, Library):
             kind = "library"
-            name |= {"why": recipe.why, "takes": recipe.count.bytes, "launches": recipe.count.launches}
+            name |= {"why": compute.why, "takes": compute.count.bytes, "launches": compute.count.launches}
         return name | {
-            "kind": kind, "bytes": size, "kept": member in self.kept and not parted, "size": recipe.size,
-            "rows": recipe.row or 0,
-            "reads": [self._read(recipe, view) for view in dict.fromkeys(recipe.views) if self._is_read(recipe, view)],
+            "kind": kind, "bytes": size, "kept": member in self.kept and not parted, "size": compute.size,
+            "rows": compute.row or 0,
+            "reads": [self._read(compute, view) for view in views if self._is_read(compute, view)],
         }  # fmt: skip
 
     def _finish(self, node: Node) -> dict[str, Any]:
@@ -89,14 +90,14 @@ class Tables:
             "idle": self.partition.chunks_of[node] == 1 and accumulated_in(node) == node.dtype,
         }  # fmt: skip
 
-    def _is_read(self, recipe: Recipe, view: View) -> bool:
-        return view.base in self.number and view.base in recipe.bases
+    def _is_read(self, compute: Compute, view: View) -> bool:
+        return view.base in self.number and view.base in compute.bases
 
-    def _read(self, recipe: Recipe, view: View) -> list[Any]:
+    def _read(self, compute: Compute, view: View) -> list[Any]:
         """The value, which of its views, how many bytes, how it is read, and how often in a row."""
         base = view.base
         source: Member = Finish(base) if base in self.finished else base
-        how = recipe.access(view)
+        how = compute.access(view)
         number = self.views.setdefault(view, len(self.views))
         return [self.number[source], number, nbytes_read(view), how.value, view.repeats if how is BY_ROW else 0]
 

@@ -78,9 +78,9 @@ class Beside(Exhibit):
 
     def _kernel(self, number: int, group: Any) -> dict[str, Any]:
         place = {node: i for i, node in enumerate(self.optimised.nodes)}
-        inside = [group.opaque.node] if group.opaque is not None else [*group.levels, *group.partials]
+        inside = [group.library.node] if group.library is not None else [*group.levels, *group.partials]
         return {
-            "name": f"kernel {number + 1}", "library": group.opaque is not None,
+            "name": f"kernel {number + 1}", "library": group.library is not None,
             "nodes": sorted({place[node] for node in inside if node in place}),
             "writes": [self._row(node, self.later) for node in group.stores],
         }  # fmt: skip

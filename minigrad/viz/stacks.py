@@ -27,6 +27,7 @@ WIDTH, HEIGHT = 560.0, 46.0
 # What files of minigrad do, by the beginning of their names: a word, a colour, what is to be said.
 PARTS = [
     ("core/emit.py", "the door", "now", "Every operation goes through here: the mode says what happens with it."),
+    ("core/quick.py", "the door", "now", "The door in eager mode, unrolled: it computes, wraps and records."),
     ("core/", "tensor", "good", "A tensor: what people hold. Its methods are put there by the operations."),
     ("ops/", "operation", "there", "The operation as a function: it checks what it is given and asks the door."),
     ("nn/", "module", "good", "A module: its parameters and what it computes with them."),
@@ -56,8 +57,7 @@ def stack(function: Callable[..., Any], *args: Any) -> Flipbook:
     >>> print(book.text())
     tanh
       your line      <lambda>
-      operation      tanh
-      the door       emit1
+      the door       tanh
       the primitive  tanh
       kernel table   cpu × tanh
       kernel         numpy.tanh
@@ -111,7 +111,7 @@ def layers_of(call: Call) -> list[Layer]:
 def _layer(code: Any, line: int, op: str) -> Layer:
     name = code.co_qualname.replace(".<locals>", "")
     name = name.rpartition(".")[2] if name.endswith("<lambda>") else name
-    if name.endswith("declare.apply"):  # made for each elementwise operation
+    if name.endswith(".apply"):  # the quick form, made for each operation
         name = op
     if not in_library(code.co_filename):
         return Layer("your line", "back", name, _source(code.co_filename, line, AROUND), "The line as you wrote it.")

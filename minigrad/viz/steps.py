@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..autodiff.reverse import read, seeds, walk
+from ..autodiff.passing import pulled, read
+from ..autodiff.reverse import seeds, walk
 from ..core.emit import EAGER
 from ..core.mode import switch
 from ..core.node import Node, topological_order
@@ -149,7 +150,7 @@ def _derivatives(node: Node, index: int, g: Tensor) -> Any:
     rows = []
     for unit in np.eye(g.size, dtype=g.numpy().dtype):
         given = wrap(node.device.from_numpy(unit.reshape(g.shape)), node.device)
-        value = rule.function(given, *[read(node, slot, False, index) for slot in rule.reads])
+        value = pulled(rule, given, lambda slot: read(node, slot, False, index))
         rows.append(unbroadcast(value, target.shape).numpy().reshape(-1).astype(np.float64))
     return np.array(rows)
 

@@ -74,8 +74,8 @@ class Runner:
         self.memory = {n: np.ascontiguousarray(a).reshape(-1) for n, a in zip(self.partition.graph.inputs, arrays)}
         self.partials = {}
         for group in self.partition.groups:
-            if group.opaque is not None:
-                self._call_library(group.opaque)
+            if group.library is not None:
+                self._call_library(group.library)
             else:
                 self._launch(self.lowered[group])
         return [self.array(view) for view in self.partition.outputs]
@@ -88,9 +88,9 @@ class Runner:
         strides = [s * whole.itemsize for s in view.strides]
         return as_strided(whole[view.offset :], view.shape, strides) if view.size else np.empty(view.shape, whole.dtype)
 
-    def _call_library(self, recipe):
-        node = recipe.node
-        values = [self.array(r) if isinstance(r, View) else r for r in recipe.reads]
+    def _call_library(self, compute):
+        node = compute.node
+        values = [self.array(r) if isinstance(r, View) else r for r in compute.reads]
         with np.errstate(all="ignore"):
             result = node.device.kernels[node.name](*values, **node.attrs)
         self.memory[node] = result if isinstance(result, tuple) else np.ascontiguousarray(result).reshape(-1)

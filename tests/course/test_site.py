@@ -175,10 +175,10 @@ def html(text, form=as_page):
 
 
 def test_a_quoted_line_is_a_line_of_the_file():
-    good = "```python minigrad/autodiff/reverse.py\nfor node in reversed(order):\n...\n    yield _contribution\n```"
+    good = "```python minigrad/autodiff/reverse.py\nfor node in reversed(order):\n...\n    yield Contribution\n```"
     with pytest.raises(LectureError, match=r"that is not in minigrad/autodiff/reverse\.py:\n      yield"):
         html(good)
-    assert "figcaption" in html(good.replace("    yield _contribution\n", "return found\n"))
+    assert "figcaption" in html(good.replace("    yield Contribution\n", "return found\n"))
     with pytest.raises(LectureError, match="not in that order in"):
         html("```python minigrad/autodiff/reverse.py\nreturn found\npending: dict[Node, Any] = {}\n```")
     with pytest.raises(LectureError, match="which is no file"):

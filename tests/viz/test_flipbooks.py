@@ -190,7 +190,7 @@ def test_why_a_kernel_was_taken():
     assert lines[5].startswith("6. permute_dims") and "nothing is computed or copied" in reasons(book, 5)["memory"]
     assert "an input is a view with strides" in reasons(book, 6)["memory"]
     assert "the device found the memory" in reasons(book, 7)["memory"] and "the general way" in reasons(book, 7)["door"]
-    assert reasons(book, 3)["door"].startswith("binary, the short way")
+    assert reasons(book, 3)["door"].startswith("two_inputs, the short way")
 
 
 def test_a_kernel_that_was_put_in_is_seen():

@@ -36,11 +36,11 @@ def taken(partition):
     """The bytes and launches of a partition, by the compiler's own count."""
     total = 0
     for group in partition.groups:
-        if group.opaque is None:
+        if group.library is None:
             lowered = lower(partition, group)
             total += lowered.count.bytes
         else:
-            node, reads = group.opaque.node, group.opaque.reads
+            node, reads = group.library.node, group.library.reads
             total += library_count(node, dict(zip(node.inputs, reads)) | {node: whole(node)}).bytes
     return total, len(partition.groups)
 

@@ -60,6 +60,8 @@ def test_the_programs_are_those_that_ran(monkeypatch):
     given = mg.viz.fusion(f.program(X))
     assert (given.heading, given.gradient.heading) == (FORWARD, "gradient")
     assert mg.viz.fusion(f.program(X).gradient).heading == "gradient"
+    moved = view.move("tanh_1")
+    assert (moved.heading, moved.gradient) == (FORWARD, view.gradient), "where an operation was moved, too"
 
 
 def test_looking_does_not_change_what_ran_last(f):

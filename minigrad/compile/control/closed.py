@@ -16,7 +16,6 @@ from ...autodiff.batching import Batched, vmap
 from ...autodiff.custom import call_with_gradient
 from ...autodiff.forward import Dual
 from ...autodiff.reverse import gradients
-from ...core.emit import record
 from ...core.errors import MutationError, TraceError
 from ...core.mode import Mode, current_mode, switch
 from ...core.node import Leaf, Node
@@ -24,7 +23,7 @@ from ...core.primitive import P
 from ...core.tensor import StandIn, Tensor, wrap
 from ...ops.creation import zeros
 from ..functions.function import Traced, walked_back
-from ..nodes.graph import Graph, made, remade
+from ..nodes.graph import Graph, node_like, remade
 from ..nodes.interpret import Starts, written_out
 from ..nodes.source import Source
 from ..tracing.tracer import Captured, Pending, Tracer
@@ -55,7 +54,8 @@ class Body(Tracer):
         plan = P.reshape.plan(1, 1)
         own = wrap(given._data, given.device)
         attrs, device = {"shape": given.shape}, given.device
-        own.node = record(P.reshape, (given.node,), attrs, plan, None, given._data, self._mode(), device)
+        own.node = Node(P.reshape, (given.node,), attrs, plan, None, given._data, device)
+        own.node.mode = self._mode()
         own.tracked = 1
         self.values[own.node] = given._data.node
         return own
@@ -304,7 +304,7 @@ def _effects(node: Node) -> bool:
 def _silent(node: Node, inputs: tuple[Any, ...]) -> Node:
     assert node.op is not None
     attrs = {key: held.silent if isinstance(held, Closed) else held for key, held in node.attrs.items()}
-    return made(node.op, inputs, attrs, like=node)
+    return node_like(node.op, inputs, attrs, like=node)
 
 
 def floats_of(tensors: Sequence[Any]) -> list[int]:

@@ -1,7 +1,6 @@
-"""Fusion by hand: a graph divided as somebody says, if that can be done, and otherwise why it can't.
+"""Fusion by hand: a graph divided as a caller chooses, or the reason why it cannot be divided so.
 
-Whoever moves nodes from kernel to kernel sees with this what `fuse` weighs: the rules are the same, and so are the
-kernels that come of it.
+The rules are those of `fuse`, and so are the kernels: this shows what `fuse` weighs when a node moves to another one.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ def members_of(partition: Partition) -> list[list[Member]]:
     """Who is in which kernel, group by group: what `divided` takes."""
     kernels: list[list[Member]] = []
     for group in partition.groups:
-        nodes = [group.opaque.node] if group.opaque is not None else [*group.levels, *group.partials]
+        nodes = [group.library.node] if group.library is not None else [*group.levels, *group.partials]
         computed = [n for n in dict.fromkeys(nodes) if n not in group.finishes or n in group.partials]
         kernels.append([*computed, *map(Finish, group.finishes)])
     return kernels
@@ -45,7 +44,7 @@ def divided(partition: Partition, kernels: Sequence[Collection[Member]], chunkin
 
     >>> from minigrad.compile.fusion.fuse import fuse
     >>> partition = fuse(mg.trace(lambda x: mg.tanh(x) * 2 + 1, mg.ones(4)))
-    >>> tanh, multiply, add = partition.recipes
+    >>> tanh, multiply, add = partition.computes
     >>> divided(partition, [[tanh], [multiply, add]])
     <Partition of 3 nodes: 2 groups, 2 of them kernels>
     """
@@ -55,14 +54,14 @@ def divided(partition: Partition, kernels: Sequence[Collection[Member]], chunkin
 
 class _ByHand:
     def __init__(self, old: Partition, kernels: list[list[Member]]) -> None:
-        self.old, self.recipes, self.kernels = old, old.recipes, kernels
+        self.old, self.computes, self.kernels = old, old.computes, kernels
         views = [*old.outputs, *[View(check.node, 0, (), ()) for check in old.checks]]
         self.kept = {view.base for view in views}
         self.first: dict[Member, int] = {}  # the kernel that has a member in memory for all others
         for number, kernel in enumerate(kernels):
             for member in kernel:
                 self.first.setdefault(member, number)
-        self.rules = Fusing(self.recipes, self.kept)
+        self.rules = Fusing(self.computes, self.kept)
         self.groups: dict[int, Group] = {}
 
     def partition(self, chunking: Chunking) -> Partition:
@@ -76,15 +75,15 @@ class _ByHand:
             if node in group.partials:
                 put_together = self.first.get(Finish(node))
                 home[node] = self.groups[put_together] if put_together is not None else self._finish(node, group)
-        groups = settled(home, computed_in, self.recipes, self.kept, set(self.old.graph.effects), chunking)
+        groups = settled(home, computed_in, self.computes, self.kept, set(self.old.graph.effects), chunking)
         old = self.old
-        return Partition(old.graph, tuple(groups), self.recipes, old.views, old.reasons, old.moved, old.checks)
+        return Partition(old.graph, tuple(groups), self.computes, old.views, old.reasons, old.moved, old.checks)
 
     def _sources(self, member: Member) -> list[Member]:
         """What a member reads, as members of some kernel."""
         if isinstance(member, Finish):
             return [member.node]
-        bases = self.recipes[member].bases
+        bases = self.computes[member].bases
         found: list[Member] = [Finish(base) if Finish(base) in self.first else base for base in bases]
         return [source for source in found if source in self.first]
 
@@ -100,8 +99,8 @@ class _ByHand:
             ready = [n for n in waiting if after[n] <= levels.keys()]
             if not ready:
                 circle = [n for n in waiting if any(n in after[m] for m in waiting)]
-                told = " and ".join(_listed(self.kernels[n]) for n in circle)
-                raise CompileError(f"kernels would wait for each other: {told}")
+                names = " and ".join(_listed(self.kernels[n]) for n in circle)
+                raise CompileError(f"kernels would wait for each other: {names}")
             for n in ready:
                 levels[n] = max([levels[other] + 1 for other in after[n]], default=0)
                 del waiting[n]
@@ -109,16 +108,16 @@ class _ByHand:
 
     def _group(self, kernel: list[Member], depth: int) -> Group:
         finishes = [member.node for member in kernel if isinstance(member, Finish)]
-        nodes = sorted([m for m in kernel if not isinstance(m, Finish)], key=lambda n: self.recipes[n].position)
+        nodes = sorted([m for m in kernel if not isinstance(m, Finish)], key=lambda n: self.computes[n].position)
         for node in nodes:
             if node in finishes:
                 raise CompileError(f"{node.name} can't be put together where its parts are made: {UNFINISHED}")
-            recipe = self.recipes[node]
-            if isinstance(recipe, Library):
+            compute = self.computes[node]
+            if isinstance(compute, Library):
                 if len(kernel) > 1:
-                    raise CompileError(f"{_name(node)} can't be in a kernel with others: {recipe.why}")
-                return Group(depth, opaque=recipe)
-        group = Group(depth, max([*[node.size for node in finishes], *[self.recipes[node].size for node in nodes]]))
+                    raise CompileError(f"{_name(node)} can't be in a kernel with others: {compute.why}")
+                return Group(depth, library=compute)
+        group = Group(depth, max([*[node.size for node in finishes], *[self.computes[node].size for node in nodes]]))
         rows = self._rows(nodes, {*nodes, *finishes}, group.elements)
         if len(rows) > 1:
             raise CompileError(f"{_listed(nodes)}: rows of different length: {' and '.join(map(str, sorted(rows)))}")
@@ -136,24 +135,24 @@ class _ByHand:
         """The lengths of the rows that nodes ask for in a kernel of so many elements."""
         rows = set()
         for node in nodes:
-            recipe = self.recipes[node]
-            if recipe.size != elements:
+            compute = self.computes[node]
+            if compute.size != elements:
                 continue
-            if recipe.row:
-                rows.add(recipe.row)
-            inside = [v for v in recipe.views if v.base in members]
-            rows |= {v.repeats for v in inside if recipe.access(v) is BY_ROW}
+            if compute.row:
+                rows.add(compute.row)
+            inside = [v for v in compute.views if v.base in members]
+            rows |= {v.repeats for v in inside if compute.access(v) is BY_ROW}
         return rows
 
     def _put(self, node: Node, group: Group) -> None:
         """Put a node into a group."""
-        recipe = self.recipes[node]
-        here = [(v, group) for v in recipe.views if v.base in group.levels]
-        early = [v.base for v in recipe.views if v.base in group.partials]
+        compute = self.computes[node]
+        here = [(v, group) for v in compute.views if v.base in group.levels]
+        early = [v.base for v in compute.views if v.base in group.partials]
         try:
             if any(base not in group.levels for base in early):
                 raise Misfit(UNFINISHED)
-            fit = self.rules.fit(recipe, here, [group])
+            fit = self.rules.fit(compute, here, [group])
         except Misfit as misfit:
             others = [n for n in (*group.levels, *group.partials) if n is not node]
             raise CompileError(f"{_name(node)} does not fit into the kernel of {_listed(others)}: {misfit}") from None

@@ -16,7 +16,7 @@ from ...core.node import Node
 from ..loops.operations import REDUCTIONS
 from ..loops.scalar import has_steps
 from ..nodes.graph import Graph
-from ..nodes.view import Dims, View, is_made, row_major, views_of, whole
+from ..nodes.view import Dims, View, is_filled, row_major, views_of, whole
 from .count import Count, library_count, operations
 from .levels import ACROSS_ROWS, PER_ELEMENT, PER_ROW, Level, level_of
 from .spans import spans
@@ -29,7 +29,7 @@ Views = dict[Node, View]
 
 
 class Access(Enum):
-    """Which element of a value is read, where a computation is at some element of its loops."""
+    """Which element of a value a computation reads when its loops are at some position."""
 
     SINGLE = "one"  # the only one
     IN_ORDER = "order"  # the one at the same position
@@ -41,7 +41,7 @@ class Access(Enum):
 SINGLE, IN_ORDER, BY_ROW, PLACED, ELSEWHERE = Access
 
 
-class Recipe:
+class Compute:
     """How one node is computed: for each index in `shape`, from what is read there.
 
     The shape is that of the loops, not always of the result: a reduction goes over its input.  `reads` has a view of
@@ -49,14 +49,14 @@ class Recipe:
     """
 
     loops = True  # whether loops compute it
-    over_input = False  # whether these go over the input, not over the result
+    over_input = False  # whether the loops go over the input, not over the result
     aligned = True  # whether inputs are read in the shape of the loops
-    reduces = False  # whether the value is complete only when the loop that computes it has ended
+    reduces = False  # whether the value is complete only when its loop has ended
     repeatable = True  # whether several kernels may compute it, each for itself
-    row: int | None = None  # how long the rows have to be where a kernel goes through `size` elements, if it matters
-    operations = 0  # of arithmetic, for each element
-    cost = 0.25  # of computing an element, in bytes of memory traffic that take as long
-    elsewhere = "it is read at other positions than it is computed at"  # why it may not be where its inputs are
+    row: int | None = None  # the length of rows that it needs in a kernel of `size` elements; None if any will do
+    operations = 0  # arithmetic operations for each element
+    cost = 0.25  # of an element, in bytes of memory traffic that take as long
+    elsewhere = "it is read at other positions than it is computed at"  # why `needs` finds no kernel
 
     def __init__(self, node: Node, views: Views, position: int) -> None:
         self.node, self.position = node, position  # in the graph
@@ -69,7 +69,7 @@ class Recipe:
             if isinstance(read, Node):
                 read = views[read].broadcast(shape) if self.aligned else views[read]
                 self.views.append(read)
-                if not (self.loops and is_made(read.base)):
+                if not (self.loops and is_filled(read.base)):
                     bases[read.base] = None
             reads.append(read)
         self.reads = tuple(reads)
@@ -100,9 +100,9 @@ class Recipe:
         return BY_ROW if 0 < view.repeats <= LONGEST_ROW else ELSEWHERE
 
     def needs(self, view: View, level: Level, group: Group) -> tuple[int, int | None] | None:
-        """The elements and the row of a kernel that computes both this and what it reads, at a level of a group.
+        """The elements and the row that a kernel needs, to compute this and also what it reads, at a level of a group.
 
-        One element: any number will do.  None: no kernel can.
+        One element means that any number will do, None that no kernel can do both.
         """
         access = self.access(view)
         if access is SINGLE:
@@ -116,12 +116,12 @@ class Recipe:
         return None
 
     def walks(self, group: Group) -> list[Dims]:
-        """The dimensions of all that it goes through in a group, step by step: a row must not end within one."""
-        views = [view for view in self.views if view.base not in group.levels]
-        return [v.dims for v in views if not (is_made(v.base) and v.base.name == "full")] if views else []
+        """The dimensions of all arrays that it goes through in a group: rows are cut along these."""
+        levels = group.levels
+        return [v.dims for v in self.views if v.base not in levels and (v.base.inputs or v.base.name != "full")]
 
 
-class Elementwise(Recipe):
+class Elementwise(Compute):
     """An element is computed from the elements at the same position."""
 
     @staticmethod
@@ -137,7 +137,7 @@ class Elementwise(Recipe):
         return operations(self.node.op)
 
 
-class Reduction(Recipe):
+class Reduction(Compute):
     """Many elements become one.  Where these are the rows of a kernel, it is complete at the end of each row."""
 
     over_input, reduces, repeatable, operations = True, True, False, 1
@@ -170,7 +170,7 @@ class Reduction(Recipe):
         return super().walks(group) + ([self.target.dims] if self.node in group.partials else [])
 
 
-class Copy(Recipe):
+class Copy(Compute):
     """The same elements one after the other: a reshape that no strides describe, a reduction of single elements."""
 
     over_input = True
@@ -180,7 +180,7 @@ class Copy(Recipe):
         return node.name == "reshape" or (node.name in REDUCTIONS and node.size == node.inputs[0].size)
 
 
-class Place(Recipe):
+class Place(Compute):
     """A part of an array that is 0 elsewhere."""
 
     aligned = False
@@ -200,7 +200,7 @@ class Place(Recipe):
         return [[(span.size, span.stride) for span in spans(self.node, self.reads[0]) or []]]
 
 
-class Filled(Recipe):
+class Filled(Compute):
     """A number everywhere, or a count of the positions: what loops make for themselves where they read it.
 
     It is computed where it has to be in memory: as an output, or for a library.
@@ -209,7 +209,7 @@ class Filled(Recipe):
     repeatable = False
 
 
-class Library(Recipe):
+class Library(Compute):
     """What no loop computes: a library reads all inputs from memory, and makes the result."""
 
     loops = aligned = repeatable = False
@@ -252,29 +252,29 @@ class UserKernel(Library):
         return f"{self.node.name} is a kernel of yours"
 
 
-CALLS: list[type[Recipe]] = [UserKernel, Library]  # these also take what has no elements: no loop needs rules for it
-KINDS: list[type[Recipe]] = [Elementwise, Reduction, Copy, Place, *CALLS]
+CALLS: list[type[Compute]] = [UserKernel, Library]  # these also take what has no elements: no loop needs rules for it
+KINDS: list[type[Compute]] = [Elementwise, Reduction, Copy, Place, *CALLS]
 
 
-def recipes_of(graph: Graph) -> tuple[dict[Node, Recipe], Views]:
+def computes_of(graph: Graph) -> tuple[dict[Node, Compute], Views]:
     """How each node is computed, by the first kind that takes it, and what each node is a view of."""
     views = views_of(graph)
-    recipes: dict[Node, Recipe] = {}
+    computes: dict[Node, Compute] = {}
     inputs = set(graph.inputs)
     in_memory = {views[node].base for node in graph.outputs}
     for position, node in enumerate(graph.nodes):
-        if node.op is None or node in inputs or views[node].base is not node or is_made(node):
+        if node.op is None or node in inputs or views[node].base is not node or is_filled(node):
             continue
-        recipe = recipes[node] = _kind_of(node, views)(node, views, position)
-        if isinstance(recipe, Library):
-            in_memory.update(recipe.bases)
+        compute = computes[node] = _kind_of(node, views)(node, views, position)
+        if isinstance(compute, Library):
+            in_memory.update(compute.bases)
     for position, node in enumerate(graph.nodes):
-        if node in in_memory and is_made(node):
-            recipes[node] = (Filled if node.size else Library)(node, views, position)
-    return dict(sorted(recipes.items(), key=lambda item: item[1].position)), views
+        if node in in_memory and is_filled(node):
+            computes[node] = (Filled if node.size else Library)(node, views, position)
+    return dict(sorted(computes.items(), key=lambda item: item[1].position)), views
 
 
-def _kind_of(node: Node, views: Views) -> type[Recipe]:
+def _kind_of(node: Node, views: Views) -> type[Compute]:
     """The first kind that takes a node."""
     for kind in CALLS if _is_empty(node) else KINDS:
         if kind.takes(node, views):

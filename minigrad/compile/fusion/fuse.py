@@ -23,7 +23,7 @@ from ...core.node import Node
 from ..loops.scalar import accumulated_in
 from ..nodes.graph import Graph
 from ..nodes.view import View
-from .compute import Library, Recipe, recipes_of
+from .compute import Compute, Library, computes_of
 from .group import MOST_NODES, Group, Partition
 from .levels import ACROSS_ROWS, PER_ELEMENT, Level, level_of
 from .loop_shape import Chunking, loops_of
@@ -38,17 +38,17 @@ class Misfit(Exception):
 
 def fuse(graph: Graph, chunking: Chunking | None = None) -> Partition:
     """Divide a graph among kernels and library calls."""
-    recipes, views = recipes_of(graph)
+    computes, views = computes_of(graph)
     looked_at = [check.node for check in graph.checks]
-    fusion = Fusing(recipes, {views[node].base for node in (*graph.outputs, *looked_at)})
-    for recipe in recipes.values():
-        fusion.place(recipe)
+    fusion = Fusing(computes, {views[node].base for node in (*graph.outputs, *looked_at)})
+    for compute in computes.values():
+        fusion.place(compute)
     home = {node: group.current() for node, group in fusion.home.items()}
     readers = {node: group.current() for node, group in fusion.computed_in.items()}
-    moved = recompute(recipes, home, readers, fusion.kept)
+    moved = recompute(computes, home, readers, fusion.kept)
     effects = {views[node].base for node in graph.effects}
-    groups = settled(home, readers, recipes, fusion.kept, effects, chunking or Chunking())
-    return Partition(graph, tuple(groups), recipes, views, fusion.reasons, moved, graph.checks)
+    groups = settled(home, readers, computes, fusion.kept, effects, chunking or Chunking())
+    return Partition(graph, tuple(groups), computes, views, fusion.reasons, moved, graph.checks)
 
 
 class Fit(NamedTuple):
@@ -63,8 +63,8 @@ class Fit(NamedTuple):
 class Fusing:
     """Puts nodes into groups, one after the other."""
 
-    def __init__(self, recipes: dict[Node, Recipe], kept: set[Node]) -> None:
-        self.recipes = recipes
+    def __init__(self, computes: dict[Node, Compute], kept: set[Node]) -> None:
+        self.computes = computes
         self.kept = kept  # what has to be in memory at the end
         self.home: dict[Node, Group] = {}  # where a node's value is to be had
         self.computed_in: dict[Node, Group] = {}  # where its inputs are read: the same, but for reductions across rows
@@ -72,99 +72,99 @@ class Fusing:
         self.reading: dict[Any, Group] = {}  # (depth, array, elements) -> a group that reads the array
         self.reasons: dict[tuple[Node, Node], str] = {}
 
-    def place(self, recipe: Recipe) -> None:
+    def place(self, compute: Compute) -> None:
         """Put a node into a group."""
-        if isinstance(recipe, Library):
-            self._place_library(recipe)
+        if isinstance(compute, Library):
+            self._place_library(compute)
             return
-        reads = self._computed_reads(recipe)
+        reads = self._computed_reads(compute)
         depth = 0
         for view, group in reads:
-            if group.opaque is not None:
-                self.reasons[view.base, recipe.node] = group.opaque.why
-            depth = max(depth, group.depth + (group.opaque is not None))
+            if group.library is not None:
+                self.reasons[view.base, compute.node] = group.library.why
+            depth = max(depth, group.depth + (group.library is not None))
         while True:
             here = [(view, group) for view, group in reads if group.depth == depth]
             try:
-                fit = self.fit(recipe, here)
+                fit = self.fit(compute, here)
                 break
             except Misfit as misfit:
                 for view, _ in here:
-                    self.reasons[view.base, recipe.node] = str(misfit)
+                    self.reasons[view.base, compute.node] = str(misfit)
                 depth += 1
-        fit = self._put_off(recipe, reads, here, fit, depth)
-        late = dict.fromkeys(view.base.name for view, g in reads if g.depth + (g.opaque is not None) >= depth)
+        fit = self._put_off(compute, reads, here, fit, depth)
+        late = dict.fromkeys(view.base.name for view, g in reads if g.depth + (g.library is not None) >= depth)
         named = f" ({', '.join(late)})" if late else ""
         for view, group in reads:
             if group.depth < depth:
                 group.is_read = True
                 why = f"another input{named} is ready only after level {depth - 1}"
-                self.reasons.setdefault((view.base, recipe.node), why)
+                self.reasons.setdefault((view.base, compute.node), why)
             else:
-                self.reasons.pop((view.base, recipe.node), None)
-        self._add(recipe, self._joined(fit, recipe, depth), fit.level)
+                self.reasons.pop((view.base, compute.node), None)
+        self._add(compute, self._joined(fit, compute, depth), fit.level)
 
     def _put_off(
-        self, recipe: Recipe, reads: list[tuple[View, Group]], here: list[tuple[View, Group]], fit: Fit, depth: int
+        self, compute: Compute, reads: list[tuple[View, Group]], here: list[tuple[View, Group]], fit: Fit, depth: int
     ) -> Fit:
-        """Groups that nobody has read yet need not be early: they join the reader's depth where they fit."""
+        """Groups that are not read yet need not be early: they join the reader's depth where they fit."""
         early = dict.fromkeys(g for _, g in reads if g.depth < depth and not g.is_read and not g.partials)
         for group in early:
-            if group.opaque is not None:
+            if group.library is not None:
                 continue
             candidates = here + [(view, g) for view, g in reads if g is group]
             try:
-                fit = self.fit(recipe, candidates)
+                fit = self.fit(compute, candidates)
             except Misfit:
                 continue
             here, group.depth = candidates, depth
         return fit
 
-    def _computed_reads(self, recipe: Recipe) -> list[tuple[View, Group]]:
+    def _computed_reads(self, compute: Compute) -> list[tuple[View, Group]]:
         home = self.home
-        return [(v, home[v.base].current()) for v in recipe.views if v.base in home and v.base in recipe.bases]
+        return [(v, home[v.base].current()) for v in compute.views if v.base in home and v.base in compute.bases]
 
-    def _place_library(self, recipe: Library) -> None:
-        reads = self._computed_reads(recipe)
-        group = Group(max([g.depth + 1 for _, g in reads], default=0), opaque=recipe)
-        if recipe.node.effect is not None:
+    def _place_library(self, compute: Library) -> None:
+        reads = self._computed_reads(compute)
+        group = Group(max([g.depth + 1 for _, g in reads], default=0), library=compute)
+        if compute.node.effect is not None:
             if self.last_effect is not None:
                 group.depth = max(group.depth, self.last_effect.depth)
             self.last_effect = group  # which none of those to come may overtake
-        self.home[recipe.node] = self.computed_in[recipe.node] = group
+        self.home[compute.node] = self.computed_in[compute.node] = group
         for view, other in reads:
             other.is_read = True
-            self.reasons[view.base, recipe.node] = recipe.why
+            self.reasons[view.base, compute.node] = compute.why
 
     # Where a node fits ------------------------------------------------------------------------------------------------
 
-    def fit(self, recipe: Recipe, here: list[tuple[View, Group]], others: Iterable[Group] = ()) -> Fit:
+    def fit(self, compute: Compute, here: list[tuple[View, Group]], others: Iterable[Group] = ()) -> Fit:
         """The one group that a node makes of those that it reads from, and of `others`, or the reason why not."""
         demands = []
         for view, group in here:
-            need = recipe.needs(view, group.levels[view.base], group)
+            need = compute.needs(view, group.levels[view.base], group)
             if need is None:
-                raise Misfit(recipe.elsewhere)
+                raise Misfit(compute.elsewhere)
             demands.append(need)
         groups = list(dict.fromkeys([*[group for _, group in here], *others]))
-        elements = max([recipe.size, *[n for n, _ in demands], *[g.elements for g in groups]])
+        elements = max([compute.size, *[n for n, _ in demands], *[g.elements for g in groups]])
         rows = {row for _, row in demands if row} | {g.row for g in groups if g.row and g.elements == elements}
         if len(rows) > 1:
             raise Misfit(f"rows of different length: {' and '.join(map(str, sorted(rows)))}")
         row = rows.pop() if rows else None
-        level = recipe.level_in(elements, row)
+        level = compute.level_in(elements, row)
         if level is None:
-            raise Misfit(f"a loop of {recipe.size} elements against one of {elements}")
+            raise Misfit(f"a loop of {compute.size} elements against one of {elements}")
         for g in groups:
             if g.elements != elements and not level_of(g.elements, elements, row if g.row is None else None):
                 raise Misfit(f"a loop of {g.elements} elements against one of {elements}")
         if sum([g.size for g in groups]) >= MOST_NODES:
             raise Misfit(f"the kernel has {MOST_NODES} nodes already")
-        if recipe.row and recipe.size == elements:
-            if row not in (None, recipe.row):
-                raise Misfit(f"it reduces rows of {recipe.row} elements, the kernel has rows of {row}")
-            row = recipe.row
-        if self._outputs(groups) + (recipe.node in self.kept) > MOST_OUTPUTS:
+        if compute.row and compute.size == elements:
+            if row not in (None, compute.row):
+                raise Misfit(f"it reduces rows of {compute.row} elements, the kernel has rows of {row}")
+            row = compute.row
+        if self._outputs(groups) + (compute.node in self.kept) > MOST_OUTPUTS:
             raise Misfit(f"the kernel has {MOST_OUTPUTS} outputs already")
         return Fit(groups, elements, row, level)
 
@@ -175,11 +175,11 @@ class Fusing:
 
     # Joining ----------------------------------------------------------------------------------------------------------
 
-    def _joined(self, fit: Fit, recipe: Recipe, depth: int) -> Group:
+    def _joined(self, fit: Fit, compute: Compute, depth: int) -> Group:
         """One group made of several; or of none, one that reads the same array; or else a new one."""
         groups, elements, row, _ = fit
         if not groups:
-            for base in recipe.bases:
+            for base in compute.bases:
                 other = self.reading.get((depth, base, elements))
                 if other is None:
                     continue
@@ -211,15 +211,15 @@ class Fusing:
             if first is not finish and first.size + finish.size < MOST_OUTPUTS:
                 first.take(finish)
 
-    def _add(self, recipe: Recipe, group: Group, level: Level) -> None:
-        node = recipe.node
+    def _add(self, compute: Compute, group: Group, level: Level) -> None:
+        node = compute.node
         self.computed_in[node] = self.home[node] = group
         if level == ACROSS_ROWS:
             group.partials[node] = None
             self.home[node] = self._finish(node, group)
         else:
             group.levels[node] = level
-        for base in recipe.bases:
+        for base in compute.bases:
             if base not in group.levels:
                 group.loads[base] = None
                 self.reading[group.depth, base, group.elements] = group
@@ -243,12 +243,12 @@ class Fusing:
 def settled(
     home: dict[Node, Group],
     computed_in: dict[Node, Group],
-    recipes: dict[Node, Recipe],
+    computes: dict[Node, Compute],
     kept: set[Node],
     effects: set[Node],
     chunking: Chunking,
 ) -> list[Group]:
-    """The groups that somebody needs, with their loops and what each loads and stores, the least deep first.
+    """The groups that are needed, with their loops and what each loads and stores, the least deep first.
 
     From the deepest to the first, because what is needed of a group is what later ones load.
     """
@@ -258,9 +258,9 @@ def settled(
     unfinished: set[Node] = set()
     needed = []
     for group in reversed(groups):
-        if group.opaque is not None:
-            if group.opaque.node in wanted or group.opaque.node in effects:
-                group.stores = [group.opaque.node]
+        if group.library is not None:
+            if group.library.node in wanted or group.library.node in effects:
+                group.stores = [group.library.node]
                 wanted |= group.loads.keys()
                 needed.append(group)
             continue
@@ -268,29 +268,29 @@ def settled(
         partials = [n for n in group.partials if n in unfinished]
         if not members and not partials:
             continue
-        in_order = {n: recipes[n].position for n in _reached(group, [*members, *partials], recipes)}
+        in_order = {n: computes[n].position for n in _reached(group, [*members, *partials], computes)}
         order = sorted(in_order, key=in_order.__getitem__)
         group.levels = {n: group.levels[n] for n in order if n in group.levels}
         group.partials = {n: None for n in order if n in group.partials}
         group.finishes = {n: None for n in group.finishes if n in group.levels}
-        bases = [base for n in order if n not in group.finishes for base in recipes[n].bases]
+        bases = [base for n in order if n not in group.finishes for base in computes[n].bases]
         group.loads = {base: None for base in bases if base not in group.levels}
         group.stores = sorted(members, key=in_order.__getitem__)
         wanted |= group.loads.keys()
         unfinished |= group.finishes.keys()
-        group.loops = loops_of(group, recipes, chunking)
+        group.loops = loops_of(group, computes, chunking)
         needed.append(group)
     return _without_idle_finishes(needed[::-1])
 
 
-def _reached(group: Group, roots: list[Node], recipes: dict[Node, Recipe]) -> set[Node]:
+def _reached(group: Group, roots: list[Node], computes: dict[Node, Compute]) -> set[Node]:
     """What a group has to compute for some of its nodes."""
     found, stack = set(roots), list(roots)
     while stack:
         node = stack.pop()
         if node in group.finishes:
             continue
-        for base in recipes[node].bases:
+        for base in computes[node].bases:
             if base in group.levels and base not in found:
                 found.add(base)
                 stack.append(base)

@@ -13,7 +13,7 @@ from ..loops.scalar import accumulated_in
 from ..nodes.graph import Check, Graph
 from ..nodes.titled import Titled
 from ..nodes.view import View
-from .compute import IN_ORDER, SINGLE, Library, Recipe
+from .compute import IN_ORDER, SINGLE, Compute, Library
 from .levels import ONCE, PER_ELEMENT, PER_ROW, Level, level_of
 from .loop_shape import Loops
 
@@ -32,13 +32,13 @@ class Group:
     depth: int  # larger than that of all groups whose results it reads
     elements: int = 1
     row: int | None = None
-    opaque: Library | None = None
+    library: Library | None = None
 
     def __post_init__(self) -> None:
         self.levels: dict[Node, Level] = {}
         self.partials: dict[Node, None] = {}
         self.finishes: dict[Node, None] = {}
-        read = () if self.opaque is None else self.opaque.bases
+        read = () if self.library is None else self.library.bases
         self.loads: dict[Node, None] = dict.fromkeys(read)  # the nodes that it reads from memory
         self.stores: list[Node] = []  # the nodes that others read from memory, or that are outputs
         self.merged_into: Group | None = None
@@ -89,7 +89,7 @@ class Moved(NamedTuple):
     """A node that its readers compute for themselves, because that takes less time than memory does."""
 
     node: Node
-    how: str  # moved: nobody else computes it; recomputed: its own kernel does too
+    how: str  # moved: only the readers compute it; recomputed: its own kernel does too
     readers: int  # in how many kernels
 
 
@@ -99,7 +99,7 @@ class Partition(Titled):
 
     graph: Graph
     groups: tuple[Group, ...]
-    recipes: dict[Node, Recipe]
+    computes: dict[Node, Compute]
     views: dict[Node, View]
     reasons: dict[tuple[Node, Node], str]  # (read, reader) -> why they are not in one kernel
     moved: Sequence[Moved]
@@ -137,7 +137,7 @@ class Partition(Titled):
     @property
     def kernels(self) -> list[Group]:
         """The groups that become kernels of our own."""
-        return [group for group in self.groups if group.opaque is None]
+        return [group for group in self.groups if group.library is None]
 
     def partial_bytes(self, node: Node) -> int:
         """What the partial results of a reduction across rows take."""
@@ -181,7 +181,7 @@ class Partition(Titled):
         refused: dict[Node, str] = {}
         for output, source in wanted.items():
             home = self.home.get(output)
-            if home is None or home.opaque is not None:
+            if home is None or home.library is not None:
                 refused[output] = "no kernel of ours computes it"
                 continue
             group, depth = own[home], self._depth_after(source, home, own)
@@ -211,9 +211,9 @@ class Partition(Titled):
         if source in group.inplace.values() or output in group.inplace:
             return "something else is stored there"
         for node in (*group.levels, *group.partials):
-            recipe = self.recipes[node]
-            for view in recipe.views:
-                if view.base is source and recipe.access(view) not in (SINGLE, IN_ORDER):
+            compute = self.computes[node]
+            for view in compute.views:
+                if view.base is source and compute.access(view) not in (SINGLE, IN_ORDER):
                     return "its kernel reads the source at other positions too"
         return ""
 
@@ -225,7 +225,7 @@ class Partition(Titled):
         names = self.graph.names()
         lines: list[str] = []
         for group in self.groups:
-            lines += _described(group, names, self.recipes)
+            lines += _described(group, names, self.computes)
         if self.reasons:
             lines.append("not in one kernel:")
             lines += [f"  {names[a]} → {names[b]}: {why}" for (a, b), why in self.reasons.items()]
@@ -235,10 +235,10 @@ class Partition(Titled):
         return "\n".join(lines)
 
 
-def _described(group: Group, names: dict[Node, str], recipes: dict[Node, Recipe]) -> list[str]:
-    if group.opaque is not None:
-        given = [names[r.base] if isinstance(r, View) else repr(r) for r in group.opaque.reads]
-        call = f"{names[group.opaque.node]}({', '.join(given)}), by {group.opaque.by}"
+def _described(group: Group, names: dict[Node, str], computes: dict[Node, Compute]) -> list[str]:
+    if group.library is not None:
+        given = [names[r.base] if isinstance(r, View) else repr(r) for r in group.library.reads]
+        call = f"{names[group.library.node]}({', '.join(given)}), by {group.library.by}"
         return [f"{group.name} (level {group.depth}): {call}"]
     lines = [f"{group.name} (level {group.depth}): {group.loops}"]
     what = {PER_ELEMENT: "for each element", PER_ROW: "for each row", ONCE: "once"}

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 
 from ...core.node import Node
 from ..nodes.view import Dims
-from .compute import Recipe
+from .compute import Compute
 
 if TYPE_CHECKING:
     from .group import Group
 
 
-SHORTEST_ROW = 8  # elements: for shorter ones a loop of their own is not worth while
+SHORTEST_ROW = 8  # elements: a loop over a shorter row costs more than it saves
 FEWEST_ROUNDS = 4  # of several elements each
 
 
 @dataclass(frozen=True)
 class Chunking:
-    """How work whose results are put together at the end is divided, whoever does it.
+    """How work is divided whose results are put together at the end.
 
     Floating-point sums depend on how they are grouped.  If that followed the number of threads, so would the result:
     therefore it follows from the shape alone.
@@ -62,10 +62,10 @@ class Loops:
         return f"{what} in {self.chunks} chunks" if self.chunks else what
 
 
-def loops_of(group: Group, recipes: dict[Node, Recipe], chunking: Chunking) -> Loops:
+def loops_of(group: Group, computes: dict[Node, Compute], chunking: Chunking) -> Loops:
     """Rows of the length that reductions ask for; else as long that every view is evenly spaced within a row."""
     elements, flat = group.elements, False
-    columns, steps = (group.row, 1) if group.row is not None else _row(_runs(group, recipes), chunking)
+    columns, steps = (group.row, 1) if group.row is not None else _row(_runs(group, computes), chunking)
     if not columns:
         columns, flat = elements, True
     if not group.partials:
@@ -92,16 +92,16 @@ def _row(runs: list[tuple[int, int]], chunking: Chunking) -> tuple[int, int]:
     return 0, 1
 
 
-def _runs(group: Group, recipes: dict[Node, Recipe]) -> list[tuple[int, int]]:
+def _runs(group: Group, computes: dict[Node, Compute]) -> list[tuple[int, int]]:
     """For all that nodes go through, the sizes of the last dimension and of the one before.
 
     For so many elements it goes on with one stride, so many times with another.
     """
     runs = []
     for node in (*group.levels, *group.partials):
-        recipe = recipes[node]
-        if recipe.size == group.elements and node not in group.finishes:
-            runs += [(dims[-1][0], dims[-2][0]) for dims in recipe.walks(group) if len(dims) > 1]
+        compute = computes[node]
+        if compute.size == group.elements and node not in group.finishes:
+            runs += [(dims[-1][0], dims[-2][0]) for dims in compute.walks(group) if len(dims) > 1]
     return runs
 
 

@@ -1,7 +1,7 @@
 """Recomputing: a value that another kernel needs may take less time to compute again than to store and to load.
 
-Fusion puts a node into the first kernel that it fits.  Where its readers are in other kernels, they may as well
-compute it themselves, if they go through the same elements: a cast, a product with a constant, the mask of a ReLU.
+Fusion puts a node into the first kernel that it fits.  Its readers in other kernels can compute it for themselves, if
+they go through the same elements: a cast, a product with a constant, the mask of a ReLU.
 Both ways are priced in bytes of memory traffic, from the last node to the first, so that long chains move step by
 step, a few nodes at a time.
 """
@@ -9,7 +9,7 @@ step, a few nodes at a time.
 from __future__ import annotations
 
 from ...core.node import Node
-from .compute import Recipe
+from .compute import Compute
 from .group import MOST_NODES, Group, Moved
 from .levels import Level
 
@@ -19,33 +19,33 @@ SHARED = 0.5  # of storing what more than one node is made from: others will hav
 
 
 def recompute(
-    recipes: dict[Node, Recipe], home: dict[Node, Group], computed_in: dict[Node, Group], kept: set[Node]
+    computes: dict[Node, Compute], home: dict[Node, Group], computed_in: dict[Node, Group], kept: set[Node]
 ) -> list[Moved]:
     """Move nodes into the kernels that read them, or clone them there, where that costs less than memory does."""
-    return _Movers(recipes, home, computed_in, kept).run()
+    return _Movers(computes, home, computed_in, kept).run()
 
 
 class _Movers:
     def __init__(
-        self, recipes: dict[Node, Recipe], home: dict[Node, Group], computed_in: dict[Node, Group], kept: set[Node]
+        self, computes: dict[Node, Compute], home: dict[Node, Group], computed_in: dict[Node, Group], kept: set[Node]
     ) -> None:
-        self.recipes, self.home, self.kept = recipes, home, kept
-        self.readers: dict[Node, list[Recipe]] = {}
-        self.read_in: dict[Node, dict[Group, dict[Recipe, None]]] = {}  # which groups read a node, and for which others
-        for recipe in recipes.values():
-            for base in recipe.bases:
-                self.readers.setdefault(base, []).append(recipe)
-            self._note_reads(recipe, computed_in[recipe.node])
+        self.computes, self.home, self.kept = computes, home, kept
+        self.readers: dict[Node, list[Compute]] = {}
+        self.read_in: dict[Node, dict[Group, dict[Compute, None]]] = {}  # which groups read it, and for which others
+        for compute in computes.values():
+            for base in compute.bases:
+                self.readers.setdefault(base, []).append(compute)
+            self._note_reads(compute, computed_in[compute.node])
 
     def run(self) -> list[Moved]:
         moved = []
-        for node in reversed(self.recipes):
+        for node in reversed(self.computes):
             group = self.home[node]
-            if node in self.kept or node not in group.levels or not self.recipes[node].repeatable:
+            if node in self.kept or node not in group.levels or not self.computes[node].repeatable:
                 continue
             reading = self._reading_groups(node)
             others = [g for g in reading if g is not group and node not in g.levels]
-            if not others or any(g.opaque is not None for g in others):
+            if not others or any(g.library is not None for g in others):
                 continue
             levels = {g: level for g in others if (level := self._level(node, g))}
             if len(levels) < len(others):
@@ -69,12 +69,12 @@ class _Movers:
         """
         cone = [node]
         for member in cone:
-            for view in self.recipes[member].views:
+            for view in self.computes[member].views:
                 base = view.base
                 if len(cone) == MOST_TOGETHER or base in cone or base not in group.levels:
                     continue
-                alike = base.size == node.size and view.in_order and self.recipes[base].repeatable
-                if not alike or base in self.kept or self.recipes[base].cost > CHEAP or self._is_stored(base, group):
+                alike = base.size == node.size and view.in_order and self.computes[base].repeatable
+                if not alike or base in self.kept or self.computes[base].cost > CHEAP or self._is_stored(base, group):
                     continue
                 if all(base not in g.levels and self._level(base, g) == level for g, level in levels.items()):
                     cone.append(base)
@@ -84,7 +84,7 @@ class _Movers:
         """Whether a node of a group is in memory anyway."""
         return node in self.kept or any(node not in g.levels for g in self._reading_groups(node) if g is not group)
 
-    def _reading_groups(self, node: Node) -> dict[Group, dict[Recipe, None]]:
+    def _reading_groups(self, node: Node) -> dict[Group, dict[Compute, None]]:
         return self.read_in.get(node, {})
 
     def _level(self, node: Node, group: Group) -> Level | None:
@@ -102,10 +102,10 @@ class _Movers:
     def _price(self, cone: list[Node], group: Group, levels: dict[Group, Level], still_read: bool) -> float:
         """The traffic and the arithmetic that computing these nodes in other groups takes."""
         node = cone[0]
-        price = -self.recipes[node].cost * node.size if not still_read else 0.0
+        price = -self.computes[node].cost * node.size if not still_read else 0.0
         for member in cone:
-            price += self.recipes[member].cost * member.size * len(levels)
-        for base in dict.fromkeys(b for member in cone for b in self.recipes[member].bases if b not in cone):
+            price += self.computes[member].cost * member.size * len(levels)
+        for base in dict.fromkeys(b for member in cone for b in self.computes[member].bases if b not in cone):
             for other, level in levels.items():
                 if other.size + len(cone) > MOST_NODES:
                     return float("inf")
@@ -121,26 +121,26 @@ class _Movers:
         return price
 
     def _else_read(self, base: Node, group: Group, node: Node) -> bool:
-        """Whether a group reads a node for something besides one of its readers."""
+        """Whether a group reads a node for other readers than this one."""
         return any(reader.node is not node for reader in self.read_in[base].get(group, ()))
 
     def _move(self, node: Node, group: Group, level: Level) -> None:
         group.levels[node] = level
         group.loads.pop(node, None)
-        self._note_reads(self.recipes[node], group)
-        for base in self.recipes[node].bases:
+        self._note_reads(self.computes[node], group)
+        for base in self.computes[node].bases:
             if base not in group.levels:
                 group.loads[base] = None
 
     def _leave(self, node: Node, group: Group) -> None:
         """Let a group not compute a node any more."""
         del group.levels[node]
-        for base in self.recipes[node].bases:
+        for base in self.computes[node].bases:
             reading = self.read_in[base]
-            del reading[group][self.recipes[node]]
+            del reading[group][self.computes[node]]
             if not reading[group]:
                 del reading[group]
 
-    def _note_reads(self, recipe: Recipe, group: Group) -> None:
-        for base in recipe.bases:
-            self.read_in.setdefault(base, {}).setdefault(group, {})[recipe] = None
+    def _note_reads(self, compute: Compute, group: Group) -> None:
+        for base in compute.bases:
+            self.read_in.setdefault(base, {}).setdefault(group, {})[compute] = None

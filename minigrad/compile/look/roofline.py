@@ -21,7 +21,7 @@ from ...core.primitive import P
 from ...core.table import as_html, as_table
 from ...devices.registry import CPU
 from ...devices.threads import in_blocks
-from ..nodes.graph import Graph, made
+from ..nodes.graph import Graph, node_like
 from ..nodes.source import Source
 from ..running.profiler import profile
 from ..running.program import Executable, Program
@@ -161,7 +161,7 @@ def _flops() -> float:
 def _launch() -> float:
     """The seconds of a step that has hardly anything to do."""
     x = Source("tensor", None, (1,), float32, CPU, current_mode())
-    program = Program(Graph([x], [made(P.add, (x, 1), {}, like=x)]))
+    program = Program(Graph([x], [node_like(P.add, (x, 1), {}, like=x)]))
 
     def once() -> float:
         with profile() as run:

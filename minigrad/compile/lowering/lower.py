@@ -67,7 +67,7 @@ def lower(partition: Partition, group: Group) -> Lowered:
 class _Lowering:
     def __init__(self, partition: Partition, group: Group) -> None:
         assert group.loops is not None
-        self.partition, self.group, self.recipes, self.loops = partition, group, partition.recipes, group.loops
+        self.partition, self.group, self.computes, self.loops = partition, group, partition.computes, group.loops
         self.chunks_of, self.gathered = partition.chunks_of, partition.gathered
         self.parameters: dict[Argument, Parameter] = {}
         self.top, self.row, self.inner = Block(ONCE), Block(PER_ROW), Block(PER_ELEMENT)
@@ -75,7 +75,7 @@ class _Lowering:
         self.writer = ValueWriter(self)
         self.scratch: dict[Node, Parameter] = {}
         self.reread: set[Node] = set()  # outputs that a later pass loads again
-        self.order = sorted({*group.levels, *group.partials}, key=lambda n: self.recipes[n].position)
+        self.order = sorted({*group.levels, *group.partials}, key=lambda n: self.computes[n].position)
         self.passes = self._passes()
         self.wanted = self._wanted()
         self.last_pass = max((k for k, nodes in self.wanted.items() if nodes), default=-1)
@@ -85,11 +85,11 @@ class _Lowering:
     def _passes(self) -> dict[Node, int]:
         passes: dict[Node, int] = {}
         for node in self.order:
-            recipe = self.recipes[node]
+            compute = self.computes[node]
             if node in self.group.finishes:
                 passes[node] = 0
                 continue
-            inputs = [passes[base] for base in recipe.bases if base in self.group.levels]
+            inputs = [passes[base] for base in compute.bases if base in self.group.levels]
             passes[node] = max(inputs, default=0) + self.reduces_row(node)
         return passes
 
@@ -104,7 +104,7 @@ class _Lowering:
             if self.reduces_row(node):
                 wanted[self.passes[node] - 1].append(node)
             elif node in self.group.partials:
-                if self.recipes[node].size == self.loops.elements:
+                if self.computes[node].size == self.loops.elements:
                     wanted[self.passes[node]].append(node)
             elif node in self.group.stores and self.group.levels[node] == PER_ELEMENT and node not in self.gathered:
                 wanted[self.passes[node]].append(node)
@@ -136,22 +136,22 @@ class _Lowering:
                         continue
                 found.add(node)
                 stack += self._inputs(node)
-            computed[k] = sorted(found, key=lambda n: self.recipes[n].position)
+            computed[k] = sorted(found, key=lambda n: self.computes[n].position)
         return computed
 
     def _is_reduced(self, node: Node) -> bool:
-        return self.recipes[node].reduces and node not in self.group.finishes
+        return self.computes[node].reduces and node not in self.group.finishes
 
     def _inputs(self, node: Node) -> list[Node]:
         """What a node reads of the values that the innermost loop computes."""
         if node in self.group.finishes:
             return []
-        return [base for base in self.recipes[node].bases if self.group.levels.get(base) == PER_ELEMENT]
+        return [base for base in self.computes[node].bases if self.group.levels.get(base) == PER_ELEMENT]
 
     def _costs(self) -> dict[Node, float]:
         costs: dict[Node, float] = {}
         for node in self.order:
-            costs[node] = self.recipes[node].cost + sum(costs[i] for i in self._inputs(node))
+            costs[node] = self.computes[node].cost + sum(costs[i] for i in self._inputs(node))
         return costs
 
     # The kernel -------------------------------------------------------------------------------------------------------
@@ -237,7 +237,7 @@ class _Lowering:
         after: list[Statement],
     ) -> None:
         """A reduction of what a loop goes through: into a register, or into memory where each element has its place."""
-        recipe, dtype = self.recipes[node], accumulated_in(node)
+        compute, dtype = self.computes[node], accumulated_in(node)
         value = self.writer.value(node, self.inner)
         if node not in self.group.partials:
             name = self.writer.new_name()
@@ -245,7 +245,7 @@ class _Lowering:
             complete.append((node, name))
             return
         buffer = self.partial(node)
-        index, level = self.writer.index(recipe.target, recipe.size)
+        index, level = self.writer.index(compute.target, compute.size)
         index = plus(times("c", node.size), index)
         if level == PER_ELEMENT:
             self.inner.statements.append(Accumulate(node.name, buffer, index, value))
@@ -263,10 +263,10 @@ class _Lowering:
             elif level == ONCE:
                 self.top.statements.append(Store(self.parameter(node, "out").name, 0, self.top.names[node]))
         for node in self.group.partials:
-            recipe = self.recipes[node]
-            if recipe.size != self.loops.elements:
+            compute = self.computes[node]
+            if compute.size != self.loops.elements:
                 value = self.writer.value(node, self.row)
-                index = plus(times("c", node.size), self.writer.index(recipe.target, recipe.size)[0])
+                index = plus(times("c", node.size), self.writer.index(compute.target, compute.size)[0])
                 self.tail.append(Accumulate(node.name, self.partial(node), index, value))
 
     def _prefetches(self) -> list[Statement]:
@@ -335,7 +335,7 @@ class _Lowering:
     # What it takes ----------------------------------------------------------------------------------------------------
 
     def _bytes_read(self) -> int:
-        read = [self.recipes[node] for node in self.order if node not in self.group.finishes]
+        read = [self.computes[node] for node in self.order if node not in self.group.finishes]
         views = [v for r in read for v in r.views if v.base in r.bases and v.base not in self.group.levels]
         return distinct_bytes(views) + sum(map(self.partition.partial_bytes, self.group.finishes))
 
@@ -344,6 +344,6 @@ class _Lowering:
         return sum(n.nbytes for n in self.group.stores) + sum(map(self.partition.partial_bytes, partials))
 
     def _flops(self) -> int:
-        computed = [self.recipes[node] for node in self.order if node not in self.group.finishes]
+        computed = [self.computes[node] for node in self.order if node not in self.group.finishes]
         finished = [node.size * (self.chunks_of[node] - 1) for node in self.group.finishes]
-        return sum(recipe.operations * recipe.size for recipe in computed) + sum(finished)
+        return sum(compute.operations * compute.size for compute in computed) + sum(finished)

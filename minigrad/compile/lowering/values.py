@@ -8,13 +8,13 @@ import numpy as np
 
 from ...core import dtypes
 from ...core.node import Node
-from ..fusion.compute import Recipe
+from ..fusion.compute import Compute
 from ..fusion.levels import ONCE, PER_ELEMENT, PER_ROW, Level
 from ..fusion.loop_shape import split
 from ..loops.index import plus, position, times
 from ..loops.ir import Accumulate, Accumulator, For, Index, Let, Operand, Store
 from ..loops.scalar import accumulated_in, typed
-from ..nodes.view import View, is_made, whole
+from ..nodes.view import View, is_filled, whole
 from .write import write
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class ValueWriter:
     def value(self, node: Node, block: Block) -> Operand:
         """What one round of the loops computes of a node: its value, or what a reduction takes in."""
         self.making = node
-        return write(self, self.lowering.recipes[node], block)
+        return write(self, self.lowering.computes[node], block)
 
     def is_row_value(self, operand: Operand) -> bool:
         """Whether a value is the same for a whole row."""
@@ -127,16 +127,16 @@ class ValueWriter:
 
     # Reads ------------------------------------------------------------------------------------------------------------
 
-    def read(self, read: Any, recipe: Recipe) -> Operand:
+    def read(self, read: Any, compute: Compute) -> Operand:
         """The value of an operand, where the loops of a computation read it."""
         if not isinstance(read, View):
             return read  # type: ignore[no-any-return]
         base, lowering = read.base, self.lowering
-        if is_made(base):
-            return self.filled(read, recipe.size)
+        if is_filled(base):
+            return self.filled(read, compute.size)
         level = self.group.levels.get(base)
         if level is None:
-            return self.loaded(base, *self.index(read, recipe.size))
+            return self.loaded(base, *self.index(read, compute.size))
         block = self.block(level)
         if base not in block.names:  # of an earlier pass
             if base in lowering.reread:

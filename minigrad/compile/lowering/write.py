@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core import dtypes
 from ...core.node import Node
-from ..fusion.compute import Copy, Elementwise, Filled, Place, Recipe, Reduction
+from ..fusion.compute import Compute, Copy, Elementwise, Filled, Place, Reduction
 from ..fusion.levels import ONCE, PER_ELEMENT, PER_ROW, Level
 from ..fusion.spans import spans
 from ..loops.index import divided, plus, remainder, times
@@ -25,40 +25,40 @@ if TYPE_CHECKING:
     from .values import ValueWriter
 
 
-def write(writer: ValueWriter, recipe: Recipe, block: Block) -> Operand:
+def write(writer: ValueWriter, compute: Compute, block: Block) -> Operand:
     """Write a round of any kind of computation into a block."""
-    return WRITERS[recipe.__class__](writer, recipe, block)
+    return WRITERS[compute.__class__](writer, compute, block)
 
 
-def reduction(writer: ValueWriter, recipe: Recipe, block: Block) -> Operand:
+def reduction(writer: ValueWriter, compute: Compute, block: Block) -> Operand:
     """What is read, in the dtype of the running value."""
-    value = writer.read(recipe.reads[0], recipe)
-    return writer.cast(value, recipe.node.inputs[0].dtype, accumulated_in(recipe.node), block)
+    value = writer.read(compute.reads[0], compute)
+    return writer.cast(value, compute.node.inputs[0].dtype, accumulated_in(compute.node), block)
 
 
-def copy(writer: ValueWriter, recipe: Recipe, block: Block) -> Operand:
+def copy(writer: ValueWriter, compute: Compute, block: Block) -> Operand:
     """What is read, in the dtype of the result."""
-    value = writer.read(recipe.reads[0], recipe)
-    return writer.cast(value, recipe.node.inputs[0].dtype, recipe.node.dtype, block)
+    value = writer.read(compute.reads[0], compute)
+    return writer.cast(value, compute.node.inputs[0].dtype, compute.node.dtype, block)
 
 
-def filled(writer: ValueWriter, recipe: Recipe, block: Block) -> Operand:
+def filled(writer: ValueWriter, compute: Compute, block: Block) -> Operand:
     """The number, or the count of the position."""
-    return writer.filled(whole(recipe.node), recipe.size)
+    return writer.filled(whole(compute.node), compute.size)
 
 
 # Elementwise ----------------------------------------------------------------------------------------------------------
 
 
-def elementwise(writer: ValueWriter, recipe: Recipe, block: Block) -> Operand:
+def elementwise(writer: ValueWriter, compute: Compute, block: Block) -> Operand:
     """The steps of the primitive's expression."""
-    node = recipe.node
+    node = compute.node
     assert node.op is not None
     dtype = computed_in(node)
     given: list[Operand] = []
-    for i, read in enumerate(recipe.reads):
+    for i, read in enumerate(compute.reads):
         if isinstance(read, View):
-            given.append(writer.read(read, recipe))
+            given.append(writer.read(read, compute))
         else:
             condition = node.op.promotes is not None and node.op.name_of(i) not in node.op.promotes
             given.append(typed(read, dtypes.bool if condition else dtype))
@@ -100,18 +100,18 @@ def _step(writer: ValueWriter, node: Node, op: str, args: list[Operand], dtype: 
 # Places ---------------------------------------------------------------------------------------------------------------
 
 
-def place(writer: ValueWriter, recipe: Recipe, block: Block) -> Operand:
+def place(writer: ValueWriter, compute: Compute, block: Block) -> Operand:
     """The current element of the whole: of the part, where the part covers it, and else 0.
 
     The gradient of a slice is a `place`.  Outside of the part the loop loads some element of it nevertheless: a choice
     takes less time than a branch, and often it is the same for a whole row.
     """
-    (part,) = recipe.reads
+    (part,) = compute.reads
     index, level = part.offset, ONCE
     inside: Operand | None = None
     inner = 1  # elements between neighbours of this dimension
-    for span in reversed(spans(recipe.node, part) or []):
-        where, changes = _coordinate(writer, recipe.size, span.size, inner)
+    for span in reversed(spans(compute.node, part) or []):
+        where, changes = _coordinate(writer, compute.size, span.size, inner)
         inner *= span.size
         if not span.covered:
             shifted = remainder(plus(where, span.size - span.start), span.size) if span.start else where
@@ -122,14 +122,14 @@ def place(writer: ValueWriter, recipe: Recipe, block: Block) -> Operand:
         if span.stride and where != 0:
             index = plus(index, times(where, span.stride))
             level = min(level, changes)
-    zero = typed(0, recipe.node.dtype)
+    zero = typed(0, compute.node.dtype)
     if part.base.name == "full" and not part.base.inputs:
-        value = writer.read(part, recipe)
+        value = writer.read(part, compute)
     else:
         value = writer.loaded(part.base, index, level)
     if inside is None:
         return value
-    return writer.let(block, "select", (inside, value, zero), recipe.node.dtype)
+    return writer.let(block, "select", (inside, value, zero), compute.node.dtype)
 
 
 def _coordinate(writer: ValueWriter, total: int, size: int, inner: int) -> tuple[Index, Level]:
@@ -151,6 +151,6 @@ def _digit(count: Index, inner: int, size: int, total: int) -> Index:
     return remainder(count, size) if inner * size < total else count
 
 
-WRITERS: dict[type[Recipe], Callable[[ValueWriter, Recipe, Block], Operand]] = {
+WRITERS: dict[type[Compute], Callable[[ValueWriter, Compute, Block], Operand]] = {
     Elementwise: elementwise, Reduction: reduction, Copy: copy, Place: place, Filled: filled,
 }  # fmt: skip

@@ -120,7 +120,7 @@ def remade(node: Node, inputs: tuple[Any, ...]) -> Node:
     return new
 
 
-def made(op: Primitive, inputs: tuple[Any, ...], attrs: dict[str, Any], like: Node) -> Node:
+def node_like(op: Primitive, inputs: tuple[Any, ...], attrs: dict[str, Any], like: Node) -> Node:
     """A node that a pass puts in the place of another: its line, scope and origin are those of the one it replaces."""
     new = in_place_of(like)
     new.op, new.inputs, new.attrs = op, inputs, attrs

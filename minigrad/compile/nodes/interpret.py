@@ -10,8 +10,9 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any
 
-from ...core.emit import EAGER, emit, explained
+from ...core.emit import EAGER, emit
 from ...core.errors import IndexingError, MinigradError, NanError
+from ...core.explain import explained
 from ...core.mode import current_mode, switch
 from ...core.node import Node
 from ...core.primitive import P

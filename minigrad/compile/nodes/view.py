@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from ...core.node import Node
 from .graph import Graph
 
-MADE = ("full", "arange")  # what a loop can count for itself, element by element
+FILLED = ("full", "arange")  # what a loop can count for itself, element by element
 Dims = list[tuple[int, int]]  # (size, stride) for each dimension, outermost first
 
 
@@ -110,9 +110,9 @@ def in_order(size: int, offset: int, shape: tuple[int, ...], strides: tuple[int,
     return strides == row_major(shape) or coalesced(shape, strides) in ([], [(size, 1)])
 
 
-def is_made(node: Node) -> bool:
+def is_filled(node: Node) -> bool:
     """Whether a loop can make the elements of this node where it reads them."""
-    return not node.inputs and node.name in MADE
+    return not node.inputs and node.name in FILLED
 
 
 def whole(node: Node) -> View:

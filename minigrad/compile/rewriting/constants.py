@@ -14,7 +14,7 @@ from ...core.emit import EAGER
 from ...core.node import Node
 from ...core.primitive import P
 from ...core.tensor import NUMBERS
-from ..nodes.graph import made
+from ..nodes.graph import node_like
 from ..nodes.source import Source
 from .numbers import value_of, wrapped
 from .replacement import filled, shaped
@@ -63,7 +63,7 @@ def number_operand(node: Node) -> Node | None:
     if not values or None in values.values():
         return None
     inputs = tuple([values.get(i, x) for i, x in enumerate(node.inputs)])
-    return shaped(made(node.op, inputs, node.attrs, like=node), node)
+    return shaped(node_like(node.op, inputs, node.attrs, like=node), node)
 
 
 @rule(kind="view", reads="full")

@@ -12,7 +12,7 @@ from typing import Any
 
 from ...core.node import Node
 from ...core.primitive import P
-from ..nodes.graph import Graph, made, remade
+from ..nodes.graph import Graph, node_like, remade
 from ..nodes.view import picks_of
 from .common import hashable
 from .fold_views import written
@@ -40,7 +40,7 @@ def _unkept(graph: Graph, note: Note) -> Graph:
     def replace(node: Node, inputs: tuple[Any, ...]) -> Node:
         if node not in idle or node.op is None:
             return remade(node, inputs)
-        now = made(node.op, inputs, node.attrs | {"keep": False}, like=node)
+        now = node_like(node.op, inputs, node.attrs | {"keep": False}, like=node)
         note("carries that are not read", node, now)
         return now
 
@@ -62,7 +62,7 @@ def overwritten(node: Node) -> Node | None:
         return None
     if hashable(node.attrs["chain"]) != hashable(base.attrs["chain"]):
         return None
-    return made(node.op, (base.inputs[0], value, *indices), node.attrs, like=node)
+    return node_like(node.op, (base.inputs[0], value, *indices), node.attrs, like=node)
 
 
 @rule("put")

@@ -20,7 +20,7 @@ from ...core.dtypes import KIND_NAMES, float64, iinfo
 from ...core.errors import ConversionError
 from ...core.node import Node
 from ...core.primitive import P
-from ..nodes.graph import made
+from ..nodes.graph import node_like
 from .match import Bound, Literal, Number, Operation, Part, ways
 from .numbers import exponent, in_dtype, same_number, value_of, wrapped
 from .replacement import shaped
@@ -180,7 +180,7 @@ class Equation:
 
         def apply(bound: Bound, names: Names, node: Node) -> Node:
             attrs = {attribute: names[letter] for attribute, letter in letters.items()}
-            return made(P[name], tuple([make(bound, names, node) for make in makers]), attrs, like=node)
+            return node_like(P[name], tuple([make(bound, names, node) for make in makers]), attrs, like=node)
 
         return apply
 

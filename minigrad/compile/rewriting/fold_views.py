@@ -6,7 +6,7 @@ from typing import Any
 
 from ...core.node import Node
 from ...core.primitive import P
-from ..nodes.graph import Graph, made
+from ..nodes.graph import Graph, node_like
 from ..nodes.view import Pick, picks_of
 from .common import hashable
 from .replacement import filled, shaped
@@ -22,7 +22,7 @@ def fold_views(graph: Graph, note: Note, without: frozenset[str] = frozenset()) 
 
 def viewed(op: Any, x: Node, node: Node, **attrs: Any) -> Node:
     """A view of `x` in the place of `node`."""
-    return made(op, (x,), attrs, like=node)
+    return node_like(op, (x,), attrs, like=node)
 
 
 def same_shape(node: Node, x: Node) -> bool:
@@ -129,7 +129,7 @@ def written(value: Any, node: Node) -> Node:
     if not isinstance(value, Node):
         return filled(value, node)
     if value.dtype != node.dtype:
-        value = made(P.astype, (value,), {"dtype": node.dtype}, like=node)
+        value = node_like(P.astype, (value,), {"dtype": node.dtype}, like=node)
     if value.ndim > node.ndim:  # dimensions of size 1 in front
         value = viewed(P.reshape, value, node, shape=value.shape[value.ndim - node.ndim :])
     return shaped(value, node)
@@ -143,4 +143,4 @@ def broadcast_later(node: Node) -> Node | None:
     """Operands broadcast by themselves, and what is computed before a broadcast is computed less often."""
     assert node.op is not None
     inputs = tuple([x.inputs[0] if isinstance(x, Node) and x.op is P.broadcast_to else x for x in node.inputs])
-    return shaped(made(node.op, inputs, node.attrs, like=node), node)
+    return shaped(node_like(node.op, inputs, node.attrs, like=node), node)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...core.node import Node
 from ...core.primitive import P
-from ..nodes.graph import made
+from ..nodes.graph import node_like
 from .rules import Rules
 
 rule = Rules()
@@ -28,7 +28,7 @@ def windows_as_parts(node: Node) -> Node | None:
         index = [slice(None)] * node.ndim
         for axis, place, gap in zip(node.attrs["axis"], offset, node.attrs["dilation"]):
             index[axis] = slice(place * gap, place * gap + x.shape[axis])
-        part = made(P.slice, (x,), {"index": (..., *offset)}, like=node)
-        placed = made(P.place, (part,), {"shape": node.shape, "index": (*index, ...)}, like=node)
-        total = made(P.add, (total, placed), {}, like=node)
+        part = node_like(P.slice, (x,), {"index": (..., *offset)}, like=node)
+        placed = node_like(P.place, (part,), {"shape": node.shape, "index": (*index, ...)}, like=node)
+        total = node_like(P.add, (total, placed), {}, like=node)
     return total  # type: ignore[no-any-return]

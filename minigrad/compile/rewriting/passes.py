@@ -8,7 +8,7 @@ from typing import Any
 
 from ...core.errors import ConversionError
 from ...core.node import Node
-from ..nodes.graph import Graph, made
+from ..nodes.graph import Graph, node_like
 from . import algebra, common, dead, fold_views, pick_rows
 from .log import Log, Run
 from .rules import Note, Rules
@@ -172,6 +172,6 @@ def _with_inputs(graph: Graph, other: dict[Any, Any]) -> Graph:
     """The graph on other inputs.  All is made anew, so that effects stay in their order."""
 
     def anew(node: Node, inputs: tuple[Any, ...]) -> Node:
-        return node if node.op is None else made(node.op, inputs, node.attrs, like=node)
+        return node if node.op is None else node_like(node.op, inputs, node.attrs, like=node)
 
     return graph.rebuilt(anew, [other.get(node, node) for node in graph.inputs])

@@ -15,8 +15,8 @@ from ...core import dtypes
 from ...core.node import Node
 from ...core.primitive import P
 from ...core.tensor import NUMBERS
-from ..nodes.graph import Check, Graph, made, remade
-from ..nodes.view import is_made
+from ..nodes.graph import Check, Graph, node_like, remade
+from ..nodes.view import is_filled
 from .rules import Note, rewritten
 
 Known = dict[tuple[Node, int], tuple[Node, Node]]  # (integers, columns) -> what `_hits` has made of them
@@ -56,14 +56,14 @@ def _counts_rows(x: Node, indices: tuple[Any, ...]) -> bool:
 def picked(node: Node, known: Known) -> Node | None:
     """The sum over each row of the elements whose column is the one that is picked."""
     x, *indices = node.inputs
-    if not _counts_rows(x, tuple(indices)) or x.op is None or x.op.kind not in FUSED or is_made(x):
+    if not _counts_rows(x, tuple(indices)) or x.op is None or x.op.kind not in FUSED or is_filled(x):
         return None
     column, hit = _hits(x, indices[1], node, known)
-    chosen = made(P.where, (hit, x, 0.0), {}, node)
-    total = made(P.sum, (chosen,), {"axis": (1,), "keepdims": False, "dtype": None}, node)
-    last = made(P.less, (column, x.shape[1]), {}, node)
-    inside = made(P.bitwise_and, (made(P.less_equal, (0, column), {}, node), last), {}, node)
-    return made(P.where, (inside, total, nan), {}, node)
+    chosen = node_like(P.where, (hit, x, 0.0), {}, node)
+    total = node_like(P.sum, (chosen,), {"axis": (1,), "keepdims": False, "dtype": None}, node)
+    last = node_like(P.less, (column, x.shape[1]), {}, node)
+    inside = node_like(P.bitwise_and, (node_like(P.less_equal, (0, column), {}, node), last), {}, node)
+    return node_like(P.where, (inside, total, nan), {}, node)
 
 
 def placed(node: Node, known: Known) -> Node | None:
@@ -75,9 +75,9 @@ def placed(node: Node, known: Known) -> Node | None:
     if value.__class__ not in NUMBERS:
         if value.shape not in ((), (1,), base.shape[:1]):
             return None
-        value = made(P.reshape, (value,), {"shape": (value.size, 1)}, node)
+        value = node_like(P.reshape, (value,), {"shape": (value.size, 1)}, node)
     _, hit = _hits(base, indices[1], node, known)
-    return made(P.where, (hit, value, made(P.full, (), base.attrs | {"shape": ()}, node)), {}, node)
+    return node_like(P.where, (hit, value, node_like(P.full, (), base.attrs | {"shape": ()}, node)), {}, node)
 
 
 def _hits(x: Node, column: Node, like: Node, known: Known) -> tuple[Node, Node]:
@@ -87,13 +87,13 @@ def _hits(x: Node, column: Node, like: Node, known: Known) -> tuple[Node, Node]:
     if key in known:
         return known[key]
     if column.dtype != dtypes.int64:
-        column = made(P.astype, (column,), {"dtype": dtypes.int64}, like)
-    back = made(P.add, (column, columns), {}, like)
-    column = made(P.where, (made(P.less, (column, 0), {}, like), back, column), {}, like)
+        column = node_like(P.astype, (column,), {"dtype": dtypes.int64}, like)
+    back = node_like(P.add, (column, columns), {}, like)
+    column = node_like(P.where, (node_like(P.less, (column, 0), {}, like), back, column), {}, like)
     attrs = {"start": 0, "step": 1, "count": columns, "dtype": dtypes.int64, "device": x.device}
-    counted = made(P.arange, (), attrs, like)
-    upright = made(P.reshape, (column,), {"shape": (rows, 1)}, like)
-    known[key] = column, made(P.equal, (upright, counted), {}, like)
+    counted = node_like(P.arange, (), attrs, like)
+    upright = node_like(P.reshape, (column,), {"shape": (rows, 1)}, like)
+    known[key] = column, node_like(P.equal, (upright, counted), {}, like)
     return known[key]
 
 

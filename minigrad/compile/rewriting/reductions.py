@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...core.node import Node
 from ...core.primitive import P
-from ..nodes.graph import made
+from ..nodes.graph import node_like
 from .replacement import filled
 from .rules import Rules
 
@@ -19,10 +19,10 @@ def reduction_of_one(node: Node) -> Node | None:
     if any(x.shape[a] != 1 for a in (axes if isinstance(axes, tuple) else (axes,))):
         return None
     if x.dtype != node.dtype:
-        x = made(P.astype, (x,), {"dtype": node.dtype}, like=node)
+        x = node_like(P.astype, (x,), {"dtype": node.dtype}, like=node)
     if x.shape != node.shape:
-        x = made(P.reshape, (x,), {"shape": node.shape}, like=node)
-    return made(P.add, (x, 0.0), {}, like=node) if node.name == "sum" and node.dtype.kind == "f" else x
+        x = node_like(P.reshape, (x,), {"shape": node.shape}, like=node)
+    return node_like(P.add, (x, 0.0), {}, like=node) if node.name == "sum" and node.dtype.kind == "f" else x
 
 
 @rule("argmax", "argmin", "argsort")
@@ -48,8 +48,8 @@ def reduction_twice(node: Node) -> Node | None:
     attrs = {"axis": axes, "keepdims": False}
     if node.name in ("sum", "prod"):
         attrs["dtype"] = x.attrs["dtype"]
-    both = made(node.op, (first,), attrs, like=node)
-    return both if both.shape == node.shape else made(P.reshape, (both,), {"shape": node.shape}, like=node)
+    both = node_like(node.op, (first,), attrs, like=node)
+    return both if both.shape == node.shape else node_like(P.reshape, (both,), {"shape": node.shape}, like=node)
 
 
 @rule("concat")
@@ -60,4 +60,4 @@ def concat_of_one(node: Node) -> Node | None:
     parts = tuple([x for x in node.inputs if x.shape[axis]]) or node.inputs[:1]
     if len(parts) == len(node.inputs) > 1:
         return None
-    return parts[0] if len(parts) == 1 else made(node.op, parts, node.attrs, like=node)
+    return parts[0] if len(parts) == 1 else node_like(node.op, parts, node.attrs, like=node)

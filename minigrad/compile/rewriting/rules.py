@@ -13,7 +13,7 @@ from typing import Any
 
 from ...core.node import Node
 from ...core.primitive import Primitive
-from ..nodes.graph import Graph, made, remade
+from ..nodes.graph import Graph, node_like, remade
 from .equation import EVERY, Equation
 from .match import head
 
@@ -180,7 +180,7 @@ def rewritten(
         if node in also:
             now = replace(node, inputs)
         else:
-            now = made(node.op, inputs, node.attrs, like=node) if moved else remade(node, inputs)
+            now = node_like(node.op, inputs, node.attrs, like=node) if moved else remade(node, inputs)
         moved = moved or now is not node
         return now
 

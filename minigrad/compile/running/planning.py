@@ -54,7 +54,7 @@ class _Planning:
             self._add(node, self._made(node, INPUT, number))
         self._check(None)
         for group in partition.groups:
-            self.steps.append(self._launch(group) if group.opaque is None else self._call(group, group.opaque))
+            self.steps.append(self._launch(group) if group.library is None else self._call(group, group.library))
             self._check(group)
         self.outputs = [self._read(view) for view in partition.outputs]
 
@@ -101,7 +101,7 @@ class _Planning:
             else:
                 numbers.append(self._buffer(node))
         computed = [node for node in (*group.levels, *group.partials) if self._is_computed_in(node, group)]
-        computed.sort(key=lambda node: self.partition.recipes[node].position)
+        computed.sort(key=lambda node: self.partition.computes[node].position)
         offsets = tuple([argument.offset for argument in lowered.arguments])
         names = tuple(dict.fromkeys(self.names[node] for node in computed))
         where = computed[0].where if computed else None
@@ -112,12 +112,12 @@ class _Planning:
         """Whether a kernel computes a node, instead of putting together its partial results only."""
         return node not in group.finishes or node in group.partials
 
-    def _call(self, group: Group, recipe: Library) -> Call:
-        node = recipe.node
+    def _call(self, group: Group, compute: Library) -> Call:
+        node = compute.node
         assert node.op is not None
-        reads = tuple([self._read(read) if isinstance(read, View) else read for read in recipe.reads])
+        reads = tuple([self._read(read) if isinstance(read, View) else read for read in compute.reads])
         fills = is_product(node.op, node.shape, node.dtype)
-        takes = recipe.count, node.effect, node.where
+        takes = compute.count, node.effect, node.where
         return Call(self.names[node], node.op, reads, node.attrs, self._buffer(node), fills, *takes)
 
     def _check(self, group: Group | None) -> None:

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from threading import get_ident
 
 WAITING: set[int] = set()  # the threads that have switched the collector off
 
 
-@contextmanager
-def no_collection() -> Iterator[None]:
+class no_collection:
     """No garbage is collected in this block, unless another thread asks for it.
+
+    Where Ctrl-C stops `__exit__` before its first line, `__del__` switches the collector on as soon as the exception is
+    dropped.
 
     >>> import gc
     >>> with no_collection():
@@ -26,16 +26,23 @@ def no_collection() -> Iterator[None]:
     >>> gc.isenabled()
     True
     """
-    was_enabled = gc.isenabled()
-    try:
-        if was_enabled:
-            WAITING.add(get_ident())
-        gc.disable()
-        yield
-    finally:
-        if was_enabled:
-            WAITING.discard(get_ident())
+
+    thread = 0  # that has switched the collector off here
+
+    def __enter__(self) -> None:
+        if gc.isenabled():
+            self.thread = get_ident()  # first: from here on the collector is switched on at the end
+            WAITING.add(self.thread)
+            gc.disable()
+
+    def __exit__(self, *error: object) -> None:
+        if self.thread:
             gc.enable()
+            WAITING.discard(self.thread)
+            self.thread = 0
+
+    def __del__(self) -> None:
+        self.__exit__()
 
 
 def _switch_on() -> None:

@@ -16,7 +16,7 @@ from ...core.node import Node
 from ...core.primitive import P, Primitive
 from ...core.source import show
 from ...core.tensor import Tensor
-from ..nodes.graph import Graph, made, remade
+from ..nodes.graph import Graph, node_like, remade
 from ..rewriting.log import Run
 from ..rewriting.passes import forget_pass, register_pass
 from ..rewriting.rules import Note, rewritten
@@ -85,7 +85,7 @@ class OwnKernel:
             if why:
                 log.miss(self.name, node, why)
                 return now
-            own = made(self.primitive, found, {"kernel": self, "shape": now.shape, "dtype": now.dtype}, like=now)
+            own = node_like(self.primitive, found, {"kernel": self, "shape": now.shape, "dtype": now.dtype}, like=now)
             log(self.name, node, own)
             return own
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...compile.nodes.graph import made
+from ...compile.nodes.graph import node_like
 from ...core import dtypes
 from ...core.node import Node
 from ...core.primitive import P
@@ -380,10 +380,10 @@ def _put(w: Writer, node: Node, base: str, value: str, *indices: str) -> str:
 def _numbered(w: Writer, node: Node, shape: Sequence[int]) -> tuple[Node, str]:
     """The position of each element of a tensor in row-major order, in its shape: a node and its name."""
     total = _product(shape)
-    flat = made(P.arange, (), {"start": 0, "step": 1, "count": total, "dtype": dtypes.int64, "device": node.device},
-                node)  # fmt: skip
+    counted = {"start": 0, "step": 1, "count": total, "dtype": dtypes.int64, "device": node.device}
+    flat = node_like(P.arange, (), counted, node)
     flat.shape = (total,)
-    place = made(P.reshape, (flat,), {"shape": tuple(int(n) for n in shape)}, node)
+    place = node_like(P.reshape, (flat,), {"shape": tuple(int(n) for n in shape)}, node)
     place.shape = tuple(shape)
     return place, w.reshape(_arange(w, flat), shape)
 
@@ -403,7 +403,7 @@ def _product(shape: Sequence[int]) -> int:
 def _step(
     w: Writer, op: Any, source: Node, names: Sequence[str], attrs: dict[str, Any], indices: Sequence[Any] = ()
 ) -> tuple[Node, str]:
-    node = made(op, (source, *indices), attrs, source)
+    node = node_like(op, (source, *indices), attrs, source)
     node.shape = attrs.get("shape", node.shape)  # with what depends on the batch
     return node, TABLE[op.name](w, node, *names)
 

@@ -16,7 +16,7 @@ X = mg.reshape(mg.arange(24, dtype=mg.float32), (4, 6))
 
 def last_of(graph):
     """How the last node of a graph is computed."""
-    computes, views = compute.recipes_of(graph)
+    computes, views = compute.computes_of(graph)
     return computes[views[graph.outputs[0]].base]
 
 
@@ -97,8 +97,8 @@ def test_a_new_kind_is_a_class_and_a_function_that_writes_it(monkeypatch):
         def takes(node, views):
             return node.name == "floor_divide" and node.inputs[1] == 2
 
-    assert [group.opaque is None for group in divided().groups] == [True, False, False, True]
+    assert [group.library is None for group in divided().groups] == [True, False, False, True]
     monkeypatch.setattr(compute, "KINDS", [Halves, *compute.KINDS])
     monkeypatch.setitem(write.WRITERS, Halves, write.elementwise)
     (group,) = divided().groups
-    assert group.opaque is None and set(group.levels.values()) == {PER_ELEMENT} and group.level_of(1) is ONCE
+    assert group.library is None and set(group.levels.values()) == {PER_ELEMENT} and group.level_of(1) is ONCE

@@ -25,7 +25,7 @@ def floats(*shape, seed=0):
 
 def steps(partition):
     """What runs, in order: the names of library calls, and "kernel"."""
-    return [g.opaque.node.name if g.opaque else "kernel" for g in partition.groups]
+    return [g.library.node.name if g.library else "kernel" for g in partition.groups]
 
 
 # General rules --------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.compile.look import checking
-from minigrad.compile.nodes.graph import made
+from minigrad.compile.nodes.graph import node_like
 from minigrad.compile.rewriting import passes
 from minigrad.core.errors import CheckError
 from minigrad.core.primitive import P
@@ -102,8 +102,8 @@ def wrong_rule(graph, note):
 
     def replace(node, inputs):
         if node.op is P.add:
-            return made(P.multiply, inputs, {}, like=node)
-        return node if node.op is None else made(node.op, inputs, node.attrs, like=node)
+            return node_like(P.multiply, inputs, {}, like=node)
+        return node if node.op is None else node_like(node.op, inputs, node.attrs, like=node)
 
     return graph.rebuilt(replace)
 

@@ -302,7 +302,7 @@ def test_gradients_of_slices_are_loops(index):
         (g,) = mg.gradients(y, [x], cotangents=c, create_graph=True)
         column = mg.sum(g, 0)
     partition = check(y, g, column, threads=2)
-    libraries = [group.opaque.node.name for group in partition.groups if group.opaque]
+    libraries = [group.library.node.name for group in partition.groups if group.library]
     assert libraries == (["place"] if index == (slice(None, None, 2),) else [])
 
 
@@ -314,7 +314,7 @@ def test_gradients_of_several_slices_add_up_in_one_kernel():
         heads = [mg.permute_dims(parts[:, :, i], (0, 2, 1, 3)) * 1.0 for i in range(3)]
         grads = mg.gradients(heads, [x, weight], cotangents=cotangents, create_graph=True)
     partition = check(*grads)
-    assert all(group.opaque is None for group in partition.groups)
+    assert all(group.library is None for group in partition.groups)
     last = partition.groups[-1]
     assert sum(node.name == "place" for node in last.levels) == 3 and last.partials
 
@@ -325,7 +325,7 @@ def test_padding_is_a_loop():
         y = mg.pad(x, ((1, 2), (0, 3))) + 1.0
         z = mg.pad(x, 1, value=2.5)
     partition = check(y, z)
-    assert all(group.opaque is None for group in partition.groups)
+    assert all(group.library is None for group in partition.groups)
     (group,) = partition.kernels[:1]
     assert lower(partition, group).count.bytes_read == x.size * 4
 

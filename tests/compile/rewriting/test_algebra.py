@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.compile.nodes.graph import Graph, made
+from minigrad.compile.nodes.graph import Graph, node_like
 from minigrad.compile.rewriting import optimise
 from minigrad.compile.rewriting.algebra import rule as rules
 from minigrad.compile.rewriting.constants import FEW
@@ -363,7 +363,7 @@ def test_a_constant_of_one_element_that_a_trace_holds_is_a_number():
     recorded = Recorded(lambda x: x * 2.0, np.ones(3, np.float32))
     (x,), (double,) = recorded.graph.inputs, recorded.graph.outputs
     held = Source("constant", np.array([1.0], np.float32), (1,), mg.float32, x.device, x.mode)
-    product = made(P.multiply, (x, held), {}, like=double)
+    product = node_like(P.multiply, (x, held), {}, like=double)
     graph, log = optimise(Graph([x], [product]))
     assert graph.outputs == (x,)
     assert log.counts() == {"small constant": 1, "number operand": 1, "x * 1 -> x": 1}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.compile.nodes.graph import made
+from minigrad.compile.nodes.graph import node_like
 from minigrad.compile.rewriting import Rules, optimise, rule
 from minigrad.compile.rewriting.equation import Equation
 from minigrad.compile.rewriting.rules import apply_rules
@@ -31,7 +31,7 @@ def test_a_letter_stands_for_one_thing():
     assert after("x - x -> 0", lambda x, y: x - y, N, N) == (["subtract", "constant", "constant"], 0)
     choice = Recorded(lambda x: mg.where(x < 0, x, 1.5), X).graph.outputs[0]
     for x, y, same in ((2.0, 2, True), (0.0, -0.0, False)):
-        numbers = made(P.where, (choice.inputs[0], x, y), {}, like=choice)
+        numbers = node_like(P.where, (choice.inputs[0], x, y), {}, like=choice)
         assert (Equation("where(c, x, x) -> x")(numbers) is not None) == same
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 import minigrad as mg
-from minigrad.compile.nodes.graph import Graph, made
+from minigrad.compile.nodes.graph import Graph, node_like
 from minigrad.compile.rewriting import PASSES, Rules, forget_pass, optimise, register_pass, rule_names
 from minigrad.compile.rewriting.algebra import rule as simplify_rule
 from minigrad.compile.rewriting.rules import apply_rules
@@ -193,7 +193,7 @@ def test_rules_that_undo_each_other_come_to_an_end():
     @simplify_rule("add")
     def there(node):
         """x + y is y + x."""
-        return made(P.add, node.inputs[::-1], {}, like=node)
+        return node_like(P.add, node.inputs[::-1], {}, like=node)
 
     try:
         log = optimise(Recorded(lambda x: x + 2.5, X).graph)[1]
@@ -209,7 +209,7 @@ def test_a_rule_that_changes_a_shape_is_an_error():
     @rules("add")
     def wrong(node):
         """x + y is a sum."""
-        return made(P.sum, node.inputs[:1], {"axis": (0,), "keepdims": False, "dtype": None}, like=node)
+        return node_like(P.sum, node.inputs[:1], {"axis": (0,), "keepdims": False, "dtype": None}, like=node)
 
     with pytest.raises(ValueError, match=r"the rule 'wrong' put float32 \(\) in the place of float32 \(3,\)"):
         apply_rules(Recorded(lambda x: x + 1.0, X).graph, rules, lambda *fired: None)
@@ -254,14 +254,14 @@ def test_no_pass_looks_behind_the_inputs_of_a_graph():
 
 
 def mg_after(nodes):
-    return made(P.multiply, (nodes["exp"], 1.0), {}, like=nodes["multiply"])
+    return node_like(P.multiply, (nodes["exp"], 1.0), {}, like=nodes["multiply"])
 
 
 def test_effects_stay_in_their_order():
     say = Primitive("say", "structural", ("x",), lambda x, text: (x.shape, x.dtype), promotes=(), effect="says")
     recorded = Recorded(lambda x: (mg.exp(x) * 1.0, mg.exp(x) + 2.5), X)
     product, total = recorded.graph.outputs
-    effects = [made(say, (node,), {"text": text}, like=total) for node, text in (
+    effects = [node_like(say, (node,), {"text": text}, like=total) for node, text in (
         (total, "a"), (product, "b"), (total, "b"), (total, "b"), (product, "c"))]  # fmt: skip
     graph = Graph(recorded.graph.inputs, [total], effects)
     after, _ = optimise(graph)

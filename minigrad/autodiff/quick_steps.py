@@ -1,0 +1,115 @@
+"""The walk of `reverse.py`, unrolled, for when its steps are not looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator, Iterable, Sequence
+from typing import Any
+from weakref import ref
+
+from ..core.clock import LastWrite
+from ..core.mode import current_mode, switch
+from ..core.node import FREED, Node, topological_order
+from ..core.primitive import P
+from ..core.tensor import NUMBERS, Tensor, new_tensor, wrap
+from ..ops.elementwise import add
+from ..ops.view import unbroadcast
+from .passing import HOOKS, after_hooks, check_unchanged, freed, moved, read
+from .pending import gather_results, leading_to
+
+
+def quick_steps(
+    roots: Sequence[Node],
+    cotangents: Sequence[Tensor],
+    wanted: Iterable[Node] | None,
+    retain: bool,
+    besides: Collection[Node],
+) -> Generator[Any, Any, dict[Node, Tensor]]:
+    """`steps`, unrolled, for a walk whose steps are not looked at.
+
+    A leaf's gradient is copied only where its memory may be used elsewhere.
+    `tests/autodiff/test_quick_steps.py` compares the two.
+    """
+    pending: dict[Node, Any] = {}
+    lent: set[Any] = set()  # references to tensors whose memory several nodes, or the caller, may hold; ids are reused
+    for node, cotangent in zip(roots, cotangents):
+        pending[node] = cotangent if node not in pending else pending[node] + cotangent
+        lent.add(ref(_owner(cotangent)))
+    order = topological_order(pending)
+    targets = None if wanted is None else set(wanted)
+    useful = None if targets is None else leading_to(targets, order)
+    found: dict[Node, Tensor] = {}
+    mode = current_mode()
+    recording, project = mode.grad, P.project
+    for node in reversed(order):
+        g = pending.pop(node, None)
+        if g is None:
+            continue
+        if HOOKS.data and node in HOOKS:
+            g = after_hooks(node, g)
+            lent.add(ref(_owner(g)))
+        if (node.op is None or node in besides) if targets is None else (node in targets):
+            if g.device is not node.device:
+                raise moved(node, g)
+            passed_on = node.op is not None or ref(_owner(g)) in lent
+            found[node] = g.copy() if passed_on else _own(g)
+        if node.op is project:
+            gather_results(node, g, pending)
+            continue
+        saved = node.saved
+        if saved is not None:
+            if saved is FREED:
+                raise freed(node)
+            if saved.__class__ is not tuple:  # a checkpoint: the values are computed again
+                saved.restore()
+                saved = node.saved
+            if LastWrite.time > node.serial:
+                check_unchanged(node)
+        inputs, rules = node.inputs, node.plan.rules
+        for index, function, reads, only in rules:
+            source = inputs[index]
+            if useful is not None and source not in useful:
+                continue
+            if recording or mode.interpreter is not None:  # which may want to know whose gradient it is
+                with switch(mode, origin=node):
+                    value = function(g, *[read(node, slot, recording, index) for slot in reads])
+            elif not reads:
+                value = function(g)
+            elif only is None:
+                value = function(g, *[read(node, slot, False, index) for slot in reads])
+            elif (inputs[only] if only >= 0 else node).__class__ in NUMBERS:
+                value = function(g, inputs[only])
+            else:  # a handle on what was saved, without history: `read`, without the call
+                tensor = new_tensor(Tensor)
+                tensor._data, tensor.device, tensor.alias, tensor._grad = saved[only], node.device, None, None
+                tensor.node, tensor.tracked = None, 0
+                value = function(g, tensor)
+            if value is None:
+                continue
+            if len(rules) > 1 and (value is g or (value.alias is not None and _owner(value) is _owner(g))):
+                lent.add(ref(_owner(g)))
+            data = value._data
+            if data.shape != source.shape:
+                value = unbroadcast(value, source.shape)
+            if data.dtype is not source.dtype:
+                value = P.astype.apply(value, dtype=source.dtype)
+            so_far = pending.get(source)
+            pending[source] = value if so_far is None else add(so_far, value)
+        if saved is not None and not retain:
+            node.saved = FREED
+    yield from ()  # a generator, as `steps` is
+    return found
+
+
+def _owner(tensor: Tensor) -> Tensor:
+    """The tensor whose memory this one looks at."""
+    alias = tensor.alias
+    return tensor if alias is None or alias.base is None else alias.base
+
+
+def _own(g: Tensor) -> Tensor:
+    """A gradient that nobody else holds, as a tensor to keep: a view of all of its owner's elements needs no copy."""
+    if g.alias is None or g.alias.base is None:
+        return g
+    data = g._data
+    whole = data.__class__ is g.device.ndarray and data.flags.c_contiguous and data.size == g.alias.base._data.size
+    return wrap(data, g.device) if whole and not g.tracked else g.copy()

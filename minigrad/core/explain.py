@@ -1,0 +1,70 @@
+"""Errors of operations, in our words: what the array library says is only the last resort."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .errors import ConversionError, DeviceError, DtypeError, MinigradError, TraceError
+from .mode import current_mode
+from .node import Node
+from .primitive import Primitive
+from .source import show
+from .tensor import StandIn, Tensor, default_device
+
+
+def common_device(op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
+    """Where the result will be: on the device that the attributes say, else on the one that all the inputs are on."""
+    device = None
+    for x in inputs:
+        if x.__class__ is Tensor:
+            if device is None:
+                device = x.device
+            elif x.device is not device and op.name != "call":  # a function may copy from one to the other by itself
+                raise DeviceError(
+                    f"{op.name}: its inputs are on different devices, {device} and {x.device}",
+                    expect="all inputs on one device: nothing is copied between devices behind your back",
+                    actual=described(op, inputs),
+                    hint=f'x.to("{device}") or x.to("{x.device}")',
+                )
+    return attrs.get("device") or device or default_device()
+
+
+def described(op: Primitive, inputs: Sequence[Any]) -> str:
+    """`x (2, 3) float32 on cpu, y 2.0`: the inputs, for a message."""
+    words = []
+    for i, x in enumerate(inputs):
+        if isinstance(x, (Tensor, Node)):
+            words.append(f"{op.name_of(i)} {x.shape} {x.dtype} on {x.device}")
+        else:
+            words.append(f"{op.name_of(i)} {x!r}")
+    return ", ".join(words)
+
+
+def explained(op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any], error: Exception) -> Exception:
+    """The array library's error in our words: what `infer` has to say, which is what graph mode says too."""
+    for x in inputs:
+        if x.__class__ is Tensor and isinstance(x._data, StandIn) and current_mode().interpreter is None:
+            return TraceError(
+                f"{op.name}: a tensor {x._data.no_value} is used after that has ended"
+                + (f", made at {show(x._data.where)}" if x._data.where else ""),
+                hint="return it from the function instead of storing it",
+            )
+    device = common_device(op, inputs, attrs)
+    if op.name not in device.kernels:
+        return DeviceError(
+            f"{op.name} has no kernel on the device {device}",
+            hint=f'mg.devices.register_kernel("{op.name}", "{device}", function)',
+        )
+    fault = device.fault(error)
+    if fault is not None:
+        return DeviceError(f"{op.name}: {fault[0]}: {error}", actual=described(op, inputs), hint=fault[1])
+    try:
+        op.infer(*inputs, **attrs)
+    except MinigradError as ours:
+        return ours
+    except (TypeError, ValueError, OverflowError):
+        pass  # Python refuses too, and says no more than the array library did
+    given = described(op, inputs) or None
+    kind = DtypeError if isinstance(error, (TypeError, OverflowError)) else ConversionError
+    return kind(f"{op.name}: {error}", actual=given)

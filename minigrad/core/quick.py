@@ -1,0 +1,272 @@
+"""`emit` for eager mode, unrolled for the commonest cases.
+
+Each function here makes the quick form of one primitive.  It computes, wraps and records
+as `Interpreter` does in `emit.py`, without loops and look-ups.  Whatever is not the common
+case goes to `emit`: another mode, casts, large arrays, inputs on several devices, errors.
+`tests/core/test_quick.py` compares the quick form of every primitive with `emit`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from .clock import tick
+from .dtypes import float32
+from .emit import EAGER, LARGE, constant, emit
+from .errors import TraceError
+from .mode import Mode, current_mode
+from .node import Node
+from .primitive import Attrs, Plan, Primitive
+from .source import LIBRARY
+from .tensor import NUMBERS, StandIn, Tensor, new_tensor
+from .view import alias_of, link
+
+_getframe = sys._getframe
+_new_node = Node.__new__
+NO_ATTRS: Attrs = {}
+
+
+def quick(op: Primitive, attributes: bool = True) -> Callable[..., Any]:
+    """`emit(op, ...)` as a function; without `attributes` it takes inputs alone.
+
+    >>> quick(mg.core.primitive.P.tanh)(mg.zeros(2)).tolist()
+    [0.0, 0.0]
+    """
+    if op.kind == "view":
+        return view(op)
+    alone = len(op.inputs) == 1 and not op.inputs[0].startswith("*")
+    if alone and op.kind in ("elementwise", "reduce", "index"):
+        return one_input(op) if attributes else one_input_alone(op)
+    return two_inputs(op) if len(op.inputs) == 2 and op.casting else any_inputs(op)
+
+
+def one_input_alone(op: Primitive) -> Callable[[Any], Any]:
+    """The quick form of an operation of one input, without attributes."""
+    name, casting, elementwise = op.name, op.casting, op.kind == "elementwise"
+
+    def apply(x: Any) -> Any:
+        mode = current_mode()
+        if mode.interpreter is not None or x.__class__ is not Tensor:
+            return emit(op, x)
+        a, device = x._data, x.device
+        if (casting and a.dtype is not float32) or (elementwise and a.size >= LARGE):
+            return emit(op, x)
+        try:
+            data = device.kernels[name](a)
+        except Exception:
+            data = None
+        if data.__class__ is not a.__class__:
+            if data is None:
+                return emit(op, x)  # outside of `except`: the error has one cause
+            data = device.asarray(data)
+        out = new_tensor(Tensor)
+        out._data, out.device, out._grad, out.alias = data, device, None, None
+        if x.tracked and mode.grad:
+            plan = op.plans.get(0b11) or op.plan(1, 1)
+            keep = plan.keep
+            saved = None if keep is None else (a if keep[0] else None, data if keep[1] else None)
+            out.node = _record(op, (x.node,), NO_ATTRS, plan, saved, data, mode, device)
+            out.tracked = 1 if plan.rules else 0
+        elif mode.keep:
+            return emit(op, x)
+        else:
+            out.node, out.tracked = None, 0
+        return out
+
+    return apply
+
+
+def one_input(op: Primitive) -> Callable[..., Any]:
+    """The quick form of an operation of one input, with attributes."""
+    name, casting, elementwise = op.name, op.casting, op.kind == "elementwise"
+
+    def apply(x: Any, **attrs: Any) -> Any:
+        mode = current_mode()
+        if mode.interpreter is not None or x.__class__ is not Tensor or mode.keep:
+            return emit(op, x, **attrs)
+        a, device = x._data, x.device
+        if (casting and a.dtype is not float32) or (elementwise and a.size >= LARGE):
+            return emit(op, x, **attrs)
+        try:
+            data = device.kernels[name](a, **attrs)
+        except Exception:
+            data = None
+        if data.__class__ is not a.__class__:
+            if data is None:
+                return emit(op, x, **attrs)
+            data = device.asarray(data)
+        out = new_tensor(Tensor)
+        out._data, out.device, out._grad, out.alias = data, device, None, None
+        if x.tracked and mode.grad:
+            plan = op.plans.get(0b11) if data.dtype is float32 else None
+            if plan is None:
+                plan = op.plan(int(data.dtype.kind == "f"), 1)
+            keep = plan.keep
+            saved = None if keep is None else (a if keep[0] else None, data if keep[1] else None)
+            out.node = _record(op, (x.node,), attrs, plan, saved, data, mode, device)
+            out.tracked = 1 if plan.rules else 0
+        else:
+            out.node, out.tracked = None, 0
+        return out
+
+    return apply
+
+
+def view(op: Primitive) -> Callable[..., Any]:
+    """The quick form of a view: it looks at the memory of its input."""
+    name = op.name
+
+    def apply(x: Any, **attrs: Any) -> Any:
+        mode = current_mode()
+        if mode.interpreter is not None or x.__class__ is not Tensor or mode.keep:
+            return emit(op, x, **attrs)
+        if x.alias is None:
+            alias_of(x)
+        a, device = x._data, x.device
+        try:
+            data = device.kernels[name](a, **attrs)
+        except Exception:
+            data = None
+        if data is None:
+            return emit(op, x, **attrs)
+        out = new_tensor(Tensor)
+        out._data, out.device, out._grad, out.alias = data, device, None, None
+        if x.tracked and mode.grad:
+            plan = op.plans.get(0b11) or op.plan(1, 1)
+            keep = plan.keep
+            saved = None if keep is None else (a if keep[0] else None, data if keep[1] else None)
+            out.node = _record(op, (x.node,), attrs, plan, saved, data, mode, device)
+            out.tracked = 1 if plan.rules else 0
+        else:
+            out.node, out.tracked = None, 0
+        return link(out, x, (op, attrs))
+
+    return apply
+
+
+def two_inputs(op: Primitive) -> Callable[[Any, Any], Any]:
+    """The quick form of an operation of two operands, one of which may be a number."""
+    name = op.name
+
+    def apply(x: Any, y: Any) -> Any:
+        mode = current_mode()
+        if mode.interpreter is not None:
+            return emit(op, x, y)
+        if x.__class__ is Tensor:
+            a, device, mask = x._data, x.device, x.tracked
+            if a.dtype is not float32 or a.size >= LARGE:
+                return emit(op, x, y)
+            kind = a.__class__
+            if y.__class__ is Tensor:
+                b = y._data
+                if b.dtype is not float32 or y.device is not device:
+                    return emit(op, x, y)
+                if y.tracked:
+                    mask += 2
+            elif y.__class__ in NUMBERS:
+                b = device.weak.get(y)
+                if b is None:
+                    b = device.weak_number(y)
+            else:
+                return emit(op, x, y)
+        elif y.__class__ is Tensor and x.__class__ in NUMBERS:
+            b, device, mask = y._data, y.device, y.tracked * 2
+            if b.dtype is not float32 or b.size >= LARGE:
+                return emit(op, x, y)
+            kind = b.__class__
+            a = device.weak.get(x)
+            if a is None:
+                a = device.weak_number(x)
+        else:
+            return emit(op, x, y)
+        try:
+            data = device.kernels[name](a, b)
+        except Exception:
+            data = None
+        if data.__class__ is not kind:
+            if data is None:
+                return emit(op, x, y)
+            data = device.asarray(data)
+        out = new_tensor(Tensor)
+        out._data, out.device, out._grad, out.alias = data, device, None, None
+        if mask and mode.grad:
+            plan = op.plans.get(mask | 0b100) or op.plan(mask, 2)
+            keep = plan.keep
+            saved = None
+            if keep is not None:
+                saved = (a if keep[0] else None, b if keep[1] else None, data if keep[2] else None)
+            nodes = (
+                (x.node or constant(x)) if x.__class__ is Tensor else x,
+                (y.node or constant(y)) if y.__class__ is Tensor else y,
+            )
+            out.node = _record(op, nodes, NO_ATTRS, plan, saved, data, mode, device)
+            out.tracked = 1 if plan.rules else 0
+        elif mode.keep:
+            return emit(op, x, y)
+        else:
+            out.node, out.tracked = None, 0
+        return out
+
+    return apply
+
+
+def any_inputs(op: Primitive) -> Callable[..., Any]:
+    """The quick form of other operations: `manifest` in one pass, where nothing is cast."""
+
+    def apply(*inputs: Any, **attrs: Any) -> Any:
+        interpreter = current_mode().interpreter
+        if interpreter is not None:
+            return interpreter.manifest(op, inputs, attrs)
+        device, mask, bit = None, 0, 1
+        values = []
+        for x in inputs:
+            if x.__class__ is Tensor:
+                if device is None:
+                    device = x.device
+                elif x.device is not device:
+                    break
+                values.append(x._data)
+                if x.tracked:
+                    mask += bit
+            elif x.__class__ in NUMBERS:
+                values.append(x)
+            else:
+                break
+            bit += bit
+        else:
+            plain = device is not None and "device" not in attrs  # no copy to another device
+            if plain and not (op.casting and op.casts(values).indices):
+                try:
+                    return EAGER.manifest_values(op, inputs, values, mask, attrs, device)
+                except TraceError:
+                    if not any(isinstance(v, StandIn) for v in values):
+                        raise
+        return EAGER.manifest(op, inputs, attrs)  # which evaluates stand-ins
+
+    return apply
+
+
+def _record(
+    op: Primitive,
+    inputs: tuple[Any, ...],
+    attrs: Attrs,
+    plan: Plan,
+    saved: tuple[Any, ...] | None,
+    data: Any,
+    mode: Mode,
+    device: Any,
+) -> Node:
+    """`Node(...)` and the search for the caller's line, without their calls."""
+    node = _new_node(Node)
+    node.op, node.inputs, node.attrs, node.plan, node.saved = op, inputs, attrs, plan, saved
+    node.shape, node.dtype, node.device, node.mode = data.shape, data.dtype, device, mode
+    node.serial = tick()
+    frame = _getframe(2)  # past the quick form: mostly the caller's own code already
+    code = frame.f_code
+    while LIBRARY[code.co_filename] and frame.f_back is not None:
+        frame = frame.f_back
+        code = frame.f_code
+    node.code, node.offset = code, frame.f_lasti
+    return node

@@ -1,0 +1,73 @@
+"""Declarations of primitives: what contradicts itself is an error where it is declared."""
+
+import pytest
+
+from minigrad.compile.loops.scalar import steps_of
+from minigrad.core.errors import DeclarationError
+from minigrad.core.expression import FUNCTIONS, OPERATORS
+from minigrad.core.primitive import P, Primitive
+
+
+def declared(kind="elementwise", inputs=("x",), **fields):
+    return Primitive("cube", kind, inputs, lambda x: (x.shape, x.dtype), **fields)
+
+
+@pytest.mark.parametrize(
+    ("fields", "parts"),
+    [
+        ({"kind": "pointwise"}, ["cube: there is no kind 'pointwise'", "elementwise, reduce, view"]),
+        ({"kind": "view", "inputs": ("x", "y")}, ["cube: a view looks at the memory of one tensor", "x, y"]),
+        ({"kind": "view", "inputs": ()}, ["cube: a view looks at the memory of one tensor", "none"]),
+        ({"kind": "view", "inputs": ("*xs",)}, ["cube: a view looks at the memory of one tensor", "*xs"]),
+        ({"rules": {"y": lambda g: g}}, ["cube: rules names y, which is not an input"]),
+        ({"local": {"y": "1"}}, ["cube: local names y, which is not an input"]),
+        ({"linear": ("y",)}, ["cube: linear names y, which is not an input"]),
+        ({"promotes": ("x", "y")}, ["cube: promotes names y, which is not an input"]),
+        (
+            {"rules": {"x": lambda g, y: g * y}},
+            ["cube: the gradient rule of x names y, which is not an input", "after g, any of x, out, node, index"],
+        ),
+        ({"rules": {"x": abs}}, ["cube: the gradient rule of x is a function of g", "<built-in function abs>"]),
+        ({"rules": {"x": lambda: 0}}, ["cube: the gradient rule of x is a function of g"]),
+        ({"expr": "x *"}, ["cube: expr is not a Python expression: x *"]),
+        ({"expr": "x * y"}, ["cube: expr names y, which is not an input"]),
+        ({"expr": "x + cbrt(x)"}, ["cube: expr uses cbrt(x), which the loop language does not have", "sqrt(x)"]),
+        ({"expr": "max(x)"}, ["cube: expr uses max(x), which the loop language does not have", "max(x, y)"]),
+        ({"expr": "x > 0"}, ["cube: expr uses x > 0, which the loop language does not have", "<"]),
+        ({"expr": "0 < x < 1"}, ["cube: expr uses 0 < x < 1, which the loop language does not have"]),
+        ({"expr": "x.real"}, ["cube: expr uses x.real, which the loop language does not have"]),
+        ({"expr": "'x'"}, ["cube: expr uses 'x', which the loop language does not have"]),
+    ],
+)
+def test_a_declaration_that_contradicts_itself(fields, parts):
+    with pytest.raises(DeclarationError) as caught:
+        declared(**fields)
+    for part in parts:
+        assert part in str(caught.value)
+    assert isinstance(caught.value, ValueError)
+
+
+def test_a_declaration_names_the_line():
+    with pytest.raises(DeclarationError, match=r'test_primitive\.py:\d+  Primitive\("cube", "elementwise"'):
+        Primitive("cube", "elementwise", ("x",), None, linear=("y",))
+
+
+def test_a_second_primitive_of_a_name():
+    with pytest.raises(DeclarationError, match="there is a primitive named 'add' already"):
+        P.declare(Primitive("add", "elementwise", ("x",), None))
+
+
+def test_rules_may_name_inputs_with_a_star_and_what_is_not_an_input():
+    declared("index", ("x", "*indices"), rules={"x": lambda g, indices, node, out, index: g})
+
+
+CALLS = [f"{name}({', '.join('xy'[:count])})" for name, count in FUNCTIONS.items()]
+UNARY = ("-x", "~")
+
+
+@pytest.mark.parametrize("text", [
+    *CALLS, *[f"x {symbol} y" for symbol in OPERATORS.values() if symbol not in UNARY], "-x", "~x", "x if y else 1",
+])
+def test_the_loop_language_computes_every_expression(text):
+    op = declared(inputs=("x", "y"), expr=text)
+    assert len(steps_of(op)) == 1
