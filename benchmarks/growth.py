@@ -151,7 +151,7 @@ def stages(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[int, in
     from minigrad.compile.fusion.fuse import fuse
     from minigrad.compile.lowering.lower import lower
     from minigrad.compile.rewriting.passes import optimise
-    from minigrad.compile.running.frame import Layout
+    from minigrad.compile.running.planning import planned
     from minigrad.compile.tracing.collector import no_collection
 
     with no_collection():  # as where a function is jitted
@@ -164,7 +164,7 @@ def stages(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[int, in
         times.append(time.process_time())
         lowered = {group: lower(partition, group) for group in partition.kernels}
         times.append(time.process_time())
-        Layout(partition, lowered, [[group] for group in partition.groups])
+        planned(partition, lowered)
         times.append(time.process_time())
     return len(graph), len(partition.groups), [b - a for a, b in pairwise(times)]
 

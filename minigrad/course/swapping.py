@@ -13,10 +13,10 @@ from typing import Any
 
 from .. import viz  # noqa: F401 - it holds the walk: loaded in a block, it would hold the student's for ever
 from ..autodiff import reverse
-from ..compile.fusion.group import Group
 from ..compile.rewriting import passes
-from ..compile.running.order import Step
-from ..compile.running.program import Program
+from ..compile.running.order import Schedule, Step
+from ..compile.running.plan import Plan as ProgramPlan
+from ..compile.running.program import Executable
 from ..core.errors import MinigradError
 from ..core.node import FREED, Leaf, Node, topological_order
 from ..core.primitive import OUT, P, Plan, Rule
@@ -211,21 +211,21 @@ def scheduler(function: Callable[[Sequence[Step]], list[list[int]]]) -> Iterator
     """
     swapped = Swapped(function.__name__)
 
-    def turns(program: Program) -> list[list[Group]]:
+    def turns(program: Executable, plan: ProgramPlan) -> list[list[int]]:
         swapped.calls += 1
-        steps, groups = program.schedule.steps, program.partition.groups
+        steps = Schedule(plan).steps
         levels = [list(level) for level in function(steps)]
         problem = unsound(steps, levels)
         if problem:
             raise Misused(swapped.name, problem)
-        return [[groups[number] for number in level] for level in levels]
+        return levels
 
-    ours = Program._turns
+    ours = Executable.turns
     try:
-        Program._turns = turns  # type: ignore[method-assign, assignment]
+        Executable.turns = turns  # type: ignore[method-assign, assignment]
         yield swapped
     finally:
-        Program._turns = ours  # type: ignore[method-assign]
+        Executable.turns = ours  # type: ignore[method-assign]
 
 
 def unsound(steps: Sequence[Step], levels: Sequence[Sequence[int]]) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 from ..compile.look.ran import Part, Ran
 from ..compile.look.values import starts_of
 from ..compile.nodes.graph import Graph
-from ..compile.running.program import PlainProgram, Program
+from ..compile.running.program import Executable, PlainProgram, Program
 from ..compile.running.targets import HOST, target_of
 from ..compile.save.read import LoadedProgram
 from ..core.errors import MinigradError
@@ -24,10 +24,21 @@ class Shown(NamedTuple):
     """A program to look at: which one it is, the names of its inputs, and what computes the arrays for them."""
 
     title: str
-    program: Program
+    program: Executable
     names: dict[Node, str]
     keeps: bool = False  # values for the gradient
     arrays: Callable[[], list[Any]] = list
+
+    @property
+    def compiled(self) -> Program:
+        """The program with the stages that led to its plan."""
+        if not isinstance(self.program, Program):
+            raise MinigradError(
+                "a loaded program does not say how it was made",
+                expect="the function that was saved",
+                hint="mg.viz.schedule, memory, profile and roofline show a loaded program",
+            )
+        return self.program
 
     def run(self) -> None:
         """Run the program on the arguments.  Nothing outside changes if it keeps values for a gradient, or is one."""
@@ -44,7 +55,7 @@ def programs_of(
     """
     if isinstance(what, LoadedProgram):
         return [Shown("", what.program, {})]
-    if isinstance(what, Program):
+    if isinstance(what, Executable):
         return [Shown(what.title, what, {}), *(programs_of(what.gradient, (), {}, view) if what.gradient else ())]
     if isinstance(what, Graph):
         return [Shown("", _of_graph(what, {}, view), {})]

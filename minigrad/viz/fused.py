@@ -11,9 +11,7 @@ from ..compile.fusion.by_hand import Finish, Member, divided, members_of
 from ..compile.fusion.compute import UserKernel
 from ..compile.fusion.group import Group
 from ..compile.look.cost import Cost, KernelCost
-from ..compile.lowering.lower import lower
 from ..compile.running.program import Program
-from ..compile.save.read import LoadedProgram
 from ..core.errors import MinigradError
 from ..core.node import Node
 from ..core.table import as_table, bytes_text
@@ -43,14 +41,9 @@ def fusion(what: Any, *args: Any, measure: bool = False, budget: int = BUDGET, *
     >>> mg.viz.fusion(lambda x, w: mg.softmax(mg.tanh(x @ w) * 2), mg.ones((64, 32)), mg.ones((32, 32)))
     <fusion of 9 operations: 2 launches instead of 9, 36.9 kB instead of 120 kB>
     """
-    if isinstance(what, LoadedProgram):
-        raise MinigradError(
-            "a loaded program does not say how it was made", expect="the function that was saved",
-            hint="mg.viz.schedule, memory, profile and roofline show a loaded program",
-        )  # fmt: skip
     first, *gradients = programs_of(what, args, kwargs, "fusion", runs=measure)
-    gradients = [each for each in gradients if each.program.partition.groups]  # one may be a copy, which fuses nothing
-    return view_of([first, *gradients], lambda each: Fusion(each.program, each.names, measure, budget))
+    gradients = [each for each in gradients if each.program.plan.steps]  # one may be a copy, which fuses nothing
+    return view_of([first, *gradients], lambda each: Fusion(each.compiled, each.names, measure, budget))
 
 
 class Fusion(Exhibit):
@@ -127,9 +120,7 @@ class Fusion(Exhibit):
     def _program(self, kernels: list[Collection[Member]]) -> Program:
         old = self.program
         partition = divided(old.partition, [list(kernel) for kernel in kernels], old.target.chunking)
-        program = Program.restored(partition, {g: lower(partition, g) for g in partition.kernels}, old.constants)
-        program.graph, program.optimised, program.log = old.graph, old.optimised, old.log
-        return program
+        return old.divided(partition)
 
     # what is handed over --------------------------------------------------------------------------------------------
 
@@ -137,17 +128,18 @@ class Fusion(Exhibit):
         """All that is shown, as plain data."""
         board = tables(self.partition, self.names)
         number = {each["name"]: i for i, each in enumerate(board["items"])}
-        memory, marks, _ = timeline(self.program, self.inputs)
+        memory, marks, _ = timeline(self.program)
         told = Frame("memory", memory, "where values lie, and how long")
         stages = stages_of(self.program)
         views = self._views()
         direction = laid_out(views[0].scene)[1]  # for all, so that nothing turns round
+        computing = [kernel for kernel in self.cost.kernels if kernel.kind != "copies"]  # in the order of the groups
         following = [*[{node for _, node, _ in stage.fired} for stage in stages[1:]], set()]
         found: dict[str, Any] = {
             "about": self.said(), "sums": self._sums(),
             "stages": [self._stage(stage, going, direction) for stage, going in zip(stages, following)],
             "views": [self._view(view, direction) for view in views],
-            "kernels": [self._kernel(kernel, number) for kernel in self.cost.kernels if kernel.group is not None],
+            "kernels": [self._kernel(group, kernel, number) for group, kernel in zip(self.partition.groups, computing)],
             "places": [self._place(i, number) for i in range(len(self.picked.places))],
             "whys": [self._crossing(crossing) for crossing in self.picked.crossings],
             "board": board | {"copied": self._copied()},
@@ -165,7 +157,7 @@ class Fusion(Exhibit):
 
     def _copied(self) -> list[int]:
         """The launches and bytes of results that are copied at the end, whoever computes what."""
-        copies = [kernel.program for kernel in self.cost.kernels if kernel.group is None]
+        copies = [kernel.program for kernel in self.cost.kernels if kernel.kind == "copies"]
         return [sum(c.launches for c in copies), sum(c.bytes for c in copies)]
 
     def _views(self) -> list[View]:
@@ -211,9 +203,7 @@ class Fusion(Exhibit):
                 traffic.setdefault(edge, []).append(number)
         return traffic
 
-    def _kernel(self, kernel: KernelCost, number: Mapping[str, int]) -> dict[str, Any]:
-        group = kernel.group
-        assert group is not None
+    def _kernel(self, group: Group, kernel: KernelCost, number: Mapping[str, int]) -> dict[str, Any]:
         taken = kernel.program
         known = {node: number[name] for node, name in self.names.items() if name in number}
         lines = plain_lines(source_of(self.program.lowered[group], self.names), known) if group.library is None else []

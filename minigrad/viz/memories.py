@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ..compile.look.cost import Cost, eager_memory
-from ..compile.lowering.lower import Argument
-from ..compile.running.order import uses
-from ..compile.running.program import Program
-from ..core.node import Node
+from ..compile.running.plan import IN_PLACE, INPUT, LIBRARY, RESULT, SLOT, Buffer, Plan
+from ..compile.running.program import Executable
 from ..core.table import as_table, bytes_text
 from ..core.tensor import Tensor
 from ..nn.module import Module
@@ -20,6 +18,8 @@ from .exhibit import Charted, Frame, mark
 from .sharing import shared_memory
 
 WIDTH, LEFT, RIGHT, LANE, CURVE = 860.0, 108.0, 16.0, 24.0, 130.0
+KINDS = {SLOT: "kernel", LIBRARY: "library", RESULT: "result", IN_PLACE: "input"}  # of a bar, by where the buffer lies
+PLACES = [*KINDS]
 
 
 def memory(what: Any = None, *args: Any, **kwargs: Any) -> Charted:
@@ -37,24 +37,22 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Charted:
         return shared_memory(what, args, kwargs)
     if isinstance(what, Tensor):
         return shared_memory({f"tensor {i}": t for i, t in enumerate((what, *args))}, (), kwargs)
-    return view_of(programs_of(what, args, kwargs, "memory"), lambda each: _of_program(each.program, each.names))
+    return view_of(programs_of(what, args, kwargs, "memory"), lambda each: _of_program(each.program))
 
 
 class Life(NamedTuple):
-    """A value in memory: where, from which step to which, and how many bytes."""
+    """A value in memory: where, and from which step to which."""
 
-    value: Any
+    buffer: Buffer
     lane: str
-    kind: str
     begin: int
     end: int
-    bytes: int
 
 
-def _of_program(program: Program, names: Mapping[Node, str]) -> Charted:
-    chart, marks, words = timeline(program, names)
+def _of_program(program: Executable) -> Charted:
+    chart, marks, words = timeline(program)
     cost = Cost(program)
-    steps = len(program.partition.groups)
+    steps = len(program.plan.steps)
     about = (
         f"memory of {steps} step{'s' * (steps != 1)}: {bytes_text(cost.memory.total)} at once, "
         f"{bytes_text(cost.eager_peak)} node by node"
@@ -62,11 +60,11 @@ def _of_program(program: Program, names: Mapping[Node, str]) -> Charted:
     return Charted(about, [Frame("memory", chart, about)], marks, words)
 
 
-def timeline(program: Program, names: Mapping[Node, str]) -> tuple[Chart, dict[str, dict[str, Any]], str]:
+def timeline(program: Executable) -> tuple[Chart, dict[str, dict[str, Any]], str]:
     """The buffers of a program over time as a picture, what is known about each, and the same in words."""
-    lives = lives_of(program)
-    steps = [program.layout.names[group] for turn in program.layout.turns for group in turn]
-    called = {**program.partition.graph.names(), **names}
+    plan = program.plan
+    lives = lives_of(plan)
+    steps = [plan.steps[number].name for turn in plan.turns for number in turn]
     lanes = list(dict.fromkeys(life.lane for life in lives))
     chart = Chart(WIDTH, CURVE + 46.0 + LANE * len(lanes) + 30.0)
     across = (WIDTH - LEFT - RIGHT) / max(1, len(steps))
@@ -78,82 +76,52 @@ def timeline(program: Program, names: Mapping[Node, str]) -> tuple[Chart, dict[s
         chart.text(LEFT - 8.0, y + LANE / 2 + 3.0, lane, fill="quiet", anchor="end")
         chart.path([(LEFT, y + LANE), (WIDTH - RIGHT, y + LANE)], "line", thick=1.0)
     for number, life in enumerate(lives):
-        name, key = _name(life.value, called), f"v{number}"
+        name, size, key = life.buffer.name, bytes_text(life.buffer.nbytes), f"v{number}"
         y = top + LANE * lanes.index(life.lane) + 2.0
         x, wide = LEFT + across * life.begin, across * (life.end - life.begin + 1)
-        chart.bar(x + 1.0, y, wide - 2.0, LANE - 4.0, life.kind, key, name, f"{name}, {bytes_text(life.bytes)}")
-        rows = [("lies in", life.lane), ("takes", bytes_text(life.bytes)), ("from", steps[life.begin])]
+        chart.bar(x + 1.0, y, wide - 2.0, LANE - 4.0, KINDS[life.buffer.kind], key, name, f"{name}, {size}")
+        rows = [("lies in", life.lane), ("takes", size), ("from", steps[life.begin])]
         same = [f"v{i}" for i, other in enumerate(lives) if other.lane == life.lane and i != number]
         marks[key] = mark(name, [*rows, ("until", steps[life.end])], same)
     bottom = top + LANE * len(lanes) + 16.0
     for number, step in enumerate(steps):
         if across > 46.0 or number % (int(46.0 / across) + 1) == 0:
             chart.text(LEFT + across * (number + 0.5), bottom, step[:14], fill="quiet", anchor="middle")
-    table = [(_name(v, called), lane, steps[a], steps[b], bytes_text(size)) for v, lane, _, a, b, size in lives]
+    table = [(b.name, lane, steps[begin], steps[end], bytes_text(b.nbytes)) for b, lane, begin, end in lives]
     words = as_table(("value", "lies in", "from", "until", "bytes"), table, left=4)
     return chart, marks, words
 
 
-def lives_of(program: Program) -> list[Life]:
-    """What lies in memory besides what comes in: from the step that writes it to the last one that reads it."""
-    layout, lowered = program.layout, program.lowered
-    begin: dict[Any, int] = {}
-    end: dict[Any, int] = {}
-    groups = [group for turn in layout.turns for group in turn]
-    for number, group in enumerate(groups):
-        reads, writes = uses(group, lowered)
-        for value in (*writes, *group.inplace):
-            begin.setdefault(value, number)
-        for value in (*reads, *writes):
-            end[value] = number
-    kept = {view.base for view in program.partition.outputs}
-    lives = []
-    for value, first in begin.items():
-        last = len(groups) - 1 if value in kept else end.get(value, first)
-        lane, kind = _lane(program, value)
-        if lane:
-            lives.append(Life(value, lane, kind, first, last, _bytes(program, value)))
-    order = {"kernel": 0, "library": 1, "result": 2, "input": 3}
-    return sorted(lives, key=lambda life: (order[life.kind], _slot(life.lane), life.begin))
+def lives_of(plan: Plan) -> list[Life]:
+    """What lies in memory and did not come in: from the step that writes it to the last one that reads it."""
+    begin: dict[int, int] = {}
+    end: dict[int, int] = {}
+    order = [number for turn in plan.turns for number in turn]
+    for at, number in enumerate(order):
+        reads, writes = plan.uses(plan.steps[number])
+        for buffer in writes:
+            begin.setdefault(buffer, at)
+        end |= dict.fromkeys((*reads, *writes), at)
+    end |= {read.buffer: len(order) - 1 for read in plan.outputs}
+    lives = [Life(plan.buffers[i], _lane(plan.buffers[i]), first, end[i]) for i, first in begin.items()]
+    return sorted(lives, key=lambda life: (PLACES.index(life.buffer.kind), _number(life.buffer), life.begin))
 
 
-def _lane(program: Program, value: Any) -> tuple[str, str]:
-    """Where a value lies, and what kind of place that is."""
-    layout = program.layout
-    if value in layout.plan.place:
-        return f"slot {layout.plan.place[value]}", "kernel"
-    if value in layout.donated:
-        return f"input {layout.inputs[layout.donated[value]]}", "input"
-    if value in layout.direct:
-        return f"result {layout.direct[value]}", "result"
-    return ("of a library", "library") if value in layout.from_libraries else ("", "")
+def _number(buffer: Buffer) -> int:
+    return 0 if buffer.kind == LIBRARY else buffer.number
 
 
-def _slot(lane: str) -> tuple[str, int]:
-    word, _, number = lane.partition(" ")
-    return word, int(number) if number.isdigit() else 0
+def _lane(buffer: Buffer) -> str:
+    """Where a value lies, in words."""
+    if buffer.kind == LIBRARY:
+        return "of a library"
+    return f"{INPUT if buffer.kind == IN_PLACE else buffer.kind} {buffer.number}"
 
 
-def _bytes(program: Program, value: Any) -> int:
-    known = program.layout.bytes_of(value)
-    if known is not None:
-        return known
-    if isinstance(value.dtype, tuple):
-        return 0
-    return int(value.size * value.dtype.itemsize)
-
-
-def _name(value: Any, names: Mapping[Node, str]) -> str:
-    if isinstance(value, Argument):
-        assert value.node is not None
-        return f"parts of {names[value.node]}"
-    return names[value]
-
-
-def _curves(chart: Chart, program: Program, lives: list[Life], steps: int, across: float) -> None:
+def _curves(chart: Chart, program: Executable, lives: list[Life], steps: int, across: float) -> None:
     """What is held at the same time, step by step, and the same node by node."""
-    new = [life for life in lives if life.kind != "input"]  # what comes in is somebody else's
-    held = [sum(life.bytes for life in new if life.begin <= n <= life.end) for n in range(steps)]
+    new = [life for life in lives if life.buffer.kind != IN_PLACE]  # the memory of an input is the caller's
+    held = [sum(life.buffer.nbytes for life in new if life.begin <= n <= life.end) for n in range(steps)]
     eager = eager_memory(program.graph)
     most = max([*held, *eager], default=0) or 1
     scale = (CURVE - 34.0) / most

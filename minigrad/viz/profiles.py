@@ -16,7 +16,7 @@ from ..compile.look.roofline import Roofline
 from ..compile.nodes.graph import Graph
 from ..compile.running.profiler import Event
 from ..compile.running.profiler import profile as recorder
-from ..compile.running.program import Program
+from ..compile.running.program import Executable
 from ..compile.save.read import LoadedProgram
 from ..core.errors import MinigradError
 from ..core.table import as_table, bytes_text
@@ -43,7 +43,7 @@ def profile(what: Any, *args: Any, runs: int = 5, **kwargs: Any) -> Charted:
         return _drawn(what, {})
     if runs < 1:
         raise MinigradError(f"a profile of {runs} runs shows nothing", expect="runs=1 or more")
-    if isinstance(what, (Program, Graph)):
+    if isinstance(what, (Executable, Graph)):
         raise MinigradError("a program has no arguments to run with", hint="mg.viz.profile(f, *arguments)")
     call = what if isinstance(what, (Jitted, JittedMethod, LoadedProgram)) or not callable(what) else jit(what)
     shown = programs_of(call, args, kwargs, "profile", runs=True)

@@ -118,7 +118,7 @@ def _gantt(plan: Schedule, workers: int, critical: set[int]) -> Frame:
         chart.path([(x, top), (x, bottom + 6.0)], "line", thick=1.0)
         chart.text(x, bottom + 18.0, bytes_text(tick), fill="quiet", anchor="middle")
     for step, worker, begin, end in done:
-        kind = "other" if step.number in critical else "library" if step.kind == "library" else "kernel"
+        kind = "other" if step.number in critical else "kernel" if step.kind == "kernel" else "library"
         place = LEFT + begin * scale + 0.5, top + LANE * worker + 3.0, (end - begin) * scale - 1.0, LANE - 6.0
         chart.bar(*place, kind, f"k{step.number}", step.name, f"{step.name}, {bytes_text(step.cost)}")
     for at, what in ((plan.span, "critical path"), (whole, "done")):

@@ -41,7 +41,7 @@ class Beside(Exhibit):
     script = "beside"
 
     def __init__(self, shown: Shown) -> None:
-        program = shown.program
+        program = shown.compiled
         self.graph: Any = program.graph
         self.optimised, self.log, self.partition = program.optimised, program.log, program.partition
         if len(self.graph.nodes) > MOST:

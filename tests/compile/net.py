@@ -62,7 +62,7 @@ def gradient_programs(f: Any, *arguments: Any) -> list[Any]:
 
 def kernels_of(program: Any) -> list[Any]:
     """The kernels of a program, in the loop language."""
-    return [each.kernel for each in program.lowered.values()]
+    return [step.kernel for step in program.plan.steps if hasattr(step, "kernel")]
 
 
 def internal(name: str) -> Any:

@@ -10,6 +10,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.compile.fusion.fuse import fuse
+from minigrad.compile.look.cost import Cost
 from minigrad.compile.rewriting.passes import optimise
 from minigrad.compile.running.program import PlainProgram
 from minigrad.viz import compiled
@@ -208,9 +209,9 @@ def test_hostile_names_are_text():
 def test_memory_over_time_is_the_programs_own():
     step, x = training_step()
     program = mg.jit(step).program(x)
-    lives = lives_of(program)
-    places = {life.value: life.lane for life in lives}
-    assert {v: f"slot {n}" for v, n in program.layout.plan.place.items()}.items() <= places.items()
+    lives = lives_of(program.plan)
+    places = {life.buffer.name: life.lane for life in lives}
+    assert {b.name: f"slot {b.number}" for b in program.plan.buffers if b.kind == "slot"}.items() <= places.items()
     for a in lives:
         for b in lives:
             if a is not b and a.lane == b.lane and a.lane.startswith("slot"):
@@ -273,6 +274,16 @@ def test_files(tmp_path, ending):
     for view in (mg.viz.fusion(f, X, W, B), mg.viz.schedule(f, X, W, B), mg.viz.memory(x=X)):
         view.save(tmp_path / f"v.{ending}")
         assert (tmp_path / f"v.{ending}").stat().st_size > 100
+
+
+def test_a_program_from_a_file_shows_its_plan(tmp_path, numpy_kernels):
+    mg.jit(f).save(tmp_path / "f.program", X, W, B)
+    program = mg.load_program(tmp_path / "f.program").program
+    assert repr(mg.viz.schedule(program)) == repr(mg.viz.schedule(f, X, W, B))
+    assert mg.viz.memory(program).text() == mg.viz.memory(f, X, W, B).text()
+    assert "tanh_1" in repr(Cost(program))
+    with pytest.raises(mg.MinigradError, match=r"does not say how it was made"):
+        mg.viz.fusion(program)
 
 
 # what can't be shown --------------------------------------------------------------------------------------------------

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -91,29 +93,41 @@ class Moved(NamedTuple):
     readers: int  # in how many kernels
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Partition(Titled):
     """A graph as a list of groups, in an order in which they can run; those of one depth are independent."""
 
     graph: Graph
-    groups: list[Group]
+    groups: tuple[Group, ...]
     computes: dict[Node, Compute]
     views: dict[Node, View]
     reasons: dict[tuple[Node, Node], str]  # (read, reader) -> why they are not in one kernel
-    moved: list[Moved]
-    checks: list[Check]  # what has to be looked at before the kernels run
+    moved: Sequence[Moved]
+    checks: Sequence[Check]  # what has to be looked at before the kernels run
 
     def __post_init__(self) -> None:
-        groups = self.groups
-        self.outputs = [self.views[node] for node in self.graph.outputs]
-        # How many partial results each reduction across rows leaves; and of those, which are put together before the
-        # loop that reads them: where the loop could do it, it would go through memory in large steps.
-        self.chunks_of = {n: g.loops.chunks for g in groups if g.loops is not None for n in g.partials}
-        self.gathered = {n for g in groups for n in g.finishes if self._is_gathered(n, g)}
-        for group in groups:
+        for group in self.groups:
             group.stores += [n for n in group.finishes if n in self.gathered and n not in group.stores]
-        for number, group in enumerate(groups):
-            group.name = f"kernel_{number}"
+        for number, group in enumerate(self.groups):
+            group.name = group.name or f"kernel_{number}"
+
+    @cached_property
+    def outputs(self) -> list[View]:
+        """How each output lies in memory."""
+        return [self.views[node] for node in self.graph.outputs]
+
+    @cached_property
+    def chunks_of(self) -> dict[Node, int]:
+        """How many partial results each reduction across rows leaves."""
+        return {n: g.loops.chunks for g in self.groups if g.loops is not None for n in g.partials}
+
+    @cached_property
+    def gathered(self) -> set[Node]:
+        """Of these reductions, those that are put together before the loop that reads them.
+
+        Where the loop could do it, it would go through memory in large steps.
+        """
+        return {n for g in self.groups for n in g.finishes if self._is_gathered(n, g)}
 
     def _is_gathered(self, node: Node, group: Group) -> bool:
         whole = group.loops is not None and group.loops.flat and not group.loops.chunks
@@ -152,28 +166,42 @@ class Partition(Titled):
                 users.setdefault(node, []).append(group)
         return users
 
-    def donate(self, output: Node, source: Node) -> str:
-        """Store `output` where `source` is, if that is possible; say why not otherwise.
+    def donated(self, wanted: Mapping[Node, Node]) -> tuple[Partition, dict[Node, str]]:
+        """The partition in which outputs are stored where inputs are, as `wanted`; and of the others, why not.
 
-        The last reader of an element has to overwrite it.  So the kernel must make a single pass, must read the source
-        at the very position at which it writes, and must run after all other readers.  A kernel that no other kernel
-        waits for is put off for this.
+        An element has to be overwritten by the kernel that reads it last.  So the kernel must make a single pass, must
+        read the source at the very position at which it writes, and must run after all other readers.  A kernel that
+        no other one waits for is put off until then.
         """
-        group = self.home.get(output)
-        if group is None or group.library is not None:
-            return "no kernel of ours computes it"
-        reason = self._refused(group, output, source)
-        if reason:
-            return reason
-        others = [g.depth for g in self._users.get(source, ()) if g is not group]
-        if max(others, default=-1) >= group.depth:
-            made = {*group.stores, *group.partials}
-            if any(g is not group for node in made for g in self._users.get(node, ())):
-                return "a kernel that may run at the same time or later reads the source"
-            group.depth = max(others) + 1
-            self.groups.sort(key=lambda g: g.depth)
-        group.inplace[output] = source
-        return ""
+        if not wanted:
+            return self, {}
+        own = {group: copy(group) for group in self.groups}
+        for group in own.values():
+            group.inplace = dict(group.inplace)
+        refused: dict[Node, str] = {}
+        for output, source in wanted.items():
+            home = self.home.get(output)
+            if home is None or home.library is not None:
+                refused[output] = "no kernel of ours computes it"
+                continue
+            group, depth = own[home], self._depth_after(source, home, own)
+            reason = self._refused(group, output, source)
+            if not reason and depth is None:
+                reason = "a kernel that may run at the same time or later reads the source"
+            if reason or depth is None:
+                refused[output] = reason
+                continue
+            group.depth, group.inplace[output] = depth, source
+        return replace(self, groups=tuple(sorted(own.values(), key=lambda g: g.depth))), refused
+
+    def _depth_after(self, source: Node, group: Group, own: Mapping[Group, Group]) -> int | None:
+        """The depth at which a group runs after all others that read the source; None if others wait for the group."""
+        others = max([own[g].depth for g in self._users.get(source, ()) if g is not group], default=-1)
+        if others < own[group].depth:
+            return own[group].depth
+        made = {*group.stores, *group.partials}
+        waiting = any(g is not group for node in made for g in self._users.get(node, ()))
+        return None if waiting else others + 1
 
     def _refused(self, group: Group, output: Node, source: Node) -> str:
         if source.dtype != output.dtype or source.size != output.size:

@@ -9,23 +9,23 @@ value is let go after its last use.  A `put` writes into memory that is there, a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from math import prod
 from typing import Any
 
 from ...core.node import Node
 from ...core.primitive import P
 from ...core.table import as_html, as_table, bytes_text, escape
-from ..fusion.count import Count, eager_count, takes_nothing
-from ..fusion.group import Group
-from ..lowering.lower import Lowered
+from ..fusion.count import Count, eager_count
 from ..nodes.graph import Graph
 from ..nodes.titled import Titled
-from ..nodes.view import View, views_of
-from ..running.frame import Layout, pieces_of
+from ..nodes.view import views_of
+from ..running.frame import pieces_of
 from ..running.memory import ALIGNMENT
-from ..running.program import Program
+from ..running.plan import RESULT, Call, Launch, Plan
+from ..running.program import Executable, Program
 from .roofline import Roofline, measured
 
 HEAD = ("step", "computes", "read", "written", "flops", "flops/byte", "read and written node by node")
@@ -52,7 +52,6 @@ class KernelCost:
     nodes: list[NodeCost]
     program: Count
     scratch: int = 0  # bytes of its own
-    group: Group | None = None
 
     @cached_property
     def eager(self) -> Count:
@@ -90,13 +89,14 @@ class Cost(Titled):
     Count(bytes_read=784, bytes_written=528, flops=192, launches=3)
     """
 
-    def __init__(self, program: Program) -> None:
-        self.graph, self.optimised, self._program = program.graph, program.optimised, program
+    def __init__(self, program: Executable) -> None:
+        self.graph, self._program = program.graph, program
+        self.optimised = program.optimised if isinstance(program, Program) else program.graph
         self.nodes = node_costs(self.graph)
         self.optimised_nodes = node_costs(self.optimised)
-        self.kernels = _steps(program)
+        self.kernels = _steps(program.plan, {each.name: each for each in node_costs(program.final)})
         self.eager_peak = eager_peak(self.graph)
-        self.memory = _memory(program.layout, sum([kernel.scratch for kernel in self.kernels]))
+        self.memory = _memory(program.plan, self.kernels)
 
     @property
     def eager(self) -> Count:
@@ -213,47 +213,41 @@ def eager_memory(graph: Graph) -> list[int]:
 # The program --------------------------------------------------------------------------------------------------------
 
 
-def _steps(program: Program) -> list[KernelCost]:
-    partition = program.partition
-    costs = {each.node: each for each in node_costs(partition.graph)}
+def _steps(plan: Plan, costs: Mapping[str, NodeCost]) -> list[KernelCost]:
     steps = []
-    for group in partition.groups:
-        if group.library is not None:
-            compute = group.library
-            node = compute.node
-            steps.append(KernelCost(costs[node].name, "library", [costs[node]], compute.count, group=group))
-            continue
-        order = sorted({*group.levels, *group.partials}, key=lambda n: partition.computes[n].position)
-        computed = [costs[node] for node in order if node not in group.finishes or node in group.partials]
-        lowered = program.lowered[group]
-        steps.append(KernelCost(group.name, "kernel", computed, lowered.count, _scratch(lowered), group))
-    copies = [_copied(view) for number, view in program.layout.finishing if _is_copy(program.layout, number, view)]
+    for step in plan.steps:
+        if isinstance(step, Launch):
+            computed = [costs[name] for name in step.computes]
+            steps.append(KernelCost(step.name, "kernel", computed, step.count, _scratch(step)))
+        elif isinstance(step, Call):
+            steps.append(KernelCost(step.name, "library", [costs[step.name]], step.count))
+    copies = [_copied(plan, number) for number in range(len(plan.outputs)) if plan.is_copied(number)]
     if copies:
         steps.append(KernelCost("copies of results", "copies", [], sum(copies, Count())))
     return steps
 
 
-def _scratch(lowered: Lowered) -> int:
+def _scratch(launch: Launch) -> int:
     """The bytes of rows that a kernel keeps for itself: one of each kind for every piece that threads may run."""
-    sizes = [p.size * p.dtype.itemsize + ALIGNMENT for p in lowered.kernel.parameters if p.role == "scratch"]
-    return sum(sizes) * len(pieces_of(lowered)) if sizes else 0
+    sizes = [p.size * p.dtype.itemsize + ALIGNMENT for p in launch.kernel.parameters if p.role == "scratch"]
+    return sum(sizes) * len(pieces_of(launch)) if sizes else 0
 
 
-def _is_copy(layout: Layout, number: int, view: View) -> bool:
-    return layout.direct.get(view.base) != number
+def _copied(plan: Plan, number: int) -> Count:
+    read = plan.outputs[number]
+    buffer = plan.buffers[read.buffer]
+    different = prod([size for size, stride in zip(read.shape, read.strides) if stride])
+    itemsize = buffer.dtype.itemsize
+    return Count(min(different, buffer.size) * itemsize, read.size * itemsize, 0, 1)
 
 
-def _copied(view: View) -> Count:
-    itemsize = view.base.dtype.itemsize
-    return Count(min(view.footprint, view.base.size) * itemsize, view.size * itemsize, 0, 1)
-
-
-def _memory(layout: Layout, scratch: int) -> Memory:
-    arena = sum([size + ALIGNMENT for size in layout.plan.slots])
-    results = sum([node.nbytes for node, *_ in layout.results])
-    results += sum([_copied(v).bytes_written for number, v in layout.finishing if _is_copy(layout, number, v)])
-    made = [node for node in layout.from_libraries if not takes_nothing(node, layout.partition.views)]
-    return Memory(arena, scratch, results, sum([node.nbytes for node in made]))
+def _memory(plan: Plan, kernels: Sequence[KernelCost]) -> Memory:
+    arena = sum([size + ALIGNMENT for size in plan.slots])
+    results = sum([buffer.nbytes for buffer in plan.buffers if buffer.kind == RESULT])
+    results += sum([kernel.program.bytes_written for kernel in kernels if kernel.kind == "copies"])
+    calls = [step for step in plan.steps if isinstance(step, Call) and not step.fills]
+    made = sum([plan.buffers[call.out].nbytes for call in calls if call.count.launches])
+    return Memory(arena, sum([kernel.scratch for kernel in kernels]), results, made)
 
 
 # Words --------------------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from ...devices.threads import in_blocks
 from ..nodes.graph import Graph, node_like
 from ..nodes.source import Source
 from ..running.profiler import profile
-from ..running.program import Program
+from ..running.program import Executable, Program
 from .values import starts_of
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class Roofline:
         return f"{m.bandwidth / 1e9:.1f} GB/s, {m.flops / 1e9:,.0f} GFLOP/s, {m.launch * 1e6:.1f} µs a launch"
 
 
-def measured(program: Program, kernels: Sequence[KernelCost], runs: int) -> Roofline:
+def measured(program: Executable, kernels: Sequence[KernelCost], runs: int) -> Roofline:
     """Run a program some times, on inputs of its own, and time its steps.  What has effects has them each time."""
     arrays, starts = _inputs(program), starts_of(program.graph)
     fastest: dict[str, float] = {}
@@ -116,11 +116,11 @@ def _compared(kernel: KernelCost, seconds: float, machine: Machine) -> Measured:
     return Measured(kernel, seconds, bound, limits[bound])
 
 
-def _inputs(program: Program) -> list[Any]:
+def _inputs(program: Executable) -> list[Any]:
     """Numbers between 0 and 1 for all inputs but the constants; as integers 0, which are positions anywhere."""
     rng = np.random.default_rng(0)
-    inputs = program.graph.inputs[: len(program.graph.inputs) - len(program.constants)]
-    return [node.device.from_numpy(rng.random(node.shape).astype(node.dtype)) for node in inputs]
+    inputs = program.plan.inputs[: len(program.plan.inputs) - len(program.constants)]
+    return [buffer.device.from_numpy(rng.random(buffer.shape).astype(buffer.dtype)) for buffer in inputs]
 
 
 # The machine --------------------------------------------------------------------------------------------------------

@@ -37,13 +37,13 @@ class Stages:
         return self.ran(*args, **kwargs).graph
 
     def program(self, *args: Any, **kwargs: Any) -> Program | PlainProgram:
-        """The program that runs for these arguments: its steps, and where each value lies.
+        """The program that runs for these arguments: its steps, where each value lies, and which step waits for which.
 
         >>> print(mg.jit(lambda x: mg.tanh(x @ x) @ x).program(mg.ones((8, 8))))
-        turn  step      writes               reads
-        0     matmul_1  matmul_1 [slot 0]    tensor_1 [input 0]
-        1     kernel_1  tanh_1 [slot 1]      matmul_1 [slot 0]
-        2     matmul_2  matmul_2 [result 0]  tanh_1 [slot 1], tensor_1 [input 0]
+        turn  step      writes               reads                                after
+        0     matmul_1  matmul_1 [slot 0]    tensor_1 [input 0]                   -
+        1     kernel_1  tanh_1 [slot 1]      matmul_1 [slot 0]                    matmul_1
+        2     matmul_2  matmul_2 [result 0]  tanh_1 [slot 1], tensor_1 [input 0]  kernel_1
         arena of 512 B in 2 slots (256 B, 256 B)
 
         The program of its gradient, where that was computed, is printed below it:
@@ -52,13 +52,13 @@ class Stages:
         >>> gradient = mg.grad(f)(mg.ones(3))
         >>> print(f.program(mg.ones(3)))
         forward pass, keeps values for the gradient:
-        turn  step      writes            reads
-        0     kernel_0  sum_1 [result 0]  tensor_1 [input 0]
+        turn  step      writes            reads               after
+        0     kernel_0  sum_1 [result 0]  tensor_1 [input 0]  -
         arena of 0 B in 0 slots
         <BLANKLINE>
         gradient:
-        turn  step      writes            reads
-        0     kernel_0  add_1 [result 0]  cotangent_1 [input 1], tensor_1 [input 0]
+        turn  step      writes            reads                                      after
+        0     kernel_0  add_1 [result 0]  cotangent_1 [input 1], tensor_1 [input 0]  -
         arena of 0 B in 0 slots
         >>> f.program(mg.ones(3)).gradient
         <Program of 1 steps, 1 of them kernels, arena 0 B>

@@ -17,7 +17,7 @@ from ...core.mode import current_mode, switch
 from ...core.node import Node
 from ...core.primitive import P
 from ...core.replay import interpret
-from ...core.source import show
+from ...core.source import Where, show
 from ...core.tensor import Tensor, wrap
 from ...devices.effects import held_back
 from .graph import Graph
@@ -35,7 +35,7 @@ def compute(node: Node, given: list[Any], starts: Starts) -> Any:
             return node.attrs["kernel"].run(node, given)
         return EAGER.compute(node.op, given, started(node.attrs, starts), node.device)
     except Exception as error:
-        raise failed(error, node, given) from None
+        raise failed(error, node.op, node.attrs, node.device, node.where, given) from None
 
 
 def run_nodes(
@@ -135,16 +135,16 @@ def _begun(draw: tuple[Any, Any, int, int], starts: Starts) -> tuple[Any, Any, i
     return generator, starts[key][0], starts[key][1] + block, step
 
 
-def failed(error: Exception, node: Node, values: Sequence[Any]) -> Exception:
-    """An error of what a library computes, in our words, with the line that made the node; of a user's, in theirs."""
-    if not isinstance(error, MinigradError) and node.op is not None and node.op.kind != "own":
-        given = [wrap(v, node.device) if isinstance(v, node.device.ndarray) else v for v in values]
-        error = explained(node.op, given, node.attrs, error)
-    return located(error, node) if isinstance(error, MinigradError) else error
+def failed(error: Exception, op: Any, attrs: Any, device: Any, where: Where | None, values: Sequence[Any]) -> Exception:
+    """An error of what a library computes, in our words, with the line of its operation; of a user's, in theirs."""
+    if not isinstance(error, MinigradError) and op.kind != "own":
+        given = [wrap(v, device) if isinstance(v, device.ndarray) else v for v in values]
+        error = explained(op, given, attrs, error)
+    return located(error, op.name, where) if isinstance(error, MinigradError) else error
 
 
-def located(error: MinigradError, node: Node) -> MinigradError:
-    """An error of a running program, with the line that made the node: the line that called it is known already."""
-    if node.where is not None:
-        error.add_note(f"while computing {node.name}, made at {show(node.where)}")
+def located(error: MinigradError, name: str, where: Where | None) -> MinigradError:
+    """An error of a running program, with the line of the operation that failed: the line of the call is in it."""
+    if where is not None:
+        error.add_note(f"while computing {name}, made at {show(where)}")
     return error

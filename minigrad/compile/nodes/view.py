@@ -41,9 +41,7 @@ class View(NamedTuple):
     @property
     def in_order(self) -> bool:
         """Whether it reads all of its base, in the order in which that lies in memory."""
-        if self.offset or self.size != self.base.size:
-            return False
-        return self.strides == row_major(self.shape) or self.dims in ([], [(self.size, 1)])
+        return in_order(self.base.size, self.offset, self.shape, self.strides)
 
     @property
     def repeats(self) -> int:
@@ -103,6 +101,13 @@ def coalesced(shape: tuple[int, ...], strides: tuple[int, ...]) -> Dims:
     ([(24, 1)], [(2, 1), (4, 2)])
     """
     return list(_coalesced(shape, strides))
+
+
+def in_order(size: int, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """Whether these are all of `size` elements in memory, in their order."""
+    if offset or prod(shape) != size:
+        return False
+    return strides == row_major(shape) or coalesced(shape, strides) in ([], [(size, 1)])
 
 
 def is_filled(node: Node) -> bool:

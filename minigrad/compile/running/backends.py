@@ -13,9 +13,8 @@ import numpy as np
 from ...core.dtypes import float16
 from ...core.errors import CompileError
 from ...core.source import show
-from ..fusion.group import Group
 from ..loops.ir import Kernel
-from ..lowering.lower import Lowered
+from .plan import Launch
 
 Function = Callable[[int], object]  # of the address of a table: the parameters' addresses, then lo and hi
 BACKENDS = ("llvm", "numpy")
@@ -26,44 +25,43 @@ class BackendWarning(UserWarning):
     """A kernel could not be compiled, and NumPy runs it instead, which takes longer."""
 
 
-def compiled(lowered: Mapping[Group, Lowered], backend: str | None = None) -> dict[Group, Function]:
+def compiled(launches: Mapping[int, Launch], backend: str | None = None) -> dict[int, Function]:
     """A function for each kernel; `backend` is "llvm", or "numpy" where that is missing or asked for."""
     chosen = backend or os.environ.get("MINIGRAD_BACKEND") or "llvm"
     if chosen not in BACKENDS:
         raise CompileError(f"there is no backend named {chosen!r}", expect=" or ".join(BACKENDS))
     if chosen == "llvm":
-        functions = _native({group: each.kernel for group, each in lowered.items() if is_native(each.kernel)})
+        functions = _native({number: each for number, each in launches.items() if is_native(each.kernel)})
     else:
         functions = {}
-    return {group: functions.get(group) or on_tables(each.kernel) for group, each in lowered.items()}
+    return {number: functions.get(number) or on_tables(each.kernel) for number, each in launches.items()}
 
 
-def _native(kernels: Mapping[Group, Kernel]) -> dict[Group, Function]:
+def _native(launches: Mapping[int, Launch]) -> dict[int, Function]:
     """Machine code for the kernels that it can be made for; for others a warning says which these are, and why."""
     from ..codegen.native import compile_kernels
 
-    functions: dict[Group, Function] = {}
-    failures: dict[str, list[Group]] = {}
-    for group, kernel in kernels.items():
+    functions: dict[int, Function] = {}
+    failures: dict[str, list[Launch]] = {}
+    for number, launch in launches.items():
         try:
-            (made,) = compile_kernels([kernel])
-            functions[group] = made.function
+            (made,) = compile_kernels([launch.kernel])
+            functions[number] = made.function
         except (CompileError, RuntimeError) as error:  # the latter are llvmlite's own
-            failures.setdefault(_in_short(error), []).append(group)
-    for why, groups in failures.items():
-        which = ", ".join(map(_described, groups[:NAMED])) + (
-            f" and {len(groups) - NAMED} more" * (len(groups) > NAMED)
-        )
+            failures.setdefault(_in_short(error), []).append(launch)
+    for why, failed in failures.items():
+        more = f" and {len(failed) - NAMED} more" * (len(failed) > NAMED)
+        which = ", ".join(map(_described, failed[:NAMED])) + more
         warnings.warn(f"NumPy runs {which}, several times slower: {why}", BackendWarning, stacklevel=3)
     return functions
 
 
-def _described(group: Group) -> str:
+def _described(launch: Launch) -> str:
     """The name of a kernel, what it computes, and a line that made some of that."""
-    nodes = [*group.levels, *group.partials]
-    if not nodes:
-        return group.name
-    return f"{group.name} ({', '.join([node.name for node in nodes[:NAMED]])}, made at {show(nodes[0].where)})"
+    if not launch.computes:
+        return launch.name
+    operations = [name.rpartition("_")[0] for name in launch.computes[:NAMED]]
+    return f"{launch.name} ({', '.join(operations)}, made at {show(launch.where)})"
 
 
 def _in_short(error: Exception) -> str:

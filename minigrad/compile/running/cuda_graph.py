@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...core.node import Node
 from ...core.primitive import P
+from .plan import LIBRARY
 
 if TYPE_CHECKING:
     from .gpu import CudaFrame
@@ -26,10 +26,10 @@ FEWEST = 3  # steps that are worth it
 
 
 class Passing(NamedTuple):
-    """An input or a result, by number, and the nodes that stand for its memory."""
+    """An input or a result, by number, and the buffers that lie in its memory."""
 
     number: int
-    nodes: Sequence[Node]
+    buffers: Sequence[int]
     comes: bool
     goes: bool
 
@@ -40,20 +40,19 @@ class Replay:
     def __init__(self, frame: CudaFrame) -> None:
         self.frame = frame
         layout = frame.layout
-        stored = set(layout.donated.values())
         self.passing = [
-            Passing(number, layout.arriving[number], True, node in stored) for node, number in layout.inputs.items()
+            Passing(number, buffers, True, len(buffers) > 1) for number, buffers in enumerate(layout.arriving)
         ]
-        self.passing += [Passing(number, [node], False, True) for node, number, _, _ in layout.results]
+        self.passing += [Passing(number, [buffer], False, True) for buffer, number, *_ in layout.results]
         self.where: list[Any] = [None] * len(self.passing)  # the address of each: a table that the frame writes
         for place, each in enumerate(self.passing):
-            frame.slots.setdefault(each.nodes[0], []).append((self.where, place, 0))
+            frame.slots[each.buffers[0]].append((self.where, place, 0))
         self.before: list[Any] | None = None
         self.moves = [0] * len(self.passing)
         self.copies: dict[int, Any] = {}  # what has a place in the frame
         self.graph: Any = None
         self.pool: Any = None  # the memory of what libraries make on the way
-        self.made: dict[Node, Any] = {}  # the results that libraries make
+        self.made: dict[int, Any] = {}  # the results that libraries make
         self.refused = ""  # why it can't be recorded
 
     def run(self, arrays: Sequence[Any], results: Sequence[Any], starts: Any) -> None:
@@ -86,20 +85,21 @@ class Replay:
         self.before = list(self.where)
 
     def _give_place(self, place: int) -> None:
-        frame, nodes = self.frame, self.passing[place].nodes
-        copy = self.copies[place] = frame.library.empty(nodes[0].shape, nodes[0].dtype)
-        for node in nodes:
-            frame._write_address(node, frame.address(copy))
-            frame.slots.pop(node, None)
+        frame, numbers = self.frame, self.passing[place].buffers
+        like = frame.buffers[numbers[0]]
+        copy = self.copies[place] = frame.library.empty(like.shape, like.dtype)
+        for number in numbers:
+            frame._write_address(number, frame.address(copy))
+            frame.slots[number] = []
 
     def _use(self, copy: Any, passing: Passing, arrays: Sequence[Any]) -> None:
         """Let the steps work on a copy."""
         frame = self.frame
         if passing.comes:
             frame.library.copyto(copy, arrays[passing.number])
-        for node in passing.nodes:
-            if node in frame.arrays:
-                frame.arrays[node] = copy.reshape(-1)
+        for number in passing.buffers:
+            if frame.arrays[number] is not None:
+                frame.arrays[number] = copy.reshape(-1)
 
     # the recording --------------------------------------------------------------------------------------------------
 
@@ -119,12 +119,12 @@ class Replay:
             self.graph, self.refused = None, f"{type(error).__name__}: {error}"
             return False
         self.pool = pool
-        returned = {view.base for view in frame.layout.partition.outputs}
-        self.made = {node: frame.arrays[node] for node in frame.layout.from_libraries & returned}
+        returned = {read.buffer for read in frame.plan.outputs}
+        self.made = {number: frame.arrays[number] for number in returned if frame.buffers[number].kind == LIBRARY}
         self._launch()
         return True
 
     def _launch(self) -> None:
         self.graph.launch()
-        for node, array in self.made.items():
-            self.frame.arrays[node] = array.copy()  # the next launch writes to the same memory
+        for number, array in self.made.items():
+            self.frame.arrays[number] = array.copy()  # the next launch writes to the same memory

@@ -7,7 +7,7 @@ free takes part, and nobody waits for a helper that has not begun.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -15,7 +15,6 @@ from ...core.errors import CompileError
 from ...core.mode import setting
 from ...core.source import ON_BEHALF_OF, caller
 from ...devices.threads import in_blocks
-from ..fusion.group import Group
 from .order import Schedule, Step
 from .profiler import RUNNING, timed
 
@@ -28,10 +27,10 @@ WORTH_A_THREAD = 1_000_000
 Run = Callable[[Any], object]  # of where the generators of random numbers begin
 
 
-class Call(NamedTuple):
-    """The step of a group, to be run; of no group is a check before all of them."""
+class Named(NamedTuple):
+    """A step that can be run, with its name."""
 
-    group: Group | None
+    name: str
     run: Run
 
 
@@ -68,14 +67,14 @@ def no_executor(name: str) -> CompileError:
     return CompileError(f"there is no executor named {name!r}", expect=" or ".join(EXECUTORS))
 
 
-def as_steps(levels: Sequence[Sequence[Call]]) -> list[Run]:
+def as_steps(levels: Sequence[Sequence[Named]]) -> list[Run]:
     """A function for each level, which runs all of its calls."""
     return [level[0].run if len(level) == 1 else partial(together, level) for level in levels if level]
 
 
-def as_timed_steps(levels: Sequence[Sequence[Call]], names: Mapping[Group | None, str]) -> list[Run]:
+def as_timed_steps(levels: Sequence[Sequence[Named]]) -> list[Run]:
     """The same, with each call written down by the profile that is on."""
-    return as_steps([[Call(group, timed(names[group], run)) for group, run in level] for level in levels])
+    return as_steps([[Named(name, timed(name, run)) for name, run in level] for level in levels])
 
 
 def is_profiled() -> bool:
@@ -89,7 +88,7 @@ def in_turn(runs: Sequence[Run], starts: Any) -> None:
         run(starts)
 
 
-def together(calls: Sequence[Call], starts: Any) -> None:
+def together(calls: Sequence[Named], starts: Any) -> None:
     """All calls of a level at the same time; if some fail, the first of them is the error."""
     errors: dict[int, Exception] = {}
 

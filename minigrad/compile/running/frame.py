@@ -1,4 +1,4 @@
-"""Running a partition: memory that is there already, addresses that are written once, and a list of steps.
+"""Running a plan: memory that is there already, addresses that are written once, and a list of steps.
 
 A `Frame` is what one run at a time needs.  Its steps know where everything lies but for what changes from call to
 call: the arrays that come in, the results, and what a library makes anew.  These are *bound*: their addresses are
@@ -11,7 +11,8 @@ import ctypes
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from ctypes import addressof, c_char
-from functools import cached_property, partial
+from functools import partial
+from math import prod
 from operator import is_
 from typing import Any
 
@@ -19,18 +20,13 @@ import numpy as np
 
 from ...core.emit import EAGER
 from ...core.errors import IndexingError
-from ...core.node import Node
-from ...core.primitive import P
 from ...devices.threads import THREADS, in_blocks
-from ..fusion.compute import Library
-from ..fusion.group import Group, Partition
-from ..lowering.lower import Argument, Lowered
-from ..nodes.graph import Check
 from ..nodes.interpret import Starts, failed, located, started
-from ..nodes.view import View, whole
-from .executors import WORTH_SHARING, Call, Run, as_steps, as_timed_steps, in_turn, is_profiled
-from .memory import Plan, aligned, plan
-from .order import step_names, uses, work_of
+from ..nodes.view import row_major
+from .executors import WORTH_SHARING, Named, Run, as_steps, as_timed_steps, is_profiled
+from .memory import aligned
+from .order import work_of
+from .plan import IN_PLACE, INPUT, LIBRARY, RESULT, SLOT, Buffer, Call, Check, Launch, Plan, Read
 
 PIECES = 2  # of the work for each thread, so that one that is busy elsewhere delays little
 STEP = 16  # elements: pieces begin where vectors do
@@ -40,67 +36,32 @@ Table = Any  # of addresses
 
 
 class Layout:
-    """Where each value of a partition lies: in an input, in a result, in the arena, or with a library."""
+    """What all frames of a plan do before and after the steps: which inputs and results are bound, and to what."""
 
-    def __init__(self, partition: Partition, lowered: dict[Group, Lowered], turns: list[list[Group]]) -> None:
-        self.partition, self.lowered, self.turns = partition, lowered, turns
-        graph = partition.graph
-        self.inputs = {node: i for i, node in enumerate(graph.inputs)}
-        self.donated = {out: source for g in partition.groups for out, source in g.inplace.items()}
-        self.direct: dict[Node, int] = {}  # values that are computed right where a result is wanted
-        for number, view in enumerate(partition.outputs):
-            if view.base not in self.inputs and view.in_order and view.base not in self.direct:
-                self.direct[view.base] = number
-        libraries = [g.library for g in partition.groups if g.library is not None]
-        self.from_libraries = {compute.node for compute in libraries if not _is_product(compute.node)}
-        self.finishing = [(i, v) for i, v in enumerate(partition.outputs) if self._is_finished_later(i, v)]
-        asked = {base for compute in libraries for base in (compute.node, *compute.bases)}
-        asked |= {view.base for _, view in self.finishing}
-        asked |= {view.base for checks in partition.checked.values() for _, view in checks}
-        fresh = [(n, k) for n, k in self.direct.items() if n not in self.from_libraries and n not in self.donated]
-        self.results = [(n, k, memory_for(n), n in asked) for n, k in fresh]
-        given = [*self.inputs.items(), *[(out, self.inputs[source]) for out, source in self.donated.items()]]
-        self.arriving: list[list[Node]] = [[] for _ in graph.inputs]  # what each input is the memory of
-        for node, i in given:
-            self.arriving[i].append(node)
-        self.looked_at = [(node, i) for node, i in given if node in asked]
-        self.passing = asked & {*self.inputs, *self.from_libraries, *self.direct, *self.donated}
-        self._partials = {
-            argument: parameter.size * parameter.dtype.itemsize
-            for each in lowered.values()
-            for argument, parameter in zip(each.arguments, each.kernel.parameters)
-            if argument.kind == "partial"
-        }
-        steps = [self._uses(turn) for turn in turns]
-        self.plan: Plan = plan([*steps, ([view.base for view in partition.outputs], [])], self.bytes_of)
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        outputs = [each for each in enumerate(plan.outputs) if self._is_finished_later(*each)]
+        self.finishing = [(number, read, plan.is_copied(number)) for number, read in outputs]
+        arrays = {read.buffer for _, read, _ in self.finishing}  # the buffers that are read as arrays
+        for step in plan.steps:
+            if not isinstance(step, Launch):
+                arrays.update([number for numbers in plan.uses(step) for number in numbers])
+        numbered = [*enumerate(plan.buffers)]
+        self.results = [
+            (i, b.number, memory_for(b), b.shape, b.dtype, i in arrays) for i, b in numbered if b.kind == RESULT
+        ]
+        self.arriving: list[list[int]] = [[] for _ in plan.inputs]  # the buffers that lie in each input
+        for i, buffer in numbered:
+            if buffer.kind in (INPUT, IN_PLACE):
+                self.arriving[buffer.number].append(i)
+        self.looked_at = [(i, number) for number, there in enumerate(self.arriving) for i in there if i in arrays]
+        self.passing = [i for i, buffer in numbered if i in arrays and buffer.kind != SLOT]
 
-    def _is_finished_later(self, number: int, view: View) -> bool:
-        """Whether a result is not what was computed, but a copy or another shape of it."""
-        if self.direct.get(view.base) != number or view.base in self.from_libraries:
-            return True
-        return view.shape != view.base.shape and view.base not in self.donated
-
-    @cached_property
-    def names(self) -> dict[Group | None, str]:
-        """What the steps are called."""
-        return step_names(self.partition) | {None: "check"}
-
-    def _uses(self, turn: list[Group]) -> tuple[list[Any], list[Any]]:
-        """What runs at the same time reads and writes: nothing of that may lie in the same place."""
-        reads: list[Any] = []
-        writes: list[Any] = []
-        for group in turn:
-            for total, part in zip((reads, writes), uses(group, self.lowered)):
-                total += part
-        return reads, writes
-
-    def bytes_of(self, value: Any) -> int | None:
-        """What a value takes of the arena; None if it is elsewhere."""
-        if isinstance(value, Argument):
-            return self._partials[value]
-        if value in self.inputs or value in self.direct or value in self.donated or value in self.from_libraries:
-            return None
-        return value.nbytes  # type: ignore[no-any-return]
+    def _is_finished_later(self, number: int, read: Read) -> bool:
+        """Whether a result is a copy, made by a library, or of another shape than what was computed."""
+        buffer = self.plan.buffers[read.buffer]
+        other = buffer.kind == LIBRARY or (buffer.kind == RESULT and read.shape != buffer.shape)
+        return other or self.plan.is_copied(number)
 
 
 def address(array: Any) -> int:
@@ -127,42 +88,32 @@ class Frame:
     strided = staticmethod(strided)
     compute = staticmethod(EAGER.compute)
 
-    def __init__(self, layout: Layout, functions: Mapping[Group, Any]) -> None:
-        self.layout = layout
-        self.memory = [self.new_memory(size) for size in layout.plan.slots]
+    def __init__(self, layout: Layout, functions: Mapping[int, Any]) -> None:
+        self.layout, self.plan, self.buffers = layout, layout.plan, layout.plan.buffers
+        self.memory = [self.new_memory(size) for size in self.plan.slots]
         self.keep: list[Any] = []  # what only addresses refer to
-        self.arrays: dict[Node, Any] = {}  # the values in order, as arrays of one dimension
-        # Where the addresses of what is bound are written: in which table, at which index, so many bytes further on.
-        self.slots: dict[Node, list[tuple[Table, int, int]]] = {}
+        self.arrays: list[Any] = [None] * len(self.buffers)  # the values in order, as arrays of one dimension
+        # Where the address of each buffer is written: in which table, at which index, so many bytes further on.
+        self.slots: list[list[tuple[Table, int, int]]] = [[] for _ in self.buffers]
         self.last: list[Callable[[], Any]] = [_nothing] * len(layout.arriving)  # weak references to what came in last
-        for value, slot in layout.plan.place.items():
-            if isinstance(value, Node):
-                self.arrays[value] = self._in_arena(slot, value.size, value.dtype)
-        calls = [[self._call(group, functions) for group in turn] for turn in layout.turns]
-        self.calls = [*[[Call(None, check)] for check in self._checks(None)], *calls]
+        for number, buffer in enumerate(self.buffers):
+            if buffer.kind == SLOT:
+                self.arrays[number] = self.memory[buffer.number][: buffer.nbytes].view(buffer.dtype)
+        self.finishing = [(number, self._reader(read), copied) for number, read, copied in layout.finishing]
+        runs = [self._run_of(step, functions.get(number)) for number, step in enumerate(self.plan.steps)]
+        self.calls = [[Named(self.plan.steps[i].name, runs[i]) for i in turn] for turn in self.plan.turns]
         self.steps = as_steps(self.calls)
 
-    def _in_arena(self, slot: int, size: int, dtype: Any) -> Any:
-        return self.memory[slot][: size * dtype.itemsize].view(dtype)
+    def _run_of(self, step: Launch | Call | Check, function: Any) -> Run:
+        if isinstance(step, Launch):
+            return self._launch(step, function)
+        if isinstance(step, Check):
+            return self._check(step)
+        return self._product(step) if step.fills else self._library(step)
 
-    def _call(self, group: Group, functions: Mapping[Group, Any]) -> Call:
-        """The step of a group, and behind it what has to be checked of its results."""
-        run, checks = self._run_of(group, functions), self._checks(group)
-        return Call(group, partial(in_turn, [run, *checks]) if checks else run)
-
-    def _run_of(self, group: Group, functions: Mapping[Group, Any]) -> Run:
-        if group.library is not None:
-            return self._product(group.library) if _is_product(group.library.node) else self._library(group.library)
-        return self._launch(self.layout.lowered[group], functions[group])
-
-    def _checks(self, group: Group | None) -> list[Callable[[Starts], object]]:
-        """What has to be looked at once this group has run (None: before all of them)."""
-        checks = self.layout.partition.checked.get(group, ())
-        return [self._check(check, self._reader(view, view.shape)) for check, view in checks]
-
-    def _check(self, check: Check, read: Callable[[], Any]) -> Run:
+    def _check(self, check: Check) -> Run:
         """Positions that are none: an array library would say so, where a kernel compares and finds nothing."""
-        node, size = check
+        size, read = check.size, self._reader(check.read)
 
         def look(starts: Starts) -> None:
             positions = read()
@@ -172,29 +123,29 @@ class Frame:
                     f"index {wrong} is out of bounds in a dimension of {size}",
                     expect=f"integers from {-size} to {size - 1}",
                 )
-                raise located(error, node)
+                raise located(error, check.op, check.where)
 
         return look
 
     # kernels --------------------------------------------------------------------------------------------------------
 
-    def _launch(self, lowered: Lowered, function: Any) -> Run:
-        tables, run = self._tables(lowered, function)
+    def _launch(self, launch: Launch, function: Any) -> Run:
+        tables, run = self._tables(launch, function)
         for table in tables:
-            for i, (argument, parameter) in enumerate(zip(lowered.arguments, lowered.kernel.parameters)):
-                if parameter.role != "scratch":
-                    table[i] = self._address(argument, table, i)
+            for i, (number, offset) in enumerate(zip(launch.buffers, launch.offsets)):
+                if number is not None:
+                    table[i] = self._address(number, offset, table, i)
             self.keep.append(table)
         return run
 
-    def _tables(self, lowered: Lowered, function: Any) -> tuple[list[Table], Run]:
+    def _tables(self, launch: Launch, function: Any) -> tuple[list[Table], Run]:
         """What a kernel is called with, once for each piece of its work, and the step that runs it on them.
 
         The addresses in the tables are still missing, but for those of scratch memory.
         """
-        kernel = lowered.kernel
+        kernel = launch.kernel
         tables = []
-        for low, high in pieces_of(lowered):
+        for low, high in pieces_of(launch):
             table = (ctypes.c_void_p * (len(kernel.parameters) + 2))()
             for i, parameter in enumerate(kernel.parameters):
                 if parameter.role == "scratch":
@@ -212,132 +163,123 @@ class Frame:
         self.keep.append(self.new_memory(size))
         return self.address(self.keep[-1])
 
-    def _address(self, argument: Argument, table: Table, index: int) -> int | None:
-        """Where an argument lies; None if that is written into the table when it is bound."""
-        node = argument.node
-        assert node is not None
-        if argument.kind == "partial":
-            return self.address(self.memory[self.layout.plan.place[argument]])
-        further = argument.offset * node.dtype.itemsize
-        if node in self.layout.plan.place:
-            return self.address(self.arrays[node]) + further
-        self.slots.setdefault(node, []).append((table, index, further))
+    def _address(self, number: int, offset: int, table: Table, index: int) -> int | None:
+        """Where an element of a buffer lies; None if that is written into the table when it is bound."""
+        buffer = self.buffers[number]
+        further = offset * buffer.dtype.itemsize
+        if buffer.kind == SLOT:
+            return self.address(self.arrays[number]) + further
+        self.slots[number].append((table, index, further))
         return None
 
     # libraries ------------------------------------------------------------------------------------------------------
 
-    def _product(self, compute: Library) -> Callable[[Starts], object]:
-        node, xp = compute.node, self.library
-        left, right = [self._reader(r, i.shape) for r, i in zip(compute.reads, node.inputs)]
-        out = self._reader(whole(node), node.shape)
-        x, y = node.inputs
-        if y.ndim == 2 and x.ndim == 2:
+    def _product(self, call: Call) -> Callable[[Starts], object]:
+        xp, shape = self.library, self.buffers[call.out].shape
+        left, right = [self._reader(read) for read in call.reads]
+        out = self._reader(Read(call.out, 0, shape, row_major(shape)))
+        x, y = [read.shape for read in call.reads]
+        if len(y) == 2 and len(x) == 2:
             return lambda starts: xp.dot(left(), right(), out())
-        if y.ndim == 2:
-            rows = node.size // node.shape[-1] if node.shape[-1] else 0
-            width, columns = x.shape[-1], node.shape[-1]
+        if len(y) == 2:
+            rows = prod(shape[:-1])
 
             def tall(starts: Starts) -> object:
-                return xp.dot(left().reshape(rows, width), right(), out().reshape(rows, columns))
+                return xp.dot(left().reshape(rows, x[-1]), right(), out().reshape(rows, shape[-1]))
 
             return tall
         return lambda starts: xp.matmul(left(), right(), out=out())
 
-    def _reader(self, view: View, shape: tuple[int, ...]) -> Callable[[], Any]:
+    def _reader(self, read: Read) -> Callable[[], Any]:
         """A function that gives an operand of a library as an array; made once where its memory stays the same."""
-        base = view.base
+        number, shape, arrays, buffer = read.buffer, read.shape, self.arrays, self.buffers[read.buffer]
+        if isinstance(buffer.dtype, tuple):
+            return lambda: arrays[number]
+        if self.plan.is_whole(read):
 
-        def read() -> Any:
-            return self.seen(self.arrays[base], view, shape)
+            def seen() -> Any:
+                return arrays[number].reshape(shape)
 
-        if base not in self.layout.plan.place:
-            in_order = not isinstance(base.dtype, tuple) and view.in_order
-            return (lambda: self.arrays[base].reshape(shape)) if in_order else read
-        fixed = read()
+        elif not read.size:
+            empty = self.library.empty(shape, buffer.dtype)
+            return lambda: empty
+        else:
+            size = buffer.dtype.itemsize
+            offset, strides = read.offset * size, tuple([stride * size for stride in read.strides])
+
+            def seen() -> Any:
+                return self.strided(arrays[number], offset, shape, strides)
+
+        if buffer.kind != SLOT:
+            return seen
+        fixed = seen()
         return lambda: fixed
 
-    def _library(self, compute: Library) -> Callable[[Starts], object]:
-        node = compute.node
-        readers = [self._reader(r, r.shape) if isinstance(r, View) else partial(_number, r) for r in compute.reads]
-        op = node.op
-        assert op is not None
+    def _library(self, call: Call) -> Callable[[Starts], object]:
+        readers = [self._reader(r) if isinstance(r, Read) else partial(_number, r) for r in call.reads]
+        op, attrs, out, number = call.op, call.attrs, self.buffers[call.out], call.out
 
-        def call(starts: Starts) -> None:
-            attrs = started(node.attrs, starts)
+        def run(starts: Starts) -> None:
+            given = started(attrs, starts)
             values = [read() for read in readers]
             try:
                 if op.kind == "own":
-                    result = attrs["kernel"].run(node, values)
+                    result = given["kernel"].run(out, values)
                 else:
-                    result = self.compute(op, values, attrs, node.device)
+                    result = self.compute(op, values, given, out.device)
             except Exception as error:
-                raise failed(error, node, values) from None
-            self.bind(node, result if isinstance(result, tuple) else self.library.ascontiguousarray(result))
+                raise failed(error, op, attrs, out.device, call.where, values) from None
+            self.bind(number, result if isinstance(result, tuple) else self.library.ascontiguousarray(result))
 
-        return call
-
-    def seen(self, flat: Any, view: View, shape: tuple[int, ...]) -> Any:
-        """The elements that a view reads, of memory in order."""
-        if flat.__class__ is tuple:
-            return flat
-        if view.in_order:
-            return flat.reshape(shape)
-        if not view.size:
-            return self.library.empty(shape, flat.dtype)
-        size = flat.itemsize
-        return self.strided(flat, view.offset * size, shape, tuple([s * size for s in view.strides]))
+        return run
 
     # a run ----------------------------------------------------------------------------------------------------------
 
-    def bind(self, node: Node, array: Any) -> None:
-        """Let `array`, whose elements lie in order, be the value of a node."""
+    def bind(self, number: int, array: Any) -> None:
+        """Let `array`, whose elements lie in order, be the value of a buffer."""
         if array.__class__ is tuple:
-            self.arrays[node] = array
+            self.arrays[number] = array
             return
-        self.arrays[node] = array.reshape(-1)
-        self._write_address(node, self.address(array))
+        self.arrays[number] = array.reshape(-1)
+        self._write_address(number, self.address(array))
 
-    def _write_address(self, node: Node, where: int) -> None:
-        for table, index, further in self.slots.get(node, ()):
+    def _write_address(self, number: int, where: int) -> None:
+        for table, index, further in self.slots[number]:
             table[index] = where + further
 
     def run(self, arrays: Sequence[Any], starts: Starts) -> list[Any]:
         """The results for these inputs, None for those that are stored in an input."""
-        layout = self.layout
         try:
             arrays = self._bind_inputs(arrays)
             results = self._bind_results()
             self._run_steps(arrays, results, starts)
-            for number, view in layout.finishing:
-                if layout.direct.get(view.base) != number:
-                    results[number] = self.seen(self.arrays[view.base], view, view.shape).copy()
-                else:
-                    results[number] = self.arrays[view.base].reshape(view.shape)
+            for number, read, copied in self.finishing:
+                results[number] = read().copy() if copied else read()
             return results
         finally:
-            for node in layout.passing:  # the caller's, not ours
-                self.arrays.pop(node, None)
+            for number in self.layout.passing:  # the caller's, not ours
+                self.arrays[number] = None
 
     def _run_steps(self, arrays: Sequence[Any], results: list[Any], starts: Starts) -> None:
-        for step in as_timed_steps(self.calls, self.layout.names) if is_profiled() else self.steps:
+        for step in as_timed_steps(self.calls) if is_profiled() else self.steps:
             step(starts)
 
     def _bind_results(self) -> list[Any]:
         """Memory for the results, but for those that are stored in an input or that a library makes."""
-        results: list[Any] = [None] * len(self.layout.partition.outputs)
-        for node, number, take, is_asked in self.layout.results:
-            result = results[number] = take(node.shape, node.dtype)
-            if is_asked:
-                self.arrays[node] = result.reshape(-1)
-            self._write_address(node, addressof(c_char.from_buffer(result)))
+        results: list[Any] = [None] * len(self.plan.outputs)
+        for buffer, number, take, shape, dtype, as_array in self.layout.results:
+            result = results[number] = take(shape, dtype)
+            if as_array:
+                self.arrays[buffer] = result.reshape(-1)
+            self._write_address(buffer, addressof(c_char.from_buffer(result)))
         return results
 
     def _bind_inputs(self, arrays: Sequence[Any]) -> Sequence[Any]:
         """Bind what has come in, where it is not what came in the last time; the answer has to be kept alive."""
         if not all(map(is_, arrays, [last() for last in self.last])):
             arrays = [self._bind_input(number, array) for number, array in enumerate(arrays)]
-        for node, number in self.layout.looked_at:
-            self.arrays[node] = arrays[number].reshape(-1)
+        for buffer, number in self.layout.looked_at:
+            self.arrays[buffer] = arrays[number].reshape(-1)
         return arrays
 
     def _bind_input(self, number: int, array: Any) -> Any:
@@ -348,16 +290,11 @@ class Frame:
         if not array.flags.c_contiguous:
             array = self.library.ascontiguousarray(array)
         where = self.address(array)
-        for node in self.layout.arriving[number]:
-            self._write_address(node, where)
+        for buffer in self.layout.arriving[number]:
+            self._write_address(buffer, where)
         if array is given:
             self.last[number] = weakref.ref(array)
         return array
-
-
-def _is_product(node: Node) -> bool:
-    """Whether NumPy can put the result where we want it: no library multiplies halves, or integers, in place."""
-    return node.op is P.matmul and node.dtype.name in ("float32", "float64") and node.size > 0
 
 
 def _number(value: Any) -> Any:
@@ -365,10 +302,10 @@ def _number(value: Any) -> Any:
     return value
 
 
-def pieces_of(lowered: Lowered) -> list[tuple[int, int]]:
+def pieces_of(launch: Launch) -> list[tuple[int, int]]:
     """The ranges of a kernel's units that threads share; a single one where sharing takes longer than working."""
-    kernel = lowered.kernel
-    shared = work_of(lowered) >= WORTH_SHARING and THREADS.count > 1
+    kernel = launch.kernel
+    shared = work_of(launch) >= WORTH_SHARING and THREADS.count > 1
     return _pieces(kernel.units, PIECES * THREADS.count if shared else 1, STEP if kernel.parallel == "elements" else 1)
 
 
@@ -378,10 +315,10 @@ def _pieces(units: int, count: int, step: int) -> list[tuple[int, int]]:
     return [(low, min(low + length, units)) for low in range(0, units, length)]
 
 
-def memory_for(node: Node) -> Callable[[tuple[int, ...], Any], Any]:
+def memory_for(buffer: Buffer) -> Callable[[tuple[int, ...], Any], Any]:
     """What finds memory for a result of this size."""
-    if node.nbytes >= POOLED:
-        return node.device.pool.take  # type: ignore[no-any-return]
+    if buffer.nbytes >= POOLED:
+        return buffer.device.pool.take  # type: ignore[no-any-return]
     return np.empty
 
 

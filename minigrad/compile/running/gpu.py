@@ -8,7 +8,7 @@ device is told.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from typing import Any
 
@@ -16,19 +16,16 @@ import numpy as np
 
 from ...core.emit import EAGER
 from ...core.errors import IndexingError
-from ...core.node import Node
 from ...core.primitive import P
 from ...devices.philox import blocks_for, cuda_module, key_words
 from ..codegen.nvrtc import GpuKernel, compile_for_gpu
-from ..fusion.compute import Library
-from ..fusion.group import Group
+from ..fusion.count import Count
 from ..fusion.loop_shape import Chunking
-from ..lowering.lower import Lowered
-from ..nodes.graph import Check
 from ..nodes.interpret import Starts, located
 from .cuda_graph import REPLAYABLE, Replay
 from .executors import Run, as_timed_steps, in_turn, is_profiled
 from .frame import Frame, Layout, Table
+from .plan import Call, Check, Launch, Read
 from .targets import Target, register_target
 
 CHUNKING = Chunking(most=256, least=1 << 13, step=4, rounds=False)  # about two blocks for each processor of a large GPU
@@ -58,11 +55,11 @@ def checks_module(cupy: Any) -> Any:
     return cupy.RawModule(code=CHECKS)
 
 
-def compiled_for(device: Any, lowered: Mapping[Group, Lowered]) -> dict[Group, GpuKernel]:
+def compiled_for(device: Any, launches: Mapping[int, Launch]) -> dict[int, GpuKernel]:
     """A function of the GPU for each kernel."""
     with device.gpu:
-        made = compile_for_gpu([each.kernel for each in lowered.values()], device.cupy)
-    return dict(zip(lowered, made))
+        made = compile_for_gpu([each.kernel for each in launches.values()], device.cupy)
+    return dict(zip(launches, made))
 
 
 class Findings:
@@ -87,19 +84,20 @@ class Findings:
                 return
             self.found.fill(0)
         number = int(found[:, 0].argmax())
-        node, size = self.checks[number]
+        check = self.checks[number]
+        size = check.size
         error = IndexingError(
             f"index {found[number, 1]} is out of bounds in a dimension of {size}",
             expect=f"integers from {-size} to {size - 1}",
             hint=f"a program on {self.device} found it: what has run since may have used wrong elements",
         )
-        raise located(error, node)
+        raise located(error, check.op, check.where)
 
 
 class CudaFrame(Frame):
     """What a run on a GPU needs."""
 
-    def __init__(self, device: Any, layout: Layout, functions: dict[Group, GpuKernel]) -> None:
+    def __init__(self, device: Any, layout: Layout, functions: dict[int, GpuKernel]) -> None:
         self.device, self.library = device, device.cupy
         self.starts: dict[Any, Any] = {}  # for each generator, where it begins: three words in the GPU's memory
         self.checks: list[Check] = []
@@ -107,8 +105,8 @@ class CudaFrame(Frame):
             self.processors = device.gpu.attributes["MultiProcessorCount"]
             super().__init__(layout, functions)
             self.findings = Findings(device, self.checks)
-        libraries = [group.library.node for group in layout.partition.groups if group.library is not None]
-        replayable = all(node.op in REPLAYABLE for node in libraries) and device.replays
+        calls = [step for step in layout.plan.steps if isinstance(step, Call)]
+        replayable = all(call.op in REPLAYABLE for call in calls) and device.replays
         self.replay = Replay(self) if replayable else None
 
     # what is different ----------------------------------------------------------------------------------------------
@@ -122,7 +120,7 @@ class CudaFrame(Frame):
     def strided(self, flat: Any, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:  # type: ignore[override]
         return self.library.ndarray(shape, flat.dtype, flat.data + offset, strides)
 
-    def compute(self, op: Any, values: list[Any], attrs: dict[str, Any], device: Any) -> Any:  # type: ignore[override]
+    def compute(self, op: Any, values: list[Any], attrs: Any, device: Any) -> Any:  # type: ignore[override]
         if self._is_own(op.name):  # with positions that a kernel of ours has looked at
             return device.unchecked[op.name](*values, **attrs)
         return EAGER.compute(op, values, attrs, device)
@@ -134,8 +132,8 @@ class CudaFrame(Frame):
 
     # steps ----------------------------------------------------------------------------------------------------------
 
-    def _tables(self, lowered: Lowered, function: Any) -> tuple[list[Table], Run]:
-        kernel, source, launch = function
+    def _tables(self, launch: Launch, function: Any) -> tuple[list[Table], Run]:
+        kernel, source, launched = function
         table: list[Any] = [None] * len(kernel.parameters)
         blocks = source.blocks(kernel.units, self.processors)
         names = [parameter.name for parameter in kernel.parameters]
@@ -144,28 +142,33 @@ class CudaFrame(Frame):
         given = [names.index(parameter.name) for parameter in source.arguments]
         integer = np.int32 if source.integer == "int" else np.int64
         grid, block, bounds = (blocks,), (source.threads,), [integer(0), integer(kernel.units)]
-        return [table], lambda starts: launch(grid, block, [*[table[i] for i in given], *bounds])
+        return [table], lambda starts: launched(grid, block, [*[table[i] for i in given], *bounds])
 
-    def _library(self, compute: Library) -> Run:
-        node = compute.node
-        if node.op is P.random and node.attrs["key"].__class__ is not int:
-            return self._draw(node)
-        call = super()._library(compute)
-        if not self._is_own(node.name) or not self.device.check_indices:
-            return call
-        first = FIRST_INDEX[node.name]
-        looks = []
-        for axis, (index, read) in enumerate(zip(node.inputs[first:], compute.reads[first:])):
-            looks.append(self._check(Check(index, node.inputs[0].shape[axis]), self._reader(read, read.shape)))
-        return partial(in_turn, [*looks, call])
+    def _library(self, call: Call) -> Run:
+        if call.op is P.random and call.attrs["key"].__class__ is not int:
+            return self._draw(call)
+        run = super()._library(call)
+        if not self._is_own(call.op.name) or not self.device.check_indices:
+            return run
+        first, shape = FIRST_INDEX[call.op.name], call.reads[0].shape
+        return partial(in_turn, [*[self._check(c) for c in self._positions(call.reads[first:], shape)], run])
 
-    def _check(self, check: Check, read: Callable[[], Any]) -> Run:
-        node, size = check
+    def _positions(self, reads: Sequence[Read], shape: tuple[int, ...]) -> list[Check]:
+        """That what a library reads are positions in the dimensions of an array, one after the other."""
+        made = [self.buffers[read.buffer] for read in reads]
+        return [
+            Check("", read, size, buffer.name.rpartition("_")[0], Count(), buffer.where)
+            for read, size, buffer in zip(reads, shape, made)
+        ]
+
+    def _check(self, check: Check) -> Run:
         number = len(self.checks)
         self.checks.append(check)
-        launch = checks_module(self.library).get_function(f"check_{node.dtype.name}")
-        grid, block = (max(1, -(-node.size // THREADS)),), (THREADS,)
-        count, extent = np.int64(node.size), np.int64(size)
+        read, items = self._reader(check.read), check.read.size
+        dtype = self.buffers[check.read.buffer].dtype
+        launch = checks_module(self.library).get_function(f"check_{dtype.name}")
+        grid, block = (max(1, -(-items // THREADS)),), (THREADS,)
+        count, extent = np.int64(items), np.int64(check.size)
 
         def look(starts: Starts) -> None:
             positions = self.library.ascontiguousarray(read())
@@ -173,9 +176,9 @@ class CudaFrame(Frame):
 
         return look
 
-    def _draw(self, node: Node) -> Run:
+    def _draw(self, call: Call) -> Run:
         """Random numbers that begin where the run says: the place is read from memory, so that it can be replayed."""
-        attrs = node.attrs
+        attrs = call.attrs
         shape, dtype, generator = attrs["shape"], attrs["dtype"], attrs["key"]
         start = self.starts.setdefault(generator, self.library.zeros(3, np.uint64))
         launch = cuda_module(self.library).get_function(f"random_{dtype.name}_from")
@@ -185,7 +188,7 @@ class CudaFrame(Frame):
         def draw(starts: Starts) -> None:
             out = self.library.empty(shape, dtype)
             launch(grid, block, [out, *given])
-            self.bind(node, out)
+            self.bind(call.out, out)
 
         return draw
 
@@ -199,12 +202,12 @@ class CudaFrame(Frame):
         return results
 
     def _bind_results(self) -> list[Any]:
-        results: list[Any] = [None] * len(self.layout.partition.outputs)
-        for node, number, _, is_asked in self.layout.results:
-            result = results[number] = self.library.empty(node.shape, node.dtype)
-            if is_asked:
-                self.arrays[node] = result.reshape(-1)
-            self._write_address(node, self.address(result))
+        results: list[Any] = [None] * len(self.plan.outputs)
+        for buffer, number, _, shape, dtype, as_array in self.layout.results:
+            result = results[number] = self.library.empty(shape, dtype)
+            if as_array:
+                self.arrays[buffer] = result.reshape(-1)
+            self._write_address(buffer, self.address(result))
         return results
 
     def _run_steps(self, arrays: Sequence[Any], results: list[Any], starts: Starts) -> None:
@@ -217,7 +220,7 @@ class CudaFrame(Frame):
         steps = self.steps
         if is_profiled():
             calls = [[call._replace(run=partial(self._waited, call.run)) for call in level] for level in self.calls]
-            steps = as_timed_steps(calls, self.layout.names)
+            steps = as_timed_steps(calls)
         for step in steps:
             step(starts)
 
@@ -230,7 +233,7 @@ class CudaFrame(Frame):
 def cuda_target(device: Any) -> Target:
     """The target of a GPU."""
     return Target(
-        CHUNKING, lambda lowered, backend: compiled_for(device, lowered),
+        CHUNKING, lambda launches, backend: compiled_for(device, launches),
         lambda layout, functions: CudaFrame(device, layout, functions), threads=False,
     )  # fmt: skip
 

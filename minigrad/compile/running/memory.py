@@ -1,4 +1,4 @@
-"""The memory plan: which values share memory, because they are not needed at the same time.
+"""The arena: which values share memory, because they are not needed at the same time.
 
 Only what passes between steps is planned.  What comes in belongs to the caller, and results get memory of their own.
 """
@@ -16,7 +16,7 @@ ALIGNMENT = 64  # bytes: a line of the cache, and the widest vector
 
 
 @dataclass
-class Plan:
+class Arena:
     """`slots` are the sizes in bytes of the pieces of an arena, `place` says in which one each value lies."""
 
     slots: list[int] = field(default_factory=list)
@@ -24,23 +24,23 @@ class Plan:
 
     @property
     def bytes(self) -> int:
-        """What an arena takes."""
+        """What all of it takes."""
         return sum(self.slots)
 
 
-def plan(steps: Sequence[tuple[Iterable[Any], Iterable[Any]]], size_of: Callable[[Any], int | None]) -> Plan:
-    """A plan for steps that each read some values and then write some.
+def arena_for(steps: Sequence[tuple[Iterable[Any], Iterable[Any]]], size_of: Callable[[Any], int | None]) -> Arena:
+    """An arena for steps that each read some values and then write some.
 
     A value lives from the step that writes it to the last one that reads it; `size_of` gives its bytes, or None if it
     has memory elsewhere.  The smallest free slot that is large enough is taken; else the largest is made larger.
 
     >>> sizes = {"a": 100, "b": 60, "c": 80}
-    >>> made = plan([((), "a"), ("a", "b"), ("b", "c"), ("c", ())], sizes.get)
+    >>> made = arena_for([((), "a"), ("a", "b"), ("b", "c"), ("c", ())], sizes.get)
     >>> made.slots, made.place
     ([100, 60], {'a': 0, 'b': 1, 'c': 0})
     """
     last = {value: number for number, (reads, writes) in enumerate(steps) for value in (*reads, *writes)}
-    made = Plan()
+    made = Arena()
     free: list[tuple[int, int, int]] = []  # slots that nobody needs: (bytes, when it became free, which), sorted
     for number, (reads, writes) in enumerate(steps):
         written = list(writes)

@@ -1,35 +1,31 @@
-"""The schedule: what of a partition waits for what, and so what may run at the same time.
+"""The schedule: which steps of a plan wait for which, and so which may run at the same time.
 
-A step waits for those that make what it reads.  One that overwrites an input also waits for all that read the input,
-and what cannot be undone (overwriting, effects) waits for all checks that may still stop the run.  The *level* of a
-step is the length of the longest chain of steps that it waits for: steps of one level are independent.
+The *level* of a step is the length of the longest chain of steps that it waits for: steps of one level are independent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from ...core.node import Node
 from ...core.primitive import P
 from ...core.table import as_table
-from ..fusion.group import Group, Partition
-from ..lowering.lower import Argument, Lowered
+from .plan import Call, Check, Launch, Plan, has_effect
+from .plan import Step as Planned
 
 FLOP = 0.5  # bytes of memory traffic that take as long as an operation in a kernel
 PRODUCT_FLOP = 0.1  # the same for a matrix product, whose libraries keep what they read in registers
 
 
 class Step(NamedTuple):
-    """One kernel or library call: what it waits for, and what it takes.
+    """One kernel, library call or check: what it waits for, and what it takes.
 
     `cost` is an estimate of its time, in bytes of memory traffic that take as long.
     """
 
     number: int  # in the order of a run one after the other
     name: str
-    kind: str  # "kernel" or "library"
+    kind: str  # "kernel", "library" or "check"
     level: int
     after: tuple[int, ...]  # the numbers of the steps that it waits for
     bytes: int
@@ -37,6 +33,9 @@ class Step(NamedTuple):
     cost: float
     is_product: bool  # of matrices, whose library has threads of its own
     has_effect: bool  # which happens in the thread that called
+
+
+KINDS = {Launch: "kernel", Call: "library", Check: "check"}
 
 
 class Schedule:
@@ -50,21 +49,14 @@ class Schedule:
     ['matmul_1', 'kernel_2', 'kernel_4']
     """
 
-    def __init__(self, partition: Partition, lowered: Mapping[Group, Lowered]) -> None:
-        names = step_names(partition)
+    def __init__(self, plan: Plan) -> None:
         levels: list[int] = []
         self.steps: list[Step] = []
-        for number, (group, after) in enumerate(zip(partition.groups, dependencies(partition, lowered))):
+        for number, (step, after) in enumerate(zip(plan.steps, plan.after)):
             levels.append(max([levels[i] + 1 for i in after], default=0))
-            kind = "kernel" if group.library is None else "library"
-            is_product = group.library is not None and group.library.node.op is P.matmul
-            if group.library is None:
-                count, cost = lowered[group].count, work_of(lowered[group])
-            else:
-                count = group.library.count
-                cost = count.bytes + PRODUCT_FLOP * count.flops * is_product
-            where = names[group], kind, levels[-1], tuple(sorted(after))
-            self.steps.append(Step(number, *where, count.bytes, count.flops, cost, is_product, _has_effect(group)))
+            where = step.name, KINDS[type(step)], levels[-1], after
+            takes = step.count.bytes, step.count.flops, work_of(step)
+            self.steps.append(Step(number, *where, *takes, _is_product(step), has_effect(step)))
 
     @cached_property
     def levels(self) -> list[list[Step]]:
@@ -119,57 +111,11 @@ class Schedule:
         return f"{table}\n* on the critical path; many threads could be {gain:.2f} times as fast as one"
 
 
-def step_names(partition: Partition) -> dict[Group | None, str]:
-    """What each step is called: a kernel by its number, a library call like its node."""
-    names = partition.graph.names()
-    return {group: group.name if group.library is None else names[group.library.node] for group in partition.groups}
+def _is_product(step: Planned) -> bool:
+    return isinstance(step, Call) and step.op is P.matmul
 
 
-def uses(group: Group, lowered: Mapping[Group, Lowered]) -> tuple[list[Any], list[Any]]:
-    """What a group reads and what it writes: nodes, and of partial results the `Argument`s that stand for them."""
-    if group.library is not None:
-        return list(group.library.bases), [group.library.node]
-    reads: list[Any] = []
-    writes: list[Any] = []
-    for argument, parameter in zip(lowered[group].arguments, lowered[group].kernel.parameters):
-        if argument.kind != "scratch":
-            key = argument if argument.kind == "partial" else argument.node
-            (reads if parameter.role == "in" else writes).append(key)
-    return reads, writes
-
-
-def dependencies(partition: Partition, lowered: Mapping[Group, Lowered]) -> list[set[int]]:
-    """For each group, the numbers of the groups that it has to wait for."""
-    made_by: dict[Node | Argument, int] = {}
-    read_by: dict[Any, list[int]] = {}
-    checks: list[int] = []
-    last_effect: int | None = None
-    found: list[set[int]] = []
-    for number, group in enumerate(partition.groups):
-        reads, writes = uses(group, lowered)
-        after = {made_by[key] for key in reads if key in made_by}
-        for source in group.inplace.values():
-            after |= {other for other in read_by.get(source, ()) if other != number}
-        effect = _has_effect(group)
-        if effect and last_effect is not None:
-            after.add(last_effect)
-        if effect or group.inplace:
-            after.update(checks)
-        if effect:
-            last_effect = number
-        if group in partition.checked:
-            checks.append(number)
-        made_by |= dict.fromkeys((*writes, *group.inplace), number)
-        for key in (*reads, *group.inplace.values()):
-            read_by.setdefault(key, []).append(number)
-        found.append(after)
-    return found
-
-
-def _has_effect(group: Group) -> bool:
-    return group.library is not None and group.library.node.effect is not None
-
-
-def work_of(lowered: Lowered) -> float:
-    """What a kernel costs, in bytes of memory traffic that take as long."""
-    return lowered.count.bytes + FLOP * lowered.count.flops
+def work_of(step: Planned) -> float:
+    """What a step costs, in bytes of memory traffic that take as long."""
+    flop = FLOP if isinstance(step, Launch) else PRODUCT_FLOP * _is_product(step)
+    return step.count.bytes + flop * step.count.flops

@@ -1,4 +1,4 @@
-"""A program: a graph after all passes, as kernels and library calls, with memory planned, ready to run."""
+"""A program: the plan that a graph becomes, with functions for its kernels and memory for its runs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -26,82 +27,102 @@ from ..rewriting.passes import optimise
 from .backends import BackendWarning
 from .executors import turns
 from .frame import Frame, Layout
-from .listing import listing
 from .order import Schedule
+from .plan import IN_PLACE, RESULT, SLOT, Launch, Plan, Turns, one_by_one
+from .planning import planned
 from .targets import HOST, Target, target_of
 
 
-class Program(Titled):
-    """What a graph becomes.
+@dataclass(frozen=True, eq=False)
+class Compiled:
+    """What each stage makes of a graph.  A run needs the plan; the rest is for views."""
 
-    `graph` as it was traced, `optimised` by the passes (`log` says how), the `partition` into kernels and library
-    calls, the kernels `lowered` to loops, the `schedule`, and the `layout` of memory.  `donate` names outputs, by
-    number, that may be stored where an input is: for these a call returns None.
+    graph: Graph
+    log: Log
+    partition: Partition
+    lowered: Mapping[Group, Lowered]
+    plan: Plan
+
+
+def compile(
+    graph: Graph,
+    target: Target = HOST,
+    donate: Mapping[int, int] | None = None,
+    without: Iterable[str] = (),
+    turns: Turns = one_by_one,
+) -> Compiled:
+    """Simplify a graph, divide it among kernels and library calls, lower the kernels to
+    loops, and plan the run.
+
+    `donate` names outputs, by number, that may be stored where an input is.  `without`
+    names passes to leave out, and `turns` says which steps run at the same time.
+
+    >>> compile(mg.trace(lambda x: mg.tanh(x * 1) + 2, mg.ones(4))).plan
+    <Plan of 1 steps, 1 of them kernels, arena 0 B>
+    """
+    optimised, log = optimise(graph, without)
+    partition = fuse(optimised, target.chunking)
+    partition, _ = partition.donated(in_place(donate or {}, partition))
+    lowered = {group: lower(partition, group) for group in partition.kernels}
+    plan = planned(partition, lowered, turns)
+    return Compiled(optimised, log, partition, lowered, plan)
+
+
+def in_place(donate: Mapping[int, int], partition: Partition) -> dict[Node, Node]:
+    """The values that may be stored where an input is: each is one result as it is, and
+    the input is not a result.
+    """
+    inputs, outputs = partition.graph.inputs, partition.outputs
+    returned, given = Counter(view.base for view in outputs), set(inputs)
+    wanted = [(outputs[i], inputs[source]) for i, source in donate.items()]
+    return {
+        view.base: node
+        for view, node in wanted
+        if view.in_order and view.base not in given
+        if returned[view.base] == 1 and not returned[node]
+    }
+
+
+class Executable(Titled):
+    """A plan that can run: on `target`, by `executor`, with the arrays of its constants after those that are given.
+
+    `graph` is what it computes, to be run node by node where a fault is looked for.  The plan names the values of the
+    graph `final`, which is what the passes make of it.
     """
 
     def __init__(
-        self, graph: Graph, donate: Mapping[int, int] | None = None, without: Iterable[str] = (),
-        backend: str | None = None, executor: str | None = None, target: Target = HOST,
-    ) -> None:  # fmt: skip
-        self.target = target
-        self.constants: list[Any] = [node for node in graph.nodes if node.op is None]
-        self.graph = Graph((*graph.inputs, *self.constants), graph.outputs, graph.effects)
-        self.optimised, self.log = optimise(self.graph, without)
-        self.partition = fuse(self.optimised, target.chunking)
-        self.stored_in: dict[int, int] = {}  # the outputs that are stored in inputs
-        self._donate(donate or {})
-        self._finish({group: lower(self.partition, group) for group in self.partition.kernels}, backend, executor)
-
-    def _finish(self, lowered: dict[Group, Lowered], backend: str | None, executor: str | None) -> None:
-        """What is left to do when the kernels are known."""
-        self.lowered = lowered
-        self.functions = self.target.compiled(self.lowered, backend)
+        self, graph: Graph, constants: Sequence[Any], target: Target = HOST, executor: str | None = None
+    ) -> None:
+        self.graph, self.final, self.constants, self.target = graph, graph, constants, target
         self.executor = executor or os.environ.get("MINIGRAD_EXECUTOR") or "serial"
-        self.layout = Layout(self.partition, self.lowered, self._turns())
+
+    def load(self, plan: Plan, backend: str | None = None) -> None:
+        """Get ready to run a plan."""
+        self.plan, self.layout = plan, Layout(plan)
+        launches = {number: step for number, step in enumerate(plan.steps) if isinstance(step, Launch)}
+        self.functions = self.target.compiled(launches, backend)
+        outputs = [plan.buffers[read.buffer] for read in plan.outputs]
+        self.stored_in = {i: buffer.number for i, buffer in enumerate(outputs) if buffer.kind == IN_PLACE}
         self._idle: list[Frame] = []
         self._lock = new_lock()
 
     @cached_property
     def schedule(self) -> Schedule:
         """What waits for what, and what could run at the same time."""
-        return Schedule(self.partition, self.lowered)
+        return Schedule(self.plan)
 
     def __repr__(self) -> str:
-        arena = bytes_text(self.layout.plan.bytes)
-        return f"<Program of {len(self.partition.groups)} steps, {len(self.lowered)} of them kernels, arena {arena}>"
+        return f"<Program{repr(self.plan).removeprefix('<Plan')}"
 
     def listing(self) -> str:
         """The steps, and where each value lies."""
-        return listing(self)
+        return str(self.plan)
 
-    def _turns(self) -> list[list[Group]]:
-        """The groups in the order in which they run, in lists of those that run at the same time."""
-        groups = self.partition.groups
+    def turns(self, plan: Plan) -> list[list[int]]:
+        """The steps of a plan in the order in which they run, in lists of those that run at the same time."""
         if self.executor == "serial" or not self.target.threads:
-            return [[group] for group in groups]
-        return [[groups[step.number] for step in turn] for turn in turns(self.schedule, self.executor)]
-
-    @classmethod
-    def restored(
-        cls, partition: Partition, lowered: dict[Group, Lowered], constants: list[Any], target: Target = HOST
-    ) -> Program:
-        """A program whose graph has been through all passes, fusion and lowering before: it was saved."""
-        program = cls.__new__(cls)
-        program.constants, program.partition, program.stored_in, program.target = constants, partition, {}, target
-        program.graph = program.optimised = partition.graph
-        program.log = Log(partition.graph)
-        program._finish(lowered, None, None)
-        return program
-
-    def _donate(self, donate: Mapping[int, int]) -> None:
-        inputs, outputs = set(self.optimised.inputs), self.partition.outputs
-        returned = Counter(view.base for view in outputs)
-        for output, source in donate.items():
-            node, wanted = self.optimised.inputs[source], outputs[output]
-            whole = wanted.in_order and wanted.base not in inputs
-            alone = returned[wanted.base] == 1 and not returned[node]
-            if whole and alone and not self.partition.donate(wanted.base, node):
-                self.stored_in[output] = source
+            return one_by_one(plan)
+        return [[step.number for step in turn] for turn in turns(Schedule(plan), self.executor)]
 
     def __call__(self, arrays: Sequence[Any], starts: Starts | None = None) -> list[Any]:
         """The outputs for these inputs, None for those that are stored in one of them.
@@ -122,17 +143,19 @@ class Program(Titled):
 
     def _without_memory(self, error: MemoryError) -> Exception:
         """The error of a run for which there is not enough memory: what it takes, and what takes most of that."""
-        kept = [node for node in self.layout.plan.place if isinstance(node, Node)]
-        made = [node for node, _, _, _ in self.layout.results]
-        largest = max((*kept, *made, *self.constants), key=lambda node: node.nbytes, default=None)
+        plan = self.plan
+        made = [buffer for buffer in plan.buffers if buffer.kind == RESULT]
+        kept = [buffer for buffer in plan.buffers if buffer.kind == SLOT]
+        constants = plan.inputs[len(plan.inputs) - len(self.constants) :]
+        largest = max((*kept, *made, *constants), key=lambda buffer: buffer.nbytes, default=None)
         fault = None if largest is None else largest.device.fault(error)
         if largest is None or fault is None:
             return error
         where = f", made at {show(largest.where)}" if largest.where else ""
-        results = bytes_text(sum(node.nbytes for node in made))
+        results = bytes_text(sum(buffer.nbytes for buffer in made))
         return DeviceError(
             f"{fault[0]} of a program: {error}",
-            actual=f"an arena of {bytes_text(self.layout.plan.bytes)} and results of {results}; "
+            actual=f"an arena of {bytes_text(sum(plan.slots))} and results of {results}; "
             f"the largest value is {largest.name} {largest.shape} of {largest.dtype}{where}",
             hint=fault[1],
         )
@@ -155,6 +178,37 @@ class Program(Titled):
             return frame.run(given, starts)
         finally:
             self._idle.append(frame)
+
+
+class Program(Executable):
+    """What a graph becomes: the plan, and on the way to it the graph `optimised` by the passes (`log` says how), the
+    `partition` into kernels and library calls, and the kernels `lowered` to loops.
+
+    `donate` names outputs, by number, that may be stored where an input is: for these a call returns None.
+    """
+
+    def __init__(
+        self, graph: Graph, donate: Mapping[int, int] | None = None, without: Iterable[str] = (),
+        backend: str | None = None, executor: str | None = None, target: Target = HOST,
+    ) -> None:  # fmt: skip
+        constants = [node for node in graph.nodes if node.op is None]
+        whole = Graph((*graph.inputs, *constants), graph.outputs, graph.effects)
+        super().__init__(whole, constants, target, executor)
+        self._keep(compile(whole, target, donate, without, self.turns), backend)
+
+    def _keep(self, made: Compiled, backend: str | None) -> None:
+        self.optimised, self.log, self.partition, self.lowered = made.graph, made.log, made.partition, made.lowered
+        self.final = made.partition.graph
+        self.load(made.plan, backend)
+
+    def divided(self, partition: Partition) -> Program:
+        """The same program with its graph divided in another way."""
+        other = Program.__new__(Program)
+        Executable.__init__(other, self.graph, self.constants, self.target, self.executor)
+        lowered = {group: lower(partition, group) for group in partition.kernels}
+        plan = planned(partition, lowered, other.turns)
+        other._keep(Compiled(self.optimised, self.log, partition, lowered, plan), "numpy")
+        return other
 
 
 class PlainProgram(Titled):

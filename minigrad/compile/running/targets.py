@@ -8,24 +8,24 @@ from functools import cache
 from typing import Any
 
 from ...core.node import Node
-from ..fusion.group import Group
 from ..fusion.loop_shape import Chunking
-from ..lowering.lower import Lowered
 from .backends import compiled
 from .frame import Frame, Layout
+from .plan import Launch
 
 
 @dataclass(frozen=True)
 class Target:
     """How a device's programs differ.
 
-    `chunking` says how work is divided whose results are put together, `compiled` makes functions of kernels, `frame`
-    what one run at a time needs.  Only with `threads` may the steps of a level run at the same time.
+    `chunking` says how work is divided whose results are put together.  `compiled` makes a function for each launch, by
+    the number of its step.  `frame` makes what one run at a time needs.  Only with `threads` may the steps of a level
+    run at the same time.
     """
 
     chunking: Chunking
-    compiled: Callable[[Mapping[Group, Lowered], str | None], dict[Group, Any]]
-    frame: Callable[[Layout, dict[Group, Any]], Frame]
+    compiled: Callable[[Mapping[int, Launch], str | None], dict[int, Any]]
+    frame: Callable[[Layout, dict[int, Any]], Frame]
     threads: bool
 
 

@@ -1,9 +1,9 @@
 """Programs in files: saved ahead of time, and run where the function that they were made from is not known.
 
-A file is a zip archive, stored as it is: `program.json` has the graph after all passes, the kernels in the loop
-language and the containers that arguments and results come in; `arrays/0` and so on are the values of tensors that the
-function uses by name.  What is read is checked as if somebody had written it by hand: shapes are computed anew, every
-index of every kernel stays within its memory, and there is no code in it but kernels.
+A file is a zip archive, stored as it is: `program.json` has the plan, the kernels in the loop language, the graph that
+they compute and the containers that arguments and results come in; `arrays/0` and so on are the values of tensors that
+the function uses by name.  A file is checked when it is read, because anyone may have written it: shapes are computed
+anew, every index of every kernel stays within its memory, and there is no code in it but kernels.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import json
 import os
 import sys
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -28,14 +28,14 @@ from ...core.source import show
 from ...core.tensor import Tensor, wrap
 from ...core.tree import tree_map
 from ..functions.recording import Recording
-from ..fusion.group import Group
+from ..running.plan import Buffer, Call, Check, Read, Step
 from ..running.program import Program
 from ..tracing.guards import Guard, join
 from ..tracing.signature import kind_of, replaced
 from .codec import ProgramError, Slot, encoded
 from .kernels import kernel_as_data
 
-FORMAT = 1  # of the files: another number is another language
+FORMAT = 2  # of the files: another number is another language
 CONTENT, ARRAYS = "program.json", "arrays/"
 
 
@@ -100,11 +100,11 @@ def _refuse(recording: Recording, program: Any) -> None:
         pass
     elif not isinstance(program, Program) or not all(node.device.hosted for node in program.graph.inputs):
         reason, hint = "runs on a device without kernels of ours", "move the model to a CPU first"
-    elif program.partition.graph.effects:
-        node = program.partition.graph.effects[0]
+    elif program.final.effects:
+        node = program.final.effects[0]
         reason = f"does more than compute its result: {node.name}, at {show(node.where)}"
     else:
-        own = [node for node in program.partition.graph.nodes if node.op is not None and node.op.kind == "own"]
+        own = [node for node in program.final.nodes if node.op is not None and node.op.kind == "own"]
         if own:
             reason = f"is computed by a kernel of yours, {own[0].name}, and a file holds no Python code"
             hint = "forget the kernel before"
@@ -125,16 +125,18 @@ def names_of(recording: Recording) -> dict[int, str]:
 
 def _described(recording: Recording, program: Program) -> tuple[dict[str, Any], list[Any]]:
     """A program as plain data, and the arrays that go with it."""
-    graph = program.partition.graph
+    graph, plan = program.final, program.plan
     at = {node: i for i, node in enumerate((*graph.inputs, *graph.nodes))}
+    named = {name: at[node] for node, name in graph.names().items()}
     arrays: list[Any] = []
     kernels: dict[str, int] = {}
     data = {
         "inputs": _inputs(recording, program, arrays),
         "nodes": [_node(node, at) for node in graph.nodes],
         "outputs": [at[node] for node in graph.outputs],
-        "checks": [[at[node], size] for node, size in program.partition.checks],
-        "steps": [_step(group, program, at, kernels) for group in program.partition.groups],
+        "buffers": [_buffer(buffer) for buffer in plan.buffers[len(plan.inputs) :]],
+        "steps": [_step(step, named, kernels) for step in plan.steps],
+        "results": [_read(read) for read in plan.outputs],
         "kernels": [json.loads(text) for text in kernels],
     }
     return data, arrays
@@ -144,7 +146,7 @@ def _inputs(recording: Recording, program: Program, arrays: list[Any]) -> list[d
     names = names_of(recording)
     places = [*recording.inputs, *recording.besides]
     data = []
-    for number, node in enumerate(program.partition.graph.inputs):
+    for number, node in enumerate(program.final.inputs):
         described = {"shape": list(node.shape), "dtype": node.dtype.name, "device": node.device.name}
         place = places[number] if number < len(places) else None
         if place is not None and place.kind == "argument":
@@ -169,16 +171,32 @@ def _node(node: Node, at: dict[Node, int]) -> dict[str, Any]:
     }
 
 
-def _step(group: Group, program: Program, at: dict[Node, int], kernels: dict[str, int]) -> dict[str, Any]:
-    if group.library is not None:
-        return {"library": at[group.library.node]}
-    lowered = program.lowered[group]
-    text = json.dumps(kernel_as_data(lowered.kernel), allow_nan=False)
+def _buffer(buffer: Buffer) -> dict[str, Any]:
+    """A buffer without its place, which depends on the machine that loads the program."""
+    shape, dtype = encoded(buffer.shape), encoded(buffer.dtype)
+    return {"name": buffer.name, "shape": shape, "dtype": dtype, "device": buffer.device.name}
+
+
+def _step(step: Step, named: Mapping[str, int], kernels: dict[str, int]) -> dict[str, Any]:
+    costs = [step.count.bytes_read, step.count.bytes_written, step.count.flops, step.count.launches]
+    if isinstance(step, Call):  # its operation and its numbers are those of the node
+        reads = [_read(read) for read in step.reads if isinstance(read, Read)]
+        return {"node": named[step.name], "reads": reads, "out": step.out, "costs": costs}
+    if isinstance(step, Check):
+        return {"check": _read(step.read), "name": step.name, "size": step.size, "op": step.op, "costs": costs}
+    text = json.dumps(kernel_as_data(step.kernel), allow_nan=False)
     return {
         "kernel": kernels.setdefault(text, len(kernels)),
-        "arguments": [[None if node is None else at[node], kind, offset] for node, kind, offset in lowered.arguments],
-        "costs": [lowered.count.bytes_read, lowered.count.bytes_written, lowered.count.flops],
+        "name": step.name,
+        "buffers": list(step.buffers),
+        "offsets": list(step.offsets),
+        "computes": [named[name] for name in step.computes],
+        "costs": costs,
     }
+
+
+def _read(read: Read) -> list[Any]:
+    return [read.buffer, read.offset, encoded(read.shape), encoded(read.strides)]
 
 
 def _write(path: Path, data: dict[str, Any], arrays: list[Any]) -> None:

@@ -286,7 +286,7 @@ def test_the_memory_of_a_program_is_what_a_run_allocates(traced_memory, monkeypa
     copies = sum(k.program.bytes_written for k in cost.kernels if k.kind == "copies")
     assert held[0] - before == memory.total - copies
     assert memory.libraries == 40 * 24 * 8 and memory.scratch == 24 * 4 + ALIGNMENT
-    assert memory.arena == program.layout.plan.bytes + ALIGNMENT * len(program.layout.plan.slots)
+    assert memory.arena == sum(program.plan.slots) + ALIGNMENT * len(program.plan.slots)
 
 
 def test_the_peak_of_eager_mode_is_that_of_a_run_node_by_node(traced_memory, monkeypatch):

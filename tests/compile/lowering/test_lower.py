@@ -1,5 +1,7 @@
 """Lowering: what kernels compute, in what memory, in how many chunks, and what that takes."""
 
+from dataclasses import FrozenInstanceError
+
 import numpy as np
 import pytest
 
@@ -196,8 +198,8 @@ def updated():
 def test_a_result_may_take_the_place_of_an_input():
     w, new, _alive = updated()
     graph = graph_of(new)
-    partition = fuse(graph)
-    assert partition.donate(new.node, w.node) == ""
+    partition, refused = fuse(graph).donated({new.node: w.node})
+    assert refused == {}
     lowered = lower(partition, partition.kernels[0])
     assert sorted(p.role for p in lowered.kernel.parameters) == ["in", "inout"]
     arrays = [a.copy() for a in fed(graph)]
@@ -215,12 +217,11 @@ def test_nothing_is_stored_where_somebody_still_reads():
         total = w * 2.0
         later = mg.sum(w * mg.cumulative_sum(total, axis=1), axis=0)
         softened = mg.softmax(w)
-    partition = fuse(graph_of(turned))
-    assert "other positions" in partition.donate(turned.node, w.node)
-    partition = fuse(graph_of(softened))
-    assert "more than one pass" in partition.donate(softened.node, w.node)
-    partition = fuse(graph_of(total, later))
-    assert "at the same time or later" in partition.donate(total.node, w.node)
+    why = {(turned,): "other positions", (softened,): "more than one pass", (total, later): "at the same time or later"}
+    for outputs, reason in why.items():
+        new = outputs[0].node
+        _, refused = fuse(graph_of(*outputs)).donated({new: w.node})
+        assert reason in refused[new]
 
 
 def test_an_update_that_nobody_waits_for_is_put_off():
@@ -228,9 +229,12 @@ def test_an_update_that_nobody_waits_for_is_put_off():
     with recorded() as _alive:
         y = mg.cumulative_sum(w, axis=0)
         new = w * 0.5
-    partition = fuse(graph_of(new, y))
-    assert partition.donate(new.node, w.node) == ""
-    assert partition.groups[-1].inplace == {new.node: w.node}
+    before = fuse(graph_of(new, y))
+    partition, refused = before.donated({new.node: w.node})
+    assert refused == {} and partition.groups[-1].inplace == {new.node: w.node}
+    assert not any(group.inplace for group in before.groups)
+    with pytest.raises(FrozenInstanceError):
+        partition.groups = before.groups
 
 
 # What it takes --------------------------------------------------------------------------------------------------------

@@ -268,7 +268,7 @@ def test_a_profile_waits_for_each_step(gpu):
     standin.SYNCHRONIZED.clear()
     with mg.profile() as run:
         f(*given)
-    assert len(run.events) == len(standin.SYNCHRONIZED) == len(f.program(*given).partition.groups)
+    assert len(run.events) == len(standin.SYNCHRONIZED) == len(f.program(*given).plan.steps)
 
 
 # Errors ---------------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.compile.running.executors import turns
-from minigrad.compile.running.order import dependencies, uses
+from minigrad.compile.running.plan import IN_PLACE, SLOT, Check
 from minigrad.compile.running.program import Program
 
 
@@ -37,6 +37,12 @@ def arrays_of(tensors):
     return [t.numpy_copy() for t in tensors]
 
 
+def writes_in_place(plan):
+    """The number of the step that overwrites an input."""
+    overwrites = [any(plan.buffers[i].kind == IN_PLACE for i in plan.uses(step)[1]) for step in plan.steps]
+    return overwrites.index(True)
+
+
 def program_of(function, *tensors, **options):
     return Program(mg.trace(function, *tensors), **options)
 
@@ -46,16 +52,16 @@ def program_of(function, *tensors, **options):
 
 def test_levels_respect_every_dependency(numpy_kernels):
     program = program_of(branches, *given())
-    schedule, groups = program.schedule, program.partition.groups
+    schedule, plan = program.schedule, program.plan
     made = {}
-    for step, group in zip(schedule.steps, groups, strict=True):
-        reads, writes = uses(group, program.lowered)
+    for step, planned in zip(schedule.steps, plan.steps, strict=True):
+        reads, writes = plan.uses(planned)
         for key in reads:
             if key in made:
                 assert made[key].number in step.after and made[key].level < step.level
         made |= dict.fromkeys(writes, step)
     assert max(map(len, schedule.levels)) > 1
-    assert sorted(s.number for level in schedule.levels for s in level) == list(range(len(groups)))
+    assert sorted(s.number for level in schedule.levels for s in level) == list(range(len(plan.steps)))
 
 
 def test_the_critical_path_is_the_dearest_chain(numpy_kernels):
@@ -85,7 +91,7 @@ def test_what_overwrites_an_input_waits_for_all_that_read_it(numpy_kernels):
 
     program = program_of(f, mg.ones((9, 9)), mg.ones((9, 9)), donate={0: 0}, executor="parallel")
     assert program.stored_in == {0: 0}
-    writer = next(s for s, g in zip(program.schedule.steps, program.partition.groups) if g.inplace)
+    writer = program.schedule.steps[writes_in_place(program.plan)]
     readers = {s.number for s in program.schedule.steps if s.kind == "library"}
     assert readers <= set(writer.after) and len(readers) == 2
     mg.random.seed(1)
@@ -105,9 +111,9 @@ def test_what_is_overwritten_waits_for_what_may_stop_the_run(numpy_kernels):
         return p - 1, picked
 
     program = program_of(f, mg.ones(9), mg.ones((6, 3)), mg.zeros(6, dtype="int64"), donate={0: 0}, executor="parallel")
-    assert program.partition.checks and program.stored_in == {0: 0}
-    writer = next(i for i, g in enumerate(program.partition.groups) if g.inplace)
-    assert dependencies(program.partition, program.lowered)[writer]
+    assert program.stored_in == {0: 0}
+    checks = {number for number, step in enumerate(program.plan.steps) if isinstance(step, Check)}
+    assert checks and checks <= set(program.plan.after[writes_in_place(program.plan)])
     p = np.ones(9, np.float32)
     with pytest.raises(mg.IndexingError, match="index 8 is out of bounds"):
         program([p, np.ones((6, 3), np.float32), np.full(6, 4)])
@@ -121,7 +127,7 @@ def test_what_is_overwritten_waits_for_what_may_stop_the_run(numpy_kernels):
 def test_results_are_the_same_bit_for_bit(backend):
     tensors = given()
     serial, parallel = [program_of(branches, *tensors, executor=e, backend=backend) for e in ("serial", "parallel")]
-    assert max(map(len, parallel.layout.turns)) > 1 == max(map(len, serial.layout.turns))
+    assert max(map(len, parallel.plan.turns)) > 1 == max(map(len, serial.plan.turns))
     for factor in (1, 2, -3):
         arrays = [a * np.float32(factor) for a in arrays_of(tensors)]
         for a, b in zip(serial(arrays), parallel(arrays), strict=True):
@@ -130,18 +136,18 @@ def test_results_are_the_same_bit_for_bit(backend):
 
 def test_values_of_one_level_never_share_memory(numpy_kernels):
     program = program_of(branches, *given(), executor="parallel")
-    place = program.layout.plan.place
+    plan = program.plan
     needed_until = {}
-    for number, turn in enumerate(program.layout.turns):
-        for group in turn:
-            reads, writes = uses(group, program.lowered)
+    for number, turn in enumerate(plan.turns):
+        for step in turn:
+            reads, writes = plan.uses(plan.steps[step])
             for key in (*reads, *writes):
                 needed_until.setdefault(key, [number, number])[1] = number
-    kept = [(key, span) for key, span in needed_until.items() if key in place]
+    kept = [(plan.buffers[key], span) for key, span in needed_until.items() if plan.buffers[key].kind == SLOT]
     assert len(kept) > 3
-    for key, (begin, end) in kept:
+    for buffer, (begin, end) in kept:
         for other, (first, last) in kept:
-            if key is not other and place[key] == place[other]:
+            if buffer is not other and buffer.number == other.number:
                 assert last < begin or end < first
 
 
@@ -155,7 +161,7 @@ def test_two_kernels_run_at_the_same_time():
     def meet_and(function):
         return lambda table: (meeting.wait(), function(table))
 
-    program.functions.update({group: meet_and(function) for group, function in real.items()})
+    program.functions.update({number: meet_and(function) for number, function in real.items()})
     with mg.profile() as run:
         x, y = program([np.ones(50, np.float32), np.ones(60, np.float32)])
     np.testing.assert_allclose(x, np.exp(np.ones(50)), rtol=1e-6)
@@ -165,7 +171,7 @@ def test_two_kernels_run_at_the_same_time():
     assert max(first.begin, second.begin) < min(first.end, second.end)
 
     program = Program(graph, executor="serial")
-    program.functions.update({group: meet_and(function) for group, function in program.functions.items()})
+    program.functions.update({number: meet_and(function) for number, function in program.functions.items()})
     meeting = threading.Barrier(2, timeout=0.2)
     with pytest.raises(threading.BrokenBarrierError):
         program([np.ones(50, np.float32), np.ones(60, np.float32)])

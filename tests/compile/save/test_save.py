@@ -4,6 +4,7 @@ import collections
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import zipfile
@@ -14,8 +15,10 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.compile.running.plan import Launch
 from minigrad.compile.save.codec import decoded, encoded
-from minigrad.compile.save.read import CheckedFrame, load_program
+from minigrad.compile.save.parts import CheckedFrame
+from minigrad.compile.save.read import load_program
 from minigrad.compile.save.write import ARRAYS, CONTENT
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -171,7 +174,9 @@ def test_a_loaded_program_shows_its_stages(path, numpy_kernels):
     program = saved(path, lambda x, y: mg.exp(x @ y).sum(), mg.ones((3, 3)), mg.ones((3, 3)))
     assert len(program.program.graph) == 3 and "matmul" in str(program.program.graph)
     assert [step.name for step in program.program.schedule.steps] == ["matmul_1", "kernel_1"]
-    assert "writes sum_1" in str(program.program.partition)
+    assert "matmul_1 [slot 0]" in str(program.program) and "sum_1 [result 0]" in str(program.program)
+    (launch,) = [step for step in program.program.plan.steps if isinstance(step, Launch)]
+    assert launch.computes == ("exp_1", "sum_1")
 
 
 def test_a_file_that_is_there_already_is_replaced_as_a_whole(path, numpy_kernels, monkeypatch):
@@ -311,6 +316,10 @@ def of_interest(path):
     mg.jit(lambda x, y: mg.softmax(x @ w, axis=-1).sum(0) + mg.argsort(y) * 2).save(path, mg.ones((3, 4)), mg.ones(4))
 
 
+def call_named(data, number):
+    return [step for step in data["steps"] if "node" in step][number]
+
+
 def node_named(data, op):
     return next(node for node in data["nodes"] if node["op"] == op)
 
@@ -336,6 +345,10 @@ def other_index(index):
 
 CHANGES = {
     "another format": (lambda d: d.update(format=99), "another format(.|\n)*format 99, written by minigrad"),
+    "an older format": (
+        lambda d: d.update(format=1),
+        rf"format 1, written by minigrad(.|\n)*again with minigrad {re.escape(mg.__version__)}",
+    ),
     "no program": ({"hello": "world"}, "is no saved program"),
     "a list": ([1, 2], "is no saved program"),
     "an unknown primitive": (lambda d: node_named(d, "matmul").update(op="system"), "there is no primitive 'system'"),
@@ -351,12 +364,28 @@ CHANGES = {
     "an unknown device": (lambda d: d["inputs"][0].update(device="moon"), "DeviceError"),
     "a step twice": (lambda d: d["steps"].append(d["steps"][-1]), "writes what is there already"),
     "a step left out": (lambda d: d["steps"].pop(0), "reads what is not there yet"),
-    "the last step left out": (lambda d: d["steps"].pop(), "computed by nobody|not there yet"),
+    "the last step left out": (lambda d: d["steps"].pop(), "no step computes a result|not there yet"),
     "a kernel that is not there": (lambda d: d["steps"][-1].update(kernel=7), "IndexError"),
-    "fewer arguments": (lambda d: d["steps"][-1]["arguments"].pop(), "ValueError"),
-    "a number outside of its array": (
-        lambda d: d["steps"][-1]["arguments"][0].__setitem__(slice(1, 3), ["number", 99]), "another size or role",
+    "fewer arguments": (lambda d: d["steps"][-1]["buffers"].pop(), "ValueError"),
+    "an element outside of its buffer": (
+        lambda d: d["steps"][-1]["offsets"].__setitem__(0, 99), "another size or role",
     ),
+    "a buffer that is not there": (lambda d: d["steps"][-1]["buffers"].__setitem__(0, 99), "IndexError"),
+    "a buffer that is read and written": (
+        lambda d: d["steps"][-1].update(buffers=[d["steps"][-1]["buffers"][-1]] * 3),
+        "what it is given twice|size or role",
+    ),
+    "a call that reads too far": (lambda d: call_named(d, 0)["reads"][0].__setitem__(1, 1), "beyond its memory"),
+    "a call that reads backwards": (
+        lambda d: call_named(d, 0)["reads"][0].__setitem__(3, {"tuple": [-4, 1]}), "beyond its memory",
+    ),
+    "a call of other operands": (lambda d: call_named(d, 0)["reads"].reverse(), "other operands than its node"),
+    "a call of fewer operands": (lambda d: call_named(d, 0)["reads"].pop(), "other operands than its node"),
+    "a kernel that computes an input": (lambda d: d["steps"][-1].update(computes=[0]), "computes what comes in"),
+    "a call that computes something else": (lambda d: call_named(d, 0).update(out=0), "what is there already"),
+    "a smaller buffer": (lambda d: d["buffers"][0].update(shape={"tuple": [1]}), "than its node|size or role"),
+    "a buffer of objects": (lambda d: d["buffers"][0].update(dtype={"dtype": "object"}), "KeyError: 'object'"),
+    "a result that is elsewhere": (lambda d: d["results"][0].__setitem__(1, 7), "beyond its memory"),
     "memory too small": (lambda d: d["kernels"][0]["parameters"][0].__setitem__(2, 10**6), "another size or role"),
     "an index too large": (other_index(["+", "lo", 4000]), "it goes from"),
     "an index below": (other_index(-1), "it goes from -1 to -1"),
@@ -450,7 +479,7 @@ def test_kernels_read_from_a_library_no_more_than_it_made(made, path, monkeypatc
     monkeypatch.setattr(
         CheckedFrame, "compute", staticmethod(lambda op, *rest: made if op.name == "argsort" else compute(op, *rest))
     )
-    with pytest.raises(mg.ProgramError, match="argsort of a loaded program gave something else"):
+    with pytest.raises(mg.ProgramError, match="argsort_1 of a loaded program is something else than the file says"):
         program(mg.ones((3, 4)), mg.ones(4))
 
 

@@ -1,0 +1,278 @@
+"""The plan of a program: what lies where in memory, which steps run, and in which order.
+
+The compiler hands it on, and a run needs nothing else.  It is plain data: steps refer to buffers by number, and buffers
+hold no values.  A program runs its plan, draws it, counts what it takes, and writes it to a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import prod
+from typing import Any
+
+from ...core.dtypes import float32, float64
+from ...core.primitive import P, Primitive
+from ...core.source import Where
+from ...core.table import as_table, bytes_text
+from ..fusion.count import Count
+from ..loops.ir import Kernel
+from ..nodes.view import in_order
+from .memory import arena_for
+
+INPUT, IN_PLACE, SLOT, RESULT, LIBRARY = "input", "in place", "slot", "result", "library"
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """The memory of a value; of a value of several parts, `shape` and `dtype` are tuples of theirs.
+
+    `kind` says where it lies: in an input, in place of an input (which is overwritten), in a slot of the arena, in a
+    result, or where a library puts it.  `number` says in which input, slot or result; of what a library makes, which
+    result it becomes, or -1.  `where` is the line of code that made the value.
+    """
+
+    name: str
+    shape: tuple[Any, ...]
+    dtype: Any
+    device: Any
+    where: Where | None = None
+    kind: str = ""
+    number: int = -1
+
+    @property
+    def size(self) -> int:
+        return prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all parts."""
+        if isinstance(self.dtype, tuple):
+            return sum(prod(shape) * dtype.itemsize for shape, dtype in zip(self.shape, self.dtype))
+        return int(self.size * self.dtype.itemsize)
+
+
+@dataclass(frozen=True)
+class Read:
+    """Elements of a buffer: element (i, j) lies at `offset` + i · strides[0] + j · strides[1], counted in elements."""
+
+    buffer: int
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        return prod(self.shape)
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A kernel of ours: for each parameter the buffer that it is given (None: a row of its own), from which element.
+
+    `computes` names the values that it computes, also those that are nowhere in memory.
+    """
+
+    name: str
+    kernel: Kernel
+    buffers: tuple[int | None, ...]
+    offsets: tuple[int, ...]
+    count: Count
+    computes: tuple[str, ...] = ()
+    where: Where | None = None
+
+
+@dataclass(frozen=True)
+class Call:
+    """An operation of a library, applied to parts of buffers and to numbers.
+
+    The library makes the buffer `out` anew, or fills memory that is there (`fills`).
+    """
+
+    name: str
+    op: Primitive
+    reads: tuple[Any, ...]  # a Read or a number for each operand
+    attrs: dict[str, Any]
+    out: int
+    fills: bool
+    count: Count
+    effect: str | None = None  # what it does apart from computing its result
+    where: Where | None = None
+
+
+@dataclass(frozen=True)
+class Check:
+    """That integers, made by the operation `op`, are positions in a dimension of `size`, from the front or the back."""
+
+    name: str
+    read: Read
+    size: int
+    op: str
+    count: Count
+    where: Where | None = None
+
+
+Step = Launch | Call | Check
+Turns = Callable[["Plan"], Sequence[Sequence[int]]]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that a run needs.  The first buffers are the inputs; `outputs` says where each result is read.
+
+    `turns` are the numbers of the steps in the order in which they run, those that run at the same time together.
+    """
+
+    buffers: tuple[Buffer, ...]
+    steps: tuple[Step, ...]
+    outputs: tuple[Read, ...]
+    turns: tuple[tuple[int, ...], ...] = ()
+
+    @cached_property
+    def inputs(self) -> tuple[Buffer, ...]:
+        """The buffers that come in."""
+        return tuple([buffer for buffer in self.buffers if buffer.kind == INPUT])
+
+    @cached_property
+    def slots(self) -> tuple[int, ...]:
+        """The bytes of each slot of the arena: as many as the largest value that lies there takes."""
+        sizes: dict[int, int] = {}
+        for buffer in self.buffers:
+            if buffer.kind == SLOT:
+                sizes[buffer.number] = max(sizes.get(buffer.number, 0), buffer.nbytes)
+        return tuple([sizes[number] for number in range(len(sizes))])
+
+    @cached_property
+    def after(self) -> tuple[tuple[int, ...], ...]:
+        """For each step, the numbers of the steps that it waits for.
+
+        A step waits for those that make what it reads.  One that overwrites an input also waits for all that read the
+        input.  What cannot be undone (overwriting, effects) waits for all checks that may still stop the run, and
+        effects wait for each other.
+
+        >>> f = mg.jit(lambda x: mg.tanh(x @ x) @ x)
+        >>> f.program(mg.ones((2, 2))).plan.after
+        ((), (0,), (1,))
+        """
+        made_by: dict[int, int] = {}
+        read_by: dict[int, list[int]] = {}
+        checks: list[int] = []
+        effects: list[int] = []
+        found = []
+        for number, step in enumerate(self.steps):
+            reads, writes = self.uses(step)
+            after = {made_by[buffer] for buffer in reads if buffer in made_by}
+            overwritten = [self.buffers[i].number for i in writes if self.buffers[i].kind == IN_PLACE]
+            for source in overwritten:
+                after.update(read_by.get(source, ()))
+            if overwritten or has_effect(step):
+                after.update(checks)
+            if has_effect(step):
+                after.update(effects)
+                effects = [number]
+            if isinstance(step, Check):
+                checks.append(number)
+            made_by |= dict.fromkeys(writes, number)
+            for buffer in reads:
+                read_by.setdefault(buffer, []).append(number)
+            found.append(tuple(sorted(after)))
+        return tuple(found)
+
+    def is_whole(self, read: Read) -> bool:
+        """Whether a read takes all of its buffer, in the order in which that lies in memory."""
+        return in_order(self.buffers[read.buffer].size, read.offset, read.shape, read.strides)
+
+    def __repr__(self) -> str:
+        kernels = sum(isinstance(step, Launch) for step in self.steps)
+        return f"<Plan of {len(self.steps)} steps, {kernels} of them kernels, arena {bytes_text(sum(self.slots))}>"
+
+    def is_copied(self, number: int) -> bool:
+        """Whether a result is copied once all steps have run, because its memory is not, or not only, its own."""
+        buffer = self.buffers[self.outputs[number].buffer]
+        return buffer.kind != IN_PLACE and (buffer.kind not in (RESULT, LIBRARY) or buffer.number != number)
+
+    def uses(self, step: Step) -> tuple[list[int], list[int]]:
+        """The buffers that a step reads, and those that it writes."""
+        if isinstance(step, Call):
+            return list(dict.fromkeys(read.buffer for read in step.reads if isinstance(read, Read))), [step.out]
+        if isinstance(step, Check):
+            return [step.read.buffer], []
+        given = [(n, p.role) for n, p in zip(step.buffers, step.kernel.parameters) if n is not None]
+        reads = [number for number, role in given if role == "in"]
+        reads += [self.buffers[number].number for number, role in given if role == "inout"]  # the input it overwrites
+        return list(dict.fromkeys(reads)), list(dict.fromkeys(number for number, role in given if role != "in"))
+
+    def __str__(self) -> str:
+        rows = []
+        for number, turn in enumerate(self.turns):
+            for i in turn:
+                step = self.steps[i]
+                reads, writes = self.uses(step)
+                places = [map(self._placed, writes), map(self._placed, reads)]
+                after = [self.steps[other].name for other in self.after[i]]
+                rows.append((str(number), step.name, *[", ".join(cell) or "-" for cell in (*places, after)]))
+        sizes = f" ({', '.join(map(bytes_text, self.slots))})" if self.slots else ""
+        arena = f"arena of {bytes_text(sum(self.slots))} in {len(self.slots)} slots{sizes}"
+        return f"{as_table(('turn', 'step', 'writes', 'reads', 'after'), rows, left=5)}\n{arena}"
+
+    def _placed(self, number: int) -> str:
+        """The name of a value and where it lies."""
+        buffer = self.buffers[number]
+        where = f"{buffer.kind} {buffer.number}"
+        if buffer.kind == IN_PLACE:
+            where = f"where {self.buffers[buffer.number].name} was"
+        elif buffer.kind == LIBRARY:
+            where = "the library's"
+        return f"{buffer.name} [{where}]"
+
+
+def has_effect(step: Step) -> bool:
+    """Whether a step does more than compute its results."""
+    return isinstance(step, Call) and step.effect is not None
+
+
+def is_product(op: Primitive, shape: tuple[int, ...], dtype: Any) -> bool:
+    """Whether a library writes the result into memory that is there: none does so for halves and integers."""
+    return op is P.matmul and dtype in (float32, float64) and prod(shape) > 0
+
+
+def one_by_one(plan: Plan) -> list[list[int]]:
+    """Each step by itself."""
+    return [[number] for number in range(len(plan.steps))]
+
+
+# Places -------------------------------------------------------------------------------------------------------------
+
+
+def laid_out(buffers: Sequence[Buffer], steps: Sequence[Step], outputs: Sequence[Read], turns: Turns) -> Plan:
+    """The plan of these steps, in which each buffer has a place."""
+    draft = Plan(tuple(buffers), tuple(steps), tuple(outputs))
+    order = tuple([tuple(turn) for turn in turns(draft)])
+    used: list[tuple[list[int], list[int]]] = []
+    for turn in order:
+        each = [draft.uses(draft.steps[number]) for number in turn]
+        used.append(([n for reads, _ in each for n in reads], [n for _, writes in each for n in writes]))
+    used.append(([read.buffer for read in outputs], []))
+    places = _places(draft)
+    sizes = [b.nbytes if kind == SLOT else None for b, (kind, _) in zip(buffers, places)]
+    slots = arena_for(used, sizes.__getitem__).place
+    placed = [
+        buffer if buffer.kind else replace(buffer, kind=kind, number=slots.get(i, number))
+        for i, (buffer, (kind, number)) in enumerate(zip(buffers, places))
+    ]
+    return replace(draft, buffers=tuple(placed), turns=order)
+
+
+def _places(plan: Plan) -> list[tuple[str, int]]:
+    """The kind and the number of each buffer.
+
+    What a library makes lies where it puts it.  What is a result as it is lies in that result, the rest in the arena.
+    """
+    made = {step.out for step in plan.steps if isinstance(step, Call) and not step.fills}
+    results: dict[int, int] = {}
+    for number, read in enumerate(plan.outputs):
+        if plan.is_whole(read):
+            results.setdefault(read.buffer, number)
+    kinds = [LIBRARY if i in made else RESULT if i in results else SLOT for i in range(len(plan.buffers))]
+    return [(b.kind or kind, results.get(i, -1)) for i, (b, kind) in enumerate(zip(plan.buffers, kinds))]

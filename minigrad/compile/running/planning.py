@@ -1,0 +1,128 @@
+"""Planning: a partition and its kernels become a plan, which no longer needs the graph, its nodes and its groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...core.node import Node
+from ..fusion.compute import Library
+from ..fusion.count import Count
+from ..fusion.group import Group, Partition
+from ..loops.ir import Parameter
+from ..lowering.lower import Lowered
+from ..nodes.view import View
+from .plan import (
+    IN_PLACE,
+    INPUT,
+    Buffer,
+    Call,
+    Check,
+    Launch,
+    Plan,
+    Read,
+    Step,
+    Turns,
+    is_product,
+    laid_out,
+    one_by_one,
+)
+
+
+def planned(partition: Partition, lowered: Mapping[Group, Lowered], turns: Turns = one_by_one) -> Plan:
+    """The plan of a partition; `turns` says which of its steps run at the same time.
+
+    >>> from minigrad.compile.fusion.fuse import fuse
+    >>> from minigrad.compile.lowering.lower import lower
+    >>> partition = fuse(mg.trace(lambda x: mg.tanh(x @ x), mg.ones((2, 2))))
+    >>> plan = planned(partition, {group: lower(partition, group) for group in partition.kernels})
+    >>> [(buffer.name, buffer.kind) for buffer in plan.buffers]
+    [('tensor_1', 'input'), ('matmul_1', 'slot'), ('tanh_1', 'result')]
+    """
+    planning = _Planning(partition, lowered)
+    return laid_out(planning.buffers, planning.steps, planning.outputs, turns)
+
+
+class _Planning:
+    def __init__(self, partition: Partition, lowered: Mapping[Group, Lowered]) -> None:
+        self.partition, self.lowered = partition, lowered
+        self.names = partition.graph.names()
+        self.buffers: list[Buffer] = []
+        self.numbers: dict[Any, int] = {}  # of nodes in memory, and of the partial results of nodes
+        self.steps: list[Step] = []
+        for number, node in enumerate(partition.graph.inputs):
+            self._add(node, self._made(node, INPUT, number))
+        self._check(None)
+        for group in partition.groups:
+            self.steps.append(self._launch(group) if group.library is None else self._call(group, group.library))
+            self._check(group)
+        self.outputs = [self._read(view) for view in partition.outputs]
+
+    # buffers --------------------------------------------------------------------------------------------------------
+
+    def _buffer(self, node: Node, kind: str = "", number: int = -1) -> int:
+        """The number of a node's buffer, which is made where there is none."""
+        if node not in self.numbers:
+            self._add(node, self._made(node, kind, number))
+        return self.numbers[node]
+
+    def _made(self, node: Node, kind: str, number: int) -> Buffer:
+        return Buffer(self.names[node], node.shape, node.dtype, node.device, node.where, kind, number)
+
+    def _partial(self, node: Node, parameter: Parameter) -> int:
+        """The same for the partial results of a reduction across rows."""
+        if (node, "partial") not in self.numbers:
+            name = f"partial {self.names[node]}"
+            made = Buffer(name, (parameter.size,), parameter.dtype, node.device, node.where)
+            self._add((node, "partial"), made)
+        return self.numbers[node, "partial"]
+
+    def _add(self, key: Any, buffer: Buffer) -> None:
+        self.numbers[key] = len(self.buffers)
+        self.buffers.append(buffer)
+
+    def _read(self, view: View) -> Read:
+        return Read(self._buffer(view.base), view.offset, view.shape, view.strides)
+
+    # steps ----------------------------------------------------------------------------------------------------------
+
+    def _launch(self, group: Group) -> Launch:
+        lowered = self.lowered[group]
+        numbers: list[int | None] = []
+        stored = {source: out for out, source in group.inplace.items()}
+        for argument, parameter in zip(lowered.arguments, lowered.kernel.parameters):
+            node = argument.node
+            if node is None:
+                numbers.append(None)
+            elif argument.kind == "partial":
+                numbers.append(self._partial(node, parameter))
+            elif node in stored:
+                numbers.append(self._buffer(stored[node], IN_PLACE, self.numbers[node]))
+            else:
+                numbers.append(self._buffer(node))
+        computed = [node for node in (*group.levels, *group.partials) if self._is_computed_in(node, group)]
+        computed.sort(key=lambda node: self.partition.computes[node].position)
+        offsets = tuple([argument.offset for argument in lowered.arguments])
+        names = tuple(dict.fromkeys(self.names[node] for node in computed))
+        where = computed[0].where if computed else None
+        return Launch(group.name, lowered.kernel, tuple(numbers), offsets, lowered.count, names, where)
+
+    @staticmethod
+    def _is_computed_in(node: Node, group: Group) -> bool:
+        """Whether a kernel computes a node, instead of putting together its partial results only."""
+        return node not in group.finishes or node in group.partials
+
+    def _call(self, group: Group, compute: Library) -> Call:
+        node = compute.node
+        assert node.op is not None
+        reads = tuple([self._read(read) if isinstance(read, View) else read for read in compute.reads])
+        fills = is_product(node.op, node.shape, node.dtype)
+        takes = compute.count, node.effect, node.where
+        return Call(self.names[node], node.op, reads, node.attrs, self._buffer(node), fills, *takes)
+
+    def _check(self, group: Group | None) -> None:
+        """Add the checks of what a group has made (None: of what comes in)."""
+        for (node, size), view in self.partition.checked.get(group, ()):
+            number = sum(isinstance(step, Check) for step in self.steps) + 1
+            count = Count(view.footprint * node.dtype.itemsize)
+            self.steps.append(Check(f"check_{number}", self._read(view), size, node.name, count, node.where))

@@ -1,0 +1,129 @@
+"""Plans: plain frozen data that says where each value lies, what runs, and which step waits for which."""
+
+import dataclasses
+import types
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.compile.fusion.group import Group, Partition
+from minigrad.compile.lowering.lower import Argument, Lowered
+from minigrad.compile.nodes.graph import Graph
+from minigrad.compile.running.plan import IN_PLACE, INPUT, LIBRARY, RESULT, SLOT, Call, Check, Launch
+from minigrad.compile.running.program import Program, compile
+from minigrad.core.node import Node
+
+STRUCTURES = (Graph, Node, Group, Partition, Lowered, Argument)
+
+
+def plan_of(function, *tensors, **options):
+    return compile(mg.trace(function, *tensors), **options).plan
+
+
+def parts(value, seen):
+    """All that a value holds, and what that holds."""
+    if id(value) in seen:
+        return
+    seen[id(value)] = value
+    yield value
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        held = [getattr(value, field.name) for field in dataclasses.fields(value)]
+    elif isinstance(value, dict):
+        held = [*value, *value.values()]
+    else:
+        held = value if isinstance(value, (list, tuple)) else ()
+    for each in held:
+        yield from parts(each, seen)
+
+
+def everything(p, x, i):
+    """A product, a library call, kernels that leave partial results, a check, and a value that is overwritten."""
+    picked = mg.exp(x)[mg.arange(40), i * 2]
+    return p - (x @ x).sum(), mg.argsort(x, axis=-1), picked, x.T * 1
+
+
+def given():
+    return mg.ones(40), mg.ones((40, 40)), mg.zeros(40, dtype="int64")
+
+
+def test_a_plan_holds_none_of_the_compilers_structures_and_cannot_be_changed():
+    plan = plan_of(everything, *given(), donate={0: 0})
+    assert {Launch, Call, Check} == {type(step) for step in plan.steps}
+    held = [*parts(plan, {})]
+    assert not [value for value in held if isinstance(value, STRUCTURES)]
+    assert len([value for value in held if isinstance(value, types.CodeType)]) > 0  # the lines of code
+    fields = {"steps": plan, "kind": plan.buffers[0], "name": plan.steps[0], "buffer": plan.outputs[0]}
+    for name, value in fields.items():
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(value, name, None)
+
+
+def test_each_buffer_has_a_place():
+    plan = plan_of(everything, *given(), donate={0: 0})
+    kinds = {buffer.name: (buffer.kind, buffer.number) for buffer in plan.buffers}
+    assert kinds["tensor_1"] == (INPUT, 0) and kinds["tensor_3"] == (INPUT, 2)
+    assert kinds["subtract_1"] == (IN_PLACE, 0)
+    assert kinds["argsort_1"] == (LIBRARY, 1)
+    assert (RESULT, 2) in kinds.values() and kinds["matmul_1"][0] == SLOT
+    assert [plan.is_copied(number) for number in range(4)] == [False, False, False, True]  # an input is not handed out
+    slots = [buffer for buffer in plan.buffers if buffer.kind == SLOT]
+    assert all(plan.slots[buffer.number] >= buffer.nbytes for buffer in slots)
+
+
+def test_a_plan_lists_its_steps_where_values_lie_and_what_waits_for_what():
+    plan = plan_of(lambda x: (mg.tanh(x @ x) @ x, mg.argsort(x), x.T), mg.ones((3, 3)))
+    assert str(plan).splitlines() == [
+        "turn  step       writes                     reads                                after",
+        "0     matmul_1   matmul_1 [slot 0]          tensor_1 [input 0]                   -",
+        "1     argsort_1  argsort_1 [the library's]  tensor_1 [input 0]                   -",
+        "2     kernel_2   tanh_1 [slot 1]            matmul_1 [slot 0]                    matmul_1",
+        "3     matmul_2   matmul_2 [result 0]        tanh_1 [slot 1], tensor_1 [input 0]  kernel_2",
+        "arena of 72 B in 2 slots (36 B, 36 B)",
+    ]
+    assert repr(plan) == "<Plan of 4 steps, 1 of them kernels, arena 72 B>"
+
+
+def test_a_check_is_a_step_that_what_is_overwritten_waits_for():
+    plan = plan_of(everything, *given(), donate={0: 0})
+    (check,) = [number for number, step in enumerate(plan.steps) if isinstance(step, Check)]
+    written = [{plan.buffers[number].kind for number in plan.uses(step)[1]} for step in plan.steps]
+    (writer,) = [number for number, kinds in enumerate(written) if IN_PLACE in kinds]
+    assert plan.steps[check].size == 40 and check in plan.after[writer]
+    maker = plan.steps[plan.after[check][0]]
+    assert plan.steps[check].read.buffer in plan.uses(maker)[1]
+    assert "check_1" in str(plan).splitlines()[1 + writer]
+
+
+def test_effects_wait_for_each_other():
+    def loud(x):
+        for number in range(3):
+            mg.print(f"n{number}", x)
+        return x * 2
+
+    plan = plan_of(loud, mg.ones(2))
+    prints = [number for number, step in enumerate(plan.steps) if isinstance(step, Call) and step.effect]
+    assert [plan.after[number] for number in prints] == [(), (prints[0],), (prints[1],)]
+
+
+def test_an_input_that_is_given_twice_has_two_buffers():
+    graph = mg.trace(lambda x, y: x * 2 + y, mg.ones(3), mg.ones(3))
+    twice = Graph((*graph.inputs, graph.inputs[1]), graph.outputs)
+    assert [buffer.number for buffer in compile(twice).plan.inputs] == [0, 1, 2]
+    ones = np.ones(3, np.float32)
+    assert Program(twice)([ones, ones * 3, ones * 3])[0].tolist() == [5, 5, 5]
+
+
+def test_a_plan_that_was_saved_is_the_same(tmp_path, numpy_kernels):
+    def f(x, i):
+        return mg.softmax(x @ x), mg.argsort(x), mg.exp(x)[mg.arange(4), i], (x.T + 1).sum(0)
+
+    x, i = mg.ones((4, 4)), mg.zeros(4, dtype="int64")
+    jitted = mg.jit(f)
+    jitted.save(tmp_path / "f.program", x, i)
+    loaded = mg.load_program(tmp_path / "f.program").program.plan
+    copied = plan_of(lambda x, i: tuple(t.astype(t.dtype) for t in f(x, i)), x, i)
+    assert str(loaded) == str(copied) and loaded.turns == copied.turns and loaded.outputs == copied.outputs
+    kernels = [[step.kernel for step in plan.steps if isinstance(step, Launch)] for plan in (loaded, copied)]
+    assert str(kernels[0]) == str(kernels[1])  # where nan is nan
+    assert [dataclasses.replace(b, where=None) for b in copied.buffers] == list(loaded.buffers)
