@@ -24,6 +24,7 @@ from ..core.interrupts import all_or_none
 from ..core.mode import current_mode, switch
 from ..core.node import Node, topological_order
 from ..core.primitive import Primitive
+from ..core.state import PYTHON_CONTROL
 from ..core.tensor import Tensor, wrap
 from ..core.write import adopt
 from .functions.structure import KEPT, PROGRAMS
@@ -129,9 +130,7 @@ class GraphMode(Tracer):
     def seeded(self, generator: Any, key: int, block: int) -> bool:
         return False
 
-    @property
-    def seals_generators(self) -> bool:
-        return False
+    seals_generators = False
 
     @contextmanager
     def hunting(self, hunter: Any) -> Iterator[None]:
@@ -172,7 +171,7 @@ class GraphMode(Tracer):
         program, starts = PROGRAMS.of(graph) if self.hunter is None else (program_for(graph), {})
         given = [_array_of(source) for source in sources]
         try:
-            with switch(interpreter=self.hunter):
+            with switch(interpreter=self.hunter, control=PYTHON_CONTROL):
                 arrays = program(given, starts)
         except IndexingError as error:
             raise eager_index_error(error, expected, graph, given, {}) from None
@@ -303,8 +302,7 @@ def _chain_length(tensor: Tensor) -> int:
 
 def _is_traced() -> bool:
     """Whether a trace, which computes nothing, is going on."""
-    interpreter = current_mode().interpreter
-    return interpreter is not None and interpreter.seals_generators
+    return current_mode().state.seals_generators
 
 
 class graph:
