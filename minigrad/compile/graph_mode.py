@@ -24,7 +24,6 @@ from ..core.interrupts import all_or_none
 from ..core.mode import current_mode, switch
 from ..core.node import Node, topological_order
 from ..core.primitive import Primitive
-from ..core.state import PYTHON_CONTROL
 from ..core.tensor import Tensor, wrap
 from ..core.write import adopt
 from .functions.structure import KEPT, PROGRAMS
@@ -171,7 +170,7 @@ class GraphMode(Tracer):
         program, starts = PROGRAMS.of(graph) if self.hunter is None else (program_for(graph), {})
         given = [_array_of(source) for source in sources]
         try:
-            with switch(interpreter=self.hunter, control=PYTHON_CONTROL):
+            with switch(interpreter=self.hunter):
                 arrays = program(given, starts)
         except IndexingError as error:
             raise eager_index_error(error, expected, graph, given, {}) from None

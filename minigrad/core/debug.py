@@ -16,10 +16,10 @@ from .mode import F, current_mode, switch
 from .node import Node, topological_order
 from .primitive import Primitive
 from .source import Where, line_of, show
-from .state import State
+from .state import Control, State
 
 
-class NanHunter(Eager, State):
+class NanHunter(Eager, State, Control):
     """Eager mode that looks at every result, and so do programs that are run by it."""
 
     runs_programs = True
