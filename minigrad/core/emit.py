@@ -17,7 +17,7 @@ from .explain import common_device, explained
 from .mode import Mode, current_mode
 from .node import Constant, Node
 from .primitive import Attrs, P, Primitive
-from .tensor import NUMBERS, Tensor, as_tensor, wrap
+from .tensor import NUMBERS, StandIn, Tensor, as_tensor, wrap
 from .view import alias_of, link
 
 LARGE = 1 << 16  # elements from which a device finds the memory and shares the work
@@ -107,7 +107,7 @@ class Eager(Interpreter):
 
     def lift(self, tensor: Tensor) -> Tensor:
         data = tensor._data
-        if data.__class__ is tensor.device.ndarray or data.evaluated() is data:
+        if not isinstance(data, StandIn) or data.evaluated() is data:
             return tensor
         lifted = wrap(data.evaluated(), tensor.device)  # graph mode recorded the tensor
         lifted.node, lifted.tracked = tensor.node, tensor.tracked
