@@ -6,16 +6,17 @@ from .graph_mode import graph
 from .jitted import GuardWarning, Jitted, RetraceWarning, jit, trace
 from .running import gpu  # registers the target of GPUs
 from .running.profiler import profile
+from .running.targets import Target, register_target
 from .save.codec import ProgramError
 from .save.read import LoadedProgram, load_program
 from .user_kernels.kernel import kernel
 
 __all__ = [
-    "GuardWarning", "Jitted", "LoadedProgram", "ProgramError", "RetraceWarning", "graph", "jit", "kernel",
-    "load_program", "profile", "trace",
+    "GuardWarning", "Jitted", "LoadedProgram", "ProgramError", "RetraceWarning", "Target", "graph", "jit",
+    "kernel", "load_program", "profile", "register_target", "trace",
 ]  # fmt: skip
 
 public(
-    [name for name in __all__ if name not in ("Jitted", "LoadedProgram")], globals(),
+    [name for name in __all__ if name not in ("Jitted", "LoadedProgram", "Target")], globals(),
     eager=("jit", "kernel", "trace"),
 )  # fmt: skip

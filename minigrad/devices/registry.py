@@ -50,6 +50,12 @@ class Device:
         self.kernels: dict[str, Kernel] = dict(self.own_kernels)  # with those that `register_kernel` put in between
         self.weak: dict[Any, Any] = {}
 
+    @property
+    def is_standard(self) -> bool:
+        """Whether arrays and kernels are NumPy's, so that compiled code for this processor may take their place."""
+        made_here = type(self).make_kernels is Device.make_kernels
+        return self.hosted and self.kernel_class is Kernels and made_here
+
     def make_kernels(self) -> dict[str, Kernel]:
         """What runs here, by name of the primitive."""
         return dispatch_table(self.kernel_class(self))

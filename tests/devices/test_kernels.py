@@ -236,8 +236,9 @@ def test_such_a_device_shows_its_kernels_and_takes_registered_ones(devices):
         assert (w * w).tolist() == pytest.approx([1.5129, 4.0])
 
 
-def test_a_program_calls_the_kernels_of_a_device_that_is_not_hosted(devices):
-    register_device("coarse", type("Remote", (CoarseDevice,), {"hosted": False}))
+@pytest.mark.parametrize("hosted", [True, False])
+def test_a_program_calls_the_kernels_of_a_device_that_has_its_own(devices, hosted):
+    register_device("coarse", type("Hosted", (CoarseDevice,), {"hosted": hosted}))
     w = mg.asarray([1.23, 2.0], device="coarse")
     assert mg.jit(lambda w: (w * w).sum())(w).item() == (w * w).sum().item() == 5.0
 

@@ -36,7 +36,8 @@ _MAKERS: dict[str, Callable[[Any], Target]] = {}  # kind of device -> what makes
 def register_target(kind: str, make: Callable[[Any], Target]) -> None:
     """Compile programs for devices of this kind: `make(device)` returns the target of one of them.
 
-    Devices whose arrays are NumPy's (`device.hosted`) have the target of the CPU.
+    Devices with NumPy's arrays and kernels have the target of the CPU.  Programs on any other device, and those on
+    several devices, call the devices' kernels node by node.
     """
     _MAKERS[kind] = cache(make)
 
@@ -44,7 +45,8 @@ def register_target(kind: str, make: Callable[[Any], Target]) -> None:
 def target_of(nodes: Iterable[Node]) -> Target | None:
     """The target for nodes, all of whose devices it has to serve; None where there is none."""
     devices = {node.device for node in nodes}
-    if all(device.hosted for device in devices):
-        return HOST
-    device = devices.pop()
-    return _MAKERS[device.kind](device) if device.kind in _MAKERS and not devices else None
+    if len(devices) == 1:
+        (device,) = devices
+        if device.kind in _MAKERS:
+            return _MAKERS[device.kind](device)
+    return HOST if all(device.is_standard for device in devices) else None

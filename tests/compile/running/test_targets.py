@@ -1,0 +1,76 @@
+"""Targets: which one a program has, and a toy target whose kernels are counted."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.compile import Target, register_target
+from minigrad.compile.fusion.loop_shape import Chunking
+from minigrad.compile.running import targets
+from minigrad.compile.running.backends import compiled
+from minigrad.compile.running.frame import Frame
+from minigrad.compile.running.program import PlainProgram, Program
+from minigrad.devices import Device, Kernels, register_device, registry
+
+
+class Doubled(Kernels):
+    """Sums are twice as large, so that it shows where they are computed."""
+
+    def sum(self, x, **attrs):
+        return 2 * super().sum(x, **attrs)
+
+
+class ToyDevice(Device):
+    kind, kernel_class = "toy", Doubled
+
+
+@pytest.fixture
+def toy(monkeypatch):
+    """A device with kernels of its own."""
+    monkeypatch.setattr(registry, "DEVICES", dict(registry.DEVICES))
+    monkeypatch.setattr(registry, "MAKERS", dict(registry.MAKERS))
+    monkeypatch.setattr(targets, "_MAKERS", dict(targets._MAKERS))
+    register_device("toy", ToyDevice)
+    return "toy"
+
+
+def step(x):
+    return mg.tanh(x * 2).sum()
+
+
+def test_a_device_with_kernels_of_its_own_runs_them_until_it_has_a_target(toy):
+    x = mg.asarray([0.5, 1.0], device=toy)
+    f = mg.jit(step)
+    assert f(x).item() == step(x).item() == pytest.approx(2 * np.tanh([1.0, 2.0]).sum())
+    assert isinstance(f.program(x), PlainProgram)
+
+
+def test_a_toy_target_compiles_the_programs_of_its_device(toy):
+    calls = Counter()
+
+    def counted(launches, backend):
+        def counting(number, function):
+            def run(table):
+                calls[launches[number].name] += 1
+                return function(table)
+
+            return run
+
+        return {number: counting(number, function) for number, function in compiled(launches, "numpy").items()}
+
+    register_target(toy, lambda device: Target(Chunking(), counted, Frame, threads=False))
+    x = mg.asarray([0.5, 1.0], device=toy, requires_grad=True)
+    f = mg.jit(step)
+    for _ in range(3):
+        loss = f(x)
+        loss.backward()
+    assert loss.item() == pytest.approx(np.tanh([1.0, 2.0]).sum()), "by loops of the compiler"
+    np.testing.assert_allclose(x.grad.numpy(), 3 * 2 * (1 - np.tanh([1.0, 2.0]) ** 2), rtol=1e-5)
+    assert isinstance(f.program(x), Program) and calls["kernel_0"] == 6  # of the function, and of its gradient
+
+
+def test_devices_of_numpy_have_the_target_of_the_cpu():
+    graph = mg.trace(step, mg.ones(2, device="cpu:1"))
+    assert targets.target_of(graph.nodes) is targets.HOST
