@@ -18,6 +18,7 @@ from ..core.emit import Interpreter, emit
 from ..core.errors import AxisError, ConversionError, MutationError, ShapeError, TraceError
 from ..core.mode import current_mode, switch
 from ..core.primitive import P, Primitive
+from ..core.state import Control, behind
 from ..core.tensor import NUMBERS, StandIn, Tensor, wrap
 from ..core.tree import flatten
 from ..core.words import shown, whole
@@ -56,7 +57,6 @@ class Vectorised(Interpreter):
     def __init__(self, size: int) -> None:
         self.size, self.outer = size, current_mode()
         self.branches: list[Branch] = []  # those that are being run
-        self.seals: list[tuple[int, str]] = []  # since when, and in which words, writes to older tensors are refused
 
     def lift(self, tensor: Tensor) -> Tensor:
         if isinstance(tensor._data, Batched) and tensor._data.owner is self:
@@ -100,38 +100,50 @@ class Vectorised(Interpreter):
             self.branches = branches
         return tensor
 
-    # Control flow ---------------------------------------------------------------------------------------------------
+
+class Examples(Control):
+    """Branches and loops inside `vmap`, where a test may hold for some of the examples."""
+
+    def __init__(self, batch: Vectorised) -> None:
+        self.batch, self.below = batch, batch.outer.control
+        self.seals: list[tuple[int, str]] = []  # since when, and in which words, writes to older tensors are refused
+
+    @property
+    def flow(self) -> Any:
+        return self.below.flow
+
+    def _data(self, tensor: Tensor) -> Batched:
+        found: Batched = self.batch.lift(behind(tensor))._data
+        return found
 
     @contextmanager
     def taken_by(self, test: Tensor) -> Iterator[None]:
-        data = self.lift(test)._data
+        batch, data = self.batch, self._data(test)
         if not data.many:
             with self.below.taken_by(data.value):
                 yield
-        elif not self.size:
+        elif not batch.size:
             yield
         else:
-            with switch(self.outer):
+            with switch(batch.outer):
                 some = any(data.value)
             with self.below.taken_by(some):
-                self.branches.append(Branch(self, self.lift(test)))
+                batch.branches.append(Branch(batch, batch.lift(behind(test))))
                 try:
                     yield
                 finally:
-                    self.branches.pop()
+                    batch.branches.pop()
 
     def outcomes(self, test: Tensor) -> tuple[bool, bool]:
-        data = self.lift(test)._data
-        below = self.below
-        with switch(self.outer):
+        data = self._data(test)
+        with switch(self.batch.outer):
             if not data.many:
-                return below.outcomes(data.value)
-            return below.outcomes(any(data.value))[0], below.outcomes(all(data.value))[1]
+                return self.below.outcomes(data.value)
+            return self.below.outcomes(any(data.value))[0], self.below.outcomes(all(data.value))[1]
 
     def expect(self, indices: Tensor, check: Callable[[Any], None]) -> None:
-        below = self.below
-        with switch(self.outer):
-            below.expect(self.lift(indices)._data.value, check)
+        with switch(self.batch.outer):
+            self.below.expect(self._data(indices).value, check)
 
     @contextmanager
     def sealed(self, what: str) -> Iterator[None]:
@@ -141,15 +153,15 @@ class Vectorised(Interpreter):
         finally:
             self.seals.pop()
 
-    def before_write(self, tensor: Tensor) -> None:
-        base = tensor if tensor.alias is None or tensor.alias.base is None else tensor.alias.base
+    def before_change(self, tensor: Tensor) -> None:
+        base = behind(tensor if tensor.alias is None or tensor.alias.base is None else tensor.alias.base)
         for since, what in self.seals:
             if getattr(base._data, "born", 0) < since:
                 raise MutationError(
                     f"{what} changes a tensor of shape {base.shape} in place that was made outside of it",
                     hint="return the new value instead, and assign it outside; x.copy() can be changed at will",
                 )
-        super().before_write(tensor)
+        self.below.before_change(tensor)
 
 
 class Branch:
@@ -334,7 +346,7 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: int = 0) -> C
         moved = [
             t if axis is None else moveaxis(t, normal_axis("vmap", axis, t.ndim), 0) for t, axis in zip(tensors, places)
         ]
-        with switch(interpreter=vectorise):
+        with switch(interpreter=vectorise, control=Examples(vectorise)):
             inside = [
                 wrap(Batched(vectorise, t, axis is not None), t.device) for t, axis in zip(moved, places)
             ]

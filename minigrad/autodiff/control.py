@@ -13,17 +13,17 @@ from typing import Any
 import numpy as np
 
 from ..core.dtypes import int64
-from ..core.emit import EAGER
 from ..core.errors import ConversionError, DtypeError, ShapeError
 from ..core.mode import current_mode, switch
 from ..core.primitive import Primitive
+from ..core.state import State
 from ..core.tensor import NUMBERS, Tensor, as_tensor, wrap
 from ..core.tree import flatten, structure
 from ..ops.creation import arange, zeros
 from ..ops.declare import declare
 from ..ops.elementwise import where
 from ..ops.joining import stack
-from .batching import Batched, Vectorised
+from .batching import Batched, Examples, Vectorised
 from .custom import call_with_gradient
 
 VALUES = (int, float, bool, np.ndarray, np.generic)  # what becomes a tensor where it is carried or returned
@@ -43,16 +43,16 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     if pred.__class__ is bool or isinstance(pred, np.bool_):  # known already, in every mode
         return Values((true_fun if pred else false_fun)(*operands)).whole()
     test = predicate("cond", pred)
-    interpreter = current_mode().interpreter or EAGER
-    if interpreter.control is not None:
-        return interpreter.control.cond(test, true_fun, false_fun, operands)
-    some, every = interpreter.outcomes(test)
+    control = current_mode().control
+    if control.flow is not None:
+        return control.flow.cond(test, true_fun, false_fun, operands)
+    some, every = control.outcomes(test)
     if some == every:
         return Values((true_fun if some else false_fun)(*operands)).whole()
-    with interpreter.sealed("cond: the predicate differs from example to example, and a branch"):
-        with interpreter.taken_by(test):
+    with control.sealed("cond: the predicate differs from example to example, and a branch"):
+        with control.taken_by(test):
             chosen = Values(true_fun(*operands))
-        with interpreter.taken_by(~test):
+        with control.taken_by(~test):
             other = Values(false_fun(*operands))
         return chosen.rebuild([where(test, a, b) for a, b in zip(chosen.tensors, same_results(chosen, other))])
 
@@ -73,20 +73,20 @@ def while_loop(
     if max_steps is not None:
         max_steps = _count("while_loop: max_steps", max_steps)
     carry = Values(init, _device_of(init))
-    interpreter = current_mode().interpreter or EAGER
-    if interpreter.control is not None:
-        return interpreter.control.while_loop(cond_fun, body_fun, carry, max_steps)
+    control = current_mode().control
+    if control.flow is not None:
+        return control.flow.while_loop(cond_fun, body_fun, carry, max_steps)
     now, steps = [t.copy() for t in carry.tensors], 0
     while max_steps is None or steps < max_steps:
         test = predicate("while_loop: cond_fun", cond_fun(carry.rebuild(now)))
-        some, every = interpreter.outcomes(test)
+        some, every = control.outcomes(test)
         if not some:
             break
         if every:
             now = carry.again("while_loop", body_fun(carry.rebuild(now)))
         else:
-            with interpreter.sealed("while_loop: the condition differs from example to example, and the body"):
-                with interpreter.taken_by(test):
+            with control.sealed("while_loop: the condition differs from example to example, and the body"):
+                with control.taken_by(test):
                     new = carry.again("while_loop", body_fun(carry.rebuild([t.copy() for t in now])))
                 now = [where(test, a, b) for a, b in zip(new, now)]
         steps += 1
@@ -135,9 +135,9 @@ def scan(
 def _scan(name: str, f: Any, init: Any, xs: Values, length: Any, reverse: bool) -> tuple[Any, Any]:
     carry = Values(init, _device_of((init, xs.tensors)))
     count = _rounds(name, xs, length)
-    interpreter = current_mode().interpreter or EAGER
-    if interpreter.control is not None:
-        recorded: tuple[Any, Any] = interpreter.control.scan(name, f, carry, xs, count, reverse)
+    control = current_mode().control
+    if control.flow is not None:
+        recorded: tuple[Any, Any] = control.flow.scan(name, f, carry, xs, count, reverse)
         return recorded
     if not count:
         return carry.rebuild([t.copy() for t in carry.tensors]), _no_rounds(name, f, carry, xs)
@@ -158,8 +158,9 @@ def _scan(name: str, f: Any, init: Any, xs: Values, length: Any, reverse: bool) 
 
 def _no_rounds(name: str, f: Any, carry: Values, xs: Values) -> Any:
     """What no results look like, stacked: the function tells, of a batch of no examples."""
-    nobody = Nobody()
-    with switch(interpreter=nobody), nobody.sealed(f"{name}: the body"):
+    nobody = Vectorised(0)
+    control = Examples(nobody)
+    with switch(interpreter=nobody, control=control, state=Unchanged()), control.sealed(f"{name}: the body"):
         once = [t.copy() for t in carry.tensors]
         given = [wrap(Batched(nobody, x, True), x.device) for x in xs.tensors]
         new, y = carry_and_result(name, f(carry.rebuild(once), xs.rebuild(given)))
@@ -169,16 +170,11 @@ def _no_rounds(name: str, f: Any, carry: Values, xs: Values) -> Any:
     return values.rebuild([zeros((0, *shape), dtype, device) for shape, dtype, device in shapes])
 
 
-class Nobody(Vectorised):
-    """A batch of no examples: computes the shapes and dtypes of everything, and nothing else."""
-
-    def __init__(self) -> None:
-        super().__init__(0)
-
-    seals_generators = False
+class Unchanged(State):
+    """Python's state, where drawing numbers leaves a generator as it is."""
 
     def take_blocks(self, generator: Any, count: int) -> tuple[Any, int]:
-        """Numbers that somebody else will draw as well."""
+        """Numbers that the next draw takes as well."""
         state = generator.get_state()
         return state["key"], state["block"]
 

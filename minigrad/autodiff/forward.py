@@ -33,6 +33,11 @@ class Dual(StandIn):
         self.owner, self.primal, self.tangent = owner, primal, tangent
         self.shape, self.dtype = primal.shape, primal.dtype
 
+    @property
+    def behind(self) -> Tensor:
+        """The value alone."""
+        return self.primal
+
     def detached(self) -> Dual:
         return Dual(self.owner, self.primal.detach(), None)
 
@@ -69,22 +74,6 @@ class Forward(Interpreter):
             if isinstance(out, tuple):
                 raise ConversionError(f"jvp: {op.name} has several results and no forward-mode rule", hint="mg.vjp")
             return Dual(self, out, pushed_forward(op, primals, tangents, out, attrs))
-
-    def outcomes(self, test: Tensor) -> tuple[bool, bool]:
-        with switch(self.outer):
-            return self.below.outcomes(self.lift(test)._data.primal)
-
-    def expect(self, indices: Tensor, check: Callable[[Any], None]) -> None:
-        below = self.below
-        with switch(self.outer):
-            below.expect(self.lift(indices)._data.primal, check)
-
-    def taken_by(self, test: Tensor) -> Any:
-        return self.below.taken_by(self.lift(test)._data.primal)
-
-    def before_write(self, tensor: Tensor) -> None:
-        base = tensor if tensor.alias is None or tensor.alias.base is None else tensor.alias.base
-        super().before_write(base._data.primal if isinstance(base._data, Dual) else base)
 
 
 def pushed_forward(

@@ -191,9 +191,8 @@ def gradients(
     one_output, one_input = isinstance(outputs, Tensor), isinstance(inputs, Tensor)
     outs = [outputs] if isinstance(outputs, Tensor) else list(outputs)
     ins = [inputs] if isinstance(inputs, Tensor) else list(inputs)
-    interpreter = current_mode().interpreter
-    if interpreter is not None:
-        outs, ins = [interpreter.stand_in(t) for t in outs], [interpreter.stand_in(t) for t in ins]
+    state = current_mode().state
+    outs, ins = [state.stand_in(t) for t in outs], [state.stand_in(t) for t in ins]
     given = [cotangents] if one_output or cotangents is None else list(cotangents)
     given = given * len(outs) if cotangents is None else given
     for i, tensor in enumerate(ins):
@@ -231,9 +230,7 @@ def register_hook(tensor: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Ca
         raise GradError("register_hook: no gradient flows through this tensor", hint="x.requires_grad = True")
     if not callable(hook):
         raise ConversionError(f"register_hook: a hook is a function, not {shown(hook)}")
-    interpreter = current_mode().interpreter
-    if interpreter is not None:
-        tensor = interpreter.stand_in(tensor)
+    tensor = current_mode().state.stand_in(tensor)
     hooks = HOOKS.setdefault(tensor.node, [])
     hooks.append(hook)
 

@@ -129,9 +129,7 @@ class GraphMode(Tracer):
     def seeded(self, generator: Any, key: int, block: int) -> bool:
         return False
 
-    @property
-    def seals_generators(self) -> bool:
-        return False
+    seals_generators = False
 
     @contextmanager
     def hunting(self, hunter: Any) -> Iterator[None]:
@@ -303,8 +301,7 @@ def _chain_length(tensor: Tensor) -> int:
 
 def _is_traced() -> bool:
     """Whether a trace, which computes nothing, is going on."""
-    interpreter = current_mode().interpreter
-    return interpreter is not None and interpreter.seals_generators
+    return current_mode().state.seals_generators
 
 
 class graph:

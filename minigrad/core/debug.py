@@ -10,15 +10,16 @@ from functools import wraps
 from math import inf
 from typing import Any
 
-from .emit import EAGER, Eager
-from .errors import NanError
-from .mode import F, current_mode
+from .emit import Eager, Interpreter
+from .errors import NanError, TraceError
+from .mode import F, current_mode, switch
 from .node import Node, topological_order
 from .primitive import Primitive
 from .source import Where, line_of, show
+from .state import Control, State
 
 
-class NanHunter(Eager):
+class NanHunter(Eager, State, Control):
     """Eager mode that looks at every result, and so do programs that are run by it."""
 
     runs_programs = True
@@ -97,7 +98,7 @@ class debug_nans:
         self.blocks: list[Any] = []
 
     def __enter__(self) -> debug_nans:
-        block = (current_mode().interpreter or EAGER).hunting(self.hunter)
+        block = current_mode().state.hunting(self.hunter) or _hunting(self.hunter)
         block.__enter__()
         self.blocks.append(block)
         return self
@@ -112,6 +113,20 @@ class debug_nans:
                 return function(*args, **kwargs)
 
         return hunted  # type: ignore[return-value]
+
+
+def _hunting(hunter: NanHunter) -> switch:
+    """A block in which the hunter computes, below what casts the inputs of operations."""
+    found: Interpreter = hunter
+    interpreter = current_mode().interpreter
+    if interpreter is not None and not isinstance(interpreter, Eager):
+        found, below = interpreter.on(hunter), getattr(interpreter, "outer").interpreter  # noqa: B009
+        if found is hunter or not isinstance(below or hunter, Eager):
+            raise TraceError(
+                "debug_nans begins inside of vmap or jvp, where a tensor stands for several values",
+                hint="`with mg.debug_nans():` around the call",
+            )
+    return switch(interpreter=found, state=hunter)
 
 
 @dataclass(frozen=True)

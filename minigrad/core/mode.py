@@ -12,6 +12,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from .errors import ConversionError
+from .state import PYTHON_CONTROL, PYTHON_STATE, Control, State
 from .table import printable
 from .words import shown
 
@@ -25,7 +26,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 class Mode:
     """How nodes are manifested just now.
 
-    `interpreter`  who manifests a node; None is eager mode, which computes at once
+    `interpreter`  decides what applying a primitive does; None is eager mode, which computes at once
+    `state`        what outlives an operation: tensors, gradients, generators
+    `control`      how branches and loops run
     `grad`         whether operations on tracked tensors are recorded
     `keep`         whether recipes of untracked results are kept too (`mg.record()`)
     `device`       where new tensors are made; None is the default device
@@ -34,7 +37,7 @@ class Mode:
     `by`           the inputs' nodes, in a function that `mg.grad` or `mg.vjp` differentiates by these; else ()
     """
 
-    __slots__ = ("by", "device", "grad", "interpreter", "keep", "origin", "scope")
+    __slots__ = ("by", "control", "device", "grad", "interpreter", "keep", "origin", "scope", "state")
 
     def __init__(
         self,
@@ -45,13 +48,28 @@ class Mode:
         scope: tuple[str, ...] = (),
         origin: Node | None = None,
         by: tuple[Node, ...] = (),
+        state: State = PYTHON_STATE,
+        control: Control = PYTHON_CONTROL,
     ) -> None:
         self.interpreter, self.grad, self.keep = interpreter, grad, keep
         self.device, self.scope, self.origin, self.by = device, scope, origin, by
+        self.state, self.control = state, control
 
     def but(self, **changes: Any) -> Mode:
-        """This mode with some things changed."""
-        mode = Mode(self.interpreter, self.grad, self.keep, self.device, self.scope, self.origin, self.by)
+        """This mode with some things changed.
+
+        An interpreter that is a state or a control too brings itself along; None brings Python's own.
+        """
+        mode = Mode(
+            self.interpreter, self.grad, self.keep, self.device, self.scope, self.origin, self.by,
+            self.state, self.control,
+        )
+        if "interpreter" in changes:
+            interpreter = changes["interpreter"]
+            if interpreter is None or isinstance(interpreter, State):
+                mode.state = interpreter or PYTHON_STATE
+            if interpreter is None or isinstance(interpreter, Control):
+                mode.control = interpreter or PYTHON_CONTROL
         for name, value in changes.items():
             setattr(mode, name, value)
         return mode

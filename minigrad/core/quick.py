@@ -1,8 +1,8 @@
 """`emit` for eager mode, unrolled for the commonest cases.
 
-Each function here makes the quick form of one primitive.  It computes, wraps and records
-as `Interpreter` does in `emit.py`, without loops and look-ups.  Whatever is not the common
-case goes to `emit`: another mode, casts, large arrays, inputs on several devices, errors.
+Each function here makes the quick form of one primitive.  It computes, wraps and
+records as `Interpreter` does in `emit.py`, without loops and look-ups.  All else goes
+to `emit`: another mode, casts, large arrays, inputs on several devices, errors.
 `tests/core/test_quick.py` compares the quick form of every primitive with `emit`.
 """
 
@@ -66,7 +66,9 @@ def one_input_alone(op: Primitive) -> Callable[[Any], Any]:
         if x.tracked and mode.grad:
             plan = op.plans.get(0b11) or op.plan(1, 1)
             keep = plan.keep
-            saved = None if keep is None else (a if keep[0] else None, data if keep[1] else None)
+            saved = None
+            if keep is not None:
+                saved = (a if keep[0] else None, data if keep[1] else None)
             out.node = _record(op, (x.node,), NO_ATTRS, plan, saved, data, mode, device)
             out.tracked = 1 if plan.rules else 0
         elif mode.keep:
@@ -104,7 +106,9 @@ def one_input(op: Primitive) -> Callable[..., Any]:
             if plan is None:
                 plan = op.plan(int(data.dtype.kind == "f"), 1)
             keep = plan.keep
-            saved = None if keep is None else (a if keep[0] else None, data if keep[1] else None)
+            saved = None
+            if keep is not None:
+                saved = (a if keep[0] else None, data if keep[1] else None)
             out.node = _record(op, (x.node,), attrs, plan, saved, data, mode, device)
             out.tracked = 1 if plan.rules else 0
         else:
@@ -136,7 +140,9 @@ def view(op: Primitive) -> Callable[..., Any]:
         if x.tracked and mode.grad:
             plan = op.plans.get(0b11) or op.plan(1, 1)
             keep = plan.keep
-            saved = None if keep is None else (a if keep[0] else None, data if keep[1] else None)
+            saved = None
+            if keep is not None:
+                saved = (a if keep[0] else None, data if keep[1] else None)
             out.node = _record(op, (x.node,), attrs, plan, saved, data, mode, device)
             out.tracked = 1 if plan.rules else 0
         else:
@@ -196,7 +202,11 @@ def two_inputs(op: Primitive) -> Callable[[Any, Any], Any]:
             keep = plan.keep
             saved = None
             if keep is not None:
-                saved = (a if keep[0] else None, b if keep[1] else None, data if keep[2] else None)
+                saved = (
+                    a if keep[0] else None,
+                    b if keep[1] else None,
+                    data if keep[2] else None,
+                )
             nodes = (
                 (x.node or constant(x)) if x.__class__ is Tensor else x,
                 (y.node or constant(y)) if y.__class__ is Tensor else y,
@@ -213,7 +223,7 @@ def two_inputs(op: Primitive) -> Callable[[Any, Any], Any]:
 
 
 def any_inputs(op: Primitive) -> Callable[..., Any]:
-    """The quick form of other operations: `manifest` in one pass, where nothing is cast."""
+    """The quick form of other operations: `manifest` in one pass, without casts."""
 
     def apply(*inputs: Any, **attrs: Any) -> Any:
         interpreter = current_mode().interpreter
@@ -236,10 +246,11 @@ def any_inputs(op: Primitive) -> Callable[..., Any]:
                 break
             bit += bit
         else:
-            plain = device is not None and "device" not in attrs  # no copy to another device
+            plain = device is not None and "device" not in attrs  # not a transfer
             if plain and not (op.casting and op.casts(values).indices):
                 try:
-                    return EAGER.manifest_values(op, inputs, values, mask, attrs, device)
+                    go_on = EAGER.manifest_values
+                    return go_on(op, inputs, values, mask, attrs, device)
                 except TraceError:
                     if not any(isinstance(v, StandIn) for v in values):
                         raise
@@ -260,9 +271,9 @@ def _record(
 ) -> Node:
     """`Node(...)` and the search for the caller's line, without their calls."""
     node = _new_node(Node)
-    node.op, node.inputs, node.attrs, node.plan, node.saved = op, inputs, attrs, plan, saved
-    node.shape, node.dtype, node.device, node.mode = data.shape, data.dtype, device, mode
-    node.serial = tick()
+    node.op, node.inputs, node.attrs, node.plan = op, inputs, attrs, plan
+    node.shape, node.dtype, node.device = data.shape, data.dtype, device
+    node.saved, node.mode, node.serial = saved, mode, tick()
     frame = _getframe(2)  # past the quick form: mostly the caller's own code already
     code = frame.f_code
     while LIBRARY[code.co_filename] and frame.f_back is not None:

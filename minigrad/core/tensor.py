@@ -18,6 +18,7 @@ from .interrupts import all_or_none
 from .mode import current_mode
 from .node import Leaf
 from .source import caller, line_of, show
+from .state import PYTHON_STATE
 
 F = TypeVar("F", bound=Callable[..., Any])
 NUMBERS = frozenset((int, float, bool))
@@ -130,8 +131,8 @@ class Tensor:
     @property
     def grad(self) -> Tensor | None:
         """The gradient that `backward` left here; None where there has been none."""
-        interpreter = current_mode().interpreter
-        return self._grad if interpreter is None else interpreter.gradient_of(self)
+        state = current_mode().state
+        return self._grad if state is PYTHON_STATE else state.gradient_of(self)
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
@@ -151,11 +152,7 @@ class Tensor:
                 f"a gradient has the dtype of its tensor, {self.dtype}",
                 actual=f"{value.dtype}", hint=f"g.astype(mg.{self.dtype})",
             )  # fmt: skip
-        interpreter = current_mode().interpreter
-        if interpreter is None:
-            self._grad = value
-        else:
-            interpreter.set_gradient(self, value)
+        current_mode().state.set_gradient(self, value)
 
     # its values -----------------------------------------------------------------------------------------------------
 
@@ -301,9 +298,7 @@ def contiguous_base(tensor: Tensor) -> None:
 
 def host_value(tensor: Tensor, what: str) -> Any:
     """The raw array, where there is one; else the error that says why not."""
-    interpreter = current_mode().interpreter
-    if interpreter is not None:
-        tensor = interpreter.stand_in(tensor)
+    tensor = current_mode().state.stand_in(tensor)
     data = tensor._data
     if data.__class__ is not tensor.device.ndarray:
         data = data.evaluated()
@@ -389,8 +384,7 @@ def describe(tensor: Tensor) -> str:
 def from_host(array: Any, device: Any, source: Any = None) -> Tensor:
     """A tensor of a NumPy array that nobody else changes; `source` is the array that it was copied from, if any."""
     tensor = wrap(device.from_numpy(array), device)
-    interpreter = current_mode().interpreter
-    return tensor if interpreter is None else interpreter.admitted(tensor, source)
+    return current_mode().state.admitted(tensor, source)
 
 
 def as_tensor(value: Any, device: Any = None) -> Tensor:

@@ -58,9 +58,9 @@ def assign(
 
     `raw` is the same index as NumPy takes it, if it does: a shorter way where the buffer itself can be written.
     """
-    interpreter = current_mode().interpreter
-    if interpreter is not None:
-        tensor = interpreter.stand_in(tensor)
+    mode = current_mode()
+    if mode.interpreter is not None:
+        tensor = mode.state.stand_in(tensor)
         _refuse_stand_ins(tensor, (value, *indices))
     history = writable(tensor, value)
     data = tensor._data
@@ -69,8 +69,8 @@ def assign(
     if history is None:
         new = value._data if value.__class__ is Tensor else value
         try:
-            if interpreter is not None:
-                interpreter.look_ahead(P.put, [data, new, *[i._data for i in indices]], {"chain": chain}, tensor.device)
+            if mode.interpreter is not None:
+                mode.state.look_ahead(P.put, [data, new, *[i._data for i in indices]], {"chain": chain}, tensor.device)
             if value.__class__ is Tensor and new.dtype is not data.dtype:
                 new = tensor.device.kernels["astype"](new, dtype=data.dtype)
             if raw is None or not tensor.device.hosted:
@@ -102,9 +102,9 @@ def update(tensor: Tensor, op: Primitive, operand: Any) -> Tensor:
     """`tensor = op(tensor, operand)` in place: `tensor += operand`."""
     if operand.__class__ is not Tensor and operand.__class__ not in NUMBERS:
         operand = as_tensor(operand, tensor.device)
-    interpreter = current_mode().interpreter
-    if interpreter is not None:
-        stand_in = interpreter.stand_in(tensor)
+    mode = current_mode()
+    if mode.interpreter is not None:
+        stand_in = mode.state.stand_in(tensor)
         if stand_in is not tensor:
             update(stand_in, op, operand)
             return tensor
@@ -124,8 +124,8 @@ def update(tensor: Tensor, op: Primitive, operand: Any) -> Tensor:
             if operand.__class__ is Tensor:
                 value = device.kernels["astype"](value, dtype=data.dtype)
         try:
-            if interpreter is not None:
-                interpreter.look_ahead(op, [data, value], {}, device)
+            if mode.interpreter is not None:
+                mode.state.look_ahead(op, [data, value], {}, device)
             device.kernels[op.name](data, value, out=data)
             mark_written(data, depth=3)
         except (ValueError, TypeError, OverflowError) as error:
@@ -151,7 +151,8 @@ def writable(tensor: Tensor, value: Any) -> Tensor | None:
     """None where the buffer itself may be written, the tensor to give a new history where not, or the refusal."""
     mode = current_mode()
     if mode.interpreter is not None:
-        mode.interpreter.before_write(tensor)
+        mode.control.before_change(tensor)
+        mode.state.before_write(tensor)
         _refuse_undecided(tensor)
     alias = tensor.alias
     tracked_value = value.tracked if value.__class__ is Tensor else 0

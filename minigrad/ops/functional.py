@@ -345,10 +345,10 @@ def _check_range(what: str, indices: Tensor, size: int, why: str) -> Tensor:
                 f"{what} {low if low < 0 else high} is out of range, {why}", expect=f"integers from 0 to {size - 1}"
             )
 
-    interpreter = current_mode().interpreter
-    if interpreter is None:
+    mode = current_mode()
+    if mode.interpreter is None:
         check(indices._data)
         return indices
     # Their values may not be known: what picks by them finds nothing there when it runs, and then `check` says why.
-    interpreter.expect(indices, check)
+    mode.control.expect(indices, check)
     return where(indices < 0, size, astype(indices, dtypes.int64, copy=False))  # small integers have no room for it

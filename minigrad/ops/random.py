@@ -45,8 +45,7 @@ BLOCKS = 1 << 63
 
 def _refuse_while_tracing(what: str, hint: str) -> None:
     """Refuse what a trace would see once and a program never again."""
-    interpreter = current_mode().interpreter
-    if interpreter is not None and interpreter.seals_generators:
+    if current_mode().state.seals_generators:
         raise TraceError(f"{what} inside a function that is traced: every run would draw the same", hint=hint)
 
 
@@ -104,8 +103,7 @@ class Generator:
         if not isinstance(state, dict) or set(state) != {"key", "block"}:
             raise ConversionError(f"a state is what get_state() gives, {{'key': ..., 'block': ...}}, not {state!r}")
         key, block = _whole("the seed", state["key"], 0, KEYS - 1), _whole("the block", state["block"], 0, BLOCKS)
-        interpreter = current_mode().interpreter
-        if interpreter is not None and interpreter.seeded(self, key, block):
+        if current_mode().state.seeded(self, key, block):
             return
         with self._lock:
             self._state = key, block  # in one write: an interrupt may come at any time
@@ -117,8 +115,7 @@ class Generator:
         >>> generator.take_blocks(3), generator.take_blocks(1)
         ((7, 0), (7, 3))
         """
-        interpreter = current_mode().interpreter
-        taken = None if interpreter is None else interpreter.take_blocks(self, count)
+        taken = current_mode().state.take_blocks(self, count)
         if taken is not None:
             return taken
         with self._lock:

@@ -12,7 +12,6 @@ from types import FunctionType
 from typing import Any
 
 from ..autodiff.control import scan, while_loop
-from ..core.emit import EAGER
 from ..core.errors import ConversionError, TraceError
 from ..core.mode import current_mode
 from ..core.tensor import Tensor
@@ -236,14 +235,12 @@ def _is_bool(value: Any) -> bool:
 
 def only_recorded(tensor: Tensor) -> bool:
     """Whether nobody knows the value of a tensor as yet."""
-    interpreter = current_mode().interpreter
-    return interpreter is not None and interpreter.control is not None and not _computed(tensor)
+    return current_mode().control.flow is not None and not _computed(tensor)
 
 
 def _computed(tensor: Tensor) -> bool:
     """Whether a recorded tensor has been computed meanwhile, in graph mode."""
-    interpreter: Any = current_mode().interpreter
-    return isinstance(getattr(interpreter.stand_in(tensor)._data, "value", None), tensor.device.ndarray)
+    return isinstance(getattr(current_mode().state.stand_in(tensor)._data, "value", None), tensor.device.ndarray)
 
 
 def decided(test: Any) -> bool | None:
@@ -252,12 +249,12 @@ def decided(test: Any) -> bool | None:
         if test.__class__ is Undefined:
             raise test.error()
         return bool(test)
-    interpreter = current_mode().interpreter or EAGER
-    if test.size != 1 or interpreter is EAGER:
+    mode = current_mode()
+    if test.size != 1 or mode.interpreter is None:
         return bool(test)  # or the error that there is no truth of many elements
-    if interpreter.control is not None:
+    if mode.control.flow is not None:
         return None if only_recorded(test) else bool(test)
-    some, every = interpreter.outcomes(truth(test))
+    some, every = mode.control.outcomes(truth(test))
     return some if some == every else None
 
 

@@ -202,8 +202,7 @@ def base_of(tensor: Tensor) -> Tensor:
 
 def _inside(tensor: Tensor) -> Tensor:
     """What stands in for a tensor where it is recorded just now."""
-    interpreter = current_mode().interpreter
-    return tensor if interpreter is None else interpreter.stand_in(tensor)
+    return current_mode().state.stand_in(tensor)
 
 
 def outputs_of(result: Any, block: Block) -> list[Any]:

@@ -40,22 +40,14 @@ class Autocast(Interpreter):
             inputs = [self._cast(x, dtypes.float32, self.dtype) for x in inputs]
         elif op.name in WIDE:
             inputs = [self._cast(x, self.dtype, dtypes.float32) for x in inputs]
-        return self.below.manifest(op, inputs, attrs)
+        return (self.outer.interpreter or EAGER).manifest(op, inputs, attrs)
 
     def _cast(self, x: Any, source: Any, target: Any) -> Any:
         fits = isinstance(x, Tensor) and x.dtype is source
         return emit(P.astype, x, dtype=target) if fits else x
 
-    def for_body(self, body: Interpreter) -> Interpreter:
-        return Autocast(self.dtype, self.outer.but(interpreter=body))
-
-    def outcomes(self, test: Tensor) -> tuple[bool, bool]:
-        return self.below.outcomes(test)
-
-    def hunting(self, hunter: Any) -> Any:
-        if self.below is not EAGER:
-            return self.below.hunting(hunter)
-        return switch(interpreter=Autocast(self.dtype, self.outer.but(interpreter=hunter)))
+    def on(self, other: Interpreter) -> Interpreter:
+        return Autocast(self.dtype, self.outer.but(interpreter=other))
 
 
 class autocast:

@@ -8,6 +8,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.core.errors import NanError
+from minigrad.core.state import PYTHON_CONTROL
 
 
 def here(back=0):
@@ -188,10 +189,8 @@ def test_autocast_is_looked_through():
 
 
 def test_eager_mode_seals_nothing():
-    from minigrad.core.emit import EAGER
-
     x = mg.zeros(1)
-    with EAGER.sealed("a branch"):
+    with PYTHON_CONTROL.sealed("a branch"):
         x += 1.0
     assert x.tolist() == [1.0]
 

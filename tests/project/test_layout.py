@@ -215,3 +215,26 @@ def test_importing_minigrad_loads_no_heavy_package():
     modules = result.stdout.split()
     assert "minigrad" in modules
     assert not set(NEVER_AT_IMPORT) & {name.split(".")[0] for name in modules}
+
+
+# What lectures show, by its most lines (None: no limit) and with at most 88 columns.
+PAGES = {"core/emit.py": 200, "core/quick.py": None, "core/state.py": None}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_pages_of_lectures_fit_on_slides(page):
+    lines = (ROOT / "minigrad" / page).read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines if len(line) > 88] == []
+    assert PAGES[page] is None or len(lines) <= PAGES[page]
+
+
+def test_only_declarations_use_the_quick_forms():
+    users = {a.source for a in all_arrows(ROOT / "minigrad") if a.target == "minigrad.core.quick"}
+    assert users == {"minigrad.ops.declare"}
+
+
+def test_the_walk_is_one_loop_of_at_most_30_lines():
+    tree = ast.parse((ROOT / "minigrad" / "autodiff" / "reverse.py").read_text(encoding="utf-8"))
+    (steps,) = [node for node in tree.body if getattr(node, "name", "") == "steps"]
+    body = steps.body[1:]  # after the docstring
+    assert body[-1].end_lineno - body[0].lineno + 1 <= 30

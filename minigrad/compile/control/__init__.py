@@ -5,5 +5,5 @@ from . import recorded, rules
 from .closed import Closed
 
 # A tracer records branches and loops, and closed functions have gradients, without imports of these modules.
-Tracer.control = recorded
+Tracer.flow = recorded
 Closed.rules = rules

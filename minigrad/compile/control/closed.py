@@ -9,6 +9,7 @@ closed functions again.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -20,6 +21,7 @@ from ...core.errors import MutationError, TraceError
 from ...core.mode import Mode, current_mode, switch
 from ...core.node import Leaf, Node
 from ...core.primitive import P
+from ...core.state import behind
 from ...core.tensor import StandIn, Tensor, wrap
 from ...ops.creation import zeros
 from ..functions.function import Traced, walked_back
@@ -96,9 +98,8 @@ class Body(Tracer):
         """A constant is made outside, once, and not in each round."""
         if self.ended:
             return super().admitted(tensor, None)
-        assert self.outer.interpreter is not None
         with switch(self.outer):
-            outside = self.outer.interpreter.admitted(tensor, source)
+            outside = self.outer.state.admitted(tensor, source)
         return self.stand_in(outside)
 
     def evaluated(self, pending: Pending) -> Any:
@@ -118,12 +119,16 @@ class Body(Tracer):
 
     def before_write(self, tensor: Tensor) -> None:
         base = tensor if tensor.alias is None or tensor.alias.base is None else tensor.alias.base
-        if id(base) in self.standing:
+        if id(behind(base)) in self.standing:
             raise MutationError(
                 f"{self.what} changes a tensor of shape {base.shape} in place that was made outside of it",
                 expect="where operations are only recorded, nothing but what is returned comes out of it",
                 hint="return the new value (or carry it along), and assign it outside; x.copy() can be changed at will",
             )
+
+    def hunting(self, hunter: Any) -> Any:
+        self.hunter = hunter
+        return self.outer.state.hunting(hunter) or nullcontext()
 
     def gradient_of(self, tensor: Tensor) -> Tensor | None:
         known = self.standing.get(id(tensor))
@@ -156,7 +161,8 @@ class Body(Tracer):
 def traced(body: Body, function: Function, arguments: Sequence[Tensor]) -> list[Tensor]:
     """What a function returns, run by the tracer `body`."""
     around = body.outer.interpreter
-    with switch(interpreter=body if around is None else around.for_body(body), grad=True):
+    interpreter = body if around is None else around.on(body)
+    with switch(interpreter=interpreter, state=body, control=body, grad=True):
         return [body.lift(t) for t in function(list(arguments))]
 
 
@@ -238,7 +244,7 @@ class Closed(Traced):
         if key not in self.known:
             targets = [self.inputs[i] for i in wanted]
             given, found, effects = walked_back(self, roots, targets)
-            with switch(Mode(interpreter=self.tracer, grad=True)):
+            with switch(Mode().but(interpreter=self.tracer)):
                 outputs = [found[t.node] if t.node in found else zeros(t.shape, t.dtype, t.device) for t in targets]
             inputs = [*self.inputs, *given]
             own = [t._data.node for t in inputs]

@@ -131,7 +131,7 @@ def walked_back(
     """
     tracer, outputs = function.tracer, function.outputs
     earlier = len(tracer.effects)
-    with switch(Mode(interpreter=tracer, grad=True)):
+    with switch(Mode().but(interpreter=tracer)):
         cotangents = [_cotangent(tracer, outputs[i], i) for i in roots]
         moving = [(outputs[i].node, g) for i, g in zip(roots, cotangents) if outputs[i].tracked]
         nodes = [t.node for t in targets]

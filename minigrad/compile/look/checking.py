@@ -21,6 +21,7 @@ from ...core.mode import switch
 from ...core.node import Leaf, Node, topological_order
 from ...core.primitive import Primitive
 from ...core.source import caller, show
+from ...core.state import State
 from ...core.tensor import Tensor, as_tensor, wrap
 from ...core.tree import flatten
 from ...core.view import detach
@@ -37,7 +38,7 @@ TOLERANCE = {"float16": 2e-2, "float32": 1e-4, "float64": 1e-9}  # relative to t
 SMALL = 1e-2  # where all are smaller than this, they may be what is left of numbers that cancel out
 
 
-class Rehearsal(Eager):
+class Rehearsal(Eager, State):
     """Eager mode in which copies stand in for tensors from outside, so that nothing outside is touched.
 
     With `keep`, it remembers the results of all operations, by what made them.

@@ -114,8 +114,7 @@ def written_out(graph: Graph, tensors: Sequence[Tensor], starts: Starts) -> list
 
 def _constant(node: Any) -> Tensor:
     tensor = wrap(node.array(), node.device)
-    interpreter = current_mode().interpreter
-    return tensor if interpreter is None else interpreter.admitted(tensor, None)
+    return current_mode().state.admitted(tensor, None)
 
 
 def started(attrs: dict[str, Any], starts: Starts) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from ...core.mode import Mode, current_mode, switch
 from ...core.node import Leaf, Node
 from ...core.primitive import NO_RULES, P, Primitive
 from ...core.source import caller, show
+from ...core.state import Control, State, behind
 from ...core.tensor import DEFAULT, NUMBERS, StandIn, Tensor, wrap
 from ...core.view import Alias, detach
 from ..nodes.graph import Graph
@@ -149,10 +150,11 @@ class Captured:
         return not self.is_view and self.stand_in._data is not self.first
 
 
-class Tracer(Interpreter):
+class Tracer(Interpreter, State, Control):
     """Records every operation as a node, and keeps all that outlives an operation to itself."""
 
-    control: Any = None  # `compile.control` sets this
+    flow: Any = None  # `compile.control` sets this
+    seals_generators = True
 
     def __init__(self) -> None:
         self.captured: dict[int, Captured] = {}  # by id of the tensor outside, which the entry keeps alive
@@ -275,13 +277,13 @@ class Tracer(Interpreter):
         return Pending(self, node)
 
     def expect(self, indices: Tensor, check: Callable[[Any], None]) -> None:
-        data = self.lift(indices)._data
+        data = self.lift(behind(indices))._data
         if data.__class__ is Pending:
             self.expected.append((data.node, check))
 
     def hunting(self, hunter: Any) -> Any:
         self.hunter = hunter
-        return nullcontext() if self.below is EAGER else self.below.hunting(hunter)
+        return nullcontext()
 
     # tensors from outside -------------------------------------------------------------------------------------------
 
@@ -366,12 +368,8 @@ class Tracer(Interpreter):
         self.restarted[generator] = key, block
         return True
 
-    @property
-    def seals_generators(self) -> bool:
-        return True
-
-    def for_body(self, body: Interpreter) -> Interpreter:
-        return body
+    def on(self, other: Interpreter) -> Interpreter:
+        return other
 
     # the end --------------------------------------------------------------------------------------------------------
 
