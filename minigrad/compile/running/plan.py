@@ -7,7 +7,7 @@ hold no values.  A program runs its plan, draws it, counts what it takes, and wr
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -258,10 +258,10 @@ def laid_out(buffers: Sequence[Buffer], steps: Sequence[Step], outputs: Sequence
     sizes = [b.nbytes if kind == SLOT else None for b, (kind, _) in zip(buffers, places)]
     slots = arena_for(used, sizes.__getitem__).place
     placed = [
-        buffer if buffer.kind else replace(buffer, kind=kind, number=slots.get(i, number))
-        for i, (buffer, (kind, number)) in enumerate(zip(buffers, places))
+        b if b.kind else Buffer(b.name, b.shape, b.dtype, b.device, b.where, kind, slots.get(i, number))
+        for i, (b, (kind, number)) in enumerate(zip(buffers, places))
     ]
-    return replace(draft, buffers=tuple(placed), turns=order)
+    return Plan(tuple(placed), draft.steps, draft.outputs, order)
 
 
 def _places(plan: Plan) -> list[tuple[str, int]]:
