@@ -56,9 +56,6 @@ def steps_of(op: Primitive) -> tuple[Step, ...]:
         if isinstance(tree, ast.Constant):
             return tree.value
         name, operands = _operation(tree)
-        operation = OPERATIONS.get(name)
-        if operation is None or operation.internal or operation.arity != len(operands):
-            raise ValueError(f"{op.name}: the loop language has no operation {name!r} of {len(operands)} operands")
         step = Step(name, tuple([visit(operand) for operand in operands]))
         if step not in steps:  # what an expression says twice is computed once
             steps.append(step)

@@ -13,7 +13,8 @@ from minigrad.compile.loops.operations import OPERATIONS, Operation
 from minigrad.compile.loops.scalar import steps_of
 from minigrad.compile.loops.verify import verify
 from minigrad.compile.save.kernels import kernel_as_data, kernel_from_data
-from minigrad.core.errors import CompileError
+from minigrad.core.errors import CompileError, DeclarationError
+from minigrad.core.expression import FUNCTIONS
 from minigrad.core.primitive import Primitive
 from tests.compile.codegen.running import native
 from tests.compile.codegen.samples import BOOL_OPERATIONS, FLOAT_OPERATIONS, INTEGER_OPERATIONS
@@ -34,8 +35,13 @@ CAPPED = Operation("capped", 2, "f", lambda x, y: np.where(y < x, y, x), c="retu
 
 @pytest.fixture
 def new(monkeypatch):
-    """Puts operations into the table."""
-    return lambda operation: monkeypatch.setitem(OPERATIONS, operation.name, operation)
+    """Puts operations into the table, and into the language of `expr`."""
+
+    def add(operation):
+        monkeypatch.setitem(OPERATIONS, operation.name, operation)
+        monkeypatch.setitem(FUNCTIONS, operation.name, operation.arity)
+
+    return add
 
 
 def applied(operation, dtype):
@@ -106,9 +112,8 @@ def test_what_exists_in_legal_kernels_only_is_refused(name):
     body = [Let("x", "cast", (1.0,), FLOAT), Let("y", name, operands, FLOAT)]
     with pytest.raises(CompileError, match=f"the operation '{name}' of {operation.arity} operands"):
         verify(Kernel("kernel", [Parameter("a", FLOAT, 1, "in")], body, 1, "elements"))
-    primitive = Primitive("p", "elementwise", ("x",), lambda inputs: inputs, expr=f"{name}({', '.join(operands)})")
-    with pytest.raises(ValueError, match=f"p: the loop language has no operation '{name}'"):
-        steps_of(primitive)
+    with pytest.raises(DeclarationError, match=f"p: expr uses {name}"):
+        Primitive("p", "elementwise", ("x",), lambda inputs: inputs, expr=f"{name}({', '.join(operands)})")
 
 
 def test_every_operation_is_tried_by_the_samples():

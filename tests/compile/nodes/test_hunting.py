@@ -172,9 +172,12 @@ def test_inside_vmap_it_is_refused_and_around_it_it_works():
         with mg.debug_nans():
             return mg.log(x)
 
-    for transformed in (mg.vmap(f), mg.jit(mg.vmap(f))):
-        with pytest.raises(mg.TraceError, match="debug_nans begins inside of vmap"):
-            transformed(fixed(1, 2))
+    with pytest.raises(mg.TraceError, match="debug_nans begins inside of vmap"):
+        mg.vmap(f)(fixed(1, 2))
+    jitted = mg.jit(mg.vmap(f))  # where a hunt is for the whole program
+    assert jitted(fixed(1, 1)).tolist() == [0, 0]
+    with pytest.raises(NanError, match="log"):
+        jitted(fixed(1, -2))
     for transformed in (mg.vmap(mg.log), mg.jit(mg.vmap(mg.log))):
         with mg.debug_nans(), pytest.raises(NanError, match="log"):
             transformed(fixed(1, -2))
