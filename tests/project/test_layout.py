@@ -29,6 +29,14 @@ ONLOOKERS = ["viz", "course", "examples"]
 # What lies above all rooms: it may import anything, and no room imports it.
 ROOF = ["__init__", "random", "linalg"]
 
+# How many lines of Python each room may have, docstrings included, without the units of the course.  A commit that raises
+# one says what the lines buy.
+BUDGETS = {
+    "core": 4450, "devices": 2350, "ops": 6350, "autodiff": 2250, "compile": 17100,
+    "scripting": 2450, "nn": 2450, "optim": 1500, "data": 1150, "io": 3250, "train": 850,
+    "viz": 7800, "course": 2250, "examples": 600,
+}
+
 NEVER_AT_IMPORT = [
     "cupy", "ipywidgets", "anywidget", "IPython", "matplotlib", "llvmlite", "graphviz",
     "jupyterlab", "torch", "jax", "scipy", "safetensors", "onnx", "onnxruntime",
@@ -153,6 +161,13 @@ for name, module in list(sys.modules.items()):
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
+
+
+@pytest.mark.parametrize("room", BUDGETS)
+def test_no_room_is_larger_than_its_budget(room):
+    paths = [path for path in (ROOT / "minigrad" / room).rglob("*.py") if "units" not in path.parts]
+    lines = sum([len(path.read_text(encoding="utf-8").splitlines()) for path in paths])
+    assert lines <= BUDGETS[room], f"{room} has {lines:,} lines"
 
 
 def test_every_part_of_the_package_has_its_place():
