@@ -29,7 +29,7 @@ ONLOOKERS = ["viz", "course", "examples"]
 # What lies above all rooms: it may import anything, and no room imports it.
 ROOF = ["__init__", "random", "linalg"]
 
-# How many lines of Python each room may have, docstrings included, without the units of the course.  A commit that raises
+# Lines of Python in each room, docstrings included, the units of the course left out.  A commit that raises
 # one says what the lines buy.
 BUDGETS = {
     "core": 4450, "devices": 2350, "ops": 6350, "autodiff": 2250, "compile": 17100,
