@@ -14,7 +14,7 @@ from typing import Any
 from .. import viz  # noqa: F401 - it holds the walk: loaded in a block, it would hold the student's for ever
 from ..autodiff import reverse
 from ..compile.rewriting import passes
-from ..compile.running.order import Schedule, Step
+from ..compile.running.order import Schedule, ScheduledStep
 from ..compile.running.plan import Plan as ProgramPlan
 from ..compile.running.program import Executable
 from ..core.errors import MinigradError
@@ -198,7 +198,7 @@ def compiler_pass(name: str, function: Callable[..., Any]) -> Iterator[Swapped]:
 
 
 @contextmanager
-def scheduler(function: Callable[[Sequence[Step]], list[list[int]]]) -> Iterator[Swapped]:
+def scheduler(function: Callable[[Sequence[ScheduledStep]], list[list[int]]]) -> Iterator[Swapped]:
     """Let `function(steps)` say in which order a program's steps run: lists of numbers, those of a list together.
 
     >>> def one_by_one(steps):
@@ -228,7 +228,7 @@ def scheduler(function: Callable[[Sequence[Step]], list[list[int]]]) -> Iterator
         Executable.turns = ours  # type: ignore[method-assign]
 
 
-def unsound(steps: Sequence[Step], levels: Sequence[Sequence[int]]) -> str | None:
+def unsound(steps: Sequence[ScheduledStep], levels: Sequence[Sequence[int]]) -> str | None:
     """What is wrong with an order of steps: one that is missing, twice there, or runs before what it waits for."""
     position = {number: at for at, level in enumerate(levels) for number in level}
     if sorted(number for level in levels for number in level) != list(range(len(steps))):

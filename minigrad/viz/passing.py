@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ..compile.fusion.count import Count
 from ..compile.look.cost import node_costs
 from ..compile.nodes.graph import Graph
-from ..compile.rewriting.log import Run
+from ..compile.rewriting.log import PassRun
 from ..compile.rewriting.passes import PASSES
 from ..compile.running.program import Program
 from ..core.node import Node
@@ -51,7 +51,7 @@ def _stage(name: str, says: str, graph: Graph, before: Graph | None, fired: list
     return Stage(name, says, graph, fired, fresh, sum([each.eager for each in node_costs(graph)], Count()))
 
 
-def _fired(run: Run) -> Iterator[tuple[str, Node, Node]]:
+def _fired(run: PassRun) -> Iterator[tuple[str, Node, Node]]:
     names = {**run.after.names(), **run.before.names()}
     for each in run.fired:
         old, new = [names.get(node, node.name) for node in (each.node, each.replacement)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
-from ..compile.running.order import Schedule, Step
+from ..compile.running.order import Schedule, ScheduledStep
 from ..core.table import bytes_text
 from .charts import Chart
 from .compiled import programs_of, view_of
@@ -23,7 +23,7 @@ WORKERS = 8  # that the slider goes to, if more than one finds something to do
 class Turn(NamedTuple):
     """A step when it is its turn: with whom, from when to when."""
 
-    step: Step
+    step: ScheduledStep
     worker: int
     begin: float
     end: float
@@ -47,7 +47,7 @@ def turns(plan: Schedule, workers: int) -> list[Turn]:
     [('matmul_1', 0, 0.0), ('matmul_2', 1, 0.0)]
     """
     left = {step.number: len(step.after) for step in plan.steps}
-    waiting: dict[int, list[Step]] = {}
+    waiting: dict[int, list[ScheduledStep]] = {}
     for step in plan.steps:
         for before in step.after:
             waiting.setdefault(before, []).append(step)

@@ -43,20 +43,20 @@ def _interchanged(loop: For) -> For:
 # Positions ------------------------------------------------------------------------------------------------------------
 
 
-class Step(NamedTuple):
+class IndexStep(NamedTuple):
     """By how much a position grows with a variable, and the position itself if it is a number or a name."""
 
     growth: int | None
     leaf: int | str = ""
 
     @staticmethod
-    def joined(op: str, a: Step, b: Step) -> Step:
+    def joined(op: str, a: IndexStep, b: IndexStep) -> IndexStep:
         """The growth of an operation on two positions."""
         if op == "+":
-            return Step(None if a.growth is None or b.growth is None else a.growth + b.growth)
+            return IndexStep(None if a.growth is None or b.growth is None else a.growth + b.growth)
         if op == "*" and isinstance(b.leaf, int):
-            return Step(None if a.growth is None else a.growth * b.leaf)
-        return Step(0 if a.growth == b.growth == 0 else None)
+            return IndexStep(None if a.growth is None else a.growth * b.leaf)
+        return IndexStep(0 if a.growth == b.growth == 0 else None)
 
 
 def step_of(index: Index, variable: str) -> int | None:
@@ -65,7 +65,7 @@ def step_of(index: Index, variable: str) -> int | None:
     >>> step_of(("+", ("*", "i", 4), "p"), "i"), step_of(("//", "i", 2), "i"), step_of(("//", "p", 2), "i")
     (4, None, 0)
     """
-    return fold(index, lambda leaf: Step(int(leaf == variable), leaf), Step.joined).growth
+    return fold(index, lambda leaf: IndexStep(int(leaf == variable), leaf), IndexStep.joined).growth
 
 
 def keeps_apart(index: Index, variable: str) -> bool:

@@ -33,7 +33,7 @@ OUTSIDE = re.compile(r"^declare .*@(?!llvm\.)(\w+)\(", re.MULTILINE)  # function
 COMPILING = new_lock()  # one thread at a time; and no process is forked meanwhile
 
 
-class Compiled(NamedTuple):
+class NativeKernel(NamedTuple):
     """A kernel that can be run: `function(address of its table)`, which keeps the machine code."""
 
     kernel: Kernel
@@ -50,7 +50,7 @@ class Compiled(NamedTuple):
         return _compiler().text(self.kernel)
 
 
-def compile_kernels(kernels: Sequence[Kernel]) -> list[Compiled]:
+def compile_kernels(kernels: Sequence[Kernel]) -> list[NativeKernel]:
     """Machine code for kernels: each different one is compiled once, and never again on this machine."""
     compiler = _compiler()
     return [compiler.compiled(kernel) for kernel in kernels]
@@ -75,7 +75,7 @@ def llvmlite() -> Any:
     return binding
 
 
-class Machine(NamedTuple):
+class Processor(NamedTuple):
     """This processor, and what tells it and its code from others."""
 
     triple: str
@@ -95,37 +95,37 @@ class Machine(NamedTuple):
 
 
 @cache
-def machine() -> Machine:
+def processor() -> Processor:
     """The processor that this runs on."""
     binding = llvmlite()
     version = ".".join(map(str, binding.llvm_version_info)) + " " + sys.modules["llvmlite"].__version__
     features = binding.get_host_cpu_features().flatten()
     ours = sys.modules["minigrad"].__version__
-    return Machine(binding.get_process_triple(), binding.get_host_cpu_name(), features, version, ours)
+    return Processor(binding.get_process_triple(), binding.get_host_cpu_name(), features, version, ours)
 
 
 @cache
 def _compiler() -> _Compiler:
-    return _Compiler(llvmlite(), machine())
+    return _Compiler(llvmlite(), processor())
 
 
 class _Compiler:
     """Compiles, and finds what it has compiled as long as that is there."""
 
-    def __init__(self, binding: Any, machine: Machine) -> None:
-        self.binding, self.machine = binding, machine
+    def __init__(self, binding: Any, processor: Processor) -> None:
+        self.binding, self.processor = binding, processor
         self.made: weakref.WeakValueDictionary[bytes, Any] = weakref.WeakValueDictionary()  # by what the kernel does
         self.recent: OrderedDict[bytes, Any] = OrderedDict()  # the functions that were asked for last
         self.target = self._target()
         self.engines = Engines(binding, self._target)
 
     def _target(self) -> Any:
-        target = self.binding.Target.from_triple(self.machine.triple)
+        target = self.binding.Target.from_triple(self.processor.triple)
         return target.create_target_machine(
-            cpu=self.machine.name, features=self.machine.features, opt=3, reloc="pic", codemodel="jitdefault", jit=True
+            cpu=self.processor.name, features=self.processor.features, opt=3, reloc="pic", codemodel="jitdefault", jit=True
         )
 
-    def compiled(self, kernel: Kernel) -> Compiled:
+    def compiled(self, kernel: Kernel) -> NativeKernel:
         """A kernel's machine code, which may have been there already."""
         pointers = [(parameter.name, parameter.dtype) for parameter in kernel.parameters]
         key = hashlib.sha256(repr((pointers, kernel.body)).encode()).digest()
@@ -134,7 +134,7 @@ class _Compiler:
             if function is None:
                 function = self.made[key] = self._loaded(self.text(kernel))
             self._keep(key, function)
-        return Compiled(kernel, function)
+        return NativeKernel(kernel, function)
 
     def _keep(self, key: bytes, function: Any) -> None:
         """Keep a function, and let go of the one that was asked for longest ago if there are too many."""
@@ -145,14 +145,14 @@ class _Compiler:
 
     def text(self, kernel: Kernel) -> str:
         """A kernel in LLVM's language, for this processor."""
-        if not self.machine.has_half and kernel.computes_in(HALF):
-            raise CompileError(f"this processor ({self.machine.name}) has no instructions for float16")
-        wide = self.machine.has_wide_vectors and computes_functions(kernel)
+        if not self.processor.has_half and kernel.computes_in(HALF):
+            raise CompileError(f"this processor ({self.processor.name}) has no instructions for float16")
+        wide = self.processor.has_wide_vectors and computes_functions(kernel)
         return llvm_source(kernel, width=WIDE if wide else NARROW)
 
     def _name(self, text: str) -> str:
         """What code is known by: its text, and all that it depends on besides."""
-        return "k_" + hashlib.sha256("\0".join((text, *self.machine)).encode()).hexdigest()[:32]
+        return "k_" + hashlib.sha256("\0".join((text, *self.processor)).encode()).hexdigest()[:32]
 
     def _loaded(self, text: str) -> Any:
         """The function with this text."""

@@ -37,7 +37,7 @@ from ..tracing.unseen import watched
 from .function import Application, Traced
 
 
-class Place(NamedTuple):
+class Location(NamedTuple):
     """Where a tensor is found at each call: an argument, its base, the gradient of another place, or a fixed tensor."""
 
     kind: str  # "argument", "base", "gradient" or "tensor"
@@ -61,7 +61,7 @@ class Result(NamedTuple):
     """
 
     number: int
-    place: Place | None
+    place: Location | None
     chain: tuple[Step, ...]
     linked: bool = True
 
@@ -142,22 +142,22 @@ class Recording:
 
     def _places(self, arguments: list[Tensor]) -> None:
         """Where each captured tensor will be found."""
-        self.known: dict[int, Place] = {}
+        self.known: dict[int, Location] = {}
         for i, tensor in enumerate(arguments):
             if tensor.alias is not None and tensor.alias.base is not None:
-                self.known.setdefault(id(tensor.alias.base), Place("base", i))
+                self.known.setdefault(id(tensor.alias.base), Location("base", i))
         for i, tensor in reversed(list(enumerate(arguments))):
-            self.known[id(tensor)] = Place("argument", i)
+            self.known[id(tensor)] = Location("argument", i)
         for entry in list(self.tracer.captured.values()):
             gradient = entry.tensor._grad
             if entry.had_gradient and gradient is not None:
-                self.known.setdefault(id(gradient), Place("gradient", self._place(entry.tensor)))
+                self.known.setdefault(id(gradient), Location("gradient", self._place(entry.tensor)))
         fixed = [e.tensor for e in self.tracer.captured.values() if id(e.tensor) not in self.known]
         self.fixed = [(t, weakref.ref(t._data), _kind(t)) for t in fixed]  # with what they were as of the last look
         self.fixed_ids = {id(t) for t in fixed}
 
-    def _place(self, tensor: Tensor) -> Place:
-        return self.known.setdefault(id(tensor), Place("tensor", tensor))
+    def _place(self, tensor: Tensor) -> Location:
+        return self.known.setdefault(id(tensor), Location("tensor", tensor))
 
     def _sharing(self, arguments: list[Tensor]) -> list[Any]:
         """Which gradients that are there already are the same tensor, or look at the same memory as another one."""
@@ -200,8 +200,8 @@ class Recording:
 
     def _note_writes(self) -> None:
         """The tensors outside that are written, and with which outputs."""
-        self.writes: list[tuple[Place, int]] = []
-        self.adoptions: list[tuple[Place, int]] = []
+        self.writes: list[tuple[Location, int]] = []
+        self.adoptions: list[tuple[Location, int]] = []
         for entry in self.tracer.captured.values():
             if not entry.written:
                 continue
@@ -213,8 +213,8 @@ class Recording:
 
     def _note_gradients(self) -> None:
         """The `.grad`s that are replaced, and by what: an output, a tensor that is there already, or None."""
-        self.gradients: list[tuple[Place, int | Place | None]] = []
-        self.looked: list[tuple[Place, bool]] = []
+        self.gradients: list[tuple[Location, int | Location | None]] = []
+        self.looked: list[tuple[Location, bool]] = []
         for entry in list(self.tracer.captured.values()):
             if not entry.gradient_known:
                 continue
@@ -364,7 +364,7 @@ class Recording:
         return [tensor._data for tensor in found]
 
     def _gradient(self, what: Any, results: list[Tensor], arguments: list[Tensor]) -> Tensor | None:
-        return what.find(arguments) if isinstance(what, Place) else None if what is None else results[what]
+        return what.find(arguments) if isinstance(what, Location) else None if what is None else results[what]
 
     def _returned(self, result: Any, results: list[Tensor], arguments: list[Tensor]) -> Any:
         if result.__class__ is not Result:

@@ -30,7 +30,7 @@ class Done(NamedTuple):
     step: int
 
 
-class Step(NamedTuple):
+class ScalarStep(NamedTuple):
     """One operation of the loop language on inputs, earlier results and numbers."""
 
     op: str
@@ -41,14 +41,14 @@ SYNTAX = {operation.syntax: operation.name for operation in OPERATIONS.values() 
 
 
 @cache
-def steps_of(op: Primitive) -> tuple[Step, ...]:
+def steps_of(op: Primitive) -> tuple[ScalarStep, ...]:
     """The steps of a primitive's expression; the last one is its result.
 
     >>> from minigrad.core.primitive import P
     >>> steps_of(P.where)
-    (Step(op='select', operands=(Given(input=0), Given(input=1), Given(input=2))),)
+    (ScalarStep(op='select', operands=(Given(input=0), Given(input=1), Given(input=2))),)
     """
-    steps: list[Step] = []
+    steps: list[ScalarStep] = []
 
     def visit(tree: ast.expr) -> Any:
         if isinstance(tree, ast.Name):
@@ -56,7 +56,7 @@ def steps_of(op: Primitive) -> tuple[Step, ...]:
         if isinstance(tree, ast.Constant):
             return tree.value
         name, operands = _operation(tree)
-        step = Step(name, tuple([visit(operand) for operand in operands]))
+        step = ScalarStep(name, tuple([visit(operand) for operand in operands]))
         if step not in steps:  # what an expression says twice is computed once
             steps.append(step)
         return Done(steps.index(step))

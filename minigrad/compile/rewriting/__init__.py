@@ -6,6 +6,6 @@ an equation to `simplify`.
 """
 
 from .algebra import rule
-from .log import Log, Run
+from .log import Log, PassRun
 from .passes import PASSES, Pass, forget_pass, optimise, register_pass, rule_names
 from .rules import Fired, Rule, Rules

@@ -36,10 +36,10 @@ def recipe(node: Node) -> Any:
     """
     if node.op is None or node.effect is not None:
         return None
-    inputs = [x if x.__class__ not in NUMBER_BITS else hashable(x) for x in node.inputs]
+    inputs = [x if x.__class__ not in NUMBER_BITS else comparable(x) for x in node.inputs]
     if node.op.name in COMMUTE:
         inputs.sort(key=_rank)
-    attrs = hashable(node.attrs) if node.attrs else ()
+    attrs = comparable(node.attrs) if node.attrs else ()
     try:
         key = (node.op, tuple(inputs), attrs, node.dtype, node.device)
         hash(key)
@@ -55,19 +55,19 @@ def _rank(x: Any) -> int:
 NUMBER_BITS: dict[type, Any] = {bool: bool, int: int, float: struct.Struct("<d").pack}
 
 
-def hashable(value: Any) -> Any:
+def comparable(value: Any) -> Any:
     """An attribute as a key: 1, 1.0 and True differ, so do 0.0 and -0.0, and a nan is equal to itself.
 
-    >>> hashable(slice(0, 2)), hashable((1, True))
+    >>> comparable(slice(0, 2)), comparable((1, True))
     (('slice', 0, 2, None), (('int', 1), ('bool', True)))
     """
     bits = NUMBER_BITS.get(value.__class__)
     if bits is not None:
         return value.__class__.__name__, bits(value)
     if value.__class__ is tuple or value.__class__ is list:
-        return tuple([hashable(v) for v in value])
+        return tuple([comparable(v) for v in value])
     if value.__class__ is slice:
         return "slice", value.start, value.stop, value.step
     if value.__class__ is dict:
-        return tuple([(k, hashable(v)) for k, v in value.items()])
+        return tuple([(k, comparable(v)) for k, v in value.items()])
     return value if not isinstance(value, Primitive) else value.name

@@ -14,7 +14,7 @@ from ...core.node import Node
 from ...core.primitive import P
 from ..nodes.graph import Graph, node_like, remade
 from ..nodes.view import picks_of
-from .common import hashable
+from .common import comparable
 from .fold_views import written
 from .rules import Note, Rules, apply_rules, rewritten
 
@@ -60,7 +60,7 @@ def overwritten(node: Node) -> Node | None:
     base, value, *indices = node.inputs
     if base.op is not node.op or base.inputs[2:] != tuple(indices):
         return None
-    if hashable(node.attrs["chain"]) != hashable(base.attrs["chain"]):
+    if comparable(node.attrs["chain"]) != comparable(base.attrs["chain"]):
         return None
     return node_like(node.op, (base.inputs[0], value, *indices), node.attrs, like=node)
 

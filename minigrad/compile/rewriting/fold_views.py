@@ -8,7 +8,7 @@ from ...core.node import Node
 from ...core.primitive import P
 from ..nodes.graph import Graph, node_like
 from ..nodes.view import Pick, picks_of
-from .common import hashable
+from .common import comparable
 from .replacement import filled, shaped
 from .rules import Note, Rules, apply_rules
 
@@ -114,12 +114,12 @@ def slice_of_everything(node: Node) -> Node | None:
 def slice_of_a_place(node: Node) -> Node | None:
     """What has just been put into zeros, or written, is read from where it came."""
     (x,) = node.inputs
-    if x.op is P.place and hashable(x.attrs["index"]) == hashable(node.attrs["index"]):
+    if x.op is P.place and comparable(x.attrs["index"]) == comparable(node.attrs["index"]):
         return x.inputs[0]
     if x.op is not P.put or len(x.inputs) != 2 or len(x.attrs["chain"]) != 1:
         return None
     op, attrs = x.attrs["chain"][0]
-    if op is not P.slice or hashable(attrs["index"]) != hashable(node.attrs["index"]):
+    if op is not P.slice or comparable(attrs["index"]) != comparable(node.attrs["index"]):
         return None
     return written(x.inputs[1], node)
 

@@ -26,7 +26,7 @@ class Missed(NamedTuple):
 
 
 @dataclass
-class Run:
+class PassRun:
     """One run of a pass: which, in which round, what it made of which graph, what fired, and what nearly did."""
 
     name: str
@@ -75,7 +75,7 @@ class Log(Titled):
 
     def __init__(self, graph: Graph) -> None:
         self.first = graph
-        self.runs: list[Run] = []
+        self.runs: list[PassRun] = []
         self.finished = True  # False: the last round still changed something
 
     @property
@@ -93,7 +93,7 @@ class Log(Titled):
         """What did not fit where it might have, as of the last run of each pass."""
         return [missed for run in {run.name: run for run in self.runs}.values() for missed in run.missed]
 
-    def __getitem__(self, name: str) -> list[Run]:
+    def __getitem__(self, name: str) -> list[PassRun]:
         return [run for run in self.runs if run.name == name]
 
     def counts(self) -> Counter[str]:

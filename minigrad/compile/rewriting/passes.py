@@ -10,7 +10,7 @@ from ...core.errors import ConversionError
 from ...core.node import Node
 from ..nodes.graph import Graph, node_like
 from . import algebra, common, dead, fold_views, pick_rows
-from .log import Log, Run
+from .log import Log, PassRun
 from .rules import Note, Rules
 
 ROUNDS = 8  # a graph that is as good as it gets is found in two or three; more would be passes that undo each other
@@ -117,7 +117,7 @@ def optimise(
 
     def apply(each: Pass, number: int) -> bool:
         nonlocal now
-        run = Run(each.name, number, now, now)
+        run = PassRun(each.name, number, now, now)
         now = run.after = each.function(now, run, left_out)
         log.runs.append(run)
         return run.changed

@@ -15,7 +15,7 @@ from ...core.errors import CompileError
 from ...core.mode import setting
 from ...core.source import ON_BEHALF_OF, caller
 from ...devices.threads import in_blocks
-from .order import Schedule, Step
+from .order import Schedule, ScheduledStep
 from .profiler import RUNNING, timed
 
 EXECUTORS = ("serial", "auto", "parallel")
@@ -34,7 +34,7 @@ class Named(NamedTuple):
     run: Run
 
 
-def turns(schedule: Schedule, executor: str) -> list[list[Step]]:
+def turns(schedule: Schedule, executor: str) -> list[list[ScheduledStep]]:
     """The steps in the order of a run, in lists of those that run at the same time.
 
     "parallel" takes each level as a whole; "auto" only where at least two of its steps may gain by it.  "serial" is the
@@ -48,7 +48,7 @@ def turns(schedule: Schedule, executor: str) -> list[list[Step]]:
     """
     if executor not in EXECUTORS:
         raise no_executor(executor)
-    found: list[list[Step]] = []
+    found: list[list[ScheduledStep]] = []
     for level in schedule.levels:
         apart = [step for step in level if step.has_effect]
         rest = [step for step in level if not step.has_effect]
@@ -58,7 +58,7 @@ def turns(schedule: Schedule, executor: str) -> list[list[Step]]:
     return found if len(found) < len(schedule.steps) else [[step] for step in schedule.steps]
 
 
-def _pays(level: Sequence[Step]) -> bool:
+def _pays(level: Sequence[ScheduledStep]) -> bool:
     return sum(not s.is_product and WORTH_A_THREAD <= s.cost < WORTH_SHARING for s in level) > 1
 
 

@@ -10,14 +10,13 @@ from typing import Any, NamedTuple
 
 from ...core.primitive import P
 from ...core.table import as_table
-from .plan import Call, Check, Launch, Plan, has_effect
-from .plan import Step as Planned
+from .plan import Call, Check, Launch, Plan, Step, has_effect
 
 FLOP = 0.5  # bytes of memory traffic that take as long as an operation in a kernel
 PRODUCT_FLOP = 0.1  # the same for a matrix product, whose libraries keep what they read in registers
 
 
-class Step(NamedTuple):
+class ScheduledStep(NamedTuple):
     """One kernel, library call or check: what it waits for, and what it takes.
 
     `cost` is an estimate of its time, in bytes of memory traffic that take as long.
@@ -51,23 +50,23 @@ class Schedule:
 
     def __init__(self, plan: Plan) -> None:
         levels: list[int] = []
-        self.steps: list[Step] = []
+        self.steps: list[ScheduledStep] = []
         for number, (step, after) in enumerate(zip(plan.steps, plan.after)):
             levels.append(max([levels[i] + 1 for i in after], default=0))
             where = step.name, KINDS[type(step)], levels[-1], after
             takes = step.count.bytes, step.count.flops, work_of(step)
-            self.steps.append(Step(number, *where, *takes, _is_product(step), has_effect(step)))
+            self.steps.append(ScheduledStep(number, *where, *takes, _is_product(step), has_effect(step)))
 
     @cached_property
-    def levels(self) -> list[list[Step]]:
+    def levels(self) -> list[list[ScheduledStep]]:
         """The steps that may run at the same time, level by level."""
-        levels: list[list[Step]] = [[] for _ in range(max([s.level for s in self.steps], default=-1) + 1)]
+        levels: list[list[ScheduledStep]] = [[] for _ in range(max([s.level for s in self.steps], default=-1) + 1)]
         for step in self.steps:
             levels[step.level].append(step)
         return levels
 
     @cached_property
-    def critical_path(self) -> list[Step]:
+    def critical_path(self) -> list[ScheduledStep]:
         """The chain of steps, each waiting for the one before, that takes longest: no number of threads is faster."""
         until: list[float] = []  # the cost of the longest chain that ends in each step
         before: list[int | None] = []
@@ -75,7 +74,7 @@ class Schedule:
             last = max(step.after, key=until.__getitem__, default=None)
             before.append(last)
             until.append(step.cost + (0 if last is None else until[last]))
-        path: list[Step] = []
+        path: list[ScheduledStep] = []
         at = max(range(len(until)), key=until.__getitem__, default=None)
         while at is not None:
             path.append(self.steps[at])
@@ -111,11 +110,11 @@ class Schedule:
         return f"{table}\n* on the critical path; many threads could be {gain:.2f} times as fast as one"
 
 
-def _is_product(step: Planned) -> bool:
+def _is_product(step: Step) -> bool:
     return isinstance(step, Call) and step.op is P.matmul
 
 
-def work_of(step: Planned) -> float:
+def work_of(step: Step) -> float:
     """What a step costs, in bytes of memory traffic that take as long."""
     flop = FLOP if isinstance(step, Launch) else PRODUCT_FLOP * _is_product(step)
     return step.count.bytes + flop * step.count.flops

@@ -70,7 +70,7 @@ class Guards(list[AnyGuard]):
 
 def guards_of(*roots: Any, more: Iterable[tuple[types.CodeType, dict[str, Any]]] = ()) -> Guards:
     """Guards for all that can be read by name from functions and objects, and from `more` code with its globals."""
-    walk = Walk()
+    walk = NameWalk()
     for root in reversed(roots):
         walk.stack.append(("", root))
     for code, names in more:
@@ -79,7 +79,7 @@ def guards_of(*roots: Any, more: Iterable[tuple[types.CodeType, dict[str, Any]]]
     return walk.finish()
 
 
-class Walk:
+class NameWalk:
     """One walk: what is still to be visited, what has been found."""
 
     def __init__(self) -> None:

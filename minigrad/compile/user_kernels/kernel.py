@@ -17,7 +17,7 @@ from ...core.primitive import P, Primitive
 from ...core.source import show
 from ...core.tensor import Tensor
 from ..nodes.graph import Graph, node_like, remade
-from ..rewriting.log import Run
+from ..rewriting.log import PassRun
 from ..rewriting.passes import forget_pass, register_pass
 from ..rewriting.rules import Note, rewritten
 from .pattern import Pattern
@@ -55,7 +55,7 @@ class OwnKernel:
             raise ConversionError(f"a kernel cannot be named {self.name!r}: there is a primitive of that name")
 
         def put_in(graph: Graph, note: Note) -> Graph:
-            assert isinstance(note, Run)
+            assert isinstance(note, PassRun)
             return self.put_in(graph, note)
 
         put_in.__doc__ = f"A kernel of a user's own: {self.name}."
@@ -70,7 +70,7 @@ class OwnKernel:
 
     # where it fits --------------------------------------------------------------------------------------------------
 
-    def put_in(self, graph: Graph, log: Run) -> Graph:
+    def put_in(self, graph: Graph, log: PassRun) -> Graph:
         """The graph with this kernel wherever its pattern is."""
 
         def replace(node: Node, inputs: tuple[Any, ...]) -> Node:

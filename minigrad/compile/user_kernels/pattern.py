@@ -22,7 +22,7 @@ from ...core.tensor import Tensor, default_device, wrap
 from ...core.words import shown
 from ..jitted import trace
 from ..nodes.graph import Graph
-from ..rewriting.common import hashable
+from ..rewriting.common import comparable
 from ..rewriting.match import Bound, Operation, Part, ways
 from ..rewriting.passes import OURS, optimise
 
@@ -104,7 +104,7 @@ class Nearest:
             self.found, self.reason = len(bound), reason
 
 
-class Traced(Operation):
+class TracedPattern(Operation):
     """A node or a number of a traced function.  `general`: only the operation counts."""
 
     def __init__(self, what: Any, inputs: Sequence[Part], general: bool) -> None:
@@ -116,14 +116,14 @@ class Traced(Operation):
         if not isinstance(what, Node):
             if isinstance(x, Node):
                 return f"{x.name} where the pattern has the number {what!r}"
-            same = self.general or hashable(what) == hashable(x)
+            same = self.general or comparable(what) == comparable(x)
             return "" if same else f"the number {x!r} where the pattern has {what!r}"
         if what.op is None and isinstance(x, Node):
             return "" if self.general or what.name == "tensor" else _different_constant(what, x)
         why = super().differs(x)
         if why or self.general:
             return why
-        if hashable(x.attrs) != hashable(what.attrs):
+        if comparable(x.attrs) != comparable(what.attrs):
             return f"{x.name} with {_listed(x.attrs)}, in the pattern with {_listed(what.attrs)}"
         if (x.shape, x.dtype) != (what.shape, what.dtype):
             return f"{x.name} is {x.dtype} {x.shape}, in the pattern {what.dtype} {what.shape}"
@@ -132,10 +132,10 @@ class Traced(Operation):
 
 def parts_of(graph: Graph, general: bool = False) -> dict[Node, Part]:
     """A traced function as a pattern: the part for each of its nodes."""
-    parts: dict[Node, Part] = {node: Traced(node, (), general) for node in graph.inputs}
+    parts: dict[Node, Part] = {node: TracedPattern(node, (), general) for node in graph.inputs}
     for node in graph.nodes:
-        inputs = [parts[x] if isinstance(x, Node) else Traced(x, (), general) for x in node.inputs]
-        parts[node] = Traced(node, inputs, general)
+        inputs = [parts[x] if isinstance(x, Node) else TracedPattern(x, (), general) for x in node.inputs]
+        parts[node] = TracedPattern(node, inputs, general)
     return parts
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...compile.jitted import trace
 from ...compile.nodes.graph import Graph
-from ...compile.rewriting.common import hashable
+from ...compile.rewriting.common import comparable
 from ...compile.rewriting.match import ways
 from ...compile.user_kernels.pattern import parts_of
 from ...core.emit import emit
@@ -93,7 +93,7 @@ def _is_result(each: Row, inputs: Sequence[Node], options: Options, node: Node, 
     if not all(isinstance(i, Node) for i in inputs):
         return False
     kinds = tuple([(i.shape, i.dtype, i.device) for i in inputs])
-    key = each.function, kinds, hashable(options)
+    key = each.function, kinds, comparable(options)
     if key not in traces:
         traces[key] = _traced(each.function, kinds, options)
     pattern = traces[key]

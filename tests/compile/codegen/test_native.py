@@ -94,7 +94,7 @@ def test_another_process_finds_the_code(cache, compilations):
 
 def test_another_processor_does_not(cache, compilations, monkeypatch):
     run(softmax())
-    here = native.machine()
+    here = native.processor()
     for other in (here._replace(name="other"), here._replace(features=here.features + ",-avx512f"),
                   here._replace(llvm="99"), here._replace(version="99")):  # fmt: skip
         assert native._Compiler(native.llvmlite(), other)._name("text") != native._compiler()._name("text")
@@ -322,7 +322,7 @@ def test_what_llvm_refuses_is_an_error_with_the_text(cache):
 
 
 def test_half_precision_needs_a_processor_that_converts_it(cache):
-    compiler = native._Compiler(native.llvmlite(), native.machine()._replace(triple="x86_64", features="+sse2"))
+    compiler = native._Compiler(native.llvmlite(), native.processor()._replace(triple="x86_64", features="+sse2"))
     with pytest.raises(CompileError, match="no instructions for float16"):
         compiler.text(every_operation(np.dtype(np.float16)).kernel)
 
@@ -333,13 +333,13 @@ def test_a_function_that_the_system_lacks_is_an_error_and_not_the_end(cache):
 
 
 def test_wide_vectors_only_where_much_is_computed():
-    compiler = native._Compiler(native.llvmlite(), native.machine()._replace(features="+avx512f,+f16c"))
+    compiler = native._Compiler(native.llvmlite(), native.processor()._replace(features="+avx512f,+f16c"))
     assert '"512"' in compiler.text(softmax().kernel)
     assert '"256"' in compiler.text(LOOPS["total"]().kernel)
 
 
 def test_a_function_that_llvm_does_not_find_itself_is_found_for_it():
-    compiler, found = native._Compiler(native.llvmlite(), native.machine()), {}
+    compiler, found = native._Compiler(native.llvmlite(), native.processor()), {}
     compiler.binding = SimpleNamespace(address_of_symbol=lambda name: None, add_symbol=found.__setitem__)
     compiler._find("tanh")
     tanh = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(found["tanh"])

@@ -224,7 +224,7 @@ def test_a_cache_folder_that_cannot_be_used_changes_nothing(monkeypatch, tmp_pat
     expected = Program(graph, backend="numpy")([np.ones(5, np.float32)])[0]
     for folder in (tmp_path / "file", tmp_path / "file" / "below", "off"):
         monkeypatch.setenv("MINIGRAD_CACHE", str(folder))
-        compiler = native._Compiler(native.llvmlite(), native.machine())  # which has compiled nothing yet
+        compiler = native._Compiler(native.llvmlite(), native.processor())  # which has compiled nothing yet
         monkeypatch.setattr(native, "_compiler", lambda compiler=compiler: compiler)
         np.testing.assert_allclose(Program(graph)([np.ones(5, np.float32)])[0], expected, rtol=1e-6)
 
