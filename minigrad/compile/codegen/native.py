@@ -120,9 +120,10 @@ class _Compiler:
         self.engines = Engines(binding, self._target)
 
     def _target(self) -> Any:
-        target = self.binding.Target.from_triple(self.processor.triple)
+        here = self.processor
+        target = self.binding.Target.from_triple(here.triple)
         return target.create_target_machine(
-            cpu=self.processor.name, features=self.processor.features, opt=3, reloc="pic", codemodel="jitdefault", jit=True
+            cpu=here.name, features=here.features, opt=3, reloc="pic", codemodel="jitdefault", jit=True
         )
 
     def compiled(self, kernel: Kernel) -> NativeKernel:
