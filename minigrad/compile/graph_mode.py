@@ -148,26 +148,30 @@ class GraphMode(Tracer):
         return pending if pending.value is None else pending.value
 
     def evaluate(self, asked: list[Pending]) -> None:
-        """Compute what is asked for, and all that is in use and has no value yet, in one program."""
+        """Compute what is read, and all that is in use and has no value, in one program."""
         waiting = self.waiting.in_use()
         self.made.add(*waiting)
-        self.waiting = Handles()  # after an error too, so that the reads that follow do not raise it again
-        pending = [p for p in (*asked, *[t._data for t in waiting]) if p.__class__ is Pending and p.trace is self]
+        self.waiting = Handles()  # after an error too: the next read goes on
+        data = [*asked, *[tensor._data for tensor in waiting]]
+        pending = [p for p in data if p.__class__ is Pending and p.trace is self]
         wanted = {p.node: p for p in pending if p.value is None}
         for each in wanted.values():
-            if isinstance(each.node, Source):
-                each.value = each.node.held._data.copy()  # the tensor outside is written to at the end
+            if isinstance(each.node, Source):  # the tensor outside is written to at the end
+                each.value = each.node.held._data.copy()
         self._run([each for each in wanted.values() if each.value is None])
 
     def _run(self, wanted: list[Pending]) -> None:
-        """Compute values that are not known yet; the effects that are due happen on the way."""
+        """Compute values that are not known yet; effects that are due happen on the way."""
         effects, due, expected = self.effects, self.due, self.expected
         self.effects, self.due, self.expected = [], [], []
         if not wanted and not effects:
             return
-        sources = _sources([*wanted, *due])  # in an order that depends on the structure alone
+        sources = _sources([*wanted, *due])  # their order depends on the structure alone
         graph = Graph([s.node for s in sources], [p.node for p in wanted], effects)
-        program, numbers, starts = PROGRAMS.of(graph) if self.hunter is None else (program_for(graph), [], {})
+        if self.hunter is None:
+            program, numbers, starts = PROGRAMS.of(graph)
+        else:
+            program, numbers, starts = program_for(graph), [], {}
         given = [_array_of(source) for source in sources]
         try:
             with switch(interpreter=self.hunter):

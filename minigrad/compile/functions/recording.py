@@ -278,18 +278,23 @@ class Recording:
         for tensor in written:
             if not tensor.device.is_writable(tensor._data):
                 raise read_only()
-        drawn = self.tracer.drawn
-        starts: Starts = {g: g.take_blocks(count) for g, count in drawn.items()} if drawn else {}
-        others = [(p.what if p.kind == "tensor" else p.find(arguments))._data for p in self.besides]
+        starts: Starts = {}
+        for generator, count in self.tracer.drawn.items():
+            starts[generator] = generator.take_blocks(count)
+        tensors = [p.what if p.kind == "tensor" else p.find(arguments) for p in self.besides]
+        others = [tensor._data for tensor in tensors]
         inputs = [place.find(arguments) for place in self.inputs]
+        results: list[Any]
         try:
             if self.differentiable:
-                results: list[Any] = list(Application(self.traced, others, starts).applied(inputs))
+                application = Application(self.traced, others, starts)
+                results = list(application.applied(inputs))
             else:
                 results = self._run_program(others, starts, written, arguments)
         except IndexingError as error:
             arrays = [*[tensor._data for tensor in inputs], *others]
-            raise eager_index_error(error, self.tracer.expected, self.traced.graph, arrays, starts) from None
+            expected, graph = self.tracer.expected, self.traced.graph
+            raise eager_index_error(error, expected, graph, arrays, starts) from None
         if self.changes and self.differentiable:
             all_or_none(self._change(written, results, arguments))
         return self.rebuild([self._returned(r, results, arguments) for r in self.results])

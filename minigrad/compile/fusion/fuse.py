@@ -93,12 +93,13 @@ class Fusing:
                     self.reasons[view.base, compute.node] = str(misfit)
                 depth += 1
         fit = self._put_off(compute, reads, here, fit, depth)
-        late = dict.fromkeys(view.base.name for view, g in reads if g.depth + (g.library is not None) >= depth)
+        ready = [(view.base.name, g.depth + (g.library is not None)) for view, g in reads]
+        late = dict.fromkeys(name for name, level in ready if level >= depth)
         named = f" ({', '.join(late)})" if late else ""
+        why = f"another input{named} is ready only after level {depth - 1}"
         for view, group in reads:
             if group.depth < depth:
                 group.is_read = True
-                why = f"another input{named} is ready only after level {depth - 1}"
                 self.reasons.setdefault((view.base, compute.node), why)
             else:
                 self.reasons.pop((view.base, compute.node), None)
@@ -138,8 +139,16 @@ class Fusing:
 
     # Where a node fits ------------------------------------------------------------------------------------------------
 
-    def fit(self, compute: Compute, here: list[tuple[View, Group]], others: Iterable[Group] = ()) -> Fit:
-        """The one group that a node makes of those that it reads from, and of `others`, or the reason why not."""
+    def fit(
+        self,
+        compute: Compute,
+        here: list[tuple[View, Group]],
+        others: Iterable[Group] = (),
+    ) -> Fit:
+        """The one group that a node makes of those that it reads from and of `others`.
+
+        A `Misfit` is the reason why not.
+        """
         demands = []
         for view, group in here:
             need = compute.needs(view, group.levels[view.base], group)
@@ -147,22 +156,27 @@ class Fusing:
                 raise Misfit(compute.elsewhere)
             demands.append(need)
         groups = list(dict.fromkeys([*[group for _, group in here], *others]))
-        elements = max([compute.size, *[n for n, _ in demands], *[g.elements for g in groups]])
-        rows = {row for _, row in demands if row} | {g.row for g in groups if g.row and g.elements == elements}
+        sizes = [*[n for n, _ in demands], *[g.elements for g in groups]]
+        elements = max([compute.size, *sizes])
+        rows = {row for _, row in demands if row}
+        rows |= {g.row for g in groups if g.row and g.elements == elements}
         if len(rows) > 1:
-            raise Misfit(f"rows of different length: {' and '.join(map(str, sorted(rows)))}")
+            lengths = " and ".join(map(str, sorted(rows)))
+            raise Misfit(f"rows of different length: {lengths}")
         row = rows.pop() if rows else None
         level = compute.level_in(elements, row)
         if level is None:
             raise Misfit(f"a loop of {compute.size} elements against one of {elements}")
         for g in groups:
-            if g.elements != elements and not level_of(g.elements, elements, row if g.row is None else None):
+            theirs = level_of(g.elements, elements, row if g.row is None else None)
+            if g.elements != elements and not theirs:
                 raise Misfit(f"a loop of {g.elements} elements against one of {elements}")
         if sum([g.size for g in groups]) >= MOST_NODES:
             raise Misfit(f"the kernel has {MOST_NODES} nodes already")
         if compute.row and compute.size == elements:
             if row not in (None, compute.row):
-                raise Misfit(f"it reduces rows of {compute.row} elements, the kernel has rows of {row}")
+                why = f"it reduces rows of {compute.row} elements"
+                raise Misfit(f"{why}, the kernel has rows of {row}")
             row = compute.row
         if self._outputs(groups) + (compute.node in self.kept) > MOST_OUTPUTS:
             raise Misfit(f"the kernel has {MOST_OUTPUTS} outputs already")
