@@ -281,7 +281,8 @@ class Recording:
         starts: Starts = {}
         for generator, count in self.tracer.drawn.items():
             starts[generator] = generator.take_blocks(count)
-        tensors = [p.what if p.kind == "tensor" else p.find(arguments) for p in self.besides]
+        places = self.besides
+        tensors = [p.what if p.kind == "tensor" else p.find(arguments) for p in places]
         others = [tensor._data for tensor in tensors]
         inputs = [place.find(arguments) for place in self.inputs]
         results: list[Any]
