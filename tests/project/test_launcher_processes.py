@@ -46,9 +46,17 @@ def begun(root, *command, **options):
     """The launcher, when it has come to installing."""
     environment = {"PATH": str(root / "bin"), **options.pop("env", {})}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
+    if os.name != "nt":
+        pipes["preexec_fn"] = heed_all
     launcher = subprocess.Popen([sys.executable, str(root / "course"), *command], env=environment, **pipes)
     until(lambda: (root / "ready").exists() or launcher.poll() is not None)
     return launcher
+
+
+def heed_all():
+    """Signals that are ignored around the tests (`nohup`, a job in the background) would be ignored by the launcher."""
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        signal.signal(getattr(signal, name), signal.SIG_DFL)
 
 
 def until(condition):
