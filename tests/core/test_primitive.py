@@ -2,6 +2,7 @@
 
 import pytest
 
+from minigrad.compile.loops.operations import OPERATIONS
 from minigrad.compile.loops.scalar import steps_of
 from minigrad.core.errors import DeclarationError
 from minigrad.core.expression import FUNCTIONS, OPERATORS
@@ -71,3 +72,10 @@ UNARY = ("-x", "~")
 def test_the_loop_language_computes_every_expression(text):
     op = declared(inputs=("x", "y"), expr=text)
     assert len(steps_of(op)) == 1
+
+
+def test_expressions_can_use_every_operation_of_the_loop_language():
+    operations = {name: each for name, each in OPERATIONS.items() if not each.internal}
+    operations.pop("select")  # it is written as x if condition else y
+    assert {name: each.arity for name, each in operations.items() if each.syntax not in OPERATORS} == FUNCTIONS
+    assert {each.syntax for each in operations.values()} >= set(OPERATORS)
