@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ from ..nodes.source import Source
 from ..rewriting.passes import PASSES
 from ..running.program import PlainProgram, Program, program_for
 
-KEPT = 128  # programs; when there are more, the one that has not run for longest is forgotten
+KEPT = 128  # structures; when there are more, the one that has not run for longest is forgotten
 COMPARED = 4096  # bytes of an array among the attributes, up to which its values are compared
 NEVER_FAIL = {"elementwise", "reduce", "view", "contract", "creation", "random"}  # kinds, for floats: no line is needed
 SCALARS = (int, bool, str, bytes, type(None), type(...))
@@ -70,7 +71,7 @@ def structure_of(graph: Graph) -> Structure:
         for i in node.inputs:
             if isinstance(i, Node):
                 key.append(places[i])
-            elif _may_be_an_input(node, i):
+            elif _dtype_as_input(node, i) is not None:
                 key.append(i.__class__)
                 numbers.append(repr(i))  # 0.0 is not -0.0
             else:
@@ -81,13 +82,13 @@ def structure_of(graph: Graph) -> Structure:
     return Structure(tuple(key), tuple(numbers), draws)
 
 
-def _may_be_an_input(node: Node, operand: Any) -> bool:
-    """Whether a Python number among the operands may as well be a tensor of the dtype that is computed in."""
+def _dtype_as_input(node: Node, operand: Any) -> Any:
+    """The dtype of a tensor that could take the place of a Python number among the operands; None if none could."""
     assert node.op is not None
     if node.op.kind != "elementwise" or operand.__class__ not in (int, float):
-        return False
+        return None
     dtype = node.op.common_dtype(node.inputs)
-    return dtype is not None and dtype.kind == "f"
+    return dtype if dtype is not None and dtype.kind == "f" else None
 
 
 def _attributes(node: Node, draws: list[Draw]) -> Hashable:
@@ -134,12 +135,20 @@ class Runnable(NamedTuple):
     starts: Starts
 
 
+@dataclass
+class Kept:
+    """The program of a structure with the `numbers` that came first, and, once others came, one that is given them."""
+
+    numbers: tuple[str, ...]
+    program: Program | PlainProgram
+    general: Program | PlainProgram | None = None
+
+
 class Programs:
     """The programs that were used last, by structure."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[Hashable, Program | PlainProgram] = OrderedDict()
-        self._seen: dict[Hashable, tuple[str, ...]] = {}  # the numbers with which a skeleton was compiled
+        self._kept: OrderedDict[Hashable, Kept] = OrderedDict()
         self._lock = new_lock()
 
     def __len__(self) -> int:
@@ -152,30 +161,22 @@ class Programs:
         except Incomparable:
             return Runnable(program_for(graph), [], {})
         starts = {("draw", number): draw for number, draw in enumerate(structure.draws)}
-        skeleton = structure.skeleton, _surroundings()
-        numbers = structure.numbers
-        for key in ((skeleton, numbers), skeleton):
-            program = self._kept.get(key)
-            if program is not None:
-                with self._lock:
-                    if key in self._kept:
-                        self._kept.move_to_end(key)
-                return Runnable(program, _as_arrays(graph) if key is skeleton else [], starts)
-        if self._seen.get(skeleton, numbers) == numbers:
-            program, given = self._keep((skeleton, numbers), program_for(on_its_own(graph))), []
-        else:  # the same operations with other numbers: from now on these are inputs
-            program, given = self._keep(skeleton, program_for(on_its_own(graph, numbers=True))), _as_arrays(graph)
-        self._seen[skeleton] = numbers
-        return Runnable(program, given, starts)
-
-    def _keep(self, key: Hashable, program: Program | PlainProgram) -> Program | PlainProgram:
+        key = structure.skeleton, _surroundings()
         with self._lock:
-            self._kept[key] = program
-            if len(self._kept) > KEPT:
-                self._kept.popitem(last=False)
-            if len(self._seen) > KEPT:
-                self._seen.clear()
-        return program
+            kept = self._kept.get(key)
+            if kept is not None:
+                self._kept.move_to_end(key)
+        if kept is None:
+            kept = Kept(structure.numbers, program_for(on_its_own(graph)))
+            with self._lock:
+                self._kept[key] = kept
+                if len(self._kept) > KEPT:
+                    self._kept.popitem(last=False)
+        if kept.numbers == structure.numbers:
+            return Runnable(kept.program, [], starts)
+        if kept.general is None:
+            kept.general = program_for(on_its_own(graph, numbers=True))
+        return Runnable(kept.general, _numbers_of(graph), starts)
 
 
 PROGRAMS = Programs()
@@ -196,10 +197,9 @@ def on_its_own(graph: Graph, numbers: bool = False) -> Graph:
     draws = 0
 
     def operand(node: Node, value: Any) -> Any:
-        if not numbers or isinstance(value, Node) or not _may_be_an_input(node, value):
+        dtype = _dtype_as_input(node, value) if numbers else None
+        if dtype is None:
             return value
-        assert node.op is not None
-        dtype = node.op.common_dtype(node.inputs)
         given.append(Source("number", None, (), dtype, node.device, Mode(scope=node.mode.scope)))
         return given[-1]
 
@@ -209,7 +209,7 @@ def on_its_own(graph: Graph, numbers: bool = False) -> Graph:
         made.op, made.inputs, made.attrs = node.op, tuple([operand(node, i) for i in inputs]), node.attrs
         made.shape, made.dtype = node.shape, node.dtype
         made.mode = Mode(scope=node.mode.scope, origin=new.get(node.mode.origin))
-        if node.name == "random":
+        if node.op is P.random:
             made.attrs = node.attrs | {"key": ("draw", draws), "block": 0}
             draws += 1
         return made
@@ -218,15 +218,11 @@ def on_its_own(graph: Graph, numbers: bool = False) -> Graph:
     return Graph([*made.inputs, *given], made.outputs, made.effects) if given else made
 
 
-def _as_arrays(graph: Graph) -> list[Any]:
+def _numbers_of(graph: Graph) -> list[Any]:
     """The numbers of a graph as arrays, in the order of the inputs that `on_its_own` makes for them."""
-    found = [(node, i) for node in graph.nodes for i in node.inputs if not isinstance(i, Node)]
-    return [_as_array(node, i) for node, i in found if _may_be_an_input(node, i)]
-
-
-def _as_array(node: Node, number: Any) -> Any:
-    assert node.op is not None
-    return node.device.from_numpy(np.asarray(number, node.op.common_dtype(node.inputs)))
+    operands = [(node, i) for node in graph.nodes for i in node.inputs if not isinstance(i, Node)]
+    typed = [(node, number, _dtype_as_input(node, number)) for node, number in operands]
+    return [node.device.from_numpy(np.asarray(n, dtype)) for node, n, dtype in typed if dtype is not None]
 
 
 def _input_like(node: Node) -> Source:

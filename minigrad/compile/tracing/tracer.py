@@ -119,7 +119,7 @@ MOST_INFERRED = 4096
 
 def _inferred(op: Primitive, inputs: tuple[Any, ...]) -> Any:
     """The shape and dtype of a result without attributes: a loop records the same operations again and again."""
-    key = op, *[(x.shape, x.dtype) if isinstance(x, Node) else (x.__class__, x) for x in inputs]
+    key = op, *[(x.shape, x.dtype) if isinstance(x, Node) else x.__class__ for x in inputs]
     found = _INFERRED.get(key)
     if found is None:
         if len(_INFERRED) >= MOST_INFERRED:
