@@ -77,7 +77,7 @@ class _ByHand:
                 home[node] = self.groups[put_together] if put_together is not None else self._finish(node, group)
         groups = settled(home, computed_in, self.computes, self.kept, set(self.old.graph.effects), chunking)
         old = self.old
-        return Partition(old.graph, tuple(groups), self.computes, old.views, old.reasons, old.moved, old.checks)
+        return Partition(old.graph, tuple(groups), self.computes, old.views, old.reasons, old.moved)
 
     def _sources(self, member: Member) -> list[Member]:
         """What a member reads, as members of some kernel."""

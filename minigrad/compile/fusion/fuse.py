@@ -48,7 +48,7 @@ def fuse(graph: Graph, chunking: Chunking | None = None) -> Partition:
     moved = recompute(computes, home, readers, fusion.kept)
     effects = {views[node].base for node in graph.effects}
     groups = settled(home, readers, computes, fusion.kept, effects, chunking or Chunking())
-    return Partition(graph, tuple(groups), computes, views, fusion.reasons, moved, graph.checks)
+    return Partition(graph, tuple(groups), computes, views, fusion.reasons, moved)
 
 
 class Fit(NamedTuple):

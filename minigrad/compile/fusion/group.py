@@ -103,7 +103,6 @@ class Partition(Titled):
     views: dict[Node, View]
     reasons: dict[tuple[Node, Node], str]  # (read, reader) -> why they are not in one kernel
     moved: Sequence[Moved]
-    checks: Sequence[Check]  # what has to be looked at before the kernels run
 
     def __post_init__(self) -> None:
         for group in self.groups:
@@ -156,6 +155,11 @@ class Partition(Titled):
             view = self.views[check.node]
             checked.setdefault(self.home.get(view.base), []).append((check, view))
         return checked
+
+    @property
+    def checks(self) -> Sequence[Check]:
+        """What has to be looked at before the kernels run."""
+        return self.graph.checks
 
     @cached_property
     def _users(self) -> dict[Node, list[Group]]:
