@@ -1,7 +1,6 @@
 """Where tensors live: one NumPy per device, and the table of kernels, operation × device."""
 
 from ..core.arguments import public
-from . import cuda  # registers the device `cuda`; CuPy is imported when it is first used
 from .kernel_table import Kernels
 from .registry import CPU, Device, as_device, available_devices, device, register_device, register_kernel
 from .table import kernels
@@ -12,4 +11,12 @@ __all__ = [
     "num_threads", "register_device", "register_kernel", "set_num_threads",
 ]
 
+
+def _cuda(name: str) -> Device:
+    from .cuda import CudaDevice
+
+    return CudaDevice(name)
+
+
+register_device("cuda", _cuda)
 public(["register_device", "register_kernel", "set_num_threads"], globals())

@@ -13,7 +13,7 @@ from ..core.errors import DeviceError
 from .cuda_kernels import CudaKernels
 from .kernel_table import dispatch_table
 from .library import Kernel
-from .registry import Device, register_device
+from .registry import Device
 
 INSTALL = 'pip install "minigrad[gpu]" (or: pip install cupy-cuda13x), and an NVIDIA driver'
 TOOLKIT = 'pip install "cupy-cuda13x[ctk]", which brings the libraries of the CUDA toolkit along'
@@ -158,6 +158,3 @@ def _check_present(device: CudaDevice) -> None:
 
 def _no_device(name: str, problem: str, hint: str) -> DeviceError:
     return DeviceError(f"the device {name!r} can't be used here: {problem}", hint=hint)
-
-
-register_device("cuda", CudaDevice)
