@@ -9,29 +9,16 @@ import minigrad as mg
 from minigrad import nn
 from minigrad.examples.names_gpt import GPT
 from tests.compile.net_functions import Differentiated, function, normal, whole
+from tests.training import training_step
 
 # Training -------------------------------------------------------------------------------------------------------------
-
-
-def training(model: Any, optimizer: Any, loss_of: Callable[..., Any]) -> Any:
-    """A training step, which stores the new parameters where the old ones were."""
-
-    @mg.jit
-    def step(*batch):
-        optimizer.zero_grad()
-        loss = loss_of(*batch)
-        loss.backward()
-        optimizer.step()
-        return loss
-
-    return step
 
 
 def mlp(optimizer: Callable[[Any], Any]) -> Any:
     """As in `examples.digits_mlp`, in a small size."""
     layers = [nn.Flatten(), nn.Linear(64, 24), nn.GELU(), nn.Dropout(0.3), nn.Linear(24, 24), nn.GELU()]
     model = nn.Sequential(*layers, nn.Linear(24, 10))
-    step = training(model, optimizer(model.parameters()), lambda x, y: mg.cross_entropy(model(x), y))
+    step = training_step(lambda x, y: mg.cross_entropy(model(x), y), optimizer(model.parameters()))
     return step, (normal(12, 8, 8), whole(12, below=10))
 
 
@@ -40,7 +27,7 @@ def cnn(optimizer: Callable[[Any], Any]) -> Any:
     convolutions = [nn.Conv2d(1, 3, 3, padding=1), nn.ReLU(), nn.Conv2d(3, 4, 3, padding=1), nn.ReLU()]
     rest = [nn.MaxPool2d(2), nn.Flatten(), nn.Dropout(0.4), nn.Linear(64, 12), nn.ReLU(), nn.Linear(12, 10)]
     model = nn.Sequential(*convolutions, *rest)
-    step = training(model, optimizer(model.parameters()), lambda x, y: mg.cross_entropy(model(x), y))
+    step = training_step(lambda x, y: mg.cross_entropy(model(x), y), optimizer(model.parameters()))
     return step, (normal(6, 1, 8, 8), whole(6, below=10))
 
 

@@ -7,22 +7,11 @@ import pytest
 import minigrad as mg
 from minigrad import nn
 from minigrad.examples.names_gpt import GPT, LENGTH
+from tests.training import training_step
 
 pytestmark = pytest.mark.usefixtures("numpy_kernels")
 
 VIEWS = ("fusion", "schedule", "memory", "profile", "roofline", "graph")
-
-
-def training_step(model, loss_of, optimizer):
-    @mg.jit
-    def step(*batch):
-        optimizer.zero_grad()
-        loss = loss_of(*batch)
-        loss.backward()
-        optimizer.step()
-        return loss
-
-    return step
 
 
 def classifier(model, examples, optimizer=mg.optim.Adam):
@@ -30,7 +19,7 @@ def classifier(model, examples, optimizer=mg.optim.Adam):
         return mg.cross_entropy(model(x), y)
 
     batch = examples, mg.asarray([1, 2])
-    return training_step(model, loss_of, optimizer(model.parameters(), lr=0.01)), loss_of, batch
+    return training_step(loss_of, optimizer(model.parameters(), lr=0.01)), loss_of, batch
 
 
 def two_convolutions(optimizer=mg.optim.Adam):
@@ -54,7 +43,7 @@ def dense():
 def letters():
     model = GPT(letters=5, width=8, heads=2, layers=1, dropout=0.1)
     optimizer = mg.optim.SGD(model.parameters(), lr=0.01)
-    return training_step(model, model.loss, optimizer), model.loss, (mg.zeros((2, LENGTH + 1), dtype=mg.int64),)
+    return training_step(model.loss, optimizer), model.loss, (mg.zeros((2, LENGTH + 1), dtype=mg.int64),)
 
 
 STEPS = {

@@ -10,6 +10,7 @@ import minigrad as mg
 from minigrad.compile.running.executors import turns
 from minigrad.compile.running.plan import IN_PLACE, SLOT, Check
 from minigrad.compile.running.program import Program
+from tests.compile.at_once import wrong_in_threads
 
 
 @pytest.fixture(autouse=True)
@@ -237,22 +238,7 @@ def test_effects_happen_in_the_callers_thread_and_in_their_order(numpy_kernels, 
 def test_several_threads_may_call_at_once():
     tensors = given()
     program = program_of(branches, *tensors, executor="parallel")
-    arrays = arrays_of(tensors)
-    expected = {k: [r.copy() for r in program([a * k for a in arrays])] for k in range(1, 5)}
-    wrong = []
-
-    def work(k):
-        for _ in range(20):
-            for ours, theirs in zip(program([a * k for a in arrays]), expected[k]):
-                if not np.array_equal(ours, theirs):
-                    wrong.append(k)
-
-    threads = [threading.Thread(target=work, args=(k,)) for k in expected]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    assert wrong == []
+    assert wrong_in_threads(program, arrays_of(tensors), rounds=20) == []
 
 
 def test_a_training_step_with_dropout_is_the_same_in_parallel():

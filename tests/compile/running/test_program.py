@@ -1,7 +1,6 @@
 """Programs: the same results from every backend and without passes, memory that is safe to use again, work in place."""
 
 import re
-import threading
 
 import numpy as np
 import pytest
@@ -14,6 +13,7 @@ from minigrad.compile.running.backends import BackendWarning, compiled, is_nativ
 from minigrad.compile.running.memory import arena_for
 from minigrad.compile.running.program import PlainProgram, Program
 from minigrad.core.errors import CompileError
+from tests.compile.at_once import wrong_in_threads
 
 
 def step_of(x, w, b):
@@ -109,23 +109,8 @@ def test_what_must_not_be_overwritten_is_not():
 
 
 def test_threads_run_a_program_at_the_same_time():
-    given = arrays_of(inputs())
     program = Program(mg.trace(step_of, *inputs()))
-    expected = {k: program([a * k for a in given]) for k in range(1, 5)}
-    wrong = []
-
-    def work(k):
-        for _ in range(30):
-            for ours, theirs in zip(program([a * k for a in given]), expected[k]):
-                if not np.array_equal(ours, theirs):
-                    wrong.append(k)
-
-    threads = [threading.Thread(target=work, args=(k,)) for k in expected]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    assert wrong == []
+    assert wrong_in_threads(program, arrays_of(inputs()), rounds=30) == []
 
 
 def test_shared_work_gives_the_same_bits(monkeypatch):
