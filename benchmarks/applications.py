@@ -57,7 +57,7 @@ def beside_torch(torch: Any, dropout: float, opts: Options) -> str:
     theirs.load_state_dict({name: torch.from_numpy(value.numpy_copy()) for name, value in ours.state_dict().items()})
     seconds = []
     for train in (lambda: names_gpt.train(ours, loader, epochs, jit=True),
-                  lambda: torch_train(torch, theirs, same, epochs)):  # fmt: skip
+                  lambda: torch_train(torch, theirs, same, epochs)):
         begun = time.perf_counter()
         with contextlib.redirect_stderr(io.StringIO()):
             train()
@@ -90,7 +90,7 @@ def torch_gpt(torch: Any, letters: int, width: int, dropout: float) -> Any:
             self.blocks = nn.ModuleList([
                 nn.TransformerEncoderLayer(width, 4, 4 * width, dropout, "gelu", batch_first=True, norm_first=True)
                 for _ in range(2)
-            ])  # fmt: skip
+            ])
             self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, letters)
 
         def forward(self, letters: Any) -> Any:

@@ -142,7 +142,7 @@ def wide_diamond(nodes: int) -> tuple[Callable[..., Any], tuple[Any, ...]]:
 GRAPHS: dict[str, Made] = {
     "chain": elementwise_chain, "chain with reductions": with_reductions, "Adam, many parameters": adam_update,
     "deep MLP, forward + backward": deep_mlp, "wide diamond": wide_diamond,
-}  # fmt: skip
+}
 STAGES = ("trace", "passes", "fusion", "lowering", "plan")
 
 
@@ -173,7 +173,7 @@ def nodes(opts: Options) -> str:
     """The table of nodes: the fastest of some runs, and once the whole first call, with nothing cached."""
     sizes = (10, 30) if opts.smoke else (10, 100, 1000, GOAL_NODES)
     lines = [f"| graph | nodes | steps | {' | '.join(STAGES)} | all of it | goal | | first call |",
-             "|---" * (len(STAGES) + 7) + "|"]  # fmt: skip
+             "|---" * (len(STAGES) + 7) + "|"]
     for name, made in GRAPHS.items():
         if not fnmatch.fnmatch(f"nodes: {name}", opts.only):
             continue
@@ -321,7 +321,7 @@ def main(arguments: list[str] | None = None) -> str:
     parts = {
         "bandwidth": lambda: bandwidth(opts), "elements": lambda: elements(opts, jax), "nodes": lambda: nodes(opts),
         "calls": lambda: calls(opts), "memory": lambda: memory(opts),
-    }  # fmt: skip
+    }
     text = f"## Growth\n\n{facts(opts)}\n"
     for name, part in parts.items():
         if opts.only == "*" or opts.only.startswith(name):

@@ -52,7 +52,7 @@ def cnn(smoke: bool) -> tuple[str, Any, Callable[[int], Any]]:
         nn.Conv2d(1, one, 3, padding=1), nn.BatchNorm2d(one), nn.ReLU(), nn.MaxPool2d(2),
         nn.Conv2d(one, two, 3, padding=1), nn.BatchNorm2d(two), nn.ReLU(), nn.MaxPool2d(2),
         nn.Flatten(), nn.Linear(two * (side // 4) ** 2, 10),
-    )  # fmt: skip
+    )
     return f"CNN, {one} and {two} channels, {side} × {side}", model, lambda n: normal(n, 1, side, side)
 
 
@@ -82,7 +82,7 @@ def contenders(model: Any, x: Any, folder: Path, runtime: Any) -> dict[str, Call
         return work
 
     work = {"minigrad": without_gradients(jitted), "program in a file": without_gradients(program),
-            "eager": without_gradients(model)}  # fmt: skip
+            "eager": without_gradients(model)}
     if runtime is not None:
         mg.io.export_onnx(model, folder / "model.onnx", given)
         chosen = runtime.SessionOptions()

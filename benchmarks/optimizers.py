@@ -20,7 +20,7 @@ RATE = 1e-9  # thousands of updates by the same gradients: nothing drifts to whe
 OPTIMIZERS: dict[str, dict[str, Any]] = {
     "SGD": {}, "SGD with momentum": {"momentum": 0.9}, "Adam": {}, "AdamW": {}, "RMSprop": {}, "Adagrad": {},
     "Lion": {}, "Muon": {},
-}  # fmt: skip
+}
 FUSED = ("SGD", "Adam", "AdamW", "Adagrad")  # in PyTorch
 
 

@@ -50,7 +50,7 @@ def cnn(torch: Any, make_optimizer: str, batch: int, side: int, channels: tuple[
         nn.Conv2d(1, first, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
         nn.Conv2d(first, second, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
         nn.Flatten(), nn.Linear(second * (side // 4) ** 2, 10),
-    )  # fmt: skip
+    )
     optimizer = getattr(optim, make_optimizer)(model.parameters(), lr=1e-3)
     rng = np.random.default_rng(0)
     x = asarray(rng.normal(size=(batch, 1, side, side)).astype(np.float32))
@@ -100,7 +100,7 @@ def gpt(torch: Any, layers: int, width: int, heads: int, batch: int, length: int
             self.net = nn.Sequential(
                 nn.LayerNorm(width), nn.Linear(width, 4 * width),
                 nn.GELU(approximate="tanh"), nn.Linear(4 * width, width),
-            )  # fmt: skip
+            )
 
         def forward(self, x: Any) -> Any:
             return x + self.net(x)

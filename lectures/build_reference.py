@@ -158,7 +158,7 @@ def errors_page() -> str:
         lines += [
             "", f"## {name}", "", f"*One of Python's own: {', '.join(kinds)}.*",
             "", before.strip(), "", "```python", source, "```", "", "```text", f"{name}: {message}", "```",
-        ]  # fmt: skip
+        ]
         lines += ["", advice] if advice else []
     return "\n".join(lines) + "\n"
 

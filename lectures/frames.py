@@ -9,7 +9,7 @@ from typing import NamedTuple
 BAR = (
     ("index.html", "Lectures"), ("api.html", "API"), ("primitives.html", "Primitives"), ("errors.html", "Errors"),
     ("glossary.html", "Glossary"),
-)  # fmt: skip
+)
 NAME = "How machine-learning frameworks work"
 
 

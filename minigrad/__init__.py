@@ -33,7 +33,7 @@ from .autodiff import (
     vjp,
     vmap,
     while_loop,
-)  # fmt: skip
+)
 from .core.cells import watch_cells
 from .core.debug import debug_nans, live_graphs
 from .core.dtypes import *
@@ -75,7 +75,7 @@ watch_cells()
 # Loaded when they are first used: `import minigrad` stays light.
 _COMPILER = (
     "GuardWarning", "ProgramError", "RetraceWarning", "graph", "jit", "kernel", "load_program", "profile", "trace",
-)  # fmt: skip
+)
 _LATER = {**dict.fromkeys(_COMPILER, "compile"), "script": "scripting"}
 
 

@@ -8,4 +8,4 @@ __all__ = [
     "matmul", "matrix_transpose", "outer", "tensordot", "vecdot", "diagonal", "trace",
     "solve", "inv", "cholesky", "det", "slogdet",
     "norm", "vector_norm", "matrix_norm",
-]  # fmt: skip
+]

@@ -22,4 +22,4 @@ bits = DEFAULT_GENERATOR.bits
 __all__ = [
     "Generator", "seed", "get_state", "set_state",
     "uniform", "normal", "integers", "bernoulli", "permutation", "categorical", "bits",
-]  # fmt: skip
+]

@@ -44,7 +44,7 @@ def demo(path: Path) -> str:
     notebook = read(path)
     here = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE.parent), os.environ.get("PYTHONPATH", "")])}
     client = NotebookClient(notebook, timeout=120, kernel_name="python3", record_timing=False,
-                            resources={"metadata": {"path": str(HERE)}})  # fmt: skip
+                            resources={"metadata": {"path": str(HERE)}})
     client.execute(env=here)
     return text_of(normalised(notebook))
 

@@ -64,7 +64,7 @@ for _name, _like, _low, _high in (
     ("log2", np.log2, 0.1, 3), ("log10", np.log10, 0.1, 3), ("acosh", np.arccosh, 1.1, 3),
     ("asin", np.arcsin, -0.9, 0.9), ("acos", np.arccos, -0.9, 0.9), ("atanh", np.arctanh, -0.9, 0.9),
     ("atan", np.arctan, -2, 2), ("asinh", np.arcsinh, -2, 2),
-):  # fmt: skip
+):
     everywhere(_name, _like, 1, low=_low, high=_high)
 everywhere("hypot", np.hypot, 2)
 everywhere("logaddexp", np.logaddexp, 2)
@@ -103,7 +103,7 @@ for _name in ("mean", "var", "std"):
         composed(
             _name, lambda m, x, n=_name, a=_axis: getattr(m, n)(x, axis=a), values(2, 3, 2),
             smooth=_name != "std" or _axis != (),
-        )  # fmt: skip
+        )
     composed(_name, lambda m, x, n=_name: getattr(m, n)(x, axis=1, keepdims=True), values(2, 3))
     composed(_name, lambda m, x, n=_name: getattr(m, n)(x), values(4, dtype=np.float32), smooth=False)
 composed("mean", lambda m, x: m.mean(x, axis=0), values(0, 2), like=lambda x: np.full(2, np.nan), smooth=False)
@@ -152,16 +152,16 @@ composed("take", lambda m, x, i: m.take(x, i), values(4), np.array([3, 0]))
 composed("take_along_axis", lambda m, x, i: m.take_along_axis(x, i, axis=1), values(2, 3), np.array([[2, 0], [1, 1]]))
 composed("take_along_axis", lambda m, x, i: m.take_along_axis(x, i, axis=0), values(3, 2), np.array([[-1, 0]]))
 composed("scatter_add", lambda m, b, i, v: m.scatter_add(b, i, v), values(3), np.array([0, 2, 0]), values(3),
-         like=lambda b, i, v: b + np.array([v[0] + v[2], 0, v[1]]))  # fmt: skip
+         like=lambda b, i, v: b + np.array([v[0] + v[2], 0, v[1]]))
 composed("concat", lambda m, x, y: m.concat([x, y], axis=None), values(2, 2), values(3),
-         like=lambda x, y: np.concatenate([x.ravel(), y]))  # fmt: skip
+         like=lambda x, y: np.concatenate([x.ravel(), y]))
 composed("stack", lambda m, x, y: m.stack([x, y]), values(2, 3), values(2, 3))
 composed("stack", lambda m, x, y: m.stack([x, y], axis=-1), values(2, 3), values(2, 3))
 composed("split", lambda m, x: tuple(m.split(x, 3)), values(6))
 composed("split", lambda m, x: tuple(m.split(x, [1, 3], axis=1)), values(2, 4))
 composed("pad", lambda m, x: m.pad(x, 1), values(2, 3))
 composed("pad", lambda m, x: m.pad(x, ((1, 0), (0, 2)), value=3.0), values(2, 3),
-         like=lambda x: np.pad(x, ((1, 0), (0, 2)), constant_values=3.0))  # fmt: skip
+         like=lambda x: np.pad(x, ((1, 0), (0, 2)), constant_values=3.0))
 composed(
     "pad", lambda m, x: m.pad(x, (0, 2), value=1), integers(3), like=lambda x: np.pad(x, (0, 2), constant_values=1)
 )
@@ -179,7 +179,7 @@ composed("sort", lambda m, x: m.sort(x, descending=True), values(2, 4), like=lam
 composed("sort", lambda m, x: m.sort(x), integers(6), smooth=False)
 composed("topk", lambda m, x: m.topk(x, 2), values(3, 4), like=lambda x: (-np.sort(-x)[:, :2], np.argsort(-x)[:, :2]))
 composed("topk", lambda m, x: m.topk(x, 1, axis=0, largest=False), values(3, 2),
-         like=lambda x: (np.sort(x, axis=0)[:1], np.argsort(x, axis=0)[:1]))  # fmt: skip
+         like=lambda x: (np.sort(x, axis=0)[:1], np.argsort(x, axis=0)[:1]))
 composed("searchsorted", lambda m, x, v: m.searchsorted(x, v), np.array([1.0, 2.0, 2.0, 5.0]), values(2, 3) * 3)
 composed("searchsorted", lambda m, x, v: m.searchsorted(x, v, side="right"), np.array([1, 2, 2, 5]), integers(6))
 composed("unique_values", lambda m, x: m.unique_values(x), integers(9), like=np.unique)
@@ -190,9 +190,9 @@ composed(
     like=lambda x: np.unique(x, return_counts=True),
 )
 composed("unique_inverse", lambda m, x: m.unique_inverse(x)[1], integers(3, 3),
-         like=lambda x: np.unique(x, return_inverse=True)[1].reshape(x.shape))  # fmt: skip
+         like=lambda x: np.unique(x, return_inverse=True)[1].reshape(x.shape))
 composed("unique_all", lambda m, x: tuple(m.unique_all(x)), integers(9),
-         like=lambda x: np.unique(x, return_index=True, return_inverse=True, return_counts=True))  # fmt: skip
+         like=lambda x: np.unique(x, return_index=True, return_inverse=True, return_counts=True))
 
 # Creation -------------------------------------------------------------------------------------------------------------
 
@@ -218,13 +218,13 @@ composed("linspace", lambda m: m.linspace(0.0, math.pi, 7, endpoint=False), smoo
 # Windows --------------------------------------------------------------------------------------------------------------
 
 composed("windows", lambda m, x: m.windows(x, 3), values(2, 5),
-         like=lambda x: np.lib.stride_tricks.sliding_window_view(x, 3, 1))  # fmt: skip
+         like=lambda x: np.lib.stride_tricks.sliding_window_view(x, 3, 1))
 composed(
     "windows", lambda m, x: m.windows(x, (2, 3), axis=(0, 2), stride=(1, 2)), values(3, 2, 7),
     like=lambda x: np.lib.stride_tricks.sliding_window_view(x, (2, 3), (0, 2))[:, :, ::2],
-)  # fmt: skip
+)
 composed("overlap_add", lambda m, x: m.overlap_add(x, (2, 4)), values(2, 3, 2),
-         like=lambda x: np.pad(x[..., 0], ((0, 0), (0, 1))) + np.pad(x[..., 1], ((0, 0), (1, 0))))  # fmt: skip
+         like=lambda x: np.pad(x[..., 0], ((0, 0), (0, 1))) + np.pad(x[..., 1], ((0, 0), (1, 0))))
 
 # The modules whose functions have tests of their own, with references of their own.
 ELSEWHERE = {

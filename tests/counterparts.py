@@ -77,7 +77,7 @@ OTHERS: dict[str, Callable[..., Any]] = {
     "Tensor.__radd__": lambda x, y: y + x,
     "Tensor.item": lambda x: x.item(),
     "Tensor.tolist": lambda x: x.tolist(),
-}  # fmt: skip
+}
 # Not the function of that name, or nothing that has a value.
 NONE = ("mg.trace", "mg.device", "mg.to_device", "mg.empty", "mg.empty_like", "mg.from_dlpack", "mg.isdtype")
 WITHOUT_MEANING = ("device", "requires_grad", "copy", "stream")  # of which NumPy's results do not depend

@@ -20,7 +20,7 @@ def padded(x: Any, pads: Any, value: float = 0.0) -> Any:
 
 
 def convolution(x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-                groups: int = 1) -> Any:  # fmt: skip
+                groups: int = 1) -> Any:
     count = weight.ndim - 2
     steps, gaps, kernel = pair(stride, count), pair(dilation, count), weight.shape[2:]
     if padding == "same":
@@ -40,7 +40,7 @@ def convolution(x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding:
 
 
 def transposed(x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
-               groups: int = 1, dilation: Any = 1) -> Any:  # fmt: skip
+               groups: int = 1, dilation: Any = 1) -> Any:
     steps, gaps, cut, extra = pair(stride, 2), pair(dilation, 2), pair(padding, 2), pair(output_padding, 2)
     kernel, inputs, outputs = weight.shape[2:], x.shape[1] // groups, weight.shape[1]
     sizes = [(n - 1) * s + (k - 1) * d + 1 + e for n, k, s, d, e in zip(x.shape[2:], kernel, steps, gaps, extra)]
@@ -54,7 +54,7 @@ def transposed(x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: 
 
 
 def pooled(function: Any, outside: float, count: int, x: Any, size: Any, stride: Any = None, padding: Any = 0,
-           dilation: Any = 1) -> Any:  # fmt: skip
+           dilation: Any = 1) -> Any:
     sizes = pair(size, count)
     steps = sizes if stride is None else pair(stride, count)
     gaps = pair(dilation, count)
@@ -101,7 +101,7 @@ def sigmoid(x: Any) -> Any:
 
 
 def cross_entropy(logits: Any, targets: Any, reduction: str = "mean", weight: Any = None, ignore: Any = None,
-                  smoothing: float = 0.0) -> Any:  # fmt: skip
+                  smoothing: float = 0.0) -> Any:
     """One target at a time, as the definition has it."""
     rows, classes = log_softmax(logits), logits.shape[-1]
     weight = np.ones(classes) if weight is None else weight
@@ -141,7 +141,7 @@ def rotated(x: Any, positions: Any = None, base: float = 10000.0) -> Any:
 
 
 def recurrent(kind: str, x: Any, weights: Any, layers: int, directions: int, size: int, h: Any, c: Any = None,
-              nonlinearity: Any = np.tanh) -> Any:  # fmt: skip
+              nonlinearity: Any = np.tanh) -> Any:
     """An RNN, GRU or LSTM over (length, examples, features); weights by torch's names."""
     last_h, last_c = [], []
     for layer, direction in itertools.product(range(layers), range(directions)):

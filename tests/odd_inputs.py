@@ -198,7 +198,7 @@ def names_for_examples() -> dict[str, Any]:
     mg.io.save_file({"weight": mg.ones(2)}, "weights.safetensors")
     w = mg.ones(2, requires_grad=True)
     return {"mg": mg, "np": np, "optimizer": mg.optim.SGD([w], lr=0.1), "path": "lines.txt", "folder": "folder",
-            "weights": "weights.safetensors"}  # fmt: skip
+            "weights": "weights.safetensors"}
 
 
 def recorded(name: str, place: Any, attribute: str, found: Any) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:

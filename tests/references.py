@@ -41,7 +41,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "slogdet": lambda x: np.stack(np.linalg.slogdet(x), axis=-1),
     "full": lambda shape, value, dtype, device: np.full(shape, value),
     "arange": lambda start, step, count, dtype, device: np.array([start + i * step for i in range(count)]),
-}  # fmt: skip
+}
 
 VIEWS = ("reshape", "permute_dims", "broadcast_to", "slice", "windows")
 

@@ -69,7 +69,7 @@ SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, 0.5, -2.5, INF, -INF, NAN])
 
 RANGES = {"log": (0.1, 3.0), "log1p": (-0.8, 3.0), "sqrt": (0.1, 3.0)}
 for _name in ("negative", "abs", "exp", "expm1", "log", "log1p", "sqrt", "sin", "cos", "tanh", "sigmoid", "erf",
-              "floor", "round"):  # fmt: skip
+              "floor", "round"):
     _low, _high = RANGES.get(_name, (-2.0, 2.0))
     sample(_name, values(2, 3, low=_low, high=_high))
     sample(_name, values(low=_low, high=_high))
@@ -87,7 +87,7 @@ for _name in ("exp", "log", "sqrt", "tanh"):
 # Elementwise: of two inputs -------------------------------------------------------------------------------------------
 
 ARITHMETIC = ("add", "subtract", "multiply", "divide", "floor_divide", "remainder", "maximum", "minimum", "atan2",
-              "less", "less_equal", "equal")  # fmt: skip
+              "less", "less_equal", "equal")
 for _name in ARITHMETIC:
     sample(_name, values(2, 3), values(2, 3))
     sample(_name, values(3, 1), values(1, 4))

@@ -21,7 +21,7 @@ from tests.samples import SAMPLES
 VIEWS = {
     "broadcast_arrays", "diagonal", "einsum", "expand_dims", "flatten", "flip", "matrix_transpose", "moveaxis", "split",
     "squeeze", "swapaxes", "unstack", "windows",
-} | {op.name for op in P if op.kind == "view"}  # fmt: skip
+} | {op.name for op in P if op.kind == "view"}
 
 X = np.arange(1.0, 7.0, dtype=np.float32).reshape(2, 3)
 ROW = np.arange(1.0, 4.0, dtype=np.float32)
@@ -114,7 +114,7 @@ FRESH = {
     "vmap of nothing": (lambda x: mg.vmap(lambda row: row * 1.0)(x), X),
     "gradient that is handed on": (lambda x, g: mg.vjp(lambda x: x + 1.0, x)[1](g), X, X),
     "ReLU of positive numbers": (lambda x: nn.ReLU()(x), X),
-}  # fmt: skip
+}
 
 ITSELF = {
     "to its own device": (lambda x: x.to("cpu"), X),
@@ -143,7 +143,7 @@ ITSELF = {
     "einsum of a diagonal": (lambda x: mg.einsum("ii->i", x), X[:, :2]),
     "diagonal": (lambda x: mg.linalg.diagonal(x), X[:, :2]),
     "cond": (lambda x: mg.cond(True, lambda x: x, lambda x: x * 2, x), X),
-}  # fmt: skip
+}
 
 
 def tensors_of(result):

@@ -135,7 +135,7 @@ def test_every_public_function_takes_in_its_arguments(part):
         (lambda: mg.load_program("nowhere"), mg.MissingFileError, "load_program: No such file or directory: nowhere"),
         (lambda: mg.nn.Linear(2, 2)([1, 2]), mg.ConversionError, "forward: x is not a tensor"),
     ],
-)  # fmt: skip
+)
 def test_what_makes_no_sense_is_refused_in_words(call, error, words):
     with pytest.raises(error, match=words):
         call()

@@ -32,7 +32,7 @@ def as_list(result):
 def test_every_public_function_has_samples_or_a_test_of_its_own():
     primitives = {op.name for op in P} | {"full", "arange", "asarray", "argsort"}
     missing = [f"{name} ({module})" for name, module in public_functions()
-               if name not in COMPOSED and name not in primitives and module not in ELSEWHERE]  # fmt: skip
+               if name not in COMPOSED and name not in primitives and module not in ELSEWHERE]
     assert missing == [], "declare samples in tests/composed.py"
     assert COMPOSED.keys() <= {name for name, _ in public_functions()}
     assert [path for path in ELSEWHERE.values() if not (Path(__file__).parents[1] / path).exists()] == []

@@ -26,7 +26,7 @@ def test_a_dtype_is_numpys_and_has_a_name_at_the_top():
         ("float32", "float32"), (np.float16, "float16"), (np.dtype(">f4"), "float32"), (float, "float32"),
         (int, "int64"), (bool, "bool"), (np.bool_, "bool"), (mg.uint8, "uint8"), ("i4", "int32"),
     ],
-)  # fmt: skip
+)
 def test_what_can_name_a_dtype(meant, name):
     assert dtypes.as_dtype(meant) is dtypes.ALL[name]
 
@@ -72,7 +72,7 @@ def test_promotion_is_commutative_and_associative_within_a_kind():
         ((1, 2.5), "float32"), ((True, False), "bool"), (("float64", 1.5, "int8"), "float64"),
         ((True, "uint8"), "uint8"),
     ],
-)  # fmt: skip
+)
 def test_python_numbers_are_weak(items, name):
     assert mg.result_type(*items) == name
 

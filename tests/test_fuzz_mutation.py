@@ -21,7 +21,7 @@ SLICES = (slice(None), slice(1, None), slice(None, -1), slice(None, None, -1), s
 STEPS = (
     "view", "view", "row", "transpose", "reshape", "product", "sum", "times", "plus", "minus", "assign", "assign",
     "number", "rows", "mask", "zeros", "detach", "forget",
-)  # fmt: skip
+)
 
 
 def random_program(seed, length=14):

@@ -380,13 +380,13 @@ PROMOTION = {
     "float16": "float16 float16 float16 float16 float16 float16 float16 float32 float64",
     "float32": "float32 float32 float32 float32 float32 float32 float32 float32 float64",
     "float64": "float64 float64 float64 float64 float64 float64 float64 float64 float64",
-}  # fmt: skip
+}
 PROMOTION = {(a, b): c for a, row in PROMOTION.items() for b, c in zip(DTYPES, row.split())}
 BINARY = [op.name for op in P if op.kind == "elementwise" and len(op.inputs) == 2]
 REFUSED = {
     "subtract": "b", "pow": "b", "floor_divide": "b", "remainder": "b",
     "bitwise_and": "f", "bitwise_or": "f", "bitwise_xor": "f", "bitwise_left_shift": "bf", "bitwise_right_shift": "bf",
-}  # fmt: skip
+}
 
 
 def expected_dtype(name, dtype):

@@ -49,7 +49,7 @@ class StandIn:
 '''
 ATTRIBUTES = {
     "_data": "Any", "device": "Any", "node": "Any", "tracked": "int", "alias": "Alias | None", "_grad": "Tensor | None",
-}  # fmt: skip
+}
 
 
 def stub() -> str:

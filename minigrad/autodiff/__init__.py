@@ -13,9 +13,9 @@ from .transforms import grad, hessian, hvp, jacobian, value_and_grad, vjp
 __all__ = [
     "Contribution", "checkpoint", "cond", "custom_vjp", "fori_loop", "grad", "gradcheck", "gradients", "hessian", "hvp",
     "jacobian", "jvp", "scan", "value_and_grad", "vjp", "vmap", "walk", "while_loop",
-]  # fmt: skip
+]
 
 public(
     __all__, globals(),
     eager=("checkpoint", "custom_vjp", "grad", "gradcheck", "hessian", "jacobian", "value_and_grad", "vjp", "vmap"),
-)  # fmt: skip
+)

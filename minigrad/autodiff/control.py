@@ -209,7 +209,7 @@ def _infer_while_loop(*inputs: Any, condition: Any, body: Any, consts: int, limi
 def _infer_scan(
     *inputs: Any, body: Any, consts: int, carries: int, length: int, reverse: bool, counted: bool, keep: bool,
     draws: Any,
-) -> Any:  # fmt: skip
+) -> Any:
     results = body.results
     each = [*results[carries:], *(results[:carries] if keep else [])]
     return _shapes([*results[:carries], *[((length, *shape), dtype) for shape, dtype in each]])
@@ -244,7 +244,7 @@ for _op in (
         batch=lambda op, inputs, many, size, attrs: attrs["body"].rules.batch_loop(inputs, many, size, attrs),
         jvp=lambda primals, tangents, **attrs: attrs["body"].rules.push_loop(primals, tangents, attrs),
     ),
-):  # fmt: skip
+):
     declare(_op)
 
 
@@ -271,7 +271,7 @@ class Values:
             raise ShapeError(
                 f"{name}: the body returns other containers than it was given",
                 expect=self.text(), actual=new.text(), hint="return the carry with the same parts in the same order",
-            )  # fmt: skip
+            )
         fitted = [fit(t, weak, old) for t, weak, old in zip(new.tensors, new.weak, self.tensors)]
         for number, (t, old) in enumerate(zip(fitted, self.tensors)):
             if (t.shape, t.dtype, t.device) != (old.shape, old.dtype, old.device):
@@ -279,7 +279,7 @@ class Values:
                     f"{name}: the body changes tensor {number} of the carry from {_kind(old)} to {_kind(t)}",
                     expect=self.text(), actual=new.text(),
                     hint=f"start with what it becomes, or bring it back: .astype(mg.{old.dtype}), .reshape(...)",
-                )  # fmt: skip
+                )
         return fitted
 
     def text(self) -> str:
@@ -344,10 +344,10 @@ def predicate(name: str, value: Any) -> Tensor:
         return as_tensor(bool(value))
     if not isinstance(value, Tensor):
         raise ConversionError(f"{name}: what decides is a bool, not a {type(value).__name__}",
-                              expect="a bool tensor of shape ()", hint="x > 0, x.any(), x.all()")  # fmt: skip
+                              expect="a bool tensor of shape ()", hint="x > 0, x.any(), x.all()")
     if value.shape:
         raise ShapeError(f"{name}: one bool decides, and this tensor has shape {value.shape}",
-                         expect="shape ()", hint="x.any(), x.all(); mg.where chooses element by element")  # fmt: skip
+                         expect="shape ()", hint="x.any(), x.all(); mg.where chooses element by element")
     if value.dtype.kind != "b":
         raise DtypeError(f"{name}: a bool decides, and this tensor is {value.dtype}", hint="x != 0, x > 0")
     return value
@@ -357,7 +357,7 @@ def _check_functions(name: str, **functions: Any) -> None:
     for parameter, function in functions.items():
         if not callable(function):
             raise ConversionError(f"{name}: {parameter} is a function, not a {type(function).__name__}",
-                                  hint=f"lambda ...: ... in the place of {parameter}")  # fmt: skip
+                                  hint=f"lambda ...: ... in the place of {parameter}")
 
 
 def _count(name: str, value: Any) -> int:
@@ -384,14 +384,14 @@ def _rounds(name: str, xs: Values, length: Any) -> int:
     for x in xs.tensors:
         if not x.shape:
             raise ShapeError(f"{name}: xs are walked along their first dimension, and there is a tensor without any",
-                             hint="what is the same in all rounds needs not be among xs")  # fmt: skip
+                             hint="what is the same in all rounds needs not be among xs")
     lengths = {x.shape[0] for x in xs.tensors}
     if len(lengths | ({count} - {None})) > 1:
         raise ShapeError(
             f"{name}: xs and length say different numbers of rounds",
             expect="one size of all first dimensions" + ("" if count is None else f", {count}, which is `length`"),
             actual=xs.text(),
-        )  # fmt: skip
+        )
     if count is None and not lengths:
         raise ConversionError(f"{name}: without xs, length says how many rounds there are", hint="length=10")
     return lengths.pop() if lengths else count  # type: ignore[return-value]

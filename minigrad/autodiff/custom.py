@@ -136,4 +136,4 @@ declare(
         "call", "structural", ("*inputs",), _infer_call, {"inputs": _gradient_of_call}, promotes=(), batch=_batch_call,
         formula="f(x)",
     )
-)  # fmt: skip
+)

@@ -148,7 +148,7 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
         raise ConversionError(
             "jvp: the tangents have the structure and shapes of the primals",
             expect=str([p.shape for p in points]), actual=str([m.shape for m in moves]),
-        )  # fmt: skip
+        )
     if not points:
         raise ConversionError("jvp: there is no tensor among the primals", hint="mg.asarray(3.0) instead of 3.0")
     given = [_tangent(p, m) for p, m in zip(points, moves)]

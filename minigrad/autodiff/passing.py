@@ -161,12 +161,12 @@ def replacement(node: Node, g: Any, what: str) -> Tensor:
     """A gradient that came from outside, for the one of `node`, in its dtype."""
     if not isinstance(g, Tensor):
         raise GradError(f"{what} takes the place of a gradient: it is a tensor or None, not a {type(g).__name__}",
-                        hint="mg.asarray(...) makes a tensor")  # fmt: skip
+                        hint="mg.asarray(...) makes a tensor")
     if g.shape != node.shape:
         raise GradError(
             f"{what} takes the place of the gradient of {node.name}, made at {show(node.where)}, and has another shape",
             expect=str(node.shape), actual=str(g.shape),
-        )  # fmt: skip
+        )
     if g.device is not node.device:
         raise moved(node, g)
     return g if g.dtype is node.dtype else g.astype(node.dtype)

@@ -135,7 +135,7 @@ def seeds(outputs: Sequence[Tensor], cotangents: Sequence[Tensor | None], name: 
             given = ones_like(output)
         elif not isinstance(given, Tensor):
             raise GradError(f"{name}: the gradient of an output is a tensor, not a {type(given).__name__}",
-                            hint="mg.asarray(...) makes a tensor")  # fmt: skip
+                            hint="mg.asarray(...) makes a tensor")
         elif given.shape != output.shape:
             raise GradError(f"{name}: the gradient of an output has its shape, {output.shape}", actual=f"{given.shape}")
         elif given.device is not output.device:

@@ -128,7 +128,7 @@ def _pull_back(
     for output in outputs:
         if not isinstance(output, Tensor):
             raise GradError(f"{name}: the function has to return a tensor, not {type(output).__name__}",
-                            hint="has_aux=True where it returns more than the number to differentiate")  # fmt: skip
+                            hint="has_aux=True where it returns more than the number to differentiate")
     wanted = [t.node for t in inputs if t.tracked]
     record = current_mode().grad and _somebody_else_differentiates(outputs, wanted)
     if allow_unused and not any(o.tracked for o in outputs):

@@ -14,9 +14,9 @@ from .user_kernels.kernel import kernel
 __all__ = [
     "GuardWarning", "Jitted", "LoadedProgram", "ProgramError", "RetraceWarning", "Target", "graph", "jit",
     "kernel", "load_program", "profile", "register_target", "trace",
-]  # fmt: skip
+]
 
 public(
     [name for name in __all__ if name not in ("Jitted", "LoadedProgram", "Target")], globals(),
     eager=("jit", "kernel", "trace"),
-)  # fmt: skip
+)

@@ -56,7 +56,7 @@ class Jitted(Stages):
     def __init__(
         self, function: Callable[..., Any], static: tuple[Any, ...] = (), disable: bool = False,
         executor: str | None = None, check: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         update_wrapper(self, function)
         self.function, self.static, self.executor = function, _both_spellings(function, static), executor
         self.check = check
@@ -208,7 +208,7 @@ class Jitted(Stages):
                 f"{self!r}, called at {show(where)}: tracing takes longer than running. Why each time:\n{listed}\n"
                 "  Way out: pass what changes as a tensor, pad to a few shapes, or leave jit off this function",
                 RetraceWarning, stacklevel=5,
-            )  # fmt: skip
+            )
 
 
 class JittedMethod(Stages):
@@ -263,7 +263,7 @@ def _likeness(known: Any, key: Any) -> tuple[int, ...]:
 def jit(
     function: Callable[..., Any] | None = None, *, static: Any = (), disable: bool = False, executor: str | None = None,
     check: bool = False,
-) -> Any:  # fmt: skip
+) -> Any:
     """Make a function into a program: it is traced once for each kind of arguments, and runs compiled after that.
 
     Tensors that it uses without being given them are inputs too, and those that it changes are changed.  Arguments that

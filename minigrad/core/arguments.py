@@ -171,7 +171,7 @@ LIMITS: dict[str, Limit] = {
     "dampening": _FINITE, "eta_min": _FINITE, "start_factor": _FINITE, "end_factor": _FINITE, "max_lr": _NOT_NEGATIVE,
     "min_lr": _NOT_NEGATIVE, "threshold": _FINITE, "div_factor": _NOT_NEGATIVE, "final_div_factor": _NOT_NEGATIVE,
     "tolerance": _NOT_NEGATIVE, "size": _COUNT, "most": _COUNT,
-}  # fmt: skip
+}
 
 
 def _alternatives(annotation: str) -> list[str]:
@@ -260,7 +260,7 @@ def misfit(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
         for each in value if parameter.kind is parameter.VAR_POSITIONAL else (value,):
             if isinstance(each, (list, tuple, dict)) and _is_deep(each):
                 return ConversionError(f"{_title(function)}: {name} is nested too deeply, or contains itself",
-                                       expect=f"at most {DEEPEST} levels")  # fmt: skip
+                                       expect=f"at most {DEEPEST} levels")
             if kind is not None and not kind[0](each):
                 return _error(function, name, each, kind[1])
             limit = LIMITS.get(name)
@@ -281,7 +281,7 @@ def _is_deep(value: Any) -> bool:
     level: list[Any] = [value]
     for _ in range(DEEPEST):
         inner = {id(v): v for each in level for v in (each.values() if isinstance(each, dict) else each)
-                 if isinstance(v, (list, tuple, dict))}  # fmt: skip
+                 if isinstance(v, (list, tuple, dict))}
         level = list(inner.values())
         if not level:
             return False

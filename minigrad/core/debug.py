@@ -38,7 +38,7 @@ class NanHunter(Eager, State, Control):
     def look(
         self, op: Primitive, values: Sequence[Any], attrs: dict[str, Any], data: Any, origin: Node | None,
         where: Where | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Raise where a result holds what none of the inputs did."""
         what = self.found(data)
         if what is None or any(self.found(v) == what for v in (*values, attrs.get("value"))):

@@ -18,12 +18,12 @@ from .words import shown
 __all__ = [
     "bool", "int8", "int16", "int32", "int64", "uint8", "float16", "float32", "float64",
     "can_cast", "finfo", "iinfo", "isdtype", "result_type",
-]  # fmt: skip
+]
 
 __all__ = [
     "bool", "can_cast", "default_float", "default_int", "finfo", "float16", "float32", "float64", "iinfo",
     "int8", "int16", "int32", "int64", "isdtype", "promote_types", "result_type", "uint8",
-]  # fmt: skip
+]
 
 bool = np.dtype("bool")
 int8, int16, int32, int64 = (np.dtype(f"int{bits}") for bits in (8, 16, 32, 64))

@@ -16,7 +16,7 @@ __all__ = [
     "MinigradError", "ShapeError", "DtypeError", "DeviceError", "IndexingError", "AxisError", "GradError",
     "MutationError", "TraceError", "NanError", "ConversionError", "MatrixError", "CheckError", "CompileError",
     "ScriptError", "FileError", "MissingFileError", "StorageError", "DeclarationError", "GradientWarning",
-]  # fmt: skip
+]
 
 
 class MinigradError(Exception):

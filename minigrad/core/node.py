@@ -30,7 +30,7 @@ class Node:
     __slots__ = (
         "__weakref__", "attrs", "code", "device", "dtype", "inputs", "mode", "offset", "op", "plan", "saved", "serial",
         "shape",
-    )  # fmt: skip
+    )
     op: Primitive | None  # None in a leaf or a constant
     inputs: tuple[Any, ...]  # nodes and Python numbers
     attrs: dict[str, Any]

@@ -34,7 +34,7 @@ ADVICE = {
     "format()": AS_NUMBER, "numpy()": AS_ARRAY, "numpy_copy()": AS_ARRAY, "data": AS_ARRAY, "DLPack": AS_ARRAY,
     "an index": AS_INDEX, "copy.copy": "x.copy(), which is an operation like others",
     NONZERO: "mg.where(mask, x, 0) keeps the shape; or do this outside",
-}  # fmt: skip
+}
 
 
 class Tensor:
@@ -146,12 +146,12 @@ class Tensor:
             raise DeviceError(
                 f"a gradient is on the device of its tensor, {self.device}",
                 actual=f"on {value.device}", hint=f'g.to("{self.device}")',
-            )  # fmt: skip
+            )
         if value is not None and value.dtype is not self.dtype:
             raise DtypeError(
                 f"a gradient has the dtype of its tensor, {self.dtype}",
                 actual=f"{value.dtype}", hint=f"g.astype(mg.{self.dtype})",
-            )  # fmt: skip
+            )
         current_mode().state.set_gradient(self, value)
 
     # its values -----------------------------------------------------------------------------------------------------
@@ -315,7 +315,7 @@ def host_array(tensor: Tensor, what: str) -> np.ndarray[Any, Any]:
     value = host_value(tensor, what)
     if not isinstance(value, np.ndarray):
         raise ConversionError(f"{what} needs memory that the CPU can read, and this tensor is on {tensor.device}",
-                              hint='x.to("cpu").numpy()')  # fmt: skip
+                              hint='x.to("cpu").numpy()')
     return value
 
 
@@ -350,7 +350,7 @@ def _warn_of_lost_gradient(tensor: Tensor, what: str) -> None:
             f"{what} in a function that is being differentiated: no gradient flows through its result\n"
             "  Hint: a function of mg in the place of one of math or NumPy; x.detach() where no gradient is wanted",
             GradientWarning, filename, line,
-        )  # fmt: skip
+        )
 
 
 def text_of_values(tensor: Tensor, each: Callable[[Any], str] | None = None) -> str:
@@ -399,7 +399,7 @@ def as_tensor(value: Any, device: Any = None) -> Tensor:
             return from_host(np.array(value, dtype=dtypes.scalar_type(value)), device)
         except OverflowError:
             raise DtypeError(f"the integer {value:.3e} does not fit into {dtypes.default_int}",
-                             expect="-2**63 to 2**63 - 1", hint="a float") from None  # fmt: skip
+                             expect="-2**63 to 2**63 - 1", hint="a float") from None
     raise _foreign(value)
 
 

@@ -250,7 +250,7 @@ def _write_error(tensor: Tensor, value: Any, error: Exception) -> Exception:
     if isinstance(error, ValueError) and value.__class__ not in NUMBERS:
         shape = getattr(value, "shape", ())
         return ShapeError(f"a value of shape {shape} does not fit where it is assigned: {error}",
-                          expect=f"a shape that broadcasts to that part of {tensor.shape}")  # fmt: skip
+                          expect=f"a shape that broadcasts to that part of {tensor.shape}")
     return DtypeError(f"the value {value} does not fit into a tensor of {tensor.dtype}: {error}")
 
 

@@ -14,4 +14,4 @@ __all__ = [
     "begin", "task", "check", "progress", "report", "keep",
     "rule", "backward", "compiler_pass", "scheduler", "swap",
     "Trained", "train_digits", "made_from", "kept_bytes", "impatient",
-]  # fmt: skip
+]

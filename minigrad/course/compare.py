@@ -14,7 +14,7 @@ RELATIVE, ABSOLUTE = 1e-4, 1e-6  # an answer may be computed in float32, and in 
 
 def difference(
     yours: Any, right: Any, called: str | Sequence[str] = "the result", by: str = "expected"
-) -> str | None:  # fmt: skip
+) -> str | None:
     """Where and how an answer differs from the right one; None where it does not.
 
     A tuple is `called` by one name, or by one for each of its parts.

@@ -132,7 +132,7 @@ ADVICE: Sequence[tuple[type[BaseException], str, str]] = (
     (IndentationError, r"", "the lines of a function stand four spaces further in than its `def`, all alike"),
     (SyntaxError, r"invalid decimal literal", "to multiply, write the sign between: 5 * b, not 5b"),
     (SyntaxError, r"", "Python cannot read this line, or the one before it: brackets, colons, indentation?"),
-)  # fmt: skip
+)
 
 
 def advice(error: BaseException) -> str | None:

@@ -190,7 +190,7 @@ th, td { text-align: left }
 td.n, th.n { text-align: right } pre { background: #f4f4f4; padding: .6em; white-space: pre-wrap; break-inside: avoid }
 h2 { break-after: avoid } footer { margin-top: 2em; color: #555; font-size: 13px }
 @media print { body { margin: 0; max-width: none } }
-"""  # fmt: skip
+"""
 
 
 def report_page(progress: Progress) -> str:
@@ -213,7 +213,7 @@ def report_page(progress: Progress) -> str:
 
 def _table(rows: list[tuple[str, str, str, int, int, int]], known: Mapping[str, Mapping[str, Any]]) -> str:
     lines = ["<table><tr><th></th><th>task</th><th>done</th><th>first answer</th><th class=n>tries</th>"
-             "<th class=n>points</th></tr>"]  # fmt: skip
+             "<th class=n>points</th></tr>"]
     for _, name, sign, tries, points, most in rows:
         about, worth = known.get(name, {}), f"{points} of {most}" if most else ""
         words = (sign, name, about.get("passed", ""), about.get("first", ""))

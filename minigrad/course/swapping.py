@@ -152,7 +152,7 @@ def backward(function: Callable[[Node, Any, Passes], Any]) -> Iterator[Swapped]:
     def walk(
         roots: Sequence[Node], cotangents: Sequence[Tensor], wanted: Any = None, retain: bool = False,
         announced: bool = True, besides: Any = (),
-    ) -> Generator[reverse.Contribution, Any, dict[Node, Tensor]]:  # fmt: skip
+    ) -> Generator[reverse.Contribution, Any, dict[Node, Tensor]]:
         swapped.calls += 1
         if len(roots) != 1:
             raise Misused(swapped.name, f"goes back from one output, and there are {len(roots)}")

@@ -16,6 +16,6 @@ __all__ = [
     "Table", "read_table", "Standardize", "ImageFolder", "TextLines", "Alphabet",
     "digits", "names", "karate", "airfoil",
     "DataError",
-]  # fmt: skip
+]
 
 public(__all__, globals(), eager=("pad",))

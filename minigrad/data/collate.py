@@ -29,7 +29,7 @@ def collate(items: list[Any]) -> Any:
     if isinstance(first, (tuple, list)):
         if any(len(item) != len(first) for item in items):
             raise ConversionError("collate: the items of a batch are tuples of different lengths",
-                                  hint="arrays of different lengths: DataLoader(..., collate=mg.data.pad)")  # fmt: skip
+                                  hint="arrays of different lengths: DataLoader(..., collate=mg.data.pad)")
         return tuple([collate([item[i] for item in items]) for i in range(len(first))])
     return stacked(items) if isinstance(first, NUMBERS) else items
 

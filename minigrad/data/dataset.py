@@ -62,7 +62,7 @@ class TensorDataset(Dataset):
             raise ConversionError("TensorDataset: arrays with a first dimension, along which the items lie, are needed")
         if len({len(array) for array in self.arrays}) > 1:
             raise ShapeError("TensorDataset: arrays of different lengths", expect="as many elements in each",
-                             actual=", ".join(str(array.shape) for array in self.arrays))  # fmt: skip
+                             actual=", ".join(str(array.shape) for array in self.arrays))
 
     def __len__(self) -> int:
         return len(self.arrays[0])

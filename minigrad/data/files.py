@@ -57,7 +57,7 @@ class Table(Dataset):
 
     def __getitem__(self, index: int) -> dict[str, Any]:
         return {name: column[index].item() if column.dtype != object else column[index]
-                for name, column in self.columns.items()}  # fmt: skip
+                for name, column in self.columns.items()}
 
     def matrix(self, columns: Sequence[str] | None = None) -> np.ndarray[Any, Any]:
         """Columns side by side in float32, all by default; one of text becomes a column of 0 and 1 for each text."""
@@ -72,7 +72,7 @@ class Table(Dataset):
             numbers = column.astype(np.float32)
             for row in np.flatnonzero(np.isnan(numbers))[:1]:
                 raise DataError(f"Table: column {name!r} has no number in row {row}",
-                                hint="table.columns[name] can be filled, or the row left out")  # fmt: skip
+                                hint="table.columns[name] can be filled, or the row left out")
             return numbers[:, None]
         texts = column.astype(str)
         return (texts[:, None] == np.unique(texts)).astype(np.float32)
@@ -119,7 +119,7 @@ class ImageFolder(Dataset):
         ]
         if not self.pictures:
             raise DataError(f"ImageFolder: there are no pictures in folders of {self.root}",
-                            expect="a folder for each class, such as cat/1.png")  # fmt: skip
+                            expect="a folder for each class, such as cat/1.png")
 
     def __len__(self) -> int:
         return len(self.pictures)

@@ -70,10 +70,10 @@ class DataLoader:
     def __init__(self, dataset: Any, batch_size: int = 1, shuffle: bool = False, *, drop_last: bool = False,
                  augment: Callable[[Any, np.random.Generator], Any] | None = None,
                  collate: Callable[[list[Any]], Any] | None = None, workers: int = 0, processes: bool = False,
-                 prefetch: int = 2, seed: int | None = None, device: Any = None) -> None:  # fmt: skip
+                 prefetch: int = 2, seed: int | None = None, device: Any = None) -> None:
         if not (hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__")):
             raise ConversionError(f"DataLoader: a {type(dataset).__name__} is no dataset",
-                                  expect="something with a length and items by number", hint="list(it)")  # fmt: skip
+                                  expect="something with a length and items by number", hint="list(it)")
         for name, number, least in (("batch_size", batch_size, 1), ("workers", workers, 0), ("prefetch", prefetch, 1)):
             if not isinstance(number, int) or number < least:
                 raise ConversionError(f"DataLoader: {name} is an integer, {least} or more, not {number!r}")

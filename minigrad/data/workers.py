@@ -133,7 +133,7 @@ class Helper:
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
         process = context.Process(target=serve, args=(theirs, self.source), daemon=True,
-                                  name=f"{NAME}-{self.number}")  # fmt: skip
+                                  name=f"{NAME}-{self.number}")
         try:
             process.start()
         except Exception as error:

@@ -153,7 +153,7 @@ def _check_present(device: CudaDevice) -> None:
         raise DeviceError(
             f"there is no device named {name!r}: this machine has {count} GPU{'s' * (count != 1)}",
             expect=there, hint='devices are counted from "cuda", which is "cuda:0"',
-        )  # fmt: skip
+        )
 
 
 def _no_device(name: str, problem: str, hint: str) -> DeviceError:

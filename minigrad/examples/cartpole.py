@@ -75,7 +75,7 @@ def main(jit: bool = False, quick: bool = False) -> float:
         usual = returns[stood]
         advantages = np.where(stood, (returns - usual.mean()) / (usual.std() + 1e-8), 0) / stood.sum()
         learn(mg.asarray(states.reshape(-1, 4), dtype=mg.float32), mg.asarray(actions.reshape(-1)),
-              mg.asarray(advantages.reshape(-1), dtype=mg.float32))  # fmt: skip
+              mg.asarray(advantages.reshape(-1), dtype=mg.float32))
         bar.show(steps=stood.sum() / carts)
 
     return float(play(100, MOST)[2].sum() / 100)

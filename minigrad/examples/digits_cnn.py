@@ -18,7 +18,7 @@ def main(jit: bool = False, quick: bool = False) -> float:
         nn.Flatten(), nn.Dropout(0.4),
         nn.Linear(2 * channels * 4 * 4, 128), nn.ReLU(), nn.Dropout(0.4),
         nn.Linear(128, 10),
-    )  # fmt: skip
+    )
     optimizer = mg.optim.AdamW(model.parameters(), lr=5e-3)
     schedule = mg.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=5e-3, total_steps=epochs * len(loader) + 1)
     losses, accuracy = mg.train.Mean(), mg.train.Accuracy()

@@ -17,7 +17,7 @@ def main(jit: bool = False, quick: bool = False) -> float:
         nn.Linear(64, width), nn.GELU(), nn.Dropout(0.3),
         nn.Linear(width, width), nn.GELU(), nn.Dropout(0.3),
         nn.Linear(width, 10),
-    )  # fmt: skip
+    )
     optimizer = mg.optim.AdamW(model.parameters(), lr=3e-3)
     schedule = mg.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=3e-3, total_steps=epochs * len(loader) + 1)
     losses, accuracy = mg.train.Mean(), mg.train.Accuracy()

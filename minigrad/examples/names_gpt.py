@@ -24,7 +24,7 @@ class GPT(nn.Module):
         self.blocks = nn.ModuleList([
             nn.TransformerEncoderLayer(width, heads, 4 * width, dropout, "gelu", batch_first=True, norm_first=True)
             for _ in range(layers)
-        ])  # fmt: skip
+        ])
         self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, letters)
 
     def forward(self, letters: mg.Tensor) -> mg.Tensor:

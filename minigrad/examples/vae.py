@@ -21,7 +21,7 @@ class VAE(nn.Module):
         self.encoder = nn.Sequential(
             nn.Flatten(), nn.Linear(64, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(),
             nn.Linear(width, 2 * NUMBERS),
-        )  # fmt: skip
+        )
         self.decoder = nn.Sequential(
             nn.Linear(NUMBERS, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 64)
         )

@@ -24,6 +24,6 @@ __all__ = [
     "save_file", "load_file", "open_file", "TensorFile",
     "Checkpoints", "save_checkpoint", "load_checkpoint",
     "export_onnx", "load_onnx", "OnnxModel",
-]  # fmt: skip
+]
 
 public(__all__, globals())

@@ -211,7 +211,7 @@ def _all(parts: dict[str, Any]) -> dict[str, Any]:
     """The parts, and the random numbers that everybody shares."""
     if "random" in parts:
         raise FileError('the part "random" is minigrad\'s own random numbers, which are always there',
-                        hint="another name")  # fmt: skip
+                        hint="another name")
     return {**parts, "random": DEFAULT_GENERATOR}
 
 

@@ -29,7 +29,7 @@ ELEMENTS = {
     "I32": ("<i4", dtypes.int32), "I64": ("<i8", dtypes.int64), "F16": ("<f2", dtypes.float16),
     "F32": ("<f4", dtypes.float32), "F64": ("<f8", dtypes.float64),
     "U16": ("<u2", dtypes.int32), "U32": ("<u4", dtypes.int64), "BF16": ("<u2", dtypes.float32),
-}  # fmt: skip
+}
 
 
 def save_file(
@@ -47,7 +47,7 @@ def save_file(
     """
     if not isinstance(tensors, Mapping):
         raise FileError(f"save_file: tensors by name are a dict, not a {type(tensors).__name__}",
-                        expect="save_file(model.state_dict(), path)")  # fmt: skip
+                        expect="save_file(model.state_dict(), path)")
     arrays = {_name(name): _array(name, value) for name, value in tensors.items()}
     texts = dict(metadata or {})
     wrong = [key for key, text in texts.items() if not isinstance(key, str) or not isinstance(text, str)]
@@ -191,7 +191,7 @@ class SafetensorsFile(TensorFile):
         kind, shape, offset = self._entry(name)
         if kind not in ELEMENTS:
             raise FileError(f"load_file: {name!r} in {self.path} has elements of type {kind}, which minigrad lacks",
-                            expect=", ".join(ELEMENTS))  # fmt: skip
+                            expect=", ".join(ELEMENTS))
         stored, ours = ELEMENTS[kind]
         if 0 in shape:
             return np.empty(shape, ours)[index].copy()
@@ -281,6 +281,6 @@ def _array(name: str, value: Any) -> Any:
         value = value.detach().numpy_copy()  # type: ignore[attr-defined]
     if not isinstance(value, np.ndarray):
         raise FileError(f"save_file: {name!r} is a {type(value).__name__}, and files of weights hold tensors only",
-                        hint="mg.asarray(...) of numbers; metadata={...} for texts")  # fmt: skip
+                        hint="mg.asarray(...) of numbers; metadata={...} for texts")
     dtypes.as_dtype(value.dtype)
     return np.asarray(value, value.dtype.newbyteorder("="), order="C")

@@ -48,7 +48,7 @@ __all__ = [
     "GraphConv", "GAT",
     "CrossEntropyLoss", "NLLLoss", "BCEWithLogitsLoss", "KLDivLoss", "MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss",
     "CosineSimilarity",
-]  # fmt: skip
+]
 
 public([name for name in __all__ if name != "Module"], globals())
 public(init.__all__, vars(init))

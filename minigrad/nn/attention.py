@@ -30,7 +30,7 @@ class MultiheadAttention(Module):
     """
 
     def __init__(self, size: int, heads: int, dropout: float = 0.0, bias: bool = True, batch_first: bool = False,
-                 rotary: bool = False, dtype: Any = None, device: Any = None) -> None:  # fmt: skip
+                 rotary: bool = False, dtype: Any = None, device: Any = None) -> None:
         check_sizes("MultiheadAttention", 1, size=size, heads=heads)
         if size % heads or (rotary and size // heads % 2):
             even = " of even size" if rotary else ""
@@ -44,7 +44,7 @@ class MultiheadAttention(Module):
             zeros_(self.out_proj.bias)  # type: ignore[arg-type]
 
     def forward(self, query: Tensor, key: Tensor | None = None, value: Tensor | None = None, mask: Any = None,
-                causal: bool = False, positions: Any = None) -> Tensor:  # fmt: skip
+                causal: bool = False, positions: Any = None) -> Tensor:
         """What each query finds; without `key` and `value`, among the queries."""
         key = query if key is None else key
         value = key if value is None else value
@@ -93,7 +93,7 @@ class LearnedPositions(Module):
         length, size = self.weight.shape
         if x.ndim < 2 or x.shape[-1] != size or x.shape[-2] > length:
             raise ShapeError(f"an input of shape {x.shape} does not fit {self!r}",
-                             expect=f"(..., {length} or less, {size})")  # fmt: skip
+                             expect=f"(..., {length} or less, {size})")
         return x + self.weight[: x.shape[-2]]
 
     def extra_repr(self) -> str:

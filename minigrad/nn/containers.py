@@ -64,7 +64,7 @@ class _Numbered(Module):
     def _checked(self, item: Any, place: int) -> Any:
         if not isinstance(item, Module):
             raise ConversionError(f"{type(self).__name__}: item {place} is a {type(item).__name__}, not a module",
-                                  hint="a plain list holds anything, and its modules are found too")  # fmt: skip
+                                  hint="a plain list holds anything, and its modules are found too")
         return item
 
 
@@ -140,7 +140,7 @@ class ModuleDict(Module):
             raise ConversionError(f"ModuleDict: {name!r} is a {type(module).__name__}, not a module")
         if not isinstance(name, str) or not name or "." in name or hasattr(type(self), name):
             raise ConversionError(f"ModuleDict: {name!r} cannot be a name",
-                                  expect="text without dots that is no method")  # fmt: skip
+                                  expect="text without dots that is no method")
         setattr(self, name, module)
 
     def __delitem__(self, name: str) -> None:

@@ -20,7 +20,7 @@ class _Convolution(Module):
     count = 2  # dimensions that the kernels slide along
 
     def __init__(self, inputs: int, outputs: int, size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-                 groups: int = 1, bias: bool = True, dtype: Any = None, device: Any = None) -> None:  # fmt: skip
+                 groups: int = 1, bias: bool = True, dtype: Any = None, device: Any = None) -> None:
         name = type(self).__name__
         check_sizes(name, 1, inputs=inputs, outputs=outputs, groups=groups)
         if inputs % groups or outputs % groups:
@@ -44,7 +44,7 @@ class _Convolution(Module):
         if x.ndim not in (self.count + 1, self.count + 2) or x.shape[-1 - self.count] != self.inputs:
             sides = "length" if self.count == 1 else "height, width"
             raise ShapeError(f"an input of shape {x.shape} does not fit {self!r}",
-                             expect=f"(examples, {self.inputs}, {sides})")  # fmt: skip
+                             expect=f"(examples, {self.inputs}, {sides})")
 
     def extra_repr(self) -> str:
         words = [f"{self.inputs} → {self.outputs}", " × ".join(map(str, self.size))]
@@ -96,7 +96,7 @@ class ConvTranspose2d(_Convolution):
     def __init__(
         self, inputs: int, outputs: int, size: Any, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
         groups: int = 1, bias: bool = True, dilation: Any = 1, dtype: Any = None, device: Any = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if isinstance(padding, str):
             raise ConversionError(f"ConvTranspose2d: padding is numbers, not {padding!r}")
         super().__init__(inputs, outputs, size, stride, padding, dilation, groups, bias, dtype, device)
@@ -108,7 +108,7 @@ class ConvTranspose2d(_Convolution):
     def forward(self, x: Tensor) -> Tensor:
         self.check(x)
         return conv_transpose2d(x, self.weight, self.bias, self.stride, self.padding, self.output_padding, self.groups,
-                                self.dilation)  # fmt: skip
+                                self.dilation)
 
 
 # Pooling ------------------------------------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ class GraphConv(Module):
     """
 
     def __init__(self, inputs: int, outputs: int, bias: bool = True, loops: bool = True, dtype: Any = None,
-                 device: Any = None) -> None:  # fmt: skip
+                 device: Any = None) -> None:
         check_sizes("GraphConv", inputs=inputs, outputs=outputs)
         self.loops = loops
         self.lin = _linear(inputs, outputs, dtype, device)
@@ -74,7 +74,7 @@ class GAT(Module):
 
     def __init__(self, inputs: int, outputs: int, heads: int = 1, concatenate: bool = True, slope: float = 0.2,
                  dropout: float = 0.0, bias: bool = True, loops: bool = True, dtype: Any = None,
-                 device: Any = None) -> None:  # fmt: skip
+                 device: Any = None) -> None:
         check_sizes("GAT", inputs=inputs, outputs=outputs)
         check_sizes("GAT", 1, heads=heads)
         self.outputs, self.heads, self.concatenate, self.slope, self.loops = outputs, heads, concatenate, slope, loops
@@ -117,7 +117,7 @@ def _checked(layer: Module, x: Tensor, edges: Any, inputs: int) -> tuple[Tensor,
         raise ShapeError(f"an input of shape {x.shape} does not fit {layer!r}", expect=f"(nodes, {inputs})")
     if edges.ndim != 2 or edges.shape[0] != 2:
         raise ShapeError(f"edges of shape {edges.shape} are no pairs of nodes",
-                         expect="(2, edges): from row 0 to row 1")  # fmt: skip
+                         expect="(2, edges): from row 0 to row 1")
     starts = _check_range("an edge from node", as_integers("edges", "nodes", edges[0]), x.shape[0], _count(x))
     ends = _check_range("an edge to node", as_integers("edges", "nodes", edges[1]), x.shape[0], _count(x))
     return x, starts, ends

@@ -22,7 +22,7 @@ from ..ops.view import reshape
 __all__ = [
     "constant_", "zeros_", "ones_", "eye_", "uniform_", "normal_", "trunc_normal_", "orthogonal_",
     "xavier_uniform_", "xavier_normal_", "kaiming_uniform_", "kaiming_normal_", "calculate_gain",
-]  # fmt: skip
+]
 
 GAINS = {"linear": 1.0, "conv1d": 1.0, "conv2d": 1.0, "sigmoid": 1.0, "tanh": 5 / 3, "relu": math.sqrt(2), "selu": 0.75}
 
@@ -85,7 +85,7 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any 
 
 
 def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, low: float = -2.0, high: float = 2.0,
-                  generator: Any = None) -> Tensor:  # fmt: skip
+                  generator: Any = None) -> Tensor:
     """Draw normal numbers, again and again where they are not between `low` and `high`.
 
     >>> float(abs(mg.nn.init.trunc_normal_(mg.zeros(1000), generator=0)).max()) <= 2
@@ -125,7 +125,7 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> 
 
 
 def kaiming_uniform_(tensor: Tensor, a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
-                     generator: Any = None) -> Tensor:  # fmt: skip
+                     generator: Any = None) -> Tensor:
     """Draw uniform numbers, so large that signals keep their size through a rectifier (of slope `a` below zero).
 
     >>> float(abs(mg.nn.init.kaiming_uniform_(mg.zeros((5, 6)), nonlinearity="linear")).max()) <= 0.5 ** 0.5
@@ -136,7 +136,7 @@ def kaiming_uniform_(tensor: Tensor, a: float = 0.0, mode: str = "fan_in", nonli
 
 
 def kaiming_normal_(tensor: Tensor, a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
-                    generator: Any = None) -> Tensor:  # fmt: skip
+                    generator: Any = None) -> Tensor:
     """Draw normal numbers, so large that signals keep their size through a rectifier (of slope `a` below zero).
 
     >>> mg.nn.init.kaiming_normal_(mg.zeros((2, 3))).shape
@@ -172,7 +172,7 @@ def calculate_gain(nonlinearity: str, slope: float = 0.01) -> float:
         return math.sqrt(2 / (1 + slope**2))
     if nonlinearity not in GAINS:
         raise ConversionError(f"calculate_gain: nothing is known of {nonlinearity!r}",
-                              expect=", ".join([*GAINS, "leaky_relu"]))  # fmt: skip
+                              expect=", ".join([*GAINS, "leaky_relu"]))
     return GAINS[nonlinearity]
 
 
@@ -187,7 +187,7 @@ def _fans(name: str, tensor: Tensor) -> tuple[int, int]:
     """How many inputs an output of such a weight has, and how many outputs an input."""
     if tensor.ndim < 2:
         raise ShapeError(f"{name}: a weight has two dimensions or more, and this tensor has shape {tensor.shape}",
-                         expect="(outputs, inputs, ...)")  # fmt: skip
+                         expect="(outputs, inputs, ...)")
     kernel = math.prod(tensor.shape[2:])
     return max(tensor.shape[1] * kernel, 1), max(tensor.shape[0] * kernel, 1)
 

@@ -41,7 +41,7 @@ class CrossEntropyLoss(_Loss):
     options = ("weight", "ignore_index", "label_smoothing")
 
     def __init__(self, weight: Tensor | None = None, ignore_index: int | None = None, reduction: str = "mean",
-                 label_smoothing: float = 0.0) -> None:  # fmt: skip
+                 label_smoothing: float = 0.0) -> None:
         super().__init__(reduction)
         self.weight, self.ignore_index, self.label_smoothing = weight, ignore_index, label_smoothing
 

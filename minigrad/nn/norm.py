@@ -24,7 +24,7 @@ class LayerNorm(Module):
     """
 
     def __init__(self, size: int, eps: float = 1e-5, affine: bool = True, bias: bool = True, dtype: Any = None,
-                 device: Any = None) -> None:  # fmt: skip
+                 device: Any = None) -> None:
         check_sizes("LayerNorm", size=size)
         self.size, self.eps = size, eps
         self.weight = ones(size, dtype, device, requires_grad=True) if affine else None
@@ -47,7 +47,7 @@ class RMSNorm(Module):
     """
 
     def __init__(self, size: int, eps: float | None = None, affine: bool = True, dtype: Any = None,
-                 device: Any = None) -> None:  # fmt: skip
+                 device: Any = None) -> None:
         check_sizes("RMSNorm", size=size)
         self.size, self.eps = size, eps
         self.weight = ones(size, dtype, device, requires_grad=True) if affine else None
@@ -69,7 +69,7 @@ class GroupNorm(Module):
     """
 
     def __init__(self, groups: int, channels: int, eps: float = 1e-5, affine: bool = True, dtype: Any = None,
-                 device: Any = None) -> None:  # fmt: skip
+                 device: Any = None) -> None:
         check_sizes("GroupNorm", 1, groups=groups, channels=channels)
         if channels % groups:
             raise ShapeError(f"GroupNorm: {channels} channels can't be divided into {groups} groups")
@@ -80,7 +80,7 @@ class GroupNorm(Module):
     def forward(self, x: Tensor) -> Tensor:
         if x.ndim < 2 or x.shape[1] != self.channels:
             raise ShapeError(f"an input of shape {x.shape} does not fit {self!r}",
-                             expect=f"(examples, {self.channels}, ...)")  # fmt: skip
+                             expect=f"(examples, {self.channels}, ...)")
         return group_norm(x, self.groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
@@ -96,7 +96,7 @@ class _BatchNorm(Module):
     dimensions: tuple[int, ...] = ()
 
     def __init__(self, channels: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
-                 track_running_stats: bool = True, dtype: Any = None, device: Any = None) -> None:  # fmt: skip
+                 track_running_stats: bool = True, dtype: Any = None, device: Any = None) -> None:
         check_sizes(type(self).__name__, channels=channels)
         self.channels, self.eps, self.momentum = channels, eps, momentum
         self.weight = ones(channels, dtype, device, requires_grad=True) if affine else None

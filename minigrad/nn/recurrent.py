@@ -31,7 +31,7 @@ class _Recurrent(Module):
     def __init__(
         self, inputs: int, size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
         dropout: float = 0.0, bidirectional: bool = False, dtype: Any = None, device: Any = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         name = type(self).__name__
         check_sizes(name, inputs=inputs)
         check_sizes(name, 1, size=size, num_layers=num_layers)

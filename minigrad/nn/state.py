@@ -42,7 +42,7 @@ class Loaded(NamedTuple):
 def load_tensors(
     own: dict[str, Tensor], state: dict[str, Any], into: str, strict: bool = True, lacks: Sequence[str] = (),
     besides: Sequence[str] = (),
-) -> Loaded:  # fmt: skip
+) -> Loaded:
     """Copy every value of a state into the tensor of the same name, or raise without having changed any.
 
     `lacks` and `besides` are further names that are missing in the state, or not known here.

@@ -23,10 +23,10 @@ class _Block(Module):
     """What both kinds of blocks have: attention to oneself, a network of two layers, and a norm for each."""
 
     def __init__(self, size: int, heads: int, hidden: int, dropout: float, activation: Any, norm_first: bool,
-                 batch_first: bool, eps: float, bias: bool, rotary: bool, options: dict[str, Any]) -> None:  # fmt: skip
+                 batch_first: bool, eps: float, bias: bool, rotary: bool, options: dict[str, Any]) -> None:
         if not callable(activation) and activation not in ACTIVATIONS:
             raise ConversionError(f"{type(self).__name__}: activation is 'relu', 'gelu' or a function, "
-                                  f"not {activation!r}")  # fmt: skip
+                                  f"not {activation!r}")
         self.activation = activation if callable(activation) else ACTIVATIONS[activation]
         self.norm_first = norm_first
         self.self_attn = MultiheadAttention(size, heads, dropout, bias, batch_first, rotary, **options)
@@ -55,7 +55,7 @@ class TransformerEncoderLayer(_Block):
 
     def __init__(self, size: int, heads: int, hidden: int = 2048, dropout: float = 0.1, activation: Any = "relu",
                  eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False, bias: bool = True,
-                 rotary: bool = False, dtype: Any = None, device: Any = None) -> None:  # fmt: skip
+                 rotary: bool = False, dtype: Any = None, device: Any = None) -> None:
         options = {"dtype": dtype, "device": device}
         super().__init__(size, heads, hidden, dropout, activation, norm_first, batch_first, eps, bias, rotary, options)
 
@@ -75,14 +75,14 @@ class TransformerDecoderLayer(_Block):
 
     def __init__(self, size: int, heads: int, hidden: int = 2048, dropout: float = 0.1, activation: Any = "relu",
                  eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False, bias: bool = True,
-                 rotary: bool = False, dtype: Any = None, device: Any = None) -> None:  # fmt: skip
+                 rotary: bool = False, dtype: Any = None, device: Any = None) -> None:
         options = {"dtype": dtype, "device": device}
         super().__init__(size, heads, hidden, dropout, activation, norm_first, batch_first, eps, bias, rotary, options)
         self.multihead_attn = MultiheadAttention(size, heads, dropout, bias, batch_first, **options)
         self.norm3, self.dropout3 = LayerNorm(size, eps, bias=bias, **options), Dropout(dropout)
 
     def forward(self, x: Tensor, memory: Tensor, mask: Any = None, memory_mask: Any = None,
-                causal: bool = False) -> Tensor:  # fmt: skip
+                causal: bool = False) -> Tensor:
         """`mask` and `causal` as in `MultiheadAttention`; `memory_mask` says where in the memory x may look."""
         x = self.around(x, self.norm1, lambda x: self.dropout1(self.self_attn(x, mask=mask, causal=causal)))
         x = self.around(x, self.norm2, lambda x: self.dropout2(self.multihead_attn(x, memory, mask=memory_mask)))

@@ -31,12 +31,12 @@ from . import (
 QUICK = frozenset((
     "sum", "prod", "max", "min", "mean", "reshape", "permute_dims", "broadcast_to", "expand_dims", "squeeze", "matmul",
     "pow",
-))  # fmt: skip
+))
 
 for _room in (
     contract, convolution, creation, elementary, elementwise, functional, index, joining, losses, normalization,
     ordering, pooling, positions, reduce, segments, view, windows,
-):  # fmt: skip
+):
     public(_room.__all__, vars(_room), quick=QUICK, eager=("linspace",))
 public(["cholesky", "det", "inv", "matrix_norm", "norm", "slogdet", "solve", "vector_norm"], vars(linalg))
 public(["to_device", "to"], vars(transfer))

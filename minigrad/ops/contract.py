@@ -71,7 +71,7 @@ declare(
         local={"x": r"\bar g\,y^{\mathsf T}", "y": r"x^{\mathsf T}\bar g"},
         rules={"x": lambda g, y: matmul(g, _turned(y)), "y": _of_right},
     )
-)  # fmt: skip
+)
 _product = P.matmul.apply
 
 
@@ -133,7 +133,7 @@ def vecdot(x: Tensor, y: Tensor, axis: int = -1) -> Tensor:
     left, right = (t if axis == -1 and t.ndim else moveaxis(t, normal_axis("vecdot", axis, t.ndim), -1) for t in (x, y))
     if left.shape[-1] != right.shape[-1]:
         raise ShapeError(f"vecdot: {left.shape[-1]} elements against {right.shape[-1]} along axis {axis}, "
-                         f"shapes {x.shape} and {y.shape}")  # fmt: skip
+                         f"shapes {x.shape} and {y.shape}")
     return _summed(multiply(left, right), (-1,))
 
 
@@ -151,7 +151,7 @@ def tensordot(x: Tensor, y: Tensor, axes: int | tuple[Sequence[int], Sequence[in
     if len(axes) != 2:
         raise AxisError(f"tensordot: axes are a number, or the axes of each of both tensors, not {shown(axes)}")
     ours, theirs = (normal_axes("tensordot", tuple(a) if hasattr(a, "__iter__") else a, t.ndim)
-                    for a, t in zip(axes, (x, y)))  # fmt: skip
+                    for a, t in zip(axes, (x, y)))
     if len(ours) != len(theirs) or any(x.shape[a] != y.shape[b] for a, b in zip(ours, theirs)):
         raise ShapeError(
             f"tensordot: axes {ours} of shape {x.shape} and axes {theirs} of shape {y.shape} do not go together",

@@ -26,7 +26,7 @@ Pairs = tuple[tuple[int, int], ...]
 
 
 def conv1d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-           groups: int = 1) -> Tensor:  # fmt: skip
+           groups: int = 1) -> Tensor:
     """Slide kernels along sequences (examples, channels, length): see `conv2d`.
 
     >>> x, weight = mg.asarray([[[1.0, 2.0, 4.0, 8.0]]]), mg.asarray([[[-1.0, 1.0]]])
@@ -37,7 +37,7 @@ def conv1d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 
 
 
 def conv2d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-           groups: int = 1) -> Tensor:  # fmt: skip
+           groups: int = 1) -> Tensor:
     """Slide kernels over images: each output is a sum of products of a kernel and the part of the image below it.
 
     `x` is (examples, channels, height, width) or a single image without the first, and `weight` (outputs, channels /
@@ -55,7 +55,7 @@ def conv2d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 
 
 
 def conv_transpose2d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
-                     output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Tensor:  # fmt: skip
+                     output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Tensor:
     """What `conv2d` does to gradients: each element of the image, times a kernel, is added to the larger image.
 
     `weight` is (channels, outputs / groups, height, width).  `padding` is cut off the result on each side, and
@@ -89,7 +89,7 @@ def conv_transpose2d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stri
 
 
 def _convolution(name: str, count: int, x: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any,
-                 dilation: Any, groups: int) -> Tensor:  # fmt: skip
+                 dilation: Any, groups: int) -> Tensor:
     x, single = _examples(name, count, x)
     _check_weight(name, count, x, weight, groups, channels=groups * weight.shape[1] if weight.ndim > 1 else 0)
     steps, gaps = for_each(name, "stride", stride, count), for_each(name, "dilation", dilation, count)
@@ -143,7 +143,7 @@ def _finished(name: str, out: Tensor, bias: Tensor | None, single: bool) -> Tens
     if bias is not None:
         if bias.shape != out.shape[1:2]:
             raise ShapeError(f"{name}: a bias of shape {bias.shape} for {out.shape[1]} outputs",
-                             expect=f"({out.shape[1]},)")  # fmt: skip
+                             expect=f"({out.shape[1]},)")
         out = out + reshape(bias, (-1, *[1] * (out.ndim - 2)))
     return squeeze(out, 0) if single else out
 

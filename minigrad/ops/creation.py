@@ -34,12 +34,12 @@ declare(
         "arange", "creation", (), lambda start, step, count, dtype, device: ((count,), dtype),
         formula=r"\mathrm{start} + i \cdot \mathrm{step}",
     )
-)  # fmt: skip
+)
 
 __all__ = [
     "asarray", "full", "zeros", "ones", "empty", "full_like", "zeros_like", "ones_like", "empty_like", "arange",
     "linspace", "eye", "tril", "triu", "meshgrid",
-]  # fmt: skip
+]
 
 
 def asarray(
@@ -402,4 +402,4 @@ def meshgrid(*tensors: Tensor, indexing: str = "xy") -> list[Tensor]:
 declare(  # one of several results; the walk gathers the gradients of all of them for the node that has them
     Primitive("project", "structural", ("x",), lambda x, index: (x.shape[index], x.dtype[index]), {"x": lambda g: g},
               promotes=(), linear=("x",), formula="x_i")
-)  # fmt: skip
+)

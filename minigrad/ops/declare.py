@@ -57,7 +57,7 @@ def elementwise(
                 expr=expr, cost=cost, formula=formula, local=local or {},
             ),
             attributes=False,
-        )  # fmt: skip
+        )
         return wraps(function)(op.apply)  # type: ignore[return-value]
 
     return made

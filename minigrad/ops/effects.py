@@ -143,7 +143,7 @@ def _check_fields(message: str, given: dict[Any, Any], count: int) -> int:
         if name not in given:
             what = f"{count} values" + "".join([f", {n}=" for n in given if isinstance(n, str)])
             raise ConversionError(f"print: there is nothing to put in the place of {{{field}}}", actual=what,
-                                  hint="mg.print('{x}', x=x), or mg.print('{}', x)")  # fmt: skip
+                                  hint="mg.print('{x}', x=x), or mg.print('{}', x)")
     return len(fields)
 
 

@@ -44,13 +44,13 @@ from .elementwise import (
     sin,
     sqrt,
     where,
-)  # fmt: skip
+)
 
 __all__ = [
     "acos", "acosh", "asin", "asinh", "atan", "atanh", "bitcast", "ceil", "conj", "copysign", "cosh", "hypot", "imag",
     "isfinite", "isinf", "isnan", "log2", "log10", "logaddexp", "logical_and", "logical_not", "logical_or",
     "logical_xor", "nextafter", "positive", "real", "reciprocal", "signbit", "sinh", "square", "tan", "trunc",
-]  # fmt: skip
+]
 
 # Bits ---------------------------------------------------------------------------------------------------------------
 
@@ -68,7 +68,7 @@ declare(
         "bitcast", "elementwise", ("x",), _infer_bitcast, promotes=(), expr="bitcast(x)",
         formula=r"\operatorname{bits} x",
     )
-)  # fmt: skip
+)
 
 
 def bitcast(x: Tensor, dtype: Any) -> Tensor:

@@ -20,7 +20,7 @@ __all__ = [
     "round", "less", "less_equal", "equal", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_invert",
     "bitwise_left_shift", "bitwise_right_shift", "where", "astype", "copy", "greater", "greater_equal",
     "not_equal", "sign",
-]  # fmt: skip
+]
 
 # Arithmetic ---------------------------------------------------------------------------------------------------------
 
@@ -35,7 +35,7 @@ def add(x: Any, y: Any) -> Tensor:
 
 
 @elementwise(expr="x - y", accepts="iuf", formula=r"x - y", local={"x": "1", "y": "-1"},
-             x=lambda g: g, y=lambda g: negative(g))  # fmt: skip
+             x=lambda g: g, y=lambda g: negative(g))
 def subtract(x: Any, y: Any) -> Tensor:
     """The difference of two tensors.
 
@@ -45,7 +45,7 @@ def subtract(x: Any, y: Any) -> Tensor:
 
 
 @elementwise(expr="x * y", formula=r"x \cdot y", local={"x": "y", "y": "x"},
-             x=lambda g, y: multiply(g, y), y=lambda g, x: multiply(g, x))  # fmt: skip
+             x=lambda g, y: multiply(g, y), y=lambda g, x: multiply(g, x))
 def multiply(x: Any, y: Any) -> Tensor:
     """The product of two tensors, element by element.
 
@@ -56,7 +56,7 @@ def multiply(x: Any, y: Any) -> Tensor:
 
 @elementwise(expr="x / y", domain="float", cost=2, formula=r"\frac{x}{y}",
              local={"x": r"\frac{1}{y}", "y": r"-\frac{x}{y^2}"},
-             x=lambda g, y: g / y, y=lambda g, out, y: -g * out / y)  # fmt: skip
+             x=lambda g, y: g / y, y=lambda g, out, y: -g * out / y)
 def divide(x: Any, y: Any) -> Tensor:
     """The quotient of two tensors; integers give floats.
 
@@ -93,7 +93,7 @@ def _power_by_exponent(g: Any, out: Any, x: Any) -> Any:
 
 
 @elementwise(name="pow", expr="pow(x, y)", accepts="iuf", cost=20, formula=r"x^y",
-             local={"x": r"y\,x^{y-1}", "y": r"x^y \ln x"}, x=_power_by_base, y=_power_by_exponent)  # fmt: skip
+             local={"x": r"y\,x^{y-1}", "y": r"x^y \ln x"}, x=_power_by_base, y=_power_by_exponent)
 def power(x: Any, y: Any) -> Tensor:
     """The primitive behind `pow`."""
 
@@ -126,7 +126,7 @@ def floor_divide(x: Any, y: Any) -> Tensor:
 
 @elementwise(expr="x % y", accepts="iuf", cost=4, formula=r"x - y\lfloor x / y \rfloor",
              local={"x": "1", "y": r"-\lfloor x / y \rfloor"},
-             x=lambda g: g, y=lambda g, x, y: -g * floor_divide(x, y))  # fmt: skip
+             x=lambda g: g, y=lambda g, x, y: -g * floor_divide(x, y))
 def remainder(x: Any, y: Any) -> Tensor:
     """What is left after dividing with `floor_divide`; it has the sign of y.
 
@@ -137,7 +137,7 @@ def remainder(x: Any, y: Any) -> Tensor:
 
 @method
 @elementwise(expr="abs(x)", accepts="iuf", formula=r"|x|", local={"x": r"\operatorname{sign} x"},
-             x=lambda g, x: g * sign(x))  # fmt: skip
+             x=lambda g, x: g * sign(x))
 def abs(x: Any) -> Tensor:
     """The absolute value.
 
@@ -155,7 +155,7 @@ def _share_of_minimum(g: Any, x: Any, y: Any) -> Any:
 
 
 @elementwise(expr="max(x, y)", formula=r"\max(x, y)", local={"x": "[x > y]", "y": "[y > x]"},
-             x=_share_of_maximum, y=lambda g, x, y: _share_of_maximum(g, y, x))  # fmt: skip
+             x=_share_of_maximum, y=lambda g, x, y: _share_of_maximum(g, y, x))
 def maximum(x: Any, y: Any) -> Tensor:
     """The larger of two, element by element; a nan stays a nan, and a tie shares the gradient.
 
@@ -165,7 +165,7 @@ def maximum(x: Any, y: Any) -> Tensor:
 
 
 @elementwise(expr="min(x, y)", formula=r"\min(x, y)", local={"x": "[x < y]", "y": "[y < x]"},
-             x=_share_of_minimum, y=lambda g, x, y: _share_of_minimum(g, y, x))  # fmt: skip
+             x=_share_of_minimum, y=lambda g, x, y: _share_of_minimum(g, y, x))
 def minimum(x: Any, y: Any) -> Tensor:
     """The smaller of two, element by element.
 
@@ -188,7 +188,7 @@ def exp(x: Any) -> Tensor:
 
 
 @elementwise(expr="expm1(x)", domain="float", cost=10, formula=r"e^x - 1", local={"x": "e^x"},
-             x=lambda g, out: g * (out + 1.0))  # fmt: skip
+             x=lambda g, out: g * (out + 1.0))
 def expm1(x: Any) -> Tensor:
     """exp(x) - 1, exact for small x.
 
@@ -199,7 +199,7 @@ def expm1(x: Any) -> Tensor:
 
 @method
 @elementwise(expr="log(x)", domain="float", cost=10, formula=r"\ln x", local={"x": r"\frac{1}{x}"},
-             x=lambda g, x: g / x)  # fmt: skip
+             x=lambda g, x: g / x)
 def log(x: Any) -> Tensor:
     """The natural logarithm.
 
@@ -209,7 +209,7 @@ def log(x: Any) -> Tensor:
 
 
 @elementwise(expr="log1p(x)", domain="float", cost=12, formula=r"\ln(1 + x)", local={"x": r"\frac{1}{1 + x}"},
-             x=lambda g, x: g / (x + 1.0))  # fmt: skip
+             x=lambda g, x: g / (x + 1.0))
 def log1p(x: Any) -> Tensor:
     """log(1 + x), exact for small x.
 
@@ -220,7 +220,7 @@ def log1p(x: Any) -> Tensor:
 
 @method
 @elementwise(expr="sqrt(x)", domain="float", cost=2, formula=r"\sqrt{x}", local={"x": r"\frac{1}{2\sqrt{x}}"},
-             x=lambda g, out: g * 0.5 / out)  # fmt: skip
+             x=lambda g, out: g * 0.5 / out)
 def sqrt(x: Any) -> Tensor:
     """The square root.
 
@@ -231,7 +231,7 @@ def sqrt(x: Any) -> Tensor:
 
 @method
 @elementwise(expr="sin(x)", domain="float", cost=10, formula=r"\sin x", local={"x": r"\cos x"},
-             x=lambda g, x: g * cos(x))  # fmt: skip
+             x=lambda g, x: g * cos(x))
 def sin(x: Any) -> Tensor:
     """The sine.
 
@@ -242,7 +242,7 @@ def sin(x: Any) -> Tensor:
 
 @method
 @elementwise(expr="cos(x)", domain="float", cost=10, formula=r"\cos x", local={"x": r"-\sin x"},
-             x=lambda g, x: -g * sin(x))  # fmt: skip
+             x=lambda g, x: -g * sin(x))
 def cos(x: Any) -> Tensor:
     """The cosine.
 
@@ -253,7 +253,7 @@ def cos(x: Any) -> Tensor:
 
 @method
 @elementwise(expr="tanh(x)", domain="float", cost=12, formula=r"\tanh x", local={"x": r"1 - \tanh^2 x"},
-             x=lambda g, out: multiply(g, subtract(1.0, multiply(out, out))))  # fmt: skip
+             x=lambda g, out: multiply(g, subtract(1.0, multiply(out, out))))
 def tanh(x: Any) -> Tensor:
     """The hyperbolic tangent.
 
@@ -264,7 +264,7 @@ def tanh(x: Any) -> Tensor:
 
 @elementwise(expr="(exp(-abs(x)) if x < 0 else 1) / (1 + exp(-abs(x)))", domain="float", cost=11,
              formula=r"\sigma(x)", local={"x": r"\sigma(x) \cdot (1 - \sigma(x))"},
-             x=lambda g, out: g * (out * (1.0 - out)))  # fmt: skip
+             x=lambda g, out: g * (out * (1.0 - out)))
 def sigmoid(x: Any) -> Tensor:
     """1 / (1 + exp(-x)), which neither overflows nor loses its left tail: of x = -80 it is exp(-80).
 
@@ -277,7 +277,7 @@ def sigmoid(x: Any) -> Tensor:
 
 @elementwise(expr="erf(x)", domain="float", cost=12, formula=r"\operatorname{erf} x",
              local={"x": r"\frac{2}{\sqrt\pi} e^{-x^2}"},
-             x=lambda g, x: g * (exp(-(x * x)) * (2 / math.sqrt(math.pi))))  # fmt: skip
+             x=lambda g, x: g * (exp(-(x * x)) * (2 / math.sqrt(math.pi))))
 def erf(x: Any) -> Tensor:
     """The error function.
 
@@ -289,7 +289,7 @@ def erf(x: Any) -> Tensor:
 @elementwise(expr="atan2(x, y)", domain="float", cost=20, formula=r"\operatorname{atan2}(x, y)",
              local={"x": r"\frac{y}{x^2 + y^2}", "y": r"-\frac{x}{x^2 + y^2}"},
              x=lambda g, x, y: g * y / (x * x + y * y),
-             y=lambda g, x, y: -g * x / (x * x + y * y))  # fmt: skip
+             y=lambda g, x, y: -g * x / (x * x + y * y))
 def atan2(x: Any, y: Any) -> Tensor:
     """The angle of the point with height x and width y.
 
@@ -407,7 +407,7 @@ def bitwise_right_shift(x: Any, y: Any) -> Tensor:
 @elementwise(expr="x if condition else y", promotes=("x", "y"), formula=r"x \text{ if } c \text{ else } y",
              local={"x": "[c]", "y": r"[\neg c]"}, linear=("x", "y"),
              x=lambda g, condition: where(condition, g, 0.0),
-             y=lambda g, condition: where(condition, 0.0, g))  # fmt: skip
+             y=lambda g, condition: where(condition, 0.0, g))
 def where(condition: Any, x: Any, y: Any) -> Tensor:
     """x where the condition holds, y elsewhere.
 
@@ -423,7 +423,7 @@ declare(
         rules={"x": lambda g, node: P.astype.apply(g, dtype=node.inputs[0].dtype)},
         expr="cast(x)", formula="x", local={"x": "1"},
     )
-)  # fmt: skip
+)
 
 
 @method
@@ -544,5 +544,5 @@ for _name, _function, _op in (
 for _name, _operator in (
     ("neg", negative), ("abs", abs), ("invert", bitwise_invert), ("lt", less), ("le", less_equal),
     ("gt", greater), ("ge", greater_equal), ("eq", _or_unequal(equal)), ("ne", _or_unequal(not_equal)),
-):  # fmt: skip
+):
     setattr(Tensor, f"__{_name}__", _operator)

@@ -28,7 +28,7 @@ __all__ = [
     "softmax", "log_softmax", "logsumexp",
     "relu", "leaky_relu", "elu", "silu", "gelu", "softplus",
     "linear", "embedding", "one_hot", "dropout", "layer_norm", "scaled_dot_product_attention",
-]  # fmt: skip
+]
 
 # Values beside the computation --------------------------------------------------------------------------------------
 
@@ -258,7 +258,7 @@ def dropout(x: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
 
 
 def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, axis: int = -1,
-               eps: float = 1e-5) -> Tensor:  # fmt: skip
+               eps: float = 1e-5) -> Tensor:
     """The tensor shifted and scaled to mean 0 and variance 1 along `axis`, then times `weight`, plus `bias`.
 
     >>> mg.layer_norm(mg.asarray([1.0, 3.0]), eps=0.0).tolist()
@@ -293,7 +293,7 @@ def _per_feature(parameter: Tensor, x: Tensor, place: int) -> Tensor:
 
 
 def scaled_dot_product_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, causal: bool = False,
-                                 scale: float | None = None, dropout_p: float = 0.0) -> Tensor:  # fmt: skip
+                                 scale: float | None = None, dropout_p: float = 0.0) -> Tensor:
     """For each query, the mean of the values, weighted by how well their keys fit it: softmax(q kᵀ / √d) v.
 
     `mask` is True where a query may look at a key, or floats that are added to the scores; `causal` lets a query look

@@ -27,7 +27,7 @@ from .view import broadcast_to, dummy, expand_dims, inverse, moveaxis, permute_d
 
 __all__ = [
     "nonzero", "take", "take_along_axis", "scatter_add", "pad", "repeat", "argsort", "sort", "topk",
-]  # fmt: skip
+]
 
 BASIC = (int, slice, type(None), type(Ellipsis))
 Index = Any
@@ -122,7 +122,7 @@ for _op in (
     ),
     Primitive("argsort", "index", ("x",), lambda x, axis, descending: (x.shape, dtypes.int64), promotes=(),
               formula=r"\operatorname{argsort} x"),
-):  # fmt: skip
+):
     declare(_op)
 
 raw_gather = P.gather.apply  # the primitive itself: it checks nothing
@@ -340,7 +340,7 @@ def take_along_axis(x: Tensor, indices: Tensor, axis: int = -1) -> Tensor:
             f"take_along_axis: the indices have as many dimensions as the tensor, {x.ndim}, not {indices.ndim}"
         )
     full = broadcast_shapes("take_along_axis", [
-        tuple([1 if d == place else s for d, s in enumerate(t.shape)]) for t in (x, indices)])  # fmt: skip
+        tuple([1 if d == place else s for d, s in enumerate(t.shape)]) for t in (x, indices)])
     x = broadcast_to(x, tuple([x.shape[d] if d == place else s for d, s in enumerate(full)]))
     grid = [
         indices if d == place else reshape(arange(s, device=x.device), (-1, *[1] * (x.ndim - d - 1)))

@@ -27,7 +27,7 @@ UFUNCS = {
     "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh", "power": "pow", "float_power": "pow", "rint": "round",
     "invert": "bitwise_invert", "conjugate": "conj",
     "left_shift": "bitwise_left_shift", "right_shift": "bitwise_right_shift",
-}  # fmt: skip
+}
 
 # A row for each of NumPy's other functions: its name and, after a colon, ours where it differs; what is passed on by
 # position; after the bar, what is passed on by name (ours after a colon) and, with a minus, what has no counterpart.
@@ -106,10 +106,10 @@ FUNCTIONS = """
 QUESTIONS = {
     "allclose", "isclose", "array_equal", "array_equiv", "array2string", "array_repr", "array_str",
     "shape", "ndim", "size",
-}  # fmt: skip
+}
 REDUCTIONS = {
     "add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all", "logical_or": "any",
-}  # fmt: skip
+}
 SAYS_NOTHING = (False, True, 0, "C", "K", "A", "raise", "stable", "quicksort")
 
 

@@ -40,7 +40,7 @@ declare(
         "concat", "index", ("*xs",), _infer_concat, rules={"xs": _part_of_concat}, linear=("xs",),
         formula=r"[x_1, x_2, \dots]",
     )
-)  # fmt: skip
+)
 
 
 def concat(tensors: Sequence[Tensor], axis: int | None = 0) -> Tensor:
@@ -103,7 +103,7 @@ def roll(x: Tensor, shift: Any, axis: Any = None) -> Tensor:
     if axis is None:
         return reshape(roll(reshape(x, (-1,)), shift, 0), x.shape)
     axes = normal_axes("roll", axis, x.ndim) if not isinstance(axis, tuple) else tuple(
-        normal_axis("roll", a, x.ndim) for a in axis)  # fmt: skip
+        normal_axis("roll", a, x.ndim) for a in axis)
     shifts = shift if isinstance(shift, tuple) else (shift,) * len(axes)
     rolled = x
     for amount, place in zip(shifts, axes):

@@ -90,7 +90,7 @@ for _op in (
               formula=r"L : L L^{\mathsf T} = x"),
     Primitive("slogdet", "contract", ("x",), _infer_slogdet, domain="float", rules={"x": _of_slogdet},
               formula=r"(\operatorname{sign} \det x,\ \ln|\det x|)", local={"x": r"(0,\ x^{-\mathsf T})"}),
-):  # fmt: skip
+):
     declare(_op)
 
 
@@ -239,7 +239,7 @@ def _matrix_norm(x: Tensor, ord: Any, axes: tuple[int, ...], keepdims: bool) -> 
         raise ConversionError(
             f"matrix_norm: there is no ord {ord!r}", expect="'fro', 1, -1, inf or -inf",
             hint="those of order 2, -2 and 'nuc' are made of singular values, which minigrad does not compute",
-        )  # fmt: skip
+        )
     summed, rest = axes if ord in (1, -1) else axes[::-1]
     sums = sum(abs(_as_float(x)), summed, keepdims=True)
     out = (max if ord > 0 else min)(sums, rest, True)

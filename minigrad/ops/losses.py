@@ -22,13 +22,13 @@ from .view import broadcast_to, reshape
 __all__ = [
     "cross_entropy", "nll_loss", "binary_cross_entropy_with_logits", "kl_div",
     "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "cosine_similarity",
-]  # fmt: skip
+]
 
 # Over classes -------------------------------------------------------------------------------------------------------
 
 
 def cross_entropy(logits: Tensor, targets: Any, reduction: str = "mean", weight: Tensor | None = None,
-                  ignore_index: int | None = None, label_smoothing: float = 0.0) -> Tensor:  # fmt: skip
+                  ignore_index: int | None = None, label_smoothing: float = 0.0) -> Tensor:
     """How surprised softmax(logits) is by the targets: minus the log-probability of each.
 
     The classes are the last dimension of `logits`; `targets` are integers, one for each position, or probabilities, one
@@ -63,7 +63,7 @@ def cross_entropy(logits: Tensor, targets: Any, reduction: str = "mean", weight:
 
 
 def nll_loss(log_probabilities: Tensor, targets: Any, reduction: str = "mean", weight: Tensor | None = None,
-             ignore_index: int | None = None) -> Tensor:  # fmt: skip
+             ignore_index: int | None = None) -> Tensor:
     """Minus the log-probability of each target: what `cross_entropy` does, after `log_softmax`.
 
     >>> mg.nll_loss(mg.asarray([[-1.0, -2.0]]), mg.asarray([1])).item()
@@ -78,7 +78,7 @@ def nll_loss(log_probabilities: Tensor, targets: Any, reduction: str = "mean", w
 
 
 def _of_probabilities(name: str, logits: Tensor, targets: Tensor, reduction: str, weight: Tensor | None,
-                      smoothing: float) -> Tensor:  # fmt: skip
+                      smoothing: float) -> Tensor:
     if smoothing:
         targets = targets * (1 - smoothing) + smoothing / logits.shape[-1]
     terms = log_softmax(logits) * targets
@@ -88,7 +88,7 @@ def _of_probabilities(name: str, logits: Tensor, targets: Tensor, reduction: str
 
 
 def _weighted(name: str, what: str, scores: Tensor, targets: Any, weight: Tensor | None,
-              ignore_index: int | None) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+              ignore_index: int | None) -> tuple[Tensor, Tensor, Tensor]:
     """Scores, targets that are in range, and a factor for each: the weight of its class, or 0 if it is ignored."""
     scores = _as_float(name, scores)
     targets = as_integers(name, "targets", targets, scores)
@@ -108,7 +108,7 @@ def _class_weight(name: str, weight: Tensor, scores: Tensor) -> Tensor:
     weight = _as_float(name, weight)
     if weight.shape != scores.shape[-1:]:
         raise ShapeError(f"{name}: a weight of shape {weight.shape} for {scores.shape[-1]} classes",
-                         expect=f"({scores.shape[-1]},)")  # fmt: skip
+                         expect=f"({scores.shape[-1]},)")
     return weight
 
 
@@ -140,7 +140,7 @@ def _picked(scores: Tensor, targets: Tensor) -> Tensor:
 
 
 def binary_cross_entropy_with_logits(logits: Tensor, targets: Any, reduction: str = "mean", weight: Any = None,
-                                     pos_weight: Any = None) -> Tensor:  # fmt: skip
+                                     pos_weight: Any = None) -> Tensor:
     """How surprised sigmoid(logits) is by targets between 0 and 1, exact for logits of any size.
 
     `weight` is a factor for each element, `pos_weight` one for the part of the loss that a target of 1 has.

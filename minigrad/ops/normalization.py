@@ -42,7 +42,7 @@ def _scaled(x: Tensor, eps: float) -> Tensor:
 
 
 def group_norm(x: Tensor, groups: int, weight: Tensor | None = None, bias: Tensor | None = None,
-               eps: float = 1e-5) -> Tensor:  # fmt: skip
+               eps: float = 1e-5) -> Tensor:
     """Each group of channels of each example to mean 0 and variance 1; then a factor and a summand for each channel.
 
     >>> mg.group_norm(mg.asarray([[[1.0], [3.0], [5.0], [9.0]]]), groups=2, eps=0.0).tolist()
@@ -62,7 +62,7 @@ def group_norm(x: Tensor, groups: int, weight: Tensor | None = None, bias: Tenso
 
 def batch_norm(x: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None,
                weight: Tensor | None = None, bias: Tensor | None = None, training: bool = False,
-               momentum: float | Tensor = 0.1, eps: float = 1e-5) -> Tensor:  # fmt: skip
+               momentum: float | Tensor = 0.1, eps: float = 1e-5) -> Tensor:
     """Each channel to mean 0 and variance 1 over the batch, then times `weight`, plus `bias`.
 
     In training these are the batch's own, and the running ones move towards them in place, by `momentum`; else the
@@ -79,7 +79,7 @@ def batch_norm(x: Tensor, running_mean: Tensor | None = None, running_var: Tenso
         raise ShapeError(f"batch_norm: an input of shape {x.shape} has no channels", expect="(examples, channels, ...)")
     if not training and (running_mean is None or running_var is None):
         raise ConversionError("batch_norm: outside of training it takes a running mean and variance",
-                              hint="training=True for those of the batch")  # fmt: skip
+                              hint="training=True for those of the batch")
     for statistic in (running_mean, running_var):
         _check_channels("batch_norm", x, statistic, 1)
     axes = (0, *range(2, x.ndim))
@@ -91,10 +91,10 @@ def batch_norm(x: Tensor, running_mean: Tensor | None = None, running_var: Tenso
     count = math.prod([x.shape[a] for a in axes])
     if count < 2:
         raise ShapeError(f"batch_norm: an input of shape {x.shape} has one value for each channel, which has no "
-                         "variance", hint="a larger batch, or layer.eval()")  # fmt: skip
+                         "variance", hint="a larger batch, or layer.eval()")
     if x.dtype is dtypes.float16:
         return batch_norm(x.astype(dtypes.float32), running_mean, running_var, weight, bias, True, momentum,
-                          eps).astype(dtypes.float16)  # type: ignore[attr-defined, no-any-return]  # fmt: skip
+                          eps).astype(dtypes.float16)  # type: ignore[attr-defined, no-any-return]
     centre = mean(x, axes, keepdims=True)
     off = x - centre
     variance = mean(off * off, axes, keepdims=True)

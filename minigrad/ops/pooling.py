@@ -80,7 +80,7 @@ def adaptive_avg_pool2d(x: Tensor, size: Any) -> Tensor:
 
 
 def _pooled(name: str, count: int, function: Callable[..., Tensor], outside: float, x: Tensor, size: Any, stride: Any,
-            padding: Any, dilation: Any) -> Tensor:  # fmt: skip
+            padding: Any, dilation: Any) -> Tensor:
     x = _image(name, count, x)
     sizes = for_each(name, "size", size, count)
     steps = sizes if stride is None else for_each(name, "stride", stride, count)

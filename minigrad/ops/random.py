@@ -36,7 +36,7 @@ declare(
         "random", "random", (), lambda shape, dtype, key, block, device: (shape, dtype),
         formula=r"\operatorname{Philox}(\mathrm{key}, \mathrm{block})",
     )
-)  # fmt: skip
+)
 
 Shape = int | Sequence[int]
 KEYS = 1 << 128
@@ -156,7 +156,7 @@ class Generator:
     def uniform(
         self, shape: Shape = (), low: float = 0.0, high: float = 1.0, dtype: Any = None, device: Any = None,
         requires_grad: bool = False,
-    ) -> Tensor:  # fmt: skip
+    ) -> Tensor:
         """Numbers from `low` up to, not including, `high`, all equally likely.
 
         >>> mg.random.seed(0)
@@ -175,7 +175,7 @@ class Generator:
     def normal(
         self, shape: Shape = (), mean: Any = 0.0, std: Any = 1.0, dtype: Any = None, device: Any = None,
         requires_grad: bool = False,
-    ) -> Tensor:  # fmt: skip
+    ) -> Tensor:
         """Numbers of the bell curve around `mean` with standard deviation `std`, which may be tensors.
 
         Two uniform numbers are the angle and the radius of a point whose two coordinates are normal (Box and Muller).

@@ -18,7 +18,7 @@ from .view import broadcast_to, raw_broadcast_to, reshape
 __all__ = [
     "sum", "prod", "max", "min", "mean", "var", "std", "argmax", "argmin", "all", "any", "count_nonzero",
     "cumulative_sum", "cumulative_prod", "clip",
-]  # fmt: skip
+]
 
 Axis = int | tuple[int, ...] | None
 
@@ -139,7 +139,7 @@ for _op in (
     Primitive("cumulative_prod", "reduce", ("x",), lambda x, axis, dtype=None: (x.shape, dtype or x.dtype),
               {"x": _of_cumulative_prod}, promotes=(), formula=r"\prod_{k \le i} x_k",
               local={"x": r"\prod_{k \le i, k \ne j} x_k"}),
-):  # fmt: skip
+):
     declare(_op)
 
 raw_sum = P.sum.apply  # the primitive itself: it takes attributes as they are, and checks nothing

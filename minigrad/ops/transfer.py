@@ -19,7 +19,7 @@ declare(
         formula="x",
         rules={"x": lambda g, node: P.to_device.apply(g, source=node.attrs["device"], device=node.attrs["source"])},
     )
-)  # fmt: skip
+)
 
 
 @method

@@ -22,7 +22,7 @@ from .declare import broadcast_shapes, declare, normal_axes, normal_axis
 __all__ = [
     "reshape", "permute_dims", "broadcast_to", "broadcast_arrays", "expand_dims", "squeeze", "flatten", "flip",
     "moveaxis", "swapaxes", "matrix_transpose", "unstack",
-]  # fmt: skip
+]
 
 
 def dummy(shape: tuple[int, ...], dtype: Any) -> Any:
@@ -63,27 +63,27 @@ raw_reshape = declare(
         formula=r"\operatorname{reshape} x",
         rules={"x": lambda g, node: reshape(g, node.inputs[0].shape)},
     )
-).apply  # fmt: skip
+).apply
 raw_permute_dims = declare(
     Primitive(
         "permute_dims", "view", ("x",), lambda x, axes: (tuple(x.shape[a] for a in axes), x.dtype), promotes=(),
         linear=("x",), formula=r"x^{\mathsf T}",
         rules={"x": lambda g, node: permute_dims(g, inverse(node.attrs["axes"]))},
     )
-).apply  # fmt: skip
+).apply
 raw_broadcast_to = declare(
     Primitive(
         "broadcast_to", "view", ("x",), lambda x, shape: (shape, x.dtype), promotes=(), linear=("x",),
         formula=r"\operatorname{broadcast} x", rules={"x": lambda g, node: unbroadcast(g, node.inputs[0].shape)},
     )
-).apply  # fmt: skip
+).apply
 raw_slice = declare(
     Primitive(
         "slice", "view", ("x",), _infer_slice, promotes=(), linear=("x",),
         formula=r"x[\dots]",
         rules={"x": lambda g, node: P.place.apply(g, shape=node.inputs[0].shape, index=node.attrs["index"])},
     )
-).apply  # fmt: skip
+).apply
 
 
 def unbroadcast(g: Tensor, shape: tuple[int, ...]) -> Tensor:

@@ -70,13 +70,13 @@ raw_windows = declare(
         "windows", "view", ("x",), _infer_windows, {"x": _of_windows}, promotes=(), linear=("x",),
         formula=r"x_{s\,i + d\,k}",
     )
-).apply  # fmt: skip
+).apply
 declare(
     Primitive(
         "overlap_add", "index", ("x",), _infer_overlap_add, {"x": _of_overlap_add}, promotes=(), linear=("x",),
         formula=r"\sum_{s\,i + d\,k = j} x_{i,k}",
     )
-)  # fmt: skip
+)
 
 
 def windows(x: Tensor, size: Any, axis: Any = -1, stride: Any = 1, dilation: Any = 1) -> Tensor:

@@ -14,7 +14,7 @@ from .sgd import SGD
 __all__ = [
     "Optimizer", "Group", "SGD", "Adam", "AdamW", "Lion", "RMSprop", "Adagrad", "Muon",
     "clip_grad_norm", "clip_grad_value", "EMA", "lr_scheduler",
-]  # fmt: skip
+]
 
 public(__all__, globals())
 public(lr_scheduler.__all__, vars(lr_scheduler))

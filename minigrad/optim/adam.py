@@ -26,7 +26,7 @@ class Adam(Optimizer):
     decoupled = False  # whether the decay bypasses the running means
 
     def __init__(self, parameters: Any, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
-                 eps: float = 1e-8, weight_decay: float = 0.0) -> None:  # fmt: skip
+                 eps: float = 1e-8, weight_decay: float = 0.0) -> None:
         super().__init__(parameters, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay)
 
     def states(self, options: dict[str, Any]) -> dict[str, float]:
@@ -67,7 +67,7 @@ class AdamW(Adam):
     decoupled = True
 
     def __init__(self, parameters: Any, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
-                 eps: float = 1e-8, weight_decay: float = 1e-2) -> None:  # fmt: skip
+                 eps: float = 1e-8, weight_decay: float = 1e-2) -> None:
         super().__init__(parameters, lr, betas, eps, weight_decay)
 
 
@@ -85,7 +85,7 @@ class Lion(Optimizer):
     """
 
     def __init__(self, parameters: Any, lr: float = 1e-4, betas: tuple[float, float] = (0.9, 0.99),
-                 weight_decay: float = 0.0) -> None:  # fmt: skip
+                 weight_decay: float = 0.0) -> None:
         super().__init__(parameters, lr=lr, betas=betas, weight_decay=weight_decay)
 
     def states(self, options: dict[str, Any]) -> dict[str, float]:

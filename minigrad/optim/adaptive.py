@@ -23,9 +23,9 @@ class RMSprop(Optimizer):
     """
 
     def __init__(self, parameters: Any, lr: float = 1e-2, alpha: float = 0.99, eps: float = 1e-8,
-                 weight_decay: float = 0.0, momentum: float = 0.0, centered: bool = False) -> None:  # fmt: skip
+                 weight_decay: float = 0.0, momentum: float = 0.0, centered: bool = False) -> None:
         super().__init__(parameters, lr=lr, alpha=alpha, eps=eps, weight_decay=weight_decay, momentum=momentum,
-                         centered=centered)  # fmt: skip
+                         centered=centered)
 
     def states(self, options: dict[str, Any]) -> dict[str, float]:
         more = {"momentum_buffer": options["momentum"], "grad_avg": options["centered"]}
@@ -66,9 +66,9 @@ class Adagrad(Optimizer):
     """
 
     def __init__(self, parameters: Any, lr: float = 1e-2, lr_decay: float = 0.0, weight_decay: float = 0.0,
-                 initial_accumulator_value: float = 0.0, eps: float = 1e-10) -> None:  # fmt: skip
+                 initial_accumulator_value: float = 0.0, eps: float = 1e-10) -> None:
         super().__init__(parameters, lr=lr, lr_decay=lr_decay, weight_decay=weight_decay,
-                         initial_accumulator_value=initial_accumulator_value, eps=eps)  # fmt: skip
+                         initial_accumulator_value=initial_accumulator_value, eps=eps)
 
     def states(self, options: dict[str, Any]) -> dict[str, float]:
         return {"step": 0.0, "sum": options["initial_accumulator_value"]}

@@ -70,7 +70,7 @@ class Group(MutableMapping[str, Any]):
             raise ConversionError(
                 f"{self.owner}: a group has no option {name!r} to set", expect=", ".join(["lr", *self.options]),
                 hint="optimizer.add_param_group({\"params\": [...]}) adds parameters",
-            )  # fmt: skip
+            )
         self._check(self.options | {name: value, "lr": 0.0}, self.parameters)
         self.grow(self.options | {name: value})
         self.options[name] = value
@@ -146,11 +146,11 @@ def parameter_groups(name: str, given: Any, defaults: dict[str, Any]) -> list[tu
     for g in listed:
         if not isinstance(g, dict) or "params" not in g:
             raise ConversionError(f"{name}: a group is a dict with \"params\" and perhaps options, not {_short(g)}",
-                                  hint="[{\"params\": body}, {\"params\": head, \"lr\": 0.01}]")  # fmt: skip
+                                  hint="[{\"params\": body}, {\"params\": head, \"lr\": 0.01}]")
         unknown = [key for key in g if key not in ("params", *defaults)]
         if unknown:
             raise ConversionError(f"{name}: a group has no option named {', '.join(map(repr, unknown))}",
-                                  expect=", ".join(defaults))  # fmt: skip
+                                  expect=", ".join(defaults))
         parameters = [g["params"]] if isinstance(g["params"], Tensor) else list(g["params"])
         groups.append((parameters, defaults | {k: v for k, v in g.items() if k != "params"}))
     return groups
@@ -183,13 +183,13 @@ def check_parameters(name: str, groups: list[list[Tensor]]) -> None:
 def _check_parameter(name: str, which: str, p: Any) -> None:
     if not isinstance(p, Tensor):
         raise ConversionError(f"{name}: {which} is a {type(p).__name__}, not a tensor",
-                              hint="model.parameters() gives them without their names")  # fmt: skip
+                              hint="model.parameters() gives them without their names")
     if not p.requires_grad:
         raise GradError(f"{name}: {which}, of shape {p.shape}, does not require a gradient",
-                        hint="p.requires_grad = True, or leave it out")  # fmt: skip
+                        hint="p.requires_grad = True, or leave it out")
     if not p.is_leaf:
         raise GradError(f"{name}: {which}, of shape {p.shape}, is a result of {p.node.name}, not a leaf",
-                        hint="optimize what it is made of, or p.detach() with requires_grad = True")  # fmt: skip
+                        hint="optimize what it is made of, or p.detach() with requires_grad = True")
 
 
 def _refuse_moved(name: str, i: int, p: Tensor, device: Any, dtype: Any) -> None:
@@ -197,7 +197,7 @@ def _refuse_moved(name: str, i: int, p: Tensor, device: Any, dtype: Any) -> None
     raise error(
         f"{name}: parameter {i}, of shape {p.shape}, was {dtype} on {device} when the optimizer was made, and is now "
         f"{p.dtype} on {p.device}", hint="make the optimizer after model.to(...)",
-    )  # fmt: skip
+    )
 
 
 # Options ------------------------------------------------------------------------------------------------------------

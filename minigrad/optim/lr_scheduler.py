@@ -24,7 +24,7 @@ from .optimizer import Optimizer
 __all__ = [
     "Schedule", "LambdaLR", "StepLR", "MultiStepLR", "ExponentialLR", "LinearLR", "CosineAnnealingLR", "OneCycleLR",
     "SequentialLR", "ChainedScheduler", "ReduceLROnPlateau",
-]  # fmt: skip
+]
 
 
 class Schedule:
@@ -88,7 +88,7 @@ class Schedule:
         if lost or len(state["base_lrs"]) != len(self.bases):
             raise StateError(f"load_state_dict: the state does not fit {name}, and nothing was loaded",
                              expect=f"{', '.join(self.state_dict())}, and {len(self.bases)} base_lrs",
-                             actual=", ".join(map(str, state)))  # fmt: skip
+                             actual=", ".join(map(str, state)))
         self.bases = [float(checked_rate(name, base)) for base in state["base_lrs"]]
         with no_grad():
             self.count[...] = float(state["last_epoch"])  # type: ignore[index]
@@ -112,7 +112,7 @@ class LambdaLR(Schedule):
     def __init__(self, optimizer: Optimizer, lr_lambda: Callable[[Tensor], Any]) -> None:
         if not callable(lr_lambda):
             raise ConversionError(f"LambdaLR: lr_lambda is a function of the number of steps, not a "
-                                  f"{type(lr_lambda).__name__}")  # fmt: skip
+                                  f"{type(lr_lambda).__name__}")
         self.lr_lambda = lr_lambda
         super().__init__(optimizer)
 
@@ -181,7 +181,7 @@ class LinearLR(Schedule):
     """
 
     def __init__(self, optimizer: Optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0,
-                 total_iters: int = 5) -> None:  # fmt: skip
+                 total_iters: int = 5) -> None:
         self.start_factor, self.end_factor = start_factor, end_factor
         self.total_iters = _count("LinearLR", "total_iters", total_iters)
         super().__init__(optimizer)
@@ -226,7 +226,7 @@ class OneCycleLR(Schedule):
     def __init__(
         self, optimizer: Optimizer, max_lr: float, total_steps: int, pct_start: float = 0.3,
         anneal_strategy: str = "cos", div_factor: float = 25.0, final_div_factor: float = 1e4,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if anneal_strategy not in ("cos", "linear"):
             raise ConversionError(f"OneCycleLR: no anneal_strategy {anneal_strategy!r}", expect="cos or linear")
         if not 0 <= pct_start <= 1:
@@ -267,7 +267,7 @@ class SequentialLR(Schedule):
     def __init__(self, optimizer: Optimizer, schedulers: Sequence[Schedule], milestones: Sequence[int]) -> None:
         if len(schedulers) != len(milestones) + 1:
             raise ConversionError("SequentialLR: there is a milestone between each two schedules",
-                                  expect=f"{len(schedulers) - 1} milestones", actual=f"{len(milestones)}")  # fmt: skip
+                                  expect=f"{len(schedulers) - 1} milestones", actual=f"{len(milestones)}")
         if list(milestones) != sorted(set(milestones)):
             raise ConversionError(f"SequentialLR: milestones go upwards, {list(milestones)} do not")
         self.schedulers, self.milestones = _formulas("SequentialLR", optimizer, schedulers), tuple(milestones)
@@ -320,11 +320,11 @@ class ReduceLROnPlateau:
 
     def __init__(self, optimizer: Optimizer, mode: str = "min", factor: float = 0.1, patience: int = 10,
                  threshold: float = 1e-4, threshold_mode: str = "rel", cooldown: int = 0, min_lr: float = 0.0,
-                 eps: float = 1e-8) -> None:  # fmt: skip
+                 eps: float = 1e-8) -> None:
         name = "ReduceLROnPlateau"
         if mode not in ("min", "max") or threshold_mode not in ("rel", "abs"):
             raise ConversionError(f"{name}: mode is min or max, threshold_mode rel or abs",
-                                  actual=f"{mode!r}, {threshold_mode!r}")  # fmt: skip
+                                  actual=f"{mode!r}, {threshold_mode!r}")
         if not 0 < factor < 1:
             raise ConversionError(f"{name}: factor is between 0 and 1, not {factor}")
         self.optimizer, self.sign, self.relative = optimizer, 1 if mode == "min" else -1, threshold_mode == "rel"
@@ -370,7 +370,7 @@ class ReduceLROnPlateau:
         lost = [key for key in self.state_dict() if key not in state]
         if lost:
             raise StateError("load_state_dict: the state does not fit ReduceLROnPlateau, and nothing was loaded\n"
-                             f"  missing:    {', '.join(lost)}")  # fmt: skip
+                             f"  missing:    {', '.join(lost)}")
         with no_grad():
             for tensor, key in zip(self.tensors(), self.state_dict()):
                 tensor[...] = float(state[key])  # type: ignore[index]
@@ -384,7 +384,7 @@ def _formulas(name: str, optimizer: Any, schedulers: Sequence[Schedule]) -> tupl
     for schedule in schedulers:
         if not isinstance(schedule, Schedule):
             raise ConversionError(f"{name}: a {type(schedule).__name__} is no formula of the number of steps",
-                                  hint="call its step() beside this one's")  # fmt: skip
+                                  hint="call its step() beside this one's")
         if schedule.optimizer is not optimizer:
             raise ConversionError(f"{name}: its schedules are all of the same optimizer")
     return tuple(schedulers)

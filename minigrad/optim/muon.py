@@ -32,20 +32,20 @@ class Muon(Optimizer):
 
     def __init__(self, parameters: Any, lr: float = 1e-3, weight_decay: float = 0.1, momentum: float = 0.95,
                  nesterov: bool = True, ns_coefficients: tuple[float, float, float] = QUINTIC, eps: float = 1e-7,
-                 ns_steps: int = 5, adjust_lr_fn: str | None = None) -> None:  # fmt: skip
+                 ns_steps: int = 5, adjust_lr_fn: str | None = None) -> None:
         super().__init__(parameters, lr=lr, weight_decay=weight_decay, momentum=momentum, nesterov=nesterov,
                          ns_coefficients=ns_coefficients, eps=eps, ns_steps=ns_steps,
-                         adjust_lr_fn=adjust_lr_fn)  # fmt: skip
+                         adjust_lr_fn=adjust_lr_fn)
 
     def check(self, options: dict[str, Any], parameters: list[Tensor]) -> None:
         super().check(options, parameters)
         for i, p in enumerate(parameters):
             if p.ndim != 2:
                 raise ShapeError(f"Muon: parameter {i}, of shape {p.shape}, is not a matrix",
-                                 hint="give it to AdamW: [p for p in model.parameters() if p.ndim != 2]")  # fmt: skip
+                                 hint="give it to AdamW: [p for p in model.parameters() if p.ndim != 2]")
         if options["adjust_lr_fn"] not in (None, "original", "match_rms_adamw"):
             raise ConversionError(f"Muon: there is no adjust_lr_fn {options['adjust_lr_fn']!r}",
-                                  expect='"original" (None is the same) or "match_rms_adamw"')  # fmt: skip
+                                  expect='"original" (None is the same) or "match_rms_adamw"')
 
     def states(self, options: dict[str, Any]) -> dict[str, float]:
         return {"momentum_buffer": 0.0}

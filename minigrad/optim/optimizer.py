@@ -74,7 +74,7 @@ class Optimizer:
         rates = [group["lr"] for group in self.param_groups]
         if len(set(rates)) > 1:
             raise ConversionError(f"{type(self).__name__}: the groups have different rates, {_listed(rates)}",
-                                  hint='optimizer.param_groups[0]["lr"]')  # fmt: skip
+                                  hint='optimizer.param_groups[0]["lr"]')
         return rates[0]  # type: ignore[no-any-return]
 
     @lr.setter
@@ -172,7 +172,7 @@ class Optimizer:
         lacks = [f"param_groups.{n}.{what}" for n, own in enumerate(groups) for what in own if what not in saved[n]]
         besides = [f"param_groups.{n}.{what}" for n, own in enumerate(groups) for what in _unknown(own, saved[n])]
         options = [{what: _as(own[what], given[what]) for what in own if what in given and what != "params"}
-                   for own, given in zip(groups, saved)]  # fmt: skip
+                   for own, given in zip(groups, saved)]
         for own, known in zip(groups, options):
             self.check(own.options | known, own.parameters)
             own.grow(own.options | known)
@@ -207,18 +207,18 @@ def _saved_groups(name: str, state: Any, groups: list[Group]) -> list[dict[str, 
     if not isinstance(state, dict) or not {"state", "param_groups"} <= set(state):
         has = ", ".join(map(str, state)) if isinstance(state, dict) else type(state).__name__
         raise StateError(f"load_state_dict: this is no state of an optimizer, and nothing was loaded into {name}",
-                         expect='a dict with "state" and "param_groups"', actual=has)  # fmt: skip
+                         expect='a dict with "state" and "param_groups"', actual=has)
     saved, entries = state["param_groups"], state["state"]
     whole = isinstance(saved, list) and all(isinstance(g, dict) and isinstance(g.get("params"), list) for g in saved)
     if not whole or not isinstance(entries, dict) or not all(isinstance(e, dict) for e in entries.values()):
         raise StateError(f"load_state_dict: this is no state of an optimizer, and nothing was loaded into {name}",
                          expect='"state" holds a dict for each parameter, and "param_groups" dicts with lists "params"'
-                         )  # fmt: skip
+                         )
     sizes, own = [len(g["params"]) for g in saved], [len(g.parameters) for g in groups]
     if sizes != own:
         raise StateError(f"load_state_dict: the state does not fit {name}, and nothing was loaded",
                          expect=f"groups of {_listed(own)} parameters",
-                         actual=f"groups of {_listed(sizes)}")  # fmt: skip
+                         actual=f"groups of {_listed(sizes)}")
     return saved
 
 

@@ -27,9 +27,9 @@ class SGD(Optimizer):
     """
 
     def __init__(self, parameters: Any, lr: float = 1e-3, momentum: float = 0.0, dampening: float = 0.0,
-                 weight_decay: float = 0.0, nesterov: bool = False) -> None:  # fmt: skip
+                 weight_decay: float = 0.0, nesterov: bool = False) -> None:
         super().__init__(parameters, lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay,
-                         nesterov=nesterov)  # fmt: skip
+                         nesterov=nesterov)
 
     def check(self, options: dict[str, Any], parameters: list[Tensor]) -> None:
         super().check(options, parameters)

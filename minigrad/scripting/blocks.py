@@ -17,7 +17,7 @@ AUGMENTED = {
     ast.Add: "iadd", ast.Sub: "isub", ast.Mult: "imul", ast.Div: "itruediv", ast.FloorDiv: "ifloordiv", ast.Mod: "imod",
     ast.Pow: "ipow", ast.MatMult: "imatmul", ast.LShift: "ilshift", ast.RShift: "irshift", ast.BitOr: "ior",
     ast.BitXor: "ixor", ast.BitAnd: "iand",
-}  # fmt: skip
+}
 
 
 @dataclass
@@ -94,7 +94,7 @@ class Survey:
         needed &= self.local
         self.undefined |= needed - self.assigned.before[node]
         return Block("if", self.filename, node.lineno, self.sorted(outputs), self.sorted(needed), changed,
-                     self._refused([*node.body, *node.orelse]))  # fmt: skip
+                     self._refused([*node.body, *node.orelse]))
 
     def _loop(self, node: Any) -> Block:
         names = Names(node.body) if isinstance(node, ast.While) else Names([node.target, *node.body])

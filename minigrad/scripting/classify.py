@@ -145,7 +145,7 @@ class Kinds:
         within = set(map(id, ast.walk(node)))
         later = [n for n in walk_frame(self.function.body)
                  if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)
-                 and id(n) not in within and _place(n) > after]  # fmt: skip
+                 and id(n) not in within and _place(n) > after]
         return isinstance(node, LOOPS) or bool(self.loops[node]) or bool(later)
 
     # settling ---------------------------------------------------------------------------------------------------------

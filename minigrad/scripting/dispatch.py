@@ -80,7 +80,7 @@ class Script:
             lambda tensors: truth(condition(*carry.values(tensors))),
             lambda tensors: carry.turn(body, tensors),
             start,
-        ))  # fmt: skip
+        ))
 
     def for_loop(self, iterated: Any, body: Any, *state: Any, as_long_as: str | None = None) -> Any:
         """The variables of a loop after it; `as_long_as` names the one among them that says whether to go on."""

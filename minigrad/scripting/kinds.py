@@ -33,7 +33,7 @@ class Undefined:
         return TraceError(
             f"`{self.name}` may have no value here: {self.why}",
             hint=f"give `{self.name}` a value before that, of the same shape and dtype",
-        )  # fmt: skip
+        )
 
 
 _NUMBERS = Links()
@@ -147,7 +147,7 @@ def _differ(name: str, block: Block, one: Kind, other: Kind) -> MinigradError:
     return error_class(one, other)(
         f"{block.called(name)} is of two kinds after {block}",
         expect=f"what it is where the condition holds: {one}", actual=f"where it does not: {other}", hint=hint,
-    )  # fmt: skip
+    )
 
 
 def error_class(one: Kind, other: Kind) -> type[MinigradError]:
@@ -168,7 +168,7 @@ def tensors_of(value: Any, kind: Any) -> list[Tensor]:
     return [
         as_tensor(leaf, part.device).astype(part.dtype, copy=False)
         for leaf, part in zip(leaves, kind.parts) if isinstance(part, Like)
-    ]  # fmt: skip
+    ]
 
 
 def rebuilt(samples: Iterable[Any], kind: Any, left: Iterator[Tensor]) -> Any:

@@ -38,7 +38,7 @@ from .kinds import (
     rebuilt,
     tensors_of,
     united,
-)  # fmt: skip
+)
 
 ATTEMPTS = 8
 EMPTY = CellType()
@@ -74,7 +74,7 @@ class Recorder:
                 raise TraceError(
                     f"`{name}`, a {type(value).__name__}, is changed in {block}",
                     hint="keep tensors in a tensor, x[i] = y; or loop over list(x), which writes the loop out",
-                )  # fmt: skip
+                )
         self.given = self.copies(given)  # the originals will be written to
 
     def copies(self, values: Sequence[Any]) -> list[Any]:
@@ -82,7 +82,7 @@ class Recorder:
         changing = [name in self.block.changed for name in self.block.parameters]
         return [
             v.copy() if c and v.__class__ is Tensor and not is_number(v) else v for v, c in zip(values, changing)
-        ]  # fmt: skip
+        ]
 
     def run(self, function: Callable[..., Any], values: Sequence[Any]) -> list[Any]:
         """The outputs of one of the user's blocks."""
@@ -102,7 +102,7 @@ class Recorder:
                 f"what is no tensor is changed in {self.block}: {change}",
                 expect="a graph records the Python code once, whatever is decided when it runs",
                 hint="return it, or make it a tensor; loop over list(x), which writes the loop out",
-            )  # fmt: skip
+            )
         return outputs_of(result, self.block)
 
     def follow(self, given: Sequence[Any], first: Sequence[Any], values: Sequence[Any]) -> None:
@@ -187,7 +187,7 @@ class Recorder:
         return TraceError(
             f"`{name}` is changed in {self.block}, which also sees it under another name",
             hint=f"{name} = {name}.copy() before, or change it after",
-        )  # fmt: skip
+        )
 
 
 def _shared(one: Tensor, other: Tensor) -> bool:
@@ -335,7 +335,7 @@ class Carry(Recorder):
         return error_class(kind, new)(
             f"{self.block.called(name)} is of another kind after a turn of {self.block}",
             expect=f"what it is before: {kind}", actual=f"after a turn: {new}", hint=hint,
-        )  # fmt: skip
+        )
 
     def _outputs(self, tensors: Sequence[Tensor]) -> list[Any]:
         outputs = self.values(tensors)

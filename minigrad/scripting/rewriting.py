@@ -26,7 +26,7 @@ from .names import walk_frame
 HARMLESS = (
     ast.Name, ast.Constant, ast.Attribute, ast.Compare, ast.UnaryOp, ast.BoolOp, ast.BinOp, ast.Add, ast.Sub, ast.Mult,
     ast.expr_context, ast.cmpop, ast.unaryop, ast.boolop,
-)  # fmt: skip
+)
 OF_THE_FRAME = (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)
 
 
@@ -157,7 +157,7 @@ class Rewriting(ast.NodeTransformer):
         if outputs:
             end = body[-1] if body else None
             body = _tidied([*body, placed(ast.Return(loaded(outputs)), end) if end else ast.Return(loaded(outputs))],
-                           self.lowered.result)  # fmt: skip
+                           self.lowered.result)
         return function(name, parameters, body)
 
     def _plain(self, node: Any, test: ast.expr) -> ast.expr:
@@ -247,7 +247,7 @@ class Rewriting(ast.NodeTransformer):
         node = self.generic_visit(node)  # type: ignore[assignment]
         node.ifs = [
             test if k else self._checked(test, "it is in a comprehension") for test, k in zip(node.ifs, known)
-        ]  # fmt: skip
+        ]
         return node
 
     def visit_Call(self, node: ast.Call) -> Any:

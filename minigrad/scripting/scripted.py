@@ -101,7 +101,7 @@ def _definition(function: Any) -> Any:
         raise _error(
             function, "there is no source to read, as for what is typed at a prompt or run by exec()",
             hint="define it in a file or a notebook cell",
-        )  # fmt: skip
+        )
     try:
         tree = ast.parse("".join(lines), code.co_filename)
     except SyntaxError:
@@ -115,7 +115,7 @@ def _definition(function: Any) -> Any:
     raise _error(
         function, "its definition is not where it was: the file has changed since it was loaded",
         hint="load it again",
-    )  # fmt: skip
+    )
 
 
 def _parameters(node: Any) -> list[str]:

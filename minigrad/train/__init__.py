@@ -35,6 +35,6 @@ from .progress_bar import Progress, progress
 __all__ = [
     "fit", "evaluate", "History", "EarlyStopping", "Metric", "Mean", "Accuracy", "Perplexity",
     "progress", "Progress", "NanGuard", "autocast", "GradScaler",
-]  # fmt: skip
+]
 
 public(__all__, globals())

@@ -50,7 +50,7 @@ class EarlyStopping:
     """
 
     def __init__(self, patience: int = 5, name: str = "val_loss", mode: str = "min", min_delta: float = 0.0,
-                 model: Module | None = None) -> None:  # fmt: skip
+                 model: Module | None = None) -> None:
         if mode not in ("min", "max"):
             raise ConversionError(f"EarlyStopping: mode is min or max, not {mode!r}")
         self.patience, self.name, self.min_delta, self.model = patience, name, abs(min_delta), model
@@ -63,7 +63,7 @@ class EarlyStopping:
         if isinstance(numbers, dict):
             if self.name not in numbers:
                 raise ConversionError(f"EarlyStopping: there is no number named {self.name!r}",
-                                      expect=", ".join(numbers))  # fmt: skip
+                                      expect=", ".join(numbers))
             numbers = numbers[self.name]
         value = float(numbers)
         self.looks += 1
@@ -93,7 +93,7 @@ def fit(
     step: Callable[..., Any], batches: Iterable[Any], epochs: int = 1, *, validate: Callable[[], Any] | None = None,
     stop: EarlyStopping | None = None, watch: Iterable[Any] = (), callbacks: Iterable[Any] = (),
     model: Module | None = None, quiet: bool = False,
-) -> History:  # fmt: skip
+) -> History:
     """Call `step(*batch)` for each batch, for some epochs: the loop that one writes, with a bar, means and a history.
 
     `step` makes a whole training step and returns the loss, or a dict of numbers by name; jit it.  After each epoch
@@ -199,7 +199,7 @@ def _by_name(result: Any) -> dict[str, Any]:
     for name, value in numbers.items():
         if not isinstance(value, (int, float)) and not (isinstance(value, Tensor) and value.size == 1):
             raise ConversionError(f"a step returns its loss, or a dict of numbers by name: {name} is {_short(value)}",
-                                  hint='return {"loss": loss, "accuracy": accuracy}, of means')  # fmt: skip
+                                  hint='return {"loss": loss, "accuracy": accuracy}, of means')
     return numbers
 
 

@@ -79,7 +79,7 @@ class Mean(Metric):
         """Take in the mean of `count` examples, a number or a tensor of one element."""
         if isinstance(value, Tensor) and value.size != 1:
             raise ShapeError(f"{type(self).__name__}: a number is added at a time, not a tensor of shape {value.shape}",
-                             hint="x.mean(), count=x.size")  # fmt: skip
+                             hint="x.mean(), count=x.size")
         one = value.reshape(()) if isinstance(value, Tensor) else value  # type: ignore[attr-defined]
         self.take(one * count, count)
 
@@ -119,7 +119,7 @@ class Accuracy(Metric):
         targets = as_tensor(targets, logits.device)
         if not logits.ndim or logits.shape[:-1] != targets.shape:
             raise ShapeError("Accuracy: there is a target for each row of logits", actual=f"targets {targets.shape}",
-                             expect=f"targets {logits.shape[:-1]}, for logits {logits.shape}")  # fmt: skip
+                             expect=f"targets {logits.shape[:-1]}, for logits {logits.shape}")
         with no_grad():
             counted = targets != self.ignore_index if self.ignore_index is not None else targets == targets
             right = _rank(logits, where(counted, targets, 0)) < self.top

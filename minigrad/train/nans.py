@@ -96,7 +96,7 @@ class NanGuard:
                 error.add_note(f"{bad} was the loss; found by making step {number + 1} of the last {steps} again")
                 raise
         raise NanError(f"the loss is {value}, and was finite when the last {steps} steps were made again",
-                       hint="watch=[...] has to hold all that a step changes")  # fmt: skip
+                       hint="watch=[...] has to hold all that a step changes")
 
 
 def loss_of(result: Any) -> Any:

@@ -100,10 +100,10 @@ class GradScaler:
     """
 
     def __init__(self, init_scale: float = 2.0**16, growth_factor: float = 2.0, backoff_factor: float = 0.5,
-                 growth_interval: int = 2000, device: Any = None) -> None:  # fmt: skip
+                 growth_interval: int = 2000, device: Any = None) -> None:
         if not init_scale > 0 or not growth_factor >= 1 or not 0 < backoff_factor < 1:
             raise ConversionError("GradScaler: init_scale is above 0, growth_factor 1 or more, backoff_factor below 1",
-                                  actual=f"{init_scale}, {growth_factor}, {backoff_factor}")  # fmt: skip
+                                  actual=f"{init_scale}, {growth_factor}, {backoff_factor}")
         self.growth_factor, self.backoff_factor, self.growth_interval = growth_factor, backoff_factor, growth_interval
         self.factor, self.good = full((), init_scale, dtypes.float32, device), full((), 0.0, dtypes.float32, device)
         self.fine = full((), 1.0, dtypes.float32, device)  # whether all gradients since the last update were finite

@@ -93,5 +93,5 @@ def _bar(label: str, total: int | None) -> Any:
         from tqdm.auto import tqdm
     except ImportError as error:
         raise ImportError("progress bars are drawn by tqdm: python -m pip install tqdm, or progress(..., quiet=True)"
-                          ) from error  # fmt: skip
+                          ) from error
     return tqdm(desc=label, total=total, dynamic_ncols=True)

@@ -36,6 +36,6 @@ __all__ = [
     "graph", "step", "beside", "expand", "bench", "tape", "fusion", "memory", "schedule", "profile", "roofline",
     "dispatch", "stack", "timeline", "training", "ring", "Dashboard", "Beside", "Flipbook", "Fusion", "Picture",
     "Stepper", "shown",
-]  # fmt: skip
+]
 
 public(__all__, globals(), eager=("graph", "ring", "schedule"))

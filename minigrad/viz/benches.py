@@ -120,7 +120,7 @@ def _numbers(function: Callable[..., Any], name: str, arguments: dict[str, Any])
         raise ConversionError(
             f"bench: {len(places)} numbers go into {name}, too many to turn", expect="from one to four",
             hint="an array of fewer numbers, or a lambda that keeps some as they are",
-        )  # fmt: skip
+        )
     count = SETTINGS[len(places)]
     if None in arguments.values() and not np.isfinite(_tried(function, [-1.0] * len(arguments))):
         if np.isfinite(_tried(function, [1.0] * len(arguments))):  # a logarithm, a root
@@ -137,7 +137,7 @@ def _ends(name: str, key: str, given: tuple[Any, ...]) -> tuple[float, float]:
         raise ConversionError(
             f"bench: {key}={given!r} says no range", expect="two numbers, the smaller first, or an array in brackets",
             hint=f"mg.viz.bench(mg.{name}, {key}=(-2, 2))",
-        )  # fmt: skip
+        )
     return float(given[0]), float(given[1])
 
 
@@ -162,13 +162,13 @@ class _Bench:
 
     def __init__(
         self, function: Callable[..., Any], name: str, arguments: list[Any], numbers: list[Number]
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.function, self.name, self.numbers = function, name, numbers
         self.templates = [
             np.zeros(()) if given is None or isinstance(given, tuple)
             else np.array(given.numpy() if isinstance(given, Tensor) else given, np.float64)
             for given in arguments
-        ]  # fmt: skip
+        ]
         self.readings: dict[tuple[int, ...], Reading] = {}
 
     def at(self, setting: Sequence[int]) -> list[float]:
@@ -225,7 +225,7 @@ def _flat(result: Any, name: str) -> Any:
 
 def _page(
     measure: _Bench, draw: _Curves | _Matrix, setting: tuple[int, ...], reading: Reading, g: Any
-) -> Page:  # fmt: skip
+) -> Page:
     passed = _tidy(g @ reading.rows)
     names = [number.name for number in measure.numbers]
     where = ", ".join(f"{n} = {short(v)}" for n, v in zip(names, measure.at(setting)))
@@ -241,7 +241,7 @@ def _page(
             blocks.append((f"its derivative by {name}", ("math", mathml(local))))
     if len(g) == 1:
         rows = [[n, short(float(d)), short(float(p)), _mark(float(d), float(b))]
-                for n, d, p, b in zip(names, reading.rows[0], passed, reading.by_differences[0])]  # fmt: skip
+                for n, d, p, b in zip(names, reading.rows[0], passed, reading.by_differences[0])]
         head = ["by", "derivative", f"× {short(float(g[0]))}", "by differences"]
     else:
         others = _tidy(g @ reading.by_differences)
@@ -271,7 +271,7 @@ class _Curves:
         self.drawn: dict[tuple[int, tuple[int, ...]], tuple[Axes, str]] = {}
         self.size = {1: (460.0, 240.0), 2: (300.0, 220.0)}.get(len(measure.numbers), (230.0, 180.0))
         finite = [y for i in range(len(measure.numbers)) for s in self._others(i) for _, y in self.curve(i, s)
-                  if math.isfinite(y)]  # fmt: skip
+                  if math.isfinite(y)]
         low, high = np.percentile(finite, [2, 98]) if finite else (-1.0, 1.0)
         room = 0.15 * (high - low) or 1.0
         self.up = (float(low - room), float(high + room))

@@ -10,7 +10,7 @@ from .svg import LINE, text_width
 KINDS = {
     "kernel": ("there", "there-fill"), "library": ("library", "library-fill"), "result": ("good", "leaf-fill"),
     "input": ("there", "input-fill"), "other": ("back", "back-fill"), "quiet": ("line", "tint"),
-}  # fmt: skip
+}
 ROOMY = 22.0  # how wide a bar is that has room for some of its label
 
 
@@ -29,7 +29,7 @@ class Chart(Drawing):
 
     def bar(
         self, x: float, y: float, width: float, height: float, kind: str, key: str, label: str = "", about: str = ""
-    ) -> None:  # fmt: skip
+    ) -> None:
         """A rectangle, with as much of its label as it has room for."""
         begin, (border, fill) = len(self.pieces), KINDS[kind]
         self.rect(x, y, max(width, 1.0), height, fill, border, round=2.0)

@@ -64,7 +64,7 @@ def programs_of(
         raise MinigradError(
             f"there is no program in a {type(what).__name__}" + (f": {kind}" if kind else ""),
             expect="a function or model and its arguments, or a jitted function", hint=f"mg.viz.{view}(f, *arguments)",
-        )  # fmt: skip
+        )
     ran = ran_of(what, args, kwargs)
     named = named_tensors(what, args, dict(kwargs))
     names = {node: named[id(t)] for node, t in ran.tensors_of_inputs.items() if id(t) in named}

@@ -192,11 +192,11 @@ class Dashboard(Exhibit):
 
     def _blocks(self, step: int) -> tuple[tuple[str, Block], ...]:
         rows = [[name, short(told[0][1]), "–" if (v := _at(told, step)) is None else short(v)]
-                for name, told in self.numbers.items()]  # fmt: skip
+                for name, told in self.numbers.items()]
         norms = [[name, "–" if (v := _at(told, step)) is None else short(v), short(max(v for _, v in told))]
-                 for name, told in list(self.norms.items())[:12]]  # fmt: skip
+                 for name, told in list(self.norms.items())[:12]]
         strange = [f"{name}: step {int(s)}" for name, told in (*self.numbers.items(), *self.norms.items())
-                   for s, v in told if not math.isfinite(v)][:3]  # fmt: skip
+                   for s, v in told if not math.isfinite(v)][:3]
         found: list[tuple[str, Block]] = []
         if rows:
             found.append(("numbers", ("table", {"head": ["", "at first", "here"], "rows": rows})))
@@ -242,7 +242,7 @@ def _number(name: str, value: Any) -> float:
         return float(value)
     what = f"a tensor of shape {value.shape}" if isinstance(value, Tensor) else f"a {type(value).__name__}"
     raise ConversionError(f"Dashboard.log: {name} is {what}", expect="a number, or a tensor with one element",
-                          hint=f"{name}={name}.mean(), or model= for a model")  # fmt: skip
+                          hint=f"{name}={name}.mean(), or model= for a model")
 
 
 def _at(told: list[tuple[float, float]], step: int) -> float | None:

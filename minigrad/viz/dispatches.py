@@ -58,7 +58,7 @@ def dispatch(function: Callable[..., Any], *args: Any, devices: Any = ()) -> Fli
         raise MinigradError(
             "no operation ran, so no kernel was chosen", expect="a function that computes with tensors",
             hint="a function of mg.jit chooses while it is compiled: mg.jit(f).program(x) lists its steps",
-        )  # fmt: skip
+        )
     choices = _choices(calls)
     table = list(dict.fromkeys([*DEVICES.values(), *columns]))
     rows = list(dict.fromkeys(choice.name for choice in choices))
@@ -159,7 +159,7 @@ def _door(call: Call) -> str:
 
 def _page(
     at: int, choice: Choice, call: Call, rows: list[str], devices: list[Device], choices: list[Choice]
-) -> Page:  # fmt: skip
+) -> Page:
     put_in = any(registration.function is call.kernel for registration in REGISTRATIONS)
     says = f"{choice.name} on {choice.device}: {choice.kernel} runs" + (", which you put in." if put_in else ".")
     blocks = (
@@ -188,7 +188,7 @@ def _drawn(at: int, choice: Choice, rows: list[str], devices: list[Device], choi
         calls = [k for k, other in enumerate(choices) if other.name == name]
         go = f"page:{next((k for k in calls if k > at), calls[0])}" if calls else ""
         drawing.rect(0, y, left - 6, ROW - 4, "tint" if name == choice.name else "paper", "line", go=go,
-                     about=f"{name}: {len(calls)} times")  # fmt: skip
+                     about=f"{name}: {len(calls)} times")
         drawing.text(8, y + 15, name, bold=name == choice.name, room=NAME - 10, size=11)
         drawing.text(left - 14, y + 15, f"× {len(calls)}", fill="quiet", anchor="end")
         for j, device in enumerate(devices):
@@ -205,5 +205,5 @@ def _cell(drawing: Drawing, x: float, y: float, name: str, device: Device, choic
     label = "–" if kernel is None else label_of(kernel)
     lit = (name, device.name) == (choice.name, choice.device)
     drawing.rect(x, y, CELL - 6, ROW - 4, "there-fill" if lit else "paper", "now" if lit else "line",
-                 thick=2.4 if lit else 0.8, about=f"{name} on {device.name}: {label}")  # fmt: skip
+                 thick=2.4 if lit else 0.8, about=f"{name} on {device.name}: {label}")
     drawing.text(x + 8, y + 15, label, bold=lit, fill="ink" if lit else "quiet", room=CELL - 22, size=11)

@@ -61,4 +61,4 @@ def _look(box: Box) -> dict[str, str]:
     return {
         "color": border, "fillcolor": fill, "style": ",".join(styles), "penwidth": "2" if box.result else "1",
         "peripheries": "2" if box.kind == "group" else "1", "shape": "box" if corner < 50 else "ellipse",
-    }  # fmt: skip
+    }

@@ -19,7 +19,7 @@ COLOURS = {
     "there": "#0072b2", "back": "#d55e00", "good": "#009e73", "bad": "#b3261e", "now": "#e69f00",
     "there-fill": "#eaf4fa", "back-fill": "#fdf0e8", "leaf-fill": "#e9f7f2", "input-fill": "#f0f9fe",
     "library": LIBRARY, "library-fill": "#f9eff6",
-}  # fmt: skip
+}
 SERIES = ("there", "back", "good", "now", "quiet")  # of curves: the dashes tell them apart as well
 DASHES = ("", "6 3", "2 3", "8 3 2 3", "1 4")
 NAMED = re.compile("\ue000([a-z-]+)\ue001")  # a colour by name; what users write never holds these characters
@@ -82,7 +82,7 @@ class Drawing:
         self, x: float, y: float, width: float, height: float, fill: str = "paper", stroke: str = "line",
         *, thick: float = 1.0, round: float = 3.0, dashes: str = "", opacity: float = 1.0, about: str = "",
         go: str = "",
-    ) -> None:  # fmt: skip
+    ) -> None:
         """A rectangle.  `about` is told when somebody points at it; `go` says where a click leads, see `Flipbook`."""
         more = f' stroke-dasharray="{dashes}"' if dashes else ""
         more += f' fill-opacity="{opacity:.2f}"' if opacity < 1 else ""
@@ -102,7 +102,7 @@ class Drawing:
     def text(
         self, x: float, y: float, text: str, *, size: float = LINE, fill: str = "ink", anchor: str = "start",
         bold: bool = False, room: float = 0.0, code: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """A line of text, cut off at the end where it would need more than `room`."""
         shown = cleaned(text)
         width = (lambda t: 0.62 * size * len(t)) if code else (lambda t: text_width(t, size, bold))
@@ -119,7 +119,7 @@ class Drawing:
     def path(
         self, points: Sequence[tuple[float, float]], stroke: str = "there", *, thick: float = 1.4, dashes: str = "",
         fill: str = "none", opacity: float = 1.0, arrow: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """A line through points; `arrow` puts a tip at its end.  Points that are not numbers break it."""
         parts, broken = [], True
         for x, y in points:
@@ -181,7 +181,7 @@ class Axes:
     def __init__(
         self, drawing: Drawing, place: tuple[float, float, float, float], across: tuple[float, float],
         up: tuple[float, float], *, log: bool = False, told: str = "both",
-    ) -> None:  # fmt: skip
+    ) -> None:
         x, y, width, height = place
         self.drawing, self.log = drawing, log
         self.x, self.y, self.width, self.height = x + self.LEFT, y, width - self.LEFT, height - self.BELOW
@@ -213,7 +213,7 @@ class Axes:
 
     def curve(
         self, points: Sequence[tuple[float, float]], stroke: str = "there", *, thick: float = 1.6, dashes: str = ""
-    ) -> None:  # fmt: skip
+    ) -> None:
         """A line through points, as far as it is inside."""
         top, bottom = self.y - 0.5, self.y + self.height + 0.5
         placed = [self.at(x, y) for x, y in points]

@@ -140,7 +140,7 @@ class Charted(Exhibit):
     def __init__(
         self, about: str, frames: list[Frame], marks: dict[str, dict[str, Any]], words: str, slider: str = "",
         begin: int = 0, files: dict[str, str] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.about, self.frames, self.marks, self.words, self.slider = about, frames, marks, words, slider
         self.begin, self.files = begin, files or {}
 
@@ -153,7 +153,7 @@ class Charted(Exhibit):
         return {
             "about": self.about, "frames": [frame.data() for frame in self.frames], "marks": self.marks,
             "slider": self.slider, "begin": self.begin, "files": self.files,
-        }  # fmt: skip
+        }
 
     def to_svg(self) -> str:
         """The picture that is seen first."""

@@ -49,7 +49,7 @@ def expand(function: Callable[..., Any], *args: Any, direction: str = "auto", **
             f"{own} computed nothing, so there is nothing to open",
             expect="a function whose result is made of its inputs",
             hint="what a program of mg.jit computes is seen by mg.viz.graph(f, *arguments)",
-        )  # fmt: skip
+        )
     given = _arguments(function, args, kwargs, nodes)
     scene = scene_of(nodes, roots, names_in_code(nodes) | given)
     boxes = [

@@ -88,7 +88,7 @@ class Flipbook(Exhibit):
                 for page in setting
             ]
             for setting in self.pages
-        ]  # fmt: skip
+        ]
         knobs = [
             {"name": knob.name, "settings": list(knob.settings), "start": knob.start, "choice": knob.choice}
             for knob in self.knobs
@@ -96,7 +96,7 @@ class Flipbook(Exhibit):
         return {
             "about": self.title, "unit": self.unit, "knobs": knobs, "pages": pages, "start": self.start,
             "wide": self.wide, "pieces": pieces.things, "blocks": blocks.things,
-        }  # fmt: skip
+        }
 
 
 class _Once:

@@ -119,7 +119,7 @@ class Outline:
             lines=(f"{len(operations)} operation{'s' * (len(operations) != 1)}" + (" each" if len(paths) > 1 else ""),),
             nodes=tuple([node for i in members for node in self.scene.boxes[i].nodes]),
             result=any(self.scene.boxes[i].result for i in members), about=(listed,), path=paths[0],
-        )  # fmt: skip
+        )
 
 
 def _in_order(boxes: Sequence[Box], edges: Sequence[Edge]) -> Scene:

@@ -53,7 +53,7 @@ class Fusion(Exhibit):
 
     def __init__(
         self, program: Program, names: Mapping[Node, str], measure: bool = False, budget: int = BUDGET
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.program, self.partition, self.budget = program, program.partition, budget
         if not self.partition.groups:
             raise MinigradError(
@@ -71,7 +71,7 @@ class Fusion(Exhibit):
             raise MinigradError(
                 f"a picture of {len(self.partition.groups):,} kernels and library calls would show nothing",
                 expect=f"at most {MOST}", hint="a smaller example: one layer, or one step",
-            )  # fmt: skip
+            )
 
     def said(self) -> str:
         """What is shown, in a line."""
@@ -144,7 +144,7 @@ class Fusion(Exhibit):
             "whys": [self._crossing(crossing) for crossing in self.picked.crossings],
             "board": board | {"copied": self._copied()},
             "charts": [{**told.data(), "marks": marks}],
-        }  # fmt: skip
+        }
         if self.roofline is not None:
             (frame,) = self.roofline.frames
             found["charts"].append({**frame.data(), "marks": self.roofline.marks})
@@ -180,7 +180,7 @@ class Fusion(Exhibit):
             "going": sorted({box[node] for node in going if node in box}),
             "fired": [[text, [box[new]] if new in box else []] for text, _, new in stage.fired],
             "operations": len(graph.nodes), "launches": stage.takes.launches, "bytes": bytes_text(stage.takes.bytes),
-        }  # fmt: skip
+        }
 
     def _view(self, view: View, direction: str) -> dict[str, Any]:
         """A picture of the kernels, some of them closed: which places are in which box, which arrows are traffic."""
@@ -216,7 +216,7 @@ class Fusion(Exhibit):
                 ["operations", f"{taken.flops:,}"], ["for each byte", f"{taken.intensity:.2f} operations"],
                 ["node by node", f"{bytes_text(kernel.eager.bytes)}, {kernel.eager.launches} launches"],
             ],
-        }  # fmt: skip
+        }
 
     def _place(self, place: int, number: Mapping[str, int]) -> dict[str, Any]:
         group, node, part = self.picked.places[place]
@@ -225,7 +225,7 @@ class Fusion(Exhibit):
         return {
             "kernel": kernel, "name": self.names[node] + parts, "type": type_of(node),
             "item": number.get(self.names[node], -1), "line": excerpt(node) if node.op is not None else None,
-        }  # fmt: skip
+        }
 
     def _crossing(self, crossing: Any) -> list[Any]:
         source, target, _ = self.picked.scene.edges[crossing.edge]

@@ -27,7 +27,7 @@ MOST = 500  # boxes; past that, a picture says nothing
 def graph(
     what: Any, *args: Any, backward: bool = False, names: Mapping[str, Tensor] | Module | None = None,
     values: bool = False, direction: str = "auto", budget: int = BUDGET, engine: str = "minigrad", **kwargs: Any,
-) -> Picture:  # fmt: skip
+) -> Picture:
     """A picture of how a tensor came about, or of what a function or a model does with these arguments.
 
     `backward=True` shows the gradients beside it, and `values=True` the numbers, if it is a tensor's history.  Names
@@ -70,7 +70,7 @@ def _numbers(what: Any, values: bool, backward: bool) -> tuple[dict[Node, Summar
         raise MinigradError(
             "a function or a graph that was only recorded has no values", expect="values=True for a tensor",
             hint="mg.viz.graph(function(*arguments), values=True)",
-        )  # fmt: skip
+        )
     if not backward:
         return values_of(_history(what))[0], {}
     recording = record_steps(what)

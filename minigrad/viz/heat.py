@@ -58,7 +58,7 @@ def curves(
     drawing: Drawing, place: tuple[float, float, float, float], series: Mapping[str, Sequence[tuple[float, float]]],
     title: str, here: float | None = None, ends: tuple[float, float] | None = None,
     within: tuple[float, float] | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Some curves over steps, logarithmic where they go through powers of ten, with their names on the right.
 
     `ends` and `within` are the steps and the values that there is to be room for; by default, those of the curves.

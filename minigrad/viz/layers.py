@@ -65,7 +65,7 @@ def _common(a: Path, b: Path) -> int:
 def _stacked(
     things: Sequence[Hashable] | Mapping[Hashable, None] | range, edges: Sequence[tuple[Hashable, Hashable]],
     heights: Mapping[Hashable, int],
-) -> dict[Hashable, int] | None:  # fmt: skip
+) -> dict[Hashable, int] | None:
     """Where each thing begins: as early as what it comes after allows, and then as late, where that makes no more edges
     longer than shorter.  So a weight, and what is done to a weight, comes right before it is used.
 

@@ -86,7 +86,7 @@ class Scope:
 def arrange(
     sizes: Sequence[tuple[float, float]], edges: Sequence[tuple[int, int]], paths: Sequence[Path],
     direction: str = "down",
-) -> Layout:  # fmt: skip
+) -> Layout:
     """Arrange boxes of these sizes, of which each is in the frame that its path names.
 
     >>> layout = arrange([(40, 20), (60, 20)], [(0, 1)], [(), ()])
@@ -105,7 +105,7 @@ class _Arrangement:
     def __init__(
         self, sizes: Sequence[tuple[float, float]], edges: Sequence[tuple[int, int]], paths: Sequence[Path],
         across: tuple[float, float], along: tuple[float, float],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.sizes, self.across, self.along = sizes, across, along
         self.count = len(sizes)
         self.turned = _against_the_stream(self.count, edges)

@@ -79,7 +79,7 @@ class Tables:
             "kind": kind, "bytes": size, "kept": member in self.kept and not parted, "size": compute.size,
             "rows": compute.row or 0,
             "reads": [self._read(compute, view) for view in views if self._is_read(compute, view)],
-        }  # fmt: skip
+        }
 
     def _finish(self, node: Node) -> dict[str, Any]:
         parts = [self.number[node], -1, self.partition.partial_bytes(node), "after", 0]
@@ -88,7 +88,7 @@ class Tables:
             "name": f"{self.names[node]}, put together", "type": type_of(node), "bytes": _nbytes(node),
             "kind": "finish", "reads": [parts], "size": node.size, "rows": 0, "kept": kept,
             "idle": self.partition.chunks_of[node] == 1 and accumulated_in(node) == node.dtype,
-        }  # fmt: skip
+        }
 
     def _is_read(self, compute: Compute, view: View) -> bool:
         return view.base in self.number and view.base in compute.bases

@@ -34,7 +34,7 @@ class Picture(Exhibit):
 
     def __init__(
         self, scene: Scene, direction: str = "auto", engine: str = "minigrad", views: Sequence[View] = ()
-    ) -> None:  # fmt: skip
+    ) -> None:
         if direction not in ("auto", "down", "right"):
             raise MinigradError(f"a picture has no direction {direction!r}", expect="'down', 'right' or 'auto'")
         if engine not in ("minigrad", "dot"):
@@ -73,7 +73,7 @@ class Picture(Exhibit):
                 "info": [numbers.setdefault(box, len(numbers)) for box in view.scene.boxes],
             }
             for view in self.views
-        ]  # fmt: skip
+        ]
         return {"about": described(self.scene), "views": views, "info": [_told(box) for box in numbers]}
 
     def to_png(self, scale: float = 2.0) -> bytes:
@@ -113,7 +113,7 @@ def _told(box: Box) -> dict[str, Any]:
     told: dict[str, Any] = {
         "title": title_of(box), "about": "\n".join([*box.lines, *about]), "formula": "",
         "scope": " / ".join(box.scope), "rules": [], "line": None,
-    }  # fmt: skip
+    }
     if node is None:
         return told
     if node.op is not None:

@@ -180,7 +180,7 @@ def roof(found: Roofline) -> Charted:
             ("bound by", step.bound), ("at best", _time(step.best)), ("attained", f"{step.attained:.0%}"),
             ("operations for a byte", f"{taken.intensity:.2f}"), ("bytes", bytes_text(taken.bytes)),
             ("operations", f"{taken.flops:,}"),
-        ])  # fmt: skip
+        ])
     about = f"roofline of {len(found.steps)} step{'s' * (len(found.steps) != 1)}: {found.limits()}"
     return Charted(about, [Frame("roofline", _roof(found), about)], marks, repr(found))
 

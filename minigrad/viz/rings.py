@@ -108,7 +108,7 @@ def ring(workers: int | Sequence[Any] = 4, size: int | None = None) -> Flipbook:
     return Flipbook(
         f"all-reduce of {n} workers, {arrays[0].size} numbers each: {2 * (n - 1)} rounds in a ring",
         pages, (Knob("way", tuple(ways), choice=True),), cover=n - 1, unit="round", words=table,
-    )  # fmt: skip
+    )
 
 
 def _arrays(workers: int | Sequence[Any], size: int | None) -> list[Any]:
@@ -133,7 +133,7 @@ def _check_count(workers: int) -> None:
         raise ConversionError(
             f"ring: {workers} workers can't be drawn", expect=f"from {FEWEST} to {MOST}",
             hint="the bytes that each sends are 2 (n - 1) / n of its array, however many they are",
-        )  # fmt: skip
+        )
 
 
 HEAD = ("way", "rounds", "all that is sent", "by the busiest", "bytes one after the other")
@@ -159,7 +159,7 @@ def _pages(way: str, arrays: Sequence[Any], rounds: Sequence[Round], total: Any)
     n = len(arrays)
     start = Round("before", [], held, of)
     pages = [Page(_drawn(start, None), f"{n} workers, each with an array of its own, in {n} chunks.",
-                  _blocks(way, start, [], n))]  # fmt: skip
+                  _blocks(way, start, [], n))]
     for i, now in enumerate(rounds):
         pages.append(Page(_drawn(now, now), _said(way, now), _blocks(way, now, rounds[: i + 1], n)))
     same = all(np.allclose(np.concatenate(row), total, equal_nan=True) for row in rounds[-1].held)
@@ -191,7 +191,7 @@ def _blocks(way: str, now: Round, so_far: Sequence[Round], workers: int) -> tupl
     return (
         ("bytes sent", ("table", {"head": ["worker", "this round", "so far"], "rows": rows})),
         ("one after the other", ("text", f"{long} have passed the busiest wire; in all it will be {whole}.")),
-    )  # fmt: skip
+    )
 
 
 def _drawn(state: Round, now: Round | None) -> Drawing:
@@ -219,7 +219,7 @@ def _top(worker: int) -> float:
 
 def _cell(
     drawing: Drawing, state: Round, worker: int, chunk: int, y: float, came: Message | None, went: bool
-) -> None:  # fmt: skip
+) -> None:
     n, begin = len(state.held), len(drawing.pieces)
     x, whose = ACROSS + chunk * (WIDTH + 10), state.of[worker][chunk]
     complete = len(whose) == n

@@ -72,7 +72,7 @@ def _letter(letter: str, value: object, taken: set[str]) -> str:
 
 def _put_in(
     letter: str, names: dict[str, object], called: Callable[[Node], str], taken: set[str], sized: bool
-) -> str:  # fmt: skip
+) -> str:
     if letter not in names:
         return letter
     symbol = _symbol(names[letter], called, _letter(letter, names[letter], taken))
@@ -112,7 +112,7 @@ PLAIN = [
     (r"\\cdot", "·"), (r"\\dots", "…"), (r"\\(?:left|right)", ""), (r"\\,", " "), (r"\\_", "_"),
     (r"\\sum", "∑"), (r"\\prod", "∏"),
     (r"\\ne\b", "≠"), (r"\\le\b", "≤"), (r"\\neg", "not"), (r"\\times", "×"), (r"\\(\w+)", r"\1"), (r"[{}]", ""),
-]  # fmt: skip
+]
 
 
 def plain(latex: str) -> str:

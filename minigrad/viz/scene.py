@@ -22,7 +22,7 @@ from .numbers import Summary, short
 SIGNS = {
     "add": "+", "subtract": "−", "multiply": "×", "divide": "÷", "power": "^", "equal": "=", "not_equal": "≠",
     "less": "<", "less_equal": "≤", "greater": ">", "greater_equal": "≥",
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Scene:
 def scene_of(
     nodes: Sequence[Node], results: Iterable[Node] = (), names: Mapping[Node, str] | None = None,
     values: Mapping[Node, Any] | None = None, gradients: Mapping[Node, Any] | None = None,
-) -> Scene:  # fmt: skip
+) -> Scene:
     """The scene of some nodes, which come in the order of their making.
 
     `names` says what the user calls their values; `values` and `gradients` are shown where they are known.
@@ -242,7 +242,7 @@ def _assigned(filename: str, line: int) -> str | None:
 BINARY = {
     ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide", ast.Pow: "power",
     ast.MatMult: "matmul",
-}  # fmt: skip
+}
 
 
 @lru_cache(10_000)

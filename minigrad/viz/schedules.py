@@ -95,7 +95,7 @@ def _drawn(plan: Schedule, workers: int) -> Charted:
             ("level", str(step.level)), ("memory traffic", bytes_text(step.bytes)), ("operations", f"{step.flops:,}"),
             ("takes as long as", f"{bytes_text(step.cost)} of traffic"),
             ("critical", "yes: nothing is done sooner than this chain" if step.number in critical else "no"),
-        ]  # fmt: skip
+        ]
         marks[f"k{step.number}"] = mark(step.name, rows, [f"k{n}" for n in (*step.after, *followers)])
     return Charted(about, frames, marks, str(plan), "workers", max(0, min(workers, most) - 1))
 

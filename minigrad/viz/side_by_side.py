@@ -48,7 +48,7 @@ class Beside(Exhibit):
             raise MinigradError(
                 f"{len(self.graph.nodes):,} operations are too many to look at one by one",
                 expect=f"at most {MOST}", hint="a part of the function, or fewer rounds of its loops",
-            )  # fmt: skip
+            )
         self.names = names_in_code(self.graph.nodes)
         given = [*shown.arrays(), *[node.array() for node in program.constants]]
         self.values = _values_of(self.graph, given)
@@ -83,7 +83,7 @@ class Beside(Exhibit):
             "name": f"kernel {number + 1}", "library": group.library is not None,
             "nodes": sorted({place[node] for node in inside if node in place}),
             "writes": [self._row(node, self.later) for node in group.stores],
-        }  # fmt: skip
+        }
 
     def _steps(self, kernels: list[dict[str, Any]]) -> list[dict[str, Any]]:
         steps: list[dict[str, Any]] = []
@@ -93,7 +93,7 @@ class Beside(Exhibit):
             steps.append({
                 "kind": "line", "row": i, "eager": f"{node.name}{moves}",
                 "graph": f"{node.name} is written down, its shape is known, and nothing is computed.",
-            })  # fmt: skip
+            })
         before, after = len(self.graph.nodes), len(self.optimised.nodes)
         fired = ", ".join(f"{rule} × {n}" if n > 1 else rule for rule, n in self.log.counts().items() if n)
         done = "Each value was computed when its line ran: nothing is left to do."
@@ -101,11 +101,11 @@ class Beside(Exhibit):
             "kind": "passes", "eager": done,
             "graph": f"Now the whole is known. Of {before} operations, passes leave {after}"
             + (f": {fired}." if fired else "."),
-        })  # fmt: skip
+        })
         steps.append({
             "kind": "fused", "eager": done,
             "graph": f"Operations that can share a loop are put into one kernel: that makes {len(kernels)} to run.",
-        })  # fmt: skip
+        })
         for number, kernel in enumerate(kernels):
             inside = [self.optimised.nodes[i].name for i in kernel["nodes"]]
             wrote = ", ".join(f"{row['name']}, {row['value'] or row['type']}" for row in kernel["writes"])
@@ -114,7 +114,7 @@ class Beside(Exhibit):
                 "kind": "run", "row": number, "eager": done,
                 "graph": f"{kernel['name']} runs: {who} {', '.join(inside) or 'what is to be moved'}"
                 + (f", and writes {wrote}." if wrote else "."),
-            })  # fmt: skip
+            })
         return steps
 
     def to_svg(self) -> str:

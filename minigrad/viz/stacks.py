@@ -73,7 +73,7 @@ def stack(function: Callable[..., Any], *args: Any) -> Flipbook:
         raise MinigradError(
             "no operation ran, so there is no stack to show", expect="a function that computes with tensors",
             hint="what runs inside a program of mg.jit has no Python below it: mg.viz.timeline shows that",
-        )  # fmt: skip
+        )
     shown = calls[:MOST]
     stacks = [layers_of(call) for call in shown]
     names = [call.op.name for call in shown]
@@ -95,7 +95,7 @@ def layers_of(call: Call) -> list[Layer]:
     rules = ", ".join(op.rules) or "no input"
     layers.append(Layer("the primitive", "there", name, _source(code.co_filename, _definition(code), AROUND),
                         f"A record, the same for all devices: an operation of kind {op.kind}, with gradient rules for "
-                        f"{rules}. The door looked it up for what to check, to cast and to save."))  # fmt: skip
+                        f"{rules}. The door looked it up for what to check, to cast and to save."))
     label = label_of(call.kernel)
     own = getattr(inspect.unwrap(call.kernel), "__code__", None)
     put_in = any(registration.function is call.kernel for registration in REGISTRATIONS)
@@ -104,7 +104,7 @@ def layers_of(call: Call) -> list[Layer]:
     layers.append(Layer("kernel table", "quiet", f"{call.device} × {name}", _entry(call.device, name), found))
     ends = "" if own is not None else " It is compiled: Python's part ends here."
     layers.append(Layer("kernel", "good", label, own and _source(own.co_filename, _definition(own), AROUND),
-                        f"What computes, on raw arrays: {_given(call)}.{ends}"))  # fmt: skip
+                        f"What computes, on raw arrays: {_given(call)}.{ends}"))
     return layers
 
 

@@ -31,7 +31,7 @@ SEED = 32  # numbers: of a larger gradient to begin with, acting it out shows no
 def step(
     result: Tensor, cotangent: Tensor | None = None, *, names: Mapping[str, Tensor] | Module | None = None,
     direction: str = "auto", budget: int = BUDGET,
-) -> Stepper:  # fmt: skip
+) -> Stepper:
     """Step through the backward pass of a tensor: what each operation passes back, by which rule, and what is added.
 
     Nothing is changed: `backward()` can be called before (with `retain_graph=True`) and after.
@@ -45,7 +45,7 @@ def step(
         raise MinigradError(
             f"a backward pass of {count:,} operations has too many steps to look at",
             expect=f"at most {LONGEST:,}", hint="fewer layers or fewer rounds of a loop show the same",
-        )  # fmt: skip
+        )
     return Stepper(record_steps(result, cotangent), result.node, names, direction, budget)
 
 
@@ -121,7 +121,7 @@ class Stepper(Exhibit):
         return {
             "svg": lean(draw(scene, self._direction())), "box": box, "gradient": gradient, "arrows": arrows,
             "doors": doors, "exits": {"/".join(path): other for path, other in view.exits.items()},
-        }  # fmt: skip
+        }
 
     def _direction(self) -> str:
         """That of the first view, for all of them."""
@@ -136,7 +136,7 @@ class Stepper(Exhibit):
             "value": "" if summary is None else summary.short(), "norm": "" if summary is None else summary.size(),
             "table": self._table(summary), "leaf": isinstance(node, Leaf),
             "inputs": [self._number.get(i) for i in node.inputs if isinstance(i, Node)],
-        }  # fmt: skip
+        }
 
     def _table(self, summary: Summary | None) -> int | None:
         """The number of the table that shows the corner of a tensor."""
@@ -168,7 +168,7 @@ class Stepper(Exhibit):
             "before": None if each.before is None else each.before.short(), "total": each.total.short(),
             "norm": each.total.size(), "sign": each.value.sign(), "few": _numbers(each.value),
             "tables": [self._table(each.value), self._table(each.before), self._table(each.total)],
-        }  # fmt: skip
+        }
         if node is None:
             return about | {"say": f"We start at {name}: its gradient with respect to itself is {each.value.short()}."}
         about |= {"node": self._number[node], "slot": each.index}
@@ -183,7 +183,7 @@ class Stepper(Exhibit):
             "check": None if check is None else [*map(short, check[:4]), check.agrees, check.kink],
             "needs": [self._number[other] for other in each.needs if other in self._number],
             "matrix": None if each.matrix is None else [[_rounded(x) for x in row] for row in each.matrix.tolist()],
-        }  # fmt: skip
+        }
 
     # how it is shown ------------------------------------------------------------------------------------------------
 

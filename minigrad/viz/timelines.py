@@ -178,7 +178,7 @@ def _page(ways: Sequence[Run], which: int, at: int) -> Page:
     took = _time(span.end - span.begin)
     says = f"{run.way}, call {at + 1}: {span.name} ran for {took}, after {_time(gap)} of Python."
     rows = [["Python before it", _time(gap)], ["the kernel", _time(span.end - span.begin)],
-            ["done after", _time(span.end)], ["in all", _time(run.total)]]  # fmt: skip
+            ["done after", _time(span.end)], ["in all", _time(run.total)]]
     return Page(_drawn(ways, (which, at)), says, (("times", ("table", {"head": None, "rows": rows})),))
 
 
@@ -210,7 +210,7 @@ def _drawn(ways: Sequence[Run], here: tuple[int, int] | None) -> Drawing:
             x, about = LEFT + span.begin * scale, f"{span.name}: {_time(span.end - span.begin)}"
             stroke, thick = ("now", 3.0) if lit else ("paper", 0.4)
             drawing.rect(x, y, width, LANE, "good" if w else "there", stroke, thick=thick, round=1, about=about,
-                         go=f"page:{first + i}")  # fmt: skip
+                         go=f"page:{first + i}")
             if width > SHORT * len(span.name) + 6:
                 drawing.text(x + width / 2, y + LANE / 2 + 4, span.name, anchor="middle", fill="paper")
         first += min(len(run.spans), MOST)

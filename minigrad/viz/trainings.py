@@ -39,7 +39,7 @@ class Moment(NamedTuple):
 
 def training(
     model: Module, optimizer: Optimizer, loss: Callable[..., Any], batches: Iterable[Any], steps: int = STEPS
-) -> Flipbook:  # fmt: skip
+) -> Flipbook:
     """Train a model for some steps, and step through them.  `loss(model(x), y)` for each batch `(x, y)`.
 
     The model is really trained: afterwards it has gone these steps.
@@ -55,7 +55,7 @@ def training(
         raise ConversionError(f"training: a {type(model).__name__} is no model", expect="an nn.Module, with parameters")
     if not 1 <= steps <= STEPS:
         raise ConversionError(f"training: {steps} steps can't be shown", expect=f"from 1 to {STEPS}",
-                              hint="mg.viz.Dashboard shows a long training")  # fmt: skip
+                              hint="mg.viz.Dashboard shows a long training")
     moments: list[Moment] = []
     for number, batch in enumerate(islice(batches, steps), 1):
         moments += _step(model, optimizer, loss, _pair(batch), number)
@@ -74,7 +74,7 @@ def _pair(batch: Any) -> tuple[Any, Any]:
         raise ConversionError(
             f"training: a batch is a pair of tensors, not a {type(batch).__name__}", expect="(x, y)",
             hint="[(x, y)] * 10 trains ten steps on the same data",
-        )  # fmt: skip
+        )
     return batch[0], batch[1]
 
 
@@ -86,13 +86,13 @@ def _step(model: Module, optimizer: Any, loss: Callable[..., Any], batch: tuple[
     value = loss(model(batch[0]), batch[1])
     if not isinstance(value, Tensor) or not value.tracked or value.size != 1:
         raise GradError("training: the loss gives no number that depends on the parameters", expect="a scalar tensor",
-                        actual=repr(value))  # fmt: skip
+                        actual=repr(value))
     value.backward()
     gradients = {name: _array(p.grad) for name, p in model.named_parameters() if p.grad is not None}
     optimizer.step()
     after, found = _parameters(model), float(value.item())
     known = [(None, {}, before, curve), (found, {}, before, curve), (found, gradients, before, curve),
-             (found, gradients, after, _curve(model, *arrays))]  # fmt: skip
+             (found, gradients, after, _curve(model, *arrays))]
     return [
         Moment(number, phase, arrays, amount, before, some, then, line)
         for phase, (amount, some, then, line) in zip(PHASES, known)
@@ -162,7 +162,7 @@ def _drawn(moments: list[Moment], at: int, losses: list[tuple[float, float]]) ->
     known = [point for point in losses if point[0] < now or (point[0] == now and moment.phase != "batch")]
     values = [value for _, value in losses]
     curves(drawing, (0, 254, LEFT - 20, 150), {"loss": known}, "loss", float(moment.step),
-           ends=(1.0, float(moments[-1].step)), within=(min(values), max(values)))  # fmt: skip
+           ends=(1.0, float(moments[-1].step)), within=(min(values), max(values)))
     return drawing
 
 

@@ -96,7 +96,7 @@ class _Watch:
     def call(
         self, op: Primitive, device: Device, kernel: Any, run: Callable[[], Any], values: tuple[Any, ...],
         attrs: dict[str, Any], shared: bool,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         """Run a kernel and note it; what it runs itself is its own business."""
         frames = _frames_above(3) if self.frames else []
         self.inside = True

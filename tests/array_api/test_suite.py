@@ -46,7 +46,7 @@ def test_the_suite_of_the_standard(tmp_path):
         [sys.executable, "-m", "pytest", "--rootdir", ".", "array_api_tests/", *options, "-q", "-W", "ignore",
          "--tb=short", "-p", "no:cacheprovider"],
         cwd=suite, env=os.environ | settings, capture_output=True, text=True,
-    )  # fmt: skip
+    )
     print(run.stdout[-5000:], run.stderr[-2000:])
     assert run.returncode == 0, run.stdout.strip().splitlines()[-1]
 

@@ -45,7 +45,7 @@ def test_a_batch_is_what_a_loop_gives(sample):
             mg.asarray(np.stack([e[i] for e in examples])) if i in batched
             else mg.asarray(x) if i in arrays else x
             for i, x in enumerate(sample.inputs)
-        ]  # fmt: skip
+        ]
         tensors = [stacked[i] for i in arrays]
 
         def one(*given, sample=sample, stacked=stacked, arrays=arrays):
@@ -92,7 +92,7 @@ def test_a_thousand_examples_take_as_many_kernels_as_one():
         counts = {
             n: kernels_run(mg.vmap(function, in_axes=(0, None)), mg.ones((n, 3), dtype=mg.float64), w)
             for n in (1, 1000)
-        }  # fmt: skip
+        }
         assert counts[1] == counts[1000] > 5
 
 

@@ -18,7 +18,7 @@ def saved_bytes(tensor):
         id(v): v.nbytes
         for node in topological_order([tensor.node]) if isinstance(node.saved, tuple)
         for v in node.saved if hasattr(v, "nbytes")
-    }  # fmt: skip
+    }
     return sum(arrays.values())
 
 

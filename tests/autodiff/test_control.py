@@ -248,7 +248,7 @@ MISTAKES = {
     "fori_loop: body_fun is a function": lambda: mg.fori_loop(0, 3, None, 0),
     "fori_loop: the body changes tensor 0 of the carry from int64 () to float32 ()":
         lambda: mg.fori_loop(0, 3, lambda i, c: c * 0.5, 0),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("mode", ["eager", "graph", "jit"])

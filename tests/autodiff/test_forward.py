@@ -14,7 +14,7 @@ SMOOTH = [
     s for samples in SAMPLES.values() for s in samples
     if s.smooth and P[s.op].kind not in ("creation", "random")
     and any(isinstance(x, np.ndarray) and x.dtype == np.float64 for x in s.inputs)
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("sample", SMOOTH, ids=str)

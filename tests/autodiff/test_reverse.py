@@ -259,7 +259,7 @@ def test_a_walk_yields_each_contribution_and_returns_the_gradients():
         found = end.value
     assert [(s.node.name, s.index, s.cotangent.item(), s.value.item()) for s in seen] == [
         ("add", 0, 1, 1), ("add", 1, 1, 1), ("multiply", 0, 1, 3), ("multiply", 1, 1, 2),
-    ]  # fmt: skip
+    ]
     assert seen[0].so_far is None and seen[2].so_far.item() == 1
     assert {node: g.item() for node, g in found.items()} == {w.node: 4, v.node: 2}
     assert w.grad is None, "a walk only answers"

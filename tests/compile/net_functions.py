@@ -82,7 +82,7 @@ def mixed_dtypes() -> Any:
 def broadcasting() -> Any:
     return mg.jit(lambda row, column, x: (row + column) * x + row.sum() * mg.ones((3, 1, 1))), (
         normal(9), normal(6, 1), normal(3, 6, 9),
-    )  # fmt: skip
+    )
 
 
 @function
@@ -226,7 +226,7 @@ def written_in_place() -> Any:
 def scan() -> Any:
     return mg.jit(lambda x, w: mg.scan(lambda h, row: (mg.tanh(w @ h + row), h.sum()), x[0], x)), (
         normal(6, 5), normal(5, 5),
-    )  # fmt: skip
+    )
 
 
 @function
@@ -296,7 +296,7 @@ def vmap() -> Any:
 def jvp() -> Any:
     return mg.jit(lambda x, v: mg.jvp(lambda x: mg.softmax(mg.sin(x) @ x, axis=-1), (x,), (v,))), (
         normal(6, 6), normal(6, 6),
-    )  # fmt: skip
+    )
 
 
 @function

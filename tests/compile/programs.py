@@ -24,13 +24,13 @@ def unary(rng, x):
     """One operation of one operand."""
     if x.dtype.kind != "f":
         return [lambda: x.astype(mg.float32), lambda: x == 1, lambda: x < x, lambda: x.astype(mg.int64) * 2,
-                lambda: mg.where(x, 1.5, -0.5), lambda: x.astype(mg.bool)][rng.integers(6)]()  # fmt: skip
+                lambda: mg.where(x, 1.5, -0.5), lambda: x.astype(mg.bool)][rng.integers(6)]()
     return [
         lambda: mg.exp(x * 0.3), lambda: mg.tanh(x), lambda: -x, lambda: mg.abs(x), lambda: mg.sqrt(x * x + 1.0),
         lambda: mg.relu(x), lambda: mg.sigmoid(x), lambda: x * 0.5, lambda: 1.0 - x, lambda: x.astype(mg.float32),
         lambda: mg.log1p(x * x), lambda: mg.gelu(x), lambda: x // 0.7, lambda: x.astype(mg.int32), lambda: mg.sin(x),
         lambda: mg.maximum(x, 0.1), lambda: mg.sign(x), lambda: mg.floor(x) + mg.round(x), lambda: x < 0.2,
-    ][rng.integers(19)]()  # fmt: skip
+    ][rng.integers(19)]()
 
 
 def binary(rng, x, y):
@@ -43,7 +43,7 @@ def binary(rng, x, y):
         lambda: x + y, lambda: x * y, lambda: x.astype(mg.float32) - y, lambda: mg.maximum(x, y),
         lambda: mg.where(x < y, x, y), lambda: x / (y.astype(mg.float32) ** 2 + 1.0), lambda: x == y, lambda: x <= y,
         lambda: mg.where(x, y, 0), lambda: mg.minimum(x, y),
-    ][rng.integers(10)]()  # fmt: skip
+    ][rng.integers(10)]()
 
 
 def view(rng, x):
@@ -77,7 +77,7 @@ def reduction(rng, x):
     keep = bool(rng.integers(2))
     if x.dtype.kind != "f":
         return [lambda: mg.sum(x, axes, keepdims=keep), lambda: mg.max(x, axes, keepdims=keep),
-                lambda: mg.any(x, axes, keepdims=keep)][rng.integers(3)]()  # fmt: skip
+                lambda: mg.any(x, axes, keepdims=keep)][rng.integers(3)]()
     last = axes[0]
     return [
         lambda: mg.sum(x, axes, keepdims=keep), lambda: mg.max(x, axes, keepdims=keep),
@@ -85,7 +85,7 @@ def reduction(rng, x):
         lambda: mg.sum(x, -1, keepdims=True), lambda: mg.var(x, axes, keepdims=keep), lambda: mg.min(x, last),
         lambda: mg.logsumexp(x, axis=last), lambda: mg.prod(x * 0.5 + 1.0, axes, keepdims=keep),
         lambda: mg.cumulative_sum(x, axis=last),
-    ][rng.integers(11)]()  # fmt: skip
+    ][rng.integers(11)]()
 
 
 def made(rng, x):
@@ -96,7 +96,7 @@ def made(rng, x):
         lambda: x + mg.arange(x.shape[-1]), lambda: mg.triu(x) if x.ndim > 1 else x * mg.arange(1.5, 99.0)[: x.size],
         lambda: mg.concat([x, x * 2.0], axis=-1), lambda: mg.pad(x, 1), lambda: mg.take(x, mg.asarray([0, 0]), axis=-1),
         lambda: x.reshape((-1, x.shape[-1])) @ mg.ones((x.shape[-1], 6)), lambda: x * mg.full((1,), 3.0),
-    ][rng.integers(7)]()  # fmt: skip
+    ][rng.integers(7)]()
 
 
 def random_program(seed, size):

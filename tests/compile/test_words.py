@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("numpy_kernels")
     (lambda x: x.numpy(), "the function of mg in the place of NumPy's"), (np.asarray, "in the place of NumPy's"),
     (np.from_dlpack, "convert it outside"), (lambda x: range(x.astype(mg.int64)), "a Python number"),
     (lambda x: mg.nonzero(mg.stack([x])), "keeps the shape"), (copy.copy, "x.copy"),
-])  # fmt: skip
+])
 @pytest.mark.parametrize("transform", [lambda f: mg.jit(f)(mg.ones(2)), lambda f: mg.vmap(f)(mg.ones((2, 2)))])
 def test_who_asks_for_a_value_gets_the_advice_for_what_was_asked(ask, advice, transform):
     with pytest.raises(mg.TraceError, match=rf"needs the value of a tensor .*\n  Way out: .*{advice}"):
@@ -38,7 +38,7 @@ def of_one(function):
 
 @pytest.mark.parametrize("label", [-1, 3, -100])
 @pytest.mark.parametrize("wrap", [mg.jit, mg.grad, in_graph_mode, of_one, lambda f: mg.jit(mg.grad(f)),
-                                  lambda f: mg.jit(of_one(f)), lambda f: in_graph_mode(mg.grad(f))])  # fmt: skip
+                                  lambda f: mg.jit(of_one(f)), lambda f: in_graph_mode(mg.grad(f))])
 def test_labels_out_of_range_are_refused_in_the_words_of_eager_mode(label, wrap):
     labels = mg.asarray([0, label])
     logits = mg.asarray([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])

@@ -106,7 +106,7 @@ def average(x):
 IN_PLACE = [
     subtract, subtract_from_part, subtract_from_view, subtract_where, multiply, divide, step_of_an_optimizer,
     step_with_momentum, average,
-]  # fmt: skip
+]
 
 
 def named(change):

@@ -67,7 +67,7 @@ def test_state_and_control_stay_inside_of_vmap_jvp_and_autocast():
 @pytest.mark.parametrize("transform", [
     lambda f: mg.vmap(f)(mg.ones((2, 3))), lambda f: mg.jvp(f, (mg.ones(3),), (mg.ones(3),)),
     lambda f: mg.jvp(lambda x: mg.vmap(f)(x), (mg.ones((2, 3)),), (mg.ones((2, 3)),)),
-])  # fmt: skip
+])
 def test_a_hunt_inside_of_vmap_or_jvp_is_refused(transform):
     def hunted(x):
         with mg.debug_nans():

@@ -443,7 +443,7 @@ ROWS = {
         "        seed = mg.zeros(y.size)\n        seed[i] = 1\n        y.backward(seed, retain_graph=True)", "x.grad"),
     "goes back from an element": ("        x.grad = None\n        f(x)[i].backward()", "✓"),
     "goes back from all": ("        y.backward()", "one number"),
-}  # fmt: skip
+}
 
 
 JACOBIANS = {
@@ -456,7 +456,7 @@ JACOBIANS = {
         "        d = mg.zeros(x.size)\n        d[j] = e\n"
         "        columns.append(((f(x + d) - f(x - d)) / (2 * e)).detach().numpy())\n"
         "    return [[float(c[i]) + 1e-3 for c in columns] for i in range(y.size)]", "near, as differences are"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("which", JACOBIANS)

@@ -134,7 +134,7 @@ def test_streams_in_pieces_become_one():
     ("source", "says"),
     [("### BEGIN SOLUTION\n1", "without an end"), ("1\n### END SOLUTION", "nothing to end"),
      ("### BEGIN SOLUTION\n### BEGIN SOLUTION\n### END SOLUTION", "nothing to begin")],
-)  # fmt: skip
+)
 def test_a_mark_without_its_partner_is_refused(source, says):
     with pytest.raises(ValueError, match=says):
         build.without(source, *build.SOLUTION)

@@ -72,7 +72,7 @@ def test_every_item_once_in_each_epoch_and_another_order():
 
 def test_batches_are_tensors_of_the_items_types():
     items = [{"x": np.float32([i, 2]), "n": i, "f": i / 2, "ok": i > 1, "name": f"item {i}", "pair": (i, [i])}
-             for i in range(3)]  # fmt: skip
+             for i in range(3)]
     (batch,) = DataLoader(items, 3)
     assert batch["x"].dtype == mg.float32 and batch["x"].tolist() == [[0, 2], [1, 2], [2, 2]]
     assert batch["n"].dtype == mg.int64 and batch["f"].dtype == mg.float32

@@ -250,7 +250,7 @@ UFUNCS = {
     1: "negative absolute exp expm1 log log1p sqrt sin cos tanh floor rint invert isnan signbit",
     2: "true_divide arctan2 less less_equal equal greater greater_equal not_equal subtract fmod copysign "
        "bitwise_and bitwise_or bitwise_xor",
-}  # fmt: skip
+}
 ATOMIC_ADD = "int32 uint32 uint64 float16 float32 float64"
 ATOMIC_MAX = "int32 uint32 uint64 float32 float64"
 
@@ -274,10 +274,10 @@ OPERATORS = {
     "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "true_divide", "floordiv": "floor_divide",
     "mod": "remainder", "pow": "power", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
     "lshift": "left_shift", "rshift": "right_shift",
-}  # fmt: skip
+}
 COMPARISONS = {
     "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal",
-}  # fmt: skip
+}
 
 
 def _add_operators() -> None:
@@ -314,7 +314,7 @@ def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: Any = None, b
 def array(
     obj: Any, dtype: Any = None, copy: bool = True, order: str = "K", subok: bool = False, ndmin: int = 0, *,
     blocking: bool = False,
-) -> ndarray:  # fmt: skip
+) -> ndarray:
     return made(np.array(host(obj), dtype, copy=copy, order=order))
 
 
@@ -352,7 +352,7 @@ def broadcast_to(array: ndarray, shape: Any) -> ndarray:
     if not isinstance(array, ndarray):
         raise TypeError(f"unsupported type {type(array)}")
     return made(np.lib.stride_tricks.as_strided(array._host, np.broadcast_to(array._host, shape).shape,
-                                                np.broadcast_to(array._host, shape).strides), array)  # fmt: skip
+                                                np.broadcast_to(array._host, shape).strides), array)
 
 
 def as_strided(x: ndarray, shape: Any = None, strides: Any = None) -> ndarray:

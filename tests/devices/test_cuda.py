@@ -230,7 +230,7 @@ def test_a_cupy_that_does_not_start(devices, monkeypatch, tmp_path):
         ("cudaErrorNoDevice: no CUDA-capable device is detected",
          r"the NVIDIA driver finds no GPU \(cudaErrorNoDevice: .*\)\n.*nvidia-smi"),
     ],
-)  # fmt: skip
+)
 def test_cupy_without_a_driver_or_a_gpu(machine, failure, message):
     machine(failure=failure)
     with pytest.raises(DeviceError, match=message):
@@ -257,7 +257,7 @@ def test_too_few_gpus(machine):
          r"CUDA reports an error, of this operation or one before it: cudaErrorIllegalAddress.*\n.*\n.*synchronize"),
         (MemoryError("Out of memory allocating 1,024 bytes"), "no memory is left on cuda for the result: Out of"),
     ],
-)  # fmt: skip
+)
 def test_what_is_the_fault_of_the_device(cuda, error, message):
     def matmul(x, y):
         raise error

@@ -88,7 +88,7 @@ def test_the_current_device_is_where_tensors_are_made():
             mg.asarray([1.0]), mg.asarray(np.ones(2)), mg.asarray(2), mg.zeros(2), mg.ones(2), mg.full(2, 1.0),
             mg.eye(2), mg.arange(3), mg.linspace(0, 1, 3), mg.random.uniform((2,)), mg.empty(2),
             mg.tril(mg.ones((2, 2))),
-        ]  # fmt: skip
+        ]
         assert {t.device.name for t in made} == {"cpu:1"}
         with mg.device("cpu"):
             assert mg.zeros(1).device == "cpu"

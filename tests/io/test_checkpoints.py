@@ -67,7 +67,7 @@ class Training:
         tensors = {**self.model.state_dict(), **{f"ema.{k}": v for k, v in self.average.state_dict().items()}}
         return {k: v.numpy_copy().tobytes() for k, v in tensors.items()} | {
             "lr": self.optimizer.lr, "random": mg.random.get_state(), "place": str(self.place),
-        }  # fmt: skip
+        }
 
 
 def check_resumed(folder, jit):

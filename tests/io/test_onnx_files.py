@@ -149,13 +149,13 @@ def test_what_is_no_model_is_refused(path, content):
 
 def test_unknown_operators_are_listed_together(path):
     body = helper.make_graph([node("Hardmax", "x", output="z")], "body", [],
-                             [helper.make_tensor_value_info("z", FLOAT, None)])  # fmt: skip
+                             [helper.make_tensor_value_info("z", FLOAT, None)])
     nodes = [
         node("Celu", "x", output="a"), node("Elu", "a", output="b"), node("Det", "b", output="c"),
         node("MaxPool", "b", output="d", kernel_shape=[1], ceil_mode=1),
         node("If", "x", output="y", then_branch=body, else_branch=body),
         helper.make_node("Mine", ["x"], ["e"], domain="org.example"), node("Celu", "x", output="f"),
-    ]  # fmt: skip
+    ]
     words = refused(saved(path, nodes))
     assert "has operators that are not known here" in words
     assert [name in words for name in ("Celu, ", "Det, ", "Hardmax", "org.example.Mine")] == [True] * 4
@@ -164,7 +164,7 @@ def test_unknown_operators_are_listed_together(path):
 
 def test_an_attribute_that_is_not_known_is_named(path):
     nodes = [node("Gelu", "x", output="z", approximate="tanh"),
-             node("AveragePool", "z", kernel_shape=[2, 2], dilations=[2, 2])]  # fmt: skip
+             node("AveragePool", "z", kernel_shape=[2, 2], dilations=[2, 2])]
     words = refused(saved(path, nodes, opset=20, shape=(1, 1, 4, 4)))
     assert "Actual: AveragePool with dilations" in words and "Gelu" not in words
 
@@ -191,7 +191,7 @@ def test_a_few_bytes_cannot_ask_for_all_memory(path):
     for nodes, initializers in [
         ([node("ConstantOfShape", "s")], [huge]), ([node("Expand", "x", "s")], [huge]),
         ([node("Range", "from", "to", "by")], limits), ([node("Pad", "x", "s")], [constant("s", [0, 0, 1 << 60, 0])]),
-    ]:  # fmt: skip
+    ]:
         saved(path, nodes, initializers=initializers, shape=(1, 1))
         with pytest.raises(mg.FileError, match=r"the file asks for a tensor of shape .*\n  Expect: at most"):
             mg.io.load_onnx(path)(mg.ones((1, 1)))
@@ -212,7 +212,7 @@ def test_an_old_file_and_functions_of_its_own_are_refused(path):
     words = refused(saved(path, [node("Relu", "x")], opset=9))
     assert "is written for opset 9\n  Expect: opset 13 or later" in words
     own = helper.make_function("mine", "Twice", ["a"], ["b"], [node("Add", "a", "a", output="b")],
-                               [helper.make_opsetid("", 18)])  # fmt: skip
+                               [helper.make_opsetid("", 18)])
     assert "has operators of its own" in refused(saved(path, [node("Relu", "x")], functions=[own]))
 
 

@@ -40,7 +40,7 @@ def cnn():
         nn.Conv2d(1, 4, 3, padding=1, stride=2), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2),
         nn.Conv2d(4, 6, 3, padding="same", groups=2), nn.SiLU(), nn.AvgPool2d(2), nn.Flatten(), nn.Dropout(0.5),
         nn.Linear(6, 5), nn.LogSoftmax(),
-    )  # fmt: skip
+    )
 
 
 def trained(model):
@@ -80,7 +80,7 @@ MODELS = {
     "an LSTM": (lambda: nn.LSTM(3, 4, num_layers=2, batch_first=True, bidirectional=True),
                 lambda n: normal(n, 5, 3), None),
     "a GRU": (lambda: nn.GRU(3, 4, batch_first=True), lambda n: normal(n, 5, 3), None),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -154,7 +154,7 @@ FUNCTIONS = [
     lambda x: mg.linalg.vector_norm(x, axis=1), lambda x: mg.softmax(x.astype(mg.float16), axis=1),
     lambda x: mg.windows(x, (2, 2), axis=(1, 1 - 2), stride=1) if x.ndim > 2 else mg.windows(x, 2, stride=2),
     lambda x: mg.overlap_add(mg.windows(x, 3, stride=1), x.shape, stride=1),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
@@ -275,7 +275,7 @@ def test_the_graph_has_the_name_of_the_function_or_of_the_modules_class(tmp_path
 
     model = nn.Sequential(nn.Linear(2, 2))
     for exported, name, numbers in ((halved, halved.__qualname__, ["constant"]),
-                                    (model, "Sequential", ["0.bias", "0.weight"])):  # fmt: skip
+                                    (model, "Sequential", ["0.bias", "0.weight"])):
         mg.io.export_onnx(exported, tmp_path / "f.onnx", mg.ones((1, 2)))
         graph = onnx.load(tmp_path / "f.onnx").graph
         assert graph.name == name

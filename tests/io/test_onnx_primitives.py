@@ -20,12 +20,12 @@ WITHOUT_ENGINE = {
     "max": ("onnxruntime",), "min": ("onnxruntime",),  # a nan does not stay one
     "argsort": ("onnxruntime",),  # nans in another order
     "overlap_add": ("onnxruntime",),  # no float16
-}  # fmt: skip
+}
 MOST = 4  # samples of a primitive: the same shapes and specials as in the registry's own tests, not all of them
 
 CHOSEN = [
     sample for name, samples in SAMPLES.items() if name in TABLE for sample in samples[:: -(-len(samples) // MOST)]
-]  # fmt: skip
+]
 
 
 def applied(sample):
@@ -34,7 +34,7 @@ def applied(sample):
     def function(*tensors):
         given = iter(tensors)
         return emit(P[sample.op], *[next(given) if isinstance(x, np.ndarray) else x for x in sample.inputs],
-                    **sample.attrs)  # fmt: skip
+                    **sample.attrs)
 
     return function
 

@@ -34,7 +34,7 @@ def tensors():
         "scalar": mg.asarray(2.5), "empty": mg.zeros((0, 3)), "../../x": mg.ones(1),
         "turned": mg.reshape(mg.arange(6.0), (2, 3)).T, "tracked": mg.ones(2, requires_grad=True) * 3,
         "every other": mg.arange(6)[::2], "a numpy array": np.arange(3)[::-1],
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize("suffix", ["safetensors", "npz"])
@@ -87,7 +87,7 @@ def test_elements_that_minigrad_lacks_become_wider_ones_or_are_refused(tmp_path)
     header = {
         "bfloat16": entry("BF16", [4], 0, 8), "uint16": entry("U16", [4], 8, 16),
         "uint32": entry("U32", [3], 16, 28), "uint64": entry("U64", [1], 28, 36),
-    }  # fmt: skip
+    }
     path.write_bytes(raw(header, half.tobytes() + half.tobytes() + wide.tobytes() + bytes(8)))
     loaded = mg.io.load_file(path, names=["bfloat16", "uint16", "uint32"])
     assert loaded["bfloat16"].dtype == mg.float32 and loaded["bfloat16"].tolist()[:3] == [1.0, -2.5, np.inf]
@@ -234,7 +234,7 @@ def test_a_missing_package_is_named(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize(("record", "field", "value"), [
     (b"PK\x01\x02", 42, 0xFFFFFFF0), (b"PK\x05\x06", 16, 0x7FFFFFFF),
-])  # fmt: skip
+])
 def test_an_npz_file_whose_offsets_lead_elsewhere_is_refused(tmp_path, record, field, value):
     path = tmp_path / "a.npz"
     np.savez(path, x=np.ones(10), y=np.zeros((3, 3)))
@@ -258,7 +258,7 @@ def test_more_dimensions_than_numpy_has_are_refused(tmp_path):
     lambda path: mg.io.save_file({"x": mg.ones(1000)}, f"{path}.npz"),
     lambda path: mg.jit(lambda x: x * 2).save(f"{path}.program", mg.ones(3)),
     lambda path: mg.viz.graph((mg.ones(3, requires_grad=True) * 2).sum()).save(f"{path}.svg"),
-], ids=["safetensors", "npz", "program", "view"])  # fmt: skip
+], ids=["safetensors", "npz", "program", "view"])
 def test_a_full_disk_is_an_error_of_ours_and_leaves_nothing(tmp_path, monkeypatch, save):
     def full(descriptor):
         raise OSError(28, "No space left on device")

@@ -227,7 +227,7 @@ NAMES = {
         *[f"layers.{n}.{layer}.{w}" for n in (0, 1) for layer in ("linear1", "linear2", "norm1", "norm2")
           for w in ("weight", "bias")], "norm.weight", "norm.bias",
     ],
-}  # fmt: skip
+}
 ACROSS_THE_BATCH = ("BatchNorm1d", "BatchNorm2d")
 ONE_EXAMPLE = [n for n in LAYERS if n not in (*ACROSS_THE_BATCH, "GraphConv", "GAT", "RNN", "RNN, relu", "GRU", "LSTM")]
 

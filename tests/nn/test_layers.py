@@ -30,7 +30,7 @@ def test_layers_are_made_on_a_device_in_a_dtype(dtype):
     for layer in (
         nn.Linear(2, 3, dtype=dtype, device="cpu:1"), nn.Embedding(2, 3, dtype=dtype, device="cpu:1"),
         nn.LayerNorm(3, dtype=dtype, device="cpu:1"),
-    ):  # fmt: skip
+    ):
         assert {(str(p.device), p.dtype) for p in layer.parameters()} == {("cpu:1", dtype)}
 
 
@@ -47,7 +47,7 @@ def test_linear_is_a_matrix_product(shape):
 
 def test_gradients_reach_the_parameters_to_second_order():
     model = nn.Sequential(nn.Linear(3, 4, dtype=mg.float64), nn.LayerNorm(4, dtype=mg.float64), nn.GELU(),
-                          nn.Linear(4, 2, bias=False, dtype=mg.float64))  # fmt: skip
+                          nn.Linear(4, 2, bias=False, dtype=mg.float64))
     names = [name for name, _ in model.named_parameters()]
     x = np.random.default_rng(0).normal(size=(2, 3))
 
@@ -75,7 +75,7 @@ def test_activations_are_the_functions():
     for layer, function in (
         (nn.ReLU(), mg.relu), (nn.Tanh(), mg.tanh), (nn.GELU(), mg.gelu),
         (nn.GELU("tanh"), lambda x: mg.gelu(x, approximate="tanh")),
-    ):  # fmt: skip
+    ):
         assert layer(x).tolist() == function(x).tolist()
 
 
@@ -109,7 +109,7 @@ def test_a_graph_convolution_without_loops_reads_only_the_neighbours():
         lambda size: nn.LSTM(2, size), lambda size: nn.Conv2d(1, size, 3), lambda size: nn.MultiheadAttention(size, 1),
         lambda size: nn.LearnedPositions(4, size), lambda size: nn.GraphConv(size, 2), lambda size: nn.GAT(size, 2),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("size", [-1, 2.5, "a"])
 def test_sizes_are_counts(make, size):
     with pytest.raises(mg.ConversionError, match=f" is an integer, . or more, not {size!r}"):
@@ -132,7 +132,7 @@ def test_sizes_are_counts(make, size):
         (lambda: nn.Embedding(3, 2)(mg.asarray([5])), "embedding: index 5 is out of range"),
         (lambda: nn.Sequential([nn.ReLU()]), "layer 0 is a list, which cannot be called"),
     ],
-)  # fmt: skip
+)
 def test_bad_input_is_refused_in_words(call, message):
     with pytest.raises(mg.MinigradError, match=message):
         call()

@@ -33,7 +33,7 @@ class Net(nn.Module):
 NAMES = [
     "scale", "pair.0", "layers.0.weight", "layers.0.bias", "layers.1.weight", "layers.1.bias",
     "heads.up.weight", "heads.up.bias", "heads.down.weight", "heads.down.bias",
-]  # fmt: skip
+]
 
 
 @pytest.fixture(autouse=True)

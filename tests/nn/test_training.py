@@ -54,7 +54,7 @@ def test_dropout_between_layers_and_of_weights_happens_in_training_only():
     for layer in (
         nn.GRU(4, 4, num_layers=2, dropout=0.5), nn.MultiheadAttention(4, 2, dropout=0.5), nn.GAT(4, 2, dropout=0.5),
         nn.TransformerEncoderLayer(4, 2, 8, dropout=0.5),
-    ):  # fmt: skip
+    ):
 
         def run(layer=layer):
             out = layer(given[0], np.array([[0, 1], [1, 0]])) if isinstance(layer, nn.GAT) else layer(given)
@@ -95,7 +95,7 @@ def test_activations_are_the_functions():
         (nn.Sigmoid(), mg.sigmoid(given)),
         (nn.SiLU(), mg.silu(given)), (nn.Softplus(), mg.softplus(given)), (nn.Softmax(), mg.softmax(given)),
         (nn.LogSoftmax(0), mg.log_softmax(given, 0)), (nn.Identity(), given),
-    ):  # fmt: skip
+    ):
         assert layer(given).tolist() == expected.tolist(), layer
 
 

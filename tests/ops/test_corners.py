@@ -36,7 +36,7 @@ POWERS = [
     (0.0, -inf, inf, -inf, -inf), (-0.0, -1.0, -inf, -inf, inf), (-0.0, -2.0, inf, inf, -inf),
     (-2.0, 2.0, 4, -4, nan), (-2.0, 0.0, 1, 0, nan), (1.0, inf, 1, inf, 0), (2.0, -inf, 0, nan, 0),
     (inf, -1.0, 0, 0, nan), (inf, 0.0, 1, 0, inf), (inf, 0.5, inf, 0, inf), (nan, 0.0, 1, 0, nan),
-]  # fmt: skip
+]
 
 
 @in_both_modes

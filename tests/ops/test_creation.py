@@ -21,7 +21,7 @@ from minigrad.core.errors import ConversionError, DtypeError, ShapeError
         (np.ones(2, np.float32), "float32", (2,)), ([np.float64(1.0)], "float32", (1,)), (range(3), "int64", (3,)),
         (array.array("d", [1.0, 2.0]), "float32", (2,)),
     ],
-)  # fmt: skip
+)
 def test_from_data(data, dtype, shape):
     x = mg.asarray(data)
     assert (x.dtype, x.shape) == (dtype, shape)

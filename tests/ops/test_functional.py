@@ -68,7 +68,7 @@ FUNCTIONS = {
     "cross_entropy of one example": (mg.cross_entropy, np_cross_entropy, [X[0], np.array(3)]),
     "nll_loss": (mg.nll_loss, lambda x, t: -x[np.arange(3), t].mean(), [X, np.array([0, 4, 2])]),
     "mse_loss": (mg.mse_loss, lambda x, y: ((x - y) ** 2).mean(), [X, X[::-1].copy()]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -242,7 +242,7 @@ MASK = np.array([[1, 0, 1, 0, 1], [0, 1, 1, 0, 0], [1, 1, 1, 1, 1]], bool)
     ("options", "allowed"),
     [({}, True), ({"causal": True}, np.tri(3, 5, dtype=bool)), ({"mask": MASK}, MASK),
      ({"mask": MASK, "causal": True}, MASK & np.tri(3, 5, dtype=bool))],
-)  # fmt: skip
+)
 def test_attention(options, allowed):
     if "mask" in options:
         options = options | {"mask": mg.asarray(MASK)}
@@ -262,7 +262,7 @@ def test_attention(options, allowed):
 def test_attention_with_scores_added_and_another_scale():
     added = rng.normal(size=(3, 5))
     result = mg.scaled_dot_product_attention(
-        mg.asarray(Q), mg.asarray(K), mg.asarray(V), mask=mg.asarray(added), scale=0.1)  # fmt: skip
+        mg.asarray(Q), mg.asarray(K), mg.asarray(V), mask=mg.asarray(added), scale=0.1)
     expected = np_softmax(Q @ np.swapaxes(K, -1, -2) * 0.1 + added) @ V
     np.testing.assert_allclose(result.numpy_copy(), expected, rtol=1e-12)
 
@@ -315,7 +315,7 @@ INTEGERS = mg.asarray([1, 2])
         (lambda: mg.scaled_dot_product_attention(mg.ones((2, 3)), mg.ones((2, 4)), mg.ones((2, 4))), ValueError,
          r"q \(2, 3\), k \(2, 4\), v \(2, 4\) do not go together"),
     ],
-)  # fmt: skip
+)
 def test_bad_input_is_refused_in_words(call, error, message):
     with pytest.raises(mg.MinigradError, match=message) as raised:
         call()

@@ -162,7 +162,7 @@ CALLS = [
     lambda x: np.dot(x, A.T), lambda x: np.outer(x[0], A[1]),
     lambda x: np.tensordot(x, A.T, axes=1), lambda x: np.einsum("ij,kj->ik", x, A),
     lambda x: np.meshgrid(x[0], A[:, 0])[1],
-]  # fmt: skip
+]
 
 
 NEW_IN_NUMPY_2_1 = {"cumulative_sum", "cumulative_prod", "unstack"}
@@ -437,7 +437,7 @@ class Other:
 @pytest.mark.parametrize("call", [
     lambda t, other: t + other, lambda t, other: other * t, lambda t, other: t @ other, lambda t, other: t == other,
     lambda t, other: mg.exp(other), lambda t, other: t.__setitem__(0, other), lambda t, other: t.__iadd__(other),
-])  # fmt: skip
+])
 def test_a_tensor_of_another_library_is_refused_by_its_full_name(call):
     expected = r"^torch.Other is not a tensor of minigrad, a number or a NumPy array\n.*mg.asarray\(x\) copies"
     with pytest.raises(mg.ConversionError, match=expected):

@@ -118,13 +118,13 @@ def test_inspection():
 # values at the edges --------------------------------------------------------------------------------------------------
 
 EDGES = np.array([0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.5, -2.5, 1e-30, -1e-30, 85.0, -89.0, 1e30, -1e30, 3e38, -3e38,
-                  np.inf, -np.inf, np.nan])  # fmt: skip
+                  np.inf, -np.inf, np.nan])
 SAME_AT_EDGES = {
     "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan", "atanh": "arctanh",
     "ceil": "ceil", "cosh": "cosh", "isfinite": "isfinite", "isinf": "isinf", "isnan": "isnan", "log2": "log2",
     "log10": "log10", "positive": "positive", "reciprocal": "reciprocal", "signbit": "signbit", "sinh": "sinh",
     "square": "square", "trunc": "trunc", "sign": "sign",
-}  # fmt: skip
+}
 
 
 def same(ours, theirs, dtype):

@@ -26,7 +26,7 @@ def test_each_group_has_its_own_rate_and_options():
     assert [g["weight_decay"] for g in optimizer.param_groups] == [0.0, 1.0, 0.0]
     assert repr(optimizer) == "SGD(3 parameters of 3 numbers, lr=0.25, 0.5, 0)"
     assert repr(optimizer.param_groups[1]) == (
-        "Group(1 parameters, lr=0.5, momentum=0.0, dampening=0.0, weight_decay=1.0, nesterov=False)")  # fmt: skip
+        "Group(1 parameters, lr=0.5, momentum=0.0, dampening=0.0, weight_decay=1.0, nesterov=False)")
     optimizer.lr = 0.125
     assert optimizer.lr == 0.125 and optimizer.param_groups[1]["params"] == [b]
 
@@ -72,7 +72,7 @@ def test_rates_read_as_they_were_written():
     ("make", "options"),
     [(SGD, {}), (SGD, {"momentum": 0.5}), (SGD, {"momentum": 0.5, "dampening": 0.5}), (Adam, {}), (Adagrad, {}),
      (Adagrad, {"lr_decay": 0.5}), (RMSprop, {}), (RMSprop, {"momentum": 0.5, "centered": True})],
-)  # fmt: skip
+)
 def test_a_restored_run_equals_the_uninterrupted_one(make, options):
     whole = [leaf(1.0, 2.0), leaf(3.0)]
     optimizer = make([{"params": whole[:1]}, {"params": whole[1:], "lr": 0.5}], lr=0.05, **options)
@@ -101,13 +101,13 @@ def test_the_layout_is_that_of_pytorch():
     optimizer = Adam([leaf(1.0, 2.0), leaf(3.0)], lr=0.1)
     group = {"lr": 0.5, "betas": [0.5, 0.75], "eps": 1e-8, "weight_decay": 0, "amsgrad": False, "maximize": False,
              "foreach": None, "capturable": False, "differentiable": False, "fused": None,
-             "decoupled_weight_decay": False, "initial_lr": 0.5, "params": [0, 1]}  # fmt: skip
+             "decoupled_weight_decay": False, "initial_lr": 0.5, "params": [0, 1]}
     entry = {"step": np.float32(3.0), "exp_avg": np.ones(2), "exp_avg_sq": np.full(2, 4.0)}
     optimizer.load_state_dict({"state": {"0": entry}, "param_groups": [group]})  # JSON knows no integers as keys
     assert optimizer.param_groups[0]["betas"] == (0.5, 0.75) and optimizer.lr == 0.5
     state = optimizer.state_dict()["state"]
     assert {k: v.tolist() for k, v in state[0].items()} == {
-        "step": 3.0, "exp_avg": [1.0, 1.0], "exp_avg_sq": [4.0, 4.0]}  # fmt: skip
+        "step": 3.0, "exp_avg": [1.0, 1.0], "exp_avg_sq": [4.0, 4.0]}
     assert {k: v.tolist() for k, v in state[1].items()} == {"step": 0.0, "exp_avg": [0.0], "exp_avg_sq": [0.0]}
     one = SGD([leaf(1.0)], momentum=0.5)
     saved = one.state_dict()
@@ -153,7 +153,7 @@ SAVED = ADAM.state_dict()
         (changed(SAVED, {"lr": -1.0}), "Adam: a learning rate is a number, 0 or more, not -1.0"),
         (changed(SAVED, {"betas": (0.9, 1.5)}), r"Adam: betas\[1\] is at least 0 and below 1, not 1.5"),
     ],
-)  # fmt: skip
+)
 def test_all_that_does_not_fit_is_listed_together_and_nothing_is_loaded(state, message):
     with pytest.raises(mg.MinigradError, match=message):
         ADAM.load_state_dict(state)
@@ -180,7 +180,7 @@ W = leaf(1.0)
         (lambda: EMA([]), "EMA: there are no parameters to average"),
         (lambda: EMA([W], decay=1.0), "EMA: decay is at least 0 and below 1, not 1.0"),
     ],
-)  # fmt: skip
+)
 def test_bad_groups_are_refused_in_words(call, message):
     with pytest.raises(mg.MinigradError, match=message):
         call()

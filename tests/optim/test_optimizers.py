@@ -123,7 +123,7 @@ OPTIMIZERS = {
     "Lion": (Lion, np_lion, {"weight_decay": 0.1}),
     "Muon": (Muon, np_muon, {}),
     "Muon with steps as AdamW's": (Muon, np_muon, {"nesterov": False, "adjust_lr_fn": "match_rms_adamw"}),
-}  # fmt: skip
+}
 
 
 def leaves(dtype="float64", which=(0, 1, 2)):
@@ -221,7 +221,7 @@ def test_parameters_of_different_dtypes_and_groups_on_different_devices():
     parameters = [
         mg.ones(2, requires_grad=True), mg.ones(2, dtype=mg.float64, requires_grad=True),
         mg.ones(2, dtype=mg.float16, requires_grad=True), mg.ones(2, device="cpu:1", requires_grad=True),
-    ]  # fmt: skip
+    ]
     for make in (SGD, Adam, RMSprop, Adagrad, Lion):
         optimizer = make([{"params": parameters[:3]}, {"params": parameters[3]}], lr=0.125)
         before = [p.numpy_copy() for p in parameters]
@@ -232,7 +232,7 @@ def test_parameters_of_different_dtypes_and_groups_on_different_devices():
         sizes = [(b - p.numpy_copy()) for p, b in zip(parameters, before)]
         np.testing.assert_allclose(sizes, np.full((4, 2), sizes[1][0]), rtol=3e-2)
     assert [(p.dtype, str(p.device)) for p in parameters] == [
-        (mg.float32, "cpu"), (mg.float64, "cpu"), (mg.float16, "cpu"), (mg.float32, "cpu:1")]  # fmt: skip
+        (mg.float32, "cpu"), (mg.float64, "cpu"), (mg.float16, "cpu"), (mg.float32, "cpu:1")]
 
 
 def test_views_of_a_parameter_see_its_steps():
@@ -308,7 +308,7 @@ W = mg.asarray([1.0], requires_grad=True)
         (lambda: SGD([W, mg.ones((2, 1), device="cpu:1", requires_grad=True)]),
          r"on one device; parameter 0 is on cpu, and parameter 1, of shape \(2, 1\), on cpu:1\n  Way out: model.to\("),
     ],
-)  # fmt: skip
+)
 def test_bad_input_is_refused_in_words(call, message):
     with pytest.raises(mg.MinigradError, match=message):
         call()

@@ -62,7 +62,7 @@ SCHEDULES = {
     "all at once": (
         lambda o: ChainedScheduler([LinearLR(o, 0.1, 1.0, 4), ExponentialLR(o, 0.8)]),
         lambda base, t: base * warm(t) * 0.8**t),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("jitted", [False, True])
@@ -130,7 +130,7 @@ def np_plateau(losses, mode="min", factor=0.1, patience=10, threshold=1e-4, rela
         ({"patience": 0, "threshold": 1.5, "threshold_mode": "abs"},
          {"patience": 0, "threshold": 1.5, "relative": False}),
     ],
-)  # fmt: skip
+)
 def test_a_plateau(theirs, ours, jitted, numpy_kernels):
     optimizer = made()
     schedule = ReduceLROnPlateau(optimizer, eps=0.0, **theirs)
@@ -195,7 +195,7 @@ def test_schedules_count_from_the_rate_of_the_first_one():
         (lambda: clip_grad_norm([], 1.0, norm_type=0), "norm_type is above 0, not 0"),
         (lambda: clip_grad_value([], -1.0), "clip_value is 0 or more, not -1.0"),
     ],
-)  # fmt: skip
+)
 def test_bad_input_is_refused_in_words(call, message):
     with pytest.raises((mg.MinigradError, NotImplementedError), match=message):
         call()

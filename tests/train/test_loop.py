@@ -90,7 +90,7 @@ def test_callbacks_are_told_every_step_and_every_validation():
         told.append((step, model, numbers))
 
     fit(lambda x, y: model(x).sum(), BATCHES, epochs=2, validate=lambda: 7, callbacks=[callback, Board()],
-        model=model, quiet=True)  # fmt: skip
+        model=model, quiet=True)
     assert [step for step, _, _ in told] == [1, 2, 3, 4, 4, 5, 6, 7, 8, 8]
     assert logged[3:5] == [(4, ["loss", "model"]), (4, ["model", "val_loss"])]
     assert all(owner is model for _, owner, _ in told) and told[4][2] == {"val_loss": 7.0}
@@ -322,7 +322,7 @@ STATE = []
         (lambda: Metric().add(1), "Metric has no add method"),
         (lambda: len(progress(iter("abc"))), "how many batches a .* has is not known"),
     ],
-)  # fmt: skip
+)
 def test_bad_input_is_refused_in_words(call, message):
     with pytest.raises((mg.MinigradError, NotImplementedError, TypeError), match=message):
         call()

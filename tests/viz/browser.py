@@ -10,7 +10,7 @@ import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-         "--disable-component-update", "--disable-sync"]  # fmt: skip
+         "--disable-component-update", "--disable-sync"]
 
 
 @cache
@@ -43,7 +43,7 @@ def _browser():
 @contextmanager
 def opened(
     html=None, url=None, dark=False, size=(1100, 700), timeout=5000, allowed=(), strict=True, scripts=True
-):  # fmt: skip
+):
     """A page that shows some HTML; what it asks of the network is refused, noted, and must be nothing.
 
     `allowed` are words in addresses that a host's own page may ask for, in vain; a host's own errors do not count when
@@ -53,7 +53,7 @@ def opened(
     page = _browser().new_page(
         viewport={"width": size[0], "height": size[1]}, color_scheme="dark" if dark else "light",
         java_script_enabled=scripts,
-    )  # fmt: skip
+    )
     page.set_default_timeout(timeout)
 
     def refuse(route):

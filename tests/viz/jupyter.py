@@ -20,7 +20,7 @@ KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "languag
 OPTIONS = [
     "--no-browser", "--ip=127.0.0.1", "--allow-root", "--ServerApp.token=", "--ServerApp.password=",
     "--ServerApp.disable_check_xsrf=True",
-]  # fmt: skip
+]
 SETTINGS = {"@jupyterlab/apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False}}
 
 
@@ -39,7 +39,7 @@ def surroundings(folder):
         name: str(folder / name.lower())
         for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "JUPYTERLAB_SETTINGS_DIR",
                      "JUPYTERLAB_WORKSPACES_DIR", "IPYTHONDIR")
-    }  # fmt: skip
+    }
     return {**os.environ, **private, "PYTHONPATH": str(ROOT), "JUPYTER_PLATFORM_DIRS": "1"}
 
 

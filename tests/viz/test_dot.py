@@ -31,7 +31,7 @@ def test_a_digraph_of_the_package_graphviz():
 HOSTILE = [
     '"quoted"', "{record|of}", "<b>html</b>", "back\\slash\\n", "]; evil [", "a -> b", "javascript:alert(1)",
     "new\nline",
-]  # fmt: skip
+]
 
 
 @needs_dot

@@ -127,7 +127,7 @@ def rest():
     return [
         mg.viz.dispatch(mg.tanh, x), mg.viz.timeline(mg.tanh, x, runs=1), board,
         mg.viz.training(net, mg.optim.SGD(net.parameters(), lr=0.1), mg.nn.MSELoss(), [(x, y)]),
-    ]  # fmt: skip
+    ]
 
 
 def test_the_others_are_shown_and_in_the_dark():

@@ -212,7 +212,7 @@ def test_a_stack_goes_from_the_line_to_the_kernel():
     product = lines[lines.index("matmul") : lines.index("add")]
     parts = [line[2:].split("  ")[0] for line in product[1:]]
     assert parts == ["your line", "module", "module", "operation", "operation", "the door", "the primitive",
-                     "kernel table", "kernel"]  # fmt: skip
+                     "kernel table", "kernel"]
     assert "Linear.forward" in product[3]
 
 

@@ -186,7 +186,7 @@ def test_a_timeline_of_known_times():
     assert repr(book) == "<timeline: 2 kernels eagerly, 1 as a program>"
     says = [page.say for page in book.pages[0]]
     assert says[0] == ("Eagerly 100 µs, of which 30 µs in 2 kernels; as a program 40 µs, of which 10 µs in 1 kernel: "
-                       "2.5 times as long eagerly.")  # fmt: skip
+                       "2.5 times as long eagerly.")
     assert says[2] == "eagerly, call 2: tanh ran for 10 µs, after 30 µs of Python."
     assert [["Python before it", "30 µs"], ["the kernel", "10 µs"], ["done after", "70 µs"], ["in all", "100 µs"]] == (
         book.pages[0][2].blocks[0][1][1]["rows"]

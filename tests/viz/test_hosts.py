@@ -221,7 +221,7 @@ def test_many_views_on_a_page_do_not_meet():
 HOSTILE = [
     "</script><script>window.hurt=1</script>", '"><img src=x onerror="window.hurt=1">', "javascript:window.hurt=1",
     "`${window.hurt=1}`", "<b>&amp;</b>", "{x|y}\\",
-]  # fmt: skip
+]
 
 
 def test_hostile_names_are_shown_and_do_nothing():

@@ -16,7 +16,7 @@ def graphs(draw):
         (draw(st.integers(0, i - 1)), i)
         for i in range(1, count)
         for _ in range(draw(st.integers(0, 2)))
-    ]  # fmt: skip
+    ]
     backwards = draw(st.booleans()) and count > 3
     paths = [draw(st.sampled_from(PATHS)) for _ in range(count)]
     return sizes, edges + ([(count - 1, 0)] if backwards else []), paths, draw(st.sampled_from(["down", "right"]))

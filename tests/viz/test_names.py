@@ -41,7 +41,7 @@ def test_pictures_are_valid_and_words_are_text(name):
     views = [
         mg.viz.graph(model(x), names={name: x}), mg.viz.graph(model, x), mg.viz.step(model(x), names=model),
         mg.viz.fusion(step, x), mg.viz.memory(step, x), mg.viz.schedule(step, x),
-    ]  # fmt: skip
+    ]
     for view in views:
         ElementTree.fromstring(view.to_svg())
         assert is_text(view.to_svg()) and is_text(repr(view)) and is_text(view._words())

@@ -28,7 +28,7 @@ def test_the_events_in_their_order():
         ("seed", None, "sum"), ("pass", "sum", "add"), ("pass", "add", "multiply"), ("pass", "add", "tanh"),
         ("pass", "multiply", "tanh"), ("sum", "multiply", "tanh"), ("pass", "multiply", "tanh"),
         ("sum", "multiply", "tanh"), ("pass", "tanh", "leaf"),
-    ]  # fmt: skip
+    ]
 
 
 def test_the_last_total_of_a_leaf_is_its_gradient():

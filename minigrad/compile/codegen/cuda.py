@@ -25,7 +25,7 @@ from .gpu_loops import FOUR, Fours, Own, for_threads, fours, keeps_apart, own_su
 NAMES = {
     "float16": "__half", "float32": "float", "float64": "double", "bool": "bool", "int8": "signed char",
     "int16": "short", "int32": "int", "int64": "long long", "uint8": "unsigned char",
-}  # fmt: skip
+}
 TYPES = {dtypes.ALL[name]: kind for name, kind in NAMES.items()}
 PRELUDE = """\
 #ifndef INFINITY
@@ -330,7 +330,7 @@ class _CudaPrinter(CPrinter):
         return [
             f"{self.type(dtype)} {name}[{rounds * width}];",
             "#pragma unroll", f"for (int i = 0; i < {rounds * width}; i++) {name}[i] = {start};",
-        ]  # fmt: skip
+        ]
 
     def stored(self, own: Own) -> list[str]:
         rounds, width = self.kept[own.buffer]

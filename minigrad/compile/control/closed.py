@@ -142,7 +142,7 @@ class Body(Tracer):
     def set_gradient(self, tensor: Tensor, gradient: Tensor | None) -> None:
         if id(tensor) in self.standing or id(tensor) in self.captured or tensor._data.__class__ is not Pending:
             raise TraceError(f"{self.what} sets the .grad of a tensor that was made outside of it",
-                             hint="mg.grad computes gradients without setting any: return them")  # fmt: skip
+                             hint="mg.grad computes gradients without setting any: return them")
         tensor._grad = gradient
 
     def closed(self, captured: Sequence[Tensor], outputs: Sequence[Tensor]) -> Closed:
@@ -182,7 +182,7 @@ class Closed(Traced):
     def __init__(
         self, tracer: Body, inputs: Sequence[Tensor], own: Sequence[Node], outputs: Sequence[Tensor],
         effects: Sequence[Node] = (), again: frozenset[Node] = frozenset(),
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(tracer, inputs, own, (), outputs, effects)
         self.again = again  # what it computes for the second time: without its effects
         self.drawn = dict(tracer.drawn)  # how many blocks of random numbers a run takes, of each generator

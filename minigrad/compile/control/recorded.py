@@ -94,7 +94,7 @@ def scan(
     found = emit_loop(
         [*around, *carry.tensors, *xs.tensors], body=function, consts=len(around), carries=len(carry.tensors),
         length=length, reverse=reverse, counted=False, draws=draws_of(function.drawn, length),
-    )  # fmt: skip
+    )
     last = list(found[: len(carry.tensors)])
     return carry.rebuild(last), results[0].rebuild(list(found[len(last) : len(outputs)]))
 

@@ -158,7 +158,7 @@ def _pulled_back(
         body=closed(f"the gradient of {body.what}", back, [*fixed, *starts, *map(one_of, each)]),
         consts=consts, carries=len(starts), length=loop.length, reverse=not loop.attrs.get("reverse", False),
         counted=bool(rounds), draws=tuple([_backwards(draw, loop.length) for draw in loop.attrs.get("draws", ())]),
-    )  # fmt: skip
+    )
     return {i + loop.first: r for i, r in zip([*through, *summed, *stacked], results) if i in asked}
 
 
@@ -260,7 +260,7 @@ def batch_loop(inputs: Sequence[Tensor], many: Sequence[bool], size: int, attrs:
     return (
         *[_repeated(t, m, size) for t, m in zip(carried, m_carry)], *between,
         *[_stack_of_examples(t, m, size) for t, m in zip(kept, m_carry)],
-    )  # fmt: skip
+    )
 
 
 def _settled(body: Closed, consts: Sequence[bool], carry: list[bool], each: Sequence[bool], size: int) -> list[bool]:

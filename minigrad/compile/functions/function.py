@@ -39,7 +39,7 @@ class Traced:
         self, tracer: Tracer, inputs: Sequence[Tensor], own: Sequence[Node], others: Sequence[Node],
         outputs: Sequence[Tensor], effects: Sequence[Node] = (), donate: Mapping[int, int] | None = None,
         executor: str | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.tracer, self.inputs, self.outputs = tracer, inputs, outputs
         self.own, self.others, self.effects = tuple(own), tuple(others), tuple(effects)
         self.donate = donate or {}  # the outputs, by number, that may be stored where a source is

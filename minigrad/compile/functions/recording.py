@@ -74,7 +74,7 @@ class Recording:
     def __init__(
         self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], arguments: list[Tensor],
         executor: str | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.executor = executor
         self.tracer = tracer = Tracer()
         self.guards = guards_of(function, *objects((args, kwargs)))
@@ -239,7 +239,7 @@ class Recording:
             self.tracer, [_as_captured(e) for e in tracked], [e.first.node for e in tracked],
             [e.first.node for e in others], self.outputs, self.tracer.effects, {} if differentiable else donate,
             self.executor,
-        )  # fmt: skip
+        )
 
     # running it -----------------------------------------------------------------------------------------------------
 

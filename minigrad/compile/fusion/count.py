@@ -47,7 +47,7 @@ class Count:
         return Count(
             self.bytes_read + other.bytes_read, self.bytes_written + other.bytes_written, self.flops + other.flops,
             self.launches + other.launches,
-        )  # fmt: skip
+        )
 
 
 def distinct_bytes(views: Iterable[View]) -> int:

@@ -160,7 +160,7 @@ class Case:
     def __init__(
         self, function: Any, recording: Recording, tensors: list[Tensor], args: Any, kwargs: Any, before: Rehearsal,
         starts: Starts,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.function, self.recording, self.tensors, self.args, self.kwargs = function, recording, tensors, args, kwargs
         self.before, self.starts = before, starts
 
@@ -199,7 +199,7 @@ class Case:
         raise CheckError(
             f"jit(check=True): the program of {name} differs from eager mode: {what}: {reason}",
             actual=culprit, hint="mg.jit(disable=True) runs it eagerly until that is mended",
-        )  # fmt: skip
+        )
 
     def _diagnosis(self, gradient: Gradient | None) -> str:
         graph, arrays = self.recording.traced.graph, self._arrays()

@@ -131,7 +131,7 @@ class Cost(Titled):
             "after_passes": asdict(self.after_passes),
             "program": asdict(self.program) | {"peak": self.memory.total},
             "memory": asdict(self.memory),
-        }  # fmt: skip
+        }
 
     # as a table -----------------------------------------------------------------------------------------------------
 
@@ -141,7 +141,7 @@ class Cost(Titled):
             (kernel.name, _listed([node.name for node in kernel.nodes]), *_figures(kernel.program),
              bytes_text(kernel.eager.bytes))
             for kernel in self.kernels
-        ]  # fmt: skip
+        ]
 
     def sums(self) -> list[tuple[str, str, str, str, str, str]]:
         """Each way to compute it: launches, bytes read and written, operations, and the peak of memory."""
@@ -150,7 +150,7 @@ class Cost(Titled):
             (name, str(c.launches), bytes_text(c.bytes_read), bytes_text(c.bytes_written), f"{c.flops:,}",
              bytes_text(peak))
             for name, c, peak in ways
-        ]  # fmt: skip
+        ]
 
     def listing(self) -> str:
         """The steps as a table, and the sums."""

@@ -73,7 +73,7 @@ class Roofline:
             {"name": s.kernel.name, "seconds": s.seconds, "bound": s.bound, "best": s.best, "attained": s.attained,
              "bytes": s.kernel.program.bytes, "flops": s.kernel.program.flops}
             for s in self.steps
-        ]  # fmt: skip
+        ]
         return {"machine": asdict(self.machine), "steps": steps}
 
     def rows(self) -> list[tuple[str, ...]]:

@@ -153,4 +153,4 @@ def _digit(count: Index, inner: int, size: int, total: int) -> Index:
 
 WRITERS: dict[type[Compute], Callable[[ValueWriter, Compute, Block], Operand]] = {
     Elementwise: elementwise, Reduction: reduction, Copy: copy, Place: place, Filled: filled,
-}  # fmt: skip
+}

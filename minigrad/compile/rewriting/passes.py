@@ -141,7 +141,7 @@ def _check_names(names: frozenset[str]) -> None:
         raise ConversionError(
             f"there is no pass and no rule named {name!r}",
             expect="a pass: " + ", ".join(known), hint="rule_names() lists the rules",
-        )  # fmt: skip
+        )
 
 
 class Given(Node):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 REPLAYABLE = {
     P.matmul, P.random, P.gather, P.scatter_add, P.concat, P.place, P.full, P.arange, P.reshape, P.argmax, P.argmin,
     P.cumulative_sum, P.cumulative_prod,
-}  # fmt: skip
+}
 PATIENCE = 2  # how often a value may lie elsewhere before it is copied
 FEWEST = 3  # steps that are worth it
 

@@ -235,7 +235,7 @@ def cuda_target(device: Any) -> Target:
     return Target(
         CHUNKING, lambda launches, backend: compiled_for(device, launches),
         lambda layout, functions: CudaFrame(device, layout, functions), threads=False,
-    )  # fmt: skip
+    )
 
 
 register_target("cuda", cuda_target)

@@ -190,7 +190,7 @@ class Program(Executable):
     def __init__(
         self, graph: Graph, donate: Mapping[int, int] | None = None, without: Iterable[str] = (),
         backend: str | None = None, executor: str | None = None, target: Target = HOST,
-    ) -> None:  # fmt: skip
+    ) -> None:
         constants = [node for node in graph.nodes if node.op is None]
         whole = Graph((*graph.inputs, *constants), graph.outputs, graph.effects)
         super().__init__(whole, constants, target, executor)

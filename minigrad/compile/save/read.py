@@ -29,7 +29,7 @@ from .write import ARRAYS, CONTENT, FORMAT
 FAULTS = (
     KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, AssertionError, RecursionError,
     MemoryError, MinigradError,
-)  # fmt: skip
+)
 
 
 def load_program(path: str | os.PathLike[str]) -> LoadedProgram:
@@ -65,7 +65,7 @@ def load_program(path: str | os.PathLike[str]) -> LoadedProgram:
             "load_program: the file is in another format",
             expect=f"format {FORMAT}", actual=f"format {version!r}, written by minigrad {made_by[:20]}",
             hint=f"save the function again with minigrad {sys.modules['minigrad'].__version__}",
-        )  # fmt: skip
+        )
     try:
         return LoadedProgram(data, arrays)
     except FAULTS as error:
@@ -123,7 +123,7 @@ class LoadedProgram:
             raise ProgramError(
                 f"{self.name} is called in another way than when it was saved",
                 expect=_call(len(self.args), self.kwargs), actual=_call(len(args), kwargs),
-            )  # fmt: skip
+            )
         for number, (saved, value) in enumerate(zip(self.args, args)):
             _collect(saved, value, f"argument {number}", tensors)
         for name, saved in self.kwargs.items():
@@ -179,7 +179,7 @@ def _check_tensor(tensor: Tensor, node: Node, number: int) -> None:
         raise DtypeError(
             f"tensor {number} of a loaded program's arguments", expect=node.dtype, actual=tensor.dtype,
             hint=f"x.astype({node.dtype.name!r})",
-        )  # fmt: skip
+        )
     if tensor.tracked and current_mode().grad:
         raise GradError(
             "a loaded program has no gradients, and an argument requires one",

@@ -35,7 +35,7 @@ class Guard:
     def __init__(
         self, name: str, place: Any, values: dict[Any, Any], ignored: tuple[str, ...] = (), part: bool = False,
         reader: Reader | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.name, self.place, self.values, self.ignored = name, place, values, ignored
         self.part, self.reader = part, reader
         self.held, self.entries = self._look()
@@ -322,7 +322,7 @@ def _state(source: Any) -> str:
     if hasattr(source, "bit_generator"):
         source = source.bit_generator
     return repr(source.state if hasattr(source, "state") else (source.get_state if hasattr(source, "get_state") else
-                                                              source.getstate)())  # fmt: skip
+                                                              source.getstate)())
 
 
 def content(cell: types.CellType) -> Any:

@@ -114,7 +114,7 @@ def hashable(value: Any, role: str = "an argument") -> Any:
             expect="numbers, strings and tuples of them; anything else has to be hashable" if static else
             "tensors, numbers, strings, and lists, tuples and dicts of them; anything else has to be hashable",
             hint="a tuple in place of a list or a set, or let the function find it by name instead",
-        ) from None  # fmt: skip
+        ) from None
     return type(value), value
 
 

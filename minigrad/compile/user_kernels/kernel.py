@@ -108,12 +108,12 @@ class OwnKernel:
             raise ShapeError(
                 f"the kernel {self.name} returned another shape than its pattern has",
                 expect=node.shape, actual=result.shape,
-            )  # fmt: skip
+            )
         if result.dtype != node.dtype:
             raise DtypeError(
                 f"the kernel {self.name} returned another dtype than its pattern has",
                 expect=node.dtype, actual=result.dtype, hint=f"result.astype({str(node.dtype)!r})",
-            )  # fmt: skip
+            )
         result = np.asarray(result)
         shared = not result.flags.writeable or any(np.may_share_memory(result, array) for array in arrays)
         return result.copy() if shared else result

@@ -27,11 +27,11 @@ SAME = {
     "tanh": "Tanh", "sigmoid": "Sigmoid", "erf": "Erf", "floor": "Floor", "round": "Round", "less": "Less",
     "less_equal": "LessOrEqual", "equal": "Equal", "where": "Where", "bitwise_and": "BitwiseAnd",
     "bitwise_or": "BitwiseOr", "bitwise_xor": "BitwiseXor", "bitwise_invert": "BitwiseNot", "matmul": "MatMul",
-}  # fmt: skip
+}
 OF_BOOLS = {
     "add": "Or", "multiply": "And", "maximum": "Or", "minimum": "And", "bitwise_and": "And", "bitwise_or": "Or",
     "bitwise_xor": "Xor", "bitwise_invert": "Not",
-}  # fmt: skip
+}
 WITHOUT = {
     "random": "a model in a file computes the same each time: model.eval() switches dropout off",
     "print": "it does more than compute a result",
@@ -280,7 +280,7 @@ def _reduction(op_type: str) -> Write:
 TABLE |= {
     "sum": _reduction("ReduceSum"), "prod": _reduction("ReduceProd"),
     "max": _reduction("ReduceMax"), "min": _reduction("ReduceMin"),
-}  # fmt: skip
+}
 
 
 def _position(op_type: str) -> Write:

@@ -33,7 +33,7 @@ LARGEST = (1 << 31) - 1  # bytes of a protobuf message
 def export_onnx(
     function: Callable[..., Any], path: str | os.PathLike[str], *args: Any, batch_axes: Any = 0,
     input_names: Sequence[str] | None = None, output_names: Sequence[str] | None = None, **kwargs: Any,
-) -> None:  # fmt: skip
+) -> None:
     """Write what a function or a model computes, for arguments like these, as an ONNX file (opset 18).
 
     The first dimension of every tensor among the arguments is the batch, and the file takes batches of any size.  As
@@ -50,7 +50,7 @@ def export_onnx(
     shared = Shared()
     if not isinstance(path, (str, os.PathLike)):
         raise FileError(f"export_onnx: the path is a {type(path).__name__}",
-                        expect="export_onnx(model, path, *examples)")  # fmt: skip
+                        expect="export_onnx(model, path, *examples)")
     if current_mode().interpreter is not None:
         raise TraceError("export_onnx: a model can be exported in eager mode only, and this is inside of a trace")
     function = function.function if isinstance(function, Jitted) else function
@@ -74,14 +74,14 @@ def export_onnx(
     model = _model(shared, function, recordings[0], graph, fused, names, axes, output_names)
     if model.ByteSize() > LARGEST:
         raise FileError(f"export_onnx: the model takes {model.ByteSize():,} bytes, and ONNX files hold {LARGEST:,}",
-                        hint="model.to(mg.float16), or mg.io.save_file(model.state_dict(), path)")  # fmt: skip
+                        hint="model.to(mg.float16), or mg.io.save_file(model.state_dict(), path)")
     write_whole(path, model.SerializeToString(deterministic=True))
 
 
 def _recorded(
     function: Callable[..., Any], args: Any, kwargs: Any, tensors: list[Tensor], axes: list[int | None],
     batch: int | None,
-) -> Recording:  # fmt: skip
+) -> Recording:
     """The function traced with a batch of this size."""
     if batch is not None:
         resized = [t if axis is None else _resized(t, axis, batch) for t, axis in zip(tensors, axes)]
@@ -93,10 +93,10 @@ def _recorded(
         raise FileError(f"export_onnx: the function {reason}, which a file cannot do", hint=hint)
     if not recording.results or any(isinstance(r, np.ndarray) for r in recording.results):
         raise FileError("export_onnx: the function returns no tensor, or a NumPy array beside them",
-                        expect="tensors, and tuples, lists and dicts of them")  # fmt: skip
+                        expect="tensors, and tuples, lists and dicts of them")
     if recording.tracer.looked_into:
         raise FileError("export_onnx: what the function computes depends on the values of a NumPy array that it is "
-                        "given", hint="a tensor in its place, or close over it")  # fmt: skip
+                        "given", hint="a tensor in its place, or close over it")
     return recording
 
 
@@ -118,7 +118,7 @@ def _axes(batch_axes: Any, tensors: list[Tensor]) -> list[int | None]:
     for axis, tensor in zip(each, tensors):
         if axis is not None and not (axis.__class__ is int and -tensor.ndim <= axis < tensor.ndim):
             raise FileError(f"export_onnx: a tensor of shape {tensor.shape} has no axis {axis} for the batch",
-                            hint=WAY_OUT)  # fmt: skip
+                            hint=WAY_OUT)
     return [None if axis is None else axis % tensor.ndim for axis, tensor in zip(each, tensors)]
 
 
@@ -127,7 +127,7 @@ def _batch_of(axes: list[int | None], tensors: list[Tensor]) -> int | None:
     if len(sizes) > 1:
         shapes = ", ".join(str(t.shape) for t in tensors)
         raise FileError(f"export_onnx: the batch has one size, and here it would be {sorted(sizes)}",
-                        actual=f"tensors of shapes {shapes}", hint=WAY_OUT)  # fmt: skip
+                        actual=f"tensors of shapes {shapes}", hint=WAY_OUT)
     return sizes.pop() if sizes else None
 
 
@@ -149,7 +149,7 @@ def _names_of_inputs(function: Any, args: Any, kwargs: Any, given: Sequence[str]
         return named
     if len(given) != len(named) or len(set(given)) != len(given) or not all(isinstance(n, str) and n for n in given):
         raise FileError(f"export_onnx: input_names are {len(named)} different texts, one for each tensor",
-                        actual=repr(given))  # fmt: skip
+                        actual=repr(given))
     return list(given)
 
 
@@ -178,7 +178,7 @@ def _names_of_tensors(function: Any, recording: Recording) -> dict[int, str]:
 def _model(
     shared: Shared, function: Any, recording: Recording, graph: Graph, fused: Any, input_names: list[str],
     axes: list[int | None], output_names: Sequence[str] | None,
-) -> Any:  # fmt: skip
+) -> Any:
     """The graph as an ONNX model."""
     helper = shared.onnx.helper
     w, names, infos = Writer(shared), {}, {}
@@ -210,7 +210,7 @@ def _model(
     opset = helper.make_opsetid("", OPSET)
     version = sys.modules["minigrad"].__version__
     model = helper.make_model(made, producer_name="minigrad", producer_version=version, opset_imports=[opset],
-                              ir_version=IR_VERSION)  # fmt: skip
+                              ir_version=IR_VERSION)
     helper.set_model_props(model, {TENSORS: json.dumps(tensors)})
     return model
 
@@ -220,7 +220,7 @@ def _names_of_outputs(given: Sequence[str] | None, count: int) -> list[str]:
         return ["output"] if count == 1 else [f"output_{i}" for i in range(count)]
     if len(given) != count or len(set(given)) != count or not all(isinstance(n, str) and n for n in given):
         raise FileError(f"export_onnx: output_names are {count} different texts, one for each result",
-                        actual=repr(given))  # fmt: skip
+                        actual=repr(given))
     return list(given)
 
 

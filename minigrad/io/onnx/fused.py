@@ -165,7 +165,7 @@ class _Conv:
         options = {
             "stride": windows.attrs["stride"], "dilation": windows.attrs["dilation"],
             "groups": product.inputs[0].shape[0] if len(product.shape) == 3 else 1,
-        }  # fmt: skip
+        }
         x = windows.inputs[0]
         if x.name == "place":
             yield (x.inputs[0], weight, *bias), options | {"pads": _pads(x, count)}
@@ -195,14 +195,14 @@ class _ConvTranspose:
         options = {
             "stride": node.attrs["stride"], "dilation": node.attrs["dilation"], "padding": cut,
             "output_padding": extra, "groups": rows.shape[0],
-        }  # fmt: skip
+        }
         yield (x, rows.inputs[0], *bias), options
 
     @staticmethod
     def write(w: Writer, node: Node, names: list[str], stride: Any, dilation: Any, padding: Any, output_padding: Any,
-              groups: int) -> str:  # fmt: skip
+              groups: int) -> str:
         return w.add("ConvTranspose", *names, pads=[*padding, *padding], strides=stride, dilations=dilation,
-                     output_padding=output_padding, group=groups)  # fmt: skip
+                     output_padding=output_padding, group=groups)
 
 
 def _max_pool(x: Tensor, size: Any, **options: Any) -> Tensor:
@@ -237,7 +237,7 @@ class _MaxPool:
     @staticmethod
     def write(w: Writer, node: Node, names: list[str], size: Any, stride: Any, dilation: Any, padding: Any) -> str:
         return w.add("MaxPool", *names, kernel_shape=size, strides=stride, dilations=dilation,
-                     pads=[*padding, *padding])  # fmt: skip
+                     pads=[*padding, *padding])
 
 
 @row(_avg_pool, "divide")
@@ -251,7 +251,7 @@ class _AveragePool:
     @staticmethod
     def write(w: Writer, node: Node, names: list[str], size: Any, stride: Any, padding: Any) -> str:
         return w.add("AveragePool", *names, kernel_shape=size, strides=stride, pads=[*padding, *padding],
-                     count_include_pad=1)  # fmt: skip
+                     count_include_pad=1)
 
 
 # Layers and normalisation --------------------------------------------------------------------------------------------

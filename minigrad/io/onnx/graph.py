@@ -75,7 +75,7 @@ def _needed(graph: Graph, fused: Mapping[Node, Found]) -> list[Node]:
 
 
 def _body(w: Writer, label: str, inputs: Sequence[tuple[str, Node]], graph: Graph, outside: Names,
-          besides: Any = None) -> Any:  # fmt: skip
+          besides: Any = None) -> Any:
     """A graph within: `inputs` are its own by name; what is `outside` is found by the names that it has there.
 
     `besides` may write further outputs, before the others, given the writer and the names of the others.

@@ -100,18 +100,18 @@ class OnnxModel(Module):
     def _check(self, given: list[Tensor]) -> None:
         if len(given) != len(self.inputs):
             raise ShapeError(f"the model takes {len(self.inputs)} inputs, and was given {len(given)}",
-                             expect=", ".join(map(str, self.inputs)))  # fmt: skip
+                             expect=", ".join(map(str, self.inputs)))
         symbols: dict[str, int] = {}
         for asked, value in zip(self.inputs, given):
             if asked.dtype is not None and value.dtype is not asked.dtype:
                 raise DtypeError(f"the input {asked.name} of the model", expect=asked.dtype, actual=value.dtype,
-                                 hint=f"x.astype({asked.dtype.name!r})")  # fmt: skip
+                                 hint=f"x.astype({asked.dtype.name!r})")
             sizes = value.shape if asked.shape is None else asked.shape
             wanted = [symbols.setdefault(w, n) if isinstance(w, str) and w else w or n
-                      for w, n in zip(sizes, value.shape)]  # fmt: skip
+                      for w, n in zip(sizes, value.shape)]
             if len(sizes) != value.ndim or any(w.__class__ is int and w != n for w, n in zip(wanted, value.shape)):
                 raise ShapeError(f"the input {asked.name} of the model has another shape", expect=str(asked),
-                                 actual=value.shape)  # fmt: skip
+                                 actual=value.shape)
 
     def extra_repr(self) -> str:
         count = sum(p.size for p in self.parameters())
@@ -175,7 +175,7 @@ class Reader:
         if versions.get("", OLDEST) < OLDEST:
             raise FileError(f"load_onnx: {self.path} is written for opset {versions['']}",
                             expect=f"opset {OLDEST} or later",
-                            hint="onnx.version_converter.convert_version")  # fmt: skip
+                            hint="onnx.version_converter.convert_version")
         if self.model.functions:
             raise FileError(f"load_onnx: {self.path} has operators of its own, which are not read here")
         outside = [t for t in self.model.graph.initializer if t.data_location == self.onnx.TensorProto.EXTERNAL]
@@ -208,7 +208,7 @@ class Reader:
         target = (folder / place).resolve()  # wherever links lead
         if not place or os.path.isabs(place) or not target.is_relative_to(folder) or not target.is_file():
             raise FileError(f"load_onnx: {self.path} keeps the tensor {tensor.name!r} in {place!r}",
-                            expect="a file beside it, or in a folder below")  # fmt: skip
+                            expect="a file beside it, or in a folder below")
         try:
             start = int(entries.get("offset", 0))
             length = int(entries.get("length", target.stat().st_size - start))
@@ -228,7 +228,7 @@ class Reader:
         if self.unknown:
             raise FileError(f"load_onnx: {self.path} has operators that are not known here",
                             actual=", ".join(self.unknown),
-                            expect="those that export_onnx writes, and a few more")  # fmt: skip
+                            expect="those that export_onnx writes, and a few more")
 
     # its parts ------------------------------------------------------------------------------------------------------
 
@@ -309,7 +309,7 @@ class Reader:
             kinds = self.onnx.TensorProto.DataType
             name = kinds.Name(number) if number in kinds.values() else number
             raise FileError(f"load_onnx: {self.path} has elements of type {name}, which minigrad lacks",
-                            expect=", ".join(dtypes.ALL)) from None  # fmt: skip
+                            expect=", ".join(dtypes.ALL)) from None
 
     def described(self, value: Any) -> Input:
         """What the file says about an input or output."""
@@ -366,7 +366,7 @@ def _arguments(op: str, function: Callable[..., Any], values: list[Any]) -> list
         if i < len(asked) and "Numbers" in str(asked[i]) and value is not None:
             if not isinstance(value, Known):
                 raise FileError(f"the model computes a shape, or where to cut, from its data ({op}), which is not "
-                                "supported: shapes depend on shapes only")  # fmt: skip
+                                "supported: shapes depend on shapes only")
             arguments.append(value.array.reshape(-1).tolist())
         elif isinstance(value, Known):
             number = op in NUMBERS_WELCOME and not value.array.ndim and len(values) > 1
@@ -398,7 +398,7 @@ def _branch(step: Step, values: list[Any], known: dict[str, Any]) -> Sequence[An
     if isinstance(values[0], Known):
         return run(then if values[0].array.item() else otherwise, [], known)
     chosen = cond(values[0].reshape(()), lambda: _tensors(run(then, [], known)),
-                  lambda: _tensors(run(otherwise, [], known)))  # fmt: skip
+                  lambda: _tensors(run(otherwise, [], known)))
     return list(chosen)
 
 
@@ -446,5 +446,5 @@ def _scan(step: Step, values: list[Any], known: dict[str, Any]) -> Sequence[Any]
 
 _CONTROL: dict[str, Callable[..., Sequence[Any]]] = {
     "If": _branch, "Loop": _loop, "Scan": _scan, "Shape": _shape, "Constant": _constant, "Dropout": _dropout,
-}  # fmt: skip
+}
 

@@ -53,7 +53,7 @@ OPERATORS |= {
     "Sign": elementwise.sign, "Reciprocal": elementary.reciprocal, "Atan": elementary.atan, "IsNaN": elementary.isnan,
     "Relu": functional.relu, "Softplus": functional.softplus,
     "Identity": lambda x: x,
-}  # fmt: skip
+}
 
 
 def allowed(shape: Sequence[int]) -> tuple[int, ...]:
@@ -100,7 +100,7 @@ def _several(function: Callable[[Any, Any], Any]) -> Callable[..., Any]:
 
 OPERATORS |= {
     "Max": _several(elementwise.maximum), "Min": _several(elementwise.minimum), "Sum": _several(elementwise.add),
-}  # fmt: skip
+}
 
 
 @operator
@@ -180,7 +180,7 @@ def Concat(*xs: Tensor, axis: int) -> Any:
 
 @operator
 def Pad(x: Tensor, pads: Numbers, value: Numbers | None = None, axes: Numbers | None = None,
-        mode: str = "constant") -> Any:  # fmt: skip
+        mode: str = "constant") -> Any:
     if mode != "constant" or any(p < 0 for p in pads):
         raise FileError(f"Pad: of mode {mode!r} with {list(pads)} elements there is no counterpart here")
     places = [a % x.ndim for a in (range(x.ndim) if axes is None else axes)]
@@ -301,7 +301,7 @@ def _pairs(pads: Any, count: int) -> tuple[tuple[int, int], ...]:
 def _checked(name: str, ndim: int, auto_pad: str, **flags: Any) -> int:
     """How many dimensions windows slide along."""
     asked = [f"{key}={value!r}" for key, value in flags.items() if value] + [f"auto_pad={auto_pad!r}"] * (
-        auto_pad != "NOTSET")  # fmt: skip
+        auto_pad != "NOTSET")
     if asked or ndim not in (3, 4):
         raise FileError(f"{name}: there is no counterpart here", actual=", ".join([f"{ndim} dimensions", *asked]))
     return ndim - 2
@@ -309,7 +309,7 @@ def _checked(name: str, ndim: int, auto_pad: str, **flags: Any) -> int:
 
 @operator
 def Conv(x: Tensor, weight: Tensor, bias: Any = None, auto_pad: str = "NOTSET", dilations: Any = 1, group: int = 1,
-         kernel_shape: Any = None, pads: Any = None, strides: Any = 1) -> Any:  # fmt: skip
+         kernel_shape: Any = None, pads: Any = None, strides: Any = 1) -> Any:
     count = _checked("Conv", x.ndim, auto_pad)
     x = convolution.padded(x, _pairs(pads, count))
     function = convolution.conv1d if count == 1 else convolution.conv2d
@@ -319,7 +319,7 @@ def Conv(x: Tensor, weight: Tensor, bias: Any = None, auto_pad: str = "NOTSET", 
 @operator
 def ConvTranspose(x: Tensor, weight: Tensor, bias: Any = None, auto_pad: str = "NOTSET", dilations: Any = 1,
                   group: int = 1, kernel_shape: Any = None, output_padding: Any = 0, pads: Any = None,
-                  strides: Any = 1, output_shape: Any = None) -> Any:  # fmt: skip
+                  strides: Any = 1, output_shape: Any = None) -> Any:
     count = _checked("ConvTranspose", x.ndim, auto_pad, output_shape=output_shape)
     pairs = _pairs(pads, count)
     if count != 2 or any(before != behind for before, behind in pairs):
@@ -327,12 +327,12 @@ def ConvTranspose(x: Tensor, weight: Tensor, bias: Any = None, auto_pad: str = "
     return convolution.conv_transpose2d(
         x, weight, bias, stride=strides, padding=[p for p, _ in pairs], output_padding=output_padding, groups=group,
         dilation=dilations,
-    )  # fmt: skip
+    )
 
 
 @operator
 def MaxPool(x: Tensor, kernel_shape: Any, auto_pad: str = "NOTSET", ceil_mode: int = 0, dilations: Any = 1,
-            pads: Any = None, storage_order: int = 0, strides: Any = 1) -> Any:  # fmt: skip
+            pads: Any = None, storage_order: int = 0, strides: Any = 1) -> Any:
     count = _checked("MaxPool", x.ndim, auto_pad, ceil_mode=ceil_mode, storage_order=storage_order)
     x = convolution.padded(x, _pairs(pads, count), -math.inf)
     function = pooling.max_pool1d if count == 1 else pooling.max_pool2d
@@ -341,7 +341,7 @@ def MaxPool(x: Tensor, kernel_shape: Any, auto_pad: str = "NOTSET", ceil_mode: i
 
 @operator
 def AveragePool(x: Tensor, kernel_shape: Any, auto_pad: str = "NOTSET", ceil_mode: int = 0,
-                count_include_pad: int = 0, pads: Any = None, strides: Any = 1) -> Any:  # fmt: skip
+                count_include_pad: int = 0, pads: Any = None, strides: Any = 1) -> Any:
     count = _checked("AveragePool", x.ndim, auto_pad, ceil_mode=ceil_mode)
     pairs = _pairs(pads, count)
     if not count_include_pad and any(map(any, pairs)):
@@ -357,7 +357,7 @@ def GlobalAveragePool(x: Tensor) -> Any:
 
 @operator
 def BatchNormalization(x: Tensor, weight: Tensor, bias: Tensor, mean: Tensor, variance: Tensor, epsilon: float = 1e-5,
-                       momentum: float = 0.9, training_mode: int = 0) -> Any:  # fmt: skip
+                       momentum: float = 0.9, training_mode: int = 0) -> Any:
     if training_mode:
         raise FileError("BatchNormalization: a file with training_mode=1 is not supported")
     return normalization.batch_norm(x, mean, variance, weight, bias, eps=epsilon)
@@ -365,7 +365,7 @@ def BatchNormalization(x: Tensor, weight: Tensor, bias: Tensor, mean: Tensor, va
 
 @operator
 def LayerNormalization(x: Tensor, weight: Tensor, bias: Any = None, axis: int = -1, epsilon: float = 1e-5,
-                       stash_type: int = 1) -> Any:  # fmt: skip
+                       stash_type: int = 1) -> Any:
     if axis % x.ndim != x.ndim - 1:
         raise FileError(f"LayerNormalization: over the last axis only, and not from {axis} on")
     return functional.layer_norm(x, weight, bias, eps=epsilon)

@@ -143,7 +143,7 @@ class Merged:
         return FileError(
             f"{node.name}, made at {show(node.where)}, depends on the batch in a way that a file cannot say",
             actual=f"for batches of {batches}: {how}", hint=WAY_OUT,
-        )  # fmt: skip
+        )
 
 
 WAY_OUT = "batch_axes=None for a model of exactly these shapes, or batch_axes=[...] to say which inputs have a batch"

@@ -158,7 +158,7 @@ def fixed(values: Any, what: str, node: Node) -> Any:
         raise FileError(
             f"{node.name}: ONNX takes the {what} as fixed numbers, and here they depend on the size of the batch",
             actual=values, hint="batch_axes=None for a model of exactly these shapes",
-        )  # fmt: skip
+        )
     return values
 
 

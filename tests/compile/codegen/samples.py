@@ -63,11 +63,11 @@ def awkward(dtype):
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)
         return np.unique(np.array([limits.min, limits.min + 1, 0, 1, 2, 3, 7, 31, limits.max // 2, limits.max,
-                                   max(limits.min, -1), max(limits.min, -3), max(limits.min, -8)], dtype))  # fmt: skip
+                                   max(limits.min, -1), max(limits.min, -3), max(limits.min, -8)], dtype))
     limits = np.finfo(dtype)
     least, tiny, most = float(limits.smallest_subnormal), float(limits.tiny), float(limits.max)
     sizes = [0.0, least, tiny / 2, tiny, 1e-3, 0.4, 0.5, 0.6251, 1, 1.5, 2, 2.5, 3, 7.25, 11, 87.5, 88.8, 103.5, 1000,
-             most, np.inf]  # fmt: skip
+             most, np.inf]
     with np.errstate(over="ignore"):
         return np.array([np.nan, *sizes, *(-s for s in sizes)], dtype)
 
@@ -95,7 +95,7 @@ def every_operation(dtype, targets=DTYPES):
         body += [Let(f"c_{target}", "cast", ("a0",), target), Store(f"to_{target}", "i", f"c_{target}")]
     parameters.append(("chosen", dtype, size, "out"))
     body += [Let("less", "lt", ("a0", "a1"), BOOL), Let("one", "select", ("less", "a0", 1), dtype),
-             Store("chosen", "i", "one")]  # fmt: skip
+             Store("chosen", "i", "one")]
     limits = {f"of_{op}": 4 for op in FUNCTIONS}
     given = {"x0": pairs[:, 0].copy(), "x1": pairs[:, 1].copy()}
     return sample(parameters, [For("i", "lo", "hi", body)], given, inexact=limits)
@@ -105,7 +105,7 @@ def long_float_chain(n=1000):
     """Enough statements that two rounds are computed at a time."""
     x = np.random.default_rng(0).standard_normal(n).astype(np.float32)
     body = [Let("x", "load", ("a", "i"), FLOAT), Let("t0", "tanh", ("x",), FLOAT), Let("t1", "exp", ("t0",), FLOAT),
-            Let("t2", "erf", ("t1",), FLOAT), Let("t3", "mul", ("t2", 0.5), FLOAT), Store("b", "i", "t3")]  # fmt: skip
+            Let("t2", "erf", ("t1",), FLOAT), Let("t3", "mul", ("t2", 0.5), FLOAT), Store("b", "i", "t3")]
     parameters = [("a", FLOAT, n, "in"), ("b", FLOAT, n, "out")]
     return sample(parameters, [For("i", "lo", "hi", body)], {"a": x}, inexact={"b": 8})
 
@@ -117,14 +117,14 @@ def places(rows=7, columns=12):
     loads = [
         ("+", ("*", column, rows), row), column, ("*", row, columns), 5,
         ("+", ("*", ("//", column, 2), 2), ("*", row, columns)), ("min", ("+", "i", 10), rows * columns - 1),
-    ]  # fmt: skip
+    ]
     body, parameters = [], [("a", FLOAT, rows * columns, "in")]
     for number, index in enumerate(loads):
         body += [Let(f"v{number}", "load", ("a", index), FLOAT), Store(f"b{number}", "i", f"v{number}")]
         parameters.append((f"b{number}", FLOAT, rows * columns, "out"))
     for dtype in (INT, FLOAT, DOUBLE, LONG):
         body += [Let(f"n_{dtype}", "index", (("+", row, ("*", column, 3)),), dtype),
-                 Store(f"n_{dtype}_", "i", f"n_{dtype}")]  # fmt: skip
+                 Store(f"n_{dtype}_", "i", f"n_{dtype}")]
         parameters.append((f"n_{dtype}_", dtype, rows * columns, "out"))
     return sample(parameters, [For("i", "lo", "hi", body)], {"a": x})
 
@@ -139,7 +139,7 @@ def in_place(n=100):
             Let("g1", "load", ("g", "i"), FLOAT), Let("step", "mul", ("g1", "rate"), FLOAT),
             Let("w1", "load", ("w", "i"), FLOAT), Let("next", "sub", ("w1", "step"), FLOAT), Store("w", "i", "next"),
         ]),
-    ]  # fmt: skip
+    ]
     parameters = [("w", FLOAT, n, "inout"), ("g", FLOAT, n, "in"), ("r", FLOAT, 1, "in")]
     return sample(parameters, body, given)
 
@@ -150,7 +150,7 @@ def swapped(n=50):
     body = [For("i", "lo", "hi", [
         Let("x", "load", ("a", "i"), FLOAT), Let("y", "load", ("b", "i"), FLOAT),
         Store("a", "i", "y"), Store("b", "i", "x"),
-    ])]  # fmt: skip
+    ])]
     given = {"a": rng.standard_normal(n).astype("f4"), "b": rng.standard_normal(n).astype("f4")}
     return sample([("a", FLOAT, n, "inout"), ("b", FLOAT, n, "inout")], body, given)
 
@@ -162,7 +162,7 @@ def numbers_only(n=20):
         Let("same", "eq", ("two", 3.0), BOOL), Let("less", "lt", ("two", "one"), BOOL),
         Let("y", "select", ("same", "x", "two"), FLOAT), Let("z", "select", ("less", "one", "y"), FLOAT),
         Store("b", "i", "z"),
-    ])]  # fmt: skip
+    ])]
     return sample([("a", FLOAT, n, "in"), ("b", FLOAT, n, "out")], body, {"a": np.arange(n, dtype=np.float32)})
 
 
@@ -188,7 +188,7 @@ def gathered(n=40, chunks=5):
         ])]),
         For("i", "lo", "hi", [Let("s", "load", ("t", "i"), FLOAT), Let("d", "mul", ("s", 2.0), FLOAT),
                               Store("b", "i", "d")]),
-    ]  # fmt: skip
+    ]
     parameters = [("p", FLOAT, n * chunks, "in"), ("t", FLOAT, n, "out"), ("b", FLOAT, n, "out")]
     given = {"p": rng.standard_normal(n * chunks).astype("f4")}
     return sample(parameters, body, given, units=n, inexact={"t": 16, "b": 16})
@@ -223,9 +223,9 @@ def softmax(rows=9, columns=100, dtype=FLOAT):
             Let("e2", "load", ("s0", "r2"), dtype), Let("y", "mul", ("e2", "q1"), dtype), Store("b", here[2], "y"),
         ]),
         Store("c", "p", "total"),
-    ]  # fmt: skip
+    ]
     parameters = [("a", dtype, rows * columns, "in"), ("b", dtype, rows * columns, "out"), ("c", dtype, rows, "out"),
-                  ("s0", dtype, columns, "scratch")]  # fmt: skip
+                  ("s0", dtype, columns, "scratch")]
     inexact = dict.fromkeys("bc", max(32, columns // 20))
     return sample(parameters, [For("p", "lo", "hi", row)], {"a": x}, "rows", rows, inexact)
 
@@ -267,7 +267,7 @@ def column_sums(rows=50, columns=24, chunk=16, op="sum"):
         For("p", start, ("min", ("+", start, chunk), rows), [For("r", 0, columns, [
             load, scaled, Accumulate(op, "t", into, "y"),
         ])]),
-    ])]  # fmt: skip
+    ])]
     parameters = [("a", FLOAT, rows * columns, "in"), ("t", FLOAT, chunks * columns, "partial")]
     return sample(parameters, body, {"a": x}, "chunks", chunks)
 
@@ -282,7 +282,7 @@ def total(n=1000, chunk=300):
         For("i", start, ("min", ("+", start, chunk), n), [Let("x", "load", ("a", "i"), FLOAT)],
             [Accumulator("s", "sum", "x", FLOAT)]),
         Accumulate("sum", "t", "c", "s"),
-    ])]  # fmt: skip
+    ])]
     return sample([("a", FLOAT, n, "in"), ("t", FLOAT, chunks, "partial")], body, {"a": x}, "chunks", chunks)
 
 
@@ -298,9 +298,9 @@ def shared_places(n=90, chunk=40, places=3):
         For("i", start, ("min", ("+", start, chunk), n), [
             Let("x", "load", ("a", "i"), FLOAT), Accumulate("sum", "t", far, "x"), Accumulate("max", "u", near, "x"),
         ]),
-    ])]  # fmt: skip
+    ])]
     parameters = [("a", FLOAT, n, "in"), ("t", FLOAT, chunks * places, "partial"),
-                  ("u", FLOAT, chunks * n, "partial")]  # fmt: skip
+                  ("u", FLOAT, chunks * n, "partial")]
     return sample(parameters, body, {"a": x}, "chunks", chunks)
 
 
@@ -316,7 +316,7 @@ def row_sums_into_memory(rows=20, columns=9, chunk=8):
             For("r", 0, columns, [load], [Accumulator("s", "sum", "x", FLOAT)]),
             Accumulate("sum", "t", ("+", ("*", "c", 4), ("%", "p", 4)), "s"),
         ]),
-    ])]  # fmt: skip
+    ])]
     parameters = [("a", FLOAT, rows * columns, "in"), ("t", FLOAT, chunks * 4, "partial")]
     return sample(parameters, body, {"a": x}, "chunks", chunks)
 
@@ -328,7 +328,7 @@ LOOPS = {
     "long_rows": lambda: softmax(3, 5000), "one_column": lambda: softmax(4, 1),
     "rows_with_nan": rows_with_nan, "column_sums": column_sums, "column_maxima": lambda: column_sums(op="max"),
     "total": total, "shared_places": shared_places, "row_sums_into_memory": row_sums_into_memory,
-}  # fmt: skip
+}
 for _dtype in (INT, LONG, FLOAT, DOUBLE, np.dtype(np.uint8), np.dtype(np.int16)):
     LOOPS[f"every_reduction_{_dtype}"] = lambda dtype=_dtype: every_reduction(dtype)
 

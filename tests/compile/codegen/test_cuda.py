@@ -89,7 +89,7 @@ def runner(library, name, order, blocks=3):
 
     def run(arrays, low, high):
         used = [poison(p.size * blocks, p.dtype) if p in source.rows else arrays[positions[p.name]]
-                for p in source.arguments]  # fmt: skip
+                for p in source.arguments]
         table = (ctypes.c_void_p * len(used))(*[a.ctypes.data for a in used])
         launch(table, integer(low), integer(high), blocks, order)
 

@@ -78,7 +78,7 @@ def test_many_kernels_live_side_by_side(cache):
     for name in ("float32", "float64", "float16", "int64"):
         sample = every_operation(np.dtype(name))
         check(sample, on_arrays(native.compile_kernels([sample.kernel])[0].function),
-              skip=[p.name for p in sample.kernel.parameters if p.name.startswith("to_")])  # fmt: skip
+              skip=[p.name for p in sample.kernel.parameters if p.name.startswith("to_")])
 
 
 # The cache ------------------------------------------------------------------------------------------------------------
@@ -96,7 +96,7 @@ def test_another_processor_does_not(cache, compilations, monkeypatch):
     run(softmax())
     here = native.processor()
     for other in (here._replace(name="other"), here._replace(features=here.features + ",-avx512f"),
-                  here._replace(llvm="99"), here._replace(version="99")):  # fmt: skip
+                  here._replace(llvm="99"), here._replace(version="99")):
         assert native._Compiler(native.llvmlite(), other)._name("text") != native._compiler()._name("text")
 
 
@@ -180,7 +180,7 @@ def test_what_was_not_used_for_longest_goes_first(cache, monkeypatch):
     ("win32", "LOCALAPPDATA", "/x/local", "/x/local/minigrad/kernels"),
     ("darwin", "HOME", "/x/home", "/x/home/Library/Caches/minigrad/kernels"),
     ("linux", "MINIGRAD_CACHE", "/x/mine", "/x/mine"),
-])  # fmt: skip
+])
 def test_the_folder_is_where_the_system_keeps_such_things(monkeypatch, system, variable, value, wanted):
     monkeypatch.delenv("MINIGRAD_CACHE", raising=False)
     monkeypatch.setattr(disk_cache.sys, "platform", system)
@@ -212,7 +212,7 @@ def test_several_processes_may_write_at_once(cache):
 def scaled(number, function="mul"):
     """A kernel that is like no other one."""
     body = [For("i", "lo", "hi", [Let("x", "load", ("a", "i"), FLOAT), Let("y", function, ("x", number), FLOAT),
-                                  Store("a", "i", "y")])]  # fmt: skip
+                                  Store("a", "i", "y")])]
     return Kernel("kernel", [Parameter("a", FLOAT, 4, "inout")], body, 4, "elements")
 
 

@@ -53,7 +53,7 @@ def test_what_is_no_longer_needed_is_let_go(monkeypatch):
     tested = sample(
         [("a", FLOAT, 100, "in"), ("b", FLOAT, 100, "out")], [For("i", "lo", "hi", [*body, Store("b", "i", "v19")])],
         {"a": np.zeros(100, np.float32)},
-    )  # fmt: skip
+    )
     original = numpy_blocks._Run.value
 
     def noted(self, let):

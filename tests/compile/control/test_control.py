@@ -238,7 +238,7 @@ CASES = [
     batched_while, batched_counter, gradients_of_a_batch, gradients_of_a_batch_of_choices,
     gradients_of_a_batch_of_whiles, forward_mode, forward_mode_of_choice, forward_mode_of_while, forward_over_reverse,
     forward_over_reverse_of_choice,
-]  # fmt: skip
+]
 every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
 
 
@@ -321,7 +321,7 @@ def test_predicates_and_numbers_of_rounds_depend_on_the_data():
     loop = mg.jit(lambda n: mg.fori_loop(0, n, lambda i, s: s + i, 0))
     collatz = mg.jit(lambda n: mg.while_loop(
         lambda s: s[0] != 1,
-        lambda s: (mg.cond(s[0] % 2 == 0, lambda: s[0] // 2, lambda: 3 * s[0] + 1), s[1] + 1), (n, 0))[1])  # fmt: skip
+        lambda s: (mg.cond(s[0] % 2 == 0, lambda: s[0] // 2, lambda: 3 * s[0] + 1), s[1] + 1), (n, 0))[1])
     assert [loop(mg.asarray(n)).item() for n in (0, 1, 5)] == [0, 0, 10]
     assert [collatz(mg.asarray(n)).item() for n in (1, 6, 27)] == [0, 8, 111]
     assert len(loop.traces) == len(collatz.traces) == 1
@@ -610,7 +610,7 @@ BINARY = [mg.add, mg.multiply, mg.subtract, mg.maximum]
 steps = st.lists(
     st.tuples(st.sampled_from(range(len(UNARY))), st.sampled_from(range(len(BINARY))), st.integers(0, 9)),
     min_size=1, max_size=5,
-)  # fmt: skip
+)
 
 
 def made_of(recipe, tensors):

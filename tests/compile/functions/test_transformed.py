@@ -51,7 +51,7 @@ TRANSFORMED = {
     "vmap of a pullback of several": lambda jit: (
         lambda back: mg.vmap(lambda g: back((g, g.sum()))[0])(EYE))(mg.vjp(jit(pair), X)[1]),
     "captured": lambda jit: mg.jacobian(lambda x: mg.gradients(jit(vector)(x).sum(), SCALE, create_graph=True))(X),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", TRANSFORMED)

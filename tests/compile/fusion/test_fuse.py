@@ -189,7 +189,7 @@ def test_a_print_names_kernels_nodes_and_reasons():
     text = str(fuse(graph_of(y), Chunking(2, 16)))
     for words in ("matmul_1(leaf_1, full_1), by a library", "for each row: max_1", "across rows",
                   "8 rows of 16 in 2 chunks", "not in one kernel:",
-                  "matmul_1 → subtract_1: matmul is a library call"):  # fmt: skip
+                  "matmul_1 → subtract_1: matmul is a library call"):
         assert words in text, text
 
 

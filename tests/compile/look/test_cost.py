@@ -82,7 +82,7 @@ def test_layer_norm():
     ("function", "written"),
     [(lambda x: x.sum(), 1), (lambda x: x.max(0), 6), (lambda x: mg.argmax(x, -1), 4 * 2),
      (lambda x: mg.cumulative_sum(x, axis=0), 24)],
-)  # fmt: skip
+)
 def test_reductions(function, written):
     assert eager_of(function, floats(4, 6)) == Count(4 * 24, 4 * written, 24, 1)
 
@@ -187,7 +187,7 @@ X = floats(7, 9)
     "step",
     [train(), lambda: mg.softmax(X) @ X.T, lambda: mg.layer_norm(X),
      lambda: mg.value_and_grad(lambda x: (mg.tanh(x[:, ::2]) ** 2).sum())(X)],
-)  # fmt: skip
+)
 def test_eager_counts_are_those_of_a_run_that_is_watched(step, monkeypatch):
     step()  # so that optimizers and caches are as they are from then on
     graph = mg.jit(step).graph()

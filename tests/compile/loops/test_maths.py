@@ -59,7 +59,7 @@ def test_errors_are_small(op):
     x = np.concatenate([
         rng.uniform(-110, 110, n), rng.standard_normal(n), rng.standard_normal(n) * 1e-3, rng.uniform(0.9, 1.1, n),
         10.0 ** rng.uniform(-44, 38, n) * rng.choice([-1, 1], n), rng.uniform(-4, 4, n),
-    ]).astype(np.float32)  # fmt: skip
+    ]).astype(np.float32)
     units = off(op, x)
     assert units.max() <= ULPS[op], f"{op}({x[np.argmax(units)]!r}) = {apply(op, x[[np.argmax(units)]])}"
 
@@ -83,7 +83,7 @@ def test_any_number(op, x):
 EDGES = {
     "exp": (-104, -87.33655, 88.72283), "expm1": (-17.5, 88.72283), "tanh": (0.625, 9.01, 10), "erf": (3.83, 4.05),
     "log": (1.17549435e-38,), "sin": (2.0**24, 2.0**48, 2.0**120), "cos": (2.0**24, 2.0**96),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("op", EDGES)

@@ -57,7 +57,7 @@ def applied(operation, dtype):
 
 @pytest.mark.parametrize(("operation", "dtype"), [
     (POPCOUNT, INT), (HYPOT, FLOAT), (HYPOT, HALF), (RAMP, FLOAT), (RAMP, INT),
-])  # fmt: skip
+])
 def test_a_new_operation_runs_everywhere(operation, dtype, new):
     new(operation)
     tested = applied(operation, dtype)
@@ -76,7 +76,7 @@ def test_a_new_operation_runs_everywhere(operation, dtype, new):
     (HYPOT, FLOAT, "const float y = hypotf(vx0, vx1);", "const float y = hypotf(vx0, vx1);"),
     (RAMP, INT, "const int32_t y = y_0 ? 0 : vx0;", "const int y = y_0 ? 0 : vx0;"),
     (CAPPED, FLOAT, "return b < a ? b : a;", "const float y = capped_float32(vx0, vx1);"),
-])  # fmt: skip
+])
 def test_a_new_operation_is_listed(operation, dtype, c, cuda, new):
     new(operation)
     kernel = applied(operation, dtype).kernel

@@ -103,7 +103,7 @@ def _nested_loops(depth):
     # Where a loop is never entered, it is printed all the same.
     (kernel([For("i", 3, 3, [Let("x = call void @exit(i32 1)", "add", (1.0, 1.0), FLOAT)])]), "the name 'x = "),
     (kernel([For("i", 3, 3, [Store("a", "j", 1.0)])]), "there is no variable 'j'"),
-])  # fmt: skip
+])
 def test_what_is_wrong_is_found(wrong, message):
     with pytest.raises(CompileError, match=message):
         verify(wrong)
@@ -117,7 +117,7 @@ def test_a_loop_that_is_never_entered_harms_nothing():
     ("+", ("*", "p", 7), "i"), ("%", ("+", "p", "i"), 5), ("//", ("+", ("*", "p", 3), 2), 4),
     ("min", ("*", "i", 2), "p"),
     ("%", ("+", "i", 10), 7), ("+", ("*", ("%", "p", 3), -2), ("//", "p", 3)), ("*", ("min", "p", 2), ("+", "i", 1)),
-])  # fmt: skip
+])
 def test_the_range_of_an_index_holds_all_its_values(index):
     def value(index, variables):
         if not isinstance(index, tuple):

@@ -68,7 +68,7 @@ def test_arithmetic_in_every_dtype(dtype):
     with recorded() as _alive:
         results = [a + b, a * b, mg.maximum(a, b), mg.minimum(a, b), a < b, a <= b, a == b, mg.where(a < b, a, b),
                    a.astype(mg.float32), a + 1, a * 2.5, mg.max(a), mg.min(a, 0), mg.sum(a, 1), mg.prod(a + 1, 0),
-                   mg.round(a) if dtype != mg.bool else a | b]  # fmt: skip
+                   mg.round(a) if dtype != mg.bool else a | b]
         if dtype != mg.bool:
             results += [a - b, -a, mg.abs(a), a.astype(mg.bool), mg.floor(a), mg.exp(a / 4)]
     check(*results, rtol=1e-5)
@@ -294,7 +294,7 @@ def test_equal_kernels_have_equal_texts():
     "index",
     [(0,), (slice(1, 3),), (slice(None), 2), (slice(None), slice(2, 5)), (slice(None), None, slice(None, 4)),
      (..., slice(3, None)), (slice(0, 1), slice(1, 2)), (slice(None, None, 2),), (slice(None), -1), (2, 3)],
-)  # fmt: skip
+)
 def test_gradients_of_slices_are_loops(index):
     x, c = floats(4, 24), floats(4, 24, seed=1)[index].detach()
     with recorded() as _alive:

@@ -100,7 +100,7 @@ def test_a_reshape_copies_where_numpy_copies(data):
     "index",
     [(0,), (slice(1, None),), (slice(None, None, -1), ...), (..., slice(-1, 0, -2)), (None, 1, None), (..., -1),
      (slice(None), 2, slice(None, None, 3)), (1, 2, 3), (slice(5, 1), ...)],
-)  # fmt: skip
+)
 def test_slices_are_those_of_numpy(index):
     memory = Memory(2, 3, 4)
     expected = np.arange(24).reshape(2, 3, 4)[index]

@@ -160,7 +160,7 @@ CASES = [
     ("number operand", FLOATS, lambda x: mg.where(x < 1, mg.full_like(x, -0.0), mg.full((), np.nan, dtype=x.dtype))),
     ("number operand", EVERY, lambda x: mg.where(x == x, x, mg.ones_like(x))),
     ("view of a constant", EVERY, lambda x: mg.where(x == x, mg.ones((2, 3), dtype=x.dtype).T[1:2, :1], x)),
-]  # fmt: skip
+]
 
 
 def operands(dtype, function):

@@ -79,7 +79,7 @@ def test_attributes_have_letters():
 def test_an_equation_never_changes_a_dtype():
     double = np.array([True, False])
     assert after("where(c, x, y) -> where(c, 1, 2)", lambda c: mg.where(c, mg.full((2,), 1.5, dtype="float64"), 2.0),
-                 double)[1] == 0  # fmt: skip
+                 double)[1] == 0
 
 
 def test_alone_and_what_a_rule_reads():
@@ -124,7 +124,7 @@ def test_an_equation_from_outside_is_one_line():
     ("x + 0 -> x -> x", {}, "'x \\+ 0 -> x -> x' on 'biuf' is not an equation"),
     ("x + 0 -> x", {"on": "q"}, "on 'q' is not an equation(.|\n)*kinds of dtypes among 'biuf'"),
     ("x + 0 -> x", {"when": lambda y: y}, "does not have every letter(.|\n)*Expect: x\n  Actual: x, y"),
-])  # fmt: skip
+])
 def test_what_is_not_an_equation(text, options, message):
     with pytest.raises(mg.ConversionError, match=message):
         Equation(text, **options)

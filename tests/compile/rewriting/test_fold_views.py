@@ -42,7 +42,7 @@ CASES = [
     ("broadcast later", lambda x: mg.exp(mg.broadcast_to(x[0], (5, 3, 4))), "slice exp broadcast_to"),
     ("broadcast later", lambda x: x + mg.broadcast_to(x[0], (2, 3, 4)), "slice add"),
     ("broadcast later", lambda x: mg.where(x < 1, x, mg.broadcast_to(x[:1], (2, 3, 4))), "slice less where"),
-]  # fmt: skip
+]
 
 
 def repeated(x, *shape):
@@ -88,7 +88,7 @@ def test_what_shows_something_else_stays(function):
 parts = st.one_of(
     st.none(), st.just(Ellipsis), st.integers(-1, 1),
     st.builds(slice, *[st.one_of(st.none(), st.integers(-4, 4))] * 2, st.sampled_from([None, 1, 2, -1, -2, 3])),
-)  # fmt: skip
+)
 indices = st.lists(parts, max_size=4).filter(lambda index: index.count(Ellipsis) <= 1).map(tuple)
 
 

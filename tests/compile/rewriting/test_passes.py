@@ -40,12 +40,12 @@ UNARY = [
     lambda x: mg.sum(x, axis=-1, keepdims=True) if x.ndim else x, lambda x: mg.max(mg.max(x, axis=-1, keepdims=True)),
     lambda x: mg.softmax(x), lambda x: mg.mean(x, axis=0, keepdims=True), lambda x: x + mg.ones(x.shape),
     lambda x: mg.where(mg.ones(x.shape) < 2.0, x, 5.0), lambda x: mg.concat([x, x[:0]]), lambda x: mg.pad(x, 1)[1:-1],
-]  # fmt: skip
+]
 BINARY = [
     lambda x, y: x + y, lambda x, y: x - -y, lambda x, y: -x * -y, lambda x, y: -(x - y), lambda x, y: mg.minimum(x, y),
     lambda x, y: x / (y * y + 1.0), lambda x, y: mg.where(~(x == y), x, y), lambda x, y: (x + y) * (y + x),
     lambda x, y: mg.where(x < y, mg.where(x < y, x, 1.0), y),
-]  # fmt: skip
+]
 steps = st.lists(st.tuples(st.integers(0, len(UNARY) + len(BINARY) - 1), st.integers(0, 9)), min_size=1, max_size=12)
 
 
@@ -99,7 +99,7 @@ INTEGER = [
     lambda x, y: x ^ y, lambda x, y: ~~x, lambda x, y: x // 8, lambda x, y: x % 8, lambda x, y: mg.maximum(x, y),
     lambda x, y: mg.where(~(x < y), x, y), lambda x, y: x.astype(mg.int64).astype(x.dtype), lambda x, y: abs(-x),
     lambda x, y: mg.max(mg.max(x, axis=0, keepdims=True)) + y, lambda x, y: (x == x).astype(x.dtype),
-]  # fmt: skip
+]
 
 
 choices = st.lists(st.tuples(st.sampled_from(INTEGER), st.integers(0, 9)), max_size=15)
@@ -262,7 +262,7 @@ def test_effects_stay_in_their_order():
     recorded = Recorded(lambda x: (mg.exp(x) * 1.0, mg.exp(x) + 2.5), X)
     product, total = recorded.graph.outputs
     effects = [node_like(say, (node,), {"text": text}, like=total) for node, text in (
-        (total, "a"), (product, "b"), (total, "b"), (total, "b"), (product, "c"))]  # fmt: skip
+        (total, "a"), (product, "b"), (total, "b"), (total, "b"), (product, "c"))]
     graph = Graph(recorded.graph.inputs, [total], effects)
     after, _ = optimise(graph)
     assert [node.attrs["text"] for node in after.effects] == ["a", "b", "b", "b", "c"]

@@ -282,7 +282,7 @@ def test_a_profile_waits_for_each_step(gpu):
         lambda x, i: mg.scatter_add(mg.zeros((5, 4), device=x.device), i, x)
     ],
     ids=["gather", "picked", "scatter_add"],
-)  # fmt: skip
+)
 def test_a_position_that_is_none_is_an_error_when_a_value_is_read(gpu, f):
     (x,) = on("cuda", floats(5, 4))
     run = mg.jit(f)

@@ -261,7 +261,7 @@ def _everything_with_everything(x):
     (lambda x: mg.sort(_everything_with_everything(x), axis=0).sum(), "sort|multiply"),
     (lambda x: mg.sort(_everything_with_everything(x)[:, ::-1], axis=0)[::2], "multiply"),
     (lambda x: x[:, None] @ mg.ones((1, 2**34)), "matmul|ones|full"),
-])  # fmt: skip
+])
 @pytest.mark.parametrize("backend", ["numpy", "llvm"])
 def test_too_little_memory_is_an_error_of_ours(function, largest, backend, monkeypatch):
     monkeypatch.setenv("MINIGRAD_BACKEND", backend)

@@ -131,7 +131,7 @@ CASES = {
     "no elements": (lambda x: (x.sum(), x * 2, mg.concat([x, x + 1])), lambda: (mg.ones((0, 3)),), dict),
     "another device": (lambda x: x.to("cpu:1") * 2, lambda: (mg.ones(3),), dict),
     "an array": (lambda x: x * 2, lambda: (np.ones(3, np.float32),), dict),
-}  # fmt: skip
+}
 
 
 def _written(x):
@@ -232,7 +232,7 @@ class Box:
     (lambda x: mg.while_loop(lambda c: c.sum() < 9, lambda c: c * 2, x), "of while_loop is a Closed, which cannot be"),
     (lambda x: (x, Box(2)), r"the result\[1\] is a Box, which cannot be part of a file"),
     (lambda x: {"a": [x, {1, 2}]}, r"the result\['a'\]\[1\] is a set, which cannot"),
-])  # fmt: skip
+])
 def test_what_cannot_be_saved(function, message, path, numpy_kernels):
     with pytest.raises(mg.ProgramError, match=message):
         mg.jit(function).save(path, mg.ones(3))
@@ -265,7 +265,7 @@ def _own(x):
     ((mg.ones(3), 2), {"d": {"b": mg.ones(3)}}, mg.ProgramError, r"argument d has to be a dict with the keys \['a'\]"),
     ((mg.ones(3), 2), {"d": {"a": 1.5}}, mg.ProgramError, r"argument d\['a'\] has to be a tensor"),
     ((1.0, 2), {"d": {"a": mg.ones(3)}}, mg.ProgramError, "argument 0 has to be a tensor\n  Actual: a float"),
-])  # fmt: skip
+])
 def test_calls_with_other_arguments(args, kwargs, kind, message, path, numpy_kernels):
     program = saved(path, lambda x, n, *, d: x * n + d["a"], mg.ones(3), 2, d={"a": mg.ones(3)})
     with pytest.raises(kind, match=message):
@@ -419,7 +419,7 @@ CHANGES = {
     "an argument twice": (lambda d: d["inputs"][1].update(argument=0), "arguments come before arrays, each once"),
     "no arguments": (lambda d: d.update(args=None), "no list and no dict"),
     "deep nesting": (lambda d: d.update(result=_deep()), "is no saved program|RecursionError"),
-}  # fmt: skip
+}
 
 
 def _with_let(data, op, args):
@@ -457,7 +457,7 @@ def test_files_that_somebody_has_changed(name, backend, path, monkeypatch):
 @pytest.mark.parametrize("attrs", [
     {"axis": (-1,)}, {"axis": (1,)}, {"axis": (0, 0), "size": (2, 2), "stride": (1, 1), "dilation": (1, 1)},
     {"stride": (-1,)}, {"dilation": (-50,)}, {"size": (0,)}, {"size": (True,)}, {"stride": (1, 1)}, {"stride": 1},
-])  # fmt: skip
+])
 def test_windows_in_a_file_stay_within_what_they_look_at(attrs, path, numpy_kernels):
     mg.jit(lambda x: mg.windows(x, 2, axis=0).sum(-1)).save(path, mg.ones(6))
 

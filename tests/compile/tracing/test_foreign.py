@@ -246,7 +246,7 @@ def test_whose_code_it_is(tmp_path, monkeypatch):
         "/home/me/project/train.py": False, "/home/me/.venv/lib/python3.12/site-packages/torch/__init__.py": True,
         "/usr/lib/python3/dist-packages/numpy/__init__.py": True, "<frozen os>": True, argparse.__file__: True,
         "C:\\env\\Lib\\site-packages\\a.py": True, "/home/me/site-packages.py": False, mg.__file__: False,
-    }  # fmt: skip
+    }
     assert {name: is_foreign_file(name) for name in files} == files
     assert is_foreign_module("numpy.random") and is_foreign_module("_thread") and is_foreign_module("sys")
     assert not any(map(is_foreign_module, ("__main__", "not_imported", None, __name__, "minigrad.nn")))
@@ -361,7 +361,7 @@ def thing_of(name):
         "scipy.optimize": lambda: package.LinearConstraint(np.eye(2), [0, 0], [1, 1]),
         "scipy.stats": lambda: package.norm(0, 1), "torch": lambda: package.nn.Linear(2, 2),
         "jax": lambda: package.numpy.ones(3), "networkx": lambda: package.karate_club_graph(),
-    }  # fmt: skip
+    }
     return package, make[name]()
 
 

@@ -165,7 +165,7 @@ CHANGES = [
     changing_members(Table, lambda s: s.update({len(s): 1})),
     changing_members(Table, lambda s: vars(s).update({str(len(vars(s))): 1}), lambda s: len(vars(s))),
     changing_through_a_method_of_pythons,
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("number", range(len(CHANGES)))

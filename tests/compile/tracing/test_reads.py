@@ -80,7 +80,7 @@ def everything(x):
     (nested, {"n"}, True), (computed, set(), True), (chosen, set(), True), (spread, set(), True), (mapped, set(), True),
     (written, {"n", "m", "k"}, False), (getter, {"attrgetter", "n", "m", "n.m"}, False), (inner, {"n", "m"}, False),
     (matched, {"n"}, False), (everything, {"__dict__"}, True),
-], ids=lambda part: getattr(part, "__name__", ""))  # fmt: skip
+], ids=lambda part: getattr(part, "__name__", ""))
 def test_names(code, names, is_computed):
     found = reads(code.__code__)
     assert names - {"n.m"} <= found.names and not (found.names - names)

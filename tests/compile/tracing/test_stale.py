@@ -95,7 +95,7 @@ def imported_before():
 @pytest.mark.parametrize("read", [
     imported_names, imported_module, imported_as, imported_relatively, imported_with_its_package, imported_by_function,
     imported_by_builtin, imported_before,
-], ids=lambda read: read.__name__)  # fmt: skip
+], ids=lambda read: read.__name__)
 def test_a_module_that_is_imported_inside(read, first, config):
     if not first:
         read()
@@ -351,7 +351,7 @@ CASES = {
         lambda: {Held(): 0}, lambda d: next(iter(d)).own, lambda d: setattr(next(iter(d)), "own", 2)),
     "UserDict": of_value(
         lambda: __import__("collections").UserDict(a=1), lambda d: d["a"], lambda d: d.update(a=2)),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -441,7 +441,7 @@ def test_a_number_that_each_call_would_get_again(case):
 
 def test_a_generator_with_a_seed_gives_the_same_numbers_in_each_call():
     for draw in (lambda: np.random.default_rng(3).normal(), lambda: random.Random(3).random(),
-                 lambda: np.random.RandomState(3).rand()):  # fmt: skip
+                 lambda: np.random.RandomState(3).rand()):
         f = mg.jit(lambda draw=draw: mg.ones(1, dtype=mg.float64) * draw())
         assert f().item() == f().item() == draw()
 

@@ -174,7 +174,7 @@ INTEGERS = [
     lambda u: mg.maximum(u, -1), lambda u: u + 256, lambda u: mg.full((2,), -1, dtype=mg.uint8), lambda u: u ^ -1,
     lambda u: u[:0] ^ -1, lambda u: mg.where(u > 1, 1 << 64, u), lambda u: u.astype(mg.int64) < 1 << 63,
     lambda u: mg.pad(u, 1, value=-1),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("number", range(len(INTEGERS)))

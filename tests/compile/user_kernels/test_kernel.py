@@ -215,7 +215,7 @@ def test_what_comes_in_cannot_be_written():
     (lambda x: x.astype("float64"), mg.DtypeError, r"another dtype(.|\n)*float64\n  Way out: result.astype"),
     (lambda x: x.tolist(), mg.ConversionError, r"the kernel wrong returned a list\n  Expect: a NumPy array"),
     (lambda x: None, mg.ConversionError, "returned a NoneType"),
-])  # fmt: skip
+])
 def test_what_a_kernel_may_not_return(returned, kind, message):
     def wrong(x):
         return returned(x)
@@ -233,7 +233,7 @@ def test_what_a_kernel_may_not_return(returned, kind, message):
     (lambda x: x * mg.random.normal(4), "it draws random numbers"),
     (lambda x: x * HERE, "it uses a tensor that it is not given"),
     (lambda *xs: xs[0], "any number of tensors"),
-])  # fmt: skip
+])
 def test_what_is_no_pattern(pattern, message):
     with pytest.raises(mg.ConversionError, match=message):
         mg.kernel(pattern)

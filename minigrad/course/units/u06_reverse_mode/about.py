@@ -58,4 +58,4 @@ UNIT = Unit(
         Seed("001: the gradient function takes inputs, output and the gradient of the output", "kept"),
         Seed("000: memory size", "kept"),
     ),
-)  # fmt: skip
+)

@@ -64,7 +64,7 @@ class Jacobian(FunctionTask):
 
     def _hint(self, found: list[tuple[tuple[Any, ...], Any, str]]) -> str | None:
         if all(np.shape(yours) == np.shape(self.right(*args)) and np.allclose(yours, self.right(*args), atol=0.05)
-               for args, yours, _ in found):  # fmt: skip
+               for args, yours, _ in found):
             return "near, as differences are. y.backward(seed) gives it as it is, one row at a time"
         return super()._hint(found)
 
@@ -236,4 +236,4 @@ class Broken(ValueTask):
         raise Wrong(
             self.name, f"{len(wrong)} of 3 are not right, {letter} is one of them",
             f'you say "{answer[letter]}" of {letter}: {self.SIGNS[answer[letter]]}',
-        )  # fmt: skip
+        )

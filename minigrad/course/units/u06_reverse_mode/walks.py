@@ -267,7 +267,7 @@ class WalkBack(WalkTask):
                     self.name, f"the gradient of {self.called(node)} is asked for before anything has come to it",
                     "begin at the result, which has one; and a node that nothing has come to yet is not in the "
                     "dictionary: `if source in gradients`",
-                ) from None  # fmt: skip
+                ) from None
             raise
         except MutationError:
             raise Wrong(self.name, "a gradient was changed in place that others look at", IN_PLACE) from None
