@@ -15,8 +15,8 @@ import numpy as np
 
 import minigrad.compile
 import minigrad.data  # noqa: F401 - some errors are declared in these two
-from minigrad.core import errors
 from minigrad.core.primitive import P, Primitive
+from minigrad.support import errors
 
 ABSTRACT = ("LookupError", "ArithmeticError", "Exception", "BaseException", "object")  # behind every error
 HERE = Path(__file__).parent / "reference"

@@ -14,12 +14,12 @@ from types import MethodType
 from typing import Any
 
 from ..core.clock import tick
-from ..core.errors import ConversionError
-from ..core.forking import new_lock
 from ..core.mode import current_mode
-from ..core.source import Where, caller, show
 from ..core.tensor import Tensor
-from ..core.words import shown
+from ..support.errors import ConversionError
+from ..support.forking import new_lock
+from ..support.source import Where, caller, show
+from ..support.words import shown
 from .functions.recording import Recording
 from .look.checking import checked
 from .look.ran import Ran

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Any
 
+from ..support.errors import ConversionError, MinigradError
+from ..support.source import Where, show
+from ..support.words import shown
 from .clock import written_since
 from .emit import EAGER
-from .errors import ConversionError, MinigradError
 from .node import Constant, Leaf, Node, topological_order
-from .source import Where, show
 from .tensor import Tensor, wrap
-from .words import shown
 
 
 class Gone(MinigradError, RuntimeError):

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
-from ..core.errors import MinigradError
-from ..core.source import in_library
+from ..support.errors import MinigradError
+from ..support.source import in_library
 
 INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 OWN_PLACES = ("<frozen", "<string>", "<unknown>")

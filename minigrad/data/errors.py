@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..core.errors import MinigradError
+from ..support.errors import MinigradError
 
 
 class DataError(MinigradError, RuntimeError):

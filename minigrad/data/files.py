@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import ConversionError
-from ..core.words import shown
+from ..support.errors import ConversionError
+from ..support.words import shown
 from .dataset import Dataset, host
 from .errors import DataError
 

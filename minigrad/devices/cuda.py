@@ -9,7 +9,7 @@ import sys
 from functools import wraps
 from typing import Any
 
-from ..core.errors import DeviceError
+from ..support.errors import DeviceError
 from .cuda_kernels import CudaKernels
 from .kernel_table import dispatch_table
 from .library import Kernel

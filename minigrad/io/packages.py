@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from ..core.errors import FileError
+from ..support.errors import FileError
 
 
 def needed(name: str, caller: str) -> Any:
@@ -13,7 +13,7 @@ def needed(name: str, caller: str) -> Any:
 
     >>> needed("not_installed.numpy", "load_file")
     Traceback (most recent call last):
-    minigrad.core.errors.FileError: load_file needs the package not_installed, which is not here
+    minigrad.support.errors.FileError: load_file needs the package not_installed, which is not here
       Way out: python -m pip install not_installed, or: python3 course add onnx
     ...
     """

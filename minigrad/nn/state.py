@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.errors import ConversionError, DtypeError
 from ..core.mode import no_grad
 from ..core.node import Leaf
 from ..core.tensor import Tensor, as_tensor
+from ..support.errors import ConversionError, DtypeError
 
 
 class StateError(ConversionError):

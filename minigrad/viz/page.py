@@ -12,8 +12,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from ..core.errors import MinigradError
-from ..core.table import escape
+from ..support.errors import MinigradError
+from ..support.table import escape
 
 NO_PNG = "python -m pip install resvg-py, or save it as .svg, which every browser shows"
 # The scripts and styles of views that have more than one of their own.

@@ -5,8 +5,8 @@ import pytest
 
 import minigrad as mg
 from minigrad.core.emit import emit
-from minigrad.core.errors import ConversionError, MutationError
 from minigrad.core.primitive import P
+from minigrad.support.errors import ConversionError, MutationError
 from tests.samples import SAMPLES
 
 EPS = 1e-6

@@ -12,11 +12,11 @@ import minigrad as mg
 from minigrad.autodiff import reverse
 from minigrad.autodiff.reverse import walk
 from minigrad.core.emit import emit
-from minigrad.core.errors import ConversionError, DeviceError, DtypeError, GradError, MutationError
 from minigrad.core.node import FREED, Node
 from minigrad.core.primitive import Primitive
-from minigrad.core.source import line_of
 from minigrad.core.tensor import Tensor
+from minigrad.support.errors import ConversionError, DeviceError, DtypeError, GradError, MutationError
+from minigrad.support.source import line_of
 
 
 def leaf(*values, dtype="float64"):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.core.errors import GradError
+from minigrad.support.errors import GradError
 from tests.numerical import check_gradients
 
 

@@ -9,10 +9,10 @@ import pytest
 
 import minigrad as mg
 from minigrad.core.emit import emit
-from minigrad.core.errors import ConversionError, DeviceError, IndexingError, MatrixError, MutationError
 from minigrad.core.primitive import P
 from minigrad.devices.cuda import CudaDevice
 from minigrad.devices.cuda_kernels import divided
+from minigrad.support.errors import ConversionError, DeviceError, IndexingError, MatrixError, MutationError
 from tests.devices import standin
 from tests.devices.comparing import compare_with_cpu
 from tests.samples import SAMPLES

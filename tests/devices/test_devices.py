@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.core.errors import DeviceError, DtypeError, GradError
 from minigrad.core.primitive import P
 from minigrad.devices import Device
+from minigrad.support.errors import DeviceError, DtypeError, GradError
 
 # Names ----------------------------------------------------------------------------------------------------------------
 

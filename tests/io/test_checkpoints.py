@@ -101,7 +101,7 @@ def test_a_killed_run_is_resumed(tmp_path):
     code = textwrap.dedent("""
         import os, sys
         import minigrad as mg
-        from minigrad.core import files
+        from minigrad.support import files
 
         w = mg.asarray([0.0], requires_grad=True)
         checkpoints = mg.io.Checkpoints(sys.argv[1], weights={"w": w}, order=mg.random.Generator(3))

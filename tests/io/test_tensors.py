@@ -11,7 +11,7 @@ import pytest
 import safetensors.numpy
 
 import minigrad as mg
-from minigrad.core import files
+from minigrad.support import files
 
 DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64"]
 

@@ -10,8 +10,8 @@ import pytest
 
 import minigrad as mg
 from minigrad.compile.running.program import Program
-from minigrad.core.errors import DtypeError
 from minigrad.devices import special
+from minigrad.support.errors import DtypeError
 from tests.compile.partitions import fed, graph_of, recorded
 
 inf, nan = math.inf, math.nan

@@ -19,8 +19,8 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from ...core.errors import CompileError
-from ...core.forking import new_lock
+from ...support.errors import CompileError
+from ...support.forking import new_lock
 from ..loops.ir import HALF, Kernel, Let, statements
 from ..loops.operations import OPERATIONS
 from . import disk_cache

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from ...core.dtypes import float16
-from ...core.errors import CompileError
-from ...core.source import show
+from ...support.errors import CompileError
+from ...support.source import show
 from ..loops.ir import Kernel
 from .plan import Launch
 

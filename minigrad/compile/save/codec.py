@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core import dtypes
-from ...core.errors import ConversionError
 from ...core.primitive import P, Primitive
 from ...core.tree import flatten
 from ...devices import Device, as_device
+from ...support.errors import ConversionError
 
 PLAIN = (bool, int, str, type(None))
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes
-from ...core.errors import FileError
 from ...core.node import Node
+from ...support.errors import FileError
 from ..packages import needed
 from .sizes import Share, Size
 

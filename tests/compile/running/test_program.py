@@ -12,7 +12,7 @@ from minigrad.compile.nodes.graph import Graph
 from minigrad.compile.running.backends import BackendWarning, compiled, is_native
 from minigrad.compile.running.memory import arena_for
 from minigrad.compile.running.program import PlainProgram, Program
-from minigrad.core.errors import CompileError
+from minigrad.support.errors import CompileError
 from tests.compile.at_once import wrong_in_threads
 
 

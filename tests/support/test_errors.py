@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.core import errors
-from minigrad.core.errors import (
+from minigrad.support import errors
+from minigrad.support.errors import (
     AxisError,
     CheckError,
     ConversionError,
@@ -29,7 +29,7 @@ from minigrad.core.errors import (
     ShapeError,
     TraceError,
 )
-from minigrad.core.source import outside
+from minigrad.support.source import outside
 
 FAULTS = []
 ROOT = Path(mg.__file__).parents[1]
@@ -651,6 +651,7 @@ shell.run_cell("again()", store_history=True)
 
 
 def test_a_notebook_shows_the_lines_that_are_the_users():
+    pytest.importorskip("IPython")
     command = [sys.executable, "-c", NOTEBOOK]
     shown = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
     again, factor, everything = re.split("^-{70,}$", shown, flags=re.MULTILINE)[1:]
