@@ -14,7 +14,7 @@ def needed(name: str, caller: str) -> Any:
     >>> needed("not_installed.numpy", "load_file")
     Traceback (most recent call last):
     minigrad.support.errors.FileError: load_file needs the package not_installed, which is not here
-      Way out: python -m pip install not_installed, or: python3 course add onnx
+      Hint: python -m pip install not_installed, or: python3 course add onnx
     ...
     """
     try:

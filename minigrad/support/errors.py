@@ -25,7 +25,7 @@ class MinigradError(Exception):
     def __init__(self, message: str, *, expect: Any = None, actual: Any = None, hint: str | None = None) -> None:
         lines = [message]
         line = show(ON_BEHALF_OF.get() or caller(2))
-        for label, text in (("Expect", expect), ("Actual", actual), ("Way out", hint), ("Line", line)):
+        for label, text in (("Expected", expect), ("Got", actual), ("Hint", hint), ("Line", line)):
             if text is not None:
                 lines.append(f"  {label}: {text}")
         super().__init__(printable("\n".join(lines)))
@@ -61,7 +61,7 @@ class ShapeError(MinigradError, ValueError):
     minigrad.support.errors.ShapeError: add: shapes (2, 3) and (2, 4) do not broadcast: 3 against 4 in dimension 1
     ...
 
-    Way out: `expand_dims`, `reshape` or `x.T` bring the dimensions into line.
+    Hint: `expand_dims`, `reshape` or `x.T` bring the dimensions into line.
     """
 
 
@@ -74,7 +74,7 @@ class DtypeError(MinigradError, TypeError):
     minigrad.support.errors.DtypeError: only floats can require a gradient, and this tensor is int64
     ...
 
-    Way out: `x.astype(mg.float32)`.
+    Hint: `x.astype(mg.float32)`.
     """
 
 
@@ -89,7 +89,7 @@ class DeviceError(MinigradError, RuntimeError):
     minigrad.support.errors.DeviceError: add: its inputs are on different devices, cpu and cpu:1
     ...
 
-    Way out: move one of them, `x.to(y.device)`.
+    Hint: move one of them, `x.to(y.device)`.
     """
 
 
@@ -102,7 +102,7 @@ class IndexingError(MinigradError, IndexError):
     minigrad.support.errors.IndexingError: index 5 is out of range for dimension 0 of size 3
     ...
 
-    Way out: indices run from `-size` to `size - 1`.
+    Hint: indices run from `-size` to `size - 1`.
     """
 
 
@@ -115,7 +115,7 @@ class AxisError(MinigradError, IndexError, ValueError):
     minigrad.support.errors.AxisError: sum: axis 2 does not exist in a tensor of 2 dimensions
     ...
 
-    Way out: axes run from `-ndim` to `ndim - 1`.
+    Hint: axes run from `-ndim` to `ndim - 1`.
     """
 
 
@@ -128,7 +128,7 @@ class GradError(MinigradError, RuntimeError):
     minigrad.support.errors.GradError: backward: this tensor has no history to go back through, shape (), dtype float32
     ...
 
-    Way out: `requires_grad=True` on the tensors that you want gradients for; `retain_graph=True` to go back twice;
+    Hint: `requires_grad=True` on the tensors that you want gradients for; `retain_graph=True` to go back twice;
     `x.detach()` where no gradient is meant to flow.
     """
 
@@ -143,7 +143,7 @@ class MutationError(MinigradError, RuntimeError):
     minigrad.support.errors.MutationError: in-place change of a leaf that requires a gradient...
     ...
 
-    Way out: `with mg.no_grad():` for an update, `x = x + 1` or `x.copy()` for a new value.
+    Hint: `with mg.no_grad():` for an update, `x = x + 1` or `x.copy()` for a new value.
     """
 
 
@@ -156,7 +156,7 @@ class TraceError(MinigradError, RuntimeError):
     minigrad.support.errors.TraceError: float() needs the value of a tensor inside vmap, which stands for 2 values...
     ...
 
-    Way out: keep the computation in tensor operations (`mg.where` instead of `if`).
+    Hint: keep the computation in tensor operations (`mg.where` instead of `if`).
     """
 
 
@@ -181,7 +181,7 @@ class ConversionError(MinigradError, TypeError, ValueError):
     minigrad.support.errors.ConversionError: the truth of a tensor of 2 elements is ambiguous
     ...
 
-    Way out: `.any()` or `.all()`, `x[i]`, `x.detach().numpy()`.
+    Hint: `.any()` or `.all()`, `x[i]`, `x.detach().numpy()`.
     """
 
 
@@ -194,7 +194,7 @@ class MatrixError(MinigradError, ValueError):
     minigrad.support.errors.MatrixError: solve: the matrix is singular: its rows are not independent, so there is...
     ...
 
-    Way out: add a small multiple of the unit matrix, `x + 1e-6 * mg.eye(n)`, or find out why the rows depend on each
+    Hint: add a small multiple of the unit matrix, `x + 1e-6 * mg.eye(n)`, or find out why the rows depend on each
     other.
     """
 
@@ -211,7 +211,7 @@ class CheckError(MinigradError, AssertionError):
     minigrad.support.errors.CheckError: ...
     ...
 
-    Way out: compare the rule with the derivative on paper; check at points away from kinks.
+    Hint: compare the rule with the derivative on paper; check at points away from kinks.
     """
 
 
@@ -224,10 +224,10 @@ class CompileError(MinigradError, RuntimeError):
     >>> compiled({}, backend="fortran")
     Traceback (most recent call last):
     minigrad.support.errors.CompileError: there is no backend named 'fortran'
-      Expect: llvm or numpy
+      Expected: llvm or numpy
     ...
 
-    Way out: `python -m pip install llvmlite`; where there is none, MINIGRAD_BACKEND=numpy says that this is known.
+    Hint: `python -m pip install llvmlite`; where there is none, MINIGRAD_BACKEND=numpy says that this is known.
     """
 
 
@@ -240,7 +240,7 @@ class ScriptError(MinigradError, TypeError):
     minigrad.support.errors.ScriptError: script: <lambda>, at ...: a lambda cannot be told from others on its line
     ...
 
-    Way out: a function with a name, in a file or a notebook cell, with `@mg.script` next to it.
+    Hint: a function with a name, in a file or a notebook cell, with `@mg.script` next to it.
     """
 
 
@@ -256,7 +256,7 @@ class FileError(MinigradError, ValueError):
     minigrad.support.errors.FileError: save_file: 'name' is a str, and files of weights hold tensors only...
     ...
 
-    Way out: copy or write the file again; `Checkpoints.resume()` goes on from the newest file that is whole.
+    Hint: copy or write the file again; `Checkpoints.resume()` goes on from the newest file that is whole.
     """
 
 
@@ -269,7 +269,7 @@ class MissingFileError(FileError, FileNotFoundError):
     minigrad.support.errors.MissingFileError: load_program: No such file or directory: nowhere.program
     ...
 
-    Way out: a relative path is taken from the folder in which Python runs.
+    Hint: a relative path is taken from the folder in which Python runs.
     """
 
 
@@ -282,7 +282,7 @@ class StorageError(FileError, OSError):
     minigrad.support.errors.StorageError: load_program: Is a directory: .
     ...
 
-    Way out: make room, or choose another folder.
+    Hint: make room, or choose another folder.
     """
 
 
@@ -295,7 +295,7 @@ class DeclarationError(MinigradError, ValueError):
     minigrad.support.errors.DeclarationError: cube: the gradient rule of x names y, which is not an input
     ...
 
-    Way out: name the inputs as they are declared; a rule may also name `out`, `node` and `index`.
+    Hint: name the inputs as they are declared; a rule may also name `out`, `node` and `index`.
     """
 
 

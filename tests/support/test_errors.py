@@ -53,7 +53,7 @@ def leaf(*values):
 
 
 @fault(
-    ShapeError, "add: shapes (2, 3) and (2, 4) do not broadcast: 3 against 4 in dimension 1", "Way out", also=ValueError
+    ShapeError, "add: shapes (2, 3) and (2, 4) do not broadcast: 3 against 4 in dimension 1", "Hint", also=ValueError
 )
 def broadcasting():
     mg.ones((2, 3)) + mg.ones((2, 4))

@@ -67,7 +67,7 @@ def _described(launch: Launch) -> str:
 def _in_short(error: Exception) -> str:
     """What an error says, without the text of the kernel."""
     lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-    return "\n".join([lines[0], *[line for line in lines if line.startswith("  Way out")]])
+    return "\n".join([lines[0], *[line for line in lines if line.startswith("  Hint")]])
 
 
 def is_native(kernel: Kernel) -> bool:

@@ -32,7 +32,7 @@ class ProgramError(ConversionError):
     minigrad.compile.save.codec.ProgramError: save: the function draws random numbers...
     ...
 
-    Way out: the message says what is in the way; what changes from call to call has to be an argument.
+    Hint: the message says what is in the way; what changes from call to call has to be an argument.
     """
 
 
