@@ -38,7 +38,7 @@ from .core.cells import watch_cells
 from .core.debug import debug_nans, live_graphs
 from .core.dtypes import *
 from .core.mode import enable_grad, is_grad_enabled, no_grad, record, scope
-from .core.replay import Gone, replay
+from .core.replay import replay
 from .core.tensor import Tensor
 from .devices import as_device, available_devices, device
 from .ops.contract import *

@@ -21,7 +21,7 @@ from ..core.tensor import Tensor, from_host
 from ..devices import as_device
 from ..support.errors import FileError, MissingFileError
 from ..support.files import whole_file
-from .packages import needed
+from ..support.packages import needed
 
 # What safetensors calls an element, the NumPy type that its bytes are read as, and ours that holds every value of it.
 ELEMENTS = {

@@ -15,7 +15,8 @@ from .table import printable
 __all__ = [
     "MinigradError", "ShapeError", "DtypeError", "DeviceError", "IndexingError", "AxisError", "GradError",
     "MutationError", "TraceError", "NanError", "ConversionError", "MatrixError", "CheckError", "CompileError",
-    "ScriptError", "FileError", "MissingFileError", "StorageError", "DeclarationError", "GradientWarning",
+    "ScriptError", "FileError", "MissingFileError", "StorageError", "PackageError",
+    "DeclarationError", "Gone", "GradientWarning",
 ]
 
 
@@ -31,7 +32,7 @@ class MinigradError(Exception):
         super().__init__(printable("\n".join(lines)))
 
     def __reduce__(self) -> Any:
-        return _again, (type(self), str(self))  # in another process it is still that line
+        return _again, (type(self), self.args, self.__dict__)  # another process shows the same line
 
     def _render_traceback_(self) -> list[str]:
         """What a notebook shows: the lines that are yours.  After `%xmode Verbose` it shows minigrad's too."""
@@ -39,13 +40,14 @@ class MinigradError(Exception):
         yours = outside(self.__traceback__)
         if tracebacks.mode == "Verbose" or yours is None:
             return list(tracebacks.structured_traceback(type(self), self, self.__traceback__, tb_offset=1))
-        alone = _again(type(self), str(self))  # without what it was raised from
+        alone = _again(type(self), self.args, self.__dict__)  # without its cause
         return list(tracebacks.structured_traceback(type(self), alone, yours, tb_offset=0))
 
 
-def _again(cls: type[MinigradError], text: str) -> MinigradError:
+def _again(cls: type[MinigradError], args: tuple[Any, ...], attributes: dict[str, Any]) -> MinigradError:
     error = cls.__new__(cls)
-    error.args = (text,)
+    error.args = args
+    vars(error).update(attributes)
     return error
 
 
@@ -286,6 +288,19 @@ class StorageError(FileError, OSError):
     """
 
 
+class PackageError(MinigradError, ImportError):
+    """An optional package is needed and is not installed.
+
+    >>> from minigrad.support.packages import needed
+    >>> needed("nowhere", "load_table")
+    Traceback (most recent call last):
+    minigrad.support.errors.PackageError: load_table needs the package nowhere, which is not installed
+    ...
+
+    Hint: the message names the command that installs the package.
+    """
+
+
 class DeclarationError(MinigradError, ValueError):
     """The declaration of a primitive contradicts itself, or names something that does not exist.
 
@@ -296,6 +311,19 @@ class DeclarationError(MinigradError, ValueError):
     ...
 
     Hint: name the inputs as they are declared; a rule may also name `out`, `node` and `index`.
+    """
+
+
+class Gone(MinigradError, RuntimeError):
+    """A value cannot be computed again, because something that it was computed from has changed or was deleted.
+
+    >>> import minigrad as mg
+    >>> mg.replay(mg.ones(2))
+    Traceback (most recent call last):
+    minigrad.support.errors.Gone: nothing was recorded for this tensor; `with mg.record():` keeps recipes
+    ...
+
+    Hint: keep the tensors that it was computed from, and change copies of them.
     """
 
 

@@ -228,7 +228,7 @@ def test_a_model_that_does_not_fit_says_all_that_differs(tmp_path):
 
 def test_a_missing_package_is_named(monkeypatch, tmp_path):
     monkeypatch.setitem(__import__("sys").modules, "safetensors.numpy", None)
-    with pytest.raises(mg.FileError, match=r"save_file needs the package safetensors(.|\n)*course add onnx"):
+    with pytest.raises(mg.PackageError, match=r"save_file needs the package safetensors(.|\n)*pip install safetensors"):
         mg.io.save_file({}, tmp_path / "w.safetensors")
 
 

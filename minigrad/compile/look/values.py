@@ -12,10 +12,9 @@ from typing import Any
 from ...core.clock import tick, written_since
 from ...core.mode import switch
 from ...core.node import Node
-from ...core.replay import Gone
 from ...core.tensor import Tensor, as_tensor, wrap
 from ...devices.effects import held_back
-from ...support.errors import ConversionError, ShapeError
+from ...support.errors import ConversionError, Gone, ShapeError
 from ...support.source import show
 from ..nodes.graph import Graph
 from ..nodes.interpret import Starts, run_nodes

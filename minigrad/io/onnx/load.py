@@ -23,7 +23,7 @@ from ...core.tensor import Tensor, as_tensor, from_host
 from ...devices import as_device
 from ...nn.module import Module
 from ...support.errors import DtypeError, FileError, MinigradError, ShapeError
-from ..packages import needed
+from ...support.packages import needed
 from .export import TENSORS
 from .operators import NUMBERS_WELCOME, OPERATORS
 

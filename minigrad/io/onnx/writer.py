@@ -10,7 +10,7 @@ import numpy as np
 from ...core import dtypes
 from ...core.node import Node
 from ...support.errors import FileError
-from ..packages import needed
+from ...support.packages import needed
 from .sizes import Share, Size
 
 OPSET = 18  # ONNX 1.13, of 2023: what runtimes of today read, with reductions over computed axes and scatters that add
