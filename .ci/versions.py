@@ -24,7 +24,7 @@ PYTHONS = {"UV_PYTHON_INSTALL_DIR": str(HOME / "pythons")}  # what is downloaded
 # Version -> how uv chooses among the versions of minigrad's own dependencies.  The first has all the oldest ones.
 VERSIONS = {"3.12": "lowest-direct", "3.13": "highest", "3.14": "highest"}
 TOOLS = ("pytest", "pytest-xdist", "hypothesis", "scipy")  # of the extra `dev`, what the tests below need
-TESTS = ("tests/core", "tests/ops", "tests/autodiff", "tests/compile", "tests/scripting")
+TESTS = ("tests/support", "tests/core", "tests/ops", "tests/autodiff", "tests/compile", "tests/scripting")
 PYTEST = ["-q", "-n", "auto", "--dist", "loadfile", "-m", "not slow", "-p", "no:cacheprovider"]
 WITHOUT_NOTEBOOKS = ["-o", "addopts=--import-mode=importlib --strict-markers --strict-config"]
 

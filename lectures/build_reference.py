@@ -14,9 +14,10 @@ from pathlib import Path
 import numpy as np
 
 import minigrad.compile
-import minigrad.data  # noqa: F401 - some errors are declared in these two
-from minigrad.core import errors
+import minigrad.course
+import minigrad.data  # noqa: F401 - some errors are declared in these rooms
 from minigrad.core.primitive import P, Primitive
+from minigrad.support import errors
 
 ABSTRACT = ("LookupError", "ArithmeticError", "Exception", "BaseException", "object")  # behind every error
 HERE = Path(__file__).parent / "reference"
@@ -130,10 +131,10 @@ def provoked(cls: type[errors.MinigradError], name: str) -> tuple[str, str]:
 
 
 def catalogue(cls: type[errors.MinigradError] = errors.MinigradError) -> list[type[errors.MinigradError]]:
-    """Every class of errors in minigrad, special ones after the general ones."""
+    """Every class of errors in minigrad that has an example, the general ones before the special ones."""
     found = []
     for special in sorted(cls.__subclasses__(), key=lambda one: one.__name__):  # not in the order of imports
-        if special.__module__.startswith("minigrad."):
+        if special.__module__.startswith("minigrad.") and ">>> " in (special.__doc__ or ""):
             found += [special, *catalogue(special)]
     return found
 
@@ -143,10 +144,11 @@ def errors_page() -> str:
     lines = [
         "# Errors",
         "",
-        "Every error that minigrad raises on purpose is one of these, and each is also one of Python's own kinds, so",
-        "that `except ValueError` works as expected. Catch `mg.MinigradError` to catch any of them. A message says",
-        "what happened and names the operation, shapes, dtypes and devices; then what was expected, the way out, and",
-        "the line of your program. The examples below are run to make this page.",
+        "minigrad raises these errors. Most are also one of Python's own kinds, so that `except ValueError` works as",
+        "expected. Catch `mg.MinigradError` to catch any of them. The first line of a message says what happened and",
+        "names the operation, shapes, dtypes and devices. The lines after it say what was expected (`Expected:`), what",
+        "was given (`Got:`), what to do (`Hint:`), and which line of your program it was (`Line:`). The examples on",
+        "this page were run to write it.",
     ]
     for cls in catalogue():
         name = cls.__name__
@@ -155,8 +157,9 @@ def errors_page() -> str:
         advice = after[after.index("\n\n") :].strip() if "\n\n" in after else ""
         kinds = [b.__name__ for b in cls.__mro__ if b.__module__ == "builtins" and b.__name__ not in ABSTRACT]
         source, message = provoked(cls, "example.py")
+        lines += ["", f"## {name}"]
+        lines += ["", f"*One of Python's own: {', '.join(kinds)}.*"] if kinds else []
         lines += [
-            "", f"## {name}", "", f"*One of Python's own: {', '.join(kinds)}.*",
             "", before.strip(), "", "```python", source, "```", "", "```text", f"{name}: {message}", "```",
         ]
         lines += ["", advice] if advice else []

@@ -37,9 +37,8 @@ from .autodiff import (
 from .core.cells import watch_cells
 from .core.debug import debug_nans, live_graphs
 from .core.dtypes import *
-from .core.errors import *
 from .core.mode import enable_grad, is_grad_enabled, no_grad, record, scope
-from .core.replay import Gone, replay
+from .core.replay import replay
 from .core.tensor import Tensor
 from .devices import as_device, available_devices, device
 from .ops.contract import *
@@ -63,6 +62,7 @@ from .ops.segments import *
 from .ops.transfer import to_device
 from .ops.view import *
 from .ops.windows import *
+from .support.errors import *
 
 if TYPE_CHECKING:  # for who reads types: these are loaded when they are first used
     from typing import Any

@@ -32,8 +32,8 @@ import minigrad as mg
 import minigrad.data
 import minigrad.io
 import minigrad.viz
-from minigrad.core import arguments
-from minigrad.core.errors import MinigradError
+from minigrad.arguments import public as arguments
+from minigrad.support.errors import MinigradError
 from tests.counterparts import called, counterpart, difference
 
 SECONDS = 2.0  # of work, after which a call counts as one that hangs

@@ -8,7 +8,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.core import dtypes
-from minigrad.core.errors import DtypeError
+from minigrad.support.errors import DtypeError
 from tests.test_registry import DTYPES, PROMOTION
 
 PAIRS = list(itertools.product(DTYPES, DTYPES))

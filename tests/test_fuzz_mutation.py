@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.core.errors import MutationError
+from minigrad.support.errors import MutationError
 
 pytestmark = pytest.mark.usefixtures("numpy_kernels")  # thousands of programs, each with kernels of its own
 PROGRAMS = int(os.environ.get("MINIGRAD_FUZZ", "1500"))

@@ -13,9 +13,9 @@ import pytest
 import minigrad as mg
 from minigrad.core import emit as emitting
 from minigrad.core.emit import emit
-from minigrad.core.errors import DtypeError, MutationError
 from minigrad.core.primitive import P
 from minigrad.devices import registry
+from minigrad.support.errors import DtypeError, MutationError
 from tests.numerical import check_gradients
 from tests.references import REFERENCES, VIEWS
 from tests.samples import ELSEWHERE, SAMPLES

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.core.errors import GradError, MutationError
-from minigrad.core.replay import Gone, replay
+from minigrad.core.replay import replay
+from minigrad.support.errors import Gone, GradError, MutationError
 
 
 @pytest.fixture(autouse=True, params=["eagerly", "in graph mode"])

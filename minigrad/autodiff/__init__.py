@@ -1,6 +1,6 @@
 """Derivatives: the walk backwards, forward mode, and the transformations made of them."""
 
-from ..core.arguments import public
+from ..arguments.public import public
 from .batching import vmap
 from .checkpointing import checkpoint
 from .control import cond, fori_loop, scan, while_loop

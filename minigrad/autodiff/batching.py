@@ -15,18 +15,18 @@ from typing import Any
 from ..core.clock import tick
 from ..core.dtypes import int8
 from ..core.emit import Interpreter, emit
-from ..core.errors import AxisError, ConversionError, MutationError, ShapeError, TraceError
 from ..core.mode import current_mode, switch
 from ..core.primitive import P, Primitive
 from ..core.state import Control, behind
 from ..core.tensor import NUMBERS, StandIn, Tensor, wrap
 from ..core.tree import flatten
-from ..core.words import shown, whole
 from ..ops.creation import arange
 from ..ops.declare import normal_axis
 from ..ops.elementwise import where
 from ..ops.reduce import all, any, argmax
 from ..ops.view import broadcast_to, moveaxis, reshape
+from ..support.errors import AxisError, ConversionError, MutationError, ShapeError, TraceError
+from ..support.words import shown, whole
 
 
 class Batched(StandIn):

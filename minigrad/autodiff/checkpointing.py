@@ -12,13 +12,13 @@ from typing import Any
 
 from ..core.clock import written_since
 from ..core.emit import Eager
-from ..core.errors import MutationError
 from ..core.mode import current_mode, switch
 from ..core.node import Node
 from ..core.primitive import P, Primitive
 from ..core.replay import recompute
-from ..core.source import show
 from ..core.tensor import Tensor
+from ..support.errors import MutationError
+from ..support.source import show
 
 
 class Segment(Eager):

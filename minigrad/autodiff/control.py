@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from ..core.dtypes import int64
-from ..core.errors import ConversionError, DtypeError, ShapeError
 from ..core.mode import current_mode, switch
 from ..core.primitive import Primitive
 from ..core.state import State
@@ -23,6 +22,7 @@ from ..ops.creation import arange, zeros
 from ..ops.declare import declare
 from ..ops.elementwise import where
 from ..ops.joining import stack
+from ..support.errors import ConversionError, DtypeError, ShapeError
 from .batching import Batched, Examples, Vectorised
 from .custom import call_with_gradient
 

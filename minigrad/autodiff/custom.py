@@ -7,12 +7,12 @@ from functools import update_wrapper
 from typing import Any
 
 from ..core.emit import emit
-from ..core.errors import GradError
 from ..core.explain import common_device
 from ..core.mode import current_mode, switch
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, as_tensor, wrap
 from ..ops.declare import declare
+from ..support.errors import GradError
 from .batching import vmap
 
 

@@ -12,13 +12,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..core.emit import Interpreter, emit
-from ..core.errors import ConversionError
 from ..core.mode import current_mode, switch
 from ..core.primitive import INDEX, NODE, OUT, REST, Primitive, Rule
 from ..core.tensor import StandIn, Tensor, wrap
 from ..core.tree import flatten
 from ..ops.creation import zeros, zeros_like
 from ..ops.view import broadcast_to
+from ..support.errors import ConversionError
 from .passing import pulled
 from .reverse import gradients
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes
-from ..core.errors import CheckError
 from ..core.tensor import Tensor, wrap
 from ..core.tree import flatten
+from ..support.errors import CheckError
 from .reverse import gradients
 
 

@@ -9,13 +9,13 @@ from typing import Any
 
 from ..core.clock import LastWrite, tick, written_since
 from ..core.emit import part
-from ..core.errors import DeviceError, GradError, MutationError
 from ..core.mode import current_mode, switch
 from ..core.node import FREED, Leaf, Node
 from ..core.primitive import INDEX, NODE, OUT, REST, Rule
-from ..core.source import show
 from ..core.tensor import NUMBERS, Tensor, wrap
 from ..ops.view import unbroadcast
+from ..support.errors import DeviceError, GradError, MutationError
+from ..support.source import show
 
 HOOKS: Any = weakref.WeakKeyDictionary()  # node -> list of functions of its gradient
 

@@ -12,15 +12,15 @@ from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from ..core.errors import ConversionError, DeviceError, GradError
-from ..core.forking import new_lock
-from ..core.interrupts import all_or_none
 from ..core.mode import current_mode, switch
 from ..core.node import FREED, Leaf, Node, topological_order
 from ..core.primitive import P
 from ..core.tensor import Tensor, method
-from ..core.words import shown
 from ..ops.creation import ones_like
+from ..support.errors import ConversionError, DeviceError, GradError
+from ..support.forking import new_lock
+from ..support.interrupts import all_or_none
+from ..support.words import shown
 from .passing import HOOKS as HOOKS
 from .passing import after_hooks, contributions, on_device_of, replacement
 from .pending import add_to, gather_results, leading_to, targets_of

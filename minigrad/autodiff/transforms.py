@@ -9,13 +9,13 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ..core.errors import GradError
 from ..core.mode import current_mode, switch
 from ..core.node import Leaf, Node, topological_order
 from ..core.tensor import Tensor, wrap
 from ..core.tree import flatten
 from ..ops.creation import eye, zeros_like
 from ..ops.view import reshape
+from ..support.errors import GradError
 from .batching import vmap
 from .forward import check_arguments, jvp
 from .reverse import exhaust, seeds, walk

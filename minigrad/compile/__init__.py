@@ -1,6 +1,6 @@
 """Graph mode and the compiler: from a recorded graph to a fused program."""
 
-from ..core.arguments import public
+from ..arguments.public import public
 from . import control  # tracing records branches and loops by it
 from .graph_mode import graph
 from .jitted import GuardWarning, Jitted, RetraceWarning, jit, trace

@@ -19,13 +19,13 @@ from typing import Any
 
 from ..core.clock import mark_written, written_since
 from ..core.emit import Results
-from ..core.errors import IndexingError, MinigradError
-from ..core.interrupts import all_or_none
 from ..core.mode import current_mode, switch
 from ..core.node import Node, topological_order
 from ..core.primitive import Primitive
 from ..core.tensor import Tensor, wrap
-from ..core.write import adopt
+from ..ops.write import adopt
+from ..support.errors import IndexingError, MinigradError
+from ..support.interrupts import all_or_none
 from .functions.structure import KEPT, PROGRAMS
 from .nodes.graph import Graph
 from .nodes.interpret import eager_index_error

@@ -14,12 +14,12 @@ from types import MethodType
 from typing import Any
 
 from ..core.clock import tick
-from ..core.errors import ConversionError
-from ..core.forking import new_lock
 from ..core.mode import current_mode
-from ..core.source import Where, caller, show
 from ..core.tensor import Tensor
-from ..core.words import shown
+from ..support.errors import ConversionError
+from ..support.forking import new_lock
+from ..support.source import Where, caller, show
+from ..support.words import shown
 from .functions.recording import Recording
 from .look.checking import checked
 from .look.ran import Ran
@@ -197,7 +197,7 @@ class Jitted(Stages):
         if much:
             warnings.warn(
                 f"{self!r}, called at {show(where)}: each call first compares {'; '.join(much)} with what was traced. "
-                "Way out: pass an array as an argument, make it a tensor outside, mg.asarray(array), or set "
+                "Hint: pass an array as an argument, make it a tensor outside, mg.asarray(array), or set "
                 "array.flags.writeable = False",
                 GuardWarning,
                 stacklevel=5,
@@ -206,7 +206,7 @@ class Jitted(Stages):
             listed = "\n".join(f"  {i + 1}. {r}" for i, r in enumerate(self.traces))
             warnings.warn(
                 f"{self!r}, called at {show(where)}: tracing takes longer than running. Why each time:\n{listed}\n"
-                "  Way out: pass what changes as a tensor, pad to a few shapes, or leave jit off this function",
+                "  Hint: pass what changes as a tensor, pad to a few shapes, or leave jit off this function",
                 RetraceWarning, stacklevel=5,
             )
 

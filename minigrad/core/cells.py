@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..support.source import notebook_shell
 from .mode import SWITCHED
-from .source import notebook_shell
 
 
 class Cells:

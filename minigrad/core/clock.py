@@ -10,7 +10,7 @@ import itertools
 import weakref
 from typing import Any
 
-from .source import Where, caller
+from ..support.source import Where, caller
 
 tick = itertools.count(1).__next__  # atomic, where `now += 1` is not
 

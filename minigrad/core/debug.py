@@ -10,12 +10,12 @@ from functools import wraps
 from math import inf
 from typing import Any
 
+from ..support.errors import NanError, TraceError
+from ..support.source import Where, line_of, show
 from .emit import Eager, Interpreter
-from .errors import NanError, TraceError
 from .mode import F, current_mode, switch
 from .node import Node, topological_order
 from .primitive import Primitive
-from .source import Where, line_of, show
 from .state import Control, State
 
 
@@ -89,7 +89,7 @@ class debug_nans:
     >>> with mg.debug_nans(infinities=True):
     ...     f(mg.asarray([1e3]))
     Traceback (most recent call last):
-    minigrad.core.errors.NanError: exp, made at ..., made an infinity out of inputs that held none
+    minigrad.support.errors.NanError: exp, made at ..., made an infinity out of inputs that held none
     ...
     """
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from .errors import DtypeError
-from .words import shown
+from ..support.errors import DtypeError
+from ..support.words import shown
 
 __all__ = [
     "bool", "int8", "int16", "int32", "int64", "uint8", "float16", "float32", "float64",
@@ -200,7 +200,7 @@ def check_fits(name: str, least: Any, most: Any, dtype: DType) -> None:
 
     >>> check_fits("full", 300, 300, int8)
     Traceback (most recent call last):
-    minigrad.core.errors.DtypeError: full: 300 does not fit into int8
+    minigrad.support.errors.DtypeError: full: 300 does not fit into int8
     ...
     """
     if dtype.kind in "iu":

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .errors import MinigradError
+from ..support.errors import MinigradError
 from .explain import common_device, explained
 from .mode import Mode, current_mode
 from .node import Constant, Node

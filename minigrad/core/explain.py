@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .errors import ConversionError, DeviceError, DtypeError, MinigradError, TraceError
+from ..support.errors import ConversionError, DeviceError, DtypeError, MinigradError, TraceError
+from ..support.source import show
 from .mode import current_mode
 from .node import Node
 from .primitive import Primitive
-from .source import show
 from .tensor import StandIn, Tensor, default_device
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from .errors import DeclarationError
+from ..support.errors import DeclarationError
 
 OPERATORS = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//",
@@ -30,7 +30,7 @@ def check_expression(name: str, text: str, inputs: tuple[str, ...]) -> None:
     >>> check_expression("softsign", "x / (1 + abs(x))", ("x",))
     >>> check_expression("cbrt", "cbrt(x)", ("x",))
     Traceback (most recent call last):
-    minigrad.core.errors.DeclarationError: cbrt: expr uses cbrt(x), which the loop language does not have
+    minigrad.support.errors.DeclarationError: cbrt: expr uses cbrt(x), which the loop language does not have
     ...
     """
     try:

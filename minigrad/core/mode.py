@@ -11,10 +11,10 @@ from contextvars import ContextVar, Token
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from .errors import ConversionError
+from ..support.errors import ConversionError
+from ..support.table import printable
+from ..support.words import shown
 from .state import PYTHON_CONTROL, PYTHON_STATE, Control, State
-from .table import printable
-from .words import shown
 
 if TYPE_CHECKING:
     from .emit import Interpreter

@@ -7,10 +7,10 @@ from math import prod
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from ..support.source import Where, caller, show
 from .clock import tick
 from .mode import current_mode
 from .primitive import NO_RULES, Plan
-from .source import Where, caller, show
 
 if TYPE_CHECKING:
     from .dtypes import DType

@@ -12,14 +12,14 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from ..support.errors import TraceError
+from ..support.source import LIBRARY
 from .clock import tick
 from .dtypes import float32
 from .emit import EAGER, LARGE, constant, emit
-from .errors import TraceError
 from .mode import Mode, current_mode
 from .node import Node
 from .primitive import Attrs, Plan, Primitive
-from .source import LIBRARY
 from .tensor import NUMBERS, StandIn, Tensor, new_tensor
 from .view import alias_of, link
 

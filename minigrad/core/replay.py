@@ -6,24 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Any
 
+from ..support.errors import ConversionError, Gone
+from ..support.source import Where, show
+from ..support.words import shown
 from .clock import written_since
 from .emit import EAGER
-from .errors import ConversionError, MinigradError
 from .node import Constant, Leaf, Node, topological_order
-from .source import Where, show
 from .tensor import Tensor, wrap
-from .words import shown
-
-
-class Gone(MinigradError, RuntimeError):
-    """A value that can't be had any more, and why: never a wrong one in its place.
-
-    >>> import minigrad as mg
-    >>> mg.replay(mg.ones(2))
-    Traceback (most recent call last):
-    minigrad.core.replay.Gone: nothing was recorded for this tensor; `with mg.record():` keeps recipes
-    ...
-    """
 
 
 def interpret(
@@ -78,7 +67,7 @@ def replay(made: Tensor | Node) -> Tensor:
     ...     w -= 1
     >>> mg.replay(node)
     Traceback (most recent call last):
-    minigrad.core.replay.Gone: leaf (2,) was changed since, at ...
+    minigrad.support.errors.Gone: leaf (2,) was changed since, at ...
     """
     node: Node = made.node if isinstance(made, Tensor) else made
     if node is not None and not isinstance(node, Node):

@@ -12,12 +12,20 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ..support.errors import (
+    ConversionError,
+    DeviceError,
+    DtypeError,
+    GradError,
+    GradientWarning,
+    MutationError,
+    TraceError,
+)
+from ..support.interrupts import all_or_none
+from ..support.source import caller, line_of, show
 from . import dtypes
-from .errors import ConversionError, DeviceError, DtypeError, GradError, GradientWarning, MutationError, TraceError
-from .interrupts import all_or_none
 from .mode import current_mode
 from .node import Leaf
-from .source import caller, line_of, show
 from .state import PYTHON_STATE
 
 F = TypeVar("F", bound=Callable[..., Any])

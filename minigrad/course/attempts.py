@@ -15,7 +15,7 @@ from functools import cache
 from types import CodeType
 from typing import Any, NamedTuple
 
-from ..core.source import notebook_shell
+from ..support.source import notebook_shell
 from .unit import units
 
 STORES = {"STORE_NAME", "STORE_GLOBAL", "DELETE_NAME", "DELETE_GLOBAL"}

@@ -11,21 +11,31 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
-from ..core.errors import MinigradError
-from ..core.source import in_library
+from ..support.errors import MinigradError
+from ..support.source import in_library
 
 INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 OWN_PLACES = ("<frozen", "<string>", "<unknown>")
 
 
-class Feedback(Exception):
-    """What a check has to say when it does not pass.  A notebook shows the words alone, without a traceback."""
+class Feedback(MinigradError):
+    """A check of the course has not passed.  A notebook shows the text alone, without a traceback.
+
+    >>> import minigrad.course as course
+    >>> course.begin("99_nothing")
+    Traceback (most recent call last):
+    minigrad.course.feedback.Misused: ! 99_nothing: there is no such unit
+    ...
+
+    Hint: the text names the task and the line of your code.  There are four kinds: `NotWritten`, `Wrong`, `Stopped`
+    and `Misused`.
+    """
 
     sign = "✗"
 
     def __init__(self, task: str, message: str, hint: str | None = None) -> None:
         self.task, self.message, self.hint = task, message, hint
-        super().__init__(task, message, hint)
+        Exception.__init__(self, task, message, hint)  # the text names the student's line, not the caller's
 
     def __str__(self) -> str:
         words = f"{self.sign} {self.task}: {self.message}"

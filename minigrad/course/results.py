@@ -13,7 +13,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from ..core.files import locked, write_whole
+from ..support.files import locked, write_whole
 from .unit import Task, Unit, units
 
 FILE = "course-progress.json"

@@ -10,8 +10,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from ..core.errors import MinigradError
-from ..core.source import notebook_shell
+from ..support.errors import MinigradError
+from ..support.source import notebook_shell
 from .attempts import ATTEMPTS, NEAR, Attempts, Stop, watch_cells
 from .compare import plain
 from .feedback import Feedback, Misused, NotWritten, Stopped, place, stopped, unreadable, written

@@ -17,11 +17,11 @@ from ..compile.rewriting import passes
 from ..compile.running.order import Schedule, ScheduledStep
 from ..compile.running.plan import Plan as ProgramPlan
 from ..compile.running.program import Executable
-from ..core.errors import MinigradError
 from ..core.node import FREED, Leaf, Node, topological_order
 from ..core.primitive import OUT, P, Plan, Rule
 from ..core.tensor import Tensor, as_tensor
 from ..ops.view import broadcast_to
+from ..support.errors import MinigradError
 from .feedback import Misused, written
 from .session import SESSION
 from .walking import Gradients, Passes

@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..core.errors import FileError
-from ..core.files import locked, write_whole
+from ..support.errors import FileError
+from ..support.files import locked, write_whole
 from .results import FILE, free_name
 
 RECORD = ".copied.json"  # file -> digest of the cells that were copied

@@ -1,6 +1,6 @@
 """Data: datasets, loaders that bring their items in batches, and small real sets to begin with."""
 
-from ..core.arguments import public
+from ..arguments.public import public
 from .augment import Augmentation, Compose, Flip, Noise, Shift
 from .bundled import airfoil, digits, karate, names
 from .collate import pad

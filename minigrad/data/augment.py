@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import ConversionError
+from ..support.errors import ConversionError
 
 Change = Callable[[Any, np.random.Generator], Any]
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import ConversionError, ShapeError
 from ..core.tensor import Tensor
-from ..core.words import shown
+from ..support.errors import ConversionError, ShapeError
+from ..support.words import shown
 from .dataset import host
 
 NUMBERS = (np.ndarray, np.generic, Tensor, int, float, bool)

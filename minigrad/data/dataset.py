@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import ConversionError, IndexingError, ShapeError
 from ..core.tensor import Tensor
-from ..core.words import shown, whole
+from ..support.errors import ConversionError, IndexingError, ShapeError
+from ..support.words import shown, whole
 
 
 class Dataset:

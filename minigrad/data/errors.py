@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..core.errors import MinigradError
+from ..support.errors import MinigradError
 
 
 class DataError(MinigradError, RuntimeError):
@@ -16,6 +16,6 @@ class DataError(MinigradError, RuntimeError):
     minigrad.data.errors.DataError: item 1 of Mapped could not be loaded: ZeroDivisionError: division by zero
     ...
 
-    Way out: `dataset[1]` shows the fault alone.  A loop that begins anew goes on with all the workers, which survive
+    Hint: `dataset[1]` shows the fault alone.  A loop that begins anew goes on with all the workers, which survive
     what a dataset raises.
     """

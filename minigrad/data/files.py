@@ -4,27 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..core.errors import ConversionError
-from ..core.words import shown
+from ..support.errors import ConversionError
+from ..support.packages import needed
+from ..support.words import shown
 from .dataset import Dataset, host
 from .errors import DataError
 
 PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff")
-
-
-def package(name: str, purpose: str, install: str | None = None) -> Any:
-    """A package that is needed for this alone."""
-    try:
-        return import_module(name)
-    except ImportError as error:
-        message = f"{purpose} needs {name.split('.')[0]}, which is not installed"
-        raise DataError(message, hint=f"python -m pip install {install or name}") from error
 
 
 def existing(path: Any, what: str) -> Path:
@@ -87,9 +78,9 @@ def read_table(path: str | os.PathLike[str]) -> Table:
     kind = found.suffix.lower()
     if kind not in (".csv", ".tsv", ".parquet"):
         raise ConversionError(f"read_table: {found.name} is neither .csv, .tsv nor .parquet")
-    pandas = package("pandas", f"reading {kind} files")
+    pandas = needed("pandas", f"reading {kind} files")
     if kind == ".parquet":
-        package("pyarrow", "reading .parquet files")
+        needed("pyarrow", "reading .parquet files")
     try:
         frame = pandas.read_parquet(found) if kind == ".parquet" else pandas.read_csv(found, sep="\t,"[kind == ".csv"])
     except Exception as error:
@@ -126,7 +117,7 @@ class ImageFolder(Dataset):
 
     def __getitem__(self, index: int) -> tuple[np.ndarray[Any, Any], int]:
         path, label = self.pictures[index]
-        image = package("PIL.Image", "reading pictures", "pillow")
+        image = needed("PIL.Image", "reading pictures")
         try:
             with image.open(path) as picture:
                 made = picture.convert(self.mode)

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import ConversionError
-from ..core.interrupts import all_or_none
 from ..core.tensor import Tensor
 from ..devices import as_device
 from ..ops.creation import asarray
 from ..ops.random import DEFAULT_GENERATOR
+from ..support.errors import ConversionError
+from ..support.interrupts import all_or_none
 from .collate import collate as usual_collate
 from .dataset import key_of, order
 from .errors import DataError

@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from ..core.forking import new_lock
+from ..support.forking import new_lock
 from .errors import DataError
 
 NAME = "minigrad-data"

@@ -1,6 +1,6 @@
 """Where tensors live: one NumPy per device, and the table of kernels, operation × device."""
 
-from ..core.arguments import public
+from ..arguments.public import public
 from .kernel_table import Kernels
 from .registry import CPU, Device, as_device, available_devices, device, register_device, register_kernel
 from .table import kernels

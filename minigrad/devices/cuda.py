@@ -9,13 +9,14 @@ import sys
 from functools import wraps
 from typing import Any
 
-from ..core.errors import DeviceError
+from ..support.errors import DeviceError
+from ..support.packages import how_to_install
 from .cuda_kernels import CudaKernels
 from .kernel_table import dispatch_table
 from .library import Kernel
 from .registry import Device
 
-INSTALL = 'pip install "minigrad[gpu]" (or: pip install cupy-cuda13x), and an NVIDIA driver'
+INSTALL = how_to_install("cupy") + "; and an NVIDIA driver"
 TOOLKIT = 'pip install "cupy-cuda13x[ctk]", which brings the libraries of the CUDA toolkit along'
 
 

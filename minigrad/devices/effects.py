@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from ..core.errors import ConversionError, MinigradError
 from ..core.mode import Mode, setting, switch, switched_variable
 from ..core.tensor import wrap
+from ..support.errors import ConversionError, MinigradError
 from .library import KernelGroup
 
 HELD: ContextVar[list[str] | None] = switched_variable("minigrad held back", None)

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import DeviceError
 from ..core.primitive import P
+from ..support.errors import DeviceError
 from . import special
 from .control import ControlKernels
 from .effects import EffectKernels

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..core.dtypes import float16
-from ..core.errors import MatrixError
+from ..support.errors import MatrixError
 from .library import Kernel, KernelGroup
 
 LARGE = 1 << 15  # elements of a product whose memory comes from the device

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import ConversionError, DeviceError
 from ..core.mode import switch
 from ..core.primitive import P, Primitive
 from ..core.tensor import DEFAULT, default_device
-from ..core.words import shown
+from ..support.errors import ConversionError, DeviceError
+from ..support.words import shown
 from .kernel_table import Kernels, dispatch_table
 from .library import Kernel
 from .pool import Pool

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import IndexingError
+from ..support.errors import IndexingError
 
 # The error function -------------------------------------------------------------------------------------------------
 #
@@ -207,7 +207,7 @@ def check_range(index: Any, size: int, axis: int) -> None:
 
     >>> check_range(np.array([0, 3]), 3, axis=0)
     Traceback (most recent call last):
-    minigrad.core.errors.IndexingError: index 3 is out of range for dimension 0 of size 3
+    minigrad.support.errors.IndexingError: index 3 is out of range for dimension 0 of size 3
     ...
     """
     # A small integer type could not be compared with a large size.

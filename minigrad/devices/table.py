@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..core.primitive import P
-from ..core.table import as_html, as_table
+from ..support.table import as_html, as_table
 from .registry import DEVICES, REGISTRATIONS, Device, as_device
 
 

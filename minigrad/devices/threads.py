@@ -11,8 +11,8 @@ from threading import get_ident
 from time import sleep
 from typing import TYPE_CHECKING, Any
 
-from ..core.errors import ConversionError
-from ..core.words import shown, whole
+from ..support.errors import ConversionError
+from ..support.words import shown, whole
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor

@@ -6,7 +6,7 @@ import argparse
 import sys
 import time
 
-from ..core.errors import MinigradError
+from ..support.errors import MinigradError
 from . import EXAMPLES, run
 
 

@@ -14,7 +14,7 @@ Nothing that is read is believed, and nothing is ever unpickled.  Files are writ
     model = mg.io.load_onnx("model.onnx")
 """
 
-from ..core.arguments import public
+from ..arguments.public import public
 from .checkpoints import Checkpoints, load_checkpoint, save_checkpoint
 from .onnx.export import export_onnx
 from .onnx.load import OnnxModel, load_onnx

@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 
 from ..compile.save.codec import Slot, decoded, encoded, filled, slots
-from ..core.errors import FileError, MinigradError
 from ..core.tensor import Tensor, from_host
 from ..devices import as_device
 from ..ops.random import DEFAULT_GENERATOR
 from ..optim.optimizer import Optimizer
+from ..support.errors import FileError, MinigradError
 from .tensors import SafetensorsFile, save_file
 
 FORMAT = 1

@@ -17,11 +17,11 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from ..core import dtypes
-from ..core.errors import FileError, MissingFileError
-from ..core.files import whole_file
 from ..core.tensor import Tensor, from_host
 from ..devices import as_device
-from .packages import needed
+from ..support.errors import FileError, MissingFileError
+from ..support.files import whole_file
+from ..support.packages import needed
 
 # What safetensors calls an element, the NumPy type that its bytes are read as, and ours that holds every value of it.
 ELEMENTS = {

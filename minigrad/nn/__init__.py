@@ -1,6 +1,6 @@
 """Neural networks: `Module`, a container of tensors that transformations accept, and the layers."""
 
-from ..core.arguments import public, public_class
+from ..arguments.public import public, public_class
 from . import init
 from .activations import ELU, GELU, LeakyReLU, LogSoftmax, ReLU, Sigmoid, SiLU, Softmax, Softplus, Tanh
 from .attention import LearnedPositions, MultiheadAttention

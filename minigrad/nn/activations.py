@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ..core.errors import ConversionError
 from ..core.tensor import Tensor
-from ..core.words import shown
 from ..ops.elementwise import sigmoid, tanh
 from ..ops.functional import elu, gelu, leaky_relu, log_softmax, relu, silu, softmax, softplus
+from ..support.errors import ConversionError
+from ..support.words import shown
 from .module import Module
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.errors import ConversionError, ShapeError
 from ..core.tensor import Tensor
 from ..ops.creation import zeros
 from ..ops.functional import linear, scaled_dot_product_attention
@@ -12,6 +11,7 @@ from ..ops.joining import split
 from ..ops.positions import rotary_embedding
 from ..ops.random import DEFAULT_GENERATOR
 from ..ops.view import permute_dims, reshape, swapaxes
+from ..support.errors import ConversionError, ShapeError
 from .init import xavier_uniform_, zeros_
 from .layers import Linear, check_sizes
 from .module import Module

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ..core.errors import ConversionError
+from ..support.errors import ConversionError
 from .module import Module
 
 

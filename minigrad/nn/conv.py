@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ..core.errors import ConversionError, ShapeError
 from ..core.tensor import Tensor
 from ..ops import pooling
 from ..ops.convolution import conv1d, conv2d, conv_transpose2d
 from ..ops.windows import Sizes, for_each
+from ..support.errors import ConversionError, ShapeError
 from .init import uniform_parameter
 from .layers import check_sizes
 from .module import Module

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import ShapeError
 from ..core.tensor import Tensor, as_tensor
 from ..ops.creation import arange, ones, zeros
 from ..ops.declare import as_integers
@@ -19,6 +18,7 @@ from ..ops.joining import concat
 from ..ops.reduce import mean, sum
 from ..ops.segments import segment_softmax, segment_sum
 from ..ops.view import expand_dims, reshape
+from ..support.errors import ShapeError
 from .init import xavier_uniform_
 from .layers import Dropout, Linear, check_sizes
 from .module import Module

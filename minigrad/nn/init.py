@@ -9,7 +9,6 @@ import math
 from typing import Any
 
 from ..core.dtypes import float64
-from ..core.errors import ConversionError, ShapeError
 from ..core.mode import no_grad
 from ..core.tensor import Tensor
 from ..ops.creation import eye, full
@@ -18,6 +17,7 @@ from ..ops.linalg import cholesky, solve
 from ..ops.random import DEFAULT_GENERATOR, Generator
 from ..ops.reduce import any
 from ..ops.view import reshape
+from ..support.errors import ConversionError, ShapeError
 
 __all__ = [
     "constant_", "zeros_", "ones_", "eye_", "uniform_", "normal_", "trunc_normal_", "orthogonal_",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.errors import ConversionError, ShapeError
 from ..core.tensor import Tensor
-from ..core.words import shown, whole
 from ..ops.functional import dropout, embedding, linear
 from ..ops.random import DEFAULT_GENERATOR
 from ..ops.view import flatten
+from ..support.errors import ConversionError, ShapeError
+from ..support.words import shown, whole
 from .init import uniform_parameter
 from .module import Module
 
@@ -112,7 +112,7 @@ def check_sizes(name: str, least: int = 0, **sizes: Any) -> None:
 
     >>> check_sizes("Linear", inputs=2.5)
     Traceback (most recent call last):
-    minigrad.core.errors.ConversionError: Linear: inputs is an integer, 0 or more, not 2.5
+    minigrad.support.errors.ConversionError: Linear: inputs is an integer, 0 or more, not 2.5
     ...
     """
     for what, size in sizes.items():

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..core.arguments import refused
-from ..core.errors import ConversionError, MinigradError
+from ..arguments.public import refused
 from ..core.mode import CURRENT, Mode, current_mode
-from ..core.table import printable
 from ..core.tensor import Tensor
 from ..core.tree import flatten, register_container
+from ..support.errors import ConversionError, MinigradError
+from ..support.table import printable
 from .hooks import AFTER, BEFORE, Handle, Hooks
 from .state import Loaded, load_tensors, move_tensor
 

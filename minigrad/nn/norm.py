@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.dtypes import int64
-from ..core.errors import ShapeError
 from ..core.mode import no_grad
 from ..core.tensor import Tensor
 from ..ops.creation import ones, zeros
 from ..ops.functional import layer_norm
 from ..ops.normalization import batch_norm, group_norm, rms_norm
+from ..support.errors import ShapeError
 from .layers import check_sizes
 from .module import Module
 

@@ -9,14 +9,14 @@ from collections.abc import Callable
 from typing import Any
 
 from ..autodiff.control import scan
-from ..core.errors import ConversionError, ShapeError
 from ..core.tensor import Tensor
-from ..core.words import check_room
 from ..ops.creation import zeros
 from ..ops.elementwise import sigmoid, tanh
 from ..ops.functional import dropout, linear, relu
 from ..ops.joining import concat, split, stack
 from ..ops.view import expand_dims, squeeze, swapaxes
+from ..support.errors import ConversionError, ShapeError
+from ..support.words import check_room
 from .init import uniform_parameter
 from .layers import check_sizes
 from .module import Module

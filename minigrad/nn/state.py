@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.errors import ConversionError, DtypeError
 from ..core.mode import no_grad
 from ..core.node import Leaf
 from ..core.tensor import Tensor, as_tensor
+from ..support.errors import ConversionError, DtypeError
 
 
 class StateError(ConversionError):
@@ -27,7 +27,7 @@ class StateError(ConversionError):
       mismatched: weight is (3, 3) in the state and (3, 2) here
     ...
 
-    Way out: load into a model that is built with the same sizes, or change the names and shapes in the dict first;
+    Hint: load into a model that is built with the same sizes, or change the names and shapes in the dict first;
     `strict=False` loads what both have.
     """
 

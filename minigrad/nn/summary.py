@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from ..compile.fusion.count import flops_of
 from ..compile.jitted import trace
 from ..core.mode import current_mode
-from ..core.table import as_table
 from ..core.tree import leaves
+from ..support.table import as_table
 
 Scope = tuple[str, ...]
 HEAD = ("module", "type", "output", "parameters", "bytes", "flops")

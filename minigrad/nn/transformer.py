@@ -6,10 +6,10 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
-from ..core.errors import ConversionError
 from ..core.tensor import Tensor
-from ..core.words import check_room, shown
 from ..ops.functional import gelu, relu
+from ..support.errors import ConversionError
+from ..support.words import check_room, shown
 from .attention import MultiheadAttention
 from .containers import ModuleList
 from .layers import Dropout, Linear, check_sizes

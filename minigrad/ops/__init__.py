@@ -1,7 +1,7 @@
 """The primitives, a file per family, and what is composed from them."""
 
+from ..arguments.public import public
 from ..core import dtypes
-from ..core.arguments import public
 from . import (
     contract,
     convolution,

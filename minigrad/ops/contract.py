@@ -8,11 +8,11 @@ from functools import lru_cache
 from typing import Any
 
 from ..core import dtypes
-from ..core.errors import AxisError, ConversionError, ShapeError
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, as_tensor
-from ..core.words import shown, whole
-from ..core.write import update
+from ..ops.write import update
+from ..support.errors import AxisError, ConversionError, ShapeError
+from ..support.words import shown, whole
 from .declare import broadcast_shapes, declare, normal_axes, normal_axis
 from .elementwise import astype, multiply
 from .view import moveaxis, permute_dims, raw_permute_dims, raw_slice, reshape

@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..core.errors import ConversionError, ShapeError
 from ..core.primitive import P
 from ..core.tensor import Tensor
+from ..support.errors import ConversionError, ShapeError
 from .contract import matmul
 from .index import pad
 from .reduce import _as_float

@@ -11,12 +11,12 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.emit import emit
-from ..core.errors import ConversionError, DtypeError, ShapeError
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, from_host, wrap
-from ..core.words import check_room, shown, whole
 from ..devices import as_device
 from ..devices.special import cast
+from ..support.errors import ConversionError, DtypeError, ShapeError
+from ..support.words import check_room, shown, whole
 from .declare import declare
 from .elementwise import less_equal, where
 from .joining import stack

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, TypeVar
 
-from ..core.errors import AxisError, DtypeError, ShapeError
 from ..core.primitive import P, Primitive
 from ..core.quick import quick
 from ..core.tensor import Tensor, as_tensor
-from ..core.words import shown, whole
+from ..support.errors import AxisError, DtypeError, ShapeError
+from ..support.words import shown, whole
 
 F = TypeVar("F", bound=Callable[..., Any])
 

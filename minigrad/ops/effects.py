@@ -18,12 +18,12 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.emit import emit
-from ..core.errors import ConversionError
 from ..core.primitive import P, Primitive
-from ..core.source import in_library
 from ..core.tensor import Tensor, as_tensor, default_device
-from ..core.words import shown
 from ..devices.effects import Stop
+from ..support.errors import ConversionError
+from ..support.source import in_library
+from ..support.words import shown
 from .declare import declare
 
 __all__ = ["breakpoint", "print"]

@@ -11,9 +11,9 @@ import math
 from typing import Any
 
 from ..core import dtypes
-from ..core.errors import DtypeError
 from ..core.primitive import P, Primitive
 from ..core.tensor import NUMBERS, Tensor, as_tensor, method
+from ..support.errors import DtypeError
 from .creation import zeros_like
 from .declare import declare
 from .elementwise import (

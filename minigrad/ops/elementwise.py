@@ -11,7 +11,7 @@ from typing import Any
 from ..core import dtypes
 from ..core.primitive import P, Primitive
 from ..core.tensor import NUMBERS, Tensor, as_tensor, method
-from ..core.write import update
+from ..ops.write import update
 from .declare import declare, elementwise
 
 __all__ = [

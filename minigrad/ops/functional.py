@@ -11,10 +11,10 @@ from typing import Any
 
 from ..core import dtypes
 from ..core.emit import emit, recorded
-from ..core.errors import ConversionError, IndexingError, ShapeError
 from ..core.mode import current_mode
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, as_tensor, wrap
+from ..support.errors import ConversionError, IndexingError, ShapeError
 from . import reduce
 from .contract import matmul
 from .creation import arange, zeros

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core import dtypes
-from ..core.errors import ConversionError, IndexingError, ShapeError
 from ..core.primitive import P, Primitive
 from ..core.tensor import NONZERO, NUMBERS, Tensor, as_tensor, host_value, method, wrap
-from ..core.words import check_room, shown, whole
-from ..core.write import assign
 from ..devices.special import check_range
+from ..ops.write import assign
+from ..support.errors import ConversionError, IndexingError, ShapeError
+from ..support.words import check_room, shown, whole
 from .creation import arange, full, zeros
 from .declare import as_integers, broadcast_shapes, declare, normal_axis
 from .elementwise import equal, where

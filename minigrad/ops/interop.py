@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes
-from ..core.errors import ConversionError, DtypeError
 from ..core.tensor import Tensor, as_tensor, contiguous_base, host_value, method, wrap
 from ..devices import as_device
+from ..support.errors import ConversionError, DtypeError
 
 __all__ = ["from_dlpack"]
 

@@ -7,9 +7,9 @@ from itertools import pairwise
 from typing import Any
 
 from ..core import dtypes
-from ..core.errors import ConversionError, ShapeError
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, as_tensor, method
+from ..support.errors import ConversionError, ShapeError
 from .declare import declare, normal_axes, normal_axis
 from .view import broadcast_to, expand_dims, raw_slice, reshape
 

@@ -10,9 +10,9 @@ import math
 from typing import Any, NamedTuple
 
 from ..core import dtypes
-from ..core.errors import AxisError, ConversionError, ShapeError
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, as_tensor
+from ..support.errors import AxisError, ConversionError, ShapeError
 from .contract import matmul
 from .creation import eye, tril
 from .declare import broadcast_shapes, declare, normal_axes

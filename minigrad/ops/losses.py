@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.errors import ConversionError, ShapeError
 from ..core.primitive import P
 from ..core.tensor import Tensor, as_tensor
-from ..core.words import shown
+from ..support.errors import ConversionError, ShapeError
+from ..support.words import shown
 from . import reduce
 from .creation import arange, full
 from .declare import as_integers, broadcast_shapes, normal_axis

@@ -8,9 +8,9 @@ from typing import Any
 
 from ..core import dtypes
 from ..core.dtypes import DType
-from ..core.errors import ConversionError
 from ..core.tensor import Tensor, default_device, method
 from ..devices import as_device, available_devices
+from ..support.errors import ConversionError
 
 __all__ = ["__array_api_version__", "__array_namespace_info__", "e", "inf", "nan", "newaxis", "pi"]
 

@@ -10,10 +10,10 @@ from functools import partial
 from typing import Any
 
 from ..core import dtypes
-from ..core.errors import ConversionError, ShapeError
-from ..core.interrupts import all_or_none
 from ..core.mode import no_grad
 from ..core.tensor import Tensor
+from ..support.errors import ConversionError, ShapeError
+from ..support.interrupts import all_or_none
 from .elementwise import power
 from .reduce import _as_float, in_float32, mean
 from .view import reshape

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..core import dtypes
-from ..core.errors import ConversionError, ShapeError
 from ..core.tensor import Tensor, as_tensor
-from ..core.words import shown, whole
+from ..support.errors import ConversionError, ShapeError
+from ..support.words import shown, whole
 from .creation import full, zeros
 from .declare import normal_axis
 from .elementary import logical_and, logical_or

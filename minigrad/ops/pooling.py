@@ -9,9 +9,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ..core.errors import ShapeError
 from ..core.tensor import Tensor
-from ..core.words import check_room
+from ..support.errors import ShapeError
+from ..support.words import check_room
 from . import reduce
 from .convolution import padded
 from .joining import stack

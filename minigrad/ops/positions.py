@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from ..core import dtypes
-from ..core.errors import ConversionError, ShapeError
 from ..core.tensor import Tensor, as_tensor
+from ..support.errors import ConversionError, ShapeError
 from .creation import arange
 from .elementwise import astype, cos, exp, sin
 from .joining import concat

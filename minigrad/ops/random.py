@@ -15,14 +15,14 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.emit import emit
-from ..core.errors import ConversionError, DtypeError, TraceError
-from ..core.forking import new_lock
 from ..core.mode import current_mode
 from ..core.primitive import P, Primitive
 from ..core.tensor import NUMBERS, Tensor, as_tensor
-from ..core.words import shown, whole
 from ..devices import as_device
 from ..devices.philox import blocks_for
+from ..support.errors import ConversionError, DtypeError, TraceError
+from ..support.forking import new_lock
+from ..support.words import shown, whole
 from .creation import _made, _shape
 from .declare import declare, normal_axis
 from .elementwise import astype, cos, floor, less, log, maximum, minimum, remainder, sin, sqrt

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core import dtypes
-from ..core.errors import ConversionError, DtypeError
 from ..core.primitive import P, Primitive
 from ..core.tensor import NUMBERS, Tensor, as_tensor, method
+from ..support.errors import ConversionError, DtypeError
 from .declare import declare, normal_axes, normal_axis
 from .elementwise import astype, equal, greater, maximum, minimum, multiply, not_equal, power, sqrt, where
 from .view import broadcast_to, raw_broadcast_to, reshape

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..core import dtypes
-from ..core.errors import ShapeError
 from ..core.primitive import P
 from ..core.tensor import Tensor, as_tensor
+from ..support.errors import ShapeError
 from .creation import arange, full, zeros
 from .declare import as_integers
 from .elementwise import exp, maximum

@@ -6,10 +6,10 @@ from typing import Any
 
 from ..core import dtypes
 from ..core.emit import emit
-from ..core.errors import DeviceError
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, method
 from ..devices import Device, as_device
+from ..support.errors import DeviceError
 from .declare import declare
 from .elementwise import astype
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import AxisError, ConversionError, IndexingError, ShapeError
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, as_tensor, method
-from ..core.words import shown
+from ..support.errors import AxisError, ConversionError, IndexingError, ShapeError
+from ..support.words import shown
 from .declare import broadcast_shapes, declare, normal_axes, normal_axis
 
 __all__ = [

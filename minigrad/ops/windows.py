@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..core.errors import ConversionError, ShapeError
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, as_tensor
-from ..core.words import shown, whole
+from ..support.errors import ConversionError, ShapeError
+from ..support.words import shown, whole
 from .declare import declare, normal_axis
 
 __all__ = ["windows", "overlap_add"]

@@ -1,6 +1,6 @@
 """Optimizers: `step()` changes the parameters by their gradients; what clips gradients, schedules rates, averages."""
 
-from ..core.arguments import public
+from ..arguments.public import public
 from . import lr_scheduler
 from .adam import Adam, AdamW, Lion
 from .adaptive import Adagrad, RMSprop

@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..core import dtypes
-from ..core.errors import ConversionError
 from ..core.mode import no_grad
 from ..core.tensor import Tensor
-from ..core.words import shown
 from ..nn.state import like
 from ..ops import reduce
 from ..ops.creation import full
 from ..ops.elementwise import abs, maximum, minimum, power, sqrt
+from ..support.errors import ConversionError
+from ..support.words import shown
 
 
 def clip_grad_norm(parameters: Iterable[Tensor], max_norm: float, norm_type: float = 2.0) -> Tensor:

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..core.errors import ConversionError
 from ..core.mode import no_grad
 from ..core.tensor import Tensor
-from ..core.words import shown
 from ..nn.module import Module
 from ..nn.state import load_tensors
+from ..support.errors import ConversionError
+from ..support.words import shown
 
 
 class EMA:

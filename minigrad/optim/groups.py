@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes
-from ..core.errors import ConversionError, DeviceError, DtypeError, GradError
 from ..core.mode import no_grad
 from ..core.tensor import NUMBERS, Tensor
 from ..nn.state import like
 from ..ops.creation import asarray, full, full_like
 from ..ops.elementwise import maximum
+from ..support.errors import ConversionError, DeviceError, DtypeError, GradError
 
 Check = Callable[[dict[str, Any], list[Tensor]], None]
 States = Callable[[dict[str, Any]], dict[str, float]]

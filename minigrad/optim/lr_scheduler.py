@@ -12,12 +12,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core import dtypes
-from ..core.errors import ConversionError
 from ..core.mode import no_grad
 from ..core.tensor import Tensor
 from ..nn.state import StateError, like
 from ..ops.creation import full
 from ..ops.elementwise import abs, cos, floor, maximum, minimum, power, where
+from ..support.errors import ConversionError
 from .groups import checked_rate
 from .optimizer import Optimizer
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..core.errors import ConversionError, ShapeError
 from ..core.tensor import Tensor
 from ..ops import reduce
 from ..ops.elementwise import maximum, sqrt
+from ..support.errors import ConversionError, ShapeError
 from .groups import Group, beside
 from .optimizer import Optimizer
 

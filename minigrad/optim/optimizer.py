@@ -6,11 +6,11 @@ from typing import Any
 
 from ..core.clock import tick, written_since
 from ..core.emit import EAGER, Eager
-from ..core.errors import ConversionError
 from ..core.mode import current_mode, no_grad
 from ..core.tensor import Tensor
 from ..nn.state import StateError, load_tensors
 from ..ops.creation import full_like
+from ..support.errors import ConversionError
 from .groups import Group, check_options, check_parameters, parameter_groups
 
 # Options in files of PyTorch that say how it computes there, and not what.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.errors import ConversionError
 from ..core.tensor import Tensor
 from ..ops.creation import full_like
 from ..ops.elementwise import where
+from ..support.errors import ConversionError
 from .groups import Group, beside
 from .optimizer import Optimizer
 

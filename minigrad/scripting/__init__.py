@@ -6,7 +6,7 @@ variables of each block, and `rewriting.py` makes functions of the blocks.  When
 `recorded.py` makes nodes.
 """
 
-from ..core.arguments import public
+from ..arguments.public import public
 from .scripted import script
 
 __all__ = ["script"]

@@ -12,10 +12,10 @@ from types import FunctionType
 from typing import Any
 
 from ..autodiff.control import scan, while_loop
-from ..core.errors import ConversionError, TraceError
 from ..core.mode import current_mode
 from ..core.tensor import Tensor
 from ..ops.elementary import logical_and, logical_not, logical_or
+from ..support.errors import ConversionError, TraceError
 from .blocks import AUGMENTED, Block
 from .kinds import Undefined, as_number, is_number
 from .recorded import Carry, Choice, packed

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from ..core.dtypes import promote_types, scalar_type
-from ..core.errors import ConversionError, DtypeError, MinigradError, ShapeError, TraceError
 from ..core.tensor import Tensor, as_tensor, default_device
 from ..core.tree import flatten, structure
-from ..core.write import Links
 from ..ops.creation import zeros
+from ..ops.write import Links
+from ..support.errors import ConversionError, DtypeError, MinigradError, ShapeError, TraceError
 from .blocks import Block
 
 WEAK = (bool, int, float)  # numbers: they become tensors where a tensor decides which one it is

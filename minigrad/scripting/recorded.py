@@ -18,11 +18,11 @@ from ..autodiff.control import cond
 from ..compile.tracing.guards import changed
 from ..compile.tracing.reachable import guards_of
 from ..core.clock import tick
-from ..core.errors import MinigradError, TraceError
 from ..core.mode import current_mode
 from ..core.tensor import Tensor
 from ..core.tree import flatten
-from ..core.write import UNDECIDED, Links, assign
+from ..ops.write import UNDECIDED, Links, assign
+from ..support.errors import MinigradError, TraceError
 from .blocks import Block
 from .kinds import (
     WEAK,

@@ -11,7 +11,7 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from ..core.errors import ScriptError
+from ..support.errors import ScriptError
 from .dispatch import Script
 from .making import Fresh
 from .making import function as make_function

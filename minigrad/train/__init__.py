@@ -25,7 +25,7 @@ The loop that they are made for is one that you write:
 `fit` is this loop, for who needs nothing else: `mg.train.fit(step, loader, epochs=10)`.
 """
 
-from ..core.arguments import public
+from ..arguments.public import public
 from .loop import EarlyStopping, History, evaluate, fit
 from .metrics import Accuracy, Mean, Metric, Perplexity
 from .nans import NanGuard

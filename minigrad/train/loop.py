@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ..core.errors import ConversionError
 from ..core.mode import no_grad, switch
-from ..core.table import as_table
 from ..core.tensor import Tensor
-from ..core.words import shown, whole
 from ..nn.module import Module
+from ..support.errors import ConversionError
+from ..support.table import as_table
+from ..support.words import shown, whole
 from .metrics import Mean
 from .nans import NanGuard
 from .progress_bar import progress

@@ -10,7 +10,6 @@ import math
 from typing import Any
 
 from ..core import dtypes
-from ..core.errors import ConversionError, ShapeError
 from ..core.mode import no_grad
 from ..core.tensor import Tensor, as_tensor
 from ..nn.state import like
@@ -19,6 +18,7 @@ from ..ops.creation import arange, full
 from ..ops.elementwise import where
 from ..ops.functional import one_hot
 from ..ops.view import expand_dims
+from ..support.errors import ConversionError, ShapeError
 
 
 class Metric:

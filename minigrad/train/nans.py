@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from ..core.debug import debug_nans
-from ..core.errors import ConversionError, NanError
 from ..core.mode import no_grad
 from ..core.tensor import Tensor
 from ..core.tree import flatten, leaves
 from ..nn.module import Module
 from ..ops.random import DEFAULT_GENERATOR
+from ..support.errors import ConversionError, NanError
 
 
 class NanGuard:
@@ -40,7 +40,7 @@ class NanGuard:
     >>> for x in (1.0, 4.0, 9.0, 1.0):
     ...     _ = guarded(x)
     Traceback (most recent call last):
-    minigrad.core.errors.NanError: sqrt made a nan out of inputs that held none
+    minigrad.support.errors.NanError: sqrt made a nan out of inputs that held none
     ...
     """
 

@@ -12,8 +12,6 @@ from typing import Any
 
 from ..core import dtypes
 from ..core.emit import EAGER, Interpreter, emit
-from ..core.errors import ConversionError, DtypeError
-from ..core.interrupts import all_or_none
 from ..core.mode import Mode, current_mode, no_grad, switch
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor
@@ -23,6 +21,8 @@ from ..ops.creation import full
 from ..ops.elementary import isfinite
 from ..ops.elementwise import where
 from ..optim.optimizer import Optimizer
+from ..support.errors import ConversionError, DtypeError
+from ..support.interrupts import all_or_none
 
 NARROW = ("matmul",)  # convolutions and attention too: they are made of these
 # Where half precision has too few digits, or its largest number, 65504, is too small.

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
 from ..core.tensor import Tensor
+from ..support.packages import needed
 from .metrics import Metric
 
 T = TypeVar("T")
@@ -89,9 +90,5 @@ def _drawn() -> bool:
 
 
 def _bar(label: str, total: int | None) -> Any:
-    try:
-        from tqdm.auto import tqdm
-    except ImportError as error:
-        raise ImportError("progress bars are drawn by tqdm: python -m pip install tqdm, or progress(..., quiet=True)"
-                          ) from error
+    tqdm = needed("tqdm.auto", "a progress bar", "; or progress(..., quiet=True)").tqdm
     return tqdm(desc=label, total=total, dynamic_ncols=True)

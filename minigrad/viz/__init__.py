@@ -12,7 +12,7 @@ Of a jitted function, the views show the program of the last call for such argum
 the gradient's program is below it, as `view.gradient`; headings say which is which.
 """
 
-from ..core.arguments import public
+from ..arguments.public import public
 from .benches import bench
 from .dashboard import Dashboard
 from .dispatches import dispatch

@@ -14,11 +14,11 @@ import numpy as np
 
 from ..autodiff import vjp
 from ..core.dtypes import float64
-from ..core.errors import ConversionError, MinigradError
 from ..core.mode import no_grad
 from ..core.primitive import P
 from ..core.tensor import Tensor
 from ..ops.creation import asarray
+from ..support.errors import ConversionError, MinigradError
 from .drawing import DASHES, Axes, Drawing
 from .flipbook import Block, Flipbook, Knob, Page, settings_of
 from .numbers import short

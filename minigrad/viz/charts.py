@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..core.table import escape
+from ..support.table import escape
 from .drawing import Drawing, cleaned
 from .svg import LINE, text_width
 

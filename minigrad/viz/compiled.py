@@ -11,9 +11,9 @@ from ..compile.nodes.graph import Graph
 from ..compile.running.program import Executable, PlainProgram, Program
 from ..compile.running.targets import HOST, target_of
 from ..compile.save.read import LoadedProgram
-from ..core.errors import MinigradError
 from ..core.node import Node
 from ..core.tensor import Tensor
+from ..support.errors import MinigradError
 from .exhibit import Exhibit
 from .graphs import named_tensors, ran_of
 

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.errors import ConversionError
-from ..core.table import as_table
 from ..core.tensor import Tensor
 from ..nn.module import Module
+from ..support.errors import ConversionError
+from ..support.table import as_table
 from .drawing import Drawing
 from .exhibit import Exhibit
 from .flipbook import Block, Flipbook, Page

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.table import escape, printable
+from ..support.table import escape, printable
 from .scene import Box, Scene
 from .svg import FONT, LOOKS, QUIET, title_of
 

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 
-from ..core.table import escape, printable
+from ..support.table import escape, printable
 from .svg import FONT, LIBRARY, LINE, TITLE, number, text_width
 
 # The names of the colours are those of the page's style.  These are for where there is none.

@@ -12,9 +12,9 @@ from functools import partial
 from pathlib import Path as File
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
-from ..core.errors import MinigradError
-from ..core.files import write_whole
-from ..core.table import escape, printable
+from ..support.errors import MinigradError
+from ..support.files import write_whole
+from ..support.table import escape, printable
 from .charts import Chart
 from .drawing import themed
 from .page import live, page, pixels, widget

@@ -14,13 +14,13 @@ from typing import Any
 import minigrad
 
 from ..core.emit import Eager
-from ..core.errors import MinigradError
 from ..core.mode import current_mode, switch
 from ..core.node import Node, topological_order
 from ..core.primitive import P, Primitive
-from ..core.source import in_library
 from ..core.tensor import Tensor
 from ..core.tree import leaves
+from ..support.errors import MinigradError
+from ..support.source import in_library
 from .graphs import MOST
 from .opening import views_of
 from .picture import Picture

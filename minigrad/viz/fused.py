@@ -12,9 +12,9 @@ from ..compile.fusion.compute import UserKernel
 from ..compile.fusion.group import Group
 from ..compile.look.cost import Cost, KernelCost
 from ..compile.running.program import Program
-from ..core.errors import MinigradError
 from ..core.node import Node
-from ..core.table import as_table, bytes_text
+from ..support.errors import MinigradError
+from ..support.table import as_table, bytes_text
 from .compiled import programs_of, view_of
 from .exhibit import Exhibit, Frame
 from .folding import BUDGET, fold

@@ -8,11 +8,11 @@ from typing import Any
 
 from ..compile.jitted import Jitted, JittedMethod, jit
 from ..compile.look.ran import Ran
-from ..core.errors import MinigradError
 from ..core.node import Leaf, Node, topological_order
 from ..core.tensor import Tensor
 from ..core.tree import flatten
 from ..nn.module import Module
+from ..support.errors import MinigradError
 from .folding import BUDGET
 from .mirror import with_gradients
 from .numbers import Summary

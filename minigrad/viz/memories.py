@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 from ..compile.look.cost import Cost, eager_memory
 from ..compile.running.plan import IN_PLACE, INPUT, LIBRARY, RESULT, SLOT, Buffer, Plan
 from ..compile.running.program import Executable
-from ..core.table import as_table, bytes_text
 from ..core.tensor import Tensor
 from ..nn.module import Module
+from ..support.table import as_table, bytes_text
 from .charts import Chart
 from .compiled import programs_of, view_of
 from .drawing import round_numbers

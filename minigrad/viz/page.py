@@ -12,10 +12,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from ..core.errors import MinigradError
-from ..core.table import escape
+from ..support.packages import needed
+from ..support.table import escape
 
-NO_PNG = "python -m pip install resvg-py, or save it as .svg, which every browser shows"
 # The scripts and styles of views that have more than one of their own.
 PARTS = {"fusion": ("board", "fusion"), "chart": ("chart",)}
 
@@ -83,20 +82,12 @@ def _string(text: str) -> str:
 
 def live(view: str, data: dict[str, Any]) -> Any:
     """The view as a widget, which tells Python what is seen (`step`) and is told; it lives as long as its kernel."""
-    try:
-        return _widget_class(view)(data=data)
-    except ImportError:
-        raise MinigradError(
-            "a widget is made by the package anywidget, which is not here", hint="python -m pip install anywidget"
-        ) from None
+    return _widget_class(view)(data=data)
 
 
 def pixels(svg: str, scale: float) -> bytes:
     """An SVG as a PNG.  Where the machine has no fonts, that of matplotlib does."""
-    try:
-        import resvg_py
-    except ImportError:
-        raise MinigradError("a PNG is made by the package resvg-py, which is not here", hint=NO_PNG) from None
+    resvg_py = needed("resvg_py", "a PNG", "; or save it as .svg, which every browser shows")
     try:
         from matplotlib import get_data_path
 
@@ -109,10 +100,10 @@ def pixels(svg: str, scale: float) -> bytes:
 
 @cache
 def _widget_class(view: str) -> Any:
-    import anywidget
+    anywidget = needed("anywidget", "a widget")
     import traitlets
 
-    class View(anywidget.AnyWidget):  # type: ignore[misc]
+    class View(anywidget.AnyWidget):  # type: ignore[misc, name-defined]
         """Data, and the step that is seen."""
 
         _esm = script_of(view) + static("widget.js")

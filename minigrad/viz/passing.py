@@ -13,7 +13,7 @@ from ..compile.rewriting.log import PassRun
 from ..compile.rewriting.passes import PASSES
 from ..compile.running.program import Program
 from ..core.node import Node
-from ..core.source import show
+from ..support.source import show
 
 
 class Stage(NamedTuple):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
-from ..core.errors import MinigradError
+from ..support.errors import MinigradError
 from .dot import to_graphviz
 from .exhibit import Exhibit
 from .opening import View

@@ -18,8 +18,8 @@ from ..compile.running.profiler import Event
 from ..compile.running.profiler import profile as recorder
 from ..compile.running.program import Executable
 from ..compile.save.read import LoadedProgram
-from ..core.errors import MinigradError
-from ..core.table import as_table, bytes_text
+from ..support.errors import MinigradError
+from ..support.table import as_table, bytes_text
 from .charts import Chart
 from .compiled import Shown, programs_of, view_of
 from .drawing import round_numbers

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.errors import ConversionError, DtypeError, ShapeError
-from ..core.table import as_table, bytes_text
+from ..support.errors import ConversionError, DtypeError, ShapeError
+from ..support.table import as_table, bytes_text
 from .drawing import Drawing
 from .flipbook import Flipbook, Knob, Page
 from .numbers import short

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from functools import cache
 
 from ..core.node import Node
-from ..core.table import escape
+from ..support.table import escape
 from .numbers import short
 
 ADDED = "<mo><mrow><mo>&#x0002B;</mo></mrow></mo><mo>&#x0003D;</mo>"  # what the package makes of "+="

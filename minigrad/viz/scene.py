@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..core.node import Constant, Leaf, Node
-from ..core.source import line_of
+from ..support.source import line_of
 from .numbers import Summary, short
 
 SIGNS = {

@@ -10,7 +10,7 @@ from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
 from ..compile.running.order import Schedule, ScheduledStep
-from ..core.table import bytes_text
+from ..support.table import bytes_text
 from .charts import Chart
 from .compiled import programs_of, view_of
 from .drawing import round_numbers

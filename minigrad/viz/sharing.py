@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.errors import MinigradError
-from ..core.table import as_table, bytes_text
 from ..core.tensor import Tensor
 from ..nn.module import Module
+from ..support.errors import MinigradError
+from ..support.table import as_table, bytes_text
 from .charts import Chart
 from .exhibit import Charted, Frame, mark
 

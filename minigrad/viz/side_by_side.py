@@ -12,10 +12,10 @@ from typing import Any
 from ..compile.look.values import starts_of
 from ..compile.nodes.graph import Graph
 from ..compile.nodes.interpret import run_nodes
-from ..core.errors import MinigradError
 from ..core.mode import switch
 from ..core.node import Node
 from ..devices.effects import held_back
+from ..support.errors import MinigradError
 from .compiled import Shown, programs_of, view_of
 from .exhibit import Exhibit
 from .numbers import Summary

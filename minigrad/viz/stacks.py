@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import minigrad
 
-from ..core.errors import MinigradError
-from ..core.source import HOME, in_library
 from ..devices.registry import REGISTRATIONS, Device
 from ..devices.table import label_of
+from ..support.errors import MinigradError
+from ..support.source import HOME, in_library
 from .drawing import Drawing
 from .flipbook import Block, Flipbook, Knob, Page
 from .watching import Call, watching

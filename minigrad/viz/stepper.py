@@ -9,10 +9,10 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from ..core.errors import MinigradError
 from ..core.node import Leaf, Node, topological_order
 from ..core.tensor import Tensor
 from ..nn.module import Module
+from ..support.errors import MinigradError
 from .exhibit import Exhibit
 from .folding import BUDGET
 from .graphs import MOST, names_of

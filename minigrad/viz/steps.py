@@ -17,10 +17,11 @@ from ..core.emit import EAGER
 from ..core.mode import switch
 from ..core.node import Node, topological_order
 from ..core.primitive import OUT
-from ..core.replay import Gone, recompute, sources
+from ..core.replay import recompute, sources
 from ..core.tensor import Tensor, wrap
 from ..devices import CPU
 from ..ops.view import unbroadcast
+from ..support.errors import Gone
 from .numbers import Summary
 
 CHECKED = 10_000  # numbers: contributions to larger tensors are not checked by finite differences

@@ -13,13 +13,13 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from ..compile.fusion.count import flops_of
-from ..core.errors import GradError, MinigradError
 from ..core.mode import record
 from ..core.node import Constant, Leaf, Node, topological_order
 from ..core.primitive import P
-from ..core.table import as_table, bytes_text, bytes_unit
 from ..core.tensor import Tensor
 from ..core.tree import leaves
+from ..support.errors import GradError, MinigradError
+from ..support.table import as_table, bytes_text, bytes_unit
 from .drawing import Axes, Drawing
 from .flipbook import Block, Flipbook, Knob, Page
 

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 from ..compile.jitted import Jitted, JittedMethod, jit
 from ..compile.running.profiler import profile
 from ..compile.save.read import LoadedProgram
-from ..core.errors import MinigradError
 from ..core.tensor import Tensor
 from ..core.tree import leaves
+from ..support.errors import MinigradError
 from .compiled import programs_of
 from .drawing import Axes, Drawing
 from .flipbook import Block, Flipbook, Page

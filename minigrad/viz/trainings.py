@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.errors import ConversionError, GradError
 from ..core.mode import no_grad
 from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..ops.creation import asarray
 from ..optim.optimizer import Optimizer
+from ..support.errors import ConversionError, GradError
 from .drawing import Axes, Drawing
 from .flipbook import Flipbook, Page
 from .heat import curves, heat_map, largest, matrix_of, norm_of, size_text

@@ -7,9 +7,9 @@ import pytest
 
 import minigrad as mg
 from minigrad.core.emit import EAGER, Eager, emit
-from minigrad.core.errors import MutationError
 from minigrad.core.mode import switch
 from minigrad.core.primitive import P
+from minigrad.support.errors import MutationError
 from tests.samples import SAMPLES
 
 COUNT = 3

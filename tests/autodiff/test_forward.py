@@ -5,8 +5,8 @@ import pytest
 
 import minigrad as mg
 from minigrad.core.emit import emit
-from minigrad.core.errors import ConversionError, MutationError
 from minigrad.core.primitive import P
+from minigrad.support.errors import ConversionError, MutationError
 from tests.samples import SAMPLES
 
 EPS = 1e-6
@@ -139,6 +139,6 @@ def test_a_bare_tensor_is_not_taken_for_a_tuple_of_arguments(function):
     x = mg.asarray([1.0, 2.0])
     name = function.__name__
     for primals, tangents, what in ((x, (x,), "primals"), ((x,), x, "tangents"), ({"x": x}, (x,), "primals")):
-        with pytest.raises(mg.ConversionError, match=rf"{name}: {what} is a \w+\n  Expect: a tuple") as caught:
+        with pytest.raises(mg.ConversionError, match=rf"{name}: {what} is a \w+\n  Expected: a tuple") as caught:
             function(lambda x: (x * x).sum(), primals, tangents)
         assert f"mg.{name}(f, (x,), (v,))" in str(caught.value)

@@ -6,8 +6,8 @@ import pytest
 import minigrad as mg
 from minigrad.autodiff.quick_steps import quick_steps
 from minigrad.autodiff.reverse import exhaust, steps
-from minigrad.core.errors import MinigradError
 from minigrad.core.node import FREED, topological_order
+from minigrad.support.errors import MinigradError
 
 RANDOM = np.random.default_rng(3)
 

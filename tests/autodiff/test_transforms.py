@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.core.errors import GradError
+from minigrad.support.errors import GradError
 from tests.numerical import check_gradients
 
 
@@ -157,7 +157,7 @@ def test_errors():
 @pytest.mark.parametrize("given", [1.0, (mg.ones(2),)])
 def test_vjp_wants_a_gradient_for_each_output(given):
     _, back = mg.vjp(lambda x: (x * 2, x), mg.ones(2))
-    with pytest.raises(GradError, match=r"vjp: a gradient, a tensor, for each output[\s\S]*Expect: 2 of"):
+    with pytest.raises(GradError, match=r"vjp: a gradient, a tensor, for each output[\s\S]*Expected: 2 of"):
         back(given)
 
 

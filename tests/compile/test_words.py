@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("numpy_kernels")
 ])
 @pytest.mark.parametrize("transform", [lambda f: mg.jit(f)(mg.ones(2)), lambda f: mg.vmap(f)(mg.ones((2, 2)))])
 def test_who_asks_for_a_value_gets_the_advice_for_what_was_asked(ask, advice, transform):
-    with pytest.raises(mg.TraceError, match=rf"needs the value of a tensor .*\n  Way out: .*{advice}"):
+    with pytest.raises(mg.TraceError, match=rf"needs the value of a tensor .*\n  Hint: .*{advice}"):
         transform(lambda x: ask(x.sum()))
 
 
@@ -43,7 +43,7 @@ def test_labels_out_of_range_are_refused_in_the_words_of_eager_mode(label, wrap)
     labels = mg.asarray([0, label])
     logits = mg.asarray([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
     for name, function in [("cross_entropy: target", mg.cross_entropy), ("nll_loss: target", mg.nll_loss)]:
-        expected = rf"^{name} {label} is out of range, .* shape \(.*3,?\)\n  Expect: integers from 0 to 2"
+        expected = rf"^{name} {label} is out of range, .* shape \(.*3,?\)\n  Expected: integers from 0 to 2"
         with pytest.raises(mg.IndexingError, match=expected):
             wrap(function)(logits, labels)
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.core.errors import NanError
 from minigrad.core.state import PYTHON_CONTROL
+from minigrad.support.errors import NanError
 
 
 def here(back=0):

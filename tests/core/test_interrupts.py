@@ -15,9 +15,9 @@ import pytest
 
 import minigrad as mg
 from minigrad.core import cells, clock
-from minigrad.core.interrupts import all_or_none
 from minigrad.core.mode import CURRENT, current_mode
 from minigrad.devices import threads
+from minigrad.support.interrupts import all_or_none
 from tests.conftest import EXAMPLES
 from tests.core.interrupted_programs import CASES
 from tests.core.interrupting import faults, points
@@ -60,7 +60,7 @@ def interrupted(target, name, monkeypatch, after=True):
 def test_a_write_that_was_done_is_noted_although_it_was_interrupted(monkeypatch):
     x, w = mg.asarray([1.0, 2.0]), mg.asarray([3.0, 4.0], requires_grad=True)
     y = (w * x).sum()
-    interrupted(sys.modules["minigrad.core.write"], "mark_written", monkeypatch, after=False)
+    interrupted(sys.modules["minigrad.ops.write"], "mark_written", monkeypatch, after=False)
     with pytest.raises(KeyboardInterrupt):
         x += 1.0
     with pytest.raises(mg.MutationError, match="changed in place"):

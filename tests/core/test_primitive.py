@@ -4,9 +4,9 @@ import pytest
 
 from minigrad.compile.loops.operations import OPERATIONS
 from minigrad.compile.loops.scalar import steps_of
-from minigrad.core.errors import DeclarationError
 from minigrad.core.expression import FUNCTIONS, OPERATORS
 from minigrad.core.primitive import P, Primitive
+from minigrad.support.errors import DeclarationError
 
 
 def declared(kind="elementwise", inputs=("x",), **fields):

@@ -8,10 +8,10 @@ import pytest
 
 import minigrad as mg
 from minigrad.core.emit import Interpreter, emit
-from minigrad.core.errors import MinigradError
 from minigrad.core.mode import switch
 from minigrad.core.primitive import P
 from minigrad.core.tensor import Tensor
+from minigrad.support.errors import MinigradError
 from tests.samples import ELSEWHERE, SAMPLES
 
 CALLS = [sample for samples in SAMPLES.values() for sample in samples]

@@ -7,9 +7,9 @@ import minigrad as mg
 from minigrad.autodiff.batching import Vectorised
 from minigrad.autodiff.forward import Forward
 from minigrad.core.emit import Eager, Interpreter
-from minigrad.core.errors import TraceError
 from minigrad.core.mode import Mode, current_mode, switch
 from minigrad.core.state import PYTHON_CONTROL, PYTHON_STATE, Control, State
+from minigrad.support.errors import TraceError
 from minigrad.train.precision import Autocast
 
 IDEA = {"manifest", "manifest_values", "lift", "compute"}

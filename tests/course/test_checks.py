@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from minigrad import course
-from minigrad.core import files
 from minigrad.course import limits, session
 from minigrad.course.compare import difference
 from minigrad.course.feedback import NotWritten, Stopped, Wrong
@@ -20,6 +19,7 @@ from minigrad.course.limits import TimeIsUp, at_most
 from minigrad.course.results import FILE, Progress, report_page
 from minigrad.course.session import SESSION
 from minigrad.course.unit import FunctionTask
+from minigrad.support import files
 from tests.course.answers import ANSWERS
 from tests.course.running import ROOT, Notebook
 
@@ -351,7 +351,7 @@ ENTRIES = """
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from minigrad.core import files
+from minigrad.support import files
 from minigrad.course.results import Progress
 files.os.fsync = lambda _: None  # this is about the lock; the disk takes most of the time
 progress = Progress(Path(sys.argv[1]))
@@ -380,7 +380,7 @@ def test_two_processes_at_once_lose_no_entry(tmp_path):
 def test_a_killed_process_leaves_no_lock_and_no_damage(tmp_path):
     path = tmp_path / FILE
     Progress(path).note(session._task("mul_grad"), True)
-    kill = "import os\nfrom minigrad.core import files\nfiles.os.replace = lambda *_: os.kill(os.getpid(), 9)\n"
+    kill = "import os\nfrom minigrad.support import files\nfiles.os.replace = lambda *_: os.kill(os.getpid(), 9)\n"
     assert entering(path, "killed", kill + ENTRIES).wait() == -signal.SIGKILL
     Progress(path).note(session._task("mixed_grad"), True)
     assert set(Progress(path).tasks) == {"mul_grad", "mixed_grad"}

@@ -183,7 +183,7 @@ def test_an_update_that_is_killed_damages_nothing(course, mine):
     before = (mine / "00_start.ipynb").read_bytes()
     code = """
 import os, sys
-from minigrad.core import files
+from minigrad.support import files
 from minigrad.course import workspace
 files.os.fsync = lambda _: os.kill(os.getpid(), 9)
 workspace.main(sys.argv[1:])

@@ -57,7 +57,7 @@ def test_what_is_wrong_with_a_file_is_said(tmp_path, monkeypatch):
         with pytest.raises(mg.data.DataError, match="can't be read"):
             mg.data.read_table(path)
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(mg.data.DataError, match="files needs pandas, which is not installed") as error:
+    with pytest.raises(mg.PackageError, match="files needs the package pandas, which is not installed") as error:
         mg.data.read_table(path)
     assert "pip install pandas" in str(error.value)
 

@@ -167,7 +167,7 @@ def test_the_state_of_another_loader_fits_between_epochs_only():
     larger.load_state_dict(loader.state_dict())
     assert larger.seed == 1
     next(iter(loader))
-    with pytest.raises(mg.ConversionError, match=r"batches of 3 out of 6 items\n  Actual: batches of 2 out of 6"):
+    with pytest.raises(mg.ConversionError, match=r"batches of 3 out of 6 items\n  Got: batches of 2 out of 6"):
         larger.load_state_dict(loader.state_dict())
 
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.core.errors import DeviceError, DtypeError, GradError
 from minigrad.core.primitive import P
 from minigrad.devices import Device
+from minigrad.support.errors import DeviceError, DtypeError, GradError
 
 # Names ----------------------------------------------------------------------------------------------------------------
 
@@ -286,8 +286,8 @@ def test_mixed_devices_are_an_error_that_says_everything(what):
         attempt()
     message = str(caught.value)
     assert re.match(rf"{op}: its inputs are on different devices, cpu(:1)? and cpu(:1)?\n", message), message
-    assert re.search(r'Way out: x\.to\("cpu(:1)?"\) or x\.to\("cpu(:1)?"\)', message), message
-    described = re.search("Actual: (.*)", message).group(1)
+    assert re.search(r'Hint: x\.to\("cpu(:1)?"\) or x\.to\("cpu(:1)?"\)', message), message
+    described = re.search("Got: (.*)", message).group(1)
     assert "on cpu" in described.replace("on cpu:1", "") and "on cpu:1" in described
     assert re.search(rf"Line: {re.escape(__file__)}:\d+  \S", message), "it names the caller's line"
 

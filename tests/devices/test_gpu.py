@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.core.errors import DeviceError, IndexingError
+from minigrad.support.errors import DeviceError, IndexingError
 from tests.devices.comparing import compare_with_cpu
 from tests.samples import SAMPLES
 

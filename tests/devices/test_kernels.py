@@ -8,12 +8,12 @@ import pytest
 
 import minigrad as mg
 from minigrad.core.emit import emit
-from minigrad.core.errors import ConversionError, DeviceError, DtypeError
 from minigrad.core.primitive import P
 from minigrad.devices import CPU, Device, Kernels, kernels, register_device, register_kernel
 from minigrad.devices import table as tables
 from minigrad.devices.kernel_table import dispatch_table
 from minigrad.devices.library import KernelGroup, Library
+from minigrad.support.errors import ConversionError, DeviceError, DtypeError
 from tests.samples import SAMPLES
 
 # The table ------------------------------------------------------------------------------------------------------------
@@ -140,7 +140,7 @@ def test_a_device_object_names_its_device(devices):
     [
         (("tan", "cpu", seven), DtypeError, "there is no primitive named 'tan'"),
         (("tanh", "tpu", seven), DeviceError, "there is no device named 'tpu'"),
-        (("tanh", "tpu:*", seven), DeviceError, "there is no kind of device named 'tpu'\n  Expect: cpu, cuda"),
+        (("tanh", "tpu:*", seven), DeviceError, "there is no kind of device named 'tpu'\n  Expected: cpu, cuda"),
         (("tanh", "cpu", 7), ConversionError, "a kernel is a function, not int"),
     ],
 )
@@ -182,7 +182,7 @@ def test_when_a_device_has_no_memory_left(devices):
     def greedy(x):
         raise MemoryError("out of 16 GB")
 
-    message = r"tanh: no memory is left on cpu:1 for the result: out of 16 GB\n  Actual: x \(2,\) float32 on"
+    message = r"tanh: no memory is left on cpu:1 for the result: out of 16 GB\n  Got: x \(2,\) float32 on"
     with register_kernel("tanh", "cpu:1", greedy), pytest.raises(DeviceError, match=message):
         mg.tanh(mg.ones(2, device="cpu:1"))
 

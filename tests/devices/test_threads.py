@@ -11,10 +11,10 @@ import pytest
 import minigrad as mg
 from minigrad.core import emit as emitting
 from minigrad.core.emit import emit
-from minigrad.core.errors import ConversionError
 from minigrad.core.primitive import P
 from minigrad.devices import registry, threads
 from minigrad.devices.threads import THREADS, elementwise_in_blocks, in_blocks
+from minigrad.support.errors import ConversionError
 from tests.samples import SAMPLES
 
 

@@ -101,7 +101,7 @@ def test_a_killed_run_is_resumed(tmp_path):
     code = textwrap.dedent("""
         import os, sys
         import minigrad as mg
-        from minigrad.core import files
+        from minigrad.support import files
 
         w = mg.asarray([0.0], requires_grad=True)
         checkpoints = mg.io.Checkpoints(sys.argv[1], weights={"w": w}, order=mg.random.Generator(3))
@@ -182,7 +182,7 @@ def put(key, value):
 HOSTILE = {
     "no JSON": (lambda data: "[" * 100_000, "is damaged: RecursionError"),
     "half of it": (lambda data: "{", "is damaged: JSONDecodeError"),
-    "another format": (put("format", 99), "is a checkpoint of another format\n  Expect: 1\n  Actual: 99"),
+    "another format": (put("format", 99), "is a checkpoint of another format\n  Expected: 1\n  Got: 99"),
     "a step of text": (put("step", "ten"), "a step is a whole number"),
     "no parts": (put("parts", [1, 2]), "is damaged: ProgramError: load: .* stands for nothing"),
     "something unknown": (put("parts", {"call": "os.system"}), "is damaged: .* stands for nothing"),
@@ -226,7 +226,7 @@ def test_if_one_part_does_not_fit_the_others_stay_as_they_are(three):
 
 
 def test_what_cannot_be_a_part_is_said(tmp_path):
-    with pytest.raises(mg.FileError, match=r"a checkpoint cannot hold 'model', a list\n  Expect: what has state_dict"):
+    with pytest.raises(mg.FileError, match=r"a checkpoint cannot hold 'model', a list\n  Expected: what has state_di"):
         mg.io.Checkpoints(tmp_path, model=[1])
     with pytest.raises(mg.FileError, match=r'the part "random" is minigrad\'s own random numbers'):
         mg.io.save_checkpoint(tmp_path / "c", random={})
@@ -235,7 +235,7 @@ def test_what_cannot_be_a_part_is_said(tmp_path):
     with pytest.raises(mg.MinigradError, match=r"the checkpoint.* is a function, which cannot be part of a file"):
         mg.io.save_checkpoint(tmp_path / "c", place={"f": check_resumed})
     mg.io.save_file({"a": mg.ones(1)}, tmp_path / "w.safetensors")
-    with pytest.raises(mg.FileError, match=r"w.safetensors is no checkpoint\n  Way out: mg.io.load_file"):
+    with pytest.raises(mg.FileError, match=r"w.safetensors is no checkpoint\n  Hint: mg.io.load_file"):
         mg.io.load_checkpoint(tmp_path / "w.safetensors")
     assert os.listdir(tmp_path) == ["w.safetensors"]
 

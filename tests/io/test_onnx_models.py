@@ -231,9 +231,9 @@ def test_a_model_on_another_device_in_another_dtype(tmp_path):
     mg.io.export_onnx(lambda x: x[:, [1, 0]] * mg.asarray([2.0, 3.0]), tmp_path / "f.onnx", normal(5, 2))
     model = mg.io.load_onnx(tmp_path / "f.onnx", device="cpu:1")
     assert model(mg.ones((3, 2), device="cpu:1")).device == "cpu:1"
-    with pytest.raises(mg.DtypeError, match=r"the input input of the model\n  Expect: float32\n  Actual: float64"):
+    with pytest.raises(mg.DtypeError, match=r"the input input of the model\n  Expected: float32\n  Got: float64"):
         model(mg.ones((3, 2), dtype=mg.float64))
-    with pytest.raises(mg.ShapeError, match=r"has another shape\n  Expect: input: float32 \(batch, 2\)"):
+    with pytest.raises(mg.ShapeError, match=r"has another shape\n  Expected: input: float32 \(batch, 2\)"):
         model(mg.ones((3, 3)))
     with pytest.raises(mg.ShapeError, match=r"the model takes 1 inputs, and was given 2"):
         model(mg.ones((3, 2)), mg.ones(1))
@@ -334,7 +334,7 @@ def test_wrong_arguments_are_said():
     assert "output_names are 1 different texts" in refused(lambda x: x, x, output_names=[""])
     assert "the function returns no tensor" in refused(lambda x: None, x)
     assert "or a NumPy array beside them" in refused(lambda x: (x, np.ones(2)), x)
-    with pytest.raises(mg.FileError, match=r"the path is a Tensor\n  Expect: export_onnx\(model, path, \*examples\)"):
+    with pytest.raises(mg.FileError, match=r"the path is a Tensor\n  Expected: export_onnx\(model, path, \*examples\)"):
         mg.io.export_onnx(lambda x: x, x, "f.onnx")
     assert "there is no folder nowhere" in refused(lambda x: x, x)
     with pytest.raises(mg.TraceError, match=r"a model can be exported in eager mode only"):

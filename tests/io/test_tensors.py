@@ -11,7 +11,7 @@ import pytest
 import safetensors.numpy
 
 import minigrad as mg
-from minigrad.core import files
+from minigrad.support import files
 
 DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64"]
 
@@ -75,7 +75,7 @@ def test_a_part_is_read_without_the_rest(tmp_path, suffix):
         assert repr(file) == f"<2 tensors in {path}>"
     assert mg.io.load_file(path, names=["b"]).keys() == {"b"}
     assert mg.io.load_file(path, names=["b"], device="cpu:1")["b"].device == "cpu:1"
-    with pytest.raises(mg.FileError, match=r"there is no tensor 'c' in .*\n  Expect: a, b"):
+    with pytest.raises(mg.FileError, match=r"there is no tensor 'c' in .*\n  Expected: a, b"):
         mg.io.load_file(path, names=["c"])
 
 
@@ -169,7 +169,7 @@ def test_what_cannot_be_saved_is_said(tmp_path):
     path = tmp_path / "w.safetensors"
     with pytest.raises(mg.FileError, match=r"'name' is a str, and files of weights hold tensors only"):
         mg.io.save_file({"name": "first"}, path)
-    with pytest.raises(mg.FileError, match=r"tensors by name are a dict, not a PosixPath\n  Expect: save_file\(model"):
+    with pytest.raises(mg.FileError, match=r"tensors by name are a dict, not a PosixPath\n  Expected: save_file\(mode"):
         mg.io.save_file(path, {})
     with pytest.raises(mg.FileError, match=r"names are texts, and 1 is a int"):
         mg.io.save_file({1: mg.ones(1)}, path)
@@ -177,7 +177,7 @@ def test_what_cannot_be_saved_is_said(tmp_path):
         mg.io.save_file({}, path, metadata={"epoch": 1})
     with pytest.raises(mg.FileError, match=r"an .npz file has no room for metadata"):
         mg.io.save_file({}, tmp_path / "w.npz", metadata={"epoch": "1"})
-    with pytest.raises(mg.FileError, match=r"there is no folder .*nowhere\n  Way out: make the folder first"):
+    with pytest.raises(mg.FileError, match=r"there is no folder .*nowhere\n  Hint: make the folder first"):
         mg.io.save_file({}, tmp_path / "nowhere" / "w.safetensors")
     with pytest.raises(mg.DtypeError, match=r"is not a dtype that minigrad has"):
         mg.io.save_file({"c": np.ones(1, complex)}, path)
@@ -228,7 +228,7 @@ def test_a_model_that_does_not_fit_says_all_that_differs(tmp_path):
 
 def test_a_missing_package_is_named(monkeypatch, tmp_path):
     monkeypatch.setitem(__import__("sys").modules, "safetensors.numpy", None)
-    with pytest.raises(mg.FileError, match=r"save_file needs the package safetensors(.|\n)*course add onnx"):
+    with pytest.raises(mg.PackageError, match=r"save_file needs the package safetensors(.|\n)*pip install safetensors"):
         mg.io.save_file({}, tmp_path / "w.safetensors")
 
 

@@ -41,7 +41,7 @@ def test_named_modules_behave_like_a_dict():
         (lambda: nn.ModuleDict({"a": 3}), "ModuleDict: 'a' is a int, not a module"),
         (lambda: nn.ModuleDict({"a.b": nn.Tanh()}), "ModuleDict: 'a.b' cannot be a name"),
         (lambda: nn.ModuleDict({"forward": nn.Tanh()}), "ModuleDict: 'forward' cannot be a name"),
-        (lambda: nn.ModuleDict({"a": nn.Tanh()})["b"], "ModuleDict: there is no module 'b'\n  Expect: a"),
+        (lambda: nn.ModuleDict({"a": nn.Tanh()})["b"], "ModuleDict: there is no module 'b'\n  Expected: a"),
     ],
 )
 def test_bad_input_is_refused_in_words(call, message):

@@ -266,7 +266,7 @@ def test_functional_call_uses_other_tensors_and_leaves_the_module_alone():
     zeros = {name: mg.zeros_like(t, dtype=t.dtype) for name, t in net.named_tensors()}
     assert nn.functional_call(net, zeros, x).tolist() == [[0.0]] * 4
     assert net(x).tolist() == before
-    with pytest.raises(mg.ConversionError, match=r"Net has no tensor named 'layers.7.weight'\n  Expect: scale, "):
+    with pytest.raises(mg.ConversionError, match=r"Net has no tensor named 'layers.7.weight'\n  Expected: scale, "):
         nn.functional_call(net, {"layers.7.weight": mg.ones(1)}, x)
 
 
@@ -371,7 +371,7 @@ def test_an_error_says_which_module_it_comes_from():
         ((5, 4), r"in Model.encoder.0.0: an input of shape \(5, 4\) does not fit Linear\(2 → 3\)"),
         ((1, 2), r"in Model.encoder.0.1: an input of shape \(1, 3\) does not fit Conv2d\(1 → 2, 3 × 3\)"),
     ):
-        with pytest.raises(mg.ShapeError, match=f"^{message}\n  Expect: "):
+        with pytest.raises(mg.ShapeError, match=f"^{message}\n  Expected: "):
             Model()(mg.ones(shape))
         with pytest.raises(mg.ShapeError, match=f"^{message}"):
             mg.jit(Model())(mg.ones(shape))

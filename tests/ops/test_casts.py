@@ -10,8 +10,8 @@ import pytest
 
 import minigrad as mg
 from minigrad.compile.running.program import Program
-from minigrad.core.errors import DtypeError
 from minigrad.devices import special
+from minigrad.support.errors import DtypeError
 from tests.compile.partitions import fed, graph_of, recorded
 
 inf, nan = math.inf, math.nan
@@ -161,7 +161,7 @@ def set_to(number, index):
 )
 def test_a_number_that_does_not_fit_is_refused(number, make):
     for mode in (lambda f: f, mg.jit):
-        with pytest.raises(DtypeError, match=r"does not fit into int8\n  Expect: -128 to 127|out of bounds for int8"):
+        with pytest.raises(DtypeError, match=r"does not fit into int8\n  Expected: -128 to 127|out of bounds for int8"):
             mode(make(number))(mg.zeros(2, dtype=mg.int8))
 
 

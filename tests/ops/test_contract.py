@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import minigrad as mg
-from minigrad.core.errors import AxisError, ConversionError, DeviceError, DtypeError, MutationError, ShapeError
 from minigrad.core.primitive import P
+from minigrad.support.errors import AxisError, ConversionError, DeviceError, DtypeError, MutationError, ShapeError
 from tests.numerical import check_gradients
 
 rng = np.random.default_rng(0)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import minigrad as mg
-from minigrad.core.errors import ConversionError, DtypeError, ShapeError
+from minigrad.support.errors import ConversionError, DtypeError, ShapeError
 
 
 @pytest.mark.parametrize(

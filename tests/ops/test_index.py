@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import minigrad as mg
-from minigrad.core.errors import ConversionError, DtypeError, IndexingError, ShapeError
+from minigrad.support.errors import ConversionError, DtypeError, IndexingError, ShapeError
 from tests.numerical import check_gradients
 
 SHAPES = hnp.array_shapes(min_dims=1, max_dims=4, min_side=0, max_side=4)

@@ -30,7 +30,7 @@ rows, targets = mg.ones((4, 3)), mg.asarray([0, 2, 1, 2])
         (lambda: mg.conv2d(image, kernel, mg.ones(3)), r"a bias of shape \(3,\) for 4 outputs"),
         (
             lambda: mg.conv2d(image, kernel, stride=0),
-            "conv2d: stride is 0\n  Expect: an integer, 1 or more, or 2 of them",
+            "conv2d: stride is 0\n  Expected: an integer, 1 or more, or 2 of them",
         ),
         (lambda: mg.conv2d(image, kernel, padding=-1), "conv2d: padding is -1"),
         (lambda: mg.conv2d(image.astype(mg.int32), kernel), "conv2d is for floats"),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.core.errors import AxisError, ConversionError, MatrixError, ShapeError
+from minigrad.support.errors import AxisError, ConversionError, MatrixError, ShapeError
 from tests.numerical import check_gradients
 
 rng = np.random.default_rng(0)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import minigrad as mg
-from minigrad.core.errors import ConversionError, DtypeError
+from minigrad.support.errors import ConversionError, DtypeError
 from tests.numerical import check_gradients
 
 DTYPES = ["bool", "int8", "int64", "uint8", "float32", "float64"]

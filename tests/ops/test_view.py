@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import minigrad as mg
-from minigrad.core.errors import AxisError, MinigradError, ShapeError
+from minigrad.support.errors import AxisError, MinigradError, ShapeError
 
 SLICES = [slice(None), slice(1, None), slice(None, -1), slice(None, None, -1), slice(None, None, 2), slice(-2, None)]
 

@@ -138,12 +138,13 @@ SAVED = ADAM.state_dict()
 @pytest.mark.parametrize(
     ("state", "message"),
     [
-        ({"lr": 0.1}, 'no state of an optimizer.*\n  Expect: a dict with "state" and "param_groups"\n  Actual: lr'),
-        (changed(SAVED, param_groups=[{"lr": 1.0}]), "no state of an optimizer.*\n  Expect: .*dicts with lists"),
+        ({"lr": 0.1}, 'no state of an optimizer.*\n  Expected: a dict with "state" and "param_groups"\n  Got: lr'),
+        (changed(SAVED, param_groups=[{"lr": 1.0}]), "no state of an optimizer.*\n  Expected: .*dicts with lists"),
         (changed(SAVED, param_groups=7), "no state of an optimizer"),
-        (changed(SAVED, state={0: 7}), 'no state of an optimizer.*\n  Expect: "state" holds a dict for each parameter'),
+        (changed(SAVED, state={0: 7}),
+         'no state of an optimizer.*\n  Expected: "state" holds a dict for each parameter'),
         (changed(SAVED, param_groups=[{"lr": 1.0, "params": [0]}] * 2),
-         "does not fit Adam.*\n  Expect: groups of 2 parameters\n  Actual: groups of 1, 1"),
+         "does not fit Adam.*\n  Expected: groups of 2 parameters\n  Got: groups of 1, 1"),
         (changed(SAVED, {"amsgrad": True}, {"exp_avg": mg.ones(3), "max_exp_avg_sq": mg.ones(2)}),
          r"unexpected: param_groups.0.amsgrad, state.0.max_exp_avg_sq\n  mismatched: state.0.exp_avg is \(3,\) in the"),
         (changed(SAVED, state={0: {"step": 1.0}, 7: {"exp_avg": mg.ones(1)}},
@@ -167,8 +168,8 @@ W = leaf(1.0)
     ("call", "message"),
     [
         (lambda: SGD([{"params": [W]}, [W]]), 'a group is a dict with "params" and perhaps options, not a list'),
-        (lambda: SGD({"params": [W]}), "not a dict\n  Way out: .*: a list of groups"),
-        (lambda: SGD([{"params": [W], "rate": 1}]), "no option named 'rate'\n  Expect: lr, momentum, dampening"),
+        (lambda: SGD({"params": [W]}), "not a dict\n  Hint: .*: a list of groups"),
+        (lambda: SGD([{"params": [W], "rate": 1}]), "no option named 'rate'\n  Expected: lr, momentum, dampening"),
         (lambda: SGD([{"params": [W]}, {"params": []}]), "no parameters to optimize in group 1"),
         (lambda: SGD([W]).add_param_group({"params": [leaf(2.0), W]}), "parameter 1 of group 1, of .* in the list twi"),
         (lambda: SGD([W]).param_groups[0].__setitem__("nesterov", True), "nesterov looks ahead along the momentum"),

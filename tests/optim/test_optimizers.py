@@ -281,9 +281,9 @@ W = mg.asarray([1.0], requires_grad=True)
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: SGD([], lr=0.1), r"SGD: there are no parameters to optimize\n  Way out: a model's tensors need req"),
-        (lambda: Adam(W), r"Adam: parameters are a list of tensors, not a Tensor\n  Way out: \[w\] for a single"),
-        (lambda: Adam(nn.Linear(1, 1)), r"not a Linear\n  Way out: model.parameters\(\)"),
+        (lambda: SGD([], lr=0.1), r"SGD: there are no parameters to optimize\n  Hint: a model's tensors need req"),
+        (lambda: Adam(W), r"Adam: parameters are a list of tensors, not a Tensor\n  Hint: \[w\] for a single"),
+        (lambda: Adam(nn.Linear(1, 1)), r"not a Linear\n  Hint: model.parameters\(\)"),
         (lambda: SGD(nn.Linear(1, 1).named_parameters(), lr=0.1), "parameter 0 is a tuple, not a tensor"),
         (lambda: SGD([W, mg.ones(3)], lr=0.1), r"parameter 1, of shape \(3,\), does not require a gradient"),
         (lambda: SGD([W * 2], lr=0.1), r"parameter 0, of shape \(1,\), is a result of multiply, not a leaf"),
@@ -298,15 +298,15 @@ W = mg.asarray([1.0], requires_grad=True)
         (lambda: SGD([W], lr=mg.ones(2)), r"a learning rate is one number, not a tensor of shape \(2,\)"),
         (lambda: SGD([W], lr=np.float32(-1)), "a learning rate is a number, 0 or more, not"),
         (lambda: SGD([W], momentum=0.9, nesterov=True, dampening=0.1), "nesterov and dampening do not go together"),
-        (lambda: Adam([W], betas=0.9), r"Adam: betas are two numbers, not 0.9\n  Expect: \(0.9, 0.999\)"),
+        (lambda: Adam([W], betas=0.9), r"Adam: betas are two numbers, not 0.9\n  Expected: \(0.9, 0.999\)"),
         (lambda: Adam([W], eps=-1), "Adam: eps is 0 or more, not -1"),
         (lambda: RMSprop([W], alpha=1.0), "RMSprop: alpha is at least 0 and below 1, not 1.0"),
         (lambda: Adagrad([W], lr_decay=-0.1), "Adagrad: lr_decay is 0 or more"),
-        (lambda: Muon([W]), r"Muon: parameter 0, of shape \(1,\), is not a matrix\n  Way out: give it to AdamW"),
+        (lambda: Muon([W]), r"Muon: parameter 0, of shape \(1,\), is not a matrix\n  Hint: give it to AdamW"),
         (lambda: Muon([mg.ones((1, 1), requires_grad=True)], adjust_lr_fn="x"), "Muon: there is no adjust_lr_fn 'x'"),
-        (lambda: SGD({W}), "not a set\n  Way out: a list: a set has another order in each run"),
+        (lambda: SGD({W}), "not a set\n  Hint: a list: a set has another order in each run"),
         (lambda: SGD([W, mg.ones((2, 1), device="cpu:1", requires_grad=True)]),
-         r"on one device; parameter 0 is on cpu, and parameter 1, of shape \(2, 1\), on cpu:1\n  Way out: model.to\("),
+         r"on one device; parameter 0 is on cpu, and parameter 1, of shape \(2, 1\), on cpu:1\n  Hint: model.to\("),
     ],
 )
 def test_bad_input_is_refused_in_words(call, message):

@@ -24,7 +24,7 @@ def shapes_differ(x):
     return y
 
 
-@refused(1.0, says="Expect: what it is where the condition holds: float32 ()", line="if x > 0:  # dtypes")
+@refused(1.0, says="Expected: what it is where the condition holds: float32 ()", line="if x > 0:  # dtypes")
 def dtypes_differ(x):
     if x > 0:  # dtypes
         y = x

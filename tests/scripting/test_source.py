@@ -7,7 +7,7 @@ import traceback
 import pytest
 
 import minigrad as mg
-from minigrad.core.source import show
+from minigrad.support.source import show
 
 from .test_refused import defined
 

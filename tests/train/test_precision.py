@@ -205,8 +205,8 @@ def twice():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (twice, r"these gradients are unscaled already\n  Way out: unscale\(\) once, step\(\)"),
-        (lambda: GradScaler(init_scale=0.0), "init_scale is above 0.*\n  Actual: 0.0, 2.0, 0.5"),
+        (twice, r"these gradients are unscaled already\n  Hint: unscale\(\) once, step\(\)"),
+        (lambda: GradScaler(init_scale=0.0), "init_scale is above 0.*\n  Got: 0.0, 2.0, 0.5"),
         (lambda: GradScaler(backoff_factor=1.0), "backoff_factor below 1"),
         (lambda: GradScaler().load_state_dict({"scale": 1.0}), "the state lacks growth_tracker, of a GradScaler"),
         (lambda: autocast(mg.float64), "autocast: float16 is the type to compute in, not float64"),

@@ -184,7 +184,7 @@ def test_the_ladder():
 def test_a_program_of_too_many_kernels_is_not_drawn(monkeypatch):
     monkeypatch.setattr("minigrad.viz.fused.MOST", 2)
     step, x = training_step()
-    with pytest.raises(mg.MinigradError, match=r"kernels and library calls would show nothing\n  Expect: at most 2"):
+    with pytest.raises(mg.MinigradError, match=r"kernels and library calls would show nothing\n  Expected: at most 2"):
         mg.viz.fusion(step, x)
 
 

@@ -12,7 +12,7 @@ from minigrad.compile.fusion.fuse import fuse
 from minigrad.compile.lowering.lower import lower
 from minigrad.compile.nodes.view import whole
 from minigrad.compile.rewriting.passes import optimise
-from minigrad.core.errors import CompileError
+from minigrad.support.errors import CompileError
 from minigrad.viz.moving import Tables
 from minigrad.viz.page import static
 from tests.compile.partitions import graph_of

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes
-from ...core.errors import CompileError
+from ...support.errors import CompileError
 from ..loops.index import ATOM, INDEXING, fold
 from ..loops.ir import FLOAT, Accumulate, Accumulator, For, Index, Kernel, Let, Prefetch, Store, Walk, statements
 from ..loops.legalise import legalise

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ...core import dtypes
-from ...core.errors import CompileError
+from ...support.errors import CompileError
 from ..loops.index import depends, replaced
 from ..loops.ir import FLOAT, HALF, Accumulate, For, Kernel, Let, Parameter, Prefetch, Statement, Store, statements
 from ..loops.scalar import identity

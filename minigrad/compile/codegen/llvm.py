@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes
-from ...core.errors import CompileError
+from ...support.errors import CompileError
 from ..loops.index import INDEXING, fold
 from ..loops.ir import Accumulate, For, Index, Kernel, Let, Prefetch, Store, Walk
 from ..loops.legalise import legalise

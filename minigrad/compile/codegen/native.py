@@ -19,8 +19,9 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from ...core.errors import CompileError
-from ...core.forking import new_lock
+from ...support.errors import CompileError
+from ...support.forking import new_lock
+from ...support.packages import how_to_install
 from ..loops.ir import HALF, Kernel, Let, statements
 from ..loops.operations import OPERATIONS
 from . import disk_cache
@@ -71,7 +72,7 @@ def llvmlite() -> Any:
         binding.initialize_native_target()
         binding.initialize_native_asmprinter()
     except Exception as error:  # an ImportError, or whatever the system says of a library that does not fit
-        raise CompileError(f"llvmlite could not be loaded: {error}", hint="python -m pip install llvmlite") from error
+        raise CompileError(f"llvmlite could not be loaded: {error}", hint=how_to_install("llvmlite")) from error
     return binding
 
 

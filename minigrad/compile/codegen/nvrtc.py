@@ -11,7 +11,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ...core.errors import CompileError
+from ...support.errors import CompileError
 from ..loops.ir import Kernel
 from .cuda import CudaSource, cuda_source, one_file
 

@@ -17,13 +17,13 @@ from ...autodiff.batching import Batched, vmap
 from ...autodiff.custom import call_with_gradient
 from ...autodiff.forward import Dual
 from ...autodiff.reverse import gradients
-from ...core.errors import MutationError, TraceError
 from ...core.mode import Mode, current_mode, switch
 from ...core.node import Leaf, Node
 from ...core.primitive import P
 from ...core.state import behind
 from ...core.tensor import StandIn, Tensor, wrap
 from ...ops.creation import zeros
+from ...support.errors import MutationError, TraceError
 from ..functions.function import Traced, walked_back
 from ..nodes.graph import Graph, node_like, remade
 from ..nodes.interpret import Starts, written_out

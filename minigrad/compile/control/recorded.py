@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 from ...autodiff.control import Values, carry_and_result, predicate, same_results
 from ...core.emit import emit
-from ...core.errors import TraceError
 from ...core.mode import current_mode
 from ...core.primitive import P
 from ...core.tensor import Tensor
 from ...ops.creation import zeros
+from ...support.errors import TraceError
 from .closed import Body, Closed, draws_of, traced
 
 

@@ -15,15 +15,15 @@ from typing import Any
 from ...autodiff.batching import lent_rows
 from ...core.dtypes import int64
 from ...core.emit import emit
-from ...core.errors import GradError
 from ...core.node import Node
 from ...core.primitive import P
-from ...core.source import show
 from ...core.tensor import Tensor
 from ...ops.creation import arange, zeros, zeros_like
 from ...ops.elementwise import where
 from ...ops.reduce import any as any_of
 from ...ops.view import broadcast_to, moveaxis, reshape
+from ...support.errors import GradError
+from ...support.source import show
 from .closed import Closed, Draw, closed, floats_of, is_zero
 from .recorded import Like, emit_loop, one_of
 

@@ -14,11 +14,11 @@ from typing import Any
 
 from ...autodiff.reverse import exhaust, walk
 from ...core.emit import emit
-from ...core.errors import GradError
 from ...core.mode import Mode, current_mode, switch
 from ...core.node import Node
 from ...core.primitive import P
 from ...core.tensor import Tensor, wrap
+from ...support.errors import GradError
 from ..nodes.graph import Graph
 from ..nodes.interpret import Starts, written_out
 from ..running.program import PlainProgram, Program, program_for

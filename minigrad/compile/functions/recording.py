@@ -17,16 +17,15 @@ import numpy as np
 from ...autodiff.reverse import HOOKS
 from ...core.clock import mark_written
 from ...core.emit import emit
-from ...core.errors import IndexingError, MinigradError, TraceError
-from ...core.interrupts import all_or_none
 from ...core.mode import current_mode, switch
 from ...core.node import FREED, topological_order
-from ...core.replay import Gone
-from ...core.source import caller
 from ...core.tensor import Tensor, wrap
 from ...core.tree import flatten
 from ...core.view import Step, detach
-from ...core.write import adopt, read_only
+from ...ops.write import adopt, read_only
+from ...support.errors import Gone, IndexingError, MinigradError, TraceError
+from ...support.interrupts import all_or_none
+from ...support.source import caller
 from ..nodes.interpret import Starts, eager_index_error
 from ..nodes.source import Source
 from ..tracing.guards import changed

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.forking import new_lock
 from ...core.mode import Mode
 from ...core.node import Node
 from ...core.primitive import P, Primitive
 from ...devices.registry import Device
+from ...support.forking import new_lock
 from ..nodes.graph import Graph, in_place_of
 from ..nodes.interpret import Starts
 from ..nodes.source import Source

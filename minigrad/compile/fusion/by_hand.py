@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from ...core.errors import CompileError
 from ...core.node import Node
+from ...support.errors import CompileError
 from ..nodes.view import View
 from .compute import BY_ROW, Library
 from .fuse import Fusing, Misfit, settled

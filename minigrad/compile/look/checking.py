@@ -16,16 +16,16 @@ import numpy as np
 
 from ...autodiff.reverse import HOOKS, exhaust, walk
 from ...core.emit import Eager, Interpreter, emit
-from ...core.errors import CheckError, GradError, MinigradError
 from ...core.mode import switch
 from ...core.node import Leaf, Node, topological_order
 from ...core.primitive import Primitive
-from ...core.source import caller, show
 from ...core.state import State
 from ...core.tensor import Tensor, as_tensor, wrap
 from ...core.tree import flatten
 from ...core.view import detach
 from ...devices.effects import held_back
+from ...support.errors import CheckError, GradError, MinigradError
+from ...support.source import caller, show
 from ..functions.function import Gradient
 from ..functions.recording import Recording
 from ..nodes.graph import Graph

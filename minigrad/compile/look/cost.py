@@ -17,7 +17,7 @@ from typing import Any
 
 from ...core.node import Node
 from ...core.primitive import P
-from ...core.table import as_html, as_table, bytes_text, escape
+from ...support.table import as_html, as_table, bytes_text, escape
 from ..fusion.count import Count, eager_count
 from ..nodes.graph import Graph
 from ..nodes.titled import Titled

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.errors import CompileError
 from ...core.node import Node
 from ...core.tensor import Tensor
+from ...support.errors import CompileError
 from ..functions.function import Traced
 from ..functions.recording import Recording
 from ..fusion.group import Partition

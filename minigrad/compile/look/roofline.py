@@ -18,9 +18,9 @@ import numpy as np
 from ...core.dtypes import float32
 from ...core.mode import current_mode
 from ...core.primitive import P
-from ...core.table import as_html, as_table
 from ...devices.registry import CPU
 from ...devices.threads import in_blocks
+from ...support.table import as_html, as_table
 from ..nodes.graph import Graph, node_like
 from ..nodes.source import Source
 from ..running.profiler import profile

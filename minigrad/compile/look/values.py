@@ -10,13 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ...core.clock import tick, written_since
-from ...core.errors import ConversionError, ShapeError
 from ...core.mode import switch
 from ...core.node import Node
-from ...core.replay import Gone
-from ...core.source import show
 from ...core.tensor import Tensor, as_tensor, wrap
 from ...devices.effects import held_back
+from ...support.errors import ConversionError, Gone, ShapeError
+from ...support.source import show
 from ..nodes.graph import Graph
 from ..nodes.interpret import Starts, run_nodes
 

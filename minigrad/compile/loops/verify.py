@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ...core import dtypes
-from ...core.errors import CompileError
+from ...support.errors import CompileError
 from .index import fold
 from .ir import METHODS, Accumulate, For, Kernel, Let, Parameter, Prefetch, Statement, Store, Walk
 from .operations import OPERATIONS, REDUCTIONS, Operation, operand_dtypes

@@ -11,15 +11,15 @@ from functools import partial
 from typing import Any
 
 from ...core.emit import EAGER, emit
-from ...core.errors import IndexingError, MinigradError, NanError
 from ...core.explain import explained
 from ...core.mode import current_mode, switch
 from ...core.node import Node
 from ...core.primitive import P
 from ...core.replay import interpret
-from ...core.source import Where, show
 from ...core.tensor import Tensor, wrap
 from ...devices.effects import held_back
+from ...support.errors import IndexingError, MinigradError, NanError
+from ...support.source import Where, show
 from .graph import Graph
 
 Starts = dict[Any, tuple[Any, int]]  # where each generator of random numbers begins, in one run

@@ -10,8 +10,8 @@ from ...core.clock import tick
 from ...core.mode import Mode
 from ...core.node import Node
 from ...core.primitive import NO_RULES
-from ...core.source import caller
 from ...devices.special import cast
+from ...support.source import caller
 
 
 class Source(Node):

@@ -17,9 +17,9 @@ from types import CodeType
 from typing import Any
 
 from ...core.dtypes import KIND_NAMES, float64, iinfo
-from ...core.errors import ConversionError
 from ...core.node import Node
 from ...core.primitive import P
+from ...support.errors import ConversionError
 from ..nodes.graph import node_like
 from .match import Bound, Literal, Number, Operation, Part, ways
 from .numbers import exponent, in_dtype, same_number, value_of, wrapped

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ...core.node import Node
-from ...core.source import line_of, show
-from ...core.table import as_table
+from ...support.source import line_of, show
+from ...support.table import as_table
 from ..nodes.graph import Graph
 from ..nodes.titled import Titled
 from .rules import Fired

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from ...core.errors import ConversionError
 from ...core.node import Node
+from ...support.errors import ConversionError
 from ..nodes.graph import Graph, node_like
 from . import algebra, common, dead, fold_views, pick_rows
 from .log import Log, PassRun

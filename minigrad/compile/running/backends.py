@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from ...core.dtypes import float16
-from ...core.errors import CompileError
-from ...core.source import show
+from ...support.errors import CompileError
+from ...support.source import show
 from ..loops.ir import Kernel
 from .plan import Launch
 
@@ -67,7 +67,7 @@ def _described(launch: Launch) -> str:
 def _in_short(error: Exception) -> str:
     """What an error says, without the text of the kernel."""
     lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-    return "\n".join([lines[0], *[line for line in lines if line.startswith("  Way out")]])
+    return "\n".join([lines[0], *[line for line in lines if line.startswith("  Hint")]])
 
 
 def is_native(kernel: Kernel) -> bool:

@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from ...core.errors import CompileError
 from ...core.mode import setting
-from ...core.source import ON_BEHALF_OF, caller
 from ...devices.threads import in_blocks
+from ...support.errors import CompileError
+from ...support.source import ON_BEHALF_OF, caller
 from .order import Schedule, ScheduledStep
 from .profiler import RUNNING, timed
 

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from ...core.emit import EAGER
-from ...core.errors import IndexingError
 from ...devices.threads import THREADS, in_blocks
+from ...support.errors import IndexingError
 from ..nodes.interpret import Starts, failed, located, started
 from ..nodes.view import row_major
 from .executors import WORTH_SHARING, Named, Run, as_steps, as_timed_steps, is_profiled

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from ...core.emit import EAGER
-from ...core.errors import IndexingError
 from ...core.primitive import P
 from ...devices.philox import blocks_for, cuda_module, key_words
+from ...support.errors import IndexingError
 from ..codegen.nvrtc import GpuKernel, compile_for_gpu
 from ..fusion.count import Count
 from ..fusion.loop_shape import Chunking

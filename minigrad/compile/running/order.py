@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from ...core.primitive import P
-from ...core.table import as_table
+from ...support.table import as_table
 from .plan import Call, Check, Launch, Plan, Step, has_effect
 
 FLOP = 0.5  # bytes of memory traffic that take as long as an operation in a kernel

@@ -14,8 +14,8 @@ from typing import Any
 
 from ...core.dtypes import float32, float64
 from ...core.primitive import P, Primitive
-from ...core.source import Where
-from ...core.table import as_table, bytes_text
+from ...support.source import Where
+from ...support.table import as_table, bytes_text
 from ..fusion.count import Count
 from ..loops.ir import Kernel
 from ..nodes.view import in_order

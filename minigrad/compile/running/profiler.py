@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from ...core.mode import Block, switched_variable
-from ...core.table import as_table
+from ...support.table import as_table
 
 RUNNING: ContextVar[profile | None] = switched_variable("minigrad profile", None)
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from ...core.errors import CompileError, DeviceError
-from ...core.forking import new_lock
 from ...core.mode import current_mode
 from ...core.node import Node
-from ...core.source import show
-from ...core.table import bytes_text
+from ...support.errors import CompileError, DeviceError
+from ...support.forking import new_lock
+from ...support.source import show
+from ...support.table import bytes_text
 from ..fusion.fuse import fuse
 from ..fusion.group import Group, Partition
 from ..lowering.lower import Lowered, lower

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core import dtypes
-from ...core.errors import ConversionError
 from ...core.primitive import P, Primitive
 from ...core.tree import flatten
 from ...devices import Device, as_device
+from ...support.errors import ConversionError
 
 PLAIN = (bool, int, str, type(None))
 
@@ -32,7 +32,7 @@ class ProgramError(ConversionError):
     minigrad.compile.save.codec.ProgramError: save: the function draws random numbers...
     ...
 
-    Way out: the message says what is in the way; what changes from call to call has to be an argument.
+    Hint: the message says what is in the way; what changes from call to call has to be an argument.
     """
 
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from ...core.errors import DtypeError, GradError, MinigradError, ShapeError, TraceError
 from ...core.mode import current_mode
 from ...core.node import Node
 from ...core.tensor import Tensor, as_tensor, wrap
+from ...support.errors import DtypeError, GradError, MinigradError, ShapeError, TraceError
 from ..look.cost import Cost
 from ..running.plan import laid_out
 from ..running.program import Executable

@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 
 from ...core.emit import emit
-from ...core.files import whole_file
 from ...core.mode import Mode, current_mode, switch
 from ...core.node import Node
 from ...core.primitive import P
-from ...core.source import show
 from ...core.tensor import Tensor, wrap
 from ...core.tree import tree_map
+from ...support.files import whole_file
+from ...support.source import show
 from ..functions.recording import Recording
 from ..running.plan import Buffer, Call, Check, Read, Step
 from ..running.program import Program

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.source import HOME
+from ...support.source import HOME
 
 FOLDERS = ("/site-packages/", "/dist-packages/")
 PYTHON = tuple({sysconfig.get_path(name).replace("\\", "/") + "/" for name in ("stdlib", "platstdlib")})

@@ -28,8 +28,8 @@ from typing import Any
 
 import numpy as np
 
-from ...core.errors import TraceError
 from ...core.tree import REGISTRY
+from ...support.errors import TraceError
 from .contents import OPAQUE, Kind, contents, functions_in, held_in_slots, is_plain_iterator, own_dict, reached_from
 from .guards import (
     SIMPLE,

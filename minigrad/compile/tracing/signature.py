@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ...core.errors import ConversionError
 from ...core.tensor import NUMBERS, Tensor, as_tensor
+from ...support.errors import ConversionError
 
 
 def kind_of(value: Any, tensors: list[Tensor]) -> Any:

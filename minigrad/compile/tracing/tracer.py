@@ -20,14 +20,14 @@ from ...autodiff.reverse import HOOKS
 from ...core import dtypes
 from ...core.clock import tick
 from ...core.emit import EAGER, Interpreter, emit
-from ...core.errors import TraceError
 from ...core.mode import Mode, current_mode, switch
 from ...core.node import Leaf, Node
 from ...core.primitive import NO_RULES, P, Primitive
-from ...core.source import caller, show
 from ...core.state import Control, State, behind
 from ...core.tensor import DEFAULT, NUMBERS, StandIn, Tensor, wrap
 from ...core.view import Alias, detach
+from ...support.errors import TraceError
+from ...support.source import caller, show
 from ..nodes.graph import Graph
 from ..nodes.source import Source
 from ..nodes.view import through, whole

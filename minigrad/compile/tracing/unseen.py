@@ -18,8 +18,8 @@ from contextlib import contextmanager
 from types import CodeType, FrameType
 from typing import Any
 
-from ...core.errors import TraceError
-from ...core.source import show
+from ...support.errors import TraceError
+from ...support.source import show
 from .origin import is_foreign_file, is_foreign_module, is_our_file
 from .tracer import Tracer
 

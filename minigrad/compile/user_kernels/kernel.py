@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ...core.errors import ConversionError, DtypeError, MinigradError, ShapeError
 from ...core.node import Node
 from ...core.primitive import P, Primitive
-from ...core.source import show
 from ...core.tensor import Tensor
+from ...support.errors import ConversionError, DtypeError, MinigradError, ShapeError
+from ...support.source import show
 from ..nodes.graph import Graph, node_like, remade
 from ..rewriting.log import PassRun
 from ..rewriting.passes import forget_pass, register_pass

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from ...core.dtypes import float32
-from ...core.errors import ConversionError, MinigradError
 from ...core.mode import Mode, switch
 from ...core.node import Node
 from ...core.tensor import Tensor, default_device, wrap
-from ...core.words import shown
+from ...support.errors import ConversionError, MinigradError
+from ...support.words import shown
 from ..jitted import trace
 from ..nodes.graph import Graph
 from ..rewriting.common import comparable

@@ -16,11 +16,11 @@ from ...compile.jitted import Jitted
 from ...compile.nodes.graph import Graph
 from ...compile.save.write import effects_of, names_of, recorded
 from ...compile.tracing.signature import kind_of, replaced
-from ...core.errors import FileError, TraceError
-from ...core.files import write_whole
 from ...core.mode import current_mode
 from ...core.tensor import Tensor, from_host
 from ...nn.module import Module
+from ...support.errors import FileError, TraceError
+from ...support.files import write_whole
 from .fused import find
 from .graph import refuse_unknown, write_graph
 from .sizes import WAY_OUT, Merged

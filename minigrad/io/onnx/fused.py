@@ -18,12 +18,12 @@ from ...compile.rewriting.common import comparable
 from ...compile.rewriting.match import ways
 from ...compile.user_kernels.pattern import parts_of
 from ...core.emit import emit
-from ...core.errors import MinigradError
 from ...core.mode import Mode, switch
 from ...core.node import Node
 from ...core.primitive import P
 from ...core.tensor import Tensor, wrap
 from ...ops import convolution, functional, normalization, pooling, reduce
+from ...support.errors import MinigradError
 from .writer import Writer
 
 Options = dict[str, Any]

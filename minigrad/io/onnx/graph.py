@@ -7,9 +7,9 @@ from typing import Any
 
 from ...compile.nodes.graph import Graph
 from ...core import dtypes
-from ...core.errors import FileError
 from ...core.node import Node
-from ...core.source import show
+from ...support.errors import FileError
+from ...support.source import show
 from .counterparts import FIRST, LAST, TABLE, WITHOUT, writes
 from .fused import Found
 from .writer import Writer, number_type

@@ -18,12 +18,12 @@ import numpy as np
 
 from ...autodiff.control import cond, scan, while_loop
 from ...core import dtypes
-from ...core.errors import DtypeError, FileError, MinigradError, ShapeError
 from ...core.mode import Mode, switch
 from ...core.tensor import Tensor, as_tensor, from_host
 from ...devices import as_device
 from ...nn.module import Module
-from ..packages import needed
+from ...support.errors import DtypeError, FileError, MinigradError, ShapeError
+from ...support.packages import needed
 from .export import TENSORS
 from .operators import NUMBERS_WELCOME, OPERATORS
 

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes
-from ...core.errors import FileError
 from ...core.tensor import Tensor
 from ...ops import (
     contract,
@@ -31,6 +30,7 @@ from ...ops import (
     reduce,
     view,
 )
+from ...support.errors import FileError
 from .counterparts import SAME
 
 Numbers = Sequence[int]

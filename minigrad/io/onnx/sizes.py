@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from ...compile.nodes.graph import Graph, in_place_of
-from ...core.errors import FileError
 from ...core.node import Node
-from ...core.source import show
+from ...support.errors import FileError
+from ...support.source import show
 
 
 class Size(int):

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes
-from ...core.errors import FileError
 from ...core.node import Node
-from ..packages import needed
+from ...support.errors import FileError
+from ...support.packages import needed
 from .sizes import Share, Size
 
 OPSET = 18  # ONNX 1.13, of 2023: what runtimes of today read, with reductions over computed axes and scatters that add

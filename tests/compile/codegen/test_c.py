@@ -10,7 +10,7 @@ import pytest
 
 from minigrad.compile.codegen.c import CPrinter, c_source
 from minigrad.compile.loops.ir import For, Kernel, Let, Parameter, Store
-from minigrad.core.errors import CompileError
+from minigrad.support.errors import CompileError
 from tests.compile.codegen.lowered import check_roughly, lowered_samples
 from tests.compile.codegen.running import native
 from tests.compile.codegen.samples import DTYPES, FUNCTIONS, INT, LOOPS, check, every_operation, expected, softmax

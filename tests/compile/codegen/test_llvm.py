@@ -5,7 +5,7 @@ import pytest
 
 from minigrad.compile.codegen.llvm import llvm_source
 from minigrad.compile.loops.ir import For, Kernel, Let, Parameter, Store
-from minigrad.core.errors import CompileError
+from minigrad.support.errors import CompileError
 from tests.compile.codegen.running import native
 from tests.compile.codegen.samples import DTYPES, FLOAT, INT, LOOPS, awkward, check, every_operation, expected, softmax
 

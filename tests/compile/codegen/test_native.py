@@ -16,7 +16,7 @@ import pytest
 
 from minigrad.compile.codegen import disk_cache, engines, native
 from minigrad.compile.loops.ir import For, Kernel, Let, Parameter, Store
-from minigrad.core.errors import CompileError
+from minigrad.support.errors import CompileError
 from tests.compile.codegen.running import on_arrays
 from tests.compile.codegen.samples import FLOAT, LOOPS, check, every_operation, softmax
 

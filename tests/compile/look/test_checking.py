@@ -9,8 +9,8 @@ import minigrad as mg
 from minigrad.compile.look import checking
 from minigrad.compile.nodes.graph import node_like
 from minigrad.compile.rewriting import passes
-from minigrad.core.errors import CheckError
 from minigrad.core.primitive import P
+from minigrad.support.errors import CheckError
 
 pytestmark = pytest.mark.usefixtures("numpy_kernels")
 

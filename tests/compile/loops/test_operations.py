@@ -13,9 +13,9 @@ from minigrad.compile.loops.operations import OPERATIONS, Operation
 from minigrad.compile.loops.scalar import steps_of
 from minigrad.compile.loops.verify import verify
 from minigrad.compile.save.kernels import kernel_as_data, kernel_from_data
-from minigrad.core.errors import CompileError, DeclarationError
 from minigrad.core.expression import FUNCTIONS
 from minigrad.core.primitive import Primitive
+from minigrad.support.errors import CompileError, DeclarationError
 from tests.compile.codegen.running import native
 from tests.compile.codegen.samples import BOOL_OPERATIONS, FLOAT_OPERATIONS, INTEGER_OPERATIONS
 

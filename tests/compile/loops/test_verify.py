@@ -8,7 +8,7 @@ import pytest
 from minigrad.compile.loops.ir import Accumulate, Accumulator, For, Kernel, Let, Parameter, Prefetch, Store
 from minigrad.compile.loops.verify import range_of, verify
 from minigrad.compile.save.kernels import kernel_as_data, kernel_from_data
-from minigrad.core.errors import CompileError
+from minigrad.support.errors import CompileError
 from tests.compile.codegen.samples import LOOPS, every_operation
 
 FLOAT, LONG = np.dtype(np.float32), np.dtype(np.int64)

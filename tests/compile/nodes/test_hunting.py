@@ -5,7 +5,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.compile.running import program as programs
-from minigrad.core.errors import NanError
+from minigrad.support.errors import NanError
 
 pytestmark = pytest.mark.usefixtures("numpy_kernels")
 

@@ -262,7 +262,7 @@ def test_a_training_step_with_dropout_is_the_same_in_parallel():
 
 
 def test_an_executor_that_does_not_exist(monkeypatch):
-    with pytest.raises(mg.CompileError, match=r"no executor named 'many'\n  Expect: serial or auto or parallel"):
+    with pytest.raises(mg.CompileError, match=r"no executor named 'many'\n  Expected: serial or auto or parallel"):
         mg.jit(lambda x: x, executor="many")
     monkeypatch.setenv("MINIGRAD_EXECUTOR", "few")
     with pytest.raises(mg.CompileError, match="no executor named 'few'"):

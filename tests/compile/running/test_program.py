@@ -12,7 +12,7 @@ from minigrad.compile.nodes.graph import Graph
 from minigrad.compile.running.backends import BackendWarning, compiled, is_native
 from minigrad.compile.running.memory import arena_for
 from minigrad.compile.running.program import PlainProgram, Program
-from minigrad.core.errors import CompileError
+from minigrad.support.errors import CompileError
 from tests.compile.at_once import wrong_in_threads
 
 
@@ -200,7 +200,7 @@ def test_many_kernels_that_fail_alike_are_one_warning(monkeypatch):
         Program(graph)
     (text,) = [str(warning.message) for warning in caught]
     assert "kernel_2 (exp, made at" in text and "and 2 more, several times slower: no such processor" in text
-    assert "Way out: another processor" in text and "a long text" not in text
+    assert "Hint: another processor" in text and "a long text" not in text
 
 
 def test_a_cache_folder_that_cannot_be_used_changes_nothing(monkeypatch, tmp_path):
@@ -271,4 +271,4 @@ def test_too_little_memory_is_an_error_of_ours(function, largest, backend, monke
     text = str(caught.value)
     value = rf"the largest value is ({largest})_\d+ \(65536, .* of float32"
     assert re.search(rf"{value}, made at .*test_program.py:\d+", text)
-    assert "Way out: smaller batches" in text and "Line: " in text and "test_program.py" in text.rpartition("Line")[2]
+    assert "Hint: smaller batches" in text and "Line: " in text and "test_program.py" in text.rpartition("Line")[2]

@@ -211,9 +211,9 @@ def test_what_comes_in_cannot_be_written():
 
 
 @pytest.mark.parametrize(("returned", "kind", "message"), [
-    (lambda x: x[0], mg.ShapeError, r"kernel wrong returned another shape(.|\n)*Expect: \(2, 3\)\n  Actual: \(3,\)"),
-    (lambda x: x.astype("float64"), mg.DtypeError, r"another dtype(.|\n)*float64\n  Way out: result.astype"),
-    (lambda x: x.tolist(), mg.ConversionError, r"the kernel wrong returned a list\n  Expect: a NumPy array"),
+    (lambda x: x[0], mg.ShapeError, r"kernel wrong returned another shape(.|\n)*Expected: \(2, 3\)\n  Got: \(3,\)"),
+    (lambda x: x.astype("float64"), mg.DtypeError, r"another dtype(.|\n)*float64\n  Hint: result.astype"),
+    (lambda x: x.tolist(), mg.ConversionError, r"the kernel wrong returned a list\n  Expected: a NumPy array"),
     (lambda x: None, mg.ConversionError, "returned a NoneType"),
 ])
 def test_what_a_kernel_may_not_return(returned, kind, message):

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ....autodiff import reverse
-from ....core.errors import GradError
 from ....core.node import Leaf, Node, topological_order
 from ....core.tensor import Tensor
 from ....ops.creation import asarray
 from ....ops.elementwise import tanh
+from ....support.errors import GradError
 from ...feedback import Wrong, written
 from ...unit import ROUNDS, FunctionTask, ValueTask, mistake
 from ...walking import Passes, add, impatient, made_from

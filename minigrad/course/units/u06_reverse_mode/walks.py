@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ....autodiff import reverse
-from ....core.errors import MutationError
 from ....core.mode import no_grad
 from ....core.node import Leaf, Node, topological_order
 from ....core.tensor import Tensor
 from ....ops.creation import asarray
 from ....ops.reduce import clip
+from ....support.errors import MutationError
 from ...compare import same
 from ...feedback import Wrong, written
 from ...unit import ROUNDS, FunctionTask, mistake

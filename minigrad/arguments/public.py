@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from .dtypes import ALL, as_dtype
-from .errors import ConversionError, DeviceError, MinigradError, MissingFileError, ShapeError, StorageError
-from .source import in_library
-from .tensor import Tensor, as_tensor
-from .words import LEAST, MOST, shown, whole
+from ..core.dtypes import ALL, as_dtype
+from ..core.tensor import Tensor, as_tensor
+from ..support.errors import ConversionError, DeviceError, MinigradError, MissingFileError, ShapeError, StorageError
+from ..support.source import in_library
+from ..support.words import LEAST, MOST, shown, whole
 
 # What fits -----------------------------------------------------------------------------------------------------------
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.core import arguments
+from minigrad.arguments import public as arguments
 from tests.odd_inputs import ODD
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 ANY = ".*"
 NUMBERS = r"True|-1|0|2\*\*40|2\*\*70|1\.5|nan|inf|NumPy nan|decimal"
 ARRAYS = "integer tensor|64 dimensions|array of bools|empty array|largest uint64|other device"

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 import minigrad as mg
-from minigrad.core import files
-from minigrad.core.files import ABANDONED, HOST, locked, whole_file, write_whole
+from minigrad.support import files
+from minigrad.support.files import ABANDONED, HOST, locked, whole_file, write_whole
 
 ROOT = Path(mg.__file__).parents[1]
 posix = pytest.mark.skipif(os.name == "nt", reason="signals and modes of POSIX")
@@ -44,7 +44,7 @@ def test_an_error_in_the_block_leaves_the_file_that_was_there(tmp_path):
 
 KILLED = """
     import os, sys
-    from minigrad.core import files
+    from minigrad.support import files
     files.os.replace = lambda *_: os.kill(os.getpid(), 9)
     files.write_whole(sys.argv[1], "after")
 """
@@ -151,7 +151,7 @@ def test_what_never_was_written_is_an_error(tmp_path):
 
 HOLDING = """
     import sys
-    from minigrad.core.files import locked
+    from minigrad.support.files import locked
     with locked(sys.argv[1]):
         print("held", flush=True)
         sys.stdin.read()

@@ -15,7 +15,8 @@ from .table import printable
 __all__ = [
     "MinigradError", "ShapeError", "DtypeError", "DeviceError", "IndexingError", "AxisError", "GradError",
     "MutationError", "TraceError", "NanError", "ConversionError", "MatrixError", "CheckError", "CompileError",
-    "ScriptError", "FileError", "MissingFileError", "StorageError", "DeclarationError", "GradientWarning",
+    "ScriptError", "FileError", "MissingFileError", "StorageError", "PackageError",
+    "DeclarationError", "Gone", "GradientWarning",
 ]
 
 
@@ -25,13 +26,13 @@ class MinigradError(Exception):
     def __init__(self, message: str, *, expect: Any = None, actual: Any = None, hint: str | None = None) -> None:
         lines = [message]
         line = show(ON_BEHALF_OF.get() or caller(2))
-        for label, text in (("Expect", expect), ("Actual", actual), ("Way out", hint), ("Line", line)):
+        for label, text in (("Expected", expect), ("Got", actual), ("Hint", hint), ("Line", line)):
             if text is not None:
                 lines.append(f"  {label}: {text}")
         super().__init__(printable("\n".join(lines)))
 
     def __reduce__(self) -> Any:
-        return _again, (type(self), str(self))  # in another process it is still that line
+        return _again, (type(self), self.args, self.__dict__)  # another process shows the same line
 
     def _render_traceback_(self) -> list[str]:
         """What a notebook shows: the lines that are yours.  After `%xmode Verbose` it shows minigrad's too."""
@@ -39,13 +40,14 @@ class MinigradError(Exception):
         yours = outside(self.__traceback__)
         if tracebacks.mode == "Verbose" or yours is None:
             return list(tracebacks.structured_traceback(type(self), self, self.__traceback__, tb_offset=1))
-        alone = _again(type(self), str(self))  # without what it was raised from
+        alone = _again(type(self), self.args, self.__dict__)  # without its cause
         return list(tracebacks.structured_traceback(type(self), alone, yours, tb_offset=0))
 
 
-def _again(cls: type[MinigradError], text: str) -> MinigradError:
+def _again(cls: type[MinigradError], args: tuple[Any, ...], attributes: dict[str, Any]) -> MinigradError:
     error = cls.__new__(cls)
-    error.args = (text,)
+    error.args = args
+    vars(error).update(attributes)
     return error
 
 
@@ -58,10 +60,10 @@ class ShapeError(MinigradError, ValueError):
     >>> import minigrad as mg
     >>> mg.ones((2, 3)) + mg.ones((2, 4))
     Traceback (most recent call last):
-    minigrad.core.errors.ShapeError: add: shapes (2, 3) and (2, 4) do not broadcast: 3 against 4 in dimension 1
+    minigrad.support.errors.ShapeError: add: shapes (2, 3) and (2, 4) do not broadcast: 3 against 4 in dimension 1
     ...
 
-    Way out: `expand_dims`, `reshape` or `x.T` bring the dimensions into line.
+    Hint: `expand_dims`, `reshape` or `x.T` bring the dimensions into line.
     """
 
 
@@ -71,10 +73,10 @@ class DtypeError(MinigradError, TypeError):
     >>> import minigrad as mg
     >>> mg.asarray([1, 2], requires_grad=True)
     Traceback (most recent call last):
-    minigrad.core.errors.DtypeError: only floats can require a gradient, and this tensor is int64
+    minigrad.support.errors.DtypeError: only floats can require a gradient, and this tensor is int64
     ...
 
-    Way out: `x.astype(mg.float32)`.
+    Hint: `x.astype(mg.float32)`.
     """
 
 
@@ -86,10 +88,10 @@ class DeviceError(MinigradError, RuntimeError):
     >>> import minigrad as mg
     >>> mg.ones(2) + mg.ones(2, device="cpu:1")
     Traceback (most recent call last):
-    minigrad.core.errors.DeviceError: add: its inputs are on different devices, cpu and cpu:1
+    minigrad.support.errors.DeviceError: add: its inputs are on different devices, cpu and cpu:1
     ...
 
-    Way out: move one of them, `x.to(y.device)`.
+    Hint: move one of them, `x.to(y.device)`.
     """
 
 
@@ -99,10 +101,10 @@ class IndexingError(MinigradError, IndexError):
     >>> import minigrad as mg
     >>> mg.arange(3)[5]
     Traceback (most recent call last):
-    minigrad.core.errors.IndexingError: index 5 is out of range for dimension 0 of size 3
+    minigrad.support.errors.IndexingError: index 5 is out of range for dimension 0 of size 3
     ...
 
-    Way out: indices run from `-size` to `size - 1`.
+    Hint: indices run from `-size` to `size - 1`.
     """
 
 
@@ -112,10 +114,10 @@ class AxisError(MinigradError, IndexError, ValueError):
     >>> import minigrad as mg
     >>> mg.ones((2, 3)).sum(axis=2)
     Traceback (most recent call last):
-    minigrad.core.errors.AxisError: sum: axis 2 does not exist in a tensor of 2 dimensions
+    minigrad.support.errors.AxisError: sum: axis 2 does not exist in a tensor of 2 dimensions
     ...
 
-    Way out: axes run from `-ndim` to `ndim - 1`.
+    Hint: axes run from `-ndim` to `ndim - 1`.
     """
 
 
@@ -125,10 +127,10 @@ class GradError(MinigradError, RuntimeError):
     >>> import minigrad as mg
     >>> mg.ones(2).sum().backward()
     Traceback (most recent call last):
-    minigrad.core.errors.GradError: backward: this tensor has no history to go back through, shape (), dtype float32
+    minigrad.support.errors.GradError: backward: this tensor has no history to go back through, shape (), dtype float32
     ...
 
-    Way out: `requires_grad=True` on the tensors that you want gradients for; `retain_graph=True` to go back twice;
+    Hint: `requires_grad=True` on the tensors that you want gradients for; `retain_graph=True` to go back twice;
     `x.detach()` where no gradient is meant to flow.
     """
 
@@ -140,10 +142,10 @@ class MutationError(MinigradError, RuntimeError):
     >>> w = mg.asarray([1.0, 2.0], requires_grad=True)
     >>> w += 1
     Traceback (most recent call last):
-    minigrad.core.errors.MutationError: in-place change of a leaf that requires a gradient...
+    minigrad.support.errors.MutationError: in-place change of a leaf that requires a gradient...
     ...
 
-    Way out: `with mg.no_grad():` for an update, `x = x + 1` or `x.copy()` for a new value.
+    Hint: `with mg.no_grad():` for an update, `x = x + 1` or `x.copy()` for a new value.
     """
 
 
@@ -153,10 +155,10 @@ class TraceError(MinigradError, RuntimeError):
     >>> import minigrad as mg
     >>> mg.vmap(lambda x: float(x.sum()))(mg.ones((2, 3)))
     Traceback (most recent call last):
-    minigrad.core.errors.TraceError: float() needs the value of a tensor inside vmap, which stands for 2 values at once
+    minigrad.support.errors.TraceError: float() needs the value of a tensor inside vmap, which stands for 2 values...
     ...
 
-    Way out: keep the computation in tensor operations (`mg.where` instead of `if`).
+    Hint: keep the computation in tensor operations (`mg.where` instead of `if`).
     """
 
 
@@ -167,7 +169,7 @@ class NanError(MinigradError, FloatingPointError):
     >>> with mg.debug_nans():
     ...     mg.log(mg.asarray([-1.0]))
     Traceback (most recent call last):
-    minigrad.core.errors.NanError: log made a nan out of inputs that held none...
+    minigrad.support.errors.NanError: log made a nan out of inputs that held none...
     ...
     """
 
@@ -178,10 +180,10 @@ class ConversionError(MinigradError, TypeError, ValueError):
     >>> import minigrad as mg
     >>> bool(mg.asarray([1.0, 2.0]) > 0)
     Traceback (most recent call last):
-    minigrad.core.errors.ConversionError: the truth of a tensor of 2 elements is ambiguous
+    minigrad.support.errors.ConversionError: the truth of a tensor of 2 elements is ambiguous
     ...
 
-    Way out: `.any()` or `.all()`, `x[i]`, `x.detach().numpy()`.
+    Hint: `.any()` or `.all()`, `x[i]`, `x.detach().numpy()`.
     """
 
 
@@ -191,10 +193,10 @@ class MatrixError(MinigradError, ValueError):
     >>> import minigrad as mg
     >>> mg.linalg.inv(mg.ones((2, 2)))
     Traceback (most recent call last):
-    minigrad.core.errors.MatrixError: solve: the matrix is singular: its rows are not independent, so there is...
+    minigrad.support.errors.MatrixError: solve: the matrix is singular: its rows are not independent, so there is...
     ...
 
-    Way out: add a small multiple of the unit matrix, `x + 1e-6 * mg.eye(n)`, or find out why the rows depend on each
+    Hint: add a small multiple of the unit matrix, `x + 1e-6 * mg.eye(n)`, or find out why the rows depend on each
     other.
     """
 
@@ -208,10 +210,10 @@ class CheckError(MinigradError, AssertionError):
     >>> import minigrad as mg
     >>> mg.gradcheck(lambda x: x * x.detach(), [mg.asarray([3.0])])
     Traceback (most recent call last):
-    minigrad.core.errors.CheckError: ...
+    minigrad.support.errors.CheckError: ...
     ...
 
-    Way out: compare the rule with the derivative on paper; check at points away from kinks.
+    Hint: compare the rule with the derivative on paper; check at points away from kinks.
     """
 
 
@@ -223,11 +225,11 @@ class CompileError(MinigradError, RuntimeError):
     >>> from minigrad.compile.running.backends import compiled
     >>> compiled({}, backend="fortran")
     Traceback (most recent call last):
-    minigrad.core.errors.CompileError: there is no backend named 'fortran'
-      Expect: llvm or numpy
+    minigrad.support.errors.CompileError: there is no backend named 'fortran'
+      Expected: llvm or numpy
     ...
 
-    Way out: `python -m pip install llvmlite`; where there is none, MINIGRAD_BACKEND=numpy says that this is known.
+    Hint: `python -m pip install llvmlite`; where there is none, MINIGRAD_BACKEND=numpy says that this is known.
     """
 
 
@@ -237,10 +239,10 @@ class ScriptError(MinigradError, TypeError):
     >>> import minigrad as mg
     >>> mg.script(lambda x: x if x > 0 else -x)
     Traceback (most recent call last):
-    minigrad.core.errors.ScriptError: script: <lambda>, at ...: a lambda cannot be told from others on its line
+    minigrad.support.errors.ScriptError: script: <lambda>, at ...: a lambda cannot be told from others on its line
     ...
 
-    Way out: a function with a name, in a file or a notebook cell, with `@mg.script` next to it.
+    Hint: a function with a name, in a file or a notebook cell, with `@mg.script` next to it.
     """
 
 
@@ -253,10 +255,10 @@ class FileError(MinigradError, ValueError):
     >>> import minigrad as mg
     >>> mg.io.save_file({"weight": mg.ones(2), "name": "first"}, "weights.safetensors")
     Traceback (most recent call last):
-    minigrad.core.errors.FileError: save_file: 'name' is a str, and files of weights hold tensors only...
+    minigrad.support.errors.FileError: save_file: 'name' is a str, and files of weights hold tensors only...
     ...
 
-    Way out: copy or write the file again; `Checkpoints.resume()` goes on from the newest file that is whole.
+    Hint: copy or write the file again; `Checkpoints.resume()` goes on from the newest file that is whole.
     """
 
 
@@ -266,10 +268,10 @@ class MissingFileError(FileError, FileNotFoundError):
     >>> import minigrad as mg
     >>> mg.load_program("nowhere.program")
     Traceback (most recent call last):
-    minigrad.core.errors.MissingFileError: load_program: No such file or directory: nowhere.program
+    minigrad.support.errors.MissingFileError: load_program: No such file or directory: nowhere.program
     ...
 
-    Way out: a relative path is taken from the folder in which Python runs.
+    Hint: a relative path is taken from the folder in which Python runs.
     """
 
 
@@ -279,10 +281,23 @@ class StorageError(FileError, OSError):
     >>> import minigrad as mg
     >>> mg.load_program(".")
     Traceback (most recent call last):
-    minigrad.core.errors.StorageError: load_program: Is a directory: .
+    minigrad.support.errors.StorageError: load_program: Is a directory: .
     ...
 
-    Way out: make room, or choose another folder.
+    Hint: make room, or choose another folder.
+    """
+
+
+class PackageError(MinigradError, ImportError):
+    """An optional package is needed and is not installed.
+
+    >>> from minigrad.support.packages import needed
+    >>> needed("nowhere", "load_table")
+    Traceback (most recent call last):
+    minigrad.support.errors.PackageError: load_table needs the package nowhere, which is not installed
+    ...
+
+    Hint: the message names the command that installs the package.
     """
 
 
@@ -292,10 +307,23 @@ class DeclarationError(MinigradError, ValueError):
     >>> from minigrad.core.primitive import Primitive
     >>> Primitive("cube", "elementwise", ("x",), None, rules={"x": lambda g, y: 3 * g * y * y})
     Traceback (most recent call last):
-    minigrad.core.errors.DeclarationError: cube: the gradient rule of x names y, which is not an input
+    minigrad.support.errors.DeclarationError: cube: the gradient rule of x names y, which is not an input
     ...
 
-    Way out: name the inputs as they are declared; a rule may also name `out`, `node` and `index`.
+    Hint: name the inputs as they are declared; a rule may also name `out`, `node` and `index`.
+    """
+
+
+class Gone(MinigradError, RuntimeError):
+    """A value cannot be computed again, because something that it was computed from has changed or was deleted.
+
+    >>> import minigrad as mg
+    >>> mg.replay(mg.ones(2))
+    Traceback (most recent call last):
+    minigrad.support.errors.Gone: nothing was recorded for this tensor; `with mg.record():` keeps recipes
+    ...
+
+    Hint: keep the tensors that it was computed from, and change copies of them.
     """
 
 

@@ -14,17 +14,17 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from .clock import mark_written
-from .dtypes import check_fits, float32
-from .emit import emit
-from .errors import DtypeError, MinigradError, MutationError, ShapeError
-from .explain import common_device, described
-from .interrupts import all_or_none
-from .mode import current_mode
-from .primitive import P, Primitive
-from .source import show
-from .tensor import NUMBERS, StandIn, Tensor, as_tensor, wrap
-from .view import Step, alias_of
+from ..core.clock import mark_written
+from ..core.dtypes import check_fits, float32
+from ..core.emit import emit
+from ..core.explain import common_device, described
+from ..core.mode import current_mode
+from ..core.primitive import P, Primitive
+from ..core.tensor import NUMBERS, StandIn, Tensor, as_tensor, wrap
+from ..core.view import Step, alias_of
+from ..support.errors import DtypeError, MinigradError, MutationError, ShapeError
+from ..support.interrupts import all_or_none
+from ..support.source import show
 
 
 class Links:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from minigrad.compile.tracing.collector import no_collection
-from minigrad.core.forking import new_lock
+from minigrad.support.forking import new_lock
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = [

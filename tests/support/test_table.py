@@ -1,6 +1,6 @@
 """Tables as text and HTML."""
 
-from minigrad.core.table import as_html, as_table, bytes_text
+from minigrad.support.table import as_html, as_table, bytes_text
 
 
 def test_columns_are_as_wide_as_what_is_widest_in_them():

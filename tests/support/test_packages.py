@@ -1,0 +1,44 @@
+"""Optional packages: one error for all of them, which says how to install the package."""
+
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import minigrad as mg
+from minigrad.support.packages import EXTRAS, INSTALLED_AS, needed
+
+ROOT = Path(mg.__file__).parents[1]
+
+
+def test_a_package_is_imported():
+    assert needed("json.decoder", "a test").JSONDecoder
+
+
+def test_a_missing_package_is_named_with_the_commands_that_install_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    message = r"^reading pictures needs the package pillow, which is not installed\n  Hint: "
+    message += r"python -m pip install pillow, or: python3 course add data; or use arrays\n"
+    with pytest.raises(mg.PackageError, match=message):
+        needed("PIL.Image", "reading pictures", "; or use arrays")
+
+
+def test_a_package_that_is_broken_is_not_called_missing(monkeypatch, tmp_path):
+    (tmp_path / "broken_package.py").write_text("from json import no_such_name")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(mg.PackageError, match="which cannot be imported: cannot import name 'no_such_name'"):
+        needed("broken_package", "a test")
+
+
+@pytest.mark.parametrize("package", EXTRAS)
+def test_the_extra_contains_the_package(package):
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    name = INSTALLED_AS.get(package, package).strip('"')
+    assert EXTRAS[package] in name or any(each.startswith(name) for each in extras[EXTRAS[package]])
+
+
+def test_no_other_module_writes_its_own_words_for_a_missing_package():
+    modules = [path for path in (ROOT / "minigrad").rglob("*.py") if path.name not in ("packages.py", "errors.py")]
+    own = [str(p.relative_to(ROOT)) for p in modules if "pip install" in p.read_text(encoding="utf-8")]
+    assert own == ["minigrad/devices/cuda.py"]  # for the libraries of the CUDA toolkit, which Python does not import
