@@ -13,24 +13,24 @@ the gradient's program is below it, as `view.gradient`; headings say which is wh
 """
 
 from ..core.arguments import public
-from .benches import bench
 from .dashboard import Dashboard
-from .dispatches import dispatch
-from .expansion import expand
 from .flipbook import Flipbook
 from .fused import Fusion, fusion
 from .graphs import graph, shown
+from .lessons.benches import bench
+from .lessons.dispatches import dispatch
+from .lessons.expansion import expand
+from .lessons.rings import ring
+from .lessons.side_by_side import Beside, beside
+from .lessons.stacks import stack
+from .lessons.tapes import tape
+from .lessons.timelines import timeline
+from .lessons.trainings import training
 from .memories import memory
 from .picture import Picture
 from .profiles import profile, roofline
-from .rings import ring
 from .schedules import schedule
-from .side_by_side import Beside, beside
-from .stacks import stack
 from .stepper import Stepper, step
-from .tapes import tape
-from .timelines import timeline
-from .trainings import training
 
 __all__ = [
     "graph", "step", "beside", "expand", "bench", "tape", "fusion", "memory", "schedule", "profile", "roofline",

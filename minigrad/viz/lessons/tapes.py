@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from ..compile.fusion.count import flops_of
-from ..core.errors import GradError, MinigradError
-from ..core.mode import record
-from ..core.node import Constant, Leaf, Node, topological_order
-from ..core.primitive import P
-from ..core.table import as_table, bytes_text, bytes_unit
-from ..core.tensor import Tensor
-from ..core.tree import leaves
-from .drawing import Axes, Drawing
-from .flipbook import Block, Flipbook, Knob, Page
+from ...compile.fusion.count import flops_of
+from ...core.errors import GradError, MinigradError
+from ...core.mode import record
+from ...core.node import Constant, Leaf, Node, topological_order
+from ...core.primitive import P
+from ...core.table import as_table, bytes_text, bytes_unit
+from ...core.tensor import Tensor
+from ...core.tree import leaves
+from ..drawing import Axes, Drawing
+from ..flipbook import Block, Flipbook, Knob, Page
 
 UNITS, SEGMENTS = 32, 10  # parts that are drawn, and checkpoints, at most
 WIDTH, BARS, CHART = 620.0, 150.0, 150.0

@@ -15,10 +15,10 @@ from time import perf_counter
 from types import CodeType
 from typing import Any
 
-from ..core.arguments import __file__ as TAKES_IN  # whose frames stand between a call and its function
-from ..core.primitive import P, Primitive
-from ..core.source import in_library
-from ..devices.registry import DEVICES, Device
+from ...core.arguments import __file__ as TAKES_IN  # whose frames stand between a call and its function
+from ...core.primitive import P, Primitive
+from ...core.source import in_library
+from ...devices.registry import DEVICES, Device
 
 Frame = tuple[CodeType, int]  # a function, and the line in it
 

@@ -10,15 +10,15 @@ from time import perf_counter
 from types import MethodType
 from typing import Any, NamedTuple
 
-from ..compile.jitted import Jitted, JittedMethod, jit
-from ..compile.running.profiler import profile
-from ..compile.save.read import LoadedProgram
-from ..core.errors import MinigradError
-from ..core.tensor import Tensor
-from ..core.tree import leaves
-from .compiled import programs_of
-from .drawing import Axes, Drawing
-from .flipbook import Block, Flipbook, Page
+from ...compile.jitted import Jitted, JittedMethod, jit
+from ...compile.running.profiler import profile
+from ...compile.save.read import LoadedProgram
+from ...core.errors import MinigradError
+from ...core.tensor import Tensor
+from ...core.tree import leaves
+from ..compiled import programs_of
+from ..drawing import Axes, Drawing
+from ..flipbook import Block, Flipbook, Page
 from .watching import watching
 
 MOST = 400  # kernels of one way that are drawn one by one
