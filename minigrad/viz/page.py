@@ -19,8 +19,7 @@ from ..core.table import escape
 
 NO_PNG = "python -m pip install resvg-py, or save it as .svg, which every browser shows"
 LARGE = 100_000  # characters of data, from which on they are compressed
-# The scripts and styles of views that have more than one of their own.
-PARTS = {"fusion": ("board", "fusion"), "chart": ("chart",)}
+PARTS = {"fusion": ("board", "fusion")}  # the scripts of a view that has several
 
 
 @cache
@@ -31,7 +30,7 @@ def static(name: str) -> str:
 
 def script_of(view: str) -> str:
     """The script of a view: what all views share, and its own part, the function `show`."""
-    return static("common.js") + static("shell.js") + "".join([static(f"{part}.js") for part in PARTS.get(view, (view,))])
+    return "".join([static(f"{part}.js") for part in ("common", "shell", *PARTS.get(view, (view,)))])
 
 
 def style_of(view: str) -> str:

@@ -358,7 +358,7 @@ class _Pages:
         longest, most = max(map(len, self.histories)) - 1, max(map(peak, self.histories))
         self.unit, name = bytes_unit(most)
         up = (0.0, 1.08 * most / self.unit or 1.0)
-        chart = Axes(drawing, (0, top, WIDTH, CHART), (0.0, float(longest)), up, told="up")
+        chart = Axes(drawing, (0, top, WIDTH, CHART), (0.0, float(longest)), up, ticks="up")
         drawing.text(46, top + 13, name, fill="quiet")
         middle = float(len(self.tape.units))
         drawing.path([chart.at(middle, 0), chart.at(middle, up[1])], "line", dashes="2 3")

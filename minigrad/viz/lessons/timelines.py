@@ -221,6 +221,6 @@ def _drawn(ways: Sequence[Run], here: tuple[int, int] | None) -> Drawing:
 def _axis(drawing: Drawing, longest: float, y: float) -> None:
     begin = len(drawing.pieces)
     place = LEFT - Axes.LEFT, y, WIDTH + Axes.LEFT, 1 + Axes.BELOW
-    Axes(drawing, place, (0.0, longest), (0.0, 1.0), told="across")
+    Axes(drawing, place, (0.0, longest), (0.0, 1.0), ticks="across")
     drawing.text(LEFT + WIDTH, y + 32, "microseconds", fill="quiet", anchor="end")
     drawing.merge(begin)
