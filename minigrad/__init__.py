@@ -67,7 +67,7 @@ from .support.errors import *
 if TYPE_CHECKING:  # for who reads types: these are loaded when they are first used
     from typing import Any
 
-    from . import data, examples, io
+    from . import data, examples, io, viz
 
 __version__ = "0.1.0"
 watch_cells()

@@ -1,36 +1,44 @@
-"""Seeing a computation: pictures of graphs, backward passes to step through, and what the compiler makes of it.
+"""Pictures of graphs, backward passes to step through, and what the compiler makes of a function.
 
-What can be seen, by the question that it answers:
+The views, by the question that they answer:
 
-    what is computed of what, and what are its gradients?       graph, step, beside, expand
-    what does one operation do, what is kept for its way back?  bench, tape
-    what does the compiler make of it?                          fusion, memory, schedule, profile, roofline
-    which kernel runs for a line, and what takes the time?      dispatch, stack, timeline
-    how does a training go, on one worker or many?              training, Dashboard, ring
+    what is computed from what, and with which gradients?              graph, step, beside, expand
+    what does one operation do, and what does it keep for backward?    bench, tape
+    what does the compiler make of it?                                 fusion, memory, schedule, profile, roofline
+    which kernel runs for a line, and what takes the time?             dispatch, stack, timeline
+    how does a training run go, on one worker or on many?              training, Dashboard, ring
 
-Of a jitted function, the views show the program of the last call for such arguments.  If its gradient ran, the view of
-the gradient's program is below it, as `view.gradient`; headings say which is which.
+For a jitted function, a view shows the program of the last call with such arguments.  If the gradient of that program
+ran too, `view.gradient` is the view of the gradient's program, shown below the first one under a heading.
+
+A view's module is imported when the view is first used, so that the first picture does not wait for the other views.
 """
 
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from ..arguments.public import public
-from .benches import bench
-from .dashboard import Dashboard
-from .dispatches import dispatch
-from .expansion import expand
-from .flipbook import Flipbook
-from .fused import Fusion, fusion
-from .graphs import graph, shown
-from .memories import memory
-from .picture import Picture
-from .profiles import profile, roofline
-from .rings import ring
-from .schedules import schedule
-from .side_by_side import Beside, beside
-from .stacks import stack
-from .stepper import Stepper, step
-from .tapes import tape
-from .timelines import timeline
-from .trainings import training
+
+if TYPE_CHECKING:
+    from .dashboard import Dashboard
+    from .flipbook import Flipbook
+    from .fused import Fusion, fusion
+    from .graphs import graph, shown
+    from .lessons.benches import bench
+    from .lessons.dispatches import dispatch
+    from .lessons.expansion import expand
+    from .lessons.rings import ring
+    from .lessons.side_by_side import Beside, beside
+    from .lessons.stacks import stack
+    from .lessons.tapes import tape
+    from .lessons.timelines import timeline
+    from .lessons.trainings import training
+    from .memories import memory
+    from .picture import Picture
+    from .profiles import profile, roofline
+    from .schedules import schedule
+    from .stepper import Stepper, step
 
 __all__ = [
     "graph", "step", "beside", "expand", "bench", "tape", "fusion", "memory", "schedule", "profile", "roofline",
@@ -38,4 +46,30 @@ __all__ = [
     "Stepper", "shown",
 ]
 
-public(__all__, globals(), eager=("graph", "ring", "schedule"))
+# The module of each name.
+_MODULES = {
+    "graph": "graphs", "shown": "graphs", "Picture": "picture", "step": "stepper", "Stepper": "stepper",
+    "beside": "lessons.side_by_side", "Beside": "lessons.side_by_side", "expand": "lessons.expansion",
+    "bench": "lessons.benches", "tape": "lessons.tapes", "Flipbook": "flipbook",
+    "fusion": "fused", "Fusion": "fused", "memory": "memories", "schedule": "schedules",
+    "profile": "profiles", "roofline": "profiles",
+    "dispatch": "lessons.dispatches", "stack": "lessons.stacks", "timeline": "lessons.timelines",
+    "training": "lessons.trainings", "Dashboard": "dashboard", "ring": "lessons.rings",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"minigrad.viz has no {name!r}")
+    import_module(f"{__name__}.{_MODULES[name]}")
+    # A view's module also loads the class of what the view returns, whose methods are public too.
+    modules = {each: sys.modules.get(f"{__name__}.{module}") for each, module in _MODULES.items()}
+    loaded = {each: getattr(module, each) for each, module in modules.items() if hasattr(module, each)}
+    fresh = {each: found for each, found in loaded.items() if each not in globals()}
+    globals().update(fresh)
+    public(fresh, globals(), eager=("graph", "ring", "schedule"))
+    return globals()[name]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,21 +1,30 @@
-"""Charts: drawings with marks in them, bars and points, that somebody can point at."""
+"""Charts: drawings of bars and points, each of which is a mark that can be chosen in a page."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 from ..support.table import escape
-from .drawing import Drawing, cleaned
+from .drawing import Drawing, cleaned, round_numbers
 from .svg import LINE, text_width
 
-# what a mark stands for -> the colours of its border and of its fill
+Marks = dict[str, dict[str, Any]]  # what a page shows when a mark is chosen, by the key of the mark
+# what a mark represents -> the colours of its border and of its fill
 KINDS = {
     "kernel": ("there", "there-fill"), "library": ("library", "library-fill"), "result": ("good", "leaf-fill"),
     "input": ("there", "input-fill"), "other": ("back", "back-fill"), "quiet": ("line", "tint"),
 }
-ROOMY = 22.0  # how wide a bar is that has room for some of its label
+ROOMY = 22.0  # a bar that is wider has room for some of its label
+
+
+def mark(title: str, rows: list[tuple[str, str]], others: Sequence[str] = ()) -> dict[str, Any]:
+    """What a page shows when a mark is chosen: a title, a table, and the keys of the marks that belong to it."""
+    return {"title": title, "rows": rows, "others": list(others)}
 
 
 class Chart(Drawing):
-    """A drawing that grows mark by mark.  A mark's `key` says what it stands for.
+    """A drawing with marks.  A mark's `key` is the name of what it shows; several marks may share a key.
 
     >>> chart = Chart(100, 50)
     >>> chart.bar(0, 0, 40, 10, "kernel", "a", "first")
@@ -30,7 +39,7 @@ class Chart(Drawing):
     def bar(
         self, x: float, y: float, width: float, height: float, kind: str, key: str, label: str = "", about: str = ""
     ) -> None:
-        """A rectangle, with as much of its label as it has room for."""
+        """A rectangle, with as much of its label as fits."""
         begin, (border, fill) = len(self.pieces), KINDS[kind]
         self.rect(x, y, max(width, 1.0), height, fill, border, round=2.0)
         if label and width > ROOMY:
@@ -38,7 +47,7 @@ class Chart(Drawing):
         self._mark(begin, key, about or label)
 
     def point(self, x: float, y: float, kind: str, key: str, label: str, about: str = "") -> None:
-        """A dot with its label beside it, if there is room for that."""
+        """A dot, with its label beside it if there is room."""
         begin, (border, fill) = len(self.pieces), KINDS[kind]
         self.dot(x, y, fill, radius=5.5, stroke=border)
         place = self._beside(x, y, text_width(label, LINE))
@@ -47,7 +56,7 @@ class Chart(Drawing):
         self._mark(begin, key, about or label)
 
     def _beside(self, x: float, y: float, wide: float) -> tuple[float, float] | None:
-        """Where a label has room beside a point: where it begins, and the line it stands on."""
+        """A free place for a label beside a point: its left end and its baseline."""
         for left, middle in ((x + 8, y), (x - 8 - wide, y), (x - wide / 2, y - 13), (x - wide / 2, y + 13)):
             inside = left > 0 and left + wide < self.width
             taken = any(abs(middle - m) < LINE and left < b and a < left + wide for a, b, m in self._labels)
@@ -57,7 +66,26 @@ class Chart(Drawing):
         return None
 
     def _mark(self, begin: int, key: str, about: str) -> None:
-        """Make a mark of all pieces since number `begin`."""
+        """Turn all pieces since number `begin` into one mark."""
         self.merge(begin)
-        told = f"<title>{escape(cleaned(about))}</title>"
-        self.pieces[begin] = f'<g class="mg-mark" data-mark="{escape(key)}">{told}{self.pieces[begin]}</g>'
+        words = escape(cleaned(about))
+        button = f'tabindex="0" role="button" aria-label="{words}"'
+        inside = f"<title>{words}</title>{self.pieces[begin]}"
+        self.pieces[begin] = f'<g class="mg-mark" data-mark="{escape(key)}" {button}>{inside}</g>'
+
+    def ruler(
+        self, ends: tuple[float, float], heights: tuple[float, float], most: float, name: Callable[[float], str]
+    ) -> float:
+        """Upright lines at round numbers from 0 to `most`, with their names below; returns the width of 1."""
+        (left, right), (top, bottom) = ends, heights
+        scale = (right - left) / most
+        for tick in round_numbers(0.0, most, 6):
+            x = left + tick * scale
+            self.path([(x, top), (x, bottom)], "line", thick=1.0)
+            self.text(x, bottom + 13.0, name(tick), fill="quiet", anchor="middle")
+        return scale
+
+    def lane(self, left: float, y: float, height: float, name: str, room: float = 0.0) -> None:
+        """The name of a row of bars, on its left.  With `room` it is bold, and cut off where it is longer."""
+        fill = "ink" if room else "quiet"
+        self.text(left - 10.0, y + height / 2 + 3.0, name, fill=fill, anchor="end", bold=bool(room), room=room)

@@ -15,7 +15,7 @@ from ..core.node import Node
 from ..core.tensor import Tensor
 from ..support.errors import MinigradError
 from .exhibit import Exhibit
-from .graphs import named_tensors, ran_of
+from .traced import named_tensors, ran_of
 
 E = TypeVar("E", bound=Exhibit)
 

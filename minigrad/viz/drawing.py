@@ -1,6 +1,6 @@
-"""Drawing by hand: rectangles, lines and texts, in colours that a page's theme may change.
+"""Drawings: rectangles, lines and texts as SVG, in colours that the theme of a page may change.
 
-A drawing is a list of pieces of SVG.  Drawings that follow each other share most of theirs, so a page is given each
+A drawing is a list of pieces of SVG.  The drawings of a flipbook share most of their pieces, so a page stores each
 piece once, and for each drawing the numbers of its pieces.
 """
 
@@ -13,16 +13,16 @@ from collections.abc import Callable, Sequence
 from ..support.table import escape, printable
 from .svg import FONT, LIBRARY, LINE, TITLE, number, text_width
 
-# The names of the colours are those of the page's style.  These are for where there is none.
+# The colours by name, for a file without a style; in a page, the style defines the same names.
 COLOURS = {
     "ink": "#1f2328", "quiet": "#57606a", "paper": "#ffffff", "tint": "#f4f6f8", "line": "#c4cad1",
     "there": "#0072b2", "back": "#d55e00", "good": "#009e73", "bad": "#b3261e", "now": "#e69f00",
     "there-fill": "#eaf4fa", "back-fill": "#fdf0e8", "leaf-fill": "#e9f7f2", "input-fill": "#f0f9fe",
     "library": LIBRARY, "library-fill": "#f9eff6",
 }
-SERIES = ("there", "back", "good", "now", "quiet")  # of curves: the dashes tell them apart as well
+SERIES = ("there", "back", "good", "now", "quiet")  # of curves, which also differ by their dashes
 DASHES = ("", "6 3", "2 3", "8 3 2 3", "1 4")
-NAMED = re.compile("\ue000([a-z-]+)\ue001")  # a colour by name; what users write never holds these characters
+NAMED = re.compile("\ue000([a-z-]+)\ue001")  # a colour by name: text of users never contains these characters
 CODE = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 BORDER = 10.0
 
@@ -32,17 +32,17 @@ def _colour(name: str) -> str:
 
 
 def themed(piece: str) -> str:
-    """A piece for a page, whose style says what the colours are."""
+    """A piece for a page, whose style defines the colours."""
     return NAMED.sub(r"var(--\1)", piece)
 
 
 def coloured(piece: str) -> str:
-    """A piece for a file that stands by itself."""
+    """A piece for a file of its own."""
     return NAMED.sub(lambda match: COLOURS[match.group(1)], piece)
 
 
 class Drawing:
-    """Pieces of SVG, one over the other.
+    """Pieces of SVG, each drawn over those before it.
 
     >>> drawing = Drawing(100, 20)
     >>> drawing.text(0, 12, "a < b")
@@ -55,7 +55,7 @@ class Drawing:
         self.pieces: list[str] = []
 
     def to_svg(self, title: str, colour: Callable[[str], str] = coloured) -> str:
-        """The drawing as an SVG element; `themed` gives it the colours of the page that it is for."""
+        """The drawing as an SVG element; with `themed`, in the colours of the page that contains it."""
         frame, start = self.frame(), number(-BORDER)
         paper = f'<rect x="{start}" y="{start}" width="100%" height="100%" fill="{_colour("paper")}"/>'
         inside = "\n".join([colour(piece) for piece in (paper, *self.pieces)])
@@ -67,15 +67,15 @@ class Drawing:
         )
 
     def frame(self) -> str:
-        """What is seen of the plane: the drawing and a border around it."""
+        """The view box: the drawing and a border around it."""
         return " ".join(map(number, (-BORDER, -BORDER, self.width + 2 * BORDER, self.height + 2 * BORDER)))
 
     def add(self, piece: str) -> None:
-        """A piece of SVG, in which every word of the user's is escaped."""
+        """Add a piece of SVG, in which all text of the user is escaped."""
         self.pieces.append(piece)
 
     def merge(self, begin: int) -> None:
-        """Make one piece of all pieces since number `begin`, which then come and go together."""
+        """Join all pieces since number `begin` into one piece."""
         self.pieces[begin:] = ["".join(self.pieces[begin:])]
 
     def rect(
@@ -83,7 +83,7 @@ class Drawing:
         *, thick: float = 1.0, round: float = 3.0, dashes: str = "", opacity: float = 1.0, about: str = "",
         go: str = "",
     ) -> None:
-        """A rectangle.  `about` is told when somebody points at it; `go` says where a click leads, see `Flipbook`."""
+        """A rectangle.  The pointer over it shows `about`, and a click leads to `go`, see `Flipbook`."""
         more = f' stroke-dasharray="{dashes}"' if dashes else ""
         more += f' fill-opacity="{opacity:.2f}"' if opacity < 1 else ""
         width, height = max(width, 0.0), max(height, 0.0)
@@ -92,35 +92,35 @@ class Drawing:
             f'rx="{number(min(round, width / 2))}" fill="{_colour(fill)}" stroke="{_colour(stroke)}" '
             f'stroke-width="{number(thick)}"{more}'
         )
-        told = f"<title>{escape(cleaned(about))}</title>" if about else ""
+        tip = f"<title>{escape(cleaned(about))}</title>" if about else ""
         if go:
             named = f'tabindex="0" role="button" aria-label="{escape(cleaned(about))}"'
-            self.add(f'<g class="mg-go" data-go="{escape(go)}" {named}>{shape}>{told}</rect></g>')
+            self.add(f'<g class="mg-go" data-go="{escape(go)}" {named}>{shape}>{tip}</rect></g>')
         else:
-            self.add(f"{shape}>{told}</rect>" if told else f"{shape}/>")
+            self.add(f"{shape}>{tip}</rect>" if tip else f"{shape}/>")
 
     def text(
         self, x: float, y: float, text: str, *, size: float = LINE, fill: str = "ink", anchor: str = "start",
         bold: bool = False, room: float = 0.0, code: bool = False,
     ) -> None:
-        """A line of text, cut off at the end where it would need more than `room`."""
+        """A line of text, cut off at the end if it is wider than `room`."""
         shown = cleaned(text)
         width = (lambda t: 0.62 * size * len(t)) if code else (lambda t: text_width(t, size, bold))
         while room and shown != "…" and width(shown) > room:
             shown = shown.rstrip("…")[:-1] + "…"
         more = ' font-weight="600"' if bold else ""
         more += f' font-family="{CODE}" xml:space="preserve"' * code
-        told = f"<title>{escape(cleaned(text))}</title>" if shown != cleaned(text) else ""
+        tip = f"<title>{escape(cleaned(text))}</title>" if shown != cleaned(text) else ""
         self.add(
             f'<text x="{number(x)}" y="{number(y)}" font-size="{number(size)}" text-anchor="{anchor}" '
-            f'fill="{_colour(fill)}" pointer-events="none"{more}>{escape(shown)}{told}</text>'
+            f'fill="{_colour(fill)}" pointer-events="none"{more}>{escape(shown)}{tip}</text>'
         )
 
     def path(
         self, points: Sequence[tuple[float, float]], stroke: str = "there", *, thick: float = 1.4, dashes: str = "",
         fill: str = "none", opacity: float = 1.0, arrow: bool = False,
     ) -> None:
-        """A line through points; `arrow` puts a tip at its end.  Points that are not numbers break it."""
+        """A line through points, with a tip at its end if it is an `arrow`.  Points that are not finite break it."""
         parts, broken = [], True
         for x, y in points:
             if not (math.isfinite(x) and math.isfinite(y)):
@@ -140,7 +140,7 @@ class Drawing:
             self._tip(points[-2], points[-1], stroke)
 
     def shape(self, outline: str, fill: str, opacity: float = 1.0) -> None:
-        """What a path goes round, in SVG's words.  It lets clicks and pointers through."""
+        """A filled outline, in SVG's words, which ignores the pointer."""
         more = f' fill-opacity="{opacity:g}"' if opacity < 1 else ""
         self.add(f'<path d="{outline}" fill="{_colour(fill)}" pointer-events="none"{more}/>')
 
@@ -163,12 +163,12 @@ class Drawing:
 
 
 def cleaned(text: str) -> str:
-    """Text in one line, with control characters, and what stands for colours here, written out."""
+    """Text in one line, with control characters written out (among them the marks of our colours)."""
     return printable(text).replace("\n", " ")
 
 
 class Axes:
-    """A part of a drawing with two axes, in which curves are drawn.  Numbers are told at "both", or along one of them.
+    """A part of a drawing with two axes, for curves.  `ticks` names the axes with numbers: "both", "across" or "up".
 
     >>> drawing = Drawing(200, 100)
     >>> chart = Axes(drawing, (0, 0, 200, 100), (0.0, 1.0), (0.0, 10.0))
@@ -180,31 +180,32 @@ class Axes:
 
     def __init__(
         self, drawing: Drawing, place: tuple[float, float, float, float], across: tuple[float, float],
-        up: tuple[float, float], *, log: bool = False, told: str = "both",
+        up: tuple[float, float], *, log: bool = False, ticks: str = "both",
     ) -> None:
         x, y, width, height = place
         self.drawing, self.log = drawing, log
         self.x, self.y, self.width, self.height = x + self.LEFT, y, width - self.LEFT, height - self.BELOW
         self.across, self.up = _wide(across), _wide(_logs(up) if log else up)
         drawing.rect(self.x, self.y, self.width, self.height, "tint", "line", round=0)
-        self._ticks(told)
+        self._ticks(ticks)
 
     def _ticks(self, which: str) -> None:
         bottom = self.y + self.height
         for value in round_numbers(*self.across, int(self.width // 60)) if which != "up" else ():
             x = self.at(value, 0.0)[0]
             self.drawing.path([(x, bottom), (x, bottom + 3)], "quiet", thick=1)
-            self.drawing.text(x, bottom + 14, told(value), fill="quiet", anchor="middle")
+            self.drawing.text(x, bottom + 14, tick_text(value), fill="quiet", anchor="middle")
         for value in round_numbers(*self.up, int(self.height // 28)) if which != "across" else ():
             y = self._level(value)
             self.drawing.path([(self.x, y), (self.x + self.width, y)], "line", thick=0.6)
-            self.drawing.text(self.x - 4, y + 3.5, told(10**value if self.log else value), fill="quiet", anchor="end")
+            name = tick_text(10**value if self.log else value)
+            self.drawing.text(self.x - 4, y + 3.5, name, fill="quiet", anchor="end")
 
     def _level(self, value: float) -> float:
         return self.y + self.height * (1 - (value - self.up[0]) / (self.up[1] - self.up[0]))
 
     def at(self, x: float, y: float) -> tuple[float, float]:
-        """Where a point lies, kept near the chart if it would lie far outside."""
+        """The place of a point in the drawing; a point far outside of the chart stays near it."""
         share = (x - self.across[0]) / (self.across[1] - self.across[0])
         if self.log:
             y = math.log10(y) if y > 0 else math.nan
@@ -214,7 +215,7 @@ class Axes:
     def curve(
         self, points: Sequence[tuple[float, float]], stroke: str = "there", *, thick: float = 1.6, dashes: str = ""
     ) -> None:
-        """A line through points, as far as it is inside."""
+        """A line through points, cut off outside of the chart."""
         top, bottom = self.y - 0.5, self.y + self.height + 0.5
         placed = [self.at(x, y) for x, y in points]
         clipped = [(x, y if top <= y <= bottom else math.nan) for x, y in placed]
@@ -231,7 +232,7 @@ def _wide(ends: tuple[float, float]) -> tuple[float, float]:
 
 
 def round_numbers(low: float, high: float, most: int) -> list[float]:
-    """Round numbers between two ends, about `most` of them.
+    """About `most` round numbers between two ends.
 
     >>> round_numbers(0.0, 9.0, 4)
     [0.0, 2.5, 5.0, 7.5]
@@ -244,10 +245,19 @@ def round_numbers(low: float, high: float, most: int) -> list[float]:
     return [round(i * step, 12) for i in range(first, last + 1)]
 
 
-def told(value: float) -> str:
+def counted(count: int, thing: str, ending: str = "s") -> str:
+    """A number of things.
+
+    >>> counted(1, "step"), counted(2000, "step"), counted(2, "launch", "es")
+    ('1 step', '2,000 steps', '2 launches')
+    """
+    return f"{count:,} {thing}{ending * (count != 1)}"
+
+
+def tick_text(value: float) -> str:
     """A number at an axis.
 
-    >>> told(0.0), told(-2.5), told(12000.0), told(1e-05)
+    >>> tick_text(0.0), tick_text(-2.5), tick_text(12000.0), tick_text(1e-05)
     ('0', '−2.5', '12k', '1e−5')
     """
     text = f"{value / 1000:g}k" if 1e4 <= abs(value) < 1e7 else f"{value:.3g}"

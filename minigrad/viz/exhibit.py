@@ -7,16 +7,13 @@ that it is saved to needs no other file, and no network.
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path as File
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from ..support.errors import MinigradError
 from ..support.files import write_whole
 from ..support.table import escape, printable
-from .charts import Chart
-from .drawing import themed
 from .page import live, page, pixels, widget
 
 E = TypeVar("E", bound="Exhibit")
@@ -114,61 +111,3 @@ class Exhibit:
         heading = f"<p>{escape(self.heading)}</p>" if self.heading else ""
         picture = f'<img alt="{escape(repr(self))}" src="data:image/svg+xml;base64,{encoded}">'
         return heading + picture + listing + ("" if self.gradient is None else self.gradient._static())
-
-
-class Frame(NamedTuple):
-    """One of the pictures of a chart: what it is called, the picture, and what it says."""
-
-    name: str
-    chart: Chart
-    says: str
-
-    def data(self) -> dict[str, str]:
-        """What is shown of it, in the colours of the page."""
-        return {"name": self.name, "svg": self.chart.to_svg(self.says, themed), "says": self.says}
-
-
-class Charted(Exhibit):
-    """Pictures with marks to point at, with a slider where there are several.
-
-    `marks` says of each mark, by its key, its title, rows of what is known about it, and the keys of those that belong
-    to it.  `files` are what can be saved besides: name -> content.
-    """
-
-    script = "chart"
-
-    def __init__(
-        self, about: str, frames: list[Frame], marks: dict[str, dict[str, Any]], words: str, slider: str = "",
-        begin: int = 0, files: dict[str, str] | None = None,
-    ) -> None:
-        self.about, self.frames, self.marks, self.words, self.slider = about, frames, marks, words, slider
-        self.begin, self.files = begin, files or {}
-
-    def said(self) -> str:
-        """What is shown, in a line."""
-        return self.about
-
-    def data(self) -> dict[str, Any]:
-        """All that is shown, as plain data."""
-        return {
-            "about": self.about, "frames": [frame.data() for frame in self.frames], "marks": self.marks,
-            "slider": self.slider, "begin": self.begin, "files": self.files,
-        }
-
-    def to_svg(self) -> str:
-        """The picture that is seen first."""
-        frame = self.frames[self.begin]
-        return frame.chart.to_svg(frame.says)
-
-    def text(self) -> str:
-        """The same in words."""
-        return self.words
-
-    def _forms(self) -> dict[str, Callable[[], str | bytes]]:
-        others = {File(name).suffix: partial(str, content) for name, content in self.files.items()}
-        return {**super()._forms(), **others}
-
-
-def mark(title: str, rows: list[tuple[str, str]], others: Sequence[str] = ()) -> dict[str, Any]:
-    """What is known about a mark."""
-    return {"title": title, "rows": rows, "others": list(others)}

@@ -1,17 +1,20 @@
-"""A flipbook: drawings to turn over, each with what is to be said of it, all made beforehand.
+"""A flipbook: drawings to page through, each with a sentence about it, all made beforehand in Python.
 
-Most views are one: some knobs (sliders, choices), and for each setting of them some pages one after the other.  What
-the page's script does is to look up the drawing that belongs to a setting; it computes nothing.
+Most views are flipbooks.  A flipbook has knobs (sliders and choices), and one or more pages for each setting of the
+knobs.  The script of the page only looks up the drawing of the current setting; it computes nothing.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import product
+from pathlib import Path as File
 from typing import Any
 
+from .charts import Marks
 from .drawing import Drawing, themed
 from .exhibit import Exhibit
 
@@ -20,7 +23,7 @@ Block = tuple[str, Any]  # a kind ("text", "table", "code", "math", "numbers") a
 
 @dataclass(frozen=True)
 class Knob:
-    """What can be set: its name, the words for each setting, and the one to begin with."""
+    """Something to set: its name, the words for each setting, and the setting at the start."""
 
     name: str
     settings: tuple[str, ...]
@@ -35,23 +38,27 @@ class Page:
     drawing: Drawing
     say: str
     blocks: tuple[tuple[str, Block], ...] = ()
+    name: str = ""  # pages with names are chosen by buttons, pages without by a slider
 
 
-@dataclass
+@dataclass(repr=False)
 class Flipbook(Exhibit):
     """Pages for each setting of the knobs, in the order of `settings_of(knobs)`.
 
-    In a drawing, `go="page:3"` leads to a page, and `go="2:5"` sets knob 2 to its setting 5.
+    In a drawing, `go="page:3"` leads to a page, and `go="2:5"` sets knob 2 to its setting 5.  A flipbook with `marks`
+    shows charts: a mark that is clicked opens a panel.
     """
 
     title: str
     pages: list[list[Page]]
     knobs: tuple[Knob, ...] = ()
-    cover: int = -1  # the page that stands for all of them where only one is seen
+    cover: int = -1  # the page that is shown where only one page can be
     unit: str = "step"  # what a page is called
-    words: str | None = None  # all of it in words; None: the sentences of the pages
-    start: int = 0  # the page to begin with
-    wide: bool = False  # whether what is beside the drawing needs as much room as the drawing
+    words: str | None = None  # the flipbook as text; None: the sentences of the pages
+    start: int = 0  # the first page to show
+    wide: bool = False  # whether the panel beside the drawing needs as much room as the drawing
+    marks: Marks = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)  # other files that can be saved: name -> content
     opening: int = field(init=False)
 
     script = "flipbook"
@@ -61,29 +68,35 @@ class Flipbook(Exhibit):
         assert len(settings) == len(self.pages)
         self.opening = settings.index(tuple(knob.start for knob in self.knobs))
 
-    def __repr__(self) -> str:
-        return f"<{self.title}>"
+    def said(self) -> str:
+        """The title."""
+        return self.title
 
     def to_svg(self) -> str:
-        """The page that says most, as one picture."""
+        """The cover, as one picture."""
         return self.pages[self.opening][self.cover].drawing.to_svg(self.title)
 
     def text(self) -> str:
-        """What is said on each page, a line for each."""
+        """The sentences of all pages, one in each line."""
         return self.words if self.words is not None else "\n".join(self._sentences())
 
     def _sentences(self) -> Iterator[str]:
         for i, page in enumerate(self.pages[self.opening], 1):
             yield f"{i}. {page.say}"
 
+    def _forms(self) -> dict[str, Callable[[], str | bytes]]:
+        others = {File(name).suffix: partial(str, content) for name, content in self.files.items()}
+        return {**super()._forms(), **others}
+
     def data(self) -> dict[str, Any]:
-        """All that is shown, as plain data: pieces of drawings and blocks, each once, and the pages made of them."""
+        """Everything that is shown, as plain data: each piece of a drawing and each block once, and their numbers."""
         pieces, blocks = _Once(), _Once()
         pages = [
             [
                 [
                     [pieces.number(themed(piece)) for piece in page.drawing.pieces], page.say,
                     [blocks.number([heading, *block]) for heading, block in page.blocks], page.drawing.frame(),
+                    page.name,
                 ]
                 for page in setting
             ]
@@ -95,12 +108,18 @@ class Flipbook(Exhibit):
         ]
         return {
             "about": self.title, "unit": self.unit, "knobs": knobs, "pages": pages, "start": self.start,
-            "wide": self.wide, "pieces": pieces.things, "blocks": blocks.things,
+            "wide": self.wide, "pieces": pieces.things, "blocks": blocks.things, "marks": self.marks,
+            "files": self.files,
         }
+
+    def chart(self) -> dict[str, Any]:
+        """The cover with its marks, as plain data, for a view that shows it as one of its parts."""
+        page = self.pages[self.opening][self.cover]
+        return {"name": page.name, "svg": page.drawing.to_svg(page.say, themed), "says": page.say, "marks": self.marks}
 
 
 class _Once:
-    """Things that are written down once each, and known by their number."""
+    """Things that are stored once each, and referred to by their numbers."""
 
     def __init__(self) -> None:
         self.things: list[Any] = []
@@ -115,7 +134,7 @@ class _Once:
 
 
 def settings_of(knobs: tuple[Knob, ...]) -> list[tuple[int, ...]]:
-    """Every setting of some knobs, that of the last one changing first.
+    """Every setting of some knobs; the last knob changes fastest.
 
     >>> settings_of((Knob("x", ("1", "2")), Knob("y", ("1", "2"))))
     [(0, 0), (0, 1), (1, 0), (1, 1)]

@@ -16,15 +16,16 @@ from ..core.node import Node
 from ..support.errors import MinigradError
 from ..support.table import as_table, bytes_text
 from .compiled import programs_of, view_of
-from .exhibit import Exhibit, Frame
+from .exhibit import Exhibit
+from .flipbook import Flipbook
 from .folding import BUDGET, fold
 from .graphs import MOST
 from .kernels import Picked, plain_lines, scene_of_kernels, source_of
-from .memories import timeline
+from .memories import memory_of
 from .moving import tables
 from .opening import View, views_of
 from .passing import Stage, stages_of
-from .profiles import roof
+from .profiles import roofline_of
 from .scene import Box, Scene, excerpt, names_in_code, scene_of, type_of
 from .svg import draw, laid_out, lean
 
@@ -61,7 +62,7 @@ class Fusion(Exhibit):
                 hint="mg.viz.graph(f, *arguments) draws what was traced",
             )
         self.cost = Cost(program)
-        self.roofline = roof(self.cost.roofline()) if measure else None
+        self.roofline = roofline_of(self.cost.roofline()) if measure else None
         self.inputs = names
         self.names = {**self.partition.graph.names(), **names}
         self.picked: Picked = scene_of_kernels(self.partition, names)
@@ -128,14 +129,13 @@ class Fusion(Exhibit):
         """All that is shown, as plain data."""
         board = tables(self.partition, self.names)
         number = {each["name"]: i for i, each in enumerate(board["items"])}
-        memory, marks, _ = timeline(self.program)
-        told = Frame("memory", memory, "where values lie, and how long")
+        charts: list[Flipbook] = [memory_of(self.program), *([self.roofline] if self.roofline else [])]
         stages = stages_of(self.program)
         views = self._views()
         direction = laid_out(views[0].scene)[1]  # for all, so that nothing turns round
         computing = [kernel for kernel in self.cost.kernels if kernel.kind != "copies"]  # in the order of the groups
         following = [*[{node for _, node, _ in stage.fired} for stage in stages[1:]], set()]
-        found: dict[str, Any] = {
+        return {
             "about": self.said(), "sums": self._sums(),
             "stages": [self._stage(stage, going, direction) for stage, going in zip(stages, following)],
             "views": [self._view(view, direction) for view in views],
@@ -143,12 +143,8 @@ class Fusion(Exhibit):
             "places": [self._place(i, number) for i in range(len(self.picked.places))],
             "whys": [self._crossing(crossing) for crossing in self.picked.crossings],
             "board": board | {"copied": self._copied()},
-            "charts": [{**told.data(), "marks": marks}],
+            "charts": [book.chart() for book in charts],
         }
-        if self.roofline is not None:
-            (frame,) = self.roofline.frames
-            found["charts"].append({**frame.data(), "marks": self.roofline.marks})
-        return found
 
     def _sums(self) -> list[list[str]]:
         rows = [("as you wrote it", self.cost.eager), ("after the passes", self.cost.after_passes)]

@@ -1,8 +1,8 @@
-"""`mg.viz.memory`: where values lie and how long, in a program; and which tensors share memory, outside of one."""
+"""`mg.viz.memory`: the buffers of a program over time; or, for tensors, which of them share memory."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..compile.look.cost import Cost, eager_memory
@@ -11,24 +11,24 @@ from ..compile.running.program import Executable
 from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..support.table import as_table, bytes_text
-from .charts import Chart
+from .charts import Chart, Marks, mark
 from .compiled import programs_of, view_of
-from .drawing import round_numbers
-from .exhibit import Charted, Frame, mark
+from .drawing import counted, round_numbers
+from .flipbook import Flipbook, Page
 from .sharing import shared_memory
 
 WIDTH, LEFT, RIGHT, LANE, CURVE = 860.0, 108.0, 16.0, 24.0, 130.0
-KINDS = {SLOT: "kernel", LIBRARY: "library", RESULT: "result", IN_PLACE: "input"}  # of a bar, by where the buffer lies
+KINDS = {SLOT: "kernel", LIBRARY: "library", RESULT: "result", IN_PLACE: "input"}  # the kind of bar of each buffer
 PLACES = [*KINDS]
 
 
-def memory(what: Any = None, *args: Any, **kwargs: Any) -> Charted:
-    """Where values lie, and how long: in the program of a function for these arguments, its buffers over time.
+def memory(what: Any = None, *args: Any, **kwargs: Any) -> Flipbook:
+    """Show where values are in memory, and for how long: the buffers of a function's program over time.
 
-    Of tensors, given by name, in a dictionary or as a model: which of them lie in the same memory, and where in it.
+    For tensors (by name, in a dictionary, or of a model): show which of them share memory, and which part of it.
 
     >>> mg.viz.memory(lambda x: mg.exp(x * 2) + mg.tanh(x), mg.ones(1000))
-    <memory of 1 step: 4 kB at once, 12 kB node by node>
+    <memory of 1 step: at most 4 kB in use, 12 kB node by node>
     >>> x = mg.zeros((4, 4))
     >>> mg.viz.memory(x=x, row=x[1], other=mg.ones(2))
     <memory of 3 tensors in 2 buffers>
@@ -37,11 +37,11 @@ def memory(what: Any = None, *args: Any, **kwargs: Any) -> Charted:
         return shared_memory(what, args, kwargs)
     if isinstance(what, Tensor):
         return shared_memory({f"tensor {i}": t for i, t in enumerate((what, *args))}, (), kwargs)
-    return view_of(programs_of(what, args, kwargs, "memory"), lambda each: _of_program(each.program))
+    return view_of(programs_of(what, args, kwargs, "memory"), lambda each: memory_of(each.program))
 
 
 class Life(NamedTuple):
-    """A value in memory: where, and from which step to which."""
+    """A value in memory: its buffer, and the first and the last step that needs it."""
 
     buffer: Buffer
     lane: str
@@ -49,51 +49,30 @@ class Life(NamedTuple):
     end: int
 
 
-def _of_program(program: Executable) -> Charted:
-    chart, marks, words = timeline(program)
-    cost = Cost(program)
-    steps = len(program.plan.steps)
-    about = (
-        f"memory of {steps} step{'s' * (steps != 1)}: {bytes_text(cost.memory.total)} at once, "
-        f"{bytes_text(cost.eager_peak)} node by node"
-    )
-    return Charted(about, [Frame("memory", chart, about)], marks, words)
-
-
-def timeline(program: Executable) -> tuple[Chart, dict[str, dict[str, Any]], str]:
-    """The buffers of a program over time as a picture, what is known about each, and the same in words."""
+def memory_of(program: Executable) -> Flipbook:
+    """The buffers of a program over time, as a chart."""
     plan = program.plan
     lives = lives_of(plan)
     steps = [plan.steps[number].name for turn in plan.turns for number in turn]
+    held, eager = _in_use(lives, len(steps)), eager_memory(program.graph)
+    most, eager_most = (bytes_text(max(each, default=0)) for each in (held, eager))
+    about = f"memory of {counted(len(steps), 'step')}: at most {most} in use, {eager_most} node by node"
     lanes = list(dict.fromkeys(life.lane for life in lives))
     chart = Chart(WIDTH, CURVE + 46.0 + LANE * len(lanes) + 30.0)
     across = (WIDTH - LEFT - RIGHT) / max(1, len(steps))
-    _curves(chart, program, lives, len(steps), across)
-    top = CURVE + 40.0
-    marks: dict[str, dict[str, Any]] = {}
-    for number, lane in enumerate(lanes):
-        y = top + LANE * number
-        chart.text(LEFT - 8.0, y + LANE / 2 + 3.0, lane, fill="quiet", anchor="end")
-        chart.path([(LEFT, y + LANE), (WIDTH - RIGHT, y + LANE)], "line", thick=1.0)
-    for number, life in enumerate(lives):
-        name, size, key = life.buffer.name, bytes_text(life.buffer.nbytes), f"v{number}"
-        y = top + LANE * lanes.index(life.lane) + 2.0
-        x, wide = LEFT + across * life.begin, across * (life.end - life.begin + 1)
-        chart.bar(x + 1.0, y, wide - 2.0, LANE - 4.0, KINDS[life.buffer.kind], key, name, f"{name}, {size}")
-        rows = [("lies in", life.lane), ("takes", size), ("from", steps[life.begin])]
-        same = [f"v{i}" for i, other in enumerate(lives) if other.lane == life.lane and i != number]
-        marks[key] = mark(name, [*rows, ("until", steps[life.end])], same)
-    bottom = top + LANE * len(lanes) + 16.0
+    _curves(chart, held, eager, Cost(program).memory.total)
+    marks = _bars(chart, lives, lanes, steps, across)
+    bottom = CURVE + 56.0 + LANE * len(lanes)
     for number, step in enumerate(steps):
         if across > 46.0 or number % (int(46.0 / across) + 1) == 0:
             chart.text(LEFT + across * (number + 0.5), bottom, step[:14], fill="quiet", anchor="middle")
     table = [(b.name, lane, steps[begin], steps[end], bytes_text(b.nbytes)) for b, lane, begin, end in lives]
     words = as_table(("value", "lies in", "from", "until", "bytes"), table, left=4)
-    return chart, marks, words
+    return Flipbook(about, [[Page(chart, about, name="memory")]], marks=marks, words=words)
 
 
 def lives_of(plan: Plan) -> list[Life]:
-    """What lies in memory and did not come in: from the step that writes it to the last one that reads it."""
+    """The values that a program makes: each lives from the step that writes it to the last step that reads it."""
     begin: dict[int, int] = {}
     end: dict[int, int] = {}
     order = [number for turn in plan.turns for number in turn]
@@ -112,38 +91,57 @@ def _number(buffer: Buffer) -> int:
 
 
 def _lane(buffer: Buffer) -> str:
-    """Where a value lies, in words."""
+    """The place of a value, in words."""
     if buffer.kind == LIBRARY:
         return "of a library"
     return f"{INPUT if buffer.kind == IN_PLACE else buffer.kind} {buffer.number}"
 
 
-def _curves(chart: Chart, program: Executable, lives: list[Life], steps: int, across: float) -> None:
-    """What is held at the same time, step by step, and the same node by node."""
-    new = [life for life in lives if life.buffer.kind != IN_PLACE]  # the memory of an input is the caller's
-    held = [sum(life.buffer.nbytes for life in new if life.begin <= n <= life.end) for n in range(steps)]
-    eager = eager_memory(program.graph)
-    most = max([*held, *eager], default=0) or 1
-    scale = (CURVE - 34.0) / most
-    bottom = CURVE
-    for tick in round_numbers(0.0, most, 4):
-        y = bottom - tick * scale
+def _in_use(lives: Sequence[Life], steps: int) -> list[int]:
+    """The bytes of the values that live at each step.  The memory of an input belongs to the caller."""
+    new = [life for life in lives if life.buffer.kind != IN_PLACE]
+    return [sum(life.buffer.nbytes for life in new if life.begin <= n <= life.end) for n in range(steps)]
+
+
+def _bars(chart: Chart, lives: Sequence[Life], lanes: list[str], steps: Sequence[str], across: float) -> Marks:
+    """A row for each place in memory, with a bar for each value that lives there."""
+    top = CURVE + 40.0
+    for number, lane in enumerate(lanes):
+        y = top + LANE * number
+        chart.lane(LEFT, y, LANE, lane)
+        chart.path([(LEFT, y + LANE), (WIDTH - RIGHT, y + LANE)], "line", thick=1.0)
+    marks: Marks = {}
+    for number, (buffer, lane, begin, end) in enumerate(lives):
+        size, key = bytes_text(buffer.nbytes), f"v{number}"
+        x, y, wide = LEFT + across * begin, top + LANE * lanes.index(lane) + 2.0, across * (end - begin + 1)
+        about = f"{buffer.name}, {size}"
+        chart.bar(x + 1.0, y, wide - 2.0, LANE - 4.0, KINDS[buffer.kind], key, buffer.name, about)
+        rows = [("lies in", lane), ("takes", size), ("from", steps[begin]), ("until", steps[end])]
+        same = [f"v{i}" for i, other in enumerate(lives) if other.lane == lane and i != number]
+        marks[key] = mark(buffer.name, rows, same)
+    return marks
+
+
+def _curves(chart: Chart, held: Sequence[int], eager: Sequence[int], allocated: int) -> None:
+    """The bytes in use at each step of the program and at each node, and what the program allocates for all steps."""
+    scale = (CURVE - 34.0) / (max([*held, *eager, allocated], default=0) or 1)
+    for tick in round_numbers(0.0, (CURVE - 34.0) / scale, 4):
+        y = CURVE - tick * scale
         chart.path([(LEFT, y), (WIDTH - RIGHT, y)], "line", thick=1.0)
         chart.text(LEFT - 8.0, y + 3.5, bytes_text(tick), fill="quiet", anchor="end")
-    whole = across * max(1, steps)
-    _stairs(chart, eager, whole, bottom, scale, "quiet")
-    _stairs(chart, held, whole, bottom, scale, "back")
-    chart.text(LEFT, 14.0, "held at the same time:", bold=True)
-    chart.text(LEFT + 134.0, 14.0, f"— node by node, at most {bytes_text(max(eager, default=0))}", fill="quiet")
-    chart.text(LEFT + 330.0, 14.0, f"— fused, at most {bytes_text(max(held, default=0))}", fill="back")
+    level = CURVE - allocated * scale
+    chart.path([(LEFT, level), (WIDTH - RIGHT, level)], "back", thick=1.0, dashes="4 3")
+    _stairs(chart, eager, scale, "quiet")
+    _stairs(chart, held, scale, "back")
+    most, eager_most = (bytes_text(max(each, default=0)) for each in (held, eager))
+    chart.text(LEFT, 14.0, "memory in use:", bold=True)
+    chart.text(LEFT + 110.0, 14.0, f"— node by node, at most {eager_most}", fill="quiet")
+    chart.text(LEFT + 306.0, 14.0, f"— fused, at most {most}", fill="back")
+    chart.text(LEFT + 462.0, 14.0, f"- - allocated for the fused program: {bytes_text(allocated)}", fill="back")
 
 
-def _stairs(chart: Chart, values: list[int], width: float, bottom: float, scale: float, colour: str) -> None:
-    if not values:
-        return
-    step = width / len(values)
-    points = []
-    for number, value in enumerate(values):
-        y = bottom - value * scale
-        points += [(LEFT + step * number, y), (LEFT + step * (number + 1), y)]
-    chart.path(points, colour, thick=1.6)
+def _stairs(chart: Chart, values: Sequence[int], scale: float, colour: str) -> None:
+    """A line with one level stretch for each value."""
+    step = (WIDTH - LEFT - RIGHT) / max(1, len(values))
+    levels = [(number, CURVE - value * scale) for number, value in enumerate(values)]
+    chart.path([(LEFT + step * (n + end), y) for n, y in levels for end in (0, 1)], colour, thick=1.6)

@@ -5,9 +5,11 @@ The scripts and styles in `static/` are complete: they import nothing and fetch 
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import re
+import zlib
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -15,8 +17,8 @@ from typing import Any
 from ..support.packages import needed
 from ..support.table import escape
 
-# The scripts and styles of views that have more than one of their own.
-PARTS = {"fusion": ("board", "fusion"), "chart": ("chart",)}
+LARGE = 100_000  # characters of data, from which on they are compressed
+PARTS = {"fusion": ("board", "fusion")}  # the scripts of a view that has several
 
 
 @cache
@@ -27,7 +29,7 @@ def static(name: str) -> str:
 
 def script_of(view: str) -> str:
     """The script of a view: what all views share, and its own part, the function `show`."""
-    return static("common.js") + "".join([static(f"{part}.js") for part in PARTS.get(view, (view,))])
+    return "".join([static(f"{part}.js") for part in ("common", "shell", *PARTS.get(view, (view,)))])
 
 
 def style_of(view: str) -> str:
@@ -41,11 +43,26 @@ def page(view: str, data: dict[str, Any], title: str, static_form: str = "") -> 
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
         f"<style>body {{ margin: 0 }}\n{style_of(view)}</style></head><body>"
         f'<div id="view">{static_form or escape(title)}</div>'
-        f'<script type="application/json" id="data">{safe(data)}</script>'
+        f'<script type="application/json" id="data">{safe(packed(data))}</script>'
         f'<script type="module">{script_of(view)}\n'
-        f'showAll(document.getElementById("view"), JSON.parse(document.getElementById("data").textContent));</script>'
+        f'const data = await unpacked(JSON.parse(document.getElementById("data").textContent));\n'
+        f'showAll(document.getElementById("view"), data);</script>'
         f"</body></html>\n"
     )
+
+
+def packed(data: dict[str, Any]) -> dict[str, Any]:
+    """The data as a page holds them: compressed if they are large, because pictures repeat each other.
+
+    >>> packed({"about": "small"})
+    {'about': 'small'}
+    >>> list(packed({"picture": "the same, and again " * 10_000}))
+    ['deflated']
+    """
+    text = json.dumps(data, separators=(",", ":")).encode()
+    if len(text) < LARGE:
+        return data
+    return {"deflated": base64.b64encode(zlib.compress(text, 9)).decode()}
 
 
 BEYOND = re.compile("[<\\ud800-\\udfff]")  # what ends a script, and what no file can hold
@@ -68,11 +85,11 @@ def widget(view: str, data: dict[str, Any], static_forms: dict[str, str]) -> dic
     """
     words = static_forms["text/html"]
     code = (
-        f"const style = {_string(style_of(view))};\nconst data = {safe(data)};\n"
+        f"const style = {_string(style_of(view))};\nconst packed = {safe(packed(data))};\n"
         f"{script_of(view)}\n{static('embed.js')}"
     )
     key = hashlib.sha256((code + words).encode()).hexdigest()[:12]
-    script = f'<script>(() => {{\nconst key = "{key}";\n{code}}})();</script>'
+    script = f'<script>(async () => {{\nconst key = "{key}";\n{code}}})();</script>'
     return {**static_forms, "text/html": f'<div class="mg-embed" data-mg="{key}">{words}</div>{script}'}
 
 

@@ -1,13 +1,13 @@
-"""`mg.viz.profile` and `mg.viz.roofline`: how long each step of a run took, beside what it had to do.
+"""`mg.viz.profile` and `mg.viz.roofline`: how long each step of a program takes, and how much work it does.
 
-What is measured differs from run to run: do not put these into outputs that are compared.
+Times differ from run to run, so outputs that are compared should not contain these views.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from math import log10
+from math import ceil, log10
 from typing import Any
 
 from ..compile.jitted import Jitted, JittedMethod, jit
@@ -20,20 +20,22 @@ from ..compile.running.program import Executable
 from ..compile.save.read import LoadedProgram
 from ..support.errors import MinigradError
 from ..support.table import as_table, bytes_text
-from .charts import Chart
+from .charts import Chart, Marks, mark
 from .compiled import Shown, programs_of, view_of
-from .drawing import round_numbers
-from .exhibit import Charted, Frame, mark
+from .drawing import counted
+from .flipbook import Flipbook, Page
 
 WIDTH, LEFT, RIGHT, LANE = 860.0, 150.0, 16.0, 26.0
 BARS = 30  # steps in the chart of times
+COLUMNS = ("time", "of all", "calls", "bytes", "operations")
 
 
-def profile(what: Any, *args: Any, runs: int = 5, **kwargs: Any) -> Charted:
-    """Run a function as a program and see what each step took: time, bytes, operations.
+def profile(what: Any, *args: Any, runs: int = 5, **kwargs: Any) -> Flipbook:
+    """Run a function as a program, and show the time, the bytes and the operations of each step.
 
-    The fastest of some runs is shown, after one that warms up; what it has effects on changes each time.  A finished
-    `mg.profile()` may be given instead.  `.save("run.json")` writes a trace for chrome://tracing and ui.perfetto.dev.
+    After one run to warm up, the fastest of `runs` is shown; side effects of the function happen in every run.  A
+    finished `mg.profile()` can be given instead of a function.  `.save("run.json")` writes a trace for
+    chrome://tracing and ui.perfetto.dev.
 
     >>> f = mg.jit(lambda x: mg.tanh(x @ x).sum())
     >>> mg.viz.profile(f, mg.ones((4, 4))).data()["about"].partition(":")[0]
@@ -44,7 +46,7 @@ def profile(what: Any, *args: Any, runs: int = 5, **kwargs: Any) -> Charted:
     if runs < 1:
         raise MinigradError(f"a profile of {runs} runs shows nothing", expect="runs=1 or more")
     if isinstance(what, (Executable, Graph)):
-        raise MinigradError("a program has no arguments to run with", hint="mg.viz.profile(f, *arguments)")
+        raise MinigradError("a program has no arguments to run on", hint="mg.viz.profile(f, *arguments)")
     call = what if isinstance(what, (Jitted, JittedMethod, LoadedProgram)) or not callable(what) else jit(what)
     shown = programs_of(call, args, kwargs, "profile", runs=True)
     if shown[0].keeps:
@@ -53,7 +55,7 @@ def profile(what: Any, *args: Any, runs: int = 5, **kwargs: Any) -> Charted:
     return _profiled(programs_of(call, args, kwargs, "profile", runs=True)[0], run)  # it may have been traced again
 
 
-def _profiled(shown: Shown, run: recorder) -> Charted:
+def _profiled(shown: Shown, run: recorder) -> Flipbook:
     return _drawn(run, {each.name: each for each in Cost(shown.program).kernels})
 
 
@@ -73,35 +75,34 @@ def _span(events: list[Event]) -> float:
     return max([e.end for e in events], default=0.0) - min([e.begin for e in events], default=0.0)
 
 
-def _drawn(run: recorder, costs: Mapping[str, KernelCost]) -> Charted:
+def _drawn(run: recorder, costs: Mapping[str, KernelCost]) -> Flipbook:
     events = run.events
     threads = list(dict.fromkeys(event.thread for event in events))
-    about = (
-        f"profile of {len(events)} step{'s' * (len(events) != 1)} in {len(threads)} thread{'s' * (len(threads) != 1)}: "
-        f"{_time(_span(events))}"
-    )
+    steps = f"{counted(len(events), 'step')} in {counted(len(threads), 'thread')}"
     taken: dict[str, list[float]] = {}
     for event in events:
         taken.setdefault(event.name, []).append(event.end - event.begin)
-    marks = {}
+    marks: Marks = {}
     rows = []
     total = sum(map(sum, taken.values())) or 1.0
     for name, times in sorted(taken.items(), key=lambda item: -sum(item[1])):
         seconds = sum(times)
-        known = [("time", _time(seconds)), ("of all", f"{seconds / total:.0%}"), ("calls", str(len(times)))]
-        known += _rates(costs.get(name), seconds / len(times))
-        marks[f"p{name}"] = mark(name, known)
-        rows.append((name, *[dict(known).get(key, "") for key in ("time", "of all", "calls", "bytes", "operations")]))
-    words = as_table(("step", "time", "of all", "calls", "bytes", "operations"), rows, left=1)
-    frames = [
-        Frame("over time", _over_time(events, threads), "each step when it ran, thread by thread"),
-        Frame("by step", _by_step(taken), "the steps that took longest"),
+        about = [("time", _time(seconds)), ("of all", f"{seconds / total:.0%}"), ("calls", str(len(times)))]
+        about += _rates(costs.get(name), seconds / len(times))
+        marks[f"p{name}"] = mark(name, about)
+        rows.append((name, *[dict(about).get(column, "") for column in COLUMNS]))
+    pages = [
+        Page(_over_time(events, threads), "when each step ran, thread by thread", name="over time"),
+        Page(_by_step(taken), "the steps that took longest", name="by step"),
     ]
-    return Charted(about, frames, marks, words, "show", files={"run.json": json.dumps(run.trace())})
+    return Flipbook(
+        f"profile of {steps}: {_time(_span(events))}", [pages], marks=marks, cover=0, unit="picture",
+        words=as_table(("step", *COLUMNS), rows, left=1), files={"run.json": json.dumps(run.trace())},
+    )
 
 
 def _rates(cost: KernelCost | None, seconds: float) -> list[tuple[str, str]]:
-    """What a step had to do, and how fast it was at it."""
+    """The work of a step, and how much of it the step does in a second."""
     if cost is None:
         return []
     taken = cost.program
@@ -119,21 +120,17 @@ def _time(seconds: float) -> str:
 
 def _over_time(events: list[Event], threads: list[str]) -> Chart:
     begin = min([e.begin for e in events], default=0.0)
-    whole = _span(events) or 1e-9
-    chart = Chart(WIDTH, 20.0 + LANE * max(1, len(threads)) + 30.0)
-    scale = (WIDTH - LEFT - RIGHT) / whole
     bottom = 14.0 + LANE * len(threads)
-    for tick in round_numbers(0.0, whole * 1e6, 6):
-        x = LEFT + tick / 1e6 * scale
-        chart.path([(x, 10.0), (x, bottom + 4.0)], "line", thick=1.0)
-        chart.text(x, bottom + 17.0, f"{tick:g} µs", fill="quiet", anchor="middle")
+    chart = Chart(WIDTH, 50.0 + LANE * max(1, len(threads)))
+    most = (_span(events) or 1e-9) * 1e6
+    scale = 1e6 * chart.ruler((LEFT, WIDTH - RIGHT), (10.0, bottom + 4.0), most, lambda tick: f"{tick:g} µs")
     for number, thread in enumerate(threads):
-        chart.text(LEFT - 10.0, 14.0 + LANE * (number + 0.5) + 3.0, thread[-20:], fill="quiet", anchor="end")
+        chart.lane(LEFT, 14.0 + LANE * number, LANE, thread[-20:])
     for event in events:
         y = 14.0 + LANE * threads.index(event.thread)
         x, wide = LEFT + (event.begin - begin) * scale, (event.end - event.begin) * scale
-        told = f"{event.name}, {_time(event.end - event.begin)}"
-        chart.bar(x, y + 2, wide, LANE - 4, _kind(event.name), f"p{event.name}", event.name, told)
+        about = f"{event.name}, {_time(event.end - event.begin)}"
+        chart.bar(x, y + 2, wide, LANE - 4, _kind(event.name), f"p{event.name}", event.name, about)
     return chart
 
 
@@ -144,7 +141,7 @@ def _by_step(taken: Mapping[str, list[float]]) -> Chart:
     for number, (name, times) in enumerate(longest):
         y, seconds = 10.0 + LANE * number, sum(times)
         wide = (WIDTH - LEFT - RIGHT - 90.0) * seconds / (most or 1.0)
-        chart.text(LEFT - 10.0, y + LANE / 2 + 3.0, name, anchor="end", bold=True, room=LEFT - 14.0)
+        chart.lane(LEFT, y, LANE, name, room=LEFT - 14.0)
         chart.bar(LEFT, y + 3.0, wide, LANE - 6.0, _kind(name), f"p{name}", "", f"{name}, {_time(seconds)}")
         chart.text(LEFT + wide + 8.0, y + LANE / 2 + 3.0, _time(seconds), fill="quiet")
     return chart
@@ -157,9 +154,10 @@ def _kind(name: str) -> str:
 # The roofline ---------------------------------------------------------------------------------------------------------
 
 
-def roofline(what: Any, *args: Any, runs: int = 20, **kwargs: Any) -> Charted:
-    """How fast each step of a program is beside what this machine could do: as many operations as memory brings data
-    for, or as the processor computes.  The program runs on numbers of its own.
+def roofline(what: Any, *args: Any, runs: int = 20, **kwargs: Any) -> Flipbook:
+    """Compare the speed of each step of a program with the limits of this machine: memory traffic and arithmetic.
+
+    The program runs on made-up numbers.
 
     >>> mg.viz.roofline(lambda x: mg.tanh(x @ x), mg.ones((8, 8)), runs=2).data()["about"].partition(":")[0]
     'roofline of 2 steps'
@@ -167,12 +165,12 @@ def roofline(what: Any, *args: Any, runs: int = 20, **kwargs: Any) -> Charted:
     if runs < 1:
         raise MinigradError(f"a roofline of {runs} runs shows nothing", expect="runs=1 or more")
     shown = programs_of(what, args, kwargs, "roofline", runs=True)
-    return view_of(shown, lambda each: roof(Cost(each.program).roofline(runs)))
+    return view_of(shown, lambda each: roofline_of(Cost(each.program).roofline(runs)))
 
 
-def roof(found: Roofline) -> Charted:
-    """A measured roofline as a picture."""
-    marks = {}
+def roofline_of(found: Roofline) -> Flipbook:
+    """A measured roofline as a chart."""
+    marks: Marks = {}
     for step in found.steps:
         taken = step.kernel.program
         marks[f"r{step.kernel.name}"] = mark(step.kernel.name, [
@@ -181,12 +179,12 @@ def roof(found: Roofline) -> Charted:
             ("operations for a byte", f"{taken.intensity:.2f}"), ("bytes", bytes_text(taken.bytes)),
             ("operations", f"{taken.flops:,}"),
         ])
-    about = f"roofline of {len(found.steps)} step{'s' * (len(found.steps) != 1)}: {found.limits()}"
-    return Charted(about, [Frame("roofline", _roof(found), about)], marks, repr(found))
+    about = f"roofline of {counted(len(found.steps), 'step')}: {found.limits()}"
+    return Flipbook(about, [[Page(_roof(found), about, name="roofline")]], marks=marks, words=repr(found))
 
 
 def _roof(found: Roofline) -> Chart:
-    """Operations a second over operations for a byte, both by powers of ten."""
+    """Operations per second over operations per byte, both axes logarithmic."""
     machine = found.machine
     points = []
     for step in found.steps:
@@ -206,16 +204,12 @@ def _roof(found: Roofline) -> Chart:
     def up(y: float) -> float:
         return bottom - (bottom - 16.0) * log10(y / low_y) / log10(high_y / low_y)
 
-    power = low_x
-    while power <= high_x * 1.001:
+    for power in _powers(low_x, high_x * 1.001):
         chart.path([(across(power), 16.0), (across(power), bottom)], "line", thick=1.0)
         chart.text(across(power), bottom + 15.0, f"{power:g}", fill="quiet", anchor="middle")
-        power *= 10.0
-    power = 10.0 ** int(log10(low_y) + 1)
-    while power < high_y:
+    for power in _powers(low_y, high_y):
         chart.path([(left, up(power)), (width - 20.0, up(power))], "line", thick=1.0)
         chart.text(left - 8.0, up(power) + 3.5, f"{power / 1e9:g} G/s", fill="quiet", anchor="end")
-        power *= 10.0
     below = "operations for each byte of memory traffic"
     chart.text((left + width) / 2, bottom + 34.0, below, fill="quiet", anchor="middle")
     start = max(low_y, machine.bandwidth * low_x)
@@ -224,6 +218,11 @@ def _roof(found: Roofline) -> Chart:
     chart.text(across(ridge), up(machine.flops) - 8.0, found.limits(), fill="back", anchor="middle")
     for step, x, y in points:
         name = step.kernel.name
-        told = f"{name}: {_time(step.seconds)}, {step.attained:.0%} of what is possible"
-        chart.point(across(x), up(y), _kind(name), f"r{name}", name, told)
+        about = f"{name}: {_time(step.seconds)}, {step.attained:.0%} of what is possible"
+        chart.point(across(x), up(y), _kind(name), f"r{name}", name, about)
     return chart
+
+
+def _powers(low: float, high: float) -> list[float]:
+    """The powers of ten between two numbers."""
+    return [10.0**power for power in range(ceil(log10(low) - 1e-9), ceil(log10(high)))]

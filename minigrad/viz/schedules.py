@@ -1,7 +1,7 @@
-"""`mg.viz.schedule`: which steps of a program wait for which, and what many workers make of it.
+"""`mg.viz.schedule`: which steps of a program wait for which, and how long several workers take.
 
-How long a step takes is the compiler's estimate, in bytes of memory traffic that take as long: nothing is measured, so
-the picture is the same on every machine.
+The time of a step is the compiler's estimate, in bytes of memory traffic.  Nothing is measured, so the picture is the
+same on every machine.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from typing import Any, NamedTuple
 
 from ..compile.running.order import Schedule, ScheduledStep
 from ..support.table import bytes_text
-from .charts import Chart
+from .charts import Chart, Marks, mark
 from .compiled import programs_of, view_of
-from .drawing import round_numbers
-from .exhibit import Charted, Frame, mark
+from .drawing import counted
+from .flipbook import Flipbook, Page
 
 WIDTH, LEFT, RIGHT, LANE = 860.0, 84.0, 16.0, 30.0
-WORKERS = 8  # that the slider goes to, if more than one finds something to do
+WORKERS = 8  # the end of the slider
 
 
 class Turn(NamedTuple):
-    """A step when it is its turn: with whom, from when to when."""
+    """A step that a worker runs: when it begins and ends."""
 
     step: ScheduledStep
     worker: int
@@ -29,8 +29,8 @@ class Turn(NamedTuple):
     end: float
 
 
-def schedule(what: Any, *args: Any, workers: int = 1, **kwargs: Any) -> Charted:
-    """The steps of a program over time: levels, the critical path, and how long so many workers take.
+def schedule(what: Any, *args: Any, workers: int = 1, **kwargs: Any) -> Flipbook:
+    """Show the steps of a program over time: levels, the critical path, and how long several workers take.
 
     >>> mg.viz.schedule(lambda x, y: (x @ x).sum() + (y @ y).sum(), mg.ones((8, 8)), mg.ones((8, 8)))
     <schedule of 5 steps in 3 levels: 2 workers are 1.99 times as fast as one>
@@ -40,7 +40,9 @@ def schedule(what: Any, *args: Any, workers: int = 1, **kwargs: Any) -> Charted:
 
 
 def turns(plan: Schedule, workers: int) -> list[Turn]:
-    """Who does what when: a worker who is free takes, of the steps that wait for nothing, the one with most to come.
+    """Which worker runs which step when.
+
+    A free worker takes, among the steps that are ready, the step with the longest chain of steps after it.
 
     >>> plan = mg.jit(lambda x, y: (x @ x, y @ y)).program(mg.ones((2, 2)), mg.ones((2, 2))).schedule
     >>> [(turn.step.name, turn.worker, turn.begin) for turn in turns(plan, 2)]
@@ -57,7 +59,7 @@ def turns(plan: Schedule, workers: int) -> list[Turn]:
     ready = [(-ahead[s.number], s.number) for s in plan.steps if not s.after]
     ready.sort()
     free = list(range(workers))
-    running: list[tuple[float, int, int]] = []  # (when it ends, which, with whom)
+    running: list[tuple[float, int, int]] = []  # (its end, the step, the worker)
     now, done = 0.0, []
     while ready or running:
         while ready and free:
@@ -75,62 +77,64 @@ def turns(plan: Schedule, workers: int) -> list[Turn]:
     return done
 
 
-def _drawn(plan: Schedule, workers: int) -> Charted:
+def _drawn(plan: Schedule, workers: int) -> Flipbook:
     widest = max([len(level) for level in plan.levels], default=1)
     most = max(1, min(WORKERS, widest))
     critical = {step.number for step in plan.critical_path}
-    frames = [_gantt(plan, count, critical) for count in range(1, most + 1)]
-    levels = f"{len(plan.levels)} level{'s' * (len(plan.levels) != 1)}"
-    about = f"schedule of {len(plan.steps)} step{'s' * (len(plan.steps) != 1)} in {levels}"
+    pages = [_gantt(plan, count, critical) for count in range(1, most + 1)]
+    about = f"schedule of {counted(len(plan.steps), 'step')} in {counted(len(plan.levels), 'level')}"
     if most > 1:
         gain = _length(turns(plan, 1)) / (_length(turns(plan, most)) or 1.0)
         about += f": {most} workers are {gain:.2f} times as fast as one"
+    start = max(0, min(workers, most) - 1)
+    marks = _marks(plan, critical)
+    return Flipbook(about, [pages], unit="workers", start=start, cover=start, marks=marks, words=str(plan))
+
+
+def _marks(plan: Schedule, critical: set[int]) -> Marks:
+    """What each step waits for, and what it costs."""
     names = {step.number: step.name for step in plan.steps}
-    marks = {}
+    marks: Marks = {}
     for step in plan.steps:
         followers = [s.number for s in plan.steps if step.number in s.after]
         rows = [
             ("waits for", ", ".join(names[n] for n in step.after) or "nothing"),
-            ("awaited by", ", ".join(names[n] for n in followers) or "nobody"),
+            ("needed by", ", ".join(names[n] for n in followers) or "nothing"),
             ("level", str(step.level)), ("memory traffic", bytes_text(step.bytes)), ("operations", f"{step.flops:,}"),
             ("takes as long as", f"{bytes_text(step.cost)} of traffic"),
-            ("critical", "yes: nothing is done sooner than this chain" if step.number in critical else "no"),
+            ("critical", "yes: no number of workers is faster than this chain" if step.number in critical else "no"),
         ]
         marks[f"k{step.number}"] = mark(step.name, rows, [f"k{n}" for n in (*step.after, *followers)])
-    return Charted(about, frames, marks, str(plan), "workers", max(0, min(workers, most) - 1))
+    return marks
 
 
 def _length(done: list[Turn]) -> float:
     return max([turn.end for turn in done], default=0.0)
 
 
-def _gantt(plan: Schedule, workers: int, critical: set[int]) -> Frame:
+def _gantt(plan: Schedule, workers: int, critical: set[int]) -> Page:
     done = turns(plan, workers)
     alone, whole = plan.work, _length(done)
-    chart = Chart(WIDTH, 40.0 + LANE * workers + 44.0 + LANE * 0.8)
-    scale = (WIDTH - LEFT - RIGHT) / (alone or 1.0)  # the same for all: with more workers, the picture gets shorter
+    chart = Chart(WIDTH, 84.0 + LANE * (workers + 0.8))
     top = 14.0
     bottom = top + LANE * workers
+    # The scale is the same for all numbers of workers: with more workers, the picture gets shorter.
+    scale = chart.ruler((LEFT, WIDTH - RIGHT), (top, bottom + 6.0), alone or 1.0, bytes_text)
     for worker in range(workers):
-        chart.text(LEFT - 10.0, top + LANE * worker + LANE / 2 + 3.0, f"worker {worker}", fill="quiet", anchor="end")
-    for tick in round_numbers(0.0, alone or 1.0, 6):
-        x = LEFT + tick * scale
-        chart.path([(x, top), (x, bottom + 6.0)], "line", thick=1.0)
-        chart.text(x, bottom + 18.0, bytes_text(tick), fill="quiet", anchor="middle")
+        chart.lane(LEFT, top + LANE * worker, LANE, f"worker {worker}")
     for step, worker, begin, end in done:
         kind = "other" if step.number in critical else "kernel" if step.kind == "kernel" else "library"
         place = LEFT + begin * scale + 0.5, top + LANE * worker + 3.0, (end - begin) * scale - 1.0, LANE - 6.0
         chart.bar(*place, kind, f"k{step.number}", step.name, f"{step.name}, {bytes_text(step.cost)}")
-    for at, what in ((plan.span, "critical path"), (whole, "done")):
+    for at, dashes in ((plan.span, ""), (whole, "4 3")):
         if at:
-            x, dashes = LEFT + at * scale, "4 3" if what == "done" else ""
+            x = LEFT + at * scale
             chart.path([(x, top - 6.0), (x, bottom + 6.0)], "back", thick=1.6, dashes=dashes)
     legend = "orange: on the critical path, which ends at the solid line.  Time in bytes of traffic."
     chart.text(LEFT, bottom + 38.0, legend, fill="quiet")
-    gain = alone / whole if whole else 1.0
-    limit = alone / plan.span if plan.span else 1.0
+    gain, limit = (alone / time if time else 1.0 for time in (whole, plan.span))
     says = (
-        f"{workers} worker{'s' * (workers != 1)}: {gain:.2f} times as fast as one. "
-        f"However many there were, it would be at most {limit:.2f} times."
+        f"{counted(workers, 'worker')}: {gain:.2f} times as fast as one. "
+        f"Any number of workers is at most {limit:.2f} times as fast."
     )
-    return Frame(f"{workers}", chart, says)
+    return Page(chart, says)

@@ -1,4 +1,4 @@
-"""Which tensors lie in the same memory: a bar for each buffer, and under it one for each name."""
+"""Which tensors share memory: a bar for each buffer, and in it a bar for each tensor."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..support.errors import MinigradError
 from ..support.table import as_table, bytes_text
-from .charts import Chart
-from .exhibit import Charted, Frame, mark
+from .charts import Chart, Marks, mark
+from .drawing import counted
+from .flipbook import Flipbook, Page
 
 WIDTH, LEFT, LANE, GAP = 860.0, 150.0, 24.0, 14.0
 MOST = 200  # names in one picture
 
 
 class Span(NamedTuple):
-    """What a name has of a buffer: from which byte to which, and whether that is all of the elements between."""
+    """The part of a buffer that a tensor uses: its first and last byte, and whether it uses all bytes between."""
 
     name: str
     tensor: Tensor
@@ -28,23 +29,24 @@ class Span(NamedTuple):
     packed: bool
 
 
-def shared_memory(what: Mapping[str, Any] | Module | None, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Charted:
-    """The map of the memory of some tensors: of a model, a dictionary (such as `locals()`), or given by name."""
+def shared_memory(
+    what: Mapping[str, Any] | Module | None, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Flipbook:
+    """A map of the memory of tensors: of a model, in a dictionary (such as `locals()`), or by name."""
     named = dict(what.named_tensors()) if isinstance(what, Module) else dict(what or {})
     tensors = {name: t for name, t in {**named, **kwargs}.items() if isinstance(t, Tensor)}
     gradients = {f"{name}.grad": t.grad for name, t in tensors.items() if t.requires_grad and t.grad is not None}
     if not tensors or args:
         raise MinigradError(
-            "mg.viz.memory needs to know what to look at",
+            "mg.viz.memory needs something to show",
             expect="a function and its arguments, or tensors: by name, in a dictionary, or a model",
             hint="mg.viz.memory(f, x), mg.viz.memory(x=x, y=y) or mg.viz.memory(locals())",
         )
-    buffers = buffers_of(tensors | gradients)
-    return _drawn(buffers)
+    return _drawn(buffers_of(tensors | gradients))
 
 
 def buffers_of(tensors: Mapping[str, Tensor]) -> list[list[Span]]:
-    """The names in each buffer, in the order in which they are given; places are counted from its beginning.
+    """The tensors in each buffer, in the given order, with bytes counted from the first used byte of the buffer.
 
     >>> x = mg.zeros((4, 4))
     >>> [[(s.name, s.first, s.last) for s in spans] for spans in buffers_of({"x": x, "row": x[1], "y": mg.ones(2)})]
@@ -87,14 +89,13 @@ def _from_zero(buffer: list[Span]) -> list[Span]:
     return [span._replace(first=span.first - zero, last=span.last - zero) for span in buffer]
 
 
-def _drawn(buffers: list[list[Span]]) -> Charted:
+def _drawn(buffers: list[list[Span]]) -> Flipbook:
     count = sum(map(len, buffers))
     if count > MOST:
-        raise MinigradError(f"a map of {count:,} names would show nothing", expect=f"at most {MOST}")
-    chart = Chart(WIDTH, 30.0 + LANE * count + GAP * len(buffers))
-    longest = max(span.last for spans in buffers for span in spans) or 1
-    scale = (WIDTH - LEFT - 90.0) / longest
-    marks: dict[str, dict[str, Any]] = {}
+        raise MinigradError(f"a map of {count:,} names would be unreadable", expect=f"at most {MOST}")
+    chart = Chart(WIDTH, 14.0 + LANE * count + GAP * len(buffers))
+    scale = (WIDTH - LEFT - 90.0) / (max(span.last for spans in buffers for span in spans) or 1)
+    marks: Marks = {}
     rows = []
     y = 8.0
     for number, spans in enumerate(buffers):
@@ -103,30 +104,28 @@ def _drawn(buffers: list[list[Span]]) -> Charted:
         wide = max(4.0, whole * scale)
         chart.bar(LEFT - 3, y, wide + 6, LANE * len(spans) + 4, "quiet", f"b{number}", "", bytes_text(whole))
         chart.text(LEFT + wide + 10.0, y + LANE / 2 + 5.0, bytes_text(whole), fill="quiet")
-        shared = len(spans) > 1
         marks[f"b{number}"] = mark(f"buffer {number}", [("bytes", bytes_text(whole)), ("names", str(len(spans)))], keys)
         for key, span in zip(keys, spans):
-            chart.text(LEFT - 10.0, y + LANE / 2 + 5.0, span.name, anchor="end", bold=True, room=LEFT - 14.0)
+            form = _form(span)
+            chart.lane(LEFT, y + 2.0, LANE, span.name, room=LEFT - 14.0)
             x, w = LEFT + span.first * scale, max(4.0, (span.last - span.first) * scale)
-            told = _told(span)
             kind = "kernel" if span.packed else "other"
-            chart.bar(x, y + 3.0, w, LANE - 2.0, kind, key, told, f"{span.name}: {told}")
-            apart = "all of them" if span.packed else "not all: others lie between"
-            known = [("what it is", told), ("bytes", f"{span.first:,} to {span.last:,}"), ("of these", apart)]
-            others = [k for k in keys if k != key]
-            known += [("shares memory with", ", ".join(s.name for s in spans if s is not span))] if shared else []
-            marks[key] = mark(span.name, known, others)
-            rows.append((span.name, f"buffer {number}", told, f"{span.first:,}–{span.last:,}"))
+            chart.bar(x, y + 3.0, w, LANE - 2.0, kind, key, form, f"{span.name}: {form}")
+            packed = "all of these" if span.packed else "not all of these: other elements are between"
+            about = [("form", form), ("bytes", f"{span.first:,} to {span.last:,}"), ("uses", packed)]
+            others = [other.name for other in spans if other is not span]
+            about += [("shares memory with", ", ".join(others))] if others else []
+            marks[key] = mark(span.name, about, [k for k in keys if k != key])
+            rows.append((span.name, f"buffer {number}", form, f"{span.first:,}–{span.last:,}"))
             y += LANE
         y += GAP
-    chart.height = y + 6.0
-    buffered = f"{len(buffers)} buffer{'s' * (len(buffers) != 1)}"
-    about = f"memory of {count} tensor{'s' * (count != 1)} in {buffered}"
+    about = f"memory of {counted(count, 'tensor')} in {counted(len(buffers), 'buffer')}"
     words = as_table(("name", "lies in", "as", "bytes"), rows, left=3)
-    return Charted(about, [Frame("memory", chart, about)], marks, words)
+    return Flipbook(about, [[Page(chart, about)]], marks=marks, words=words)
 
 
-def _told(span: Span) -> str:
+def _form(span: Span) -> str:
+    """Shape, dtype and strides."""
     tensor = span.tensor
     shape = " × ".join(map(str, tensor.shape)) or "scalar"
     strides = ", ".join(str(s // max(1, tensor.dtype.itemsize)) for s in tensor.detach()._data.strides)

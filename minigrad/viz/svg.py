@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from functools import lru_cache
+from itertools import pairwise
 
 from ..support.table import escape
 from .layout import Frame, Layout, Rectangle, Route, arrange
@@ -173,24 +174,38 @@ def _edge(scene: Scene, key: int, route: Route, direction: str, heavy: bool | No
 
 
 def path_of(route: Route, direction: str) -> str:
-    """The way of an edge in SVG's words."""
-    points = route.points
-    drawn = [f"M{number(points[0][0])} {number(points[0][1])}"]
-    for i in range(len(points) - 1):
-        (x, y), (to_x, to_y) = points[i], points[i + 1]
-        if i % 2 or (x == to_x if direction == "down" else y == to_y):
-            drawn.append(f"L{number(to_x)} {number(to_y)}")
-        elif direction == "down":
-            bend = max(-LEVEL, min(LEVEL, (to_y - y) / 2))
-            drawn.append(_curve((x, y + bend), (to_x, to_y - bend), (to_x, to_y)))
+    """The line of an edge in SVG's words: relative steps, and each straight run in one step.
+
+    >>> path_of(Route(((0.0, 0.0), (0.0, 10.0), (0.0, 20.0), (30.0, 40.0)), False), "down")
+    'M0 0v20c0 10 30 10 30 20'
+    """
+    level = direction != "down"
+    points = [(round(x, 1), round(y, 1)) for x, y in route.points]
+    drawn, straight = [f"M{number(points[0][0])} {number(points[0][1])}"], 0.0
+    for i, ((x, y), (to_x, to_y)) in enumerate(pairwise(points)):
+        dx, dy = to_x - x, to_y - y
+        ahead, aside = (dx, dy) if level else (dy, dx)
+        if number(aside) == "0":
+            straight += ahead
+            continue
+        drawn.append(_straight(straight, level))
+        straight = 0.0
+        bend = max(-LEVEL, min(LEVEL, ahead / 2))
+        if i % 2:
+            drawn.append(f"l{number(dx)} {number(dy)}")
+        elif level:
+            drawn.append(_curve((bend, 0.0), (dx - bend, dy), (dx, dy)))
         else:
-            bend = max(-LEVEL, min(LEVEL, (to_x - x) / 2))
-            drawn.append(_curve((x + bend, y), (to_x - bend, to_y), (to_x, to_y)))
-    return "".join(drawn)
+            drawn.append(_curve((0.0, bend), (dx, dy - bend), (dx, dy)))
+    return "".join([*drawn, _straight(straight, level)])
+
+
+def _straight(length: float, level: bool) -> str:
+    return f"{'h' if level else 'v'}{number(length)}" if length else ""
 
 
 def _curve(*points: tuple[float, float]) -> str:
-    return "C" + " ".join(f"{number(x)} {number(y)}" for x, y in points)
+    return "c" + " ".join(f"{number(x)} {number(y)}" for x, y in points)
 
 
 def _head(route: Route, direction: str) -> str:

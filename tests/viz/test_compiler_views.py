@@ -310,7 +310,7 @@ def test_what_computes_nothing():
 
 
 def test_other_mistakes(tmp_path):
-    with pytest.raises(mg.MinigradError, match=r"needs to know what to look at[\s\S]*mg.viz.memory\(f, x\)"):
+    with pytest.raises(mg.MinigradError, match=r"needs something to show[\s\S]*mg.viz.memory\(f, x\)"):
         mg.viz.memory()
     with pytest.raises(mg.MinigradError, match="profile of 0 runs"):
         mg.viz.profile(f, X, W, B, runs=0)

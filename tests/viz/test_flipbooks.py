@@ -12,9 +12,9 @@ from minigrad.support import files
 from minigrad.viz.drawing import Axes, Drawing, coloured, themed
 from minigrad.viz.flipbook import Flipbook, Knob, Page
 from minigrad.viz.heat import matrix_of
-from minigrad.viz.rings import ring_rounds, star_rounds
-from minigrad.viz.stacks import layers_of
-from minigrad.viz.watching import watching
+from minigrad.viz.lessons.rings import ring_rounds, star_rounds
+from minigrad.viz.lessons.stacks import layers_of
+from minigrad.viz.lessons.watching import watching
 
 HOSTILE = "</script><script>alert(1)</script>\"'&{}javascript:\ue000bad\ue001"
 

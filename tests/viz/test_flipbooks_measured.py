@@ -11,8 +11,8 @@ import minigrad as mg
 from minigrad.autodiff.checkpointing import Segment
 from minigrad.core.node import Leaf, Node, topological_order
 from minigrad.viz.dashboard import PICTURES
-from minigrad.viz.tapes import play, read_tape, segments_of
-from minigrad.viz.timelines import Run, Span, timeline_of
+from minigrad.viz.lessons.tapes import play, read_tape, segments_of
+from minigrad.viz.lessons.timelines import Run, Span, timeline_of
 
 # tape -----------------------------------------------------------------------------------------------------------------
 

@@ -1,18 +1,15 @@
 // Eager mode beside graph mode: one list of operations that have values at once, one that is written down first.
 
-const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
+const show = (parent, data, told = ALONE) => {
   const root = rootOf(parent, data.about);
   const last = data.steps.length;
   let at = told.get() || 0;
 
-  const back = make("button", { onclick: () => go(at - 1), title: "←" }, "‹ back");
-  const next = make("button", { class: "mg-main", onclick: () => go(at + 1), title: "→" }, "next ›");
-  const count = make("span", { class: "mg-count", "aria-hidden": "true" });
-  const slider = make("input", { type: "range", min: 0, max: last, "aria-label": "step", oninput: () => go(+slider.value) });
+  const pager = pagerOf((to) => go(to), "step");
   const columns = make("div", { class: "mg-columns" });
   const code = make("div", { class: "mg-below" });
   const aloud = make("div", { class: "mg-sr", "aria-live": "polite" });
-  root.append(make("div", { class: "mg-bar" }, back, next, slider, count), columns, code, aloud);
+  root.append(make("div", { class: "mg-bar" }, pager.back, pager.next, pager.slider, pager.count), columns, code, aloud);
 
   const row = (of, looks, value) => make("div", { class: `mg-row ${looks}` },
     make("span", { class: "mg-name" }, of.name), make("span", { class: "mg-type" }, of.type), make("span", { class: "mg-value" }, value));
@@ -43,10 +40,7 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
       column("graph mode", `${reached("passes") ? data.left.length : lines} written down, ${ran} kernels run`, now ? now.graph : begin, graph));
     const line = now && now.kind === "line" ? data.eager[now.row].line : null;
     code.replaceChildren(...(line ? codeOf(line) : []));
-    count.textContent = `${at} / ${last}`;
-    slider.value = at;
-    back.disabled = at <= 0;
-    next.disabled = at >= last;
+    pager.paint(at, last, `${at} / ${last}`);
     root.dataset.step = at;
     root.dataset.kind = now ? now.kind : "begin";
     aloud.textContent = now ? `eager: ${now.eager} graph: ${now.graph}` : begin;

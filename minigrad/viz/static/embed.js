@@ -1,7 +1,8 @@
 // In the output of a notebook: the view takes the place of the picture, which stays where scripts may not run.
 const places = [...document.querySelectorAll(`[data-mg="${key}"]:not([data-mg-live])`)];
+for (const place of places) place.setAttribute("data-mg-live", "");
+const data = await unpacked(packed);
 for (const place of places) {
-  place.setAttribute("data-mg-live", "");
   const holder = make("div");
   place.replaceChildren(make("style", {}, style), holder);
   for (const name of ["keydown", "keyup", "keypress"]) place.addEventListener(name, (event) => event.stopPropagation());

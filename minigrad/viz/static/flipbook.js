@@ -1,35 +1,32 @@
-// A flipbook: pages to turn over, and knobs to set.  Every drawing was made in Python; here it is looked up.
+// A flipbook: pages to turn over, knobs to set, marks to choose.  Every drawing was made in Python; here it is looked up.
 
-const HELP = [
-  ["← →", "back, on"], ["Home End", "to the first, to the last"], ["Space", "play, or stop"], ["↑ ↓", "turn the first knob"],
-  ["Tab Enter", "from part to part of the picture, and what a click on it does"], ["f", "fit the picture into its frame"], ["?", "this list"],
+const keysOf = (charts, paged, knobs) => [
+  ...(charts ? [["← → ↑ ↓", "from mark to mark"], ["Enter", "what a mark is"], ["Esc", "choose nothing"]]
+    : [["← →", "back, on"], ["Home End", "to the first, to the last"], ["Tab Enter", "from part to part of the picture, and what a click on it does"]]),
+  ...(charts && paged ? [["− +", "another picture"]] : []),
+  ...(!charts && paged ? [["Space", "play, or stop"]] : []),
+  ...(!charts && knobs ? [["↑ ↓", "turn the first knob"]] : []),
+  ["f", "fit the picture into its frame"], ["?", "this list"],
 ];
 
-const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
-  const root = rootOf(parent, data.about);
+const show = (parent, data, told = ALONE) => {
+  const charts = Object.keys(data.marks).length > 0;
+  const paged = data.pages.some((each) => each.length > 1);
+  const { root, help, turnHelp, helps, stage, side, aloud } = shellOf(parent, data.about, keysOf(charts, paged, data.knobs.length));
   const settings = data.knobs.map((knob) => knob.start);
-  let at = told.get() || data.start, timer = null, canvas = null, seen = "";
+  let at = told.get() || data.start, timer = null, canvas = null, seen = "", marks = null, chosen = null;
 
   const place = () => settings.reduce((sum, setting, i) => sum * data.knobs[i].settings.length + setting, 0);
   const pages = () => data.pages[place()];
-  const paged = data.pages.some((each) => each.length > 1);
 
   // the bar -----------------------------------------------------------------------------------------------------------
-  const back = make("button", { onclick: () => go(at - 1), title: "←" }, "‹ back");
-  const next = make("button", { class: "mg-main", onclick: () => go(at + 1), title: "→" }, "next ›");
-  const slider = make("input", { type: "range", min: 0, "aria-label": data.unit, oninput: () => go(+slider.value) });
-  const count = make("span", { class: "mg-count", "aria-hidden": "true" });
+  const pager = pagerOf((to) => go(to), data.unit);
   const play = make("button", { onclick: () => playing(), title: "Space", "aria-label": "play" }, "▶");
   const fits = make("button", { title: "f", onclick: () => canvas.fit() }, "fit");
-  const saves = ["SVG", "PNG"].map((form) => make("button", {
-    onclick: () => (form === "SVG" ? saveSvg : savePng)(canvas.svg, "view"), title: "the picture as it is now",
-  }, `save ${form}`));
-  const helps = make("button", { title: "?", "aria-label": "keys", onclick: () => { help.hidden = !help.hidden; } }, "?");
-  const { more, opener } = moreOf(...(paged ? [play] : []), fits, ...saves, helps);
-  const help = helpOf(HELP.filter(([keys]) => (paged || keys !== "Space") && (data.knobs.length || keys !== "↑ ↓")));
-  const side = make("div", { class: "mg-side" });
-  const stage = make("div", { class: `mg-stage mg-flip${data.wide ? " mg-even" : ""}` });
-  const aloud = make("div", { class: "mg-sr", "aria-live": "polite" });
+  const files = Object.entries(data.files).map(([name, text]) =>
+    make("button", { onclick: () => download(text, "application/json", name) }, `save ${name}`));
+  const { more, opener } = moreOf(...(paged && !charts ? [play] : []), fits, ...savesOf("view", () => canvas), ...files, helps);
+  const says = make("p", { class: "mg-says" });
 
   const knobs = data.knobs.map((knob, i) => {
     const input = knob.choice
@@ -40,17 +37,23 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
     const label = make("label", { class: "mg-knob" }, make("span", {}, knob.name), input, ...(knob.choice ? [] : [shown]));
     return { input, shown, label };
   });
-  const turning = paged ? [back, next, slider, count] : [];
-  const bar = make("div", { class: "mg-bar" }, ...turning, ...(paged ? [] : knobs.map((knob) => knob.label)), make("span", { class: "mg-space" }), opener);
-  const board = paged && knobs.length ? [make("div", { class: "mg-bar mg-knobs" }, ...knobs.map((knob) => knob.label))] : [];
-  root.append(bar, ...board, more, stage, help, aloud);
+  const names = pages().map(([, , , , name], i) => make("button", { "aria-pressed": "false", onclick: () => go(i) }, name));
+  const turning = !paged ? [] : names[0].textContent ? names : charts ? [make("span", {}, data.unit), pager.slider, pager.count]
+    : [pager.back, pager.next, pager.slider, pager.count];
+  const about = charts ? [make("span", { class: "mg-about" }, data.about), space()] : [];
+  const labels = knobs.map((knob) => knob.label);
+  root.append(make("div", { class: "mg-bar" }, ...about, ...turning, ...(paged ? [] : labels), ...(charts ? [] : [space()]), opener),
+    ...(paged && knobs.length ? [make("div", { class: "mg-bar mg-knobs" }, ...labels)] : []), more, says, stage, help, aloud);
+  stage.classList.add(...(charts ? ["mg-alone"] : ["mg-flip"]), ...(data.wide ? ["mg-even"] : []));
 
   // what is seen ------------------------------------------------------------------------------------------------------
-  const blockOf = ([heading, kind, content]) => [
-    ...(heading && kind !== "code" ? [make("h3", {}, heading)] : []),
-    ...(kind === "table" ? [tabled(content)] : kind === "code" ? codeOf(content, heading) : kind === "math" ? [mathOf(content)]
-      : kind === "numbers" ? [tableOf(content)] : [make("p", { style: "margin:0" }, content)]),
-  ];
+  const contentOf = (kind, content, heading) => {
+    if (kind === "table") return [tabled(content)];
+    if (kind === "code") return codeOf(content, heading);
+    return [kind === "math" ? mathOf(content) : kind === "numbers" ? tableOf(content) : make("p", { style: "margin:0" }, content)];
+  };
+  const blockOf = ([heading, kind, content]) =>
+    (heading && kind !== "code" ? titled(heading, ...contentOf(kind, content)) : contentOf(kind, content, heading));
 
   const tabled = ({ head, rows, here }) => make("table", { class: "mg-compare" },
     ...(head ? [make("tr", {}, ...head.map((text) => make("th", {}, text)))] : []),
@@ -58,25 +61,30 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
 
   const paint = () => {
     const [pieces, say, blocks, frame] = pages()[at];
-    const focused = document.activeElement?.closest?.("[data-go]")?.dataset.go;
+    const active = root.getRootNode().activeElement;
+    const focused = stage.contains(active) ? active.closest("[data-go], .mg-mark")?.dataset : null; // which is about to go
     const inside = pieces.map((piece) => data.pieces[piece]).join("");
     if (frame !== seen) {
       const [, , width, height] = frame.split(" ");
       canvas = canvasOf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="${frame}" width="${width}" height="${height}" class="mg-picture" role="img">${inside}</svg>`);
       stage.replaceChildren(canvas.holder, side);
-      stage.style.height = `${Math.max(parseFloat(stage.style.height) || 300, Math.min(600, +height + 16))}px`;
-      requestAnimationFrame(() => canvas.fit(0.6));
+      stage.style.height = charts ? `${Math.min(620, +height + 24)}px`
+        : `${Math.max(parseFloat(stage.style.height) || 300, Math.min(600, +height + 16))}px`;
+      requestAnimationFrame(() => canvas.fit(charts ? 0.5 : 0.6));
       seen = frame;
     } else canvas.svg.innerHTML = inside; // ours: every name in it is escaped where it is drawn
     canvas.svg.setAttribute("aria-label", say);
-    if (focused && root.contains(stage)) [...canvas.svg.querySelectorAll("[data-go]")].find((part) => part.dataset.go === focused)?.focus();
-    side.replaceChildren(make("p", { class: "mg-say" }, say), ...blocks.flatMap((block) => blockOf(data.blocks[block])));
-    const last = pages().length - 1;
-    count.textContent = `${at + 1} / ${last + 1}`;
-    slider.max = last;
-    slider.value = at;
-    slider.setAttribute("aria-valuetext", `${data.unit} ${at + 1} of ${last + 1}`);
-    [back.disabled, next.disabled] = [at <= 0, at >= last];
+    marks = marksOf(canvas.svg, data.marks, choose);
+    says.textContent = charts && say !== data.about ? say : "";
+    says.hidden = !says.textContent;
+    if (charts) choose(marks.find(chosen) ? chosen : null);
+    else side.replaceChildren(make("p", { class: "mg-say" }, say), ...blocks.flatMap((block) => blockOf(data.blocks[block])));
+    if (focused) {
+      const same = (part) => part.dataset.go === focused.go && part.dataset.mark === focused.mark;
+      ([...canvas.svg.querySelectorAll("[data-go], .mg-mark")].find(same) ?? root).focus({ preventScroll: true });
+    }
+    pager.paint(at, pages().length - 1);
+    names.forEach((button, i) => button.setAttribute("aria-pressed", String(i === at)));
     knobs.forEach((knob, i) => {
       knob.input.value = settings[i];
       knob.shown.textContent = data.knobs[i].settings[settings[i]];
@@ -87,6 +95,21 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
     aloud.textContent = say;
   };
 
+  // A mark that is chosen opens the side.
+  const choose = (key) => {
+    const found = data.marks[key];
+    const alone = stage.classList.contains("mg-alone");
+    chosen = found ? key : null;
+    side.hidden = !found;
+    stage.style.minHeight = found ? "250px" : "0"; // room for what is said
+    if (stage.classList.toggle("mg-alone", !found) !== alone) requestAnimationFrame(() => canvas.fit(0.5));
+    root.dataset.chosen = chosen ?? "";
+    marks.keep(chosen);
+    if (!found) return;
+    side.replaceChildren(closer(() => choose(null)), make("p", { class: "mg-say" }, make("strong", {}, found.title)), rowsOf(found.rows));
+    aloud.textContent = [found.title, ...found.rows.map((row) => row.join(": "))].join(", ");
+  };
+
   // moving ------------------------------------------------------------------------------------------------------------
   const go = (to, tell = true) => {
     at = Math.max(0, Math.min(pages().length - 1, to));
@@ -94,7 +117,7 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
     if (tell) told.set(at);
   };
 
-  // Where the pages of two settings are as many, one stays where one is.
+  // A setting with as many pages keeps the page; another one keeps about the same place.
   const set = (knob, to) => {
     const before = pages().length;
     settings[knob] = Math.max(0, Math.min(data.knobs[knob].settings.length - 1, to));
@@ -103,16 +126,15 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
 
   const follow = (target) => {
     const part = target.closest("[data-go]");
-    if (!part) return false;
+    if (!part) return;
     const [where, to] = part.dataset.go.split(":");
     if (where === "page") go(+to);
     else set(+where, +to);
-    return true;
   };
 
   const playing = () => {
     if (timer) { clearInterval(timer); timer = null; play.textContent = "▶"; return; }
-    if (!paged) return;
+    if (!paged || charts) return;
     if (at >= pages().length - 1) go(0);
     play.textContent = "❚❚";
     timer = setInterval(() => (at >= pages().length - 1 || !root.isConnected ? playing() : go(at + 1)), still() ? 1600 : 900);
@@ -123,11 +145,19 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
     if (event.target.matches("select")) return null;
     if (event.target.matches("input[type=range]") && event.key.startsWith("Arrow")) { event.stopPropagation(); return null; }
     if (event.target.matches("button") && (event.key === " " || event.key === "Enter")) return null;
+    const general = { f: () => canvas.fit(), "?": turnHelp };
+    if (charts) {
+      const move = (dx, dy) => () => focusNearest(marks.all, root.querySelector(".mg-mark:focus"), dx, dy, canvas);
+      return {
+        ...general, ArrowUp: move(0, -1), ArrowDown: move(0, 1), ArrowLeft: move(-1, 0), ArrowRight: move(1, 0),
+        "+": () => go(at + 1), "-": () => go(at - 1), Escape: () => { choose(null); root.focus(); },
+      };
+    }
     const turn = (by) => (data.knobs.length ? set(0, settings[0] + by) : null);
     return {
-      ArrowRight: () => (paged ? go(at + 1) : turn(1)), ArrowLeft: () => (paged ? go(at - 1) : turn(-1)),
+      ...general, ArrowRight: () => (paged ? go(at + 1) : turn(1)), ArrowLeft: () => (paged ? go(at - 1) : turn(-1)),
       ArrowUp: () => turn(1), ArrowDown: () => turn(-1), Home: () => go(0), End: () => go(pages().length - 1), " ": playing,
-      Enter: () => follow(event.target), f: () => canvas.fit(), "?": () => { help.hidden = !help.hidden; },
+      Enter: () => follow(event.target),
     };
   });
 

@@ -7,28 +7,21 @@ const HELP = [
   ["m", "move operations"], ["f", "fit the picture into its frame"], ["Esc", "choose nothing"], ["?", "this list"],
 ];
 
-const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
-  const root = rootOf(parent, data.about);
+const show = (parent, data, told = ALONE) => {
+  const { root, help, turnHelp, helps, stage, side, aloud } = shellOf(parent, data.about, HELP);
   const last = data.stages.length; // the step after the last pass: the kernels
   let at = Math.min(told.get(), last), view = 0, tab = "picture", canvas = null, boxes = new Map();
   let kernel = null, why = null; // what is chosen of the fused picture: a kernel, or an arrow between two
 
-  const back = make("button", { onclick: () => go(at - 1), title: "←" }, "‹ back");
-  const next = make("button", { class: "mg-main", onclick: () => go(at + 1), title: "→" }, "next ›");
-  const slider = make("input", { type: "range", min: 0, max: last, "aria-label": "pass", oninput: () => go(+slider.value) });
-  const count = make("span", { class: "mg-count mg-passname" });
+  const pager = pagerOf((to) => go(to), "pass");
+  pager.count.classList.add("mg-passname");
   const tabs = [["picture", "picture"], ["move", "move operations"], ...data.charts.map((chart) => [chart.name, chart.name])]
     .map(([name, text]) => make("button", { "aria-pressed": "false", "data-tab": name, onclick: () => turnTo(name) }, text));
-  const help = helpOf(HELP);
-  const helps = make("button", { title: "?", "aria-label": "keys", onclick: () => { help.hidden = !help.hidden; } }, "?");
-  const { more, opener } = moreOf(...tabs, make("span", { class: "mg-space" }), make("button", { title: "f", onclick: () => canvas?.fit() }, "fit"),
-    make("button", { onclick: () => canvas && saveSvg(canvas.svg, "fusion") }, "save SVG"), helps);
-  const side = make("div", { class: "mg-side" });
-  const stage = make("div", { class: "mg-stage" });
+  const fits = make("button", { title: "f", onclick: () => canvas?.fit() }, "fit");
+  const { more, opener } = moreOf(...tabs, space(), fits, ...savesOf("fusion", () => canvas), helps);
   const source = make("div", { class: "mg-source", hidden: true });
-  const aloud = make("div", { class: "mg-sr", "aria-live": "polite" });
   let board = null; // made when it is first looked at
-  root.append(make("div", { class: "mg-bar" }, back, next, slider, count, opener), more, stage, source, help, aloud);
+  root.append(make("div", { class: "mg-bar" }, pager.back, pager.next, pager.slider, pager.count, opener), more, stage, source, help, aloud);
 
   // pictures ----------------------------------------------------------------------------------------------------------
   const draw = () => {
@@ -63,10 +56,8 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
   const linked = (box, places) => {
     const kernels = [...new Set(places.map((p) => data.places[p].kernel).filter((k) => k >= 0))];
     const enter = () => { if (kernels.length === 1) choose(kernels[0], places); else tell(places); };
-    box.addEventListener("click", enter);
-    box.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.stopPropagation(); enter(); } });
-    for (const name of ["pointerenter", "focus"]) box.addEventListener(name, () => light(places.map((p) => data.places[p].item)));
-    for (const name of ["pointerleave", "blur"]) box.addEventListener(name, () => light([]));
+    onPress(box, enter);
+    onPoint(box, () => light(places.map((p) => data.places[p].item)), () => light([]));
   };
 
   const drawFused = (seen) => {
@@ -78,9 +69,7 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
       arrow.prepend(wide);
       const [from, to, bytes, reason] = data.whys[crossings[0]];
       asButton(arrow, `${data.places[from].name} to ${data.places[to].name}, ${bytes}: ${reason}`);
-      const enter = () => chooseWhy(crossings[0]);
-      arrow.addEventListener("click", enter);
-      arrow.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.stopPropagation(); enter(); } });
+      onPress(arrow, () => chooseWhy(crossings[0]));
     }
     for (const frame of canvas.svg.querySelectorAll(".mg-frame")) {
       const which = data.kernels.findIndex((each) => each.name === frame.dataset.frame);
@@ -92,19 +81,10 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
   const drawChart = (chart) => {
     canvas = canvasOf(chart.svg);
     stage.replaceChildren(canvas.holder, side);
-    for (const each of canvas.svg.querySelectorAll(".mg-mark")) {
-      const known = chart.marks[each.dataset.mark];
-      asButton(each, each.querySelector("title").textContent);
-      const enter = () => {
-        for (const other of canvas.svg.querySelectorAll(".mg-mark")) {
-          other.classList.toggle("mg-lit", other === each);
-          other.classList.toggle("mg-near", Boolean(known) && known.others.includes(other.dataset.mark));
-        }
-        if (known) say(known.title, tableRows(known.rows));
-      };
-      each.addEventListener("click", enter);
-      each.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.stopPropagation(); enter(); } });
-    }
+    const marks = marksOf(canvas.svg, chart.marks, (key) => {
+      marks.keep(key);
+      if (chart.marks[key]) say(chart.marks[key].title, rowsOf(chart.marks[key].rows));
+    });
     requestAnimationFrame(() => canvas?.fit(0.5));
     say(chart.says, sums());
   };
@@ -171,19 +151,16 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
       const line = make("div", { "data-items": items.join(" "), ...(items.length ? { tabindex: "0" } : {}) }, text || " ");
       if (items.length) {
         const pick = () => { light(items); const p = data.places.findIndex((each) => each.item === items[0] && each.kernel === kernel); if (p >= 0) { tell([p]); canvas.reveal(canvas.svg.querySelector(".mg-hit")); } };
-        for (const name of ["pointerenter", "focus"]) line.addEventListener(name, () => light(items));
-        for (const name of ["pointerleave", "blur"]) line.addEventListener(name, () => light([]));
-        line.addEventListener("click", pick);
-        line.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.stopPropagation(); pick(); } });
+        onPoint(line, () => light(items), () => light([]));
+        onPress(line, pick);
       }
       return line;
     }));
     source.replaceChildren(make("div", { class: "mg-sourcehead" }, make("strong", {}, found.name), ` ${found.says}. In C; point at a line to see whose it is.`,
-      make("button", { class: "mg-close", "aria-label": "close", onclick: () => { choose(kernel); source.hidden = true; } }, "×")), code);
+      closer(() => { choose(kernel); source.hidden = true; })), code);
   };
 
   // the side ----------------------------------------------------------------------------------------------------------
-  const tableRows = (rows) => make("table", {}, ...rows.map(([what, text]) => make("tr", {}, make("td", {}, what), make("td", {}, text))));
   const say = (text, ...rest) => {
     side.replaceChildren(make("p", { class: "mg-say" }, text), ...rest);
     side.scrollTop = 0;
@@ -210,7 +187,7 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
   };
 
   const tellPass = (seen) => say(at ? `${seen.name}: ${seen.says}` : seen.says,
-    tableRows([["operations", `${seen.operations}`], ["launches", `${seen.launches}`], ["traffic", seen.bytes]]),
+    rowsOf([["operations", `${seen.operations}`], ["launches", `${seen.launches}`], ["traffic", seen.bytes]]),
     ...(seen.fired.length ? [make("h3", {}, "what fired, and where"), make("div", { class: "mg-fired" }, ...seen.fired.slice(0, 60).map(([text, keys]) =>
       make("button", { onclick: () => {
         for (const box of boxes.values()) box.classList.remove("mg-now");
@@ -221,7 +198,7 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
 
   const tellKernel = (found, places) => {
     const place = places ? data.places[places[0]] : null;
-    return say(place ? `${place.name}, ${place.type}, is computed by ${found.name}.` : `${found.name}: ${found.says}`, tableRows(found.rows),
+    return say(place ? `${place.name}, ${place.type}, is computed by ${found.name}.` : `${found.name}: ${found.says}`, rowsOf(found.rows),
       ...(place && place.line ? codeOf(place.line) : []));
   };
 
@@ -235,11 +212,9 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
   // moving ------------------------------------------------------------------------------------------------------------
   const paintBar = () => {
     const picture = tab === "picture";
-    back.disabled = !picture || at <= 0;
-    next.disabled = !picture || at >= last;
-    slider.disabled = !picture;
-    slider.value = at;
-    count.textContent = `${at} / ${last}  ${at === last ? "fused" : data.stages[at].name}`;
+    pager.paint(at, last, `${at} / ${last}  ${at === last ? "fused" : data.stages[at].name}`);
+    if (!picture) for (const control of [pager.back, pager.next]) control.disabled = true;
+    pager.slider.disabled = !picture;
     for (const button of tabs) button.setAttribute("aria-pressed", String(button.dataset.tab === tab));
     stage.classList.toggle("mg-boardstage", tab === "move");
     root.dataset.step = at;
@@ -276,7 +251,7 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
     const picture = tab === "picture";
     return {
       ...(picture ? { ArrowRight: () => go(at + 1), ArrowLeft: () => go(at - 1), Home: () => go(0), End: () => go(last), k: nextKernel, w: nextWhy } : {}),
-      m: () => turnTo(tab === "move" ? "picture" : "move"), f: () => canvas?.fit(), "?": () => { help.hidden = !help.hidden; },
+      m: () => turnTo(tab === "move" ? "picture" : "move"), f: () => canvas?.fit(), "?": turnHelp,
       Escape: () => { kernel = why = null; if (picture) { source.hidden = true; mark(); tell(); } else turnTo("picture"); root.focus(); },
     };
   });

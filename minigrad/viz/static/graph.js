@@ -7,21 +7,14 @@ const HELP = [
 ];
 
 const show = (parent, data) => {
-  const root = rootOf(parent, data.about);
+  const { root, help, turnHelp, helps, stage, side, aloud } = shellOf(parent, data.about, HELP);
   let view = 0, canvas = null, boxes = new Map(), chosen = null, tall = 0;
 
   const find = make("input", { type: "text", size: 14, placeholder: "find", "aria-label": "find a box by its name", oninput: () => search() });
   const all = make("button", { title: "c", onclick: () => turnAll() }, "open all");
   const fits = make("button", { title: "f", onclick: () => canvas.fit() }, "fit");
-  const saves = ["SVG", "PNG"].map((form) => make("button", {
-    onclick: () => (form === "SVG" ? saveSvg : savePng)(canvas.svg, "graph") }, `save ${form}`));
-  const helps = make("button", { title: "?", "aria-label": "keys", onclick: () => { help.hidden = !help.hidden; } }, "?");
-  const { more, opener } = moreOf(find, fits, ...saves, helps);
-  const help = helpOf(HELP);
-  const side = make("div", { class: "mg-side", hidden: true });
-  const stage = make("div", { class: "mg-stage mg-alone" });
-  const aloud = make("div", { class: "mg-sr", "aria-live": "polite" });
-  root.append(make("div", { class: "mg-bar" }, make("span", { class: "mg-about" }, data.about), make("span", { class: "mg-space" }),
+  const { more, opener } = moreOf(find, fits, ...savesOf("graph", () => canvas), helps);
+  root.append(make("div", { class: "mg-bar" }, make("span", { class: "mg-about" }, data.about), space(),
     ...(data.views.length > 1 ? [all] : []), opener), more, stage, help, aloud);
 
   const draw = () => {
@@ -31,11 +24,8 @@ const show = (parent, data) => {
     boxes = new Map([...canvas.svg.querySelectorAll(".mg-box")].map((box) => [+box.dataset.box, box]));
     for (const [key, box] of boxes) {
       asButton(box, wordsIn(box));
-      box.addEventListener("click", () => choose(key));
-      box.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.stopPropagation(); choose(key); } });
-      box.addEventListener("focus", () => light(key));
-      box.addEventListener("pointerenter", () => light(key));
-      box.addEventListener("pointerleave", () => light(chosen));
+      onPress(box, () => choose(key));
+      onPoint(box, () => light(key), () => light(chosen));
     }
     hingesOf(canvas.svg, seen.doors, seen.exits, (to) => turn(to));
     all.textContent = view === data.views.length - 1 && view ? "close" : "open all";
@@ -72,17 +62,17 @@ const show = (parent, data) => {
     const info = data.info[data.views[view].info[key]];
     const edges = data.views[view].edges;
     const link = (other) => make("button", { class: "mg-link", onclick: () => { choose(other); boxes.get(other).focus(); } }, data.info[data.views[view].info[other]].title);
-    const linked = (title, keys) => (keys.length ? [make("h3", {}, title), make("div", { class: "mg-links" }, ...[...new Set(keys)].map(link))] : []);
+    const linked = (keys) => (keys.length ? [make("div", { class: "mg-links" }, ...[...new Set(keys)].map(link))] : []);
     side.replaceChildren(
-      make("button", { class: "mg-close", "aria-label": "close", onclick: () => choose(null) }, "×"),
+      closer(() => choose(null)),
       make("p", { class: "mg-say" }, make("strong", {}, info.title)),
       make("p", { class: "mg-lines" }, info.about),
-      ...(info.scope ? [make("h3", {}, "in"), make("p", { style: "margin:0" }, info.scope)] : []),
-      ...(info.formula ? [make("h3", {}, "what it computes"), mathOf(info.formula)] : []),
-      ...(info.rules.length ? [make("h3", {}, info.rules.length > 1 ? "the rules of its gradients" : "the rule of its gradient"), ...info.rules.map(mathOf)] : []),
-      ...(info.table ? [make("h3", {}, "its numbers"), tableOf(info.table)] : []),
-      ...linked("made of", edges.filter((e) => e[1] === key).map((e) => e[0])),
-      ...linked("used by", edges.filter((e) => e[0] === key).map((e) => e[1])),
+      ...(info.scope ? titled("in", make("p", { style: "margin:0" }, info.scope)) : []),
+      ...(info.formula ? titled("what it computes", mathOf(info.formula)) : []),
+      ...titled(info.rules.length > 1 ? "the rules of its gradients" : "the rule of its gradient", ...info.rules.map(mathOf)),
+      ...(info.table ? titled("its numbers", tableOf(info.table)) : []),
+      ...titled("computed from", ...linked(edges.filter((e) => e[1] === key).map((e) => e[0]))),
+      ...titled("used by", ...linked(edges.filter((e) => e[0] === key).map((e) => e[1]))),
       ...(info.line ? codeOf(info.line) : []));
     aloud.textContent = `${info.title}, ${info.about}`;
     canvas.reveal(boxes.get(key));
@@ -99,27 +89,14 @@ const show = (parent, data) => {
     if (first !== null) canvas.reveal(boxes.get(first));
   };
 
-  // From the focused box to the nearest one in a direction.
-  const move = (dx, dy) => {
-    const here = root.querySelector(".mg-box:focus");
-    if (!here) { boxes.values().next().value?.focus(); return; }
-    const middle = (box) => { const r = box.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; };
-    const [x, y] = middle(here);
-    let best = null, least = Infinity;
-    for (const box of boxes.values()) {
-      const [u, v] = middle(box);
-      const [along, aside] = [(u - x) * dx + (v - y) * dy, Math.abs((u - x) * dy) + Math.abs((v - y) * dx)];
-      if (along > 4 && along + 2 * aside < least) [best, least] = [box, along + 2 * aside];
-    }
-    if (best) { best.focus({ preventScroll: true }); canvas.reveal(best); }
-  };
+  const move = (dx, dy) => focusNearest([...boxes.values()], root.querySelector(".mg-box:focus"), dx, dy, canvas);
 
   onKeys(root, (event) => {
     if (event.target.matches("input") && event.key !== "Escape") return null;
     return {
       ArrowUp: () => move(0, -1), ArrowDown: () => move(0, 1), ArrowLeft: () => move(-1, 0), ArrowRight: () => move(1, 0),
       c: turnAll, f: () => canvas.fit(), "/": () => { more.hidden = false; find.focus(); }, Escape: () => { choose(null); root.focus(); },
-      "?": () => { help.hidden = !help.hidden; },
+      "?": turnHelp,
     };
   });
 

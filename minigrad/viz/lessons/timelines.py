@@ -10,15 +10,15 @@ from time import perf_counter
 from types import MethodType
 from typing import Any, NamedTuple
 
-from ..compile.jitted import Jitted, JittedMethod, jit
-from ..compile.running.profiler import profile
-from ..compile.save.read import LoadedProgram
-from ..core.tensor import Tensor
-from ..core.tree import leaves
-from ..support.errors import MinigradError
-from .compiled import programs_of
-from .drawing import Axes, Drawing
-from .flipbook import Block, Flipbook, Page
+from ...compile.jitted import Jitted, JittedMethod, jit
+from ...compile.running.profiler import profile
+from ...compile.save.read import LoadedProgram
+from ...core.tensor import Tensor
+from ...core.tree import leaves
+from ...support.errors import MinigradError
+from ..compiled import programs_of
+from ..drawing import Axes, Drawing
+from ..flipbook import Block, Flipbook, Page
 from .watching import watching
 
 MOST = 400  # kernels of one way that are drawn one by one
@@ -221,6 +221,6 @@ def _drawn(ways: Sequence[Run], here: tuple[int, int] | None) -> Drawing:
 def _axis(drawing: Drawing, longest: float, y: float) -> None:
     begin = len(drawing.pieces)
     place = LEFT - Axes.LEFT, y, WIDTH + Axes.LEFT, 1 + Axes.BELOW
-    Axes(drawing, place, (0.0, longest), (0.0, 1.0), told="across")
+    Axes(drawing, place, (0.0, longest), (0.0, 1.0), ticks="across")
     drawing.text(LEFT + WIDTH, y + 32, "microseconds", fill="quiet", anchor="end")
     drawing.merge(begin)

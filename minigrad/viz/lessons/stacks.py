@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 import minigrad
 
-from ..devices.registry import REGISTRATIONS, Device
-from ..devices.table import label_of
-from ..support.errors import MinigradError
-from ..support.source import HOME, in_library
-from .drawing import Drawing
-from .flipbook import Block, Flipbook, Knob, Page
+from ...devices.registry import REGISTRATIONS, Device
+from ...devices.table import label_of
+from ...support.errors import MinigradError
+from ...support.source import HOME, in_library
+from ..drawing import Drawing
+from ..flipbook import Block, Flipbook, Knob, Page
 from .watching import Call, watching
 
 MOST = 60  # operations of a function that are looked at

@@ -12,17 +12,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..autodiff import vjp
-from ..core.dtypes import float64
-from ..core.mode import no_grad
-from ..core.primitive import P
-from ..core.tensor import Tensor
-from ..ops.creation import asarray
-from ..support.errors import ConversionError, MinigradError
-from .drawing import DASHES, Axes, Drawing
-from .flipbook import Block, Flipbook, Knob, Page, settings_of
-from .numbers import short
-from .rules import mathml
+from ...autodiff import vjp
+from ...core.dtypes import float64
+from ...core.mode import no_grad
+from ...core.primitive import P
+from ...core.tensor import Tensor
+from ...ops.creation import asarray
+from ...support.errors import ConversionError, MinigradError
+from ..drawing import DASHES, Axes, Drawing
+from ..flipbook import Block, Flipbook, Knob, Page, settings_of
+from ..numbers import short
+from ..rules import mathml
 
 SETTINGS = {1: 41, 2: 13, 3: 5, 4: 3}  # of each slider, by how many there are
 GRADIENTS = {1: (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0), 2: (-1.0, 0.5, 1.0), 3: (-1.0, 0.5, 1.0), 4: (-1.0, 1.0)}

@@ -8,16 +8,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.mode import no_grad
-from ..core.tensor import Tensor
-from ..nn.module import Module
-from ..ops.creation import asarray
-from ..optim.optimizer import Optimizer
-from ..support.errors import ConversionError, GradError
-from .drawing import Axes, Drawing
-from .flipbook import Flipbook, Page
-from .heat import curves, heat_map, largest, matrix_of, norm_of, size_text
-from .numbers import short
+from ...core.mode import no_grad
+from ...core.tensor import Tensor
+from ...nn.module import Module
+from ...ops.creation import asarray
+from ...optim.optimizer import Optimizer
+from ...support.errors import ConversionError, GradError
+from ..drawing import Axes, Drawing
+from ..flipbook import Flipbook, Page
+from ..heat import curves, heat_map, largest, matrix_of, norm_of, size_text
+from ..numbers import short
 
 STEPS, PARAMETERS = 24, 6  # that are shown, at most
 LEFT = 300.0  # the room for the data

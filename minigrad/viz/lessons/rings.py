@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..support.errors import ConversionError, DtypeError, ShapeError
-from ..support.table import as_table, bytes_text
-from .drawing import Drawing
-from .flipbook import Flipbook, Knob, Page
-from .numbers import short
-from .svg import number
+from ...support.errors import ConversionError, DtypeError, ShapeError
+from ...support.table import as_table, bytes_text
+from ..drawing import Drawing
+from ..flipbook import Flipbook, Knob, Page
+from ..numbers import short
+from ..svg import number
 
 FEWEST, MOST = 2, 8  # workers
 WIDTH, HEIGHT, ACROSS, DOWN = 118.0, 40.0, 96.0, 62.0  # of a chunk in the drawing; where the first one is

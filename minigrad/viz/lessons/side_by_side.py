@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..compile.look.values import starts_of
-from ..compile.nodes.graph import Graph
-from ..compile.nodes.interpret import run_nodes
-from ..core.mode import switch
-from ..core.node import Node
-from ..devices.effects import held_back
-from ..support.errors import MinigradError
-from .compiled import Shown, programs_of, view_of
-from .exhibit import Exhibit
-from .numbers import Summary
-from .scene import excerpt, names_in_code, scene_of, type_of
-from .steps import on_host
-from .svg import draw
+from ...compile.look.values import starts_of
+from ...compile.nodes.graph import Graph
+from ...compile.nodes.interpret import run_nodes
+from ...core.mode import switch
+from ...core.node import Node
+from ...devices.effects import held_back
+from ...support.errors import MinigradError
+from ..compiled import Shown, programs_of, view_of
+from ..exhibit import Exhibit
+from ..numbers import Summary
+from ..scene import excerpt, names_in_code, scene_of, type_of
+from ..steps import on_host
+from ..svg import draw
 
 MOST = 300  # operations
 

@@ -13,18 +13,18 @@ from typing import Any
 
 import minigrad
 
-from ..core.emit import Eager
-from ..core.mode import current_mode, switch
-from ..core.node import Node, topological_order
-from ..core.primitive import P, Primitive
-from ..core.tensor import Tensor
-from ..core.tree import leaves
-from ..support.errors import MinigradError
-from ..support.source import in_library
-from .graphs import MOST
-from .opening import views_of
-from .picture import Picture
-from .scene import Scene, names_in_code, scene_of
+from ...core.emit import Eager
+from ...core.mode import current_mode, switch
+from ...core.node import Node, topological_order
+from ...core.primitive import P, Primitive
+from ...core.tensor import Tensor
+from ...core.tree import leaves
+from ...support.errors import MinigradError
+from ...support.source import in_library
+from ..graphs import MOST
+from ..opening import views_of
+from ..picture import Picture
+from ..scene import Scene, names_in_code, scene_of
 
 
 def expand(function: Callable[..., Any], *args: Any, direction: str = "auto", **kwargs: Any) -> Picture:

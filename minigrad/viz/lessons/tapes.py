@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from ..compile.fusion.count import flops_of
-from ..core.mode import record
-from ..core.node import Constant, Leaf, Node, topological_order
-from ..core.primitive import P
-from ..core.tensor import Tensor
-from ..core.tree import leaves
-from ..support.errors import GradError, MinigradError
-from ..support.table import as_table, bytes_text, bytes_unit
-from .drawing import Axes, Drawing
-from .flipbook import Block, Flipbook, Knob, Page
+from ...compile.fusion.count import flops_of
+from ...core.mode import record
+from ...core.node import Constant, Leaf, Node, topological_order
+from ...core.primitive import P
+from ...core.tensor import Tensor
+from ...core.tree import leaves
+from ...support.errors import GradError, MinigradError
+from ...support.table import as_table, bytes_text, bytes_unit
+from ..drawing import Axes, Drawing
+from ..flipbook import Block, Flipbook, Knob, Page
 
 UNITS, SEGMENTS = 32, 10  # parts that are drawn, and checkpoints, at most
 WIDTH, BARS, CHART = 620.0, 150.0, 150.0
@@ -358,7 +358,7 @@ class _Pages:
         longest, most = max(map(len, self.histories)) - 1, max(map(peak, self.histories))
         self.unit, name = bytes_unit(most)
         up = (0.0, 1.08 * most / self.unit or 1.0)
-        chart = Axes(drawing, (0, top, WIDTH, CHART), (0.0, float(longest)), up, told="up")
+        chart = Axes(drawing, (0, top, WIDTH, CHART), (0.0, float(longest)), up, ticks="up")
         drawing.text(46, top + 13, name, fill="quiet")
         middle = float(len(self.tape.units))
         drawing.path([chart.at(middle, 0), chart.at(middle, up[1])], "line", dashes="2 3")

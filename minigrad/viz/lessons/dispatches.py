@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.emit import LARGE
-from ..devices.registry import DEVICES, MAKERS, REGISTRATIONS, Device, as_device
-from ..devices.table import label_of
-from ..support.errors import MinigradError
-from ..support.source import in_library
-from .drawing import Drawing
-from .flipbook import Flipbook, Page
+from ...core.emit import LARGE
+from ...devices.registry import DEVICES, MAKERS, REGISTRATIONS, Device, as_device
+from ...devices.table import label_of
+from ...support.errors import MinigradError
+from ...support.source import in_library
+from ..drawing import Drawing
+from ..flipbook import Flipbook, Page
 from .watching import Call, watching
 
 MOST = 120  # operations that are shown one by one

@@ -15,10 +15,10 @@ from time import perf_counter
 from types import CodeType
 from typing import Any
 
-from ..arguments.public import __file__ as TAKES_IN  # whose frames stand between a call and its function
-from ..core.primitive import P, Primitive
-from ..devices.registry import DEVICES, Device
-from ..support.source import in_library
+from ...arguments.public import __file__ as TAKES_IN  # whose frames stand between a call and its function
+from ...core.primitive import P, Primitive
+from ...devices.registry import DEVICES, Device
+from ...support.source import in_library
 
 Frame = tuple[CodeType, int]  # a function, and the line in it
 

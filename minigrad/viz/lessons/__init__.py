@@ -1,0 +1,1 @@
+"""Views that show one lesson: each is loaded when it is first used."""

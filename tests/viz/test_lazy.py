@@ -1,0 +1,72 @@
+"""`mg.viz` loads a view when it is first used."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import minigrad as mg
+from minigrad import viz
+
+ROOM = Path(viz.__file__).parent
+
+
+def modules_loaded_by(code):
+    """The modules of the room that are loaded after some code in a new process."""
+    code = f"import sys, minigrad as mg\n{code}\nprint(*[m for m in sys.modules if m.startswith('minigrad.')])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+def defined_in(module):
+    """The public functions and classes that a module of the room defines."""
+    tree = ast.parse((ROOM / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8"))
+    return {node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+
+
+def test_importing_minigrad_loads_no_view():
+    assert not {m for m in modules_loaded_by("") if m.startswith("minigrad.viz")}
+
+
+@pytest.mark.parametrize("view", ["graph", "step"])
+def test_a_view_loads_no_other_view(view):
+    loaded = modules_loaded_by(f"mg.viz.{view}")
+    other = {"fused", "memories", "profiles", "schedules", "dashboard", "lessons"}
+    other |= {"graphs"} if view == "step" else {"stepper"}
+    assert f"minigrad.viz.{viz._MODULES[view]}" in loaded
+    assert not loaded & {f"minigrad.viz.{name}" for name in other - {"graphs"}}
+    assert not any(m.startswith("minigrad.compile") for m in loaded)
+
+
+def test_the_table_of_names_is_what_the_modules_define():
+    assert set(viz._MODULES) == set(viz.__all__) == set(dir(viz))
+    for name, module in viz._MODULES.items():
+        assert name in defined_in(module)
+        assert getattr(viz, name).__module__ == f"minigrad.viz.{module}"
+
+
+def test_type_checkers_see_the_same_names():
+    tree = ast.parse((ROOM / "__init__.py").read_text(encoding="utf-8"))
+    (block,) = [node for node in tree.body if isinstance(node, ast.If)]
+    assert ast.unparse(block.test) == "TYPE_CHECKING"
+    imported = {alias.name: line.module for line in block.body for alias in line.names}
+    assert imported == viz._MODULES
+
+
+def test_a_view_can_be_imported_by_name():
+    from minigrad.viz import graph
+
+    assert graph is mg.viz.graph
+
+
+def test_a_name_that_does_not_exist_raises_the_usual_error():
+    with pytest.raises(AttributeError, match=r"minigrad\.viz has no 'grpah'"):
+        mg.viz.grpah  # noqa: B018
+
+
+def test_what_a_view_returns_checks_the_arguments_of_its_methods():
+    code = "view = mg.viz.graph(mg.ones(2, requires_grad=True) * 2)\ntry:\n    view.save(3)\n"
+    code += "except mg.MinigradError as error:\n    assert 'path' in str(error), error\nelse:\n    raise SystemExit(1)"
+    assert "minigrad.viz.picture" in modules_loaded_by(code)
