@@ -84,7 +84,7 @@ def test_a_missing_package_is_named(monkeypatch, package, named, does):
 
     page._widget_class.cache_clear()
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(mg.MinigradError, match=rf"{named}, which is not here[\s\S]*pip install {named}"):
+    with pytest.raises(mg.MinigradError, match=rf"{named}, which is not installed[\s\S]*pip install {named}"):
         getattr(picture(), does)()
     page._widget_class.cache_clear()
 
