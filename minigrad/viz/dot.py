@@ -1,4 +1,4 @@
-"""A scene in Graphviz's language, for those who want its layout, PDF, or a drawing to go on with."""
+"""A scene in the language of Graphviz, for its layouts, for PDF files, and for other programs that read it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Any
 
 from ..support.table import escape, printable
 from .scene import Box, Scene
-from .svg import FONT, LOOKS, QUIET, title_of
+from .svg import FONT, LINES, LOOKS, QUIET, title_of
 
 
 def to_graphviz(scene: Scene, direction: str = "down") -> Any:
-    """The scene as a `graphviz.Digraph`, whose `render` and `pipe` need the program `dot`.
+    """The scene as a `graphviz.Digraph`; its methods `render` and `pipe` need the program `dot`.
 
     >>> print(to_graphviz(Scene((Box("x", "input"),), ())).source.splitlines()[0])
     digraph minigrad {
@@ -21,13 +21,13 @@ def to_graphviz(scene: Scene, direction: str = "down") -> Any:
     font = FONT.split(",")[-1].strip()
     graph.attr("node", shape="box", fontname=font, fontsize="11", margin="0.12,0.05")
     graph.attr("edge", arrowsize="0.6", color=LOOKS["operation"][0])
-    graph.attr("graph", fontname=font, fontsize="10", fontcolor=QUIET, style="rounded", color="#c4cad1")
+    graph.attr("graph", fontname=font, fontsize="10", fontcolor=QUIET, style="rounded", color=LINES)
     tree: dict[str, Any] = {}
     for key, box in enumerate(scene.boxes):
         level = tree
         for name in box.scope:
             level = level.setdefault(name, {})
-        level[f"\0{key}"] = box  # a box, not a scope: no name of a scope begins like that
+        level[f"\0{key}"] = box  # a box: no scope has a name that begins like this
     _fill(graph, tree, "")
     for source, target, _ in scene.edges:
         back = scene.boxes[target].kind == "gradient"
@@ -51,7 +51,7 @@ def _label(box: Box) -> str:
 
 
 def _text(text: str) -> str:
-    """Text of the user's as Graphviz shows it in one line."""
+    """Text of the user in one line, escaped for Graphviz."""
     return escape(" ".join(text.split()))
 
 

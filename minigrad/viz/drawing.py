@@ -11,15 +11,9 @@ import re
 from collections.abc import Callable, Sequence
 
 from ..support.table import escape, printable
-from .svg import FONT, LIBRARY, LINE, TITLE, number, text_width
+from .colours import COLOURS, LIGHT
+from .svg import FONT, LINE, TITLE, number, text_width
 
-# The colours by name, for a file without a style; in a page, the style defines the same names.
-COLOURS = {
-    "ink": "#1f2328", "quiet": "#57606a", "paper": "#ffffff", "tint": "#f4f6f8", "line": "#c4cad1",
-    "there": "#0072b2", "back": "#d55e00", "good": "#009e73", "bad": "#b3261e", "now": "#e69f00",
-    "there-fill": "#eaf4fa", "back-fill": "#fdf0e8", "leaf-fill": "#e9f7f2", "input-fill": "#f0f9fe",
-    "library": LIBRARY, "library-fill": "#f9eff6",
-}
 SERIES = ("there", "back", "good", "now", "quiet")  # of curves, which also differ by their dashes
 DASHES = ("", "6 3", "2 3", "8 3 2 3", "1 4")
 NAMED = re.compile("\ue000([a-z-]+)\ue001")  # a colour by name: text of users never contains these characters
@@ -38,7 +32,7 @@ def themed(piece: str) -> str:
 
 def coloured(piece: str) -> str:
     """A piece for a file of its own."""
-    return NAMED.sub(lambda match: COLOURS[match.group(1)], piece)
+    return NAMED.sub(lambda match: LIGHT[match.group(1)], piece)
 
 
 class Drawing:

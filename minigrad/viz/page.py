@@ -1,6 +1,6 @@
-"""Three ways to show data by a script of ours: in the output of a notebook, as a widget, and as a page by itself.
+"""Three ways to show data with a script: in the output of a notebook, as a widget, and as a page.
 
-The scripts and styles in `static/` are complete: they import nothing and fetch nothing.
+The scripts and styles in `static/` import nothing and fetch nothing.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 
 from ..support.packages import needed
 from ..support.table import escape
+from .colours import themes
 
 LARGE = 100_000  # characters of data, from which on they are compressed
 PARTS = {"fusion": ("board", "fusion")}  # the scripts of a view that has several
@@ -28,17 +29,17 @@ def static(name: str) -> str:
 
 
 def script_of(view: str) -> str:
-    """The script of a view: what all views share, and its own part, the function `show`."""
+    """The script of a view: the shared parts, and the view's own function `show`."""
     return "".join([static(f"{part}.js") for part in ("common", "shell", *PARTS.get(view, (view,)))])
 
 
 def style_of(view: str) -> str:
     """The style of a view."""
-    return static("common.css") + (static("fusion.css") if view in PARTS else "")
+    return themes() + static("common.css") + (static("fusion.css") if view in PARTS else "")
 
 
 def page(view: str, data: dict[str, Any], title: str, static_form: str = "") -> str:
-    """A page that shows the data; `static_form` is what stands there where no script runs."""
+    """A page that shows the data; where no script runs, it shows `static_form`."""
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
         f"<style>body {{ margin: 0 }}\n{style_of(view)}</style></head><body>"
@@ -52,7 +53,7 @@ def page(view: str, data: dict[str, Any], title: str, static_form: str = "") -> 
 
 
 def packed(data: dict[str, Any]) -> dict[str, Any]:
-    """The data as a page holds them: compressed if they are large, because pictures repeat each other.
+    """The data as a page contains them: compressed if they are large, because pictures repeat each other.
 
     >>> packed({"about": "small"})
     {'about': 'small'}
@@ -65,11 +66,11 @@ def packed(data: dict[str, Any]) -> dict[str, Any]:
     return {"deflated": base64.b64encode(zlib.compress(text, 9)).decode()}
 
 
-BEYOND = re.compile("[<\\ud800-\\udfff]")  # what ends a script, and what no file can hold
+BEYOND = re.compile("[<\\ud800-\\udfff]")  # characters that end a script, and characters that no file can contain
 
 
 def safe(data: dict[str, Any]) -> str:
-    """JSON that can stand in a page: nothing in it ends the script that holds it.
+    """JSON for a script element: no name in it can end the script.
 
     >>> safe({"name": "</script>"})
     '{"name":"\\\\u003c/script>"}'
@@ -79,9 +80,9 @@ def safe(data: dict[str, Any]) -> str:
 
 
 def widget(view: str, data: dict[str, Any], static_forms: dict[str, str]) -> dict[str, str]:
-    """What a notebook is given: what is seen where nothing may run, and a script that puts the view in its place.
+    """The output for a notebook: a static form, and a script that replaces the static form by the view.
 
-    This works where a widget does not: in a notebook whose kernel is gone, and on the pages that nbconvert makes.
+    This also works where a widget does not: without a kernel, and in the pages of nbconvert.
     """
     words = static_forms["text/html"]
     code = (
@@ -98,12 +99,12 @@ def _string(text: str) -> str:
 
 
 def live(view: str, data: dict[str, Any]) -> Any:
-    """The view as a widget, which tells Python what is seen (`step`) and is told; it lives as long as its kernel."""
+    """The view as a widget: its `step` is the step that is shown, and can be set from Python while the kernel runs."""
     return _widget_class(view)(data=data)
 
 
 def pixels(svg: str, scale: float) -> bytes:
-    """An SVG as a PNG.  Where the machine has no fonts, that of matplotlib does."""
+    """An SVG as a PNG.  On a machine without fonts, the font of matplotlib is used."""
     resvg_py = needed("resvg_py", "a PNG", "; or save it as .svg, which every browser shows")
     try:
         from matplotlib import get_data_path
@@ -121,7 +122,7 @@ def _widget_class(view: str) -> Any:
     import traitlets
 
     class View(anywidget.AnyWidget):  # type: ignore[misc, name-defined]
-        """Data, and the step that is seen."""
+        """The data of a view, and the step that is shown."""
 
         _esm = script_of(view) + static("widget.js")
         _css = style_of(view)

@@ -112,10 +112,10 @@ def _drawn(buffers: list[list[Span]]) -> Flipbook:
             kind = "kernel" if span.packed else "other"
             chart.bar(x, y + 3.0, w, LANE - 2.0, kind, key, form, f"{span.name}: {form}")
             packed = "all of these" if span.packed else "not all of these: other elements are between"
-            about = [("form", form), ("bytes", f"{span.first:,} to {span.last:,}"), ("uses", packed)]
+            facts = [("form", form), ("bytes", f"{span.first:,} to {span.last:,}"), ("uses", packed)]
             others = [other.name for other in spans if other is not span]
-            about += [("shares memory with", ", ".join(others))] if others else []
-            marks[key] = mark(span.name, about, [k for k in keys if k != key])
+            facts += [("shares memory with", ", ".join(others))] if others else []
+            marks[key] = mark(span.name, facts, [k for k in keys if k != key])
             rows.append((span.name, f"buffer {number}", form, f"{span.first:,}–{span.last:,}"))
             y += LANE
         y += GAP

@@ -1,6 +1,7 @@
-"""A scene as SVG: text that is the same for the same graph, wherever and whenever it is made.
+"""A scene as SVG.
 
-Nothing in it has an id, so that many pictures fit on one page, and every word of the user's is escaped.
+The same graph always gives the same text.  No element has an id, so that a page can contain many pictures, and all text
+of the user is escaped.
 """
 
 from __future__ import annotations
@@ -11,22 +12,23 @@ from functools import lru_cache
 from itertools import pairwise
 
 from ..support.table import escape
+from .colours import LIGHT
 from .layout import Frame, Layout, Rectangle, Route, arrange
 from .mirror import mirrored
 from .scene import Box, Scene
 
-FORWARD, BACKWARD, LEAF, INPUT, LIBRARY = "#0072b2", "#d55e00", "#009e73", "#56b4e9", "#a8558a"
-INK, QUIET, PAPER, FRAME = "#1f2328", "#57606a", "#ffffff", "#f4f6f8"
+FORWARD, BACKWARD, QUIET = LIGHT["there"], LIGHT["back"], LIGHT["quiet"]
+PAPER, FRAME, LINES = LIGHT["paper"], LIGHT["tint"], LIGHT["line"]
 # kind of box -> its border, its fill, how round its corners are, the dashes of its border
 LOOKS = {
-    "operation": (FORWARD, "#eaf4fa", 5.0, ""),
+    "operation": (FORWARD, LIGHT["there-fill"], 5.0, ""),
     "view": (FORWARD, PAPER, 5.0, ""),
-    "gradient": (BACKWARD, "#fdf0e8", 5.0, ""),
-    "parameter": (LEAF, "#e9f7f2", 99.0, ""),
-    "input": (INPUT, "#f0f9fe", 99.0, ""),
+    "gradient": (BACKWARD, LIGHT["back-fill"], 5.0, ""),
+    "parameter": (LIGHT["good"], LIGHT["leaf-fill"], 99.0, ""),
+    "input": ("#56b4e9", LIGHT["input-fill"], 99.0, ""),
     "constant": (QUIET, PAPER, 99.0, "3 2"),
-    "group": (FORWARD, "#eaf4fa", 5.0, ""),
-    "library": (LIBRARY, "#f9eff6", 5.0, ""),
+    "group": (FORWARD, LIGHT["there-fill"], 5.0, ""),
+    "library": (LIGHT["library"], LIGHT["library-fill"], 5.0, ""),
 }
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'DejaVu Sans', sans-serif"
 TITLE, LINE = 12.0, 10.0  # sizes of type
@@ -37,7 +39,7 @@ LEVEL = 40.0  # the length of an edge's curve that is bent, at most
 
 
 def draw(scene: Scene, direction: str = "auto", heavy: Collection[int] | None = None) -> str:
-    """The scene as an SVG element; of its edges, the `heavy` ones are thick and the others, if there are any, thin."""
+    """The scene as an SVG element.  With `heavy`, these edges are thick and the other edges thin."""
     layout, direction = laid_out(scene, direction)
     width, height = layout.width + 2 * BORDER, layout.height + 2 * BORDER
     parts = [
@@ -62,12 +64,12 @@ STYLING = re.compile(r' (?:fill|stroke|stroke-opacity|font-weight|font-style)="[
 
 
 def lean(svg: str) -> str:
-    """A picture without its colours, for a page whose style has them."""
+    """A picture without its colours, for a page whose style defines them."""
     return STYLING.sub("", svg)
 
 
 def laid_out(scene: Scene, direction: str = "auto") -> tuple[Layout, str]:
-    """The layout of a scene, and its direction: "auto" is the one in which more of it is seen at once."""
+    """The layout of a scene, and its direction; "auto" is the direction that is shrunk less in a notebook."""
     if direction != "auto":
         return _laid_out(scene, direction), direction
     down = _laid_out(scene, "down")
@@ -80,7 +82,7 @@ def laid_out(scene: Scene, direction: str = "auto") -> tuple[Layout, str]:
 def _laid_out(scene: Scene, direction: str) -> Layout:
     sizes = [size_of(box) for box in scene.boxes]
     for i, box in enumerate(scene.boxes):
-        if box.mirrors is not None:  # partners are of one size
+        if box.mirrors is not None:  # a node and its gradient have one size
             (w, h), (v, g) = sizes[i], sizes[box.mirrors]
             sizes[box.mirrors] = (max(w, v), max(h, g))
     count = sum(box.mirrors is None for box in scene.boxes)
@@ -90,12 +92,12 @@ def _laid_out(scene: Scene, direction: str) -> Layout:
 
 
 def _shrunk(layout: Layout) -> float:
-    """How large a layout is drawn in a notebook, where it has to fit the width and should fit the height."""
+    """The scale of a layout that fits the width and the height of a notebook."""
     return min(1.0, 900.0 / (layout.width + 1.0), 700.0 / (layout.height + 1.0))
 
 
 def described(scene: Scene) -> str:
-    """A sentence for those who do not see the picture.
+    """A sentence for readers who cannot see the picture.
 
     >>> described(Scene((), ()))
     'an empty graph'
@@ -110,7 +112,7 @@ def described(scene: Scene) -> str:
 
 
 def size_of(box: Box) -> tuple[float, float]:
-    """The width and height of a box: what its text takes."""
+    """The width and height of a box, which depend on its text."""
     widths = [text_width(title_of(box), TITLE, bold=True), *[text_width(line, LINE) for line in box.lines]]
     side = SIDE + (6.0 if LOOKS[box.kind][2] > 50 else 0.0)
     height = 2 * TOP + LEADING * (TITLE + LINE * len(box.lines)) - 2.0
@@ -118,20 +120,20 @@ def size_of(box: Box) -> tuple[float, float]:
 
 
 def title_of(box: Box) -> str:
-    """What stands at the top of a box."""
+    """The first line of a box."""
     return box.title if box.count == 1 else f"{box.title}  ×{box.count}"
 
 
 @lru_cache(10_000)
 def text_width(text: str, size: float, bold: bool = False) -> float:
-    """About how wide a text is.  (Fonts differ from machine to machine; the picture must not.)"""
+    """The approximate width of a text.  (Fonts differ between machines; the picture must not.)"""
     units = sum(0.34 if c in NARROW else 0.95 if c in WIDE else 0.68 if c.isupper() else 0.58 for c in text)
     return units * size * (1.06 if bold else 1.0)
 
 
 @lru_cache(50_000)
 def number(x: float) -> str:
-    """A coordinate, as short as it can be.
+    """A coordinate as short text.
 
     >>> number(2.0), number(-0.04), number(1.26)
     ('2', '0', '1.3')
@@ -148,7 +150,7 @@ def _frame(frame: Frame) -> str:
     return (
         f'<g class="mg-frame" data-frame="{escape("/".join(frame.path))}">'
         f'<rect x="{number(r.x)}" y="{number(r.y)}" width="{number(r.width)}" '
-        f'height="{number(r.height)}" rx="6" fill="{shade}" stroke="#c4cad1" class="mg-frame-box"/>'
+        f'height="{number(r.height)}" rx="6" fill="{shade}" stroke="{LINES}" class="mg-frame-box"/>'
         f'<text x="{number(start)}" y="{number(baseline)}" font-size="{number(LINE)}" fill="{QUIET}"{anchor} '
         f'font-style="italic" class="mg-quiet">{escape(frame.path[-1])}</text></g>'
     )
@@ -225,14 +227,14 @@ def _box(key: int, box: Box, r: Rectangle) -> str:
         + (f' stroke-dasharray="{dashes}"' if dashes else "")
     )
     parts = [f'<g class="mg-box mg-{box.kind}" data-box="{key}">', f"<title>{escape(chr(10).join(box.about))}</title>"]
-    if box.kind == "group":  # looks like a pile
+    if box.kind == "group":  # drawn as a pile
         parts.append(
             f'<rect x="{number(r.x + 3)}" y="{number(r.y + 3)}" width="{number(r.width)}" '
             f'height="{number(r.height)}" rx="{number(round_)}" fill="{fill}" stroke="{border}" stroke-width="1"/>'
         )
     parts.append(f"<rect {shape}/>")
     middle, y = number(r.x + r.width / 2), r.y + TOP + TITLE - 1.5
-    parts.append(_text(title_of(box), middle, y, TITLE, INK, ' font-weight="600"'))
+    parts.append(_text(title_of(box), middle, y, TITLE, LIGHT["ink"], ' font-weight="600"'))
     for line in box.lines:
         y += LINE * LEADING
         parts.append(_text(line, middle, y, LINE, QUIET, ' class="mg-quiet"'))
