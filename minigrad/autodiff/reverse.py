@@ -17,6 +17,7 @@ from ..core.forking import new_lock
 from ..core.interrupts import all_or_none
 from ..core.mode import current_mode, switch
 from ..core.node import FREED, Leaf, Node, topological_order
+from ..core.override import overridable
 from ..core.primitive import P
 from ..core.tensor import Tensor, method
 from ..core.words import shown
@@ -46,6 +47,7 @@ RETAINED: Any = weakref.WeakValueDictionary()  # by id: tensors whose .grad is f
 ACCUMULATING = new_lock()  # several threads may add to the gradient of one leaf
 
 
+@overridable
 def walk(
     roots: Sequence[Node],
     cotangents: Sequence[Tensor],

@@ -10,6 +10,7 @@ from . import dtypes
 from .errors import DeclarationError, DtypeError
 from .expression import check_expression
 from .mode import setting
+from .override import override_of
 from .source import ON_BEHALF_OF, caller
 
 if TYPE_CHECKING:
@@ -142,7 +143,8 @@ class Primitive:
         plan = self.plans.get(key)
         if plan is None:
             plan = self.plans[key] = self._make_plan(mask, count)
-        return plan
+        changed = override_of(self)
+        return plan if changed is None else changed(plan)  # type: ignore[no-any-return]
 
     def _make_plan(self, mask: int, count: int) -> Plan:
         rules = []

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...core.errors import ConversionError
 from ...core.node import Node
+from ...core.override import override_of
 from ..nodes.graph import Graph, node_like
 from . import algebra, common, dead, fold_views, pick_rows
 from .log import Log, PassRun
@@ -118,7 +119,8 @@ def optimise(
     def apply(each: Pass, number: int) -> bool:
         nonlocal now
         run = PassRun(each.name, number, now, now)
-        now = run.after = each.function(now, run, left_out)
+        function = override_of(each.function) or each.function
+        now = run.after = function(now, run, left_out)
         log.runs.append(run)
         return run.changed
 

@@ -14,6 +14,7 @@ from ...core.errors import CompileError, DeviceError
 from ...core.forking import new_lock
 from ...core.mode import current_mode
 from ...core.node import Node
+from ...core.override import overridable
 from ...core.source import show
 from ...core.table import bytes_text
 from ..fusion.fuse import fuse
@@ -118,6 +119,7 @@ class Executable(Titled):
         """The steps, and where each value lies."""
         return str(self.plan)
 
+    @overridable
     def turns(self, plan: Plan) -> list[list[int]]:
         """The steps of a plan in the order in which they run, in lists of those that run at the same time."""
         if self.executor == "serial" or not self.target.threads:
