@@ -2,7 +2,7 @@
 
 It can be a gradient rule, the backward pass, a pass of the compiler, the scheduler of programs, or any function that is
 declared `@overridable`.  It is the same engine as outside the block: training, views and pictures run the student's
-code.  An override belongs to the thread that entered the block (`core/override.py`); other threads run the engine's own.
+code.  An override belongs to the thread that entered the block (`core/override.py`).
 """
 
 from __future__ import annotations

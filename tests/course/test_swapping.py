@@ -48,7 +48,7 @@ def test_a_rule_that_fails_leaves_the_engine_as_it_was():
 
 
 def test_a_rule_of_one_value_for_two_inputs_is_refused():
-    with pytest.raises(Misused, match="returned 2.0, but multiply has 2 inputs\n  Hint: return one"):
+    with pytest.raises(Misused, match=r"returned 2.0, but multiply has 2 inputs\n  Hint: return one"):
         with course.rule("multiply", lambda g, out, a, b: g * b):
             gradient()
 
@@ -183,7 +183,7 @@ def test_swap_replaces_a_function_for_all_its_callers_and_only_in_the_block():
 
 
 def test_swap_refuses_a_function_that_nothing_looks_up():
-    with pytest.raises(Misused, match="gradient: this function cannot be replaced\n  Hint: declare it with @overrid"):
+    with pytest.raises(Misused, match=r"gradient: this function cannot be replaced\n  Hint: declare it with @overrid"):
         course.swap(gradient, failing_walk)
 
 
