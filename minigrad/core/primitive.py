@@ -144,7 +144,7 @@ class Primitive:
         if plan is None:
             plan = self.plans[key] = self._make_plan(mask, count)
         changed = override_of(self)
-        return plan if changed is None else changed(plan)  # type: ignore[no-any-return]
+        return plan if changed is None else changed(plan)
 
     def _make_plan(self, mask: int, count: int) -> Plan:
         rules = []

@@ -31,7 +31,7 @@ from .walking import Gradients, Passes
 
 
 def whose(function: str) -> str:
-    """How a function of the student's is called in pictures.
+    """The name of a student's function in pictures.
 
     >>> whose("mul_grad")
     'your mul_grad'
@@ -40,7 +40,7 @@ def whose(function: str) -> str:
 
 
 class Swapped:
-    """What stands in the engine: whose it is, and how often it was called."""
+    """A student's function in the engine, and how often it was called."""
 
     def __init__(self, name: str) -> None:
         self.name, self.calls = name, 0
@@ -115,11 +115,11 @@ def _of_shape(value: Any, shape: tuple[int, ...], name: str) -> Tensor:
 
 @contextmanager
 def backward(function: Callable[[Node, Any, Passes], Any]) -> Iterator[Swapped]:
-    """Let `function(result, gradients, passes_back)` be the walk back.
+    """Let `function(result, gradients, passes_back)` be the backward pass.
 
-    It is given the node to begin at, a dictionary `{result: its gradient}` to put the gradients of all other nodes
-    into, and `passes_back(node, g)`: what a node passes back when its gradient is g, as pairs of a node that it was
-    made from and a contribution.  A picture made in the block shows each number that is put in, right or wrong.
+    Its arguments are the node to begin at, a dictionary `{result: its gradient}`, which it fills with the gradients of
+    all other nodes, and `passes_back(node, g)`, which returns the contributions of a node with gradient g, as pairs of
+    an input and a value.  A picture made in the block shows each number that is put in, right or wrong.
 
     >>> from minigrad.course import made_from
     >>> def of_a_chain(result, gradients, passes_back):
@@ -137,18 +137,18 @@ def backward(function: Callable[[Node, Any, Passes], Any]) -> Iterator[Swapped]:
 
     def walk(
         roots: Sequence[Node], cotangents: Sequence[Tensor], wanted: Any = None, retain: bool = False,
-        announced: bool = True, besides: Any = (),
+        announced: bool = True, **others: Any,
     ) -> Generator[reverse.Contribution, Any, dict[Node, Tensor]]:
         swapped.calls += 1
         if len(roots) != 1:
-            raise Misused(swapped.name, f"goes back from one output, and there are {len(roots)}")
+            raise Misused(swapped.name, f"starts from one output, but there are {len(roots)}")
         gradients = Gradients(roots[0], cotangents[0])
         try:
             function(roots[0], gradients, gradients.passes_back)
         except KeyError as error:
             if not (error.args and isinstance(error.args[0], Node)):
                 raise
-            early = f"asks for the gradient of {error.args[0].name} before anything has come to it"
+            early = f"reads the gradient of {error.args[0].name} before any contribution has come"
             raise Misused(swapped.name, early) from None
         if announced:
             yield from gradients.events
@@ -156,7 +156,7 @@ def backward(function: Callable[[Node, Any, Passes], Any]) -> Iterator[Swapped]:
             for node in topological_order(roots):
                 node.saved = None if node.saved is None else FREED
         leaves = {node for node in gradients if isinstance(node, Leaf)}
-        targets = {*besides, *(leaves if wanted is None else wanted)}
+        targets = {*(leaves if wanted is None else wanted), *[node for nodes in others.values() for node in nodes]}
         return {node: g.copy() for node, g in gradients.items() if node in targets}
 
     with overriding(reverse.walk, walk):
@@ -181,7 +181,7 @@ def compiler_pass(name: str, function: Callable[..., Any]) -> Iterator[Swapped]:
 
 @contextmanager
 def scheduler(function: Callable[[Sequence[ScheduledStep]], list[list[int]]]) -> Iterator[Swapped]:
-    """Let `function(steps)` say in which order a program's steps run: lists of numbers, those of a list together.
+    """Let `function(steps)` return the order of a program's steps, as lists of numbers: a list runs at the same time.
 
     >>> def one_by_one(steps):
     ...     return [[step.number] for step in steps]
@@ -207,12 +207,12 @@ def scheduler(function: Callable[[Sequence[ScheduledStep]], list[list[int]]]) ->
 
 
 def unsound(steps: Sequence[ScheduledStep], levels: Sequence[Sequence[int]]) -> str | None:
-    """What is wrong with an order of steps: one that is missing, twice there, or runs before what it waits for."""
+    """What is wrong with an order of steps: a step is missing, runs twice, or runs before a step that it waits for."""
     position = {number: at for at, level in enumerate(levels) for number in level}
     if sorted(number for level in levels for number in level) != list(range(len(steps))):
         return "does not run every step exactly once"
     for step in steps:
         for before in step.after:
             if position[before] >= position[step.number]:
-                return f"runs {step.name} before or beside {steps[before].name}, which it waits for"
+                return f"runs {step.name} before or together with {steps[before].name}, which it waits for"
     return None

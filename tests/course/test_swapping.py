@@ -90,7 +90,7 @@ def test_a_walk_that_asks_too_early_is_told_what_for():
     def mistaken(result, gradients, passes_back):
         {}["some other key"]
 
-    with course.backward(early), pytest.raises(Misused, match="asks for the gradient of leaf before anything has come"):
+    with course.backward(early), pytest.raises(Misused, match="reads the gradient of leaf before any contribution"):
         gradient()
     with course.backward(mistaken), pytest.raises(KeyError, match="some other key"):
         gradient()
