@@ -5,7 +5,7 @@
     ::: notes                   what the speaker says: in the slides' speaker view only
     ::: page / ::: slide        only on the page, only in the slides
     ::: reveal A question?      what is shown after a click
-    ```python minigrad/x.py     lines quoted from a file, each of which must be there; `...` leaves some out
+    ```python minigrad/x.py     lines quoted from a file, in one piece; a line `...` marks each gap
     ```run                      Python that is shown and run, and what it printed
     ```picture                  Python whose last line is a picture of minigrad's
     ```live                     Python whose last line is a view to step through, which runs in its place
@@ -172,20 +172,34 @@ def _fence(lecture: Lecture, token: Token, env: Any) -> str:
 
 
 def check_quote(lecture: Lecture, quoted: str, name: str) -> None:
-    """Raise where a quoted line is no line of the file, or the lines are in another order there."""
+    """Raise where a quoted line is not in the file, in this order and without a gap.  A gap is a line `...`."""
     path = ROOT / name
     if not path.is_file():
-        raise LectureError(f"{lecture.name}.md quotes {name}, which is no file")
-    lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+        raise LectureError(f"{lecture.name}.md quotes {name}, which is not a file")
+    lines = [line for line in map(str.strip, path.read_text(encoding="utf-8").splitlines()) if line]
+    parts: list[list[str]] = [[]]
+    for line in filter(None, map(str.strip, quoted.splitlines())):
+        if line in ("...", "# ..."):
+            parts.append([])
+        else:
+            parts[-1].append(line)
     at = 0
-    for line in quoted.splitlines():
-        if line.strip() in ("", "...", "# ..."):
-            continue
-        try:
-            at = lines.index(line.strip(), at) + 1
-        except ValueError:
-            where = "in that order " if line.strip() in lines else ""
-            raise LectureError(f"{lecture.name}.md quotes a line that is not {where}in {name}:\n  {line}") from None
+    for part in filter(None, parts):
+        places = [i for i in range(at, len(lines)) if lines[i : i + len(part)] == part]
+        if not places:
+            raise LectureError(f"{lecture.name}.md quotes lines that are not in {name}\n{_missing(part, lines, at)}")
+        at = places[0] + len(part)
+
+
+def _missing(part: list[str], lines: list[str], at: int) -> str:
+    """The first line of a quoted part that does not follow the line before it, and why."""
+    starts = [i for i in range(at, len(lines)) if lines[i] == part[0]]
+    lengths = [next(n for n, line in enumerate(part) if lines[i + n : i + n + 1] != [line]) for i in starts]
+    line = part[max(lengths, default=0)]
+    if line not in lines:
+        return f"  {line}"
+    why = "left out: put a line `...` there" if line in lines[at:] and starts else "in another order"
+    return f"  {line}\nThe file has this line, but {'lines before it are ' if starts else 'it is '}{why}"
 
 
 def chosen(tokens: Sequence[Token], form: str) -> list[Token]:

@@ -16,7 +16,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT)] if str(ROOT) not in sys.path else []
 
-from minigrad.course.unit import FunctionTask, Task, Unit, units  # noqa: E402
+from minigrad.course.task import FunctionTask, Task  # noqa: E402
+from minigrad.course.unit import Unit, units  # noqa: E402
 
 LEAST_MISTAKES = 2  # that a function's checks know by name
 SHORTEST = 15  # characters of a sentence that says something

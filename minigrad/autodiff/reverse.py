@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from ..core.mode import current_mode, switch
 from ..core.node import FREED, Leaf, Node, topological_order
+from ..core.override import overridable
 from ..core.primitive import P
 from ..core.tensor import Tensor, method
 from ..ops.creation import ones_like
@@ -46,6 +47,7 @@ RETAINED: Any = weakref.WeakValueDictionary()  # by id: tensors whose .grad is f
 ACCUMULATING = new_lock()  # several threads may add to the gradient of one leaf
 
 
+@overridable
 def walk(
     roots: Sequence[Node],
     cotangents: Sequence[Tensor],

@@ -11,6 +11,7 @@ from ..support.source import ON_BEHALF_OF, caller
 from . import dtypes
 from .expression import check_expression
 from .mode import setting
+from .override import override_of
 
 if TYPE_CHECKING:
     from .dtypes import DType
@@ -142,7 +143,8 @@ class Primitive:
         plan = self.plans.get(key)
         if plan is None:
             plan = self.plans[key] = self._make_plan(mask, count)
-        return plan
+        changed = override_of(self)
+        return plan if changed is None else changed(plan)
 
     def _make_plan(self, mask: int, count: int) -> Plan:
         rules = []

@@ -1,8 +1,8 @@
-"""The course's side of the notebooks: checks that explain, progress, and the student's code in the real engine.
+"""The functions that the notebooks of the course call: checks that explain, progress, the student's code in the engine.
 
-`begin` a unit, `check` what was written, look at `progress`, print a `report`; `rule`, `backward`, `compiler_pass` and
-`scheduler` put a student's function into the engine for the length of a `with` block, and `train_digits` shows that it
-works there.  `unit.py` says what units and tasks are, `units/` declares them.
+`begin` starts a unit, `check` checks an answer, `progress` and `report` show the results.  `rule`, `backward`,
+`compiler_pass` and `scheduler` put a student's function into the engine for a `with` block, and `train_digits` trains a
+network with it.  `unit.py` and `task.py` define units and tasks, `units/` declares them.
 """
 
 from .digits import Trained, train_digits

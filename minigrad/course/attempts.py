@@ -1,38 +1,33 @@
-"""Which cells made a student's answers: cells that stopped before they made one, and names that are newer than one.
+"""Which cells made a student's answers, and which cells stopped before they made one.
 
-After each cell, the names that its code assigns are compared with the place where it stopped.  An answer whose newest
-cell stopped too early is older than the student believes.
+After each cell, the names that its code assigns are compared with the line where it stopped.  If the newest cell of an
+answer stopped too early, the value in the notebook is older than the student believes.
 """
 
 from __future__ import annotations
 
 import ast
-import dis
 import re
+import traceback
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from functools import cache
-from types import CodeType
 from typing import Any, NamedTuple
 
 from ..support.source import notebook_shell
-from .unit import units
+from .unit import task_names
 
-STORES = {"STORE_NAME", "STORE_GLOBAL", "DELETE_NAME", "DELETE_GLOBAL"}
-TIMED_CELL = re.compile(r"\s*%%(time|prun)\b.*\n")  # magics that run the rest of the cell as if they were not there
-TIMED_LINE = re.compile(r"^(\s*)%(time|prun)\s+", re.MULTILINE)
+TIMED = re.compile(r"^\s*%%(?:time|prun)\b.*\n|^[ \t]*%(?:time|prun)\s+", re.MULTILINE)  # magics that run code in place
 ASSIGNED = re.compile(  # in code that Python cannot read
     r"^\s*(?:async\s+)?(?:def|class)\s+(?P<made>\w+)|^(?P<many>[\w\s,*()\[\]]+?)\s*(?::[^=\n]*)?[-+*/%&|^@]*=(?!=)"
     r"|\b(?:as|import|for)\s+(?P<named>\w+)",
     re.MULTILINE,
 )
-NEAR = 0.8  # how alike two names are of which one may be a slip
-
-Place = tuple[CodeType, int]  # the code of a module and the offset of an instruction in it
+NEAR = 0.8  # how similar two names are if one of them may be a slip
 
 
 class Stop(NamedTuple):
-    """What stopped a cell: the class of the error, its words, and the cell."""
+    """What stopped a cell: the class of the error, its message, and the code of the cell."""
 
     kind: type[BaseException]
     words: str
@@ -40,70 +35,69 @@ class Stop(NamedTuple):
 
 
 class Attempts:
-    """The cells that ran in one notebook, as far as they made names."""
+    """The names that the cells of one notebook made, and the cells that stopped before."""
 
     def __init__(self) -> None:
         self.begin({})
 
     def begin(self, namespace: Mapping[str, Any]) -> None:
-        """Begin with a notebook in which no cell is known yet."""
+        """Begin with a notebook in which no cell has run yet."""
         self.namespace = namespace
         self.cells = 0
-        self.made: dict[str, int] = {}  # name -> the number of the cell that made it last
-        self.stops: dict[str, Stop] = {}  # name -> what stopped the newest cell that was to make it
+        self.made: dict[str, int] = {}  # name -> the number of the newest cell that made it
+        self.stops: dict[str, Stop] = {}  # name -> what stopped the newest cell that assigns it
         self._remember(namespace)
 
     def _remember(self, namespace: Mapping[str, Any]) -> None:
-        names = namespace.keys() & _tasks()  # and no other values: a notebook may be done with them
-        self.values = {name: namespace[name] for name in names}
+        self.values = {name: namespace[name] for name in namespace.keys() & _tasks()}  # no other value is kept alive
 
     def after(self, source: str, error: BaseException | None, namespace: Mapping[str, Any]) -> None:
-        """Take in a cell that has run to its end or to an error."""
+        """Record a cell that has run to its end or to an error."""
         if namespace is not self.namespace:
             self.begin(namespace)
-        self.cells += 1
-        made, missed = _assigned(source, _places(error, namespace), stopped=error is not None)
-        for name in made | self._changed(namespace) - missed:
-            self.made[name] = self.cells
-            self.stops.pop(name, None)
+        line = _line_of(error, namespace) if error is not None else None
+        missed = self._record(source, line, namespace, ended=error is None)
         if error is not None:
             self.stops |= dict.fromkeys(missed, Stop(type(error), str(error), source))
         self._remember(namespace)
 
-    def _changed(self, namespace: Mapping[str, Any]) -> set[str]:
-        """Answers that are other objects than after the last cell, by a `global` statement for example."""
-        names = namespace.keys() & _tasks()
-        return {name for name in names if self.values.get(name, self) is not namespace[name]}
-
-    def at(self, place: Place, namespace: Mapping[str, Any]) -> Attempts:
-        """How things are at a place in the cell that runs now."""
+    def at(self, line: int | None, namespace: Mapping[str, Any]) -> Attempts:
+        """The state at a line of the cell that is running; None: the check was not called by a cell itself."""
         now = Attempts()
         now.begin(namespace)
         if namespace is self.namespace:
             now.cells, now.made, now.stops, now.values = self.cells, dict(self.made), dict(self.stops), self.values
         sources = namespace.get("In") or [""]
-        made, _ = _assigned(sources[-1], [place] if place[0].co_name == "<module>" else [], stopped=False)
-        for name in made | now._changed(namespace):
-            now.made[name] = now.cells + 1
-            now.stops.pop(name, None)
+        now._record(sources[-1] if line is not None else "", line, namespace, ended=False)
         return now
 
+    def _record(self, source: str, line: int | None, namespace: Mapping[str, Any], ended: bool) -> set[str]:
+        """Note the names that a cell has made when it is at a line; the names that it has not made yet."""
+        self.cells += 1
+        before, there, later = _assigned(source, line, ended)
+        answers = namespace.keys() & _tasks()
+        changed = {name for name in answers if self.values.get(name, self) is not namespace[name]}
+        for name in before | changed:
+            self.made[name] = self.cells
+            self.stops.pop(name, None)
+        return (there | later) - changed
+
     def newer(self, name: str, others: Iterable[str]) -> str | None:
-        """Which of some names looks like this one, and was made after it."""
+        """The name among `others` that looks like this one and was made after it."""
         newer = [other for other in others if self.made.get(other, 0) > self.made.get(name, 0)]
         return next(iter(get_close_matches(name, newer, 1, NEAR)), None)
 
 
 @cache
 def _tasks() -> frozenset[str]:
-    return frozenset(name for unit in units().values() for name in unit.tasks)
+    return frozenset(task_names())
 
 
 ATTEMPTS = Attempts()
 
 
 def watch_cells() -> None:
-    """Let the notebook that runs report each of its cells."""
+    """Record each cell of the notebook that runs."""
     shell = notebook_shell()
     if shell is not None:
         shell.events.register("post_run_cell", _report)
@@ -114,71 +108,57 @@ def _report(result: Any) -> None:
     ATTEMPTS.after(result.info.raw_cell, error if isinstance(error, BaseException) else None, notebook_shell().user_ns)
 
 
-def _places(error: BaseException | None, namespace: Mapping[str, Any]) -> list[Place]:
-    """Where an error came through the notebook's own code, from the outside inwards."""
-    found = []
-    trace = error.__traceback__ if error is not None else None
-    while trace is not None:
-        code = trace.tb_frame.f_code
-        if code.co_name == "<module>" and trace.tb_frame.f_globals is namespace:
-            found.append((code, trace.tb_lasti))
-        trace = trace.tb_next
-    return found
+def _line_of(error: BaseException, namespace: Mapping[str, Any]) -> int | None:
+    """The last line of the notebook's own code that an error came through."""
+    frames = list(traceback.walk_tb(error.__traceback__))
+    own = [line for f, line in frames if f.f_code.co_name == "<module>" and f.f_globals is namespace]
+    return own[-1] if own else None
 
 
-def _assigned(source: str, places: list[Place], stopped: bool) -> tuple[set[str], set[str]]:
-    """The names that a cell has made when it is at a place, and those that it has not made yet.
-
-    A notebook compiles each statement by itself: what stands in later lines has not been made.
-    """
-    if TIMED_CELL.match(source):
-        source, places = TIMED_CELL.sub("", source, count=1), places[1:]
-    statements = _compiled(source)
+def _assigned(source: str, line: int | None, ended: bool) -> tuple[set[str], set[str], set[str]]:
+    """The names that a cell assigns in statements before a line, in the statements at the line, and in later ones."""
+    found: tuple[set[str], set[str], set[str]] = set(), set(), set()
+    statements = _statements(source)
     if statements is None:
-        return set(), _named_in(source)
-    lines = [(name, line) for code in statements for name, _, line in _stores(code)]
-    names = {name for name, _ in lines}
-    if not places:
-        return (set(), names) if stopped else (names, set())
-    last = max((line for _, _, line in places[0][0].co_lines() if line is not None), default=0)
-    code, offset = places[-1]
-    missed = {name for name, at, _ in _stores(code) if at >= offset}
-    missed |= {name for name, line in lines if line > last}
-    return names - missed, missed
-
-
-def _stores(code: CodeType) -> list[tuple[str, int, int]]:
-    """The names that a module's code assigns or deletes: name, offset of the instruction, line."""
-    found = []
-    for each in dis.get_instructions(code):
-        if each.opname in STORES:
-            line = each.positions.lineno if each.positions is not None else None
-            found.append((each.argval, each.offset, line or 0))
+        return set(), set(), _named_in(source)
+    for each in statements:
+        first, last = each.lineno, each.end_lineno or each.lineno
+        first = min([first, *[d.lineno for d in getattr(each, "decorator_list", [])]])
+        when = 0 if ended or (line is not None and last < line) else 1 if line is not None and first <= line else 2
+        found[when].update(_names(each))
     return found
 
 
-def _compiled(source: str) -> list[CodeType] | None:
-    """The code of each statement of a cell, None where Python cannot read it."""
+def _names(node: ast.AST) -> set[str]:
+    """The names that a statement assigns, outside of the functions and classes that it defines."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return {node.name}
+    own = {getattr(node, "id", None)} if isinstance(getattr(node, "ctx", None), ast.Store | ast.Del) else set()
+    if isinstance(node, ast.alias):
+        own = {(node.asname or node.name).partition(".")[0]}
+    if isinstance(node, ast.MatchAs | ast.MatchStar | ast.ExceptHandler):
+        own = {node.name}
+    inside = [] if isinstance(node, ast.Lambda) else ast.iter_child_nodes(node)
+    if isinstance(node, ast.comprehension):  # its variable is its own
+        inside = [node.iter, *node.ifs]
+    return {name for name in own.union(*map(_names, inside)) if name is not None}
+
+
+def _statements(source: str) -> list[ast.stmt] | None:
+    """The statements of a cell, None where Python cannot read it."""
     shell = notebook_shell()
-    source = TIMED_LINE.sub(r"\1", source)
+    source = TIMED.sub(lambda magic: "\n" if "%%" in magic.group() else "", source)
     try:
-        tree = ast.parse(shell.transform_cell(source) if shell is not None else source)
-        return [
-            compile(ast.Module([each], []), "<cell>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
-            for each in tree.body
-        ]
+        return ast.parse(shell.transform_cell(source) if shell is not None else source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
 
 def _named_in(source: str) -> set[str]:
-    """The names that a cell seems to assign which Python cannot read.
+    """The names that a cell seems to assign if Python cannot read it.
 
     >>> sorted(_named_in("rise = = 0.1\\nearly, late = 2 10\\ndef mul_grad(g, out, a, b)\\n    return 1"))
     ['early', 'late', 'mul_grad', 'rise']
     """
-    return {name for match in ASSIGNED.finditer(source) for group in match.groups() for name in _words(group)}
-
-
-def _words(text: str | None) -> list[str]:
-    return re.findall(r"[^\W\d]\w*", text or "")
+    groups = [group for match in ASSIGNED.finditer(source) for group in match.groups()]
+    return {name for group in groups for name in re.findall(r"[^\W\d]\w*", group or "")}

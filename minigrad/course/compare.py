@@ -1,9 +1,9 @@
-"""Comparing an answer with the right one, so that the difference can be said in a line."""
+"""Compares an answer with the right one, and describes the first difference in words."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,91 +12,97 @@ from .feedback import written
 RELATIVE, ABSOLUTE = 1e-4, 1e-6  # an answer may be computed in float32, and in another order
 
 
+class Difference(NamedTuple):
+    """How an answer differs from the right one."""
+
+    what: str
+    expected: str
+    got: str
+
+    def __str__(self) -> str:
+        return f"{self.what}\n  Expected: {self.expected}\n  Got: {self.got}"
+
+
 def difference(
-    yours: Any, right: Any, called: str | Sequence[str] = "the result", by: str = "expected"
-) -> str | None:
-    """Where and how an answer differs from the right one; None where it does not.
+    yours: Any, right: Any, called: str | Sequence[str] = "the result", by: str = ""
+) -> Difference | None:
+    """Where and how an answer differs from the right one; None where they are equal.
 
-    A tuple is `called` by one name, or by one for each of its parts.
+    `called` names the answer, or each part of a tuple.  `by` says how the right answer was found.
 
-    >>> difference([[1.0, 2.0]], [[1.0, 3.0]], "gradient of input 0", "numerical")
-    'gradient of input 0 is wrong at (0, 1): yours 2.0, numerical 3.0 (1 of 2 entries differ)'
+    >>> print(difference([[1.0, 2.0]], [[1.0, 3.0]], "gradient of input 0", "by finite differences"))
+    gradient of input 0 is wrong at (0, 1)
+      Expected: 3.0, by finite differences
+      Got: 2.0 (1 of 2 entries differ)
     >>> difference(mg.asarray(2.0), 2) is None
     True
     """
     if isinstance(right, tuple):
         return _parts(yours, right, called, by)
     assert isinstance(called, str)
+    wrong, expected = f"{called} is wrong", f"{written(right)}, {by}" if by else written(right)
     if isinstance(right, dict):
         return _entries(yours, right, called, by)
     if isinstance(right, str | bool) or right is None:
-        return None if _plain(yours) == right else f"{called} is {written(_plain(yours))}, {by} {written(right)}"
+        return None if _plain(yours) == right else Difference(wrong, expected, written(_plain(yours)))
     if isinstance(right, list) and all(isinstance(each, str) for each in right):
-        return None if yours == right else f"{called} is {written(yours)}, {by} {written(right)}"
+        return None if yours == right else Difference(wrong, expected, written(yours))
     if yours is None:
-        return f"{called} is None, {by} {written(right)}"
+        return Difference(wrong, expected, "None")
     try:
         ours, given = np.asarray(plain(right)), np.asarray(plain(yours))
         given = given.astype(np.float64) if given.dtype.kind in "biuf" else given
     except (TypeError, ValueError):
         given = np.asarray(None, dtype=object)
     if given.dtype.kind not in "f":
-        return f"{called} is {written(yours)}, of type {type(yours).__name__}, {by} {written(right)}"
+        return Difference(wrong, expected, f"{written(yours)}, of type {type(yours).__name__}")
     if given.shape != ours.shape:
-        return f"{called} has shape {given.shape}, {by} {ours.shape}"
-    return _numbers(given, ours.astype(np.float64), called, by)
+        return Difference(f"{called} has the wrong shape", str(ours.shape), str(given.shape))
+    return _numbers(given, ours.astype(np.float64), wrong, by)
 
 
 def same(yours: Any, right: Any) -> bool:
-    """Whether two answers are equal as far as numbers go."""
+    """Whether two answers are equal, within rounding."""
     return difference(yours, right) is None
 
 
-def _numbers(given: Any, ours: Any, called: str, by: str) -> str | None:
-    wrong = ~np.isclose(given, ours, rtol=RELATIVE, atol=ABSOLUTE, equal_nan=True)
-    if not wrong.any():
+def _numbers(given: Any, ours: Any, wrong: str, by: str) -> Difference | None:
+    differ = ~np.isclose(given, ours, rtol=RELATIVE, atol=ABSOLUTE, equal_nan=True)
+    if not differ.any():
         return None
-    if not ours.shape:
-        return f"{called} is wrong: yours {written(float(given))}, {by} {written(float(ours))}"
-    at = tuple(int(i) for i in np.argwhere(wrong)[0])
-    where = f"at {at}" if len(at) > 1 else f"at [{at[0]}]"
-    many = f"{wrong.sum()} of {wrong.size} entries differ"
-    return f"{called} is wrong {where}: yours {written(float(given[at]))}, {by} {written(float(ours[at]))} ({many})"
+    at = tuple(int(i) for i in np.argwhere(differ)[0])
+    where = "" if not at else f" at {at}" if len(at) > 1 else f" at [{at[0]}]"
+    many = f" ({differ.sum()} of {differ.size} entries differ)" if at else ""
+    expected = ", ".join(filter(None, [written(float(ours[at])), by]))
+    return Difference(f"{wrong}{where}", expected, f"{written(float(given[at]))}{many}")
 
 
-def _parts(yours: Any, right: tuple[Any, ...], called: str | Sequence[str], by: str) -> str | None:
+def _parts(yours: Any, right: tuple[Any, ...], called: str | Sequence[str], by: str) -> Difference | None:
     whole = called if isinstance(called, str) else "the result"
     names = [f"{called}[{i}]" for i in range(len(right))] if isinstance(called, str) else called
+    wrong, values = f"{whole} is wrong", f"{len(right)} values"
     if yours is None:
-        return f"{whole} is None, expected {len(right)} values: is there a `return`?"
+        return Difference(wrong, values, "None: is there a `return`?")
     if not isinstance(yours, tuple | list):
-        return f"{whole} is one value, {written(yours)}, expected {len(right)}, with a comma between"
+        return Difference(wrong, f"{values}, with a comma between them", f"one value, {written(yours)}")
     if len(yours) != len(right):
-        parts = "1 part" if len(yours) == 1 else f"{len(yours)} parts"
-        return f"{whole} has {parts}, expected {len(right)}"
-    for one, other, name in zip(yours, right, names):
-        found = difference(one, other, name, by)
-        if found is not None:
-            return found
-    return None
+        return Difference(wrong, values, "1 value" if len(yours) == 1 else f"{len(yours)} values")
+    found = [difference(one, other, name, by) for one, other, name in zip(yours, right, names)]
+    return next(filter(None, found), None)
 
 
-def _entries(yours: Any, right: dict[Any, Any], called: str, by: str) -> str | None:
+def _entries(yours: Any, right: dict[Any, Any], called: str, by: str) -> Difference | None:
+    wrong, keys = f"{called} is wrong", ", ".join(map(str, right))
     if not isinstance(yours, dict):
-        return f"{called} is {written(yours)}, {by} a dictionary"
-    for key in [key for key in right if key not in yours]:
-        return f"{called} has nothing for {key}"
-    for key in [key for key in yours if key not in right]:
-        return f"{called} has an entry for {key}, which is one too many"
-    for key in right:
-        found = difference(yours[key], right[key], f"{called} of {key}", by)
-        if found is not None:
-            return found
-    return None
+        return Difference(wrong, "a dictionary", written(yours))
+    if set(yours) != set(right):
+        return Difference(wrong, f"entries for {keys}", f"entries for {', '.join(map(str, yours)) or 'nothing'}")
+    found = [difference(yours[key], right[key], f"{called} for {key}", by) for key in right]
+    return next(filter(None, found), None)
 
 
 def plain(value: Any) -> Any:
-    """A tensor's numbers; anything else as it is."""
+    """The numbers of a tensor; any other value unchanged."""
     return value.detach().numpy() if hasattr(value, "detach") else value
 
 
@@ -106,7 +112,7 @@ def _plain(value: Any) -> Any:
 
 
 def numerical(function: Callable[..., Any], inputs: Sequence[Any], g: Any, width: float = 1e-6) -> tuple[Any, ...]:
-    """Gradients of `(function(*inputs) * g).sum()` by differences, in float64: no rule is asked.
+    """Gradients of `(function(*inputs) * g).sum()` by finite differences, in float64.
 
     >>> numerical(lambda a, b: a * b, (3.0, -2.0), 5.0)
     (np.float64(-10.0), np.float64(15.0))

@@ -1,4 +1,4 @@
-"""The digits, learnt with the student's own code in the engine."""
+"""Trains a network on the digits, with the student's own code in the engine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HIDDEN, BATCH, RATE, SEED = 32, 64, 0.5, 0
 
 
 class Trained(NamedTuple):
-    """How well a network reads digits that it has not seen."""
+    """How many digits of the test set a network reads correctly."""
 
     author: str
     right: int
@@ -33,9 +33,9 @@ class Trained(NamedTuple):
 
 
 class Products(nn.Linear):
-    """A linear layer that says what it is, each number times its weight, added up: its weights learn by `multiply`.
+    """A linear layer written with `multiply` and a sum, so that its weights learn by the rule of a product.
 
-    With `matmul` in its place the rule of a product would decide next to nothing, and a wrong one would read as well.
+    With `matmul` the rule would hardly matter, and a network with a wrong rule would read as well.
     """
 
     def forward(self, x: Tensor) -> Tensor:
@@ -43,20 +43,20 @@ class Products(nn.Linear):
 
 
 class Gate(nn.Module):
-    """Each number times how open its gate is: the activation called SiLU, in which `multiply` has two tensors."""
+    """The activation SiLU, x · sigmoid(x), in which both inputs of `multiply` are tensors."""
 
     def forward(self, x: Tensor) -> Tensor:
         return x * sigmoid(x)
 
 
 def train_digits(swapped: Swapped | None = None, epochs: int = 5) -> Trained:
-    """Train a small network on the digits, and say how many of the test set it reads, under the student's name."""
+    """Train a small network on the digits, and count how many digits of the test set it reads."""
     train, test = digits()
     images, labels = _tensors(train)
     random.seed(SEED)
     model = nn.Sequential(Products(64, HIDDEN), Gate(), Products(HIDDEN, 10))
     optimizer = optim.SGD(model.parameters(), lr=RATE)
-    with np.errstate(all="ignore"):  # numbers that grow without end are what a wrong rule makes
+    with np.errstate(all="ignore"):  # with a wrong rule the numbers may overflow
         for _ in range(epochs):
             for start in range(0, len(train), BATCH):
                 batch = slice(start, start + BATCH)

@@ -1,4 +1,4 @@
-"""What a check says: words for the student, at the student's line, and nothing of the machinery behind them."""
+"""The feedback of a check: what is wrong, at the student's line, without the library's own traceback."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class NotWritten(Feedback):
 
 
 class Wrong(Feedback):
-    """The answer is another one than it should be."""
+    """The answer is wrong."""
 
 
 class Stopped(Feedback):
@@ -60,23 +60,23 @@ class Stopped(Feedback):
 
 
 class Misused(Feedback):
-    """Something in the notebook besides the answer: no such task, no unit begun."""
+    """Something other than the answer is wrong: an unknown task or unit, for example."""
 
     sign = "!"
 
 
 def stopped(task: str, error: BaseException, call: str = "") -> Stopped:
-    """The feedback on an exception in the student's code: what it was, the line, and what usually helps."""
+    """The feedback on an exception in the student's code: the error, the line, and a hint."""
     kind = type(error).__name__
     first, *rest = str(error.msg if isinstance(error, SyntaxError) else error).splitlines() or [""]
-    if isinstance(error, MinigradError):  # its last line names the place, which is said here already
+    if isinstance(error, MinigradError):  # its last line repeats the place
         rest = [line for line in rest if not line.startswith("  Line:")]
     what = f"{call} stopped with {kind}: {first}" if call else f"stopped with {kind}: {first}"
     return Stopped(task, "\n".join([what, *rest, *place(error)]), advice(error))
 
 
 def place(error: BaseException) -> list[str]:
-    """The student's line that an exception went through last, in words; nothing where it was none of theirs."""
+    """The last line of the student's code that an exception came through; empty if it came through none."""
     if isinstance(error, SyntaxError):
         return _syntax(error)
     frame = innermost(error.__traceback__)
@@ -107,7 +107,7 @@ def is_students(filename: str) -> bool:
 
 
 def shown(filename: str) -> str:
-    """What a file is called: a notebook's cells have names that say nothing to anybody."""
+    """The name of a file in messages; the files of notebook cells have generated names."""
     is_cell = "ipykernel_" in filename or filename.startswith("<")
     return "the cell" if is_cell else filename.replace("\\", "/").rpartition("/")[2]
 
@@ -122,31 +122,31 @@ def _syntax(error: SyntaxError) -> list[str]:
     return lines
 
 
-A_NUMBER = "a gradient must be a tensor here, and no plain number: gradients[node] is one"
+A_NUMBER = "a gradient must be a tensor here, not a plain number: gradients[node] is a tensor"
 ADVICE: Sequence[tuple[type[BaseException], str, str]] = (
     (TypeError, r"missing \d+ required positional", "it is called with the parameters of the stub: keep them"),
     (TypeError, r"takes .* positional arguments? but", "it is called with the parameters of the stub: keep them"),
     (TypeError, r"'(int|float)' object is not callable", "to multiply, write the sign: g * (b + 1), not g(b + 1)"),
     (TypeError, r"between instances of '(Leaf|Node)", "nodes do not compare: key=lambda node: node.serial"),
-    (TypeError, r"'NoneType'", "something is None: a branch without `return`, or a gradient that has not come yet"),
-    (AttributeError, r"'(Leaf|Node)' object", "that is a node, and no tensor: its gradient is gradients[node]"),
+    (TypeError, r"'NoneType'", "something is None: a branch without `return`, or a gradient without contributions"),
+    (AttributeError, r"'(Leaf|Node)' object", "that is a node, not a tensor: its gradient is gradients[node]"),
     (AttributeError, r"'(int|float)' object has no attribute '(shape|copy)'", A_NUMBER),
-    (AttributeError, r"'NoneType'.*'zero_'", "there is no gradient before the first walk; x.grad = None clears it"),
-    (AttributeError, r"'grad'|\bgrad\b", "a rule changes nothing: it returns what it passes back"),
+    (AttributeError, r"'NoneType'.*'zero_'", "x.grad is None at first; x.grad = None clears it"),
+    (AttributeError, r"'grad'|\bgrad\b", "a rule does not change .grad: it returns the gradients"),
     (NameError, r"'[abg]{2}'", "to multiply, write the sign between: g * b, not gb"),
-    (NameError, r"", "a name is only known after the cell that makes it was run; is it spelled as there?"),
-    (UnboundLocalError, r"", "a name assigned in a function is the function's own: assign it before you read it"),
-    (RecursionError, r"", "the function calls itself without end: what makes it stop? A loop does without"),
+    (NameError, r"", "run the cell that defines this name first. Is the name spelled in the same way there?"),
+    (UnboundLocalError, r"", "a name that a function assigns is local to the function: assign it before you read it"),
+    (RecursionError, r"", "the function calls itself without end: what stops it? A loop needs no recursion"),
     (KeyError, r"", "the dictionary has no such key: use .get(key), or put something there first"),
-    (RuntimeError, r"changed size during iteration", "a loop goes over something else than what it puts things into"),
-    (IndentationError, r"", "the lines of a function stand four spaces further in than its `def`, all alike"),
+    (RuntimeError, r"changed size during iteration", "the loop changes what it goes over: collect in another place"),
+    (IndentationError, r"", "the lines of a function are indented by four spaces more than its `def`"),
     (SyntaxError, r"invalid decimal literal", "to multiply, write the sign between: 5 * b, not 5b"),
     (SyntaxError, r"", "Python cannot read this line, or the one before it: brackets, colons, indentation?"),
 )
 
 
 def advice(error: BaseException) -> str | None:
-    """What usually helps with such an exception."""
+    """The hint for such an exception."""
     for kind, pattern, words in ADVICE:
         if type(error) is kind and re.search(pattern, str(error)):
             return words
@@ -154,7 +154,7 @@ def advice(error: BaseException) -> str | None:
 
 
 def unreadable(source: str, filename: str = "<cell>") -> SyntaxError | None:
-    """The error that keeps Python from reading a cell, if there is one.
+    """The error that stops Python from reading a cell, if there is one.
 
     >>> unreadable("def f(x)\\n    return x").lineno
     1
@@ -167,7 +167,7 @@ def unreadable(source: str, filename: str = "<cell>") -> SyntaxError | None:
 
 
 def written(number: Any) -> str:
-    """A value as a student would write it, short enough for a line.
+    """A value as a student would write it, in at most 100 characters.
 
     >>> import numpy as np
     >>> written(np.float32(0.1)), written(mg.asarray([1.0, 2.0])), written((1, mg.asarray(2.5)))

@@ -13,15 +13,15 @@ AGAIN = 0.5  # seconds: `except:` in a loop may swallow the first
 
 
 class TimeIsUp(BaseException):
-    """Raised in code that took too long; not an `Exception`, so that `except Exception` does not stop it."""
+    """Raised in code that took too long.  It is not an `Exception`, so `except Exception` does not catch it."""
 
 
 @contextmanager
 def at_most(seconds: float) -> Iterator[None]:
-    """Raise `TimeIsUp` in what takes longer.
+    """Raise `TimeIsUp` in a block that takes longer.
 
-    A signal does it, which ends sleeping too.  Where there are none (on Windows, in a thread), another thread leaves
-    the exception for this one to find at its next instruction of Python.
+    A signal raises it, which ends `sleep` too.  Where there are no signals (on Windows, in a thread), another thread
+    sets the exception, and Python raises it at the next instruction.
 
     >>> with at_most(10):
     ...     print("in time")
@@ -53,7 +53,7 @@ def _by_thread(seconds: float) -> Iterator[None]:
     target = ctypes.c_ulong(threading.get_ident())
     done = threading.Event()
     late = threading.Event()
-    at_work = threading.Lock()  # nothing is left for a thread that has finished meanwhile
+    at_work = threading.Lock()  # no exception is set for a thread that has finished
 
     def watch() -> None:
         wait = seconds
@@ -78,10 +78,9 @@ def _by_thread(seconds: float) -> Iterator[None]:
 
 
 def _take_the_last(leave: Any, target: Any) -> None:
-    """Raise the exception here that may still wait for this thread.
+    """Raise here the exception that may still be set for this thread.
 
-    Taking it back, by leaving None, would keep Python 3.11 looking for it for ever, and then a profiler never gets past
-    the first call.
+    If it were cleared instead, Python 3.11 would look for it for ever, and a profiler would stop at the first call.
     """
     with suppress(TimeIsUp):
         leave(target, ctypes.py_object(TimeIsUp))

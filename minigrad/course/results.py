@@ -1,7 +1,7 @@
-"""What a student has done: kept in a file of the workspace, shown as a table, printed as a report.
+"""The progress of a student: kept in a file of the workspace, shown as a table, printed as a report.
 
-The file is called `course-progress.json` and is looked for in the folder of the notebook and in those above it.  Where
-there is none, progress lasts as long as the kernel: a check writes nothing into folders that nobody named.
+The file is `course-progress.json`, in the folder of the notebook or in a folder above it.  Without a file, progress
+lasts as long as the kernel: a check never creates the file.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from ..support.files import locked, write_whole
-from .unit import Task, Unit, units
+from .task import Task, counted
+from .unit import Unit, units
 
 FILE = "course-progress.json"
 REPORT = "report.html"
@@ -26,25 +27,25 @@ Change = Callable[["Progress"], None]
 
 
 class Progress:
-    """The record of one student's work: who it is, and of each task how it went.
+    """The record of one student's work: the name, and the result of each task.
 
-    Several notebooks, each in a process of its own, share the file.  Each change is therefore made to what the file
-    holds at that moment, under a lock.  A change that could not be written is made again before the next one.
+    Several notebooks, each in its own process, share the file.  Each change is therefore made to the current content of
+    the file, under a lock.  A change that could not be written is repeated before the next one.
     """
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = path
         self.student = ""
         self.tasks: Tasks = {}
-        self.others: dict[str, Any] = {}  # what another version of the course keeps in the file
+        self.others: dict[str, Any] = {}  # entries of another version of the course
         self.unwritten: list[Change] = []
-        self.aside: Path | None = None  # where a damaged file has been put
+        self.aside: Path | None = None  # where a damaged file has been moved to
         if path is not None and not self._read(path) and path.exists():
             with locked(path):
                 self._read_or_put_aside(path)
 
     def _read(self, path: Path) -> bool:
-        """Take over what the file holds; False, and nothing taken over, where there is no file or a damaged one."""
+        """Read the file.  False, without a change, if it is missing or damaged."""
         if not path.exists():
             return False
         try:
@@ -58,7 +59,7 @@ class Progress:
         return True
 
     def _read_or_put_aside(self, path: Path) -> bool:
-        """The same, and a damaged file is kept under another name: it may be repaired."""
+        """Read the file; rename it if it is damaged, so that it can be repaired."""
         if self._read(path):
             return True
         if path.exists():
@@ -67,7 +68,7 @@ class Progress:
         return False
 
     def change(self, change: Change) -> None:
-        """Make a change to what the file holds now, and write it."""
+        """Apply a change to the current content of the file, and write it."""
         if self.path is None:
             return change(self)
         self.unwritten.append(change)
@@ -80,7 +81,7 @@ class Progress:
                 made = True
                 self._write(self.path)
         finally:
-            if not made:  # it counts as long as the kernel lives
+            if not made:  # the change lasts as long as the kernel
                 change(self)
         self.unwritten.clear()
 
@@ -89,7 +90,7 @@ class Progress:
         write_whole(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
     def note(self, task: Task, passed: bool, source: str = "", said: str = "") -> None:
-        """Write down a try.  What was right once stays right; the answer that is kept is the last right one."""
+        """Record a try.  A passed task stays passed; the last right answer is kept."""
         when = _now()
 
         def add(progress: Progress) -> None:
@@ -105,12 +106,12 @@ class Progress:
         self.change(add)
 
     def name(self, student: str) -> None:
-        """Write down whose work it is."""
+        """Record the student's name."""
         if student and student != self.student:
             self.change(lambda progress: setattr(progress, "student", student))
 
     def take_in(self, other: Progress) -> None:
-        """Write down what another record holds of tasks that this one has nothing about."""
+        """Add the tasks of another record that this one does not have."""
         tasks, student = other.tasks, other.student
 
         def add(progress: Progress) -> None:
@@ -120,15 +121,15 @@ class Progress:
         self.change(add)
 
     def passed(self, task: str) -> bool:
-        """Whether a task has been done."""
+        """Whether a task is passed."""
         return "passed" in self.tasks.get(task, ())
 
     def points(self, unit: Unit) -> int:
-        """Of the tasks of a unit that have been done."""
+        """The points of the passed tasks of a unit."""
         return sum(task.points for name, task in unit.tasks.items() if self.passed(name))
 
     def rows(self) -> list[tuple[str, str, str, int, int, int]]:
-        """For each task of each unit: unit, task, sign, tries, points, points that there are."""
+        """For each task of each unit: unit, task, sign, tries, points, most points."""
         found = []
         for unit in units().values():
             for name, task in unit.tasks.items():
@@ -144,7 +145,7 @@ class Progress:
             lines.append(f"{unit.key}: {self.points(unit)} of {unit.points} points")
             for key, name, sign, tries, points, most in self.rows():
                 if key == unit.key:
-                    times = f"{tries} {'try' if tries == 1 else 'tries'}" if tries else "not tried yet"
+                    times = counted(tries, "try", "tries") if tries else "not tried yet"
                     worth = f"{points} of {most}" if most else ""
                     lines.append(f"  {sign} {name:24} {worth:6}   {times}")
         return "\n".join(lines)
@@ -161,7 +162,7 @@ class Progress:
 
 
 def free_name(path: Path, word: str = "") -> Path:
-    """A path where there is nothing: `work.json`, or else `work (2).json`; with a word, `work (word 2).json`.
+    """A path that does not exist: `work.json`, or else `work (2).json`; with a word, `work (word 2).json`.
 
     >>> free_name(Path("/nowhere/work.json")).name
     'work.json'
@@ -174,7 +175,7 @@ def free_name(path: Path, word: str = "") -> Path:
 
 
 def found() -> Path | None:
-    """The file of the workspace that we are in, if there is one."""
+    """The progress file of this workspace, if there is one."""
     here = Path.cwd()
     return next((p / FILE for p in [here, *here.parents][: LEVELS_UP + 1] if (p / FILE).exists()), None)
 
@@ -204,8 +205,8 @@ def report_page(progress: Progress) -> str:
         body.append(_table([row for row in progress.rows() if row[0] == unit.key], progress.tasks))
         body += [_answer(name, progress.tasks[name]) for name in unit.tasks if progress.passed(name)]
     body.append(
-        "<footer>Written by the student's own machine, from what its checks noted. Where grades depend on it, run the "
-        "notebook again, or let nbgrader do so.</footer>"
+        "<footer>Written on the student's own machine, from the results of its checks. For grades, run the notebook "
+        "again, by hand or with nbgrader.</footer>"
     )
     head = f'<meta charset="utf-8"><title>{who}</title><style>{STYLE}</style>'
     return f'<!doctype html><html lang="en"><head>{head}</head><body>' + "\n".join(body) + "</body></html>\n"

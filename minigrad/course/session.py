@@ -1,4 +1,4 @@
-"""What a notebook of the course calls: `begin`, `task`, `check`, `progress`, `report`, `keep`."""
+"""The functions that a notebook of the course calls: `begin`, `task`, `check`, `progress`, `report`, `keep`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from .compare import plain
 from .feedback import Feedback, Misused, NotWritten, Stopped, place, stopped, unreadable, written
 from .limits import TimeIsUp, at_most
 from .results import FILE, Progress, found
-from .unit import HIDDEN_ROUNDS, ROUNDS, Prediction, Task, Unit, units
+from .task import HIDDEN_ROUNDS, ROUNDS, Prediction, Task, counted
+from .unit import Unit, task_names, units
 
 watch_cells()
 UNSET = object()
@@ -25,7 +26,7 @@ NOTHING = {"RESUME", "NOP", "LOAD_CONST", "RETURN_VALUE", "RETURN_CONST"}  # ins
 
 
 class Session:
-    """Whose notebook this is, and of which unit."""
+    """The student and the unit of this notebook."""
 
     def __init__(self) -> None:
         self.unit: Unit | None = None
@@ -37,7 +38,7 @@ class Session:
 
     @property
     def author(self) -> str:
-        """The name that a student's code is shown under."""
+        """The name of the student in pictures and reports."""
         return self.student or "you"
 
 
@@ -45,7 +46,7 @@ SESSION = Session()
 
 
 def begin(unit: str, student: str = "") -> None:
-    """Begin a unit, under a name: the tasks' numbers depend on it, and the report bears it.
+    """Begin a unit.  The numbers of the tasks depend on the student's name.
 
     >>> begin("00_start")
     00 · ...
@@ -53,19 +54,19 @@ def begin(unit: str, student: str = "") -> None:
     known = units()
     if unit not in known:
         raise Misused(unit, "there is no such unit", "one of " + ", ".join(known))
-    SESSION.unit = known[unit]
+    SESSION.unit = each = known[unit]
     SESSION.progress = _kept(found())
     _store(SESSION.progress.name, student.strip())
     _explain_stubs()
-    each = SESSION.unit
-    print(f"{each.number:02} · {each.title}: {each.minutes} minutes, {len(each.tasks)} tasks, {each.points} points")
-    print(f"for {SESSION.student or 'nobody in particular: with a name, the numbers are yours'}")
+    counts = counted(len(each.tasks), "task"), counted(each.points, "point")
+    print(f"{each.number:02} · {each.title}: {each.minutes} minutes, {counts[0]}, {counts[1]}")
+    print(f"for {SESSION.student}" if SESSION.student else "No name given. Enter one to get your own numbers.")
     if SESSION.progress.path is None:
-        print("progress is forgotten with the kernel; course.keep() keeps it in this folder")
+        print("Progress is lost when the kernel stops. course.keep() keeps it in this folder.")
 
 
 def keep(folder: str = ".") -> None:
-    """Keep progress in a folder from now on: for hosts where nobody has made a workspace."""
+    """Keep progress in a folder from now on, where the launcher has not made a workspace."""
     path = Path(folder) / FILE
     now = SESSION.progress
     SESSION.progress = _kept(path)
@@ -73,7 +74,7 @@ def keep(folder: str = ".") -> None:
 
 
 def task(name: str) -> Shown:
-    """A task in this student's variant; a notebook shows its text.
+    """This student's variant of a task; a notebook shows its text.
 
     >>> task("mul_grad")
     <task mul_grad, ... points>
@@ -82,7 +83,7 @@ def task(name: str) -> Shown:
 
 
 class Shown:
-    """A task that shows itself in a notebook; what it gives away is an attribute, and the answer is not."""
+    """A task as a notebook shows it.  `given` decides which attributes can be read."""
 
     def __init__(self, of: Task) -> None:
         self._of = of
@@ -90,57 +91,59 @@ class Shown:
     def __getattr__(self, name: str) -> Any:
         given = {} if name.startswith("_") else self._of.given()
         if name not in given:
-            raise AttributeError(f"task {self._of.name} gives nothing called {name!r}")
+            raise AttributeError(f"task {self._of.name} has no attribute {name!r} for the notebook")
         return given[name]
 
     def __repr__(self) -> str:
-        return f"<task {self._of.name}, {self._of.points} points>"
+        return f"<task {self._of.name}, {counted(self._of.points, 'point')}>"
 
     def _repr_markdown_(self) -> str:
         return self._of.text()
 
 
 def check(name: str, answer: Any = UNSET, hidden: bool = False) -> None:
-    """Check an answer: what the notebook calls `name`, or the one that is given.
+    """Check an answer: the notebook's variable or function `name`, or the answer that is given.
 
-    What is wrong is said in words, with a hint where the mistake is a known one.  `hidden` tries more cases.
+    The feedback says what is wrong, with a hint where the mistake is known.  `hidden` tries more cases.
 
     >>> check("mul_grad", lambda g, out, a, b: (g * b, g * a))
     ✓ mul_grad: right...
     >>> check("mul_grad", lambda g, out, a, b: (g * a, g * b))
     Traceback (most recent call last):
-    minigrad.course.feedback.Wrong: ✗ mul_grad: the gradient of a is wrong: yours 15.0, measured -10.0...
+    minigrad.course.feedback.Wrong: ✗ mul_grad: the gradient of a is wrong
+      Expected: -10.0, by finite differences
+      Got: 15.0...
     """
     _open()
     which = _task(name)
     frame = sys._getframe(1)
     namespace = frame.f_globals
-    attempts = ATTEMPTS.at((frame.f_code, frame.f_lasti), namespace)
+    attempts = ATTEMPTS.at(frame.f_lineno if frame.f_code.co_name == "<module>" else None, namespace)
     newer = _newer(which, namespace, attempts) if answer is UNSET else None
-    given = UNSET
+    given = answer
     try:
         given = _lookup(which, namespace, attempts) if answer is UNSET else answer
         said = _run(which, given, HIDDEN_ROUNDS if hidden else ROUNDS)
     except Feedback as feedback:
         if newer is not None and which.name in namespace and not isinstance(feedback, Misused):
-            feedback.hint = f"{newer} is newer and was not checked. If it is your answer, call it {which.name}"
+            feedback.hint = f"{newer} is newer and was not checked. If it is your answer, rename it to {which.name}"
         elif not isinstance(feedback, NotWritten | Misused):
             _store(SESSION.progress.note, which, False, said=_said(which, given))
         if which.strict:
             raise feedback from None
         return print(feedback)
     _store(SESSION.progress.note, which, True, _source(given), _said(which, given))
-    print(said if newer is None else f"{said}\n  {newer}, which is newer, was not checked.")
+    print(said if newer is None else f"{said}\n  {newer} is newer and was not checked.")
 
 
 def progress() -> Progress:
-    """How far the student is, over all units."""
+    """The student's progress in all units."""
     _open()
     return SESSION.progress
 
 
 def report() -> Path:
-    """Write `report.html`, to print or to hand in, and say where."""
+    """Write `report.html`, to print or to hand in, and print where it is."""
     _open()
     path = SESSION.progress.report()
     print(f"The report is {path.name}, in {path.parent.name}/: open it from the list of files.")
@@ -148,7 +151,7 @@ def report() -> Path:
 
 
 def _open() -> None:
-    """Go on in the workspace that we are in, where nothing was begun: notebooks ask before their exercises."""
+    """Use the progress file of the workspace, also in a notebook that has not called `begin`."""
     path = found()
     if path is not None and SESSION.progress.path is None:
         SESSION.progress = _kept(path)
@@ -160,7 +163,7 @@ def _kept(path: Path | None) -> Progress:
     try:
         return Progress(path)
     except (OSError, MinigradError) as error:
-        print(f"! {FILE} cannot be read: {_first_line(error)}. Progress is forgotten with the kernel.")
+        print(f"! {FILE} cannot be read: {_first_line(error)}. Progress is lost when the kernel stops.")
         return Progress()
 
 
@@ -169,7 +172,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _store(change: Callable[..., None], *args: Any, **more: Any) -> None:
-    """Change the student's progress.  A check still answers where the file cannot be written, and says so."""
+    """Change the student's progress.  Where the file cannot be written, a warning is printed and the check goes on."""
     try:
         change(*args, **more)
     except (OSError, MinigradError) as error:
@@ -178,10 +181,10 @@ def _store(change: Callable[..., None], *args: Any, **more: Any) -> None:
 
 
 def _report_damage() -> None:
-    """Say where a damaged file has been put, once."""
+    """Report once where a damaged file has been moved to."""
     aside, SESSION.progress.aside = SESSION.progress.aside, None
     if aside is not None:
-        print(f"! {FILE} was damaged. It is kept as {aside.name}, and progress begins anew.")
+        print(f"! {FILE} was damaged. It is kept as {aside.name}, and a new file begins without progress.")
 
 
 def _said(which: Task, given: Any) -> str:
@@ -192,11 +195,11 @@ def _said(which: Task, given: Any) -> str:
 
 
 def _run(which: Task, given: Any, rounds: int) -> str:
-    """What to say of a right answer; feedback is raised on any other."""
+    """The feedback on a right answer; for any other, feedback is raised."""
     if which.kind == "value" and _is_open(given):
         raise NotWritten(which.name, "not answered yet", _how(which))
     if which.kind == "function" and not callable(given):
-        raise Misused(which.name, f"{which.name} is {written(given)}, and should be a function", "def, not =")
+        raise Misused(which.name, f"{which.name} is {written(given)}, but it should be a function", "def, not =")
     try:
         with at_most(which.seconds):
             said = which.check(_kind(which, given), rounds)
@@ -209,16 +212,16 @@ def _run(which: Task, given: Any, rounds: int) -> str:
     except TimeIsUp as error:
         what = f"not done after {which.seconds:g} seconds"
         where = "\n".join([what, *place(error)])
-        hint = "does the loop come closer to its end each time round? (A cell that does not end is stopped by ■, above)"
+        hint = "does each turn of the loop come closer to its end? (The button ■ above stops a cell)"
         raise Stopped(which.name, where, hint) from None
     except Exception as error:
         raise stopped(which.name, error) from None
-    points = f"{which.points} {'point' if which.points == 1 else 'points'}"
-    return f"✓ {which.name}: right" + (f", {points}" if which.points else "") + (f"\n  {said}" if said else "")
+    points = f", {counted(which.points, 'point')}" if which.points else ""
+    return f"✓ {which.name}: right{points}" + (f"\n  {said}" if said else "")
 
 
 def _is_open(given: Any) -> bool:
-    """Whether there is no answer, or one with dots in it."""
+    """Whether an answer is missing, or contains dots."""
     parts = given.values() if isinstance(given, dict) else given if isinstance(given, list | tuple) else [given]
     return any(part is None or part is ... for part in parts)
 
@@ -231,11 +234,11 @@ def _how(which: Task) -> str:
 
 def _noted(which: Prediction, given: Any, feedback: Feedback) -> str:
     hint = f"\n  {feedback.hint}" if feedback.hint else ""
-    return f"○ {which.name}: {written(given)} is noted, and it is otherwise.{hint}"
+    return f"○ {which.name}: noted, {written(given)}. The answer turns out to be different.{hint}"
 
 
 def _kind(which: Task, given: Any) -> Any:
-    """The answer, in whose results a forgotten `return` is told apart from a wrong number."""
+    """The answer; as a function, it raises NotImplementedError while it is empty."""
     if which.kind != "function":
         return given
 
@@ -249,7 +252,7 @@ def _kind(which: Task, given: Any) -> Any:
 
 
 def _is_empty(function: Callable[..., Any]) -> bool:
-    """Whether there is nothing in a function but `pass`, dots or a docstring."""
+    """Whether a function contains only `pass`, dots or a docstring."""
     code = getattr(function, "__code__", None)
     return code is not None and {each.opname for each in dis.get_instructions(code)} <= NOTHING
 
@@ -263,13 +266,10 @@ def _task(name: str) -> Task:
     for unit in units().values():
         if name in unit.tasks:
             return unit.tasks[name](SESSION.student)
-    within = SESSION.unit.tasks if SESSION.unit is not None else {}
-    names = [*within, *(task for unit in units().values() for task in unit.tasks)]
-    near = get_close_matches(str(name).lower(), names, 1)
-    if near:
-        raise Misused(name, "there is no task of that name", f'course.check("{near[0]}")?')
-    form = 'the name of the task, in quotation marks, as in course.check("rise")'
-    hint = "one of " + ", ".join(within) if within else form
+    within = list(SESSION.unit.tasks) if SESSION.unit is not None else []
+    near = get_close_matches(str(name).lower(), [*within, *task_names()], 1)
+    hint = 'the name of the task, in quotation marks, as in course.check("rise")'
+    hint = f'course.check("{near[0]}")?' if near else "one of " + ", ".join(within) if within else hint
     raise Misused(name, "there is no task of that name", hint)
 
 
@@ -277,41 +277,39 @@ def _task(name: str) -> Task:
 
 
 def _lookup(which: Task, namespace: Mapping[str, Any], attempts: Attempts) -> Any:
-    """What the notebook calls so; if its newest cell stopped before it had made it, that is what is wrong."""
+    """The notebook's value of that name; feedback is raised if the newest cell that assigns it stopped before."""
     stop = attempts.stops.get(which.name)
     if stop is not None:
         raise _after_stop(which, stop)
     if which.name not in namespace:
         near = get_close_matches(which.name, [key for key in namespace if not key.startswith("_")], 1, NEAR)
-        hint = f"is it {near[0]} that you mean?" if near else "run the cell that defines it"
-        raise NotWritten(which.name, f"nothing here is called {which.name} yet", hint)
+        hint = f"do you mean {near[0]}?" if near else "run the cell that defines it"
+        raise NotWritten(which.name, f"there is no {which.name} here yet", hint)
     return namespace[which.name]
 
 
 def _after_stop(which: Task, stop: Stop) -> Feedback:
-    """The feedback on a cell that stopped before it had made the answer: what is there is an older one."""
-    name, again = which.name, "put that right and run the cell again: what was there before is not your answer"
+    """The feedback on a cell that stopped before it made the answer: the value in the notebook is older."""
+    name, again = which.name, "put that right and run the cell again: the older value is not your answer"
     if issubclass(stop.kind, SyntaxError):
         error = unreadable(stop.source)
         return stopped(name, error if error is not None else SyntaxError(stop.words))
     if issubclass(stop.kind, NotImplementedError):
         return NotWritten(name, "not written yet", "write it in the place of `raise NotImplementedError()`")
     if issubclass(stop.kind, KeyboardInterrupt):
-        return Misused(name, "the cell of your answer was interrupted before it had made one", "run it to its end")
+        return Misused(name, "the cell of your answer was interrupted too early", "run it to its end")
     if issubclass(stop.kind, Feedback):
         return Misused(name, "the cell of your answer stopped at a check above it", again)
     if issubclass(stop.kind, NameError):
-        again = "write numbers for names that this notebook does not have; words stand in quotation marks"
+        again = "use numbers, not names that this notebook does not have; words need quotation marks"
     return Misused(name, f"the cell of your answer stopped with {stop.kind.__name__}: {stop.words}", again)
 
 
 def _newer(which: Task, namespace: Mapping[str, Any], attempts: Attempts) -> str | None:
-    """A name that looks like the task's, of something made later, which may be the answer that is meant."""
-    tasks = {name for unit in units().values() for name in unit.tasks}
-    used = getattr(getattr(namespace.get(which.name), "__code__", None), "co_names", ())  # by the answer: a helper
-    is_function = which.kind == "function"
-    others = [name for name, value in namespace.items() if callable(value) == is_function]
-    return attempts.newer(which.name, [name for name in others if name not in tasks and name not in used])
+    """A name that looks like the task's and was made later: perhaps the answer that the student means."""
+    helpers = getattr(getattr(namespace.get(which.name), "__code__", None), "co_names", ())
+    others = [name for name, value in namespace.items() if callable(value) == (which.kind == "function")]
+    return attempts.newer(which.name, [name for name in others if name not in {*task_names(), *helpers}])
 
 
 def _source(given: Any) -> str:
@@ -324,7 +322,7 @@ def _source(given: Any) -> str:
 
 
 def _explain_stubs() -> None:
-    """Let a notebook say in words what it means that a cell has not been written yet."""
+    """Let a notebook explain the error of a cell that has not been written yet."""
     shell = notebook_shell()
     if shell is None:
         return

@@ -1,4 +1,4 @@
-"""What a walk back needs, for those who write one: what a node was made from, and what it passes back."""
+"""The tools to write a backward pass: the inputs of a node, its contributions, a dictionary of gradients."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from ..core.node import Node, topological_order
 from ..core.tensor import Tensor, as_tensor
 
 Passes = Callable[[Node, Tensor], list[tuple[Node, Tensor]]]
-LIMITS: list[Patience] = []  # those that count at present
+LIMITS: list[Patience] = []  # the limits of the blocks that are running
 
 
 class LostPatience(BaseException):
-    """Raised in a walk that asks much too often; not an `Exception`, so that `except Exception` does not stop it."""
+    """Raised after too many visits to nodes.  It is not an `Exception`, so `except Exception` does not catch it."""
 
 
 class Patience:
-    """How many questions about nodes a walk may still ask."""
+    """The number of visits to nodes that are left."""
 
     def __init__(self, left: int) -> None:
         self.left = left
@@ -36,7 +36,7 @@ class Patience:
 
 @contextmanager
 def patience(questions: int) -> Iterator[None]:
-    """End what asks more than so many questions: where a walk takes every path, no time limit is long enough."""
+    """Stop a block that visits nodes too often.  Where it takes every path, a time limit would be too slow to test."""
     LIMITS.append(Patience(questions))
     try:
         yield
@@ -45,7 +45,7 @@ def patience(questions: int) -> Iterator[None]:
 
 
 def made_from(node: Node) -> list[Node]:
-    """The nodes that a node was made from and that gradients flow to, once for each use: of `a * a`, twice a.
+    """The inputs of a node that gradients flow to, once for each use: `a * a` has a twice.
 
     >>> x = mg.asarray(3.0, requires_grad=True)
     >>> [node.name for node in made_from((x * x).node)]
@@ -57,7 +57,7 @@ def made_from(node: Node) -> list[Node]:
 
 
 def contributions(node: Node, g: Tensor) -> list[tuple[int, Node, Tensor]]:
-    """What a node of gradient g passes back: the number of an input, the input, and a gradient in its shape.
+    """The contributions of a node with gradient g: the index of an input, the input, and the contribution.
 
     >>> x = mg.asarray(3.0, requires_grad=True)
     >>> [(index, value.item()) for index, source, value in contributions((x * x).node, mg.ones(()))]
@@ -70,17 +70,17 @@ def contributions(node: Node, g: Tensor) -> list[tuple[int, Node, Tensor]]:
 
 
 class Gradients(dict[Node, Any]):
-    """The gradients that have come so far, by node, as a walk puts them in; and each event, for the picture."""
+    """The gradients by node, as a backward pass fills them in, and each event, for the picture."""
 
     def __init__(self, result: Node, seed: Tensor) -> None:
         super().__init__({result: seed})
         self.events: list[reverse.Contribution] = []
-        self.times: Counter[Node] = Counter()  # that a node passed something back
-        self._numbers = {result: seed.numpy().copy()}  # as they were put in: a tensor may have been changed since
+        self.times: Counter[Node] = Counter()  # how often each node passed something back
+        self._numbers = {result: seed.numpy().copy()}  # copies, because tensors may be changed later
         self._passed: list[tuple[Node, int, Tensor, Node, Tensor]] = []
 
     def passes_back(self, node: Node, g: Tensor) -> list[tuple[Node, Tensor]]:
-        """What a node of gradient g passes back: pairs of a node that it was made from and a gradient."""
+        """The contributions of a node with gradient g, as pairs of an input and a value."""
         found = contributions(node, g)
         self.times[node] += 1
         self._passed = [(node, index, g.copy(), source, value.copy()) for index, source, value in found]
@@ -113,7 +113,7 @@ class Gradients(dict[Node, Any]):
 
 
 def kept_bytes(result: Tensor) -> int:
-    """How many bytes are kept for the way back from a tensor.
+    """How many bytes are kept for the backward pass of a tensor.
 
     >>> h = mg.ones(1000, requires_grad=True)
     >>> kept_bytes(mg.tanh(h)), kept_bytes(h + 1)
@@ -122,27 +122,24 @@ def kept_bytes(result: Tensor) -> int:
     arrays = {}
     for node in topological_order([result.node]):
         for value in node.saved if isinstance(node.saved, tuple) else ():
-            if getattr(value, "shape", ()):  # numbers are not worth counting
+            if getattr(value, "shape", ()):  # plain numbers are not counted
                 arrays[id(value)] = value.nbytes
     return sum(arrays.values())
 
 
 def add(gradients: Any, source: Node, value: Any) -> None:
-    """What comes to a node is added to what has come before."""
+    """Add a contribution to the gradient of a node."""
     gradients[source] = gradients[source] + value if source in gradients else value
 
 
 def pass_on(node: Node, g: Any, gradients: Any, passes_back: Passes) -> None:
-    """Let a node of gradient g send to all that it was made from."""
+    """Pass the gradient g of a node back to all of its inputs."""
     for source, value in passes_back(node, g):
         add(gradients, source, value)
 
 
-# Engines as others have proposed them ---------------------------------------------------------------------------------
-
-
 def impatient(result: Node, gradients: Any, passes_back: Passes) -> None:
-    """Sends on at once: from a node to each that it was made from, and on from there if it was not there before."""
+    """A wrong backward pass: from a node it goes at once to each input, if it has not visited the input before."""
     seen = set()
 
     def visit(node: Node) -> None:

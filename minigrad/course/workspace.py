@@ -1,8 +1,8 @@
 """A student's own copies of the notebooks: `python -m minigrad.course.workspace NOTEBOOKS MY_COURSE`.
 
-What the student has worked on is never written over.  What was copied is written down beside the copies, so that a
-later run can tell what the student changed from what the course changed.  Work is what stands in the cells: a notebook
-that was only run has none.
+A student's work is never overwritten.  A record beside the copies says what was copied, so that a later run can
+distinguish changes by the student from changes of the course.  Only the content of cells counts as work: running a
+notebook changes nothing.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ PATTERNS = ("[0-9][0-9]_*.ipynb", "exercises/[0-9][0-9]_*.ipynb")
 
 
 def update(course: Path, mine: Path) -> list[str]:
-    """Bring the workspace up to date with the course, and say what was done, a line for each notebook."""
+    """Bring the workspace up to date with the course.  Returns a line for each notebook that was looked after."""
     mine.mkdir(parents=True, exist_ok=True)
     with locked(mine / RECORD):
         return [*_begin_progress(mine / FILE), *_bring_all(course, mine)]
 
 
 def _begin_progress(path: Path) -> list[str]:
-    """Make the file that notebooks look for; an empty one means that there is no progress yet."""
+    """Create the progress file; an empty file means no progress yet."""
     try:
         if path.is_dir():
             raise IsADirectoryError
@@ -48,7 +48,7 @@ def _bring_all(course: Path, mine: Path) -> list[str]:
         name = source.relative_to(course).as_posix()
         try:
             line = _bring(source, mine / name, record.get(name), name)
-        except (OSError, FileError) as error:  # one file in the way does not keep the others back
+        except (OSError, FileError) as error:  # the other files are still copied
             said.append(f"left alone: {name}: {_reason(mine / name, error)}")
             continue
         if line is None:
@@ -60,10 +60,10 @@ def _bring_all(course: Path, mine: Path) -> list[str]:
 
 
 def _reason(path: Path, error: Exception) -> str:
-    """Why a path of the workspace could not be used, and the way out."""
+    """Why a path of the workspace could not be used, and what to do."""
     again = "and start again"
     if path.is_symlink() and not path.exists():
-        return f"this is a link to {os.readlink(path)}, which is not there; mend or remove the link, {again}"
+        return f"this is a link to {os.readlink(path)}, which does not exist; repair or remove the link, {again}"
     if path.is_dir():
         return f"this is a folder; give the folder another name, {again}"
     if not path.parent.is_dir():
@@ -72,7 +72,7 @@ def _reason(path: Path, error: Exception) -> str:
 
 
 def _bring(source: Path, target: Path, copied: str | None, name: str) -> str | None:
-    """Copy a notebook where nothing is lost by it; None where there is nothing to do."""
+    """Copy a notebook if no work is lost; None if there is nothing to do."""
     newest = cells_of(source)
     target.parent.mkdir(parents=True, exist_ok=True)
     if not target.exists() and not target.is_symlink():
@@ -80,7 +80,7 @@ def _bring(source: Path, target: Path, copied: str | None, name: str) -> str | N
         return f"new: {name}" if copied is None else f"copied again: {name}"
     theirs = cells_of(target)
     if theirs == newest:
-        return None if copied == newest else f"as the course has it: {name}"
+        return None if copied == newest else f"same as in the course: {name}"
     if copied == newest:
         return None
     if theirs == copied:
@@ -88,13 +88,13 @@ def _bring(source: Path, target: Path, copied: str | None, name: str) -> str | N
         return f"updated: {name}"
     beside = free_name(target, "new ")
     _copy(source, beside)
-    return f"changed by you and by the course: {name} is yours, {beside.name} beside it is the new one"
+    return f"changed by you and by the course: {name} is your version, {beside.name} is the new one"
 
 
 def _copy(source: Path, target: Path, settings: Mapping[str, Any] = {}) -> None:
-    """A notebook with nothing below its cells: what is there to be seen comes when the student runs them.
+    """Copy a notebook without outputs: they come when the student runs the cells.
 
-    The course's own has its outputs, for those who only read; some are folded, not to give an answer away.
+    The course's own notebook keeps its outputs for readers; some are folded because they show an answer.
     """
     notebook = json.loads(source.read_text(encoding="utf-8"))
     notebook["metadata"] = {**notebook.get("metadata", {}), **settings}
@@ -106,24 +106,24 @@ def _copy(source: Path, target: Path, settings: Mapping[str, Any] = {}) -> None:
 
 
 def _settings_of(notebook: Path) -> dict[str, Any]:
-    """What a student has set for the whole notebook, such as its kernel; the state of widgets goes with the outputs."""
+    """The student's settings of the whole notebook, such as its kernel, without the state of widgets."""
     settings = dict(json.loads(notebook.read_text(encoding="utf-8")).get("metadata") or {})
     settings.pop("widgets", None)
     return settings
 
 
 def cells_of(notebook: Path) -> str:
-    """A digest of what stands in the cells: not of outputs, counts, or what an editor keeps for itself."""
+    """A digest of the content of the cells, without outputs, counts and the editor's own data."""
     try:
         cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
         text = json.dumps([_work_in(cell) for cell in cells])
-    except (ValueError, KeyError, TypeError, AttributeError):  # not a notebook any more, but the student's file
+    except (ValueError, KeyError, TypeError, AttributeError):  # no longer a notebook, but the student's file
         text = notebook.read_text(encoding="utf-8", errors="replace")
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _work_in(cell: dict[str, Any]) -> list[Any]:
-    """What a student can put into a cell: its kind, its text, and the pictures attached to it."""
+    """The content of a cell: its kind, its text, and the pictures attached to it."""
     text = "".join(cell["source"]).replace("\r\n", "\n").rstrip()
     return [cell["cell_type"], text, *filter(None, [cell.get("attachments")])]
 
@@ -136,7 +136,7 @@ def _read(path: Path) -> dict[str, str]:
 
 
 def main(arguments: list[str]) -> int:
-    """What the launcher calls."""
+    """Update a workspace: the launcher calls this."""
     course, mine = map(Path, arguments)
     try:
         said = update(course, mine)

@@ -32,9 +32,22 @@ class Module:
     >>> scale = Scale()
     >>> scale(mg.asarray([1.0, 2.0])).tolist(), len(scale.parameters())
     ([2.0, 4.0], 1)
+
+    The class attribute `caches` names the attributes that are not part of the model's state.  They are not parameters,
+    buffers or submodules, they are not saved or copied, and `mg.jit` does not read them.  A class adds its own names:
+
+    >>> class Watched(mg.nn.Module):
+    ...     caches = (*mg.nn.Module.caches, "last")
+    ...     def forward(self, x):
+    ...         self.last = x
+    ...         return x
+    >>> watched = Watched()
+    >>> y = watched(mg.ones(2))
+    >>> watched.last is y, watched.buffers(), list(watched.state_dict())
+    (True, [], [])
     """
 
-    caches: tuple[str, ...] = ("_entry", "_name", "_hooks")  # attributes that are no state
+    caches: tuple[str, ...] = ("_entry", "_name", "_hooks")  # attributes that are not state
     training = True  # train() and eval() set it on the object
     _entry: tuple[Mode | None, Mode | None] = (None, None)  # the mode outside of the last call, and that inside
     _name = ""  # what the module that holds this one calls it

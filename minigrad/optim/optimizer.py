@@ -36,6 +36,8 @@ class Optimizer:
     >>> optimizer.step()
     >>> w.tolist()
     [0.5]
+
+    As in `mg.nn.Module`, `caches` names the attributes that a step does not read.
     """
 
     caches = ("defaults",)  # of groups to come: nothing that a step reads

@@ -1,14 +1,14 @@
-"""Wrong answers that people give, and words of the hint that they should get: None where no hint is the honest one.
+"""Wrong answers of students, and words of the hint that each should get; None where a wrong hint would be worse.
 
-`origin` says who gave them.  Whoever teaches with the course adds what was really handed in, as it came, and takes out
-what was only guessed: a wrong answer without a fitting hint is a hint that is missing.
+`origin` names the source of an answer.  Teachers add the answers that students handed in, unchanged, and remove those
+that were only guessed.  A wrong answer without a fitting hint shows that a hint is missing.
 """
 
 from typing import NamedTuple
 
 
 class Answer(NamedTuple):
-    """A cell that somebody wrote for a task."""
+    """A cell that a student wrote for a task."""
 
     task: str
     cell: str
@@ -16,21 +16,23 @@ class Answer(NamedTuple):
     origin: str
 
 
-TRIED = "an author's guess at what a beginner writes; nobody has handed it in yet"
+TRIED = "an author's guess at what a beginner writes; not handed in yet"
 MICROGRAD = "how the chain rule is written in micrograd's tutorials, where rules change .grad in place"
 
 ANSWERS = [
     Answer("mul_grad", "def mul_grad(g, out, a, b):\n    return a * g, b * g", "swapped", TRIED),
-    Answer("mul_grad", "def mul_grad(g, out, a, b):\n    return b, a", "g is forgotten", TRIED),
+    Answer("mul_grad", "def mul_grad(g, out, a, b):\n    return b, a", "g is missing", TRIED),
     Answer("mul_grad", "def mul_grad(g, out, a, b):\n    return [b * g, a * g][::-1]", "swapped", TRIED),
-    Answer("mul_grad", "def mul_grad(g, out, a, b):\n    return b * g + a * g", "you added the two", TRIED),
+    Answer("mul_grad", "def mul_grad(g, out, a, b):\n    return b * g + a * g", "you added the gradients", TRIED),
     Answer("mul_grad", "def mul_grad(g, out, a, b):\n    return g * out / b, g * out / a", "swapped", TRIED),
-    Answer("mul_grad", "def mul_grad(g, out, a, b):\n    a.grad += b * g\n    b.grad += a * g", "changes", MICROGRAD),
+    Answer(
+        "mul_grad", "def mul_grad(g, out, a, b):\n    a.grad += b * g\n    b.grad += a * g", "not change .grad", MICROGRAD
+    ),
     Answer("mul_grad", "def mul_grad(g, out, a, b):\n    out = a * b\n    return out", "not its slope", TRIED),
     Answer("mul_grad", "def mul_grad(g, out, a, b):\n    print(b * g, a * g)", "return", TRIED),
     Answer("mixed_grad", "def mixed_grad(g, out, a, b):\n    return g * b, g * a", "numbers of its own", TRIED),
-    Answer("mixed_grad", "def mixed_grad(g, out, a, b):\n    return 3 * b * g, 3 * a * g", "two uses", TRIED),
-    Answer("mixed_grad", "def mixed_grad(g, out, a, b):\n    return 3 * b + 6, 3 * a", "g is forgotten", TRIED),
+    Answer("mixed_grad", "def mixed_grad(g, out, a, b):\n    return 3 * b * g, 3 * a * g", "used twice", TRIED),
+    Answer("mixed_grad", "def mixed_grad(g, out, a, b):\n    return 3 * b + 6, 3 * a", "g is missing", TRIED),
     Answer("gradient_of_a", "gradient_of_a = -5", "g times as fast as the product", TRIED),
     Answer("gradient_of_a", "gradient_of_a = 8", "that is for b", TRIED),
     Answer("gradient_of_a", "gradient_of_a = 20", "mind the sign", TRIED),

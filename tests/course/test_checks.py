@@ -18,7 +18,7 @@ from minigrad.course.feedback import NotWritten, Stopped, Wrong
 from minigrad.course.limits import TimeIsUp, at_most
 from minigrad.course.results import FILE, Progress, report_page
 from minigrad.course.session import SESSION
-from minigrad.course.unit import FunctionTask
+from minigrad.course.task import FunctionTask
 from minigrad.support import files
 from tests.course.answers import ANSWERS
 from tests.course.running import ROOT, Notebook
@@ -50,41 +50,46 @@ def says(notebook, *cells, check="mul_grad"):
 
 def test_what_is_wrong_and_where_and_a_hint(notebook):
     assert says(notebook, "def mul_grad(g, out, a, b): return g * a, g * b") == (
-        "✗ mul_grad: the gradient of a is wrong: yours 15.0, measured -10.0\n"
-        "  called as mul_grad(g=5.0, out=-6.0, a=3.0, b=-2.0)\n"
+        "✗ mul_grad: the gradient of a is wrong\n"
+        "  Expected: -10.0, by finite differences\n"
+        "  Got: 15.0\n"
+        "  in mul_grad(g=5.0, out=-6.0, a=3.0, b=-2.0)\n"
         "  Hint: swapped: when a rises, the product changes b times as fast, so b belongs to the gradient of a"
     )
 
 
 def test_a_mistake_that_nobody_knows_gets_the_hint_that_always_helps(notebook):
     said = says(notebook, "def mul_grad(g, out, a, b): return g * b * 1.01, g * a")
-    assert "yours -10.1, measured -10" in said and "Hint: let a rise by 0.01" in said
+    assert "Expected: -10.0, by finite differences\n  Got: -10.1\n" in said and "Hint: let a rise by 0.01" in said
 
 
 def test_an_array_is_wrong_somewhere():
     yours, right = np.zeros((3, 2)), np.zeros((3, 2))
     yours[1, 0] = -1.2654
-    said = difference(yours, right, "gradient of input 0", "numerical")
-    assert said == "gradient of input 0 is wrong at (1, 0): yours -1.2654, numerical 0.0 (1 of 6 entries differ)"
+    assert str(difference(yours, right, "gradient of input 0", "by finite differences")) == (
+        "gradient of input 0 is wrong at (1, 0)\n"
+        "  Expected: 0.0, by finite differences\n"
+        "  Got: -1.2654 (1 of 6 entries differ)"
+    )
 
 
 @pytest.mark.parametrize(
     ("yours", "right", "says"),
     [
-        (np.zeros(3), np.zeros((3, 1)), "the result has shape (3,), expected (3, 1)"),
-        ("many", 2.0, "the result is 'many', of type str, expected 2.0"),
-        (None, 2.0, "the result is None, expected 2.0"),
-        (1.0, (1.0, 2.0), "the result is one value, 1.0, expected 2, with a comma between"),
-        ((1.0,), (1.0, 2.0), "the result has 1 part, expected 2"),
-        ({"a": 1.0}, {"a": 1.0, "b": 2.0}, "the result has nothing for b"),
-        ({"a": 1.0, "c": 1.0}, {"a": 1.0}, "the result has an entry for c, which is one too many"),
-        ({"a": 2.0}, {"a": 1.0}, "the result of a is wrong: yours 2.0, expected 1.0"),
-        (np.nan, 1.0, "the result is wrong: yours nan, expected 1.0"),
-        ("left", "right", "the result is 'left', expected 'right'"),
-        ([[1], [2, 3]], 2.0, "the result is [[1], [2, 3]], of type list, expected 2.0"),
-        (np.zeros(2), True, "the result is [0.0, 0.0], expected True"),
-        (np.array([]), None, "the result is [], expected None"),
-        (np.bool_(False), True, "the result is False, expected True"),
+        (np.zeros(3), np.zeros((3, 1)), ("the result has the wrong shape", "(3, 1)", "(3,)")),
+        ("many", 2.0, ("the result is wrong", "2.0", "'many', of type str")),
+        (None, 2.0, ("the result is wrong", "2.0", "None")),
+        (1.0, (1.0, 2.0), ("the result is wrong", "2 values, with a comma between them", "one value, 1.0")),
+        ((1.0,), (1.0, 2.0), ("the result is wrong", "2 values", "1 value")),
+        ({"a": 1.0}, {"a": 1.0, "b": 2.0}, ("the result is wrong", "entries for a, b", "entries for a")),
+        ({"a": 1.0, "c": 1.0}, {"a": 1.0}, ("the result is wrong", "entries for a", "entries for a, c")),
+        ({"a": 2.0}, {"a": 1.0}, ("the result for a is wrong", "1.0", "2.0")),
+        (np.nan, 1.0, ("the result is wrong", "1.0", "nan")),
+        ("left", "right", ("the result is wrong", "'right'", "'left'")),
+        ([[1], [2, 3]], 2.0, ("the result is wrong", "2.0", "[[1], [2, 3]], of type list")),
+        (np.zeros(2), True, ("the result is wrong", "True", "[0.0, 0.0]")),
+        (np.array([]), None, ("the result is wrong", "None", "[]")),
+        (np.bool_(False), True, ("the result is wrong", "True", "False")),
         (np.array(True), True, None),
         (True, 1.0, None),
         (np.float32(0.1), 0.1, None),
@@ -114,12 +119,12 @@ def test_a_stub_is_not_written_yet(notebook, body):
 
 def test_what_returns_nothing_although_it_computes_is_wrong(notebook):
     said = says(notebook, "def mul_grad(g, out, a, b): g * b, g * a")
-    assert said.startswith("✗ mul_grad: the result is None, expected 2 values: is there a `return`?")
+    assert "  Expected: 2 values\n  Got: None: is there a `return`?" in said
 
 
 def test_a_cell_that_was_not_run(notebook):
     said = says(notebook)
-    assert said == "○ mul_grad: nothing here is called mul_grad yet\n  Hint: run the cell that defines it"
+    assert said == "○ mul_grad: there is no mul_grad here yet\n  Hint: run the cell that defines it"
 
 
 def test_a_cell_that_python_cannot_read(notebook):
@@ -138,7 +143,7 @@ def test_the_newest_version_counts_although_an_older_one_is_there(notebook):
     ("body", "what", "hint"),
     [
         ("q = 1 / (a - a)\n    return q", "ZeroDivisionError", None),
-        ("return f * b, f * a", "NameError: name 'f' is not defined", "only known after the cell"),
+        ("return f * b, f * a", "NameError: name 'f' is not defined", "run the cell that defines"),
         ("return g.sum(1, 2, 3), 0", "AttributeError", None),
         ("return mul_grad(g, out, a, b)", "RecursionError", "without end"),
     ],
@@ -231,7 +236,7 @@ def test_nothing_rings_afterwards():
 
 
 def test_no_function_at_all(notebook):
-    assert "is 3, and should be a function" in says(notebook, "mul_grad = 3")
+    assert "is 3, but it should be a function" in says(notebook, "mul_grad = 3")
 
 
 def test_a_value_that_is_not_there_yet(notebook):
@@ -241,7 +246,7 @@ def test_a_value_that_is_not_there_yet(notebook):
 
 def test_a_prediction_is_noted_once_and_never_refused(notebook):
     said = says(notebook, "rise = 0.01", check="rise")
-    assert said.startswith("○ rise: 0.01 is noted, and it is otherwise.\n  that is")
+    assert said.startswith("○ rise: noted, 0.01. The answer turns out to be different.\n  x rises by 0.01.")
     assert "✓ rise" in says(notebook, "rise = 0.1", check="rise")
     assert SESSION.progress.tasks["rise"]["first"] == "0.01"
 
@@ -282,7 +287,7 @@ def test_a_variant_is_the_same_each_time_and_shows_no_answer():
     one, other = course.task("mixed_grad"), course.task("mixed_grad")
     assert one._repr_markdown_() == other._repr_markdown_() and "out = " in one._repr_markdown_()
     for name in ("solution", "right", "k"):
-        with pytest.raises(AttributeError, match="gives nothing called"):
+        with pytest.raises(AttributeError, match="has no attribute"):
             getattr(one, name)
 
 

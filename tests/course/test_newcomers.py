@@ -43,7 +43,7 @@ def said_to(source, task):
         ("numbers = (1, 3, 5)", "✓"),
         ("numbers = 1, 3, 5", "✓"),
         ("numbers = 5", "that is the last"),
-        ("numbers = [1, 2, 3]", "look at nothing but the box"),
+        ("numbers = [1, 2, 3]", "look only at the box"),
         ('empty = "No."', "✓"),
         ("empty = False", "✓"),
         ("empty = True", "0 is an answer"),
@@ -56,7 +56,7 @@ def said_to(source, task):
         ("y = a = mg.ones(())\norder = [y, a]", "in quotation marks"),
         ('order = ["x", "a", "multiply", "y"]', 'each of "y", "multiply" and "a" once'),
         ('rise = "0.1"', "without the quotation marks"),
-        ("rise = 0,1", "with a point and no comma: 0.1"),
+        ("rise = 0,1", "with a point, not a comma: 0.1"),
         ("rise = [0.1]", "one number, without brackets"),
         ("numbers = [1, 1, 3, 3, 5]", "each number once"),
         ("numbers = [1, 1, 3, 3, 5, 5]", "each number once"),
@@ -87,26 +87,26 @@ def test_questions_of_the_start(answer, words):
         ("return b * g, a * g", "✓"),
         ("return g * b g * a", "Python cannot read this line"),
         ("return (g * b), (g * a", "Python cannot read this line"),
-        ("print(g * b, g * a)", "only what stands after `return`"),
-        ("g = g * b\n    return g, g * a", "a g that the first has changed"),
+        ("print(g * b, g * a)", "only the value after `return`"),
+        ("g = g * b\n    return g, g * a", "the g that the first line has changed"),
         ("return g * out / a, g * out / b", "no need to divide"),
-        ("return g * (a + b)", "you added the two"),
-        ("return -10, 15", "fits 5, 3 and"),
+        ("return g * (a + b)", "you added the gradients"),
+        ("return -10, 15", "right for one example only"),
         ("return b * g, b * g", "let a rise by 0.01"),
-        ("return grad * b, grad * a", "is it spelled as there"),
+        ("return grad * b, grad * a", "spelled in the same way"),
         ("return gb, ga", "write the sign between"),
         ("return g(b), g(a)", "to multiply, write the sign"),
         ("return 5b, 3a", "write the sign between"),
         ("if a > 0:\n        return g * b, g * a", "is there a `return`?"),
-        ("a = g * b\n    b = g * a\n    return a, b", "give what you compute another name"),
-        ("return (g * b),\n    return (g * a)", "in the same line"),
+        ("a = g * b\n    b = g * a\n    return a, b", "give your result another name"),
+        ("return (g * b),\n    return (g * a)", "after the comma"),
         ("return int(g * b), int(g * a)", "that is rounded"),
         ("return round(g * b), round(g * a)", "that is rounded"),
-        ("return str(g * b), str(g * a)", "numbers, and no text"),
-        ('return f"{g * b}, {g * a}"', "numbers, and no text"),
+        ("return str(g * b), str(g * a)", "numbers, not text"),
+        ('return f"{g * b}, {g * a}"', "numbers, not text"),
         ('return {"a": g * b, "b": g * a}', "with a comma between"),
         ("import numpy as np\n    return np.array([g * b, g * a])", "with a comma between"),
-        ("yield g * b\n    yield g * a", "and not yield"),
+        ("yield g * b\n    yield g * a", "not yield"),
     ],
 )
 def test_the_rule_of_a_product(body, words):
@@ -120,7 +120,7 @@ def test_the_rule_of_a_product(body, words):
         ("return g * (3 * b + 6 * a), g * 3 * a", "a itself does not stay"),
         ("return g * 3 * b + 6 * a, g * 3 * a", "no a"),
         ("return 3 * a * b + 6 * a", "that is out itself"),
-        ("return g * (3 * b + 6)\n    return g * 3 * a", "Return that of b too"),
+        ("return g * (3 * b + 6)\n    return g * 3 * a", "Return the gradient of b too"),
         ("return g * 3 * b, g * 6, g * 3 * a", "added to one number"),
     ],
 )
@@ -130,12 +130,12 @@ def test_the_rule_that_nobody_else_has(body, words):
 
 def test_a_function_by_another_name():
     said = said_to("def mul_gard(g, out, a, b):\n    return g * b, g * a", "mul_grad")
-    assert "is it mul_gard that you mean?" in said
+    assert "do you mean mul_gard?" in said
     assert 'course.check("rise")?' in said_to("rise = 0.1", "Rise")
 
 
 def test_a_function_that_is_not_indented():
-    assert "four spaces further in" in said_to("def mul_grad(g, out, a, b):\nreturn g * b, g * a", "mul_grad")
+    assert "four spaces more" in said_to("def mul_grad(g, out, a, b):\nreturn g * b, g * a", "mul_grad")
 
 
 ORDERS = {
@@ -188,7 +188,7 @@ ORDERS = {
             visit(child)
     visit(result)
     return order""",
-        "a is used twice, so what",
+        "a is used twice, so its",
     ),
     "visits anew for each use": (
         """
@@ -199,7 +199,7 @@ ORDERS = {
         order.append(v)
     visit(result)
     return order[::-1]""",
-        "remember which have been visited",
+        "remember which nodes you have visited",
     ),
     "sorts nodes by nothing": ("\n    return sorted([result, *made_from(result)])", "key=lambda node: node.serial"),
     "adds to the set that it goes over": (
@@ -208,7 +208,7 @@ ORDERS = {
     for v in seen:
         seen.update(made_from(v))
     return sorted(seen, key=lambda v: -v.serial)""",
-        "something else than what it puts things into",
+        "collect in another place",
     ),
     "never takes anything away": (
         """
@@ -240,7 +240,7 @@ ORDERS = {
                 seen.add(v)
                 stack.append(v)
     return sorted(seen, key=lambda v: v.serial % 2)""",
-        "A set has none",
+        "A set has no order",
     ),
     "asks graphlib, and forgets to turn round": (
         """
@@ -257,7 +257,7 @@ ORDERS = {
         "turn the list round",
     ),
     "returns nothing": ("\n    order = sorted({result}, key=lambda v: v.serial)", "not a list of nodes"),
-    "returns names": ("\n    return [v.name for v in made_from(result)]", "not what they are called"),
+    "returns names": ("\n    return [v.name for v in made_from(result)]", "not their names"),
     "returns tensors' order by number": (
         """
     seen, stack = {result}, [result]
@@ -313,7 +313,7 @@ WALKS = {
                 gradients[source] += value
             else:
                 gradients[source] = value""",
-        "changes a tensor where it lies",
+        "changes a tensor in place",
     ),
     "calls itself for every child (micrograd 21, 68)": (
         """
@@ -323,7 +323,7 @@ WALKS = {
         for source in made_from(node):
             back(source)
     back(result)""",
-        "sends on twice",
+        "passes back twice",
     ),
     "walks every path (micrograd 81, 91)": (
         """
@@ -348,7 +348,7 @@ WALKS = {
         for source, value in passes_back(node, found[node]):
             found[source] = found.get(source, 0) + value
     return found""",
-        "not the one that you were given",
+        "not the one that your function was given",
     ),
     "takes the seed for 1": (
         """
@@ -365,14 +365,14 @@ WALKS = {
         gradients[node] = g
         for source, g in passes_back(node, g):
             gradients[source] = gradients.get(source, 0) + g""",
-        "no plain number",
+        "not a plain number",
     ),
     "goes over the dictionary itself": (
         """
     for node in gradients:
         for source, value in passes_back(node, gradients[node]):
             gradients[source] = gradients.get(source, 0) + value""",
-        "something else than what it puts things into",
+        "collect in another place",
     ),
     "clears gradients as in PyTorch": (
         """
@@ -393,7 +393,7 @@ WALKS = {
     for source, value in passes_back(result, gradients[result]):
         gradients[source] = gradients.get(source, 0) + value
         walk_back(source, gradients, passes_back)""",
-        "sends on twice",
+        "passes back twice",
     ),
     "counts each node's value once": (
         """
@@ -455,7 +455,7 @@ JACOBIANS = {
         "y, e = f(x), 1e-2\n    columns = []\n    for j in range(x.size):\n"
         "        d = mg.zeros(x.size)\n        d[j] = e\n"
         "        columns.append(((f(x + d) - f(x - d)) / (2 * e)).detach().numpy())\n"
-        "    return [[float(c[i]) + 1e-3 for c in columns] for i in range(y.size)]", "near, as differences are"),
+        "    return [[float(c[i]) + 1e-3 for c in columns] for i in range(y.size)]", "nearly right"),
 }
 
 
@@ -474,29 +474,29 @@ def test_jacobians(which):
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        ('broken = ["lost", "order", "stale"]', "of another form"),
+        ('broken = ["lost", "order", "stale"]', "has another form"),
         ('broken = {"A": "lost", "B": "lost", "C": "lost"}', "2 of 3 are not right"),
         ('broken = {"A": ..., "B": "lost", "C": "stale"}', "not answered yet"),
         ("paths = 2 ** 30", "passed on"),
         ("paths = 1e9", "there are 30 additions"),
-        ("two_ways = 10, 10", "not the same walk"),
+        ("two_ways = 10, 10", "in another order"),
         ("kept = [0, 400, 100]", "✓"),
         ("kept = [0, 400, 400]", "takes less room"),
         ('again = "add"', "✓"),
         ('again = ["h + 1"]', 'a list of some of "add"'),
         ("from_ones = mg.asarray([5.0, 7.0, 9.0])", "✓"),
-        ("walks = 1", "numbers are fixed"),
+        ("walks = 1", "How many are fixed"),
         ("weighted = (-1, -2, 0)", "✓"),
         ('weighted = "[-1, -2, 0]"', "without the quotation marks"),
         ('walks = "1, 10"', "without the quotation marks"),
         ("walks = 10, 1", "the other way round"),
         ("walks = 1, 2410", "does not count"),
         ("from_ones = [6, 9, 12]", "was cleared before"),
-        ('again = ["tanh"]', "what tanh had kept"),
+        ('again = ["tanh"]', "that tanh saved"),
         ('again = ["add", "relu"]', "a byte for each"),
-        ('again = ["relu", "tanh"]', "both had kept"),
+        ('again = ["relu", "tanh"]', "both had saved"),
         ("kept = [0, 400, 12.5]", "take a byte"),
-        ("kept = [0, 800, 800]", "the input is not kept besides"),
+        ("kept = [0, 800, 800]", "so the input is not kept"),
         ('paths = "60"', "without the quotation marks"),
     ],
 )
@@ -537,7 +537,7 @@ def test_a_wrong_walk_in_a_picture_is_answered_in_words():
     def forward(result, gradients, passes_back):
         passes_back(*made_from(result)[:1], gradients[made_from(result)[0]])
 
-    with pytest.raises(Feedback, match="before anything has come to it"), course.backward(forward):
+    with pytest.raises(Feedback, match="before any contribution has come"), course.backward(forward):
         mg.viz.step(y)
 
 

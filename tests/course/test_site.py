@@ -174,15 +174,20 @@ def html(text, form=as_page):
     return form(Lecture("test", text))
 
 
-def test_a_quoted_line_is_a_line_of_the_file():
-    good = "```python minigrad/autodiff/reverse.py\nfor node in reversed(order):\n...\n    yield Contribution\n```"
-    with pytest.raises(LectureError, match=r"that is not in minigrad/autodiff/reverse\.py:\n      yield"):
-        html(good)
-    assert "figcaption" in html(good.replace("    yield Contribution\n", "return found\n"))
-    with pytest.raises(LectureError, match="not in that order in"):
-        html("```python minigrad/autodiff/reverse.py\nreturn found\npending: dict[Node, Any] = {}\n```")
-    with pytest.raises(LectureError, match="which is no file"):
-        html("```python minigrad/nowhere.py\nx\n```")
+def quote(*lines, name="minigrad/autodiff/reverse.py"):
+    return html("\n".join([f"```python {name}", *lines, "```"]))
+
+
+def test_a_quote_is_in_the_file_in_one_piece_but_for_its_dots():
+    assert "figcaption" in quote("for node in reversed(order):", "    if node not in pending:", "...", "return found")
+    with pytest.raises(LectureError, match=r"not in minigrad/autodiff/reverse\.py\n  yield Contribution$"):
+        quote("for node in reversed(order):", "...", "    yield Contribution")
+    with pytest.raises(LectureError, match=r"  continue\nThe file has this line, but lines before it are left out"):
+        quote("for node in reversed(order):", "        continue")
+    with pytest.raises(LectureError, match="The file has this line, but it is in another order"):
+        quote("return found", "...", "pending: dict[Node, Any] = {}")
+    with pytest.raises(LectureError, match="which is not a file"):
+        quote("x", name="minigrad/nowhere.py")
 
 
 def test_code_is_run_once_and_shares_its_names():

@@ -1,10 +1,16 @@
 """The student's code in the real engine: it is what runs, wrong or right, and is gone afterwards."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 import minigrad as mg
 from minigrad import course
+from minigrad.autodiff import reverse
+from minigrad.core.mode import current_mode
 from minigrad.core.node import topological_order
+from minigrad.core.override import OVERRIDES
 from minigrad.course.feedback import Misused
 from minigrad.course.results import Progress
 from minigrad.course.session import SESSION
@@ -42,7 +48,7 @@ def test_a_rule_that_fails_leaves_the_engine_as_it_was():
 
 
 def test_a_rule_of_one_value_for_two_inputs_is_refused():
-    with pytest.raises(Misused, match="multiply has 2 inputs: a gradient for each"):
+    with pytest.raises(Misused, match=r"returned 2.0, but multiply has 2 inputs\n  Hint: return one"):
         with course.rule("multiply", lambda g, out, a, b: g * b):
             gradient()
 
@@ -84,7 +90,7 @@ def test_a_walk_that_asks_too_early_is_told_what_for():
     def mistaken(result, gradients, passes_back):
         {}["some other key"]
 
-    with course.backward(early), pytest.raises(Misused, match="asks for the gradient of leaf before anything has come"):
+    with course.backward(early), pytest.raises(Misused, match="reads the gradient of leaf before any contribution"):
         gradient()
     with course.backward(mistaken), pytest.raises(KeyError, match="some other key"):
         gradient()
@@ -156,15 +162,73 @@ def test_the_digits_are_learnt_with_the_students_rule(monkeypatch):
         assert course.train_digits(wrong, epochs=2).right < trained.right
 
 
-def test_a_function_is_swapped_in_its_own_room_too():
-    from minigrad.autodiff import reverse, transforms
-    from minigrad.course.swapping import swap
+def failing_walk(*args, **options):
+    raise SystemError("no backward pass today")
 
-    before = transforms.walk
 
-    def walk(*args, **options):
-        raise SystemError("nobody home")
+def in_a_thread(function):
+    outcome = []
+    thread = threading.Thread(target=lambda: outcome.append(function()))
+    thread.start()
+    thread.join(60)
+    return outcome
 
-    with swap(reverse.walk, walk), pytest.raises(SystemError):
-        mg.grad(lambda x: x * x)(mg.asarray(1.0))
-    assert transforms.walk is before
+
+def test_swap_replaces_a_function_for_all_its_callers_and_only_in_the_block():
+    with course.swap(reverse.walk, failing_walk):
+        for differentiate in (gradient, lambda: mg.grad(lambda x: x * x)(mg.asarray(1.0))):
+            with pytest.raises(SystemError):
+                differentiate()
+    assert gradient() == 10
+
+
+def test_swap_refuses_a_function_that_nothing_looks_up():
+    with pytest.raises(Misused, match=r"gradient: this function cannot be replaced\n  Hint: declare it with @overrid"):
+        course.swap(gradient, failing_walk)
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        lambda: course.rule("multiply", lambda g, out, a, b: (g, g)),
+        lambda: course.backward(lambda result, gradients, passes_back: None),
+        lambda: course.swap(reverse.walk, failing_walk),
+    ],
+    ids=["rule", "backward", "swap"],
+)
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_an_override_is_for_one_thread_and_ends_with_an_exception(block, error):
+    with pytest.raises(error), block():
+        assert in_a_thread(gradient) == [10]
+        raise error
+    assert gradient() == 10 and not OVERRIDES.get() and current_mode().interpreter is None
+
+
+def test_rules_in_two_threads_do_not_meet():
+    def with_rule(factor):
+        def work():
+            with course.rule("multiply", lambda g, out, a, b: (g * b * factor, g * a * factor)):
+                ready.wait(60)
+                found = gradient()
+                ready.wait(60)
+                return found
+
+        return work
+
+    ready = threading.Barrier(2)
+    with ThreadPoolExecutor(2) as pool:
+        assert [each.result(60) for each in [pool.submit(with_rule(f)) for f in (1, 3)]] == [10, 78]
+
+
+def test_a_rule_of_the_students_is_used_in_graph_mode_and_for_calls_of_jitted_functions():
+    square = mg.jit(lambda x: x * x)
+    x = mg.asarray(3.0, requires_grad=True)
+    square(x).backward()
+    with course.rule("multiply", lambda g, out, a, b: (g * 10, g * 10)):
+        x.grad = None
+        square(x).backward()
+        assert x.grad.item() == 20
+        with mg.graph():
+            x.grad = None
+            (x * x).backward()
+            assert x.grad.item() == 20

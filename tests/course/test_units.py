@@ -2,13 +2,18 @@
 
 import dataclasses
 import re
+import sys
+import tokenize
 
 import pytest
 
+import minigrad as mg
 from minigrad import course
+from minigrad.course.compare import same
 from minigrad.course.feedback import Feedback, NotWritten, Wrong
 from minigrad.course.results import Progress
 from minigrad.course.session import SESSION
+from minigrad.course.task import GradientTask, ValueTask
 from minigrad.course.unit import units
 from tests.course.running import ROOT, module, run_notebook, stored
 
@@ -72,21 +77,106 @@ def test_the_solution_is_right_for_everybody(task, student, capsys):
     assert SESSION.progress.passed(task.name)
 
 
+def results(task, known):
+    """What a student with a known mistake gives: a value, or the results for all cases."""
+    wrong = task.wrong(known)
+    return wrong if task.kind == "value" else [wrong(*args) for args in task._all_cases(1)]
+
+
+def met(cls):
+    """The mistakes of a task: its own, and those of the common ones that differ here from each other and the right."""
+    found, task = [], cls()
+    right = task.right() if task.kind == "value" else None
+    for known in cls.mistakes:
+        if known.name in cls.hints or known.name in vars(cls):
+            found.append(known)
+        elif task.kind == "value":
+            wrong = task.wrong(known)
+            if not (wrong is None or any(same(wrong, other) for other in [right, *[task.wrong(k) for k in found]])):
+                found.append(known)
+        elif not any(same(results(task, known), results(task, other)) for other in found):
+            found.append(known)
+    return found
+
+
 @pytest.mark.parametrize("student", ["", "Ada"])
 @pytest.mark.parametrize(
-    ("task", "known"), [(task, known) for task in TASKS for known in task.mistakes], ids=lambda x: getattr(x, "name", x)
+    ("task", "known"), [(task, known) for task in TASKS for known in met(task)], ids=lambda x: getattr(x, "name", x)
 )
 def test_each_known_mistake_gets_its_own_hint(task, known, student, capsys):
     SESSION.progress.student = student
-    answer = task(student).wrong(known)
+    variant = task(student)
+    answer, hint = variant.wrong(known), variant.words(known)
     if not task.strict:
         course.check(task.name, answer)
-        assert known.hint in capsys.readouterr().out
+        assert hint in capsys.readouterr().out
         return
     with pytest.raises(Wrong) as refused:
         course.check(task.name, answer)
-    assert refused.value.hint == known.hint
+    assert refused.value.hint == hint
     assert not SESSION.progress.passed(task.name)
+
+
+def test_words_for_a_mistake_that_is_not_a_common_one_are_refused():
+    with pytest.raises(mg.DeclarationError, match="Strange: hints names sloppy, which is not a common mistake"):
+        type("Strange", (ValueTask,), {"hints": {"sloppy": "be careful"}})
+
+
+class Sum(GradientTask):
+    """The gradient rule of `out = 2 * a + b`."""
+
+    name = "sum_grad"
+
+    def forward(self, a, b):
+        return 2 * a + b
+
+    def cases(self, draw):
+        yield 3.0, self.forward(1.0, 5.0), 1.0, 5.0
+
+
+@pytest.mark.parametrize(
+    ("wrong", "hint"),
+    [
+        (lambda g, out, a, b: (g, 2 * g), "swapped: the gradient of a comes first, and the gradient of b last"),
+        (lambda g, out, a, b: (2.0, 1.0), "g is missing"),
+        (lambda g, out, a, b: 3 * g, "you added the gradients. Each input has its own gradient"),
+        (lambda g, out, a, b: 2 * g, "that is the gradient of a. Return the gradient of b too"),
+        (lambda g, out, a, b: (g, g), "that is the rule of a sum"),
+        (lambda g, out, a, b: out, "that is the result itself, not its slope"),
+    ],
+)
+def test_a_rule_of_a_new_unit_knows_the_common_mistakes(wrong, hint):
+    with pytest.raises(Wrong) as refused:
+        Sum().check(wrong)
+    assert refused.value.hint.startswith(hint)
+
+
+# Lines of a unit's Python.  Empty lines and lines of text (docstrings, hints with their `@mistake`, comments) do not
+# count.
+LINES_OF_A_UNIT = 700
+TEXT = {"COMMENT", "NL", "NEWLINE", "INDENT", "DEDENT", "STRING", "FSTRING_START", "FSTRING_MIDDLE", "FSTRING_END",
+        "ENDMARKER"}
+
+
+def lines_of_code(path):
+    """The number of lines of a file with a token that is neither text nor a bracket."""
+    with open(path, encoding="utf-8") as file:
+        tokens = list(tokenize.generate_tokens(file.readline))
+    silent = {*"()[]{},@", "mistake"}
+    code = [each for each in tokens if tokenize.tok_name[each.type] not in TEXT and each.string not in silent]
+    return len({each.start[0] for each in code})
+
+
+def test_lines_of_code_counts_no_texts(tmp_path):
+    path = tmp_path / "module.py"
+    path.write_text('"""A module."""\n\nx = (\n    "a text", f"{1}"\n)  # three\n@mistake("hint")\nx = 2\n')
+    assert lines_of_code(path) == 2 + (sys.version_info >= (3, 12))  # since 3.12 the 1 in the text is a token
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.key)
+def test_a_unit_is_small(unit):
+    package = ROOT / "minigrad" / "course" / "units" / f"u{unit.key}"
+    assert sum(map(lines_of_code, package.glob("*.py"))) <= LINES_OF_A_UNIT
 
 
 # ---- notebooks -----------------------------------------------------------------------------------------------------

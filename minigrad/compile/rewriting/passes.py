@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...core.node import Node
+from ...core.override import override_of
 from ...support.errors import ConversionError
 from ..nodes.graph import Graph, node_like
 from . import algebra, common, dead, fold_views, pick_rows
@@ -118,7 +119,8 @@ def optimise(
     def apply(each: Pass, number: int) -> bool:
         nonlocal now
         run = PassRun(each.name, number, now, now)
-        now = run.after = each.function(now, run, left_out)
+        function = override_of(each.function) or each.function
+        now = run.after = function(now, run, left_out)
         log.runs.append(run)
         return run.changed
 

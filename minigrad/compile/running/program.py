@@ -12,6 +12,7 @@ from typing import Any
 
 from ...core.mode import current_mode
 from ...core.node import Node
+from ...core.override import overridable
 from ...support.errors import CompileError, DeviceError
 from ...support.forking import new_lock
 from ...support.source import show
@@ -118,6 +119,7 @@ class Executable(Titled):
         """The steps, and where each value lies."""
         return str(self.plan)
 
+    @overridable
     def turns(self, plan: Plan) -> list[list[int]]:
         """The steps of a plan in the order in which they run, in lists of those that run at the same time."""
         if self.executor == "serial" or not self.target.threads:

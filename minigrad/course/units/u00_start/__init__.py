@@ -1,4 +1,4 @@
-"""Unit 00: one number, five contributions, and the rule of a product."""
+"""Unit 00: one number, five contributions, and the gradient rule of a product."""
 
 from . import demo, exercise  # which add their tasks to the unit
 from .about import UNIT

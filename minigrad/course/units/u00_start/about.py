@@ -1,4 +1,4 @@
-"""Unit 00: what it is for, and what many believe before."""
+"""Unit 00: its question, outcomes, misconceptions and seeds."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ UNIT = Unit(
     question="x becomes 1.01. By about how much does y = a * a + a rise, where a = 2 * x?",
     minutes=35,
     outcomes={
-        "contributions": "tell where a gradient comes from: which contributions came, and that they are added",
-        "order": "say in which order the values send on, and what goes wrong in another",
+        "contributions": "say which contributions a gradient is the sum of",
+        "order": "say in which order the values pass gradients back, and what goes wrong in another order",
         "rule": "write the gradient rule of a product, and explain its three arguments",
     },
     misconceptions=(
@@ -30,7 +30,7 @@ UNIT = Unit(
             "empty",
         ),
         Misconception(
-            "Each value can send on as soon as something has come to it.",
+            "Each value can pass a gradient back as soon as one contribution has come to it.",
             "https://github.com/karpathy/micrograd/issues/68, https://github.com/karpathy/micrograd/issues/21",
             "early",
         ),

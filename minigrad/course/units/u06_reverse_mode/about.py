@@ -1,4 +1,4 @@
-"""Unit 06: what it is for, and what many believe before."""
+"""Unit 06: its question, outcomes, misconceptions and seeds."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ UNIT = Unit(
     question="Thirty doublings make 2³⁰ paths from y back to x. How many contributions does backward() compute?",
     minutes=120,
     outcomes={
-        "why": "say what reverse mode fixes, what it computes, and why one walk is enough for all inputs",
-        "order": "give an order to go back in, and find the damage that a wrong one does",
-        "walk": "write the walk that accumulates gradients, and run it as the engine of a framework",
-        "kept": "tell what is kept for the way back, how much that is, and when it is let go",
-        "seeds": "take gradients of an output of several numbers, one walk for each that is fixed",
-        "diagnose": "tell a lost accumulation, a wrong order and a stale value by what they do",
+        "why": "say what reverse mode fixes, what it computes, and why one backward pass is enough for all inputs",
+        "order": "give an order for the backward pass, and find the damage of a wrong order",
+        "walk": "write the backward pass that accumulates gradients, and run it in the engine of a framework",
+        "kept": "say which values are kept for the backward pass, how many bytes they take, and when they are freed",
+        "seeds": "take gradients of an output of several numbers, one backward pass for each number",
+        "diagnose": "recognise a lost accumulation, a wrong order and a stale value by their effects",
     },
     prerequisites=("00_start",),
     misconceptions=(
         Misconception(
-            "The chain rule adds up over all paths, so the way back takes as long as there are paths.",
+            "The chain rule adds up over all paths, so the time of the backward pass grows with the number of paths.",
             f"{MICROGRAD}/issues/91, {MICROGRAD}/issues/81: engines that walk every path. C. Olah: Calculus on "
             "Computational Graphs (2015), https://colah.github.io/posts/2015-08-Backprop/",
             "paths",
@@ -34,8 +34,8 @@ UNIT = Unit(
             "two_ways",
         ),
         Misconception(
-            "A gradient can be added to in place, for it is nobody else's.",
-            "It was somebody else's in a framework too: https://github.com/Oneflow-Inc/oneflow/pull/9497",
+            "A gradient can be added to in place, because no other value shares it.",
+            "Another value shared it, in a framework too: https://github.com/Oneflow-Inc/oneflow/pull/9497",
             "walk_back",
         ),
         Misconception(

@@ -1,10 +1,10 @@
-"""Unit 06: what the notebook asks."""
+"""Unit 06: the questions of the notebook."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ...unit import Prediction, mistake
+from ...task import Prediction, mistake
 from .about import UNIT
 
 
@@ -15,20 +15,20 @@ class Paths(Prediction):
     name = "paths"
     outcome = "why"
     example = "1000"
-    otherwise = "there are 30 additions. Each is visited once: to how many inputs does an addition pass something back?"
+    otherwise = "there are 30 additions, each visited once. To how many inputs does an addition pass something back?"
 
     def right(self) -> int:
         return 60
 
     def explained(self) -> str:
-        return "two for each addition: it waits until both uses have reported, adds them, and passes one number on."
+        return "two for each addition: it waits for both contributions, adds them, and passes one number on."
 
-    @mistake("that is the number of paths. But what comes to a value is added first, and one number is passed on")
+    @mistake("that is the number of paths. But the contributions to a value are added, and one number is passed on")
     def every_path(self) -> int:
         return 2**30
 
     @mistake(
-        "that is nearly the number of paths. But what comes to a value is added first, and one number is passed on"
+        "that is nearly the number of paths. But the contributions to a value are added, and one number is passed on"
     )
     def every_path_and_back(self) -> int:
         return 2**31
@@ -37,11 +37,11 @@ class Paths(Prediction):
     def one_each(self) -> int:
         return 30
 
-    @mistake("the seed is where the walk begins, and not a contribution: nobody computes it")
+    @mistake("the backward pass begins with the seed. The seed is given: it is not a computed contribution")
     def with_seed(self) -> int:
         return 61
 
-    @mistake("there are 31 values, but it is the 30 additions that pass back, each to both inputs")
+    @mistake("there are 31 values, but the 30 additions pass gradients back, each to both inputs")
     def values(self) -> int:
         return 31
 
@@ -54,49 +54,40 @@ class TwoWays(Prediction):
     outcome = "order"
     example = "5, 5"
     otherwise = "it visits inputs from left to right. In a + a * a, what has come to a when a is visited?"
+    hints = {
+        "turned": "the other way round: in which of the two is a on the left, and visited before a * a?",
+        "all_like_the_first": "a + a * a is the same number, but in another order: a is on the left, and visited first",
+        "all_like_the_last":
+            "in a * a + a the product is on the left: it is visited first, and a after all of its three contributions",
+    }
 
     def right(self) -> tuple[float, float]:
         return 10, 2
 
     def explained(self) -> str:
-        return "on the first it is right by luck: a * a stands on the left. An engine must not depend on that."
+        return "on the first it is right by luck: a * a is on the left. An engine must not depend on luck."
 
-    @mistake("a + a * a is the same number, but not the same walk: a is the left one, and visited first")
-    def both_right(self) -> tuple[float, float]:
-        return 10, 10
-
-    @mistake("in a * a + a the product is on the left: it is visited first, and a after all of its three came")
-    def both_wrong(self) -> tuple[float, float]:
-        return 2, 2
-
-    @mistake("the other way round: in which of the two is a on the left, and visited before a * a?")
-    def turned(self) -> tuple[float, float]:
-        return 2, 10
-
-    @mistake("close: when a is visited too early, only the 1 of the sum has come to it, and x is given twice that")
+    @mistake("close: when a is visited too early, only the 1 of the sum has come, and x gets twice 1")
     def accumulates_later(self) -> tuple[float, float]:
         return 10, 5
 
 
 @UNIT.task
 class Kept(Prediction):
-    """100 operations on 1,000 floats (4 kB each time): how many kB are kept for the way back?"""
+    """100 operations on 1,000 floats (4 kB each time): how many kB are kept for the backward pass?"""
 
     name = "kept"
     outcome = "kept"
     example = "[400, 400, 400]"
-    otherwise = "one number for each: h + 1, tanh(h), relu(h). What does the gradient rule of each need to know?"
+    otherwise = "one number for each: h + 1, tanh(h), relu(h). Which values does the gradient rule of each read?"
 
     def right(self) -> list[float]:
         return [0, 400, 100]
 
     def explained(self) -> str:
-        return (
-            "the rule of a sum reads nothing, that of tanh its output; relu wants to know only where h > 0: a byte for "
-            "each."
-        )
+        return "the rule of a sum reads nothing, that of tanh its output; relu reads where h > 0: a byte for each."
 
-    @mistake("the gradient of a sum is passed on as it is. What would it need h for?")
+    @mistake("a sum passes its gradient on unchanged. What would it need h for?")
     def everything(self) -> list[float]:
         return [400, 400, 400]
 
@@ -108,15 +99,15 @@ class Kept(Prediction):
     def floats_for_relu(self) -> list[float]:
         return [0, 400, 400]
 
-    @mistake("a bit for each would do, but NumPy's truth values take a byte")
+    @mistake("a bit for each would be enough, but NumPy's truth values take a byte")
     def bits_for_relu(self) -> list[float]:
         return [0, 400, 12.5]
 
-    @mistake("tanh passes back g · (1 − out²): the output is enough, the input is not kept besides")
+    @mistake("tanh passes back g · (1 − out²): the output is enough, so the input is not kept")
     def inputs_too(self) -> list[float]:
         return [0, 800, 400]
 
-    @mistake("tanh passes back g · (1 − out²): the output is enough, the input is not kept besides")
+    @mistake("tanh passes back g · (1 − out²): the output is enough, so the input is not kept")
     def inputs_of_both(self) -> list[float]:
         return [0, 800, 800]
 
@@ -124,14 +115,14 @@ class Kept(Prediction):
     def nothing_for_relu(self) -> list[float]:
         return [0, 400, 0]
 
-    @mistake("one after the other is needed on the way back, so all are kept until then, not the last one only")
-    def last_only(self) -> list[float]:
+    @mistake("the backward pass needs the values one after the other, so all of them are kept, not only the last one")
+    def one_operation_only(self) -> list[float]:
         return [0, 4, 1]
 
 
 @UNIT.task
 class Again(Prediction):
-    """Of which of the three can backward() be called a second time?"""
+    """For which of the three can backward() be called a second time?"""
 
     name = "again"
     outcome = "kept"
@@ -148,25 +139,25 @@ class Again(Prediction):
         return ["add"]
 
     def explained(self) -> str:
-        return "what was kept is let go after the first time; additions had kept nothing."
+        return "the saved values are freed after the first backward pass; additions had saved nothing."
 
-    @mistake("after the first time what was kept is let go, to have the memory back. Of which was nothing kept?")
+    @mistake("the saved values are freed after the first time, to give the memory back. Which one saved nothing?")
     def all_of_them(self) -> list[str]:
         return ["add", "relu", "tanh"]
 
-    @mistake("relu had kept something too, if only a byte for each: that is gone after the first time")
+    @mistake("relu had saved something too, if only a byte for each: it is freed after the first time")
     def add_and_relu(self) -> list[str]:
         return ["add", "relu"]
 
-    @mistake("what tanh had kept is let go after the first time. Of which was nothing kept?")
+    @mistake("the values that tanh saved are freed after the first time. Which one saved nothing?")
     def tanh_only(self) -> list[str]:
         return ["tanh"]
 
-    @mistake("both had kept something, which is let go after the first time. Of which was nothing kept?")
-    def those_that_kept(self) -> list[str]:
+    @mistake("both had saved something, which is freed after the first time. Which one saved nothing?")
+    def those_that_saved(self) -> list[str]:
         return ["relu", "tanh"]
 
-    @mistake("where nothing was kept, nothing is missing the second time")
+    @mistake("where nothing was saved, nothing is missing the second time")
     def none(self) -> list[str]:
         return []
 
@@ -184,7 +175,7 @@ class FromOnes(Prediction):
         return [5, 7, 9]
 
     def explained(self) -> str:
-        return "the rows of W, added: the gradient of y[0] + y[1]. A walk back is of one number."
+        return "the rows of W, added: the gradient of y[0] + y[1]. A backward pass differentiates one number."
 
     @mistake("that has the shape of W. x.grad has the shape of x, three numbers")
     def jacobian(self) -> list[list[float]]:
@@ -202,7 +193,7 @@ class FromOnes(Prediction):
     def values(self) -> list[float]:
         return [6, 15]
 
-    @mistake("x.grad was cleared before: what the walk from [1, 0] had left is not in it")
+    @mistake("x.grad was cleared before: the gradient from the seed [1, 0] is not in it")
     def not_cleared(self) -> list[float]:
         return [6, 9, 12]
 
@@ -213,40 +204,28 @@ class FromOnes(Prediction):
 
 @UNIT.task
 class Walks(Prediction):
-    """2,410 weights, 10 scores, one loss: how many walks for the gradient of the loss, and for those of all scores?"""
+    """2,410 weights, 10 scores, one loss: how many backward passes for the loss, and how many for all scores?"""
 
     name = "walks"
     outcome = "why"
     example = "3, 3"
-    otherwise = (
-        "a walk fixes one number, and finds its derivative by every value before it. How many numbers are fixed?"
-    )
+    otherwise = "a backward pass fixes one number, and finds its derivative by every earlier value. How many are fixed?"
+    hints = {
+        "turned": "the other way round: first the loss, then the ten scores",
+        "all_like_the_first": "a backward pass fixes one number. Each of the ten scores has to be fixed once",
+        "all_like_the_last": "the loss is one number, however many scores it is computed from",
+    }
 
     def right(self) -> tuple[int, int]:
         return 1, 10
 
     def explained(self) -> str:
-        return (
-            "one for each number that is fixed, whatever the number of weights. By differences it would take 2,411 "
-            "runs."
-        )
+        return "one for each fixed number, however many weights there are. Finite differences would take 2,411 runs."
 
-    @mistake("a walk does not go to one weight: it passes all of them. What has to be fixed is the output")
+    @mistake("a backward pass does not go to one weight: it passes all of them. The output has to be fixed")
     def one_per_weight(self) -> tuple[int, int]:
         return 2410, 24100
 
-    @mistake("a walk is of one number. Of the ten scores, each has to be fixed once")
-    def one_for_all(self) -> tuple[int, int]:
-        return 1, 1
-
-    @mistake("the other way round: first the loss, then the ten scores")
-    def turned(self) -> tuple[int, int]:
-        return 10, 1
-
-    @mistake("the number of weights does not count: a walk passes all of them. How many numbers are fixed?")
+    @mistake("the number of weights does not count: a backward pass passes all. How many numbers are fixed?")
     def of_the_weights(self) -> tuple[int, int]:
         return 1, 2410
-
-    @mistake("the loss is one number, whatever it was made from")
-    def ten_for_the_loss(self) -> tuple[int, int]:
-        return 10, 10

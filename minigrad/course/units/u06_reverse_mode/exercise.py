@@ -1,4 +1,4 @@
-"""Unit 06: the engine as the student writes it, its seeds, and three broken ones."""
+"""Unit 06: the engine as the student writes it, its seeds, and three broken engines."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from ....core.tensor import Tensor
 from ....ops.creation import asarray
 from ....ops.elementwise import tanh
 from ....support.errors import GradError
+from ...compare import Difference
 from ...feedback import Wrong, written
-from ...unit import ROUNDS, FunctionTask, ValueTask, mistake
+from ...task import ROUNDS, FunctionTask, ValueTask, mistake
 from ...walking import Passes, add, impatient, made_from
 from .about import UNIT
 from .programs import leaf
 from .walks import BackwardOrder, ClippedWalk, WalkBack, numbers
 
-UNIT.task(BackwardOrder)
-UNIT.task(WalkBack)
-UNIT.task(ClippedWalk)
+for each in (BackwardOrder, WalkBack, ClippedWalk):
+    UNIT.task(each)
 
 
 @UNIT.task
@@ -34,7 +34,7 @@ class Jacobian(FunctionTask):
     points = 0
     minutes = 10
     outcome = "seeds"
-    otherwise = "row i is what x.grad is after y.backward(seed), with 1 at place i of the seed and 0 elsewhere"
+    otherwise = "row i is x.grad after y.backward(seed), with 1 at place i of the seed and 0 elsewhere"
 
     def cases(self, draw: random.Random) -> Iterable[tuple[Any, ...]]:
         w = asarray([[1.0, -2.0, 3.0], [0.5, 4.0, -1.0]])
@@ -53,39 +53,37 @@ class Jacobian(FunctionTask):
             return super().check(plain, rounds)
         except GradError as error:
             if "has its shape" in str(error):
-                problem = "a seed has as many numbers as y, and this one has not"
+                problem = "the seed does not have as many numbers as y"
                 raise Wrong(self.name, problem, "one row for each number of y: y.size, and not x.size") from None
             if "a second time" not in str(error):
                 raise
             hint = (
-                "keep it for the next row, y.backward(seed, retain_graph=True), or compute y = f(x) anew for each row"
+                "keep them for the next row, y.backward(seed, retain_graph=True), or compute y = f(x) anew for each row"
             )
-            raise Wrong(self.name, "after the first row, what y had kept for the way back is gone", hint) from None
+            raise Wrong(self.name, "after the first row, the values that y had saved are gone", hint) from None
 
     def _hint(self, found: list[tuple[tuple[Any, ...], Any, str]]) -> str | None:
         if all(np.shape(yours) == np.shape(self.right(*args)) and np.allclose(yours, self.right(*args), atol=0.05)
                for args, yours, _ in found):
-            return "near, as differences are. y.backward(seed) gives it as it is, one row at a time"
+            return "nearly right, like finite differences. y.backward(seed) gives the exact numbers, one row at a time"
         return super()._hint(found)
 
-    def judge(self, yours: Any, args: tuple[Any, ...]) -> str | None:
+    def judge(self, yours: Any, args: tuple[Any, ...]) -> Difference | str | None:
         return "it returned None, not a list of rows" if yours is None else super().judge(yours, args)
 
     def _call(self, args: tuple[Any, ...]) -> str:
         return f"jacobian(f, {written(args[1])})"
 
-    def _rows(self, f: Any, x: Tensor, seeds: Any) -> list[Tensor]:
-        y = f(x)
-        return [reverse.gradients(y, x, asarray(seed), retain_graph=True) for seed in seeds(y.size)]
-
     def right(self, f: Any, x: Tensor) -> Any:
-        return np.array([row.numpy() for row in self._rows(f, x, lambda n: np.eye(n, dtype=np.float32))])
+        y = f(x)
+        seeds = map(asarray, np.eye(y.size, dtype=np.float32))
+        return np.array([reverse.gradients(y, x, seed, retain_graph=True).numpy() for seed in seeds])
 
-    @mistake("x.grad is added to, not replaced: every row holds the rows before it too. x.grad = None before each")
+    @mistake("backward() adds to x.grad: each row contains the rows before it. Set x.grad = None before each row")
     def rows_added_up(self, f: Any, x: Tensor) -> Any:
         return np.cumsum(self.right(f, x), axis=0)
 
-    @mistake("every row is x.grad itself, the same tensor, which holds the sum in the end. Keep a copy, and begin anew")
+    @mistake("every row is x.grad itself, the same tensor, which is the sum in the end. Keep a copy of each row")
     def the_same_tensor(self, f: Any, x: Tensor) -> Any:
         rows = self.right(f, x)
         return np.array([rows.sum(axis=0)] * len(rows))
@@ -94,11 +92,11 @@ class Jacobian(FunctionTask):
     def from_ones(self, f: Any, x: Tensor) -> Any:
         return self.right(f, x).sum(axis=0)
 
-    @mistake("turned: row i is the gradient of number i of the output, and has as many numbers as x has")
+    @mistake("transposed: row i is the gradient of number i of the output, and has as many numbers as x")
     def transposed(self, f: Any, x: Tensor) -> Any:
         return self.right(f, x).T
 
-    @mistake("those are the numbers of f(x) by the same number of x only; each depends on the others of x too")
+    @mistake("that is number i of f(x) by number i of x only; it depends on the other numbers of x too")
     def diagonal(self, f: Any, x: Tensor) -> Any:
         return np.diag(np.diag(self.right(f, x)))
 
@@ -120,7 +118,7 @@ class Weighted(ValueTask):
     def text(self) -> str:
         return (
             f"`W = {self.matrix}`, x has three numbers, and `y = W @ x` has two. **What is `x.grad` after "
-            f"`y.backward(mg.asarray({[float(x) for x in self.seed]}))`?** Work it out before you let minigrad do so."
+            f"`y.backward(mg.asarray({[float(x) for x in self.seed]}))`?** Work it out before you run it."
         )
 
     def right(self) -> list[int]:
@@ -130,7 +128,7 @@ class Weighted(ValueTask):
     def explained(self) -> str:
         return f"the number that was fixed is {self.seed[0]} · y[0] + ({self.seed[1]}) · y[1]: the seed says which."
 
-    @mistake("that is what a seed of ones gives. Yours weighs the two rows")
+    @mistake("that is the result of a seed of ones. Your seed weighs the two rows")
     def from_ones(self) -> list[int]:
         return [a + b for a, b in zip(*self.matrix)]
 
@@ -146,20 +144,20 @@ class Weighted(ValueTask):
     def rows(self) -> list[list[int]]:
         return [[weight * a for a in row] for weight, row in zip(self.seed, self.matrix)]
 
-    @mistake("the seed weighs the rows of W, one for each number of y, and is not multiplied by y")
+    @mistake("the seed weighs the rows of W, one for each number of y. It is not multiplied by y")
     def times_y(self) -> list[int]:
         return [weight * sum(row) for weight, row in zip(self.seed, self.matrix)]
 
 
 def lost(result: Node, gradients: Any, passes_back: Passes) -> None:
-    """Forgets what came before."""
+    """Replaces the contributions that came before."""
     for node in reversed(topological_order([result])):
         for source, value in passes_back(node, gradients[node]):
             gradients[source] = value
 
 
 def stale(result: Node, gradients: Any, passes_back: Passes) -> None:
-    """Reads values that somebody has changed since: here, those that a * w was computed from."""
+    """Reads values that have been changed since: here, the inputs of a * w."""
     for node in reversed(topological_order([result])):
         if node not in gradients:
             continue
@@ -192,9 +190,9 @@ class Broken(ValueTask):
     def text(self) -> str:
         return (
             f'Three engines go back through `y = a + b * b`, where `a = 2 * x`, `b = a * w`, x = {self.x:g}, w = '
-            f'{self.w:g}. Each has one bug: A, B, C. **Which is which?** `"lost"`: what comes second takes the place '
-            'of what came first. `"order"`: something is sent on too early. `"stale"`: a rule reads a value that has '
-            'been changed since.'
+            f'{self.w:g}. Each has one bug: A, B, C. **Which is which?** `"lost"`: the second contribution replaces '
+            'the first. `"order"`: a gradient is passed back too early. `"stale"`: a rule reads a value that has been '
+            'changed since.'
         )
 
     def given(self) -> dict[str, Any]:
@@ -216,24 +214,23 @@ class Broken(ValueTask):
         return self.bugs
 
     def explained(self) -> str:
-        return "a framework has tests for each of the three; a student of yours has your eyes."
+        return "a framework has a test for each of the three."
 
     SIGNS: ClassVar[dict[str, str]] = {
-        "lost": "is there a box that is given something twice, where no step says that the two are added?",
-        "order": "is there a box that sends on, and is given something afterwards?",
-        "stale": "is there a step where rule and finite differences do not agree (✗)?",
+        "lost": "is there a box with two contributions, where no step says that they are added?",
+        "order": "is there a box that passes back, and gets another contribution afterwards?",
+        "stale": "is there a step where the rule and finite differences do not agree (✗)?",
     }
 
     def check(self, answer: Any, rounds: int = ROUNDS) -> str | None:
         if isinstance(answer, dict):
             answer = {key: each.strip().lower() if isinstance(each, str) else each for key, each in answer.items()}
         if not isinstance(answer, dict) or set(answer) != set(self.bugs) or not set(answer.values()) <= set(BUGS):
-            raise Wrong(self.name, f"your answer {written(answer)} is of another form", self.otherwise)
+            raise Wrong(self.name, f"your answer {written(answer)} has another form", self.otherwise)
         wrong = [letter for letter in self.bugs if answer[letter] != self.bugs[letter]]
         if not wrong:
             return self.explained()
-        letter = wrong[0]
         raise Wrong(
-            self.name, f"{len(wrong)} of 3 are not right, {letter} is one of them",
-            f'you say "{answer[letter]}" of {letter}: {self.SIGNS[answer[letter]]}',
+            self.name, f"{len(wrong)} of 3 are not right, {wrong[0]} is one of them",
+            f'you say "{answer[wrong[0]]}" for {wrong[0]}: {self.SIGNS[answer[wrong[0]]]}',
         )

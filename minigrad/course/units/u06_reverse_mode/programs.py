@@ -1,8 +1,9 @@
-"""Unit 06: the programs that a walk is tried on, and the orders to go back in."""
+"""Unit 06: the programs that a backward pass is tried on, and right orders for it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from ....core.node import Node, topological_order
 from ....core.tensor import Tensor
@@ -12,7 +13,7 @@ from ...walking import made_from
 
 
 def leaf(*numbers: float) -> Tensor:
-    """A tensor that a gradient is wanted for."""
+    """A tensor that requires a gradient."""
     return asarray(numbers[0] if len(numbers) == 1 else list(numbers), requires_grad=True)
 
 
@@ -77,13 +78,13 @@ LARGE: dict[str, Callable[[], Tensor]] = {  # tried when all others are right
     "a = 0.5 * (a + a), 40 times": doubled,
     "a chain of 10,000 additions": deep,
 }
-VALUES = {  # what the values of some programs are called in messages, in the order of their making
+VALUES = {  # names for messages, in the order in which the values are made
     "a + a": "a, a + a",
     "the diamond s * s + 3 * s": "x, s, s * s, 3 * s, the result",
     "a + a * a": "x, a, a * a, the result",
     "(p + q) + p * 5": "u, p, v, q, p + q, p * 5, the result",
 }
-QUESTIONS = 50_000  # that a walk may ask about one of them
+QUESTIONS = 50_000  # the most visits to nodes of one program
 
 
 def by_number(result: Node) -> list[Node]:
@@ -92,7 +93,7 @@ def by_number(result: Node) -> list[Node]:
 
 
 def depth_first(result: Node, last_input_first: bool = False) -> list[Node]:
-    """Each when all that it was made from are down, then turned round."""
+    """Each node after all of its inputs, then turned round."""
     found: list[Node] = []
     seen: set[Node] = set()
     stack = [(result, False)]
@@ -108,9 +109,4 @@ def depth_first(result: Node, last_input_first: bool = False) -> list[Node]:
     return found[::-1]
 
 
-def depth_first_from_the_right(result: Node) -> list[Node]:
-    """The same, from the other side."""
-    return depth_first(result, last_input_first=True)
-
-
-ORDERS = (by_number, depth_first, depth_first_from_the_right)  # what comes last, and takes the place, depends on it
+ORDERS = (by_number, depth_first, partial(depth_first, last_input_first=True))  # each ends differently
