@@ -12,6 +12,7 @@ from ..core import dtypes
 from ..core.primitive import P, Primitive
 from ..core.tensor import NUMBERS, Tensor, as_tensor, method
 from ..core.write import update
+from .composite import composed
 from .declare import declare, elementwise
 
 __all__ = [
@@ -490,6 +491,7 @@ def not_equal(x: Any, y: Any) -> Tensor:
     return bitwise_invert(equal(x, y))
 
 
+@composed
 def sign(x: Any) -> Tensor:
     """-1, 0 or 1 by the sign of x; a nan stays one.
 

@@ -21,7 +21,7 @@ from ...core.files import write_whole
 from ...core.mode import current_mode
 from ...core.tensor import Tensor, from_host
 from ...nn.module import Module
-from .fused import find
+from .composites import calls_in
 from .graph import refuse_unknown, write_graph
 from .sizes import WAY_OUT, Merged
 from .writer import IR_VERSION, OPSET, Shared, Writer
@@ -63,15 +63,14 @@ def export_onnx(
     batches = [None] if batch is None else [first, first + 1, 2 * first + 3]
     recordings = [_recorded(function, args, kwargs, tensors, axes, size) for size in batches]
     graphs = [recording.traced.graph for recording in recordings]
-    fused = find(graphs[0])
-    refuse_unknown(graphs[0], fused)
-    graph = graphs[0]
+    graph, calls = graphs[0], calls_in(graphs)
+    refuse_unknown(graph, calls)
     if batch is not None:
         merged = Merged(graphs, [size or 0 for size in batches])
         graph = merged.graph
-        fused = {merged.of[n]: f._replace(inputs=[merged.of[i] for i in f.inputs]) for n, f in fused.items()}
+        calls = {merged.of[n]: call._replace(inputs=[merged.of[i] for i in call.inputs]) for n, call in calls.items()}
     names = _names_of_inputs(function, args, kwargs, input_names)
-    model = _model(shared, function, recordings[0], graph, fused, names, axes, output_names)
+    model = _model(shared, function, recordings[0], graph, calls, names, axes, output_names)
     if model.ByteSize() > LARGEST:
         raise FileError(f"export_onnx: the model takes {model.ByteSize():,} bytes, and ONNX files hold {LARGEST:,}",
                         hint="model.to(mg.float16), or mg.io.save_file(model.state_dict(), path)")
@@ -176,7 +175,7 @@ def _names_of_tensors(function: Any, recording: Recording) -> dict[int, str]:
 
 
 def _model(
-    shared: Shared, function: Any, recording: Recording, graph: Graph, fused: Any, input_names: list[str],
+    shared: Shared, function: Any, recording: Recording, graph: Graph, calls: Any, input_names: list[str],
     axes: list[int | None], output_names: Sequence[str] | None,
 ) -> Any:
     """The graph as an ONNX model."""
@@ -199,7 +198,7 @@ def _model(
             if id(tensor) in known:
                 tensors[name] = bool(tensor.requires_grad)
         names[node] = name
-    computed = write_graph(w, graph, names, fused)
+    computed = write_graph(w, graph, names, calls)
     results = []
     for name, result in zip(outputs, recording.results):
         node = graph.outputs[result.number]

@@ -10,47 +10,49 @@ from ...core import dtypes
 from ...core.errors import FileError
 from ...core.node import Node
 from ...core.source import show
+from .composites import Call, write_call
 from .counterparts import FIRST, LAST, TABLE, WITHOUT, writes
-from .fused import Found
 from .writer import Writer, number_type
 
 Names = dict[Any, Any]  # node -> the name of its value, or the names of several
 
 
-def refuse_unknown(graph: Graph, fused: Mapping[Node, Found]) -> None:
-    """The error that lists all operations of a graph that ONNX has no counterpart of, if there are any."""
+def refuse_unknown(graph: Graph, calls: Mapping[Node, Call]) -> None:
+    """Raise the error that lists all operations of a graph without a counterpart in ONNX, if there are any."""
     lines = [
         f"  {node.name}, made at {show(node.where)}" + (f": {why}" if why else "")
-        for node, why in _without(graph, fused)
+        for node, why in _without(graph, calls)
     ]
     if lines:
         raise FileError("\n".join(["export_onnx: ONNX has no counterpart of these operations", *dict.fromkeys(lines)]))
 
 
-def _without(graph: Graph, fused: Mapping[Node, Found]) -> list[tuple[Node, str]]:
+def _without(graph: Graph, calls: Mapping[Node, Call]) -> list[tuple[Node, str]]:
     found = []
-    for node in graph.nodes:
+    for node in _needed(graph, calls):
         inner = [held.graph for held in node.attrs.values() if isinstance(getattr(held, "graph", None), Graph)]
         for body in inner:
             found += _without(body, {})
-        if node.op is not None and node not in fused:
+        if node.op is not None and node not in calls:
             kind = node.op.kind if node.op.kind == "own" else node.op.name
             if kind not in TABLE or (node.effect is not None and not inner):
                 found.append((node, WITHOUT.get(kind, "")))
     return found
 
 
-def write_graph(w: Writer, graph: Graph, names: Names, fused: Mapping[Node, Found] | None = None) -> list[str]:
-    """Write what leads from the inputs, whose names are there, to the outputs; the names of these."""
-    fused = fused or {}
+def write_graph(w: Writer, graph: Graph, names: Names, calls: Mapping[Node, Call] | None = None) -> list[str]:
+    """Write the nodes that lead from the inputs, which have names, to the outputs; the names of the outputs.
+
+    `calls` are the nodes that are the results of composed functions, and are written as one operator.
+    """
+    calls = calls or {}
     labels = graph.names()
-    for node in _needed(graph, fused):
+    for node in _needed(graph, calls):
         w.label, w.scope = labels.get(node, node.name), "/".join(node.scope)
         if node.op is None:
             names[node] = w.constant(node.array())  # type: ignore[attr-defined]
-        elif node in fused:
-            found = fused[node]
-            names[node] = found.row.write(w, node, [names[i] for i in found.inputs], **found.options)
+        elif node in calls:
+            names[node] = write_call(w, node, calls[node], [names[i] for i in calls[node].inputs])
         else:
             names[node] = TABLE[node.op.name](w, node, *_given(w, node, names))
     return [names[node] for node in graph.outputs]
@@ -61,12 +63,12 @@ def _given(w: Writer, node: Node, names: Names) -> list[Any]:
     return [names[i] if isinstance(i, Node) else w.number(i, dtype) for i in node.inputs]
 
 
-def _needed(graph: Graph, fused: Mapping[Node, Found]) -> list[Node]:
-    """The nodes to write: what only fused ones are made of is not needed."""
-    needed = set(graph.outputs)
+def _needed(graph: Graph, calls: Mapping[Node, Call]) -> list[Node]:
+    """The nodes to write: of a call only its result, unless other nodes use more of it."""
+    needed = {*graph.outputs, *graph.effects}
     for node in reversed(graph.nodes):
         if node in needed:
-            inputs = fused[node].inputs if node in fused else node.inputs
+            inputs = calls[node].inputs if node in calls else node.inputs
             needed.update([i for i in inputs if isinstance(i, Node)])
     return [node for node in graph.nodes if node in needed]
 

@@ -1,4 +1,4 @@
-"""What the operators of ONNX are here: the other direction of the table in `counterparts` and `fused`.
+"""What the operators of ONNX are here: the other direction of the tables in `counterparts` and `composites`.
 
 A function takes the inputs of a node by position and its attributes by name.  What is annotated `Numbers` has to be
 known before the model runs, because shapes depend on it: constants, and what is computed from them and from shapes.
@@ -311,9 +311,8 @@ def _checked(name: str, ndim: int, auto_pad: str, **flags: Any) -> int:
 def Conv(x: Tensor, weight: Tensor, bias: Any = None, auto_pad: str = "NOTSET", dilations: Any = 1, group: int = 1,
          kernel_shape: Any = None, pads: Any = None, strides: Any = 1) -> Any:
     count = _checked("Conv", x.ndim, auto_pad)
-    x = convolution.padded(x, _pairs(pads, count))
     function = convolution.conv1d if count == 1 else convolution.conv2d
-    return function(x, weight, bias, stride=strides, dilation=dilations, groups=group)
+    return function(x, weight, bias, strides, _pairs(pads, count), dilations, group)
 
 
 @operator
@@ -334,9 +333,8 @@ def ConvTranspose(x: Tensor, weight: Tensor, bias: Any = None, auto_pad: str = "
 def MaxPool(x: Tensor, kernel_shape: Any, auto_pad: str = "NOTSET", ceil_mode: int = 0, dilations: Any = 1,
             pads: Any = None, storage_order: int = 0, strides: Any = 1) -> Any:
     count = _checked("MaxPool", x.ndim, auto_pad, ceil_mode=ceil_mode, storage_order=storage_order)
-    x = convolution.padded(x, _pairs(pads, count), -math.inf)
     function = pooling.max_pool1d if count == 1 else pooling.max_pool2d
-    return function(x, kernel_shape, strides, dilation=dilations)
+    return _pooled(function, x, _pairs(pads, count), -math.inf, kernel_shape, strides, dilation=dilations)
 
 
 @operator
@@ -347,7 +345,14 @@ def AveragePool(x: Tensor, kernel_shape: Any, auto_pad: str = "NOTSET", ceil_mod
     if not count_include_pad and any(map(any, pairs)):
         raise FileError("AveragePool: zeros around the image count here", expect="count_include_pad=1, or no pads")
     function = pooling.avg_pool1d if count == 1 else pooling.avg_pool2d
-    return function(convolution.padded(x, pairs), kernel_shape, strides)
+    return _pooled(function, x, pairs, 0.0, kernel_shape, strides)
+
+
+def _pooled(function: Any, x: Tensor, pads: Any, outside: float, size: Any, stride: Any, **options: Any) -> Any:
+    """Pooling with these pads; those that it does not take itself are put around the image before."""
+    if all(before == behind and 2 * before <= extent for (before, behind), extent in zip(pads, size)):
+        return function(x, size, stride, padding=[before for before, _ in pads], **options)
+    return function(convolution.padded(x, pads, outside), size, stride, **options)
 
 
 @operator
