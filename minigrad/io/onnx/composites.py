@@ -175,7 +175,8 @@ def _same(op_type: str, number: str = "", theirs: str = "") -> Callable[..., str
     """The function itself, whose argument `number`, if it has one, is called `theirs` in ONNX."""
 
     def write(w: Writer, node: Node, call: Call, x: str) -> str:
-        return w.add(op_type, x, **({theirs: float(call.attributes[number])} if number else {}))
+        named: Attributes = {theirs: float(call.attributes[number])} if number else {}
+        return w.add(op_type, x, **named)
 
     return write
 
