@@ -77,10 +77,10 @@ def _needed(graph: Graph, calls: Mapping[Node, Call]) -> list[Node]:
 
 
 def _body(w: Writer, label: str, inputs: Sequence[tuple[str, Node]], graph: Graph, outside: Names,
-          besides: Any = None) -> Any:
-    """A graph within: `inputs` are its own by name; what is `outside` is found by the names that it has there.
+          more: Any = None) -> Any:
+    """A graph inside of a node: `inputs` are its own inputs by name, `outside` are the names of outer values.
 
-    `besides` may write further outputs, before the others, given the writer and the names of the others.
+    `more(writer, names, outputs)` may write further outputs around `outputs`, which have these names.
     """
     helper = w.shared.onnx.helper
     inner, names = w.within(), dict(outside)
@@ -88,8 +88,8 @@ def _body(w: Writer, label: str, inputs: Sequence[tuple[str, Node]], graph: Grap
     names |= {node: name for name, node in inputs}
     results = [inner.add("Identity", name) for name in write_graph(inner, graph, names)]
     outputs = [inner.info(name, node.dtype, node.shape) for name, node in zip(results, graph.outputs)]
-    if besides is not None:
-        outputs = besides(inner, results, outputs)
+    if more is not None:
+        outputs = more(inner, results, outputs)
     return helper.make_graph(inner.nodes, w.shared.fresh(label), infos, outputs)
 
 
@@ -107,16 +107,16 @@ def _cond(w: Writer, node: Node, pred: str, *names: str) -> Any:
 def _scan(w: Writer, node: Node, *names: str) -> Any:
     attrs, graph = node.attrs, node.attrs["body"].graph
     if attrs["counted"] or attrs["keep"]:
-        raise FileError(f"{node.name}, made at {show(node.where)}: ONNX scans what there is, to its end")
+        raise FileError(f"{node.name}, made at {show(node.where)}: ONNX only scans arrays, and to their end")
     consts, carries = attrs["consts"], attrs["carries"]
     own = [(w.shared.fresh(f"{w.label}.{given.name}"), given) for given in graph.inputs[consts:]]
     moving = list(names[consts:])
-    if len(moving) == carries:  # a number of rounds, and nothing to go through
+    if len(moving) == carries:  # a number of rounds, and no array to scan
         moving.append(w.add("Expand", w.number(0, dtypes.int64), w.vector([attrs["length"]])))
         own.append((w.shared.fresh(f"{w.label}.round"), _Typed((), dtypes.int64)))  # type: ignore[arg-type]
     body = _body(w, "body", own, graph, dict(zip(graph.inputs[:consts], names)))
     rows = len(moving) - carries
-    if attrs["reverse"]:  # ONNX has directions for that, which not every program knows
+    if attrs["reverse"]:  # some programs do not support ONNX's own directions
         moving[carries:] = [_reversed(w, name) for name in moving[carries:]]
     found = w.add("Scan", *moving, outputs=len(node.shape), body=body, num_scan_inputs=rows)
     results = [found] if len(node.shape) == 1 else found
@@ -136,7 +136,7 @@ class _Typed:
 
 @writes("while_loop")
 def _while_loop(w: Writer, node: Node, *names: str) -> Any:
-    """ONNX asks for the condition of the first round outside, and for that of the next one at the end of the body."""
+    """ONNX takes the first condition from outside, and each next one from the end of the body."""
     attrs, consts = node.attrs, node.attrs["consts"]
     graph, condition = attrs["body"].graph, attrs["condition"].graph
     if attrs["keep"]:
@@ -151,14 +151,14 @@ def _while_loop(w: Writer, node: Node, *names: str) -> Any:
     own = [(w.shared.fresh(f"{w.label}.{n}"), t) for n, t in (("round", rounds), ("go_on", _Typed((), dtypes.bool)))]
     own += [(w.shared.fresh(f"{w.label}.{given.name}"), given) for given in graph.inputs[consts:]]
 
-    def besides(inner: Writer, results: list[str], outputs: list[Any]) -> list[Any]:
-        more = inner.add("Identity", holds(inner, results))
+    def more(inner: Writer, results: list[str], outputs: list[Any]) -> list[Any]:
+        go_on = inner.add("Identity", holds(inner, results))
         count = inner.add("Add", own[0][0], inner.number(1, dtypes.int64))
-        return [inner.info(more, dtypes.bool, ()), *outputs, inner.info(count, dtypes.int64, ())]
+        return [inner.info(go_on, dtypes.bool, ()), *outputs, inner.info(count, dtypes.int64, ())]
 
     count_before = w.shared.fresh(f"{w.label}.rounds")
     own.append((count_before, rounds))
-    body = _body(w, "body", own, graph, dict(zip(graph.inputs[:consts], fixed)), besides)  # type: ignore[arg-type]
+    body = _body(w, "body", own, graph, dict(zip(graph.inputs[:consts], fixed)), more)  # type: ignore[arg-type]
     limit = "" if attrs["limit"] is None else w.scalar(attrs["limit"])
     found = w.add("Loop", limit, holds(w, start), *start, w.number(0, dtypes.int64), outputs=len(start) + 1, body=body)
     return [found] if len(start) == 0 else found
