@@ -17,6 +17,7 @@ for _options in (
     {"stride": 2, "padding": 1},
     {"padding": "same", "dilation": 2},
     {"stride": (1, 2), "padding": (0, 1)},
+    {"padding": ((1, 0), (0, 2))},
 ):
     composed(
         "conv2d",

@@ -26,7 +26,7 @@ def convolution(x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding:
     if padding == "same":
         pads = [((k - 1) * d // 2, (k - 1) * d - (k - 1) * d // 2) for k, d in zip(kernel, gaps)]
     else:
-        pads = [(p, p) for p in pair(padding, count)]
+        pads = [p if isinstance(p, tuple) else (p, p) for p in pair(padding, count)]
     x = padded(x, pads)
     sizes = [len(range(0, n - (k - 1) * d, s)) for n, k, s, d in zip(x.shape[2:], kernel, steps, gaps)]
     out = np.zeros((len(x), len(weight), *sizes))

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..core.dtypes import ALL, as_dtype
+from ..core.mode import CURRENT
 from ..core.tensor import Tensor, as_tensor
 from ..support.errors import ConversionError, DeviceError, MinigradError, MissingFileError, ShapeError, StorageError
 from ..support.source import in_library
@@ -418,46 +419,51 @@ def public_class(cls: type, quick: Iterable[str] = ("forward",)) -> None:
 
 _ABOVE = sys._getframe().f_lineno  # the lines above the text, so that tracebacks show the right lines of it
 _CALL = """
-def make(_function, _ours, _refused):
+def make(_function, _ours, _refused, _current, _marked):
     def call({declared}):
         try:
-            return _function({given}{named})
+            return {marked}_function({given}{named})
         except _ours:
             raise
         except Exception as _error:
             return _refused(_function, ({given}), dict({named}), _error)
     return call
 """
+_MARKED = "_marked(_function, ({given}), dict({named})) if _current.get().interpreter is not None else "
 
 
 @functools.cache
-def _maker(before_slash: int, positional: int, named: tuple[str, ...], rest: bool, others: bool) -> Any:
+def _maker(
+    before_slash: int, positional: int, named: tuple[str, ...], rest: bool, others: bool, marks: bool
+) -> Any:
     """What makes calls with so many parameters, of which only those after `*` have names: 26 serve 400 functions."""
     given = [*[f"_{i}" for i in range(positional)], *["*_rest"] * rest]
     after = ["**_others"] * others
     declared = [*given, *["*"] * (bool(named) and not rest), *named, *after]
     if before_slash:
         declared.insert(before_slash, "/")
-    text = _CALL.format(
-        declared=", ".join(declared),
-        given="".join(f"{each}, " for each in given),
-        named=", ".join([*[f"{name}={name}" for name in named], *after]),
-    )
+    parts = {
+        "declared": ", ".join(declared),
+        "given": "".join(f"{each}, " for each in given),
+        "named": ", ".join([*[f"{name}={name}" for name in named], *after]),
+    }
+    text = _CALL.format(marked=_MARKED.format(**parts) if marks else "", **parts)
     room: dict[str, Any] = {}
     exec(compile("\n" * _ABOVE + text, __file__, "exec"), room)
     return room["make"]
 
 
-def explained(function: Any) -> Any:
+def explained(function: Any, marked: Any = None) -> Any:
     """The function, whose failures are explained by its arguments.
 
     It is called through a function with the same parameters: one with `*args, **kwargs` would cost three times as much.
+    Where an interpreter is active, `marked(function, args, kwargs)` makes the call, if it is given.
     """
     code = function.__code__
     names, rest, others = inspect.getargs(code)
     named = tuple(names[code.co_argcount :])
-    make = _maker(code.co_posonlyargcount, code.co_argcount, named, bool(rest), bool(others))
-    call, count = make(function, MinigradError, refused), len(names) + bool(rest) + bool(others)
+    make = _maker(code.co_posonlyargcount, code.co_argcount, named, bool(rest), bool(others), marked is not None)
+    call, count = make(function, MinigradError, refused, CURRENT, marked), len(names) + bool(rest) + bool(others)
     variables = (*code.co_varnames[:count], *call.__code__.co_varnames[count:])
     call.__code__ = call.__code__.replace(co_varnames=variables, co_name=code.co_name, co_qualname=code.co_qualname)
     made = _named(call, function)

@@ -35,9 +35,10 @@ class Mode:
     `scope`        the module or function that is running, outermost first: `("encoder", "layers[0]")`
     `origin`       the forward node whose gradient is being computed, or None
     `by`           the inputs' nodes, in a function that `mg.grad` or `mg.vjp` differentiates by these; else ()
+    `composite`    the call of a composed function, such as `softmax`, that is being recorded; None outside of one
     """
 
-    __slots__ = ("by", "control", "device", "grad", "interpreter", "keep", "origin", "scope", "state")
+    __slots__ = ("by", "composite", "control", "device", "grad", "interpreter", "keep", "origin", "scope", "state")
 
     def __init__(
         self,
@@ -50,10 +51,11 @@ class Mode:
         by: tuple[Node, ...] = (),
         state: State = PYTHON_STATE,
         control: Control = PYTHON_CONTROL,
+        composite: Any = None,
     ) -> None:
         self.interpreter, self.grad, self.keep = interpreter, grad, keep
         self.device, self.scope, self.origin, self.by = device, scope, origin, by
-        self.state, self.control = state, control
+        self.state, self.control, self.composite = state, control, composite
 
     def but(self, **changes: Any) -> Mode:
         """This mode with some things changed.
@@ -62,7 +64,7 @@ class Mode:
         """
         mode = Mode(
             self.interpreter, self.grad, self.keep, self.device, self.scope, self.origin, self.by,
-            self.state, self.control,
+            self.state, self.control, self.composite,
         )
         if "interpreter" in changes:
             interpreter = changes["interpreter"]

@@ -93,6 +93,11 @@ class Node:
         return self.mode.origin
 
     @property
+    def composite(self) -> Any:
+        """The call of a composed function, such as `softmax`, that recorded this node; None outside of one."""
+        return self.mode.composite
+
+    @property
     def name(self) -> str:
         return "?" if self.op is None else self.op.name
 

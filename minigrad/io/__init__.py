@@ -1,6 +1,6 @@
 """Files: weights, checkpoints, and models for other programs.
 
-Nothing that is read is believed, and nothing is ever unpickled.  Files are written whole or not at all.
+Everything read from a file is checked, and nothing is ever unpickled.  A file is written completely or not at all.
 
     mg.io.save_file(model.state_dict(), "model.safetensors")
     model.load_state_dict(mg.io.load_file("model.safetensors"))

@@ -1,7 +1,7 @@
-"""Checkpoints: all that a training needs to go on as if it had never been interrupted.
+"""Checkpoints: everything that a training run needs to continue as if it had never been interrupted.
 
 A checkpoint is one safetensors file: the tensors under their names (`model.0.weight`), and in the metadata, as JSON,
-what is no tensor.  So the weights in it can be read by any program that reads safetensors, and no code is in it.
+everything else.  Any program that reads safetensors can read the weights, and the file contains no code.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from .tensors import SafetensorsFile, save_file
 FORMAT = 1
 KEY = "minigrad.checkpoint"  # in the metadata
 NAME = re.compile(r"step-(\d+)\.safetensors")
-DAMAGED = ".damaged"  # how the name of a file goes on that was found to be damaged
+DAMAGED = ".damaged"  # appended to the name of a file that is damaged
 FAULTS = (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError, MinigradError)
 
 Load = Callable[[Any], Any]
 
 
 def save_checkpoint(path: str | os.PathLike[str], step: int = 0, **parts: Any) -> None:
-    """Write the state of a training to a file: all of it, or nothing.
+    """Write the state of a training run to a file: all of it, or nothing.
 
-    A part is what has `state_dict()` (a model, an optimizer, a schedule, a loader ...), a generator of random numbers,
-    minigrad's or NumPy's, or a dict of numbers, texts and tensors.  minigrad's own random numbers are always with it.
+    A part is an object with `state_dict()` (a model, an optimizer, a schedule, a loader ...), a random generator of
+    minigrad or NumPy, or a dict of numbers, strings and tensors.  minigrad's default generator is always included.
 
     >>> import tempfile
     >>> path = tempfile.mkdtemp() + "/last.safetensors"
@@ -64,19 +64,19 @@ def save_checkpoint(path: str | os.PathLike[str], step: int = 0, **parts: Any) -
 
 
 def load_checkpoint(path: str | os.PathLike[str], **parts: Any) -> int:
-    """Bring everything to where it was when a checkpoint was written, and return its step; all of it, or nothing.
+    """Restore all parts from a checkpoint and return its step; all of them are restored, or none.
 
-    The parts are those that were saved.  Dicts are filled in.
+    The parts have to be the ones that were saved.  A dict receives the saved items.
     """
     step, states = read_checkpoint(path)
     return _taken_over(Path(path), step, states, parts)
 
 
 def read_checkpoint(path: str | os.PathLike[str]) -> tuple[int, dict[str, Any]]:
-    """The step of a checkpoint and the state of each part, or the error of a file that is damaged or something else."""
+    """The step of a checkpoint and the state of each part; an error if the file is damaged or not a checkpoint."""
     with SafetensorsFile(path) as file:
         if KEY not in file.metadata:
-            raise FileError(f"{path} is no checkpoint", hint="mg.io.load_file(path) reads a file of weights")
+            raise FileError(f"{path} is not a checkpoint", hint="mg.io.load_file(path) reads a file of weights")
         try:
             data = json.loads(file.metadata[KEY])
             if data["format"] != FORMAT:
@@ -84,7 +84,7 @@ def read_checkpoint(path: str | os.PathLike[str]) -> tuple[int, dict[str, Any]]:
             tree = decoded(data["parts"])
             values = [_checked(file, name, kind, crc) for name, kind, crc in data["arrays"]]
             if tree.__class__ is not dict or sorted(slots(tree)) != list(range(len(values))):
-                raise ValueError("its tensors are not those that it tells of")
+                raise ValueError("its tensors are not those that its list names")
             return _whole(data["step"]), filled(tree, values)
         except FileError:
             raise
@@ -96,12 +96,12 @@ def read_checkpoint(path: str | os.PathLike[str]) -> tuple[int, dict[str, Any]]:
 def _checked(file: SafetensorsFile, name: str, kind: str, crc: int) -> Any:
     array = file.array(name)
     if zlib.crc32(_bytes(array)) != crc:
-        raise FileError(f"the checkpoint {file.path} is damaged: the bytes of {name!r} are not those that were written")
+        raise FileError(f"the checkpoint {file.path} is damaged: the bytes of {name!r} are not those that were saved")
     return from_host(array, as_device("cpu")) if kind == "tensor" else array
 
 
 def _taken_over(path: Path, step: int, states: dict[str, Any], parts: dict[str, Any]) -> int:
-    """Give every part its state; if one does not fit, those before it get back what they had."""
+    """Load the state of every part; if one does not fit, the parts before it get their old state back."""
     everything = _all(parts)
     missing, unexpected = [n for n in everything if n not in states], [n for n in states if n not in everything]
     if missing or unexpected:
@@ -111,8 +111,8 @@ def _taken_over(path: Path, step: int, states: dict[str, Any], parts: dict[str, 
         raise FileError("\n".join(lines))
     undo: list[tuple[Load, Any]] = []
     try:
-        # A schedule computes the rate from its count, which a jitted step does with other rounding: the rate that the
-        # optimizer had is loaded after that.
+        # A schedule computes the rate from its count, and a jitted step rounds differently.  So the optimizer, with the
+        # rate that it had, is loaded after the schedule.
         for name, part in sorted(everything.items(), key=lambda item: isinstance(item[1], Optimizer)):
             state_of, load = _access(name, part)
             undo.append((load, state_of()))
@@ -125,10 +125,10 @@ def _taken_over(path: Path, step: int, states: dict[str, Any], parts: dict[str, 
 
 
 class Checkpoints:
-    """The checkpoints of one training in a folder, the newest `keep` of them.  The parts are as in `save_checkpoint`.
+    """The newest `keep` checkpoints of one training run, in a folder.  The parts are those of `save_checkpoint`.
 
-    `resume()` goes on from the newest that is whole, and says from which step; `save(step)` writes one.  As a callback
-    of `mg.train.fit` it saves after `every` steps.
+    `resume()` restores the newest undamaged checkpoint and returns its step; `save(step)` writes a new one.  As a
+    callback of `mg.train.fit`, the object saves after every `every` steps.
 
     >>> import tempfile
     >>> folder, w = tempfile.mkdtemp(), mg.asarray([1.0], requires_grad=True)
@@ -146,20 +146,20 @@ class Checkpoints:
 
     def __init__(self, folder: str | os.PathLike[str], keep: int = 3, every: int = 0, **parts: Any) -> None:
         if keep.__class__ is not int or keep < 1:
-            raise FileError(f"Checkpoints: at least one is kept, not {keep!r}")
+            raise FileError(f"Checkpoints: keep is a whole number, 1 or more, not {keep!r}")
         for name, part in _all(parts).items():
             _access(name, part)
         self.folder, self.keep, self.every, self.parts = Path(folder), keep, every, parts
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.continued = False  # whether this run has written or read here: if not, what is there is another run's
+        self.continued = False  # whether this run has written or read here; if not, the checkpoints are another run's
 
     def steps(self) -> list[int]:
-        """The steps of which there are checkpoints."""
+        """The steps that have a checkpoint."""
         found = [NAME.fullmatch(path.name) for path in self.folder.iterdir()]
         return sorted(int(match[1]) for match in found if match)
 
     def path(self, step: int) -> Path:
-        """The file of a step."""
+        """The path of a step's checkpoint."""
         return self.folder / f"step-{step:08d}.safetensors"
 
     def save(self, step: int) -> None:
@@ -177,9 +177,9 @@ class Checkpoints:
             self.path(old).unlink(missing_ok=True)
 
     def resume(self) -> int:
-        """Bring all parts to where they were in the newest checkpoint that is whole: its step, or 0 if there is none.
+        """Restore all parts from the newest undamaged checkpoint and return its step; 0 if there is no checkpoint.
 
-        One that is damaged is set aside, with a warning.
+        A damaged checkpoint is renamed, with a warning.
         """
         self.continued = True
         steps = self.steps()
@@ -187,16 +187,16 @@ class Checkpoints:
             try:
                 found, states = read_checkpoint(self.path(step))
             except FileError as error:
-                warnings.warn(f"{str(error).partition(chr(10))[0]}; it is set aside", stacklevel=2)
+                warnings.warn(f"{str(error).partition(chr(10))[0]}; it was renamed", stacklevel=2)
                 self.path(step).rename(f"{self.path(step)}{DAMAGED}")
                 continue
             return _taken_over(self.path(step), found, states, self.parts)
         if steps:
-            raise FileError(f"none of the checkpoints in {self.folder} is whole")
+            raise FileError(f"all checkpoints in {self.folder} are damaged")
         return 0
 
     def log(self, step: int, **numbers: Any) -> None:
-        """Be told of a step by `mg.train.fit`: save, if it is time to."""
+        """Called by `mg.train.fit` after each step: save if the step is a multiple of `every`."""
         if self.every and step % self.every == 0 and step not in self.steps():
             self.save(step)
 
@@ -208,15 +208,15 @@ class Checkpoints:
 
 
 def _all(parts: dict[str, Any]) -> dict[str, Any]:
-    """The parts, and the random numbers that everybody shares."""
+    """The parts, and the default generator of random numbers."""
     if "random" in parts:
-        raise FileError('the part "random" is minigrad\'s own random numbers, which are always there',
+        raise FileError('the name "random" is taken by minigrad\'s default generator, which is always saved',
                         hint="another name")
     return {**parts, "random": DEFAULT_GENERATOR}
 
 
 def _access(name: str, part: Any) -> tuple[Callable[[], Any], Load]:
-    """How the state of a part is asked for, and how it is brought back."""
+    """The functions that read and restore the state of a part."""
     if hasattr(part, "state_dict") and hasattr(part, "load_state_dict"):
         return part.state_dict, part.load_state_dict
     if hasattr(part, "get_state") and hasattr(part, "set_state"):
@@ -233,12 +233,12 @@ def _access(name: str, part: Any) -> tuple[Callable[[], Any], Load]:
         return lambda: dict(part), fill
     raise FileError(
         f"a checkpoint cannot hold {name!r}, a {type(part).__name__}",
-        expect="what has state_dict() and load_state_dict(), a generator of random numbers, or a dict",
+        expect="an object with state_dict() and load_state_dict(), a random generator, or a dict",
     )
 
 
 def _numbered(value: Any, path: str, arrays: dict[str, Any], kinds: list[str]) -> Any:
-    """The same containers with slots in place of tensors, which go to `arrays` by names that say where they were."""
+    """The same containers with slots in place of tensors, which go to `arrays` under names that say where they were."""
     if isinstance(value, (Tensor, np.ndarray)):
         kinds.append("tensor" if isinstance(value, Tensor) else "array")
         while path in arrays:

@@ -1,6 +1,6 @@
-"""Files of named tensors: safetensors, which PyTorch and others write and read as well, and NumPy's `.npz`.
+"""Files of named tensors: safetensors, which PyTorch and others read and write too, and NumPy's `.npz`.
 
-Names are only ever names: a tensor called `../../x` is read like any other.
+Names are never paths: a tensor called `../../x` is read like any other.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..support.errors import FileError, MissingFileError
 from ..support.files import whole_file
 from ..support.packages import needed
 
-# What safetensors calls an element, the NumPy type that its bytes are read as, and ours that holds every value of it.
+# For each element type of safetensors: the NumPy dtype that reads its bytes, and our dtype that holds all its values.
 ELEMENTS = {
     "BOOL": ("?", dtypes.bool), "U8": ("u1", dtypes.uint8), "I8": ("<i1", dtypes.int8), "I16": ("<i2", dtypes.int16),
     "I32": ("<i4", dtypes.int32), "I64": ("<i8", dtypes.int64), "F16": ("<f2", dtypes.float16),
@@ -35,9 +35,9 @@ ELEMENTS = {
 def save_file(
     tensors: Mapping[str, Any], path: str | os.PathLike[str], metadata: Mapping[str, str] | None = None
 ) -> None:
-    """Write tensors by name: as safetensors, or where `path` ends in `.npz` as NumPy does; all of it or nothing.
+    """Write tensors by name, as safetensors, or as NumPy's archive if `path` ends in `.npz`; all of them or nothing.
 
-    `metadata` are texts by name, which only safetensors have room for.
+    `metadata` are strings by name, which only safetensors files can hold.
 
     >>> import tempfile
     >>> path = tempfile.mkdtemp() + "/model.safetensors"
@@ -52,10 +52,10 @@ def save_file(
     texts = dict(metadata or {})
     wrong = [key for key, text in texts.items() if not isinstance(key, str) or not isinstance(text, str)]
     if wrong:
-        raise FileError(f"save_file: metadata are texts by name, and {wrong[0]!r} is not", hint="json.dumps(...)")
+        raise FileError(f"save_file: metadata are strings by name, and {wrong[0]!r} is not", hint="json.dumps(...)")
     if _is_npz(path):
         if texts:
-            raise FileError("save_file: an .npz file has no room for metadata", hint="a .safetensors file has")
+            raise FileError("save_file: an .npz file cannot hold metadata", hint="a .safetensors file can")
         with whole_file(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as archive:
             for name, array in arrays.items():
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
@@ -69,9 +69,9 @@ def save_file(
 def load_file(
     path: str | os.PathLike[str], names: Iterable[str] | None = None, device: Any = None
 ) -> dict[str, Tensor]:
-    """The tensors of a file by name, all or those in `names`; what others read nothing of is not read.
+    """The tensors of a file by name: all of them, or only those in `names`, and then only their bytes are read.
 
-    Elements that minigrad has no type for become the next wider one: bfloat16 float32, uint16 int32, uint32 int64.
+    A dtype that minigrad lacks becomes the next wider one: bfloat16 → float32, uint16 → int32, uint32 → int64.
 
     >>> import tempfile
     >>> path = tempfile.mkdtemp() + "/numbers.npz"
@@ -86,7 +86,7 @@ def load_file(
 
 
 def open_file(path: str | os.PathLike[str]) -> TensorFile:
-    """A file of tensors, of which only those are read that are asked for: see `TensorFile`."""
+    """Open a file of tensors, each of which is read when it is used: see `TensorFile`."""
     return NumpyFile(path) if _is_npz(path) else SafetensorsFile(path)
 
 
@@ -99,7 +99,7 @@ class Entry(NamedTuple):
 
 
 class TensorFile(Mapping[str, Any]):
-    """A file of tensors that is open: names as of a dict, and each tensor is read when it is asked for.
+    """An open file of tensors: a mapping from names to tensors, each of which is read when it is used.
 
     >>> import tempfile
     >>> path = tempfile.mkdtemp() + "/model.safetensors"
@@ -117,19 +117,19 @@ class TensorFile(Mapping[str, Any]):
         self.path = Path(path)
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """The shape of a tensor, which is not read for that."""
+        """The shape of a tensor; its values are not read."""
         raise NotImplementedError
 
     def array(self, name: str, index: Any = ...) -> Any:
-        """A tensor, or the part of it at an index, as an array of our own."""
+        """A tensor, or its part at an index, as an array in our own memory."""
         raise NotImplementedError
 
     def part(self, name: str, index: Any) -> Tensor:
-        """A part of a tensor: the rest of it is not read."""
+        """A part of a tensor; the rest is not read."""
         return from_host(self.array(name, index), as_device(None))
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
 
     def __getitem__(self, name: str) -> Tensor:
         return from_host(self.array(name), as_device(None))
@@ -150,7 +150,7 @@ class TensorFile(Mapping[str, Any]):
 
 
 class SafetensorsFile(TensorFile):
-    """Safetensors.  The library judges the header; the bytes are mapped into memory, and read as they are used."""
+    """A safetensors file.  The library checks the header; the bytes are mapped into memory and read when used."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         super().__init__(path)
@@ -159,14 +159,14 @@ class SafetensorsFile(TensorFile):
             raise MissingFileError(f"there is no file {self.path}")
         try:
             with library.safe_open(self.path, framework="np"):
-                pass  # sizes, offsets, types and overlaps are right, and the file is as long as they say
+                pass  # checks sizes, offsets, types, overlaps and the length of the file
             with open(self.path, "rb") as file:
                 length = int.from_bytes(file.read(8), "little")
                 header = json.loads(file.read(length))
         except (library.SafetensorError, ValueError, RecursionError) as error:
             raise FileError(
-                f"load_file: {self.path} is no safetensors file, or damaged: {error}",
-                hint="copy it again; a file that torch.save made holds Python code, and is not read here",
+                f"load_file: {self.path} is not a safetensors file, or it is damaged: {error}",
+                hint="copy it again; a file from torch.save contains Python code, and is not read here",
             ) from None
         self.metadata = header.pop("__metadata__", {})
         self.entries = {
@@ -202,7 +202,7 @@ class SafetensorsFile(TensorFile):
 
 
 class NumpyFile(TensorFile):
-    """NumPy's archive of arrays.  What would have to be unpickled is refused."""
+    """NumPy's archive of arrays.  An array that would have to be unpickled is an error."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         super().__init__(path)
@@ -215,7 +215,7 @@ class NumpyFile(TensorFile):
         return _Judging(self.path)
 
     def _shape(self, info: zipfile.ZipInfo) -> tuple[int, ...]:
-        """The shape in the header of an array, which has to be as large as that says."""
+        """The shape in the header of an array, after a check that the array has that size."""
         with self.archive.open(info) as file:
             version = np.lib.format.read_magic(file)
             read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
@@ -250,7 +250,7 @@ class NumpyFile(TensorFile):
 
 
 class _Judging:
-    """What goes wrong in this block is the file's fault."""
+    """Turn errors in this block into the error for a damaged file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -271,16 +271,16 @@ def _is_npz(path: Any) -> bool:
 
 def _name(name: Any) -> str:
     if not isinstance(name, str):
-        raise FileError(f"save_file: names are texts, and {name!r} is a {type(name).__name__}")
+        raise FileError(f"save_file: names are strings, and {name!r} is a {type(name).__name__}")
     return name
 
 
 def _array(name: str, value: Any) -> Any:
-    """The values as an array in row-major order: of any other the library would write the wrong bytes."""
+    """The values as an array in row-major order; for other orders the library would write the wrong bytes."""
     if isinstance(value, Tensor):
         value = value.detach().numpy_copy()  # type: ignore[attr-defined]
     if not isinstance(value, np.ndarray):
         raise FileError(f"save_file: {name!r} is a {type(value).__name__}, and files of weights hold tensors only",
-                        hint="mg.asarray(...) of numbers; metadata={...} for texts")
+                        hint="mg.asarray(...) for numbers; metadata={...} for strings")
     dtypes.as_dtype(value.dtype)
     return np.asarray(value, value.dtype.newbyteorder("="), order="C")

@@ -10,12 +10,13 @@ from typing import Any
 from ..core import dtypes
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, as_tensor
-from ..ops.write import update
 from ..support.errors import AxisError, ConversionError, ShapeError
 from ..support.words import shown, whole
+from .composite import composed
 from .declare import broadcast_shapes, declare, normal_axes, normal_axis
 from .elementwise import astype, multiply
 from .view import moveaxis, permute_dims, raw_permute_dims, raw_slice, reshape
+from .write import update
 
 __all__ = ["matmul", "outer", "vecdot", "tensordot", "diagonal", "einsum"]  # `trace` is `mg.linalg.trace`
 
@@ -109,6 +110,7 @@ Tensor.__imatmul__ = _in_place_matmul
 # Composed from it ---------------------------------------------------------------------------------------------------
 
 
+@composed
 def outer(x: Tensor, y: Tensor) -> Tensor:
     """The products of each element of one vector with each of another.
 
@@ -123,6 +125,7 @@ def outer(x: Tensor, y: Tensor) -> Tensor:
     return multiply(reshape(x, (x.size, 1)), y)
 
 
+@composed
 def vecdot(x: Tensor, y: Tensor, axis: int = -1) -> Tensor:
     """The sum of products along `axis`; the other dimensions broadcast.
 
@@ -137,6 +140,7 @@ def vecdot(x: Tensor, y: Tensor, axis: int = -1) -> Tensor:
     return _summed(multiply(left, right), (-1,))
 
 
+@composed
 def tensordot(x: Tensor, y: Tensor, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Tensor:
     """Sums of products over axes of both: the last `axes` of x with the first of y, or those listed for each.
 
@@ -163,6 +167,7 @@ def tensordot(x: Tensor, y: Tensor, axes: int | tuple[Sequence[int], Sequence[in
     return _contracted(Term(x, left), Term(y, right), free).tensor
 
 
+@composed
 def diagonal(x: Tensor, offset: int = 0) -> Tensor:
     """The diagonal of each matrix of a stack: the main one, or `offset` places to the right of it.
 
@@ -183,6 +188,7 @@ def diagonal(x: Tensor, offset: int = 0) -> Tensor:
     return raw_slice(lined, index=(..., every))
 
 
+@composed
 def trace(x: Tensor, offset: int = 0, dtype: Any = None) -> Tensor:
     """The sum of the diagonal of each matrix of a stack.
 
@@ -216,6 +222,7 @@ class Term:
         return dict(zip(self.labels, self.tensor.shape))
 
 
+@composed
 def einsum(subscripts: str, *tensors: Tensor) -> Tensor:
     """Sums of products by Einstein's convention: a letter for each dimension; what the result does not name is summed.
 

@@ -14,6 +14,7 @@ from typing import Any
 from ..core.primitive import P
 from ..core.tensor import Tensor
 from ..support.errors import ConversionError, ShapeError
+from .composite import composed
 from .contract import matmul
 from .index import pad
 from .reduce import _as_float
@@ -25,6 +26,7 @@ __all__ = ["conv1d", "conv2d", "conv_transpose2d"]
 Pairs = tuple[tuple[int, int], ...]
 
 
+@composed
 def conv1d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
            groups: int = 1) -> Tensor:
     """Slide kernels along sequences (examples, channels, length): see `conv2d`.
@@ -36,14 +38,15 @@ def conv1d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 
     return _convolution("conv1d", 1, x, weight, bias, stride, padding, dilation, groups)
 
 
+@composed
 def conv2d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
            groups: int = 1) -> Tensor:
     """Slide kernels over images: each output is a sum of products of a kernel and the part of the image below it.
 
     `x` is (examples, channels, height, width) or a single image without the first, and `weight` (outputs, channels /
-    groups, height, width).  Zeros are put around the image, `padding` of them on each side, or with "same" as many as
-    keep its size.  Kernels move by `stride`, their elements are `dilation` apart, and with `groups` each group of
-    outputs sees its own group of channels only.
+    groups, height, width).  `padding` zeros are put on each side of the image.  A pair for each dimension, such as
+    `((1, 0), (2, 2))`, gives the numbers before and behind, and "same" keeps the size.  Kernels move by `stride`, their
+    elements are `dilation` apart, and with `groups` each group of outputs sees its own group of channels only.
 
     >>> x, weight = mg.reshape(mg.arange(9.0), (1, 1, 3, 3)), mg.ones((1, 1, 2, 2))
     >>> mg.conv2d(x, weight).tolist()
@@ -54,6 +57,7 @@ def conv2d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 
     return _convolution("conv2d", 2, x, weight, bias, stride, padding, dilation, groups)
 
 
+@composed
 def conv_transpose2d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
                      output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Tensor:
     """What `conv2d` does to gradients: each element of the image, times a kernel, is added to the larger image.
@@ -94,7 +98,7 @@ def _convolution(name: str, count: int, x: Tensor, weight: Tensor, bias: Tensor 
     _check_weight(name, count, x, weight, groups, channels=groups * weight.shape[1] if weight.ndim > 1 else 0)
     steps, gaps = for_each(name, "stride", stride, count), for_each(name, "dilation", dilation, count)
     kernel = weight.shape[2:]
-    x = padded(x, _pads(name, padding, kernel, steps, gaps))
+    x = padded(x, zeros_around(name, padding, kernel, steps, gaps))
     image = tuple([window_count(name, *sizes) for sizes in zip(x.shape[2:], kernel, steps, gaps)])
     columns = _columns(x, kernel, steps, gaps)
     outputs, length, places = weight.shape[0], math.prod(weight.shape[1:]), x.shape[0] * math.prod(image)
@@ -126,7 +130,12 @@ def padded(x: Tensor, pads: Pairs, value: float = 0.0) -> Tensor:
     return pad(x, ((0, 0),) * (x.ndim - len(pads)) + pads, value)
 
 
-def _pads(name: str, padding: Any, kernel: Sizes, steps: Sizes, gaps: Sizes) -> Pairs:
+def zeros_around(name: str, padding: Any, kernel: Sizes, steps: Sizes, gaps: Sizes) -> Pairs:
+    """How many zeros a convolution puts before and behind each dimension of its images.
+
+    >>> zeros_around("conv2d", "same", kernel=(3, 2), steps=(1, 1), gaps=(1, 1))
+    ((1, 1), (0, 1))
+    """
     if padding == "valid":
         return ((0, 0),) * len(kernel)
     if padding == "same":
@@ -136,6 +145,10 @@ def _pads(name: str, padding: Any, kernel: Sizes, steps: Sizes, gaps: Sizes) -> 
         return tuple([(total // 2, total - total // 2) for total in totals])
     if isinstance(padding, str):
         raise ConversionError(f"{name}: padding is numbers, 'same' or 'valid', not {padding!r}")
+    if isinstance(padding, (tuple, list)) and padding and all(isinstance(p, (tuple, list)) for p in padding):
+        before, behind = zip(*padding)
+        sizes = [for_each(name, "padding", each, len(kernel), least=0) for each in (before, behind)]
+        return tuple(zip(*sizes))
     return tuple([(p, p) for p in for_each(name, "padding", padding, len(kernel), least=0)])
 
 

@@ -17,6 +17,7 @@ from ..devices import as_device
 from ..devices.special import cast
 from ..support.errors import ConversionError, DtypeError, ShapeError
 from ..support.words import check_room, shown, whole
+from .composite import composed
 from .declare import declare
 from .elementwise import less_equal, where
 from .joining import stack
@@ -328,6 +329,7 @@ def linspace(
     return asarray(np.linspace(start, stop, num, endpoint=endpoint), dtype=made, device=device)
 
 
+@composed
 def eye(rows: int, columns: int | None = None, k: int = 0, dtype: Any = None, device: Any = None) -> Tensor:
     """A matrix with ones on its `k`-th diagonal and zeros elsewhere.
 
@@ -362,6 +364,7 @@ def _corner(x: Tensor, k: int, lower: bool) -> Tensor:
     return where(keep, x, False if x.dtype.kind == "b" else 0)
 
 
+@composed
 def tril(x: Tensor, k: int = 0) -> Tensor:
     """The lower triangle, up to the `k`-th diagonal, zeros above it.
 
@@ -371,6 +374,7 @@ def tril(x: Tensor, k: int = 0) -> Tensor:
     return _corner(x, k, lower=True)
 
 
+@composed
 def triu(x: Tensor, k: int = 0) -> Tensor:
     """The upper triangle, from the `k`-th diagonal, zeros below it.
 
@@ -380,6 +384,7 @@ def triu(x: Tensor, k: int = 0) -> Tensor:
     return _corner(x, k, lower=False)
 
 
+@composed
 def meshgrid(*tensors: Tensor, indexing: str = "xy") -> list[Tensor]:
     """Coordinates of a grid from coordinates along its axes.
 

@@ -14,6 +14,7 @@ from ..core import dtypes
 from ..core.primitive import P, Primitive
 from ..core.tensor import NUMBERS, Tensor, as_tensor, method
 from ..support.errors import DtypeError
+from .composite import composed
 from .creation import zeros_like
 from .declare import declare
 from .elementwise import (
@@ -92,6 +93,7 @@ def signbit(x: Tensor) -> Tensor:
     return less(bitcast(x, SAME_SIZE[x.dtype]) if x.dtype.kind == "f" else x, 0)
 
 
+@composed
 def copysign(x: Any, y: Any) -> Tensor:
     """x with the sign of y.
 
@@ -102,6 +104,7 @@ def copysign(x: Any, y: Any) -> Tensor:
     return where(equal(signbit(x), signbit(y)), x, negative(x))
 
 
+@composed
 def nextafter(x: Any, y: Any) -> Tensor:
     """The next float after x in the direction of y.  No gradient flows through it.
 
@@ -167,6 +170,7 @@ def _truth(x: Any) -> Any:
     return x if x.dtype is dtypes.bool else not_equal(x, 0)
 
 
+@composed
 def logical_and(x: Any, y: Any) -> Tensor:
     """Where both are true (not zero).
 
@@ -176,6 +180,7 @@ def logical_and(x: Any, y: Any) -> Tensor:
     return bitwise_and(_truth(x), _truth(y))
 
 
+@composed
 def logical_or(x: Any, y: Any) -> Tensor:
     """Where either is true (not zero).
 
@@ -185,6 +190,7 @@ def logical_or(x: Any, y: Any) -> Tensor:
     return bitwise_or(_truth(x), _truth(y))
 
 
+@composed
 def logical_xor(x: Any, y: Any) -> Tensor:
     """Where one of them is true (not zero), and not both.
 
@@ -194,6 +200,7 @@ def logical_xor(x: Any, y: Any) -> Tensor:
     return bitwise_xor(_truth(x), _truth(y))
 
 
+@composed
 def logical_not(x: Any) -> Tensor:
     """Where x is false (zero).
 
@@ -266,6 +273,7 @@ def reciprocal(x: Tensor) -> Tensor:
     return divide(1, x)
 
 
+@composed
 def ceil(x: Tensor) -> Tensor:
     """The next integer above, in the same dtype.  No gradient flows through it.
 
@@ -275,6 +283,7 @@ def ceil(x: Tensor) -> Tensor:
     return negative(floor(negative(x)))
 
 
+@composed
 def trunc(x: Tensor) -> Tensor:
     """The next integer towards zero, in the same dtype.  No gradient flows through it.
 
@@ -284,6 +293,7 @@ def trunc(x: Tensor) -> Tensor:
     return where(less(x, 0), ceil(x), floor(x))
 
 
+@composed
 def hypot(x: Any, y: Any) -> Tensor:
     """The length of the hypotenuse, the root of x*x + y*y, without overflow on the way.
 
@@ -301,6 +311,7 @@ def hypot(x: Any, y: Any) -> Tensor:
 # Logarithms -----------------------------------------------------------------------------------------------------------
 
 
+@composed
 def log2(x: Tensor) -> Tensor:
     """The logarithm to the base of 2; of powers of 2, exactly.
 
@@ -310,6 +321,7 @@ def log2(x: Tensor) -> Tensor:
     return _log_to_base(x, 2.0)
 
 
+@composed
 def log10(x: Tensor) -> Tensor:
     """The logarithm to the base of 10; of powers of 10, exactly.
 
@@ -327,6 +339,7 @@ def _log_to_base(x: Tensor, base: float) -> Tensor:
     return y + where(exact, near - value, 0.0)
 
 
+@composed
 def logaddexp(x: Any, y: Any) -> Tensor:
     """log(exp(x) + exp(y)), without overflow on the way.
 
@@ -343,6 +356,7 @@ def logaddexp(x: Any, y: Any) -> Tensor:
 # Trigonometric and hyperbolic functions -------------------------------------------------------------------------------
 
 
+@composed
 def tan(x: Tensor) -> Tensor:
     """The tangent.
 
@@ -352,6 +366,7 @@ def tan(x: Tensor) -> Tensor:
     return sin(x) / cos(x)
 
 
+@composed
 def asin(x: Tensor) -> Tensor:
     """The angle whose sine is x.
 
@@ -362,6 +377,7 @@ def asin(x: Tensor) -> Tensor:
     return atan2(x, sqrt((1.0 - x) * (1.0 + x)))
 
 
+@composed
 def acos(x: Tensor) -> Tensor:
     """The angle whose cosine is x.
 
@@ -381,6 +397,7 @@ def atan(x: Tensor) -> Tensor:
     return atan2(x, 1.0)
 
 
+@composed
 def sinh(x: Tensor) -> Tensor:
     """The hyperbolic sine: 2 sinh(x/2) cosh(x/2), whose factors do not overflow where the product doesn't.
 
@@ -392,6 +409,7 @@ def sinh(x: Tensor) -> Tensor:
     return (up - down) * (1.0 + (up + down) * 0.5)
 
 
+@composed
 def cosh(x: Tensor) -> Tensor:
     """The hyperbolic cosine.
 
@@ -402,6 +420,7 @@ def cosh(x: Tensor) -> Tensor:
     return (0.5 * root) * root + (0.5 / root) / root
 
 
+@composed
 def asinh(x: Tensor) -> Tensor:
     """The number whose hyperbolic sine is x.
 
@@ -416,6 +435,7 @@ def asinh(x: Tensor) -> Tensor:
     return where(small, near, far * sign(x))
 
 
+@composed
 def acosh(x: Tensor) -> Tensor:
     """The number, not negative, whose hyperbolic cosine is x.
 
@@ -425,6 +445,7 @@ def acosh(x: Tensor) -> Tensor:
     return 2.0 * asinh(sqrt((as_tensor(x) - 1.0) * 0.5))
 
 
+@composed
 def atanh(x: Tensor) -> Tensor:
     """The number whose hyperbolic tangent is x.
 

@@ -11,8 +11,9 @@ from typing import Any
 from ..core import dtypes
 from ..core.primitive import P, Primitive
 from ..core.tensor import NUMBERS, Tensor, as_tensor, method
-from ..ops.write import update
+from .composite import composed
 from .declare import declare, elementwise
+from .write import update
 
 __all__ = [
     "add", "subtract", "multiply", "divide", "negative", "pow", "floor_divide", "remainder", "abs", "maximum",
@@ -490,6 +491,7 @@ def not_equal(x: Any, y: Any) -> Tensor:
     return bitwise_invert(equal(x, y))
 
 
+@composed
 def sign(x: Any) -> Tensor:
     """-1, 0 or 1 by the sign of x; a nan stays one.
 

@@ -16,6 +16,7 @@ from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, as_tensor, wrap
 from ..support.errors import ConversionError, IndexingError, ShapeError
 from . import reduce
+from .composite import composed
 from .contract import matmul
 from .creation import arange, zeros
 from .declare import as_integers, normal_axis
@@ -70,6 +71,7 @@ def _total(x: Tensor, axis: int) -> Tensor:
 # Softmax and its kin ------------------------------------------------------------------------------------------------
 
 
+@composed
 def softmax(x: Tensor, axis: int = -1) -> Tensor:
     r"""Positive numbers that sum to 1 along `axis`: :math:`e^{x_i} / \sum_k e^{x_k}`.
 
@@ -83,6 +85,7 @@ def softmax(x: Tensor, axis: int = -1) -> Tensor:
     return powers * (1.0 / _total(powers, place))
 
 
+@composed
 def log_softmax(x: Tensor, axis: int = -1) -> Tensor:
     """The logarithm of `softmax`, exact where that is too small for a float.
 
@@ -95,6 +98,7 @@ def log_softmax(x: Tensor, axis: int = -1) -> Tensor:
     return shifted - log(_total(exp(shifted), place))
 
 
+@composed
 def logsumexp(x: Tensor, axis: int = -1, keepdims: bool = False) -> Tensor:
     r"""A smooth maximum along `axis`: :math:`\ln \sum_k e^{x_k}`.
 
@@ -112,6 +116,7 @@ def logsumexp(x: Tensor, axis: int = -1, keepdims: bool = False) -> Tensor:
 # Activations --------------------------------------------------------------------------------------------------------
 
 
+@composed
 def relu(x: Tensor) -> Tensor:
     """x where it is positive, 0 elsewhere; at 0 the gradient is 0.
 
@@ -122,6 +127,7 @@ def relu(x: Tensor) -> Tensor:
     return where(x <= 0, 0, x)  # a nan is not less than 0, and stays
 
 
+@composed
 def leaky_relu(x: Tensor, slope: float = 0.01) -> Tensor:
     """x where it is positive, `slope` times x elsewhere.
 
@@ -132,6 +138,7 @@ def leaky_relu(x: Tensor, slope: float = 0.01) -> Tensor:
     return where(x <= 0.0, x * slope, x)
 
 
+@composed
 def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
     """x where it is positive, alpha (exp(x) - 1) elsewhere.
 
@@ -144,6 +151,7 @@ def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
     return where(low, bent if alpha == 1.0 else bent * alpha, x)
 
 
+@composed
 def silu(x: Tensor) -> Tensor:
     """x * sigmoid(x), also called swish.
 
@@ -154,6 +162,7 @@ def silu(x: Tensor) -> Tensor:
     return x * sigmoid(x)
 
 
+@composed
 def gelu(x: Tensor, approximate: str = "none") -> Tensor:
     """x times the probability that a normal number is below x; `approximate="tanh"` is faster and off by 5e-4 at most.
 
@@ -173,6 +182,7 @@ def gelu(x: Tensor, approximate: str = "none") -> Tensor:
     return x * (bent * 0.5 + 0.5)
 
 
+@composed
 def softplus(x: Tensor) -> Tensor:
     """A smooth relu, log(1 + exp(x)), exact in both tails.
 
@@ -188,6 +198,7 @@ def softplus(x: Tensor) -> Tensor:
 # Layers -------------------------------------------------------------------------------------------------------------
 
 
+@composed
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x times the transpose of `weight`, which has a row for each output, plus `bias`.
 
@@ -208,6 +219,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return reshape(out, (*shape[:-1], weight.shape[0])) if out.ndim != len(shape) else out
 
 
+@composed
 def embedding(weight: Tensor, indices: Any) -> Tensor:
     """The rows of `weight` that the integers `indices` name.
 
@@ -221,6 +233,7 @@ def embedding(weight: Tensor, indices: Any) -> Tensor:
     return P.gather.apply(weight, indices)  # type: ignore[no-any-return]
 
 
+@composed
 def one_hot(indices: Any, count: int, dtype: Any = None) -> Tensor:
     """A new last dimension of size `count` with a 1 at the index and zeros elsewhere.
 
@@ -236,6 +249,7 @@ def one_hot(indices: Any, count: int, dtype: Any = None) -> Tensor:
     return astype(hit, dtypes.default_float if dtype is None else dtype)
 
 
+@composed
 def dropout(x: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     """Zero each element with probability `p` and scale the others up, so that the expectation stays.
 
@@ -257,6 +271,7 @@ def dropout(x: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     return where(keep, x * (1 / (1 - p)), 0.0)
 
 
+@composed
 def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, axis: int = -1,
                eps: float = 1e-5) -> Tensor:
     """The tensor shifted and scaled to mean 0 and variance 1 along `axis`, then times `weight`, plus `bias`.
@@ -292,6 +307,7 @@ def _per_feature(parameter: Tensor, x: Tensor, place: int) -> Tensor:
     return parameter
 
 
+@composed
 def scaled_dot_product_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, causal: bool = False,
                                  scale: float | None = None, dropout_p: float = 0.0) -> Tensor:
     """For each query, the mean of the values, weighted by how well their keys fit it: softmax(q kᵀ / √d) v.

@@ -17,13 +17,14 @@ from ..core import dtypes
 from ..core.primitive import P, Primitive
 from ..core.tensor import NONZERO, NUMBERS, Tensor, as_tensor, host_value, method, wrap
 from ..devices.special import check_range
-from ..ops.write import assign
 from ..support.errors import ConversionError, IndexingError, ShapeError
 from ..support.words import check_room, shown, whole
+from .composite import composed
 from .creation import arange, full, zeros
 from .declare import as_integers, broadcast_shapes, declare, normal_axis
 from .elementwise import equal, where
 from .view import broadcast_to, dummy, expand_dims, inverse, moveaxis, permute_dims, raw_slice, reshape
+from .write import assign
 
 __all__ = [
     "nonzero", "take", "take_along_axis", "scatter_add", "pad", "repeat", "argsort", "sort", "topk",
@@ -308,6 +309,7 @@ def nonzero(x: Tensor) -> tuple[Tensor, ...]:
 
 
 @method
+@composed
 def take(x: Tensor, indices: Tensor, axis: int | None = None) -> Tensor:
     """The elements at `indices` along `axis`.
 
@@ -327,6 +329,7 @@ def take(x: Tensor, indices: Tensor, axis: int | None = None) -> Tensor:
 
 
 @method
+@composed
 def take_along_axis(x: Tensor, indices: Tensor, axis: int = -1) -> Tensor:
     """For each position, the element that `indices` names along `axis`: what argsort's answer is for.
 
@@ -363,6 +366,7 @@ def scatter_add(base: Tensor, indices: Any, value: Any) -> Tensor:
 # Padding and repeating ----------------------------------------------------------------------------------------------
 
 
+@composed
 def pad(x: Tensor, widths: Any, value: float = 0.0) -> Tensor:
     """The tensor with `value` around it: `widths` is a number, a pair, or a pair for each dimension.
 
@@ -400,6 +404,7 @@ def _pairs(widths: Any, ndim: int) -> list[tuple[int, int]]:
     return [tuple(pair) for pair in pairs]  # type: ignore[misc]
 
 
+@composed
 def repeat(x: Tensor, repeats: Any, axis: int | None = None) -> Tensor:
     """Each element repeated: so many times, or each its own number of times.
 
@@ -438,6 +443,7 @@ def argsort(x: Tensor, axis: int = -1, descending: bool = False, stable: bool = 
     return P.argsort.apply(x, axis=normal_axis("argsort", axis, x.ndim), descending=descending)
 
 
+@composed
 def sort(x: Tensor, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
     """The elements in order along `axis`.
 
@@ -447,6 +453,7 @@ def sort(x: Tensor, axis: int = -1, descending: bool = False, stable: bool = Tru
     return take_along_axis(x, argsort(x, axis, descending), axis)
 
 
+@composed
 def topk(x: Tensor, k: int, axis: int = -1, largest: bool = True) -> tuple[Tensor, Tensor]:
     """The k largest (or smallest) elements along `axis`, in order, and where they are.
 

@@ -10,6 +10,7 @@ from ..core import dtypes
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, as_tensor, method
 from ..support.errors import ConversionError, ShapeError
+from .composite import composed
 from .declare import declare, normal_axes, normal_axis
 from .view import broadcast_to, expand_dims, raw_slice, reshape
 
@@ -59,6 +60,7 @@ def concat(tensors: Sequence[Tensor], axis: int | None = 0) -> Tensor:
     return P.concat.apply(*parts, axis=normal_axis("concat", axis, parts[0].ndim))
 
 
+@composed
 def stack(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
     """The tensors along a new dimension.
 
@@ -75,6 +77,7 @@ def stack(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
 
 
 @method
+@composed
 def split(x: Tensor, sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
     """The tensor cut along `axis`: into so many equal parts, or at these positions.  The parts are views.
 
@@ -94,6 +97,7 @@ def split(x: Tensor, sections: int | Sequence[int], axis: int = 0) -> list[Tenso
     return [raw_slice(x, index=(*front, slice(a, b), ...)) for a, b in pairwise(edges)]
 
 
+@composed
 def roll(x: Tensor, shift: Any, axis: Any = None) -> Tensor:
     """The elements moved along by `shift`; what falls off one end comes in at the other.
 
@@ -115,6 +119,7 @@ def roll(x: Tensor, shift: Any, axis: Any = None) -> Tensor:
     return x.copy() if rolled is x else rolled
 
 
+@composed
 def tile(x: Tensor, repetitions: Any) -> Tensor:
     """The tensor repeated as a whole, so many times along each dimension.
 

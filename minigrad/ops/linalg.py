@@ -13,6 +13,7 @@ from ..core import dtypes
 from ..core.primitive import P, Primitive
 from ..core.tensor import Tensor, as_tensor
 from ..support.errors import AxisError, ConversionError, ShapeError
+from .composite import composed
 from .contract import matmul
 from .creation import eye, tril
 from .declare import broadcast_shapes, declare, normal_axes
@@ -111,6 +112,7 @@ def solve(x: Tensor, y: Tensor) -> Tensor:
     return reshape(out, out.shape[:-1])
 
 
+@composed
 def inv(x: Tensor) -> Tensor:
     """The inverse matrix.  To multiply by it, `solve` is quicker and more accurate.
 
@@ -155,6 +157,7 @@ def slogdet(x: Tensor) -> SignAndLog:
     return SignAndLog(both[..., 0], both[..., 1])
 
 
+@composed
 def det(x: Tensor) -> Tensor:
     """The determinant.  Its gradient, det(x) times the inverse transposed, needs a matrix that is not singular.
 
@@ -168,6 +171,7 @@ def det(x: Tensor) -> Tensor:
 # Norms --------------------------------------------------------------------------------------------------------------
 
 
+@composed
 def norm(x: Tensor, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
     """The norm of all elements, or of the vectors along one axis, or of the matrices along two.
 
@@ -192,6 +196,7 @@ def norm(x: Tensor, ord: Any = None, axis: Any = None, keepdims: bool = False) -
     return _matrix_norm(x, ord, axes, keepdims)
 
 
+@composed
 def vector_norm(x: Tensor, axis: Any = None, ord: float = 2, keepdims: bool = False) -> Tensor:
     """The norm of vectors along `axis` (of all elements as one vector if None): the p-th root of the sum of |x|ᵖ.
 
@@ -219,6 +224,7 @@ def vector_norm(x: Tensor, axis: Any = None, ord: float = 2, keepdims: bool = Fa
     return root(sum(power(abs(x), ord), axes, keepdims=keepdims), ord)
 
 
+@composed
 def matrix_norm(x: Tensor, ord: Any = "fro", keepdims: bool = False) -> Tensor:
     """The norm of each matrix of a stack: "fro" (the root of the sum of squares), 1 and inf (the largest sum of sizes
     in a column and in a row), -1 and -inf (the smallest).

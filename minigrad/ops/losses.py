@@ -12,6 +12,7 @@ from ..core.tensor import Tensor, as_tensor
 from ..support.errors import ConversionError, ShapeError
 from ..support.words import shown
 from . import reduce
+from .composite import composed
 from .creation import arange, full
 from .declare import as_integers, broadcast_shapes, normal_axis
 from .elementwise import abs, exp, log, maximum, multiply, sqrt, where
@@ -27,6 +28,7 @@ __all__ = [
 # Over classes -------------------------------------------------------------------------------------------------------
 
 
+@composed
 def cross_entropy(logits: Tensor, targets: Any, reduction: str = "mean", weight: Tensor | None = None,
                   ignore_index: int | None = None, label_smoothing: float = 0.0) -> Tensor:
     """How surprised softmax(logits) is by the targets: minus the log-probability of each.
@@ -62,6 +64,7 @@ def cross_entropy(logits: Tensor, targets: Any, reduction: str = "mean", weight:
     return _reduced(name, losses, reduction, factors)
 
 
+@composed
 def nll_loss(log_probabilities: Tensor, targets: Any, reduction: str = "mean", weight: Tensor | None = None,
              ignore_index: int | None = None) -> Tensor:
     """Minus the log-probability of each target: what `cross_entropy` does, after `log_softmax`.
@@ -139,6 +142,7 @@ def _picked(scores: Tensor, targets: Tensor) -> Tensor:
 # Yes or no, and distributions ---------------------------------------------------------------------------------------
 
 
+@composed
 def binary_cross_entropy_with_logits(logits: Tensor, targets: Any, reduction: str = "mean", weight: Any = None,
                                      pos_weight: Any = None) -> Tensor:
     """How surprised sigmoid(logits) is by targets between 0 and 1, exact for logits of any size.
@@ -157,6 +161,7 @@ def binary_cross_entropy_with_logits(logits: Tensor, targets: Any, reduction: st
     return _reduced(name, losses if weight is None else losses * weight, reduction)
 
 
+@composed
 def kl_div(log_probabilities: Tensor, target: Any, reduction: str = "mean", log_target: bool = False) -> Tensor:
     """The divergence of probabilities from `target`: the sum of target (log target - log_probabilities).
 
@@ -180,6 +185,7 @@ def kl_div(log_probabilities: Tensor, target: Any, reduction: str = "mean", log_
 # Of numbers ---------------------------------------------------------------------------------------------------------
 
 
+@composed
 def mse_loss(prediction: Tensor, target: Any, reduction: str = "mean") -> Tensor:
     """The mean of the squared differences.
 
@@ -191,6 +197,7 @@ def mse_loss(prediction: Tensor, target: Any, reduction: str = "mean") -> Tensor
     return _reduced("mse_loss", off * off, reduction)
 
 
+@composed
 def l1_loss(prediction: Tensor, target: Any, reduction: str = "mean") -> Tensor:
     """The mean of the absolute differences.
 
@@ -201,6 +208,7 @@ def l1_loss(prediction: Tensor, target: Any, reduction: str = "mean") -> Tensor:
     return _reduced("l1_loss", abs(prediction - target), reduction)
 
 
+@composed
 def huber_loss(prediction: Tensor, target: Any, reduction: str = "mean", delta: float = 1.0) -> Tensor:
     """Half of the squared difference up to `delta`, and beyond it the tangent: far-off values pull less.
 
@@ -214,6 +222,7 @@ def huber_loss(prediction: Tensor, target: Any, reduction: str = "mean", delta: 
     return _reduced("huber_loss", where(far <= delta, far * far * 0.5, (far - delta / 2) * delta), reduction)
 
 
+@composed
 def smooth_l1_loss(prediction: Tensor, target: Any, reduction: str = "mean", beta: float = 1.0) -> Tensor:
     """The absolute difference, rounded off below `beta`: `huber_loss` divided by beta.
 
@@ -227,6 +236,7 @@ def smooth_l1_loss(prediction: Tensor, target: Any, reduction: str = "mean", bet
     return huber_loss(prediction, target, reduction, beta) / beta
 
 
+@composed
 def cosine_similarity(x: Tensor, y: Tensor, axis: int = -1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between vectors along `axis`; lengths below `eps` count as that.
 

@@ -14,6 +14,7 @@ from ..core.mode import no_grad
 from ..core.tensor import Tensor
 from ..support.errors import ConversionError, ShapeError
 from ..support.interrupts import all_or_none
+from .composite import composed
 from .elementwise import power
 from .reduce import _as_float, in_float32, mean
 from .view import reshape
@@ -23,6 +24,7 @@ __all__ = ["rms_norm", "group_norm", "batch_norm"]
 Axes = tuple[int, ...]
 
 
+@composed
 def rms_norm(x: Tensor, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     """Each row divided by the root of the mean of its squares, then times `weight`; without `eps`, the dtype's.
 
@@ -41,6 +43,7 @@ def _scaled(x: Tensor, eps: float) -> Tensor:
     return x * power(mean(x * x, -1, keepdims=True) + eps, -0.5)
 
 
+@composed
 def group_norm(x: Tensor, groups: int, weight: Tensor | None = None, bias: Tensor | None = None,
                eps: float = 1e-5) -> Tensor:
     """Each group of channels of each example to mean 0 and variance 1; then a factor and a summand for each channel.
@@ -60,6 +63,7 @@ def group_norm(x: Tensor, groups: int, weight: Tensor | None = None, bias: Tenso
     return _times_and_plus("group_norm", out, weight, bias, 1)
 
 
+@composed
 def batch_norm(x: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None,
                weight: Tensor | None = None, bias: Tensor | None = None, training: bool = False,
                momentum: float | Tensor = 0.1, eps: float = 1e-5) -> Tensor:

@@ -8,6 +8,7 @@ from ..core import dtypes
 from ..core.tensor import Tensor, as_tensor
 from ..support.errors import ConversionError, ShapeError
 from ..support.words import shown, whole
+from .composite import composed
 from .creation import full, zeros
 from .declare import normal_axis
 from .elementary import logical_and, logical_or
@@ -20,6 +21,7 @@ from .view import reshape
 __all__ = ["diff", "searchsorted", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
 
 
+@composed
 def searchsorted(x: Tensor, values: Tensor, *, side: str = "left", sorter: Tensor | None = None) -> Tensor:
     """Where `values` would go into sorted `x`: before equal elements, or after them with `side="right"`.
 
@@ -58,6 +60,7 @@ def _comes_before(x: Tensor, value: Tensor, side: str) -> Tensor:
     return logical_or(before, is_nan if side == "right" else logical_and(is_nan, equal(x, x)))
 
 
+@composed
 def diff(
     x: Tensor, *, axis: int = -1, n: int = 1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:
@@ -105,6 +108,7 @@ class UniqueInverse(NamedTuple):
     inverse_indices: Tensor
 
 
+@composed
 def unique_all(x: Tensor) -> Unique:
     """The different values in order, where each occurs first, which of them each element is, and how often each occurs.
 
@@ -127,6 +131,7 @@ def unique_all(x: Tensor) -> Unique:
     return Unique(take(ordered, starts), take(order, starts), reshape(inverse, x.shape), counts)
 
 
+@composed
 def unique_counts(x: Tensor) -> UniqueCounts:
     """The different values in order, and how often each occurs.
 
@@ -137,6 +142,7 @@ def unique_counts(x: Tensor) -> UniqueCounts:
     return UniqueCounts(found.values, found.counts)
 
 
+@composed
 def unique_inverse(x: Tensor) -> UniqueInverse:
     """The different values in order, and which of them each element is.
 
@@ -147,6 +153,7 @@ def unique_inverse(x: Tensor) -> UniqueInverse:
     return UniqueInverse(found.values, found.inverse_indices)
 
 
+@composed
 def unique_values(x: Tensor) -> Tensor:
     """The different values in order.
 

@@ -23,6 +23,7 @@ from ..devices.philox import blocks_for
 from ..support.errors import ConversionError, DtypeError, TraceError
 from ..support.forking import new_lock
 from ..support.words import shown, whole
+from .composite import composed
 from .creation import _made, _shape
 from .declare import declare, normal_axis
 from .elementwise import astype, cos, floor, less, log, maximum, minimum, remainder, sin, sqrt
@@ -153,6 +154,7 @@ class Generator:
 
     # distributions --------------------------------------------------------------------------------------------------
 
+    @composed
     def uniform(
         self, shape: Shape = (), low: float = 0.0, high: float = 1.0, dtype: Any = None, device: Any = None,
         requires_grad: bool = False,
@@ -172,6 +174,7 @@ class Generator:
             out = _stretched(out, _finite("uniform: low", low), _finite("uniform: high", high))
         return _made(out, requires_grad)
 
+    @composed
     def normal(
         self, shape: Shape = (), mean: Any = 0.0, std: Any = 1.0, dtype: Any = None, device: Any = None,
         requires_grad: bool = False,
@@ -201,6 +204,7 @@ class Generator:
             out = out + mean
         return _made(astype(out, made, copy=False), requires_grad)
 
+    @composed
     def integers(
         self, low: int, high: int, shape: Shape = (), dtype: Any = dtypes.default_int, device: Any = None
     ) -> Tensor:
@@ -224,6 +228,7 @@ class Generator:
         out = remainder(self._draw(shape, dtypes.int64, device), last - first + 1) + first
         return astype(out, made, copy=False)
 
+    @composed
     def bernoulli(self, p: Any = 0.5, shape: Shape | None = None, device: Any = None) -> Tensor:
         """True with probability `p`, which may be a tensor of probabilities; a bool tensor.
 
@@ -246,6 +251,7 @@ class Generator:
         source = dtypes.float64 if chances.dtype is dtypes.float64 else dtypes.float32
         return less(self._draw(chances.shape if shape is None else shape, source, chances.device), chances)
 
+    @composed
     def permutation(self, x: Any, axis: int = 0, device: Any = None) -> Tensor:
         """The numbers below `x` in random order; of a tensor, its slices along `axis` in random order.
 
@@ -259,6 +265,7 @@ class Generator:
         count = _whole("permutation: the count", x, 0, BLOCKS)
         return argsort(self._draw(count, dtypes.int64, device))
 
+    @composed
     def categorical(self, logits: Tensor, shape: Shape = (), axis: int = -1) -> Tensor:
         """Positions along `axis`, each with a probability proportional to the exponential of its logit.
 

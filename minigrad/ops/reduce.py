@@ -11,6 +11,7 @@ from ..core import dtypes
 from ..core.primitive import P, Primitive
 from ..core.tensor import NUMBERS, Tensor, as_tensor, method
 from ..support.errors import ConversionError, DtypeError
+from .composite import composed
 from .declare import declare, normal_axes, normal_axis
 from .elementwise import astype, equal, greater, maximum, minimum, multiply, not_equal, power, sqrt, where
 from .view import broadcast_to, raw_broadcast_to, reshape
@@ -205,6 +206,7 @@ def min(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
 
 
 @method
+@composed
 def mean(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The mean over `axis` (over everything if None).
 
@@ -220,6 +222,7 @@ def mean(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
 
 
 @method
+@composed
 def var(x: Tensor, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
     """The variance over `axis`: squares summed and divided by n - `correction`, or by 0 where that is negative.
 
@@ -236,6 +239,7 @@ def var(x: Tensor, axis: Axis = None, correction: float = 0.0, keepdims: bool = 
 
 
 @method
+@composed
 def std(x: Tensor, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
     """The standard deviation over `axis`: the root of the variance.  Where that is 0, the gradient is 0 too.
 
@@ -304,6 +308,7 @@ def _position(op: Primitive, x: Any, axis: int | None, keepdims: bool) -> Tensor
 
 
 @method
+@composed
 def all(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """Whether every element along `axis` is true (not zero).
 
@@ -314,6 +319,7 @@ def all(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
 
 
 @method
+@composed
 def any(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """Whether any element along `axis` is true (not zero).
 
@@ -323,6 +329,7 @@ def any(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
     return greater(count_nonzero(x, axis, keepdims), 0)
 
 
+@composed
 def count_nonzero(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """How many elements along `axis` are not zero.
 
@@ -372,6 +379,7 @@ def _running(op: Primitive, x: Any, axis: int | None, dtype: Any, include_initia
 
 
 @method
+@composed
 def clip(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
     """The values kept between `min` and `max`; either may be missing.
 

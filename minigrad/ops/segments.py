@@ -11,6 +11,7 @@ from ..core import dtypes
 from ..core.primitive import P
 from ..core.tensor import Tensor, as_tensor
 from ..support.errors import ShapeError
+from .composite import composed
 from .creation import arange, full, zeros
 from .declare import as_integers
 from .elementwise import exp, maximum
@@ -22,6 +23,7 @@ from .view import reshape
 __all__ = ["segment_sum", "segment_mean", "segment_max", "segment_softmax"]
 
 
+@composed
 def segment_sum(x: Tensor, segments: Any, count: int) -> Tensor:
     """For each of `count` segments the sum of its rows: row i belongs to `segments[i]`.
 
@@ -32,6 +34,7 @@ def segment_sum(x: Tensor, segments: Any, count: int) -> Tensor:
     return scatter_add(zeros((count, *x.shape[1:]), x.dtype, x.device), segments, x)
 
 
+@composed
 def segment_mean(x: Tensor, segments: Any, count: int) -> Tensor:
     """For each of `count` segments the mean of its rows; 0 where it has none.
 
@@ -43,6 +46,7 @@ def segment_mean(x: Tensor, segments: Any, count: int) -> Tensor:
     return segment_sum(x, segments, count) / reshape(maximum(sizes, 1.0), (count, *[1] * (x.ndim - 1)))
 
 
+@composed
 def segment_max(x: Tensor, segments: Any, count: int) -> Tensor:
     """For each of `count` segments the largest of its rows, element by element; -inf where it has none.
 
@@ -57,6 +61,7 @@ def segment_max(x: Tensor, segments: Any, count: int) -> Tensor:
     return P.put.apply(base, take_along_axis(x, order, 0), *places, chain=())  # type: ignore[no-any-return]
 
 
+@composed
 def segment_softmax(x: Tensor, segments: Any, count: int) -> Tensor:
     """exp(x), divided by its sum over all rows of the same segment.
 

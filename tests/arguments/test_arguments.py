@@ -227,4 +227,4 @@ def test_a_traceback_shows_where_a_public_function_is_called():
     with pytest.raises(mg.AxisError) as caught:
         mg.sort(mg.ones(2), axis=5)
     frames = [f for f in traceback.extract_tb(caught.value.__traceback__) if f.filename == arguments.__file__]
-    assert frames[0].name == "sort" and {f.line for f in frames} == {"return _function({given}{named})"}
+    assert frames[0].name == "sort" and {f.line for f in frames} == {"return {marked}_function({given}{named})"}

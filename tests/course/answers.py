@@ -26,7 +26,10 @@ ANSWERS = [
     Answer("mul_grad", "def mul_grad(g, out, a, b):\n    return b * g + a * g", "you added the gradients", TRIED),
     Answer("mul_grad", "def mul_grad(g, out, a, b):\n    return g * out / b, g * out / a", "swapped", TRIED),
     Answer(
-        "mul_grad", "def mul_grad(g, out, a, b):\n    a.grad += b * g\n    b.grad += a * g", "not change .grad", MICROGRAD
+        "mul_grad",
+        "def mul_grad(g, out, a, b):\n    a.grad += b * g\n    b.grad += a * g",
+        "not change .grad",
+        MICROGRAD,
     ),
     Answer("mul_grad", "def mul_grad(g, out, a, b):\n    out = a * b\n    return out", "not its slope", TRIED),
     Answer("mul_grad", "def mul_grad(g, out, a, b):\n    print(b * g, a * g)", "return", TRIED),

@@ -107,7 +107,7 @@ def test_bytes_that_are_not_there_are_said(path):
     (path.parent / "weights").write_bytes(bytes(36))
     for entries in ({"offset": 4}, {"offset": -36}, {"length": 35}, {"offset": "x"}, {"dims": (1 << 40, 1 << 40)}):
         saved(path, [node("MatMul", "x", "w")], initializers=[outside("weights", **entries)])
-        assert "is no ONNX file, or damaged: " in refused(path)
+        assert "is not an ONNX file, or it is damaged: " in refused(path)
 
 
 def test_a_cut_file_is_refused_wherever_it_is_cut(path):
@@ -115,7 +115,7 @@ def test_a_cut_file_is_refused_wherever_it_is_cut(path):
     whole = path.read_bytes()
     for length in range(0, len(whole), 7):
         path.write_bytes(whole[:length])
-        assert "is no ONNX file, or damaged: " in refused(path)
+        assert "is not an ONNX file, or it is damaged: " in refused(path)
 
 
 def test_flipped_bytes_never_do_worse_than_an_error(path):
@@ -144,7 +144,7 @@ DAMAGED = {
 @pytest.mark.parametrize("content", DAMAGED.values(), ids=DAMAGED.keys())
 def test_what_is_no_model_is_refused(path, content):
     path.write_bytes(content)
-    assert "is no ONNX file, or damaged: " in refused(path)
+    assert "is not an ONNX file, or it is damaged: " in refused(path)
 
 
 def test_unknown_operators_are_listed_together(path):
@@ -157,7 +157,7 @@ def test_unknown_operators_are_listed_together(path):
         helper.make_node("Mine", ["x"], ["e"], domain="org.example"), node("Celu", "x", output="f"),
     ]
     words = refused(saved(path, nodes))
-    assert "has operators that are not known here" in words
+    assert "has operators that are not supported" in words
     assert [name in words for name in ("Celu, ", "Det, ", "Hardmax", "org.example.Mine")] == [True] * 4
     assert "Elu," not in words.replace("Celu", "") and words.count("Celu") == 1
 
@@ -171,14 +171,14 @@ def test_an_attribute_that_is_not_known_is_named(path):
 
 def test_what_an_operator_here_does_not_do_is_said_when_it_runs(path):
     saved(path, [node("AveragePool", "x", kernel_shape=[2, 2], pads=[1, 1, 1, 1])], shape=(1, 1, 4, 4))
-    with pytest.raises(mg.FileError, match=r"AveragePool: zeros around the image count here"):
+    with pytest.raises(mg.FileError, match=r"AveragePool: a mean without the padding is not supported"):
         mg.io.load_onnx(path)(mg.ones((1, 1, 4, 4)))
 
 
 def test_a_shape_that_data_decides_is_refused(path):
     nodes = [node("Cast", "x", output="s", to=TensorProto.INT64), node("Reshape", "x", "s")]
     saved(path, nodes, shape=(2,))
-    with pytest.raises(mg.FileError, match=r"computes a shape, or where to cut, from its data \(Reshape\)"):
+    with pytest.raises(mg.FileError, match=r"computes a shape or an index from its data \(Reshape\)"):
         mg.io.load_onnx(path)(mg.ones(2))
 
 
@@ -196,9 +196,9 @@ def test_a_few_bytes_cannot_ask_for_all_memory(path):
         with pytest.raises(mg.FileError, match=r"the file asks for a tensor of shape .*\n  Expected: at most"):
             mg.io.load_onnx(path)(mg.ones((1, 1)))
     tensor = TensorProto(name="w", data_type=FLOAT, dims=(1 << 20, 1 << 10), raw_data=bytes(4))
-    assert "is no ONNX file, or damaged: " in refused(saved(path, [node("Add", "x", "w")], initializers=[tensor]))
+    assert "is not an ONNX file, or it is " in refused(saved(path, [node("Add", "x", "w")], initializers=[tensor]))
     tensor = TensorProto(name="w", data_type=FLOAT, dims=(-4, -1), raw_data=bytes(16))
-    assert "is no ONNX file, or damaged" in refused(saved(path, [node("Add", "x", "w")], initializers=[tensor]))
+    assert "is not an ONNX file" in refused(saved(path, [node("Add", "x", "w")], initializers=[tensor]))
 
 
 def test_elements_that_minigrad_lacks_are_named(path):
@@ -213,7 +213,7 @@ def test_an_old_file_and_functions_of_its_own_are_refused(path):
     assert "is written for opset 9\n  Expected: opset 13 or later" in words
     own = helper.make_function("mine", "Twice", ["a"], ["b"], [node("Add", "a", "a", output="b")],
                                [helper.make_opsetid("", 18)])
-    assert "has operators of its own" in refused(saved(path, [node("Relu", "x")], functions=[own]))
+    assert "defines operators of its own" in refused(saved(path, [node("Relu", "x")], functions=[own]))
 
 
 @pytest.mark.parametrize("name", ["forward", "training", "__class__", "_hooks", "graph", "parameters"])

@@ -235,7 +235,7 @@ def test_a_model_on_another_device_in_another_dtype(tmp_path):
         model(mg.ones((3, 2), dtype=mg.float64))
     with pytest.raises(mg.ShapeError, match=r"has another shape\n  Expected: input: float32 \(batch, 2\)"):
         model(mg.ones((3, 3)))
-    with pytest.raises(mg.ShapeError, match=r"the model takes 1 inputs, and was given 2"):
+    with pytest.raises(mg.ShapeError, match=r"the model takes 1 input, and was given 2"):
         model(mg.ones((3, 2)), mg.ones(1))
 
 
@@ -317,27 +317,27 @@ def test_what_a_file_cannot_do_is_said():
 def test_what_depends_on_the_batch_in_another_way_is_said():
     mask = mg.ones((3, 4))
     words = refused(lambda x: x[: x.shape[0] // 2], normal(4, 2))
-    assert "slice, made at" in words and "depends on the batch in a way that a file cannot say" in words
+    assert "slice, made at" in words and "depends on the batch in a way that a file cannot express" in words
     assert "for batches of 4, 5, 11" in words and "batch_axes=None" in words
     words = refused(lambda x: x * 2 if x.shape[0] % 2 else x, normal(4, 2))
-    assert "the function computes something else for another size of the batch" in words
+    assert "the function computes something else for another batch size" in words
     with pytest.raises(mg.ShapeError, match=r"shapes \(4, 4\) and \(3, 4\) do not broadcast"):
         mg.io.export_onnx(lambda x: x + mask, "nowhere/f.onnx", normal(3, 4))
 
 
 def test_wrong_arguments_are_said():
     x, y = normal(3, 2), normal(4, 2)
-    assert "the batch has one size, and here it would be [3, 4]" in refused(lambda x, y: x, x, y)
+    assert "the tensors have different batch sizes: [3, 4]" in refused(lambda x, y: x, x, y)
     assert "a tensor of shape (3, 2) has no axis 2 for the batch" in refused(lambda x: x, x, batch_axes=2)
-    assert "batch_axes are for 2 tensors, and 1 are given" in refused(lambda x: x, x, batch_axes=[0, 0])
-    assert "input_names are 1 different texts" in refused(lambda x: x, x, input_names=["a", "b"])
-    assert "output_names are 1 different texts" in refused(lambda x: x, x, output_names=[""])
+    assert "2 batch_axes do not fit the number of tensors, 1" in refused(lambda x: x, x, batch_axes=[0, 0])
+    assert "input_names needs 1 different strings" in refused(lambda x: x, x, input_names=["a", "b"])
+    assert "output_names needs 1 different strings" in refused(lambda x: x, x, output_names=[""])
     assert "the function returns no tensor" in refused(lambda x: None, x)
-    assert "or a NumPy array beside them" in refused(lambda x: (x, np.ones(2)), x)
+    assert "or a NumPy array among its results" in refused(lambda x: (x, np.ones(2)), x)
     with pytest.raises(mg.FileError, match=r"the path is a Tensor\n  Expected: export_onnx\(model, path, \*examples\)"):
         mg.io.export_onnx(lambda x: x, x, "f.onnx")
     assert "there is no folder nowhere" in refused(lambda x: x, x)
-    with pytest.raises(mg.TraceError, match=r"a model can be exported in eager mode only"):
+    with pytest.raises(mg.TraceError, match=r"a model can only be exported in eager mode"):
         mg.jit(lambda x: mg.io.export_onnx(lambda x: x, "f.onnx", x))(x)
 
 

@@ -298,7 +298,8 @@ def test_functions_within_functions_and_twice_the_same():
     assert {box.kind for box in picture.views[-1].scene.boxes if box.title in ("logits", "targets")} == {"input"}
 
 
-def test_methods_are_opened_too_and_a_primitive_has_nothing_inside():
+def test_methods_and_random_numbers_are_opened_too_and_a_primitive_has_nothing_inside():
+    assert {scope for _, scope in boxes(mg.viz.expand(mg.random.normal, (3,)))} == {("normal",)}
     assert ("mean",) in {scope for _, scope in boxes(mg.viz.expand(lambda x: x.mean(), mg.ones(3)))}
     assert boxes(mg.viz.expand(mg.tanh, mg.ones(3))) == [("x", ()), ("tanh", ())]
     with pytest.raises(mg.MinigradError, match="computed nothing"):

@@ -262,13 +262,19 @@ class Tracer(Interpreter, State, Control):
         return node
 
     def _mode(self) -> Mode:
-        """What a node remembers of the mode: its scope, and whose gradient it belongs to."""
+        """The part of the mode that a node keeps: its scope, its composite, and the node whose gradient it computes."""
         mode = current_mode()
         origin = None if mode.origin is None else self.values.get(mode.origin)
         last = self.last_mode
-        if last.origin is not origin or last.scope != mode.scope:
-            last = self.last_mode = Mode(scope=mode.scope, origin=origin)
+        if last.origin is not origin or last.composite is not mode.composite or last.scope != mode.scope:
+            last = self.last_mode = Mode(scope=mode.scope, origin=origin, composite=mode.composite)
         return last
+
+    def node_of(self, tensor: Tensor) -> Node | None:
+        """The node of a tensor's value, for the marks of composed functions; None if this trace has not used it."""
+        if tensor._data.__class__ is not Pending and id(tensor) in self.captured:
+            tensor = self.captured[id(tensor)].stand_in
+        return getattr(tensor._data, "node", None)
 
     def source(self, kind: str, held: Any, shape: tuple[int, ...], dtype: Any, device: Any) -> Pending:
         """A value that comes from outside of the graph."""

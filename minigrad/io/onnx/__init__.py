@@ -1,6 +1,7 @@
 """ONNX, the format in which programs exchange models.
 
-Out: `sizes` finds what of a graph depends on the batch, `fused` what is one operator there and several here,
-`counterparts` is the table from our primitives to ONNX nodes, `writer` and `graph` write them, `export` puts it all
-together.  In: `load` reads and judges a file, `operators` is the table from ONNX operators to our functions.
+Export: `sizes` finds the numbers in a graph that depend on the batch, `composites` the calls of composed functions that
+are one operator in ONNX, `counterparts` is the table from our primitives to ONNX nodes, `writer` and `graph` write the
+nodes, and `export` makes the file.  Import: `load` reads and checks a file, and `operators` is the table from ONNX's
+operators to our functions.
 """

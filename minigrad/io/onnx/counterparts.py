@@ -1,8 +1,8 @@
 """The table: for each primitive, the ONNX nodes that compute the same.
 
-Where ONNX has the same operation under another name, `SAME` says which, and the importer reads the same table the other
-way round.  Where it takes several nodes, a function writes them: `write(w, node, *names)` returns the name of the
-result.  What is in neither cannot be exported, and `WITHOUT` says why where there is more to say than that.
+`SAME` has the primitives that are one operation in ONNX, under another name; the importer reads this table backwards.
+Other primitives have a function that writes several nodes: `write(w, node, *names)` returns the name of the result.  A
+primitive in neither table cannot be exported; `WITHOUT` has the reason where one is known.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ OF_BOOLS = {
     "bitwise_xor": "Xor", "bitwise_invert": "Not",
 }
 WITHOUT = {
-    "random": "a model in a file computes the same each time: model.eval() switches dropout off",
+    "random": "a model in a file is deterministic; model.eval() switches dropout off",
     "print": "it does more than compute a result",
     "breakpoint": "it does more than compute a result",
-    "own": "it is a kernel of your own, which no other program knows",
+    "own": "it is a kernel of your own, which other programs do not have",
 }
 
 TABLE: dict[str, Write] = {}
@@ -57,7 +57,7 @@ def _same(name: str) -> Write:
         kind = node.inputs[-1].dtype.kind if isinstance(node.inputs[-1], Node) else number_type(node).kind
         if kind == "b" and name in OF_BOOLS:
             return w.add(OF_BOOLS[name], *names)
-        if kind == "b" and name in ("less", "less_equal"):  # ONNX orders numbers only
+        if kind == "b" and name in ("less", "less_equal"):  # ONNX compares only numbers
             names = tuple([w.cast(n, dtypes.int32) for n in names])
         if kind in "iu" and name in ("floor", "round"):
             return names[0]
@@ -88,14 +88,14 @@ def _to_device(w: Writer, node: Node, x: str) -> str:
 
 @writes("expm1")
 def _expm1(w: Writer, node: Node, x: str) -> str:
-    """exp(x) - 1 is tanh(x / 2) · (exp(x) + 1), where nothing cancels."""
+    """exp(x) - 1 = tanh(x / 2) · (exp(x) + 1), without cancellation."""
     half = w.add("Tanh", w.add("Mul", x, w.number(0.5, node.dtype)))
     return w.add("Mul", half, w.add("Add", w.add("Exp", x), w.number(1, node.dtype)))
 
 
 @writes("log1p")
 def _log1p(w: Writer, node: Node, x: str) -> str:
-    """With u = 1 + x as it is rounded: log(u) · x / (u - 1), whose two errors cancel; x where u is 1; log(u) = ∞."""
+    """With u = 1 + x as rounded: log(u) · x / (u - 1), where two errors cancel; x where u is 1; ∞ where u is ∞."""
     one = w.number(1, node.dtype)
     u = w.add("Add", x, one)
     log = w.add("Log", u)
@@ -106,7 +106,7 @@ def _log1p(w: Writer, node: Node, x: str) -> str:
 
 @writes("remainder")
 def _remainder(w: Writer, node: Node, x: str, y: str) -> str:
-    """The sign is that of y, which for floats ONNX has the other way."""
+    """The result has the sign of y; for floats, that of ONNX has the sign of x."""
     if number_type(node).kind in "iu":
         return w.add("Mod", x, y)
     rest, other = _rest(w, node, x, y)
@@ -114,7 +114,7 @@ def _remainder(w: Writer, node: Node, x: str, y: str) -> str:
 
 
 def _rest(w: Writer, node: Node, x: str, y: str) -> tuple[str, str]:
-    """What is left of floats with the sign of x, and where that is not the sign of y."""
+    """The remainder of floats with the sign of x, and where that differs from the sign of y."""
     rest, zero = w.add("Mod", x, y, fmod=1), w.number(0, node.dtype)
     other = w.add("Xor", w.add("Less", rest, zero), w.add("Less", y, zero))
     return rest, w.add("And", other, w.add("Not", w.add("Equal", rest, zero)))
@@ -122,7 +122,7 @@ def _rest(w: Writer, node: Node, x: str, y: str) -> tuple[str, str]:
 
 @writes("floor_divide")
 def _floor_divide(w: Writer, node: Node, x: str, y: str) -> str:
-    """What is left when the remainder is taken away divides evenly, but for rounding."""
+    """x without its remainder is a multiple of y, except for rounding."""
     if number_type(node).kind in "iu":
         return w.add("Div", w.add("Sub", x, _remainder(w, node, x, y)), y)
     rest, other = _rest(w, node, x, y)
@@ -133,7 +133,7 @@ def _floor_divide(w: Writer, node: Node, x: str, y: str) -> str:
 
 @writes("atan2")
 def _atan2(w: Writer, node: Node, y: str, x: str) -> str:
-    """The angle of y / x, turned by half a circle where x is negative.  ONNX has no sign of -0.0: 1 / -0.0 has one."""
+    """The angle of y / x, turned by half a circle where x is negative; 1 / x shows the sign of -0.0."""
     zero, one, pi = (w.number(v, node.dtype) for v in (0, 1, np.pi))
 
     def negative(v: str) -> str:
@@ -161,7 +161,7 @@ def _right_shift(w: Writer, node: Node, x: str, y: str) -> str:
 
 
 def _shift(w: Writer, node: Node, x: str, y: str, direction: str) -> str:
-    """ONNX shifts unsigned integers only; others are multiplied, or divided and rounded down."""
+    """ONNX shifts only unsigned integers; others are multiplied, or divided and rounded down."""
     if node.dtype.kind == "u":
         return w.add("BitShift", x, y, direction=direction)
     power = w.cast(w.add("Pow", w.number(2, np.int64), w.cast(y, np.int64)), node.dtype)
@@ -214,7 +214,7 @@ def _slice(w: Writer, node: Node, x: str) -> str:
     return w.add("Unsqueeze", x, w.vector(new)) if new else x
 
 
-LAST, FIRST = np.iinfo(np.int64).max, np.iinfo(np.int64).min  # ONNX cuts them off where the dimension ends
+LAST, FIRST = np.iinfo(np.int64).max, np.iinfo(np.int64).min  # ONNX limits them to the size of the dimension
 
 
 def _ends(s: slice) -> tuple[Any, Any, Any]:
@@ -225,7 +225,7 @@ def _ends(s: slice) -> tuple[Any, Any, Any]:
 
 @writes("windows")
 def _windows(w: Writer, node: Node, x: str) -> str:
-    """Windows are taken along one axis after the other; then the places within them go to the end."""
+    """Take windows along one axis after the other, then move the axes of the windows' elements to the end."""
     attrs, ndim = node.attrs, len(node.inputs[0].shape)
     order: list[Any] = list(range(ndim))
     for number in sorted(range(len(attrs["axis"])), key=lambda n: -attrs["axis"][n]):
@@ -267,7 +267,7 @@ def _arange(w: Writer, node: Node) -> str:
 def _reduction(op_type: str) -> Write:
     def write(w: Writer, node: Node, x: str) -> str:
         source, attrs = node.inputs[0], node.attrs
-        inner = np.dtype(np.int32) if node.dtype.kind == "b" else node.dtype  # ONNX has no largest of bools yet
+        inner = np.dtype(np.int32) if node.dtype.kind == "b" else node.dtype  # ReduceMax takes no bools in this opset
         if inner != source.dtype:
             x = w.cast(x, inner)
         axes = [] if not attrs["axis"] else [w.vector(attrs["axis"])]
@@ -304,7 +304,7 @@ def _cumulative_sum(w: Writer, node: Node, x: str) -> str:
 
 @writes("argsort")
 def _argsort(w: Writer, node: Node, x: str) -> str:
-    """The `k` largest or smallest, which are all; of equal ones the first comes first."""
+    """TopK of all elements: of equal elements, the first comes first."""
     axis, descending = node.attrs["axis"], node.attrs["descending"]
     if node.inputs[0].dtype.kind == "b":
         x = w.cast(x, dtypes.int32)
@@ -332,7 +332,7 @@ def _positions(w: Writer, source: Any, name: str) -> str:
 
 
 def _tuples(w: Writer, sources: Sequence[Any], indices: Sequence[str]) -> str:
-    """Index arrays as one, in whose last dimension there is an index for each of the first axes."""
+    """Index arrays as one array, whose last dimension has an index for each of the first axes."""
     columns, shape = [], _common_shape(sources)
     for source, name in zip(sources, indices):
         name = _positions(w, source, name)
@@ -343,7 +343,7 @@ def _tuples(w: Writer, sources: Sequence[Any], indices: Sequence[str]) -> str:
 
 
 def _common_shape(sources: Sequence[Any]) -> tuple[int, ...]:
-    """What these shapes broadcast to; sizes that depend on the batch go on doing so."""
+    """The shape that these shapes broadcast to, where sizes that depend on the batch stay such sizes."""
     shapes = [s.shape for s in sources]
     columns = [[s[-back] for s in shapes if len(s) >= back] for back in range(max(map(len, shapes)), 0, -1)]
     return tuple([max(column, key=lambda extent: (isinstance(extent, Size), extent != 1)) for column in columns])
@@ -360,14 +360,14 @@ def _scatter_add(w: Writer, node: Node, base: str, value: str, *indices: str) ->
 
 
 def _with_rank(w: Writer, source: Any, value: str, ndim: int) -> str:
-    """A value without the dimensions of size 1 in front that are more than its place has."""
+    """A value without leading dimensions of size 1, so that it has at most `ndim` dimensions."""
     given = getattr(source, "shape", ())
     return w.reshape(value, given[len(given) - ndim :]) if len(given) > ndim else value
 
 
 @writes("put")
 def _put(w: Writer, node: Node, base: str, value: str, *indices: str) -> str:
-    """Seen through the views and the indices, the positions of all elements say which are written."""
+    """Views and indices applied to the positions of all elements give the positions to write."""
     place, positions = _numbered(w, node, node.shape)
     for op, attrs in node.attrs["chain"]:
         place, positions = _step(w, op, place, (positions,), attrs)
@@ -393,7 +393,7 @@ def _product(shape: Sequence[int]) -> int:
     total = int(np.prod([int(extent) for extent in shape], dtype=np.int64))
     if not depend:
         return total
-    (extent,) = depend  # of shapes in which two sizes depend on the batch nobody has asked yet
+    (extent,) = depend  # shapes with two sizes that depend on the batch are not supported
     others = total // int(extent)
     size = Size(total)
     size.factor, size.offset = extent.factor * others, extent.offset * others
@@ -404,7 +404,7 @@ def _step(
     w: Writer, op: Any, source: Node, names: Sequence[str], attrs: dict[str, Any], indices: Sequence[Any] = ()
 ) -> tuple[Node, str]:
     node = node_like(op, (source, *indices), attrs, source)
-    node.shape = attrs.get("shape", node.shape)  # with what depends on the batch
+    node.shape = attrs.get("shape", node.shape)  # with the sizes that depend on the batch
     return node, TABLE[op.name](w, node, *names)
 
 
@@ -417,7 +417,7 @@ def _at(w: Writer, node: Node, base: str, positions: str, value: str) -> str:
 
 @writes("place")
 def _place(w: Writer, node: Node, x: str) -> str:
-    """Zeros around a tensor; where it is spread out, it is put among zeros element by element."""
+    """A tensor with zeros around it; with a step, its elements are scattered among zeros."""
     index = [i for i in node.attrs["index"] if i is not Ellipsis]
     index += [slice(None)] * (len(node.shape) - len(index))
     if all(isinstance(i, slice) and i.step in (None, 1) for i in index):
@@ -436,7 +436,7 @@ def _place(w: Writer, node: Node, x: str) -> str:
 
 @writes("overlap_add")
 def _overlap_add(w: Writer, node: Node, x: str) -> str:
-    """The dimensions that windows slide along come first; then each element is added to where it belongs."""
+    """Move the dimensions that windows slide along to the front, then add each element at its position."""
     attrs, shape = node.attrs, node.shape
     slid = attrs["axis"]
     others = [a for a in range(len(shape)) if a not in slid]

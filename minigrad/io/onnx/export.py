@@ -21,7 +21,7 @@ from ...core.tensor import Tensor, from_host
 from ...nn.module import Module
 from ...support.errors import FileError, TraceError
 from ...support.files import write_whole
-from .fused import find
+from .composites import calls_in
 from .graph import refuse_unknown, write_graph
 from .sizes import WAY_OUT, Merged
 from .writer import IR_VERSION, OPSET, Shared, Writer
@@ -37,8 +37,8 @@ def export_onnx(
     """Write what a function or a model computes, for arguments like these, as an ONNX file (opset 18).
 
     The first dimension of every tensor among the arguments is the batch, and the file takes batches of any size.  As
-    in `vmap`, `batch_axes` may say another axis, one for each tensor (None: it has no batch), or None: exactly these
-    shapes.  Parameters keep their names.  What the model computes in training it does not in a file: `model.eval()`.
+    in `vmap`, `batch_axes` may be another axis, or one for each tensor (None: it has no batch).  With `batch_axes=None`
+    the file takes exactly these shapes.  Parameters keep their names.  Call `model.eval()` first: a file cannot train.
 
     >>> import tempfile
     >>> path = tempfile.mkdtemp() + "/model.onnx"
@@ -52,7 +52,7 @@ def export_onnx(
         raise FileError(f"export_onnx: the path is a {type(path).__name__}",
                         expect="export_onnx(model, path, *examples)")
     if current_mode().interpreter is not None:
-        raise TraceError("export_onnx: a model can be exported in eager mode only, and this is inside of a trace")
+        raise TraceError("export_onnx: a model can only be exported in eager mode, not inside of a trace")
     function = function.function if isinstance(function, Jitted) else function
     tensors: list[Tensor] = []
     for part in (*args, *kwargs.values()):
@@ -63,15 +63,14 @@ def export_onnx(
     batches = [None] if batch is None else [first, first + 1, 2 * first + 3]
     recordings = [_recorded(function, args, kwargs, tensors, axes, size) for size in batches]
     graphs = [recording.traced.graph for recording in recordings]
-    fused = find(graphs[0])
-    refuse_unknown(graphs[0], fused)
-    graph = graphs[0]
+    graph, calls = graphs[0], calls_in(graphs)
+    refuse_unknown(graph, calls)
     if batch is not None:
         merged = Merged(graphs, [size or 0 for size in batches])
         graph = merged.graph
-        fused = {merged.of[n]: f._replace(inputs=[merged.of[i] for i in f.inputs]) for n, f in fused.items()}
+        calls = {merged.of[n]: call._replace(inputs=[merged.of[i] for i in call.inputs]) for n, call in calls.items()}
     names = _names_of_inputs(function, args, kwargs, input_names)
-    model = _model(shared, function, recordings[0], graph, fused, names, axes, output_names)
+    model = _model(shared, function, recordings[0], graph, calls, names, axes, output_names)
     if model.ByteSize() > LARGEST:
         raise FileError(f"export_onnx: the model takes {model.ByteSize():,} bytes, and ONNX files hold {LARGEST:,}",
                         hint="model.to(mg.float16), or mg.io.save_file(model.state_dict(), path)")
@@ -82,7 +81,7 @@ def _recorded(
     function: Callable[..., Any], args: Any, kwargs: Any, tensors: list[Tensor], axes: list[int | None],
     batch: int | None,
 ) -> Recording:
-    """The function traced with a batch of this size."""
+    """The function, traced with a batch of this size."""
     if batch is not None:
         resized = [t if axis is None else _resized(t, axis, batch) for t, axis in zip(tensors, axes)]
         args, kwargs = replaced((args, kwargs), iter(resized))
@@ -92,17 +91,17 @@ def _recorded(
     if reason:
         raise FileError(f"export_onnx: the function {reason}, which a file cannot do", hint=hint)
     if not recording.results or any(isinstance(r, np.ndarray) for r in recording.results):
-        raise FileError("export_onnx: the function returns no tensor, or a NumPy array beside them",
+        raise FileError("export_onnx: the function returns no tensor, or a NumPy array among its results",
                         expect="tensors, and tuples, lists and dicts of them")
     if recording.tracer.looked_into:
-        raise FileError("export_onnx: what the function computes depends on the values of a NumPy array that it is "
-                        "given", hint="a tensor in its place, or close over it")
+        raise FileError("export_onnx: what the function computes depends on the values of a NumPy array among its "
+                        "arguments", hint="pass a tensor instead, or let the function close over the array")
     return recording
 
 
 def _resized(tensor: Tensor, axis: int, batch: int) -> Tensor:
     if not tensor.size:
-        raise FileError(f"export_onnx: an example has elements, and this one has shape {tensor.shape}")
+        raise FileError(f"export_onnx: an example needs elements, and this one has shape {tensor.shape}")
     array = tensor.numpy_copy()
     return from_host(array.take(np.arange(batch) % max(1, array.shape[axis]), axis=axis), tensor.device)
 
@@ -114,7 +113,7 @@ def _axes(batch_axes: Any, tensors: list[Tensor]) -> list[int | None]:
     """For each tensor the axis of its batch, counted from the front."""
     each = list(batch_axes) if isinstance(batch_axes, (list, tuple)) else [batch_axes] * len(tensors)
     if len(each) != len(tensors):
-        raise FileError(f"export_onnx: batch_axes are for {len(each)} tensors, and {len(tensors)} are given")
+        raise FileError(f"export_onnx: {len(each)} batch_axes do not fit the number of tensors, {len(tensors)}")
     for axis, tensor in zip(each, tensors):
         if axis is not None and not (axis.__class__ is int and -tensor.ndim <= axis < tensor.ndim):
             raise FileError(f"export_onnx: a tensor of shape {tensor.shape} has no axis {axis} for the batch",
@@ -126,7 +125,7 @@ def _batch_of(axes: list[int | None], tensors: list[Tensor]) -> int | None:
     sizes = {t.shape[axis] for axis, t in zip(axes, tensors) if axis is not None}
     if len(sizes) > 1:
         shapes = ", ".join(str(t.shape) for t in tensors)
-        raise FileError(f"export_onnx: the batch has one size, and here it would be {sorted(sizes)}",
+        raise FileError(f"export_onnx: the tensors have different batch sizes: {sorted(sizes)}",
                         actual=f"tensors of shapes {shapes}", hint=WAY_OUT)
     return sizes.pop() if sizes else None
 
@@ -135,7 +134,7 @@ def _batch_of(axes: list[int | None], tensors: list[Tensor]) -> int | None:
 
 
 def _names_of_inputs(function: Any, args: Any, kwargs: Any, given: Sequence[str] | None) -> list[str]:
-    """What the tensors among the arguments are called: like the parameters that they are given for."""
+    """The names of the tensors among the arguments: those of the parameters that they are passed for."""
     called = function.forward if isinstance(function, Module) else function
     try:
         parameters = [p.name for p in inspect.signature(called).parameters.values() if p.kind < p.VAR_POSITIONAL]
@@ -148,7 +147,7 @@ def _names_of_inputs(function: Any, args: Any, kwargs: Any, given: Sequence[str]
     if given is None:
         return named
     if len(given) != len(named) or len(set(given)) != len(given) or not all(isinstance(n, str) and n for n in given):
-        raise FileError(f"export_onnx: input_names are {len(named)} different texts, one for each tensor",
+        raise FileError(f"export_onnx: input_names needs {len(named)} different strings, one for each tensor",
                         actual=repr(given))
     return list(given)
 
@@ -162,7 +161,7 @@ def _within(name: str, value: Any) -> Iterator[str]:
 
 
 def _names_of_tensors(function: Any, recording: Recording) -> dict[int, str]:
-    """The names of parameters and buffers: in a model those of its state, elsewhere those that the function uses."""
+    """The names of parameters and buffers, by ids: in a model those of its state, else those that the function uses."""
     owner = function if isinstance(function, Module) else getattr(function, "__self__", None)
     if isinstance(owner, Module):
         names: dict[int, str] = {}
@@ -176,7 +175,7 @@ def _names_of_tensors(function: Any, recording: Recording) -> dict[int, str]:
 
 
 def _model(
-    shared: Shared, function: Any, recording: Recording, graph: Graph, fused: Any, input_names: list[str],
+    shared: Shared, function: Any, recording: Recording, graph: Graph, calls: Any, input_names: list[str],
     axes: list[int | None], output_names: Sequence[str] | None,
 ) -> Any:
     """The graph as an ONNX model."""
@@ -199,7 +198,7 @@ def _model(
             if id(tensor) in known:
                 tensors[name] = bool(tensor.requires_grad)
         names[node] = name
-    computed = write_graph(w, graph, names, fused)
+    computed = write_graph(w, graph, names, calls)
     results = []
     for name, result in zip(outputs, recording.results):
         node = graph.outputs[result.number]
@@ -219,7 +218,7 @@ def _names_of_outputs(given: Sequence[str] | None, count: int) -> list[str]:
     if given is None:
         return ["output"] if count == 1 else [f"output_{i}" for i in range(count)]
     if len(given) != count or len(set(given)) != count or not all(isinstance(n, str) and n for n in given):
-        raise FileError(f"export_onnx: output_names are {count} different texts, one for each result",
+        raise FileError(f"export_onnx: output_names needs {count} different strings, one for each result",
                         actual=repr(given))
     return list(given)
 

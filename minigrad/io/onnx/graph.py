@@ -10,47 +10,49 @@ from ...core import dtypes
 from ...core.node import Node
 from ...support.errors import FileError
 from ...support.source import show
+from .composites import Call, write_call
 from .counterparts import FIRST, LAST, TABLE, WITHOUT, writes
-from .fused import Found
 from .writer import Writer, number_type
 
 Names = dict[Any, Any]  # node -> the name of its value, or the names of several
 
 
-def refuse_unknown(graph: Graph, fused: Mapping[Node, Found]) -> None:
-    """The error that lists all operations of a graph that ONNX has no counterpart of, if there are any."""
+def refuse_unknown(graph: Graph, calls: Mapping[Node, Call]) -> None:
+    """Raise the error that lists all operations of a graph without a counterpart in ONNX, if there are any."""
     lines = [
         f"  {node.name}, made at {show(node.where)}" + (f": {why}" if why else "")
-        for node, why in _without(graph, fused)
+        for node, why in _without(graph, calls)
     ]
     if lines:
         raise FileError("\n".join(["export_onnx: ONNX has no counterpart of these operations", *dict.fromkeys(lines)]))
 
 
-def _without(graph: Graph, fused: Mapping[Node, Found]) -> list[tuple[Node, str]]:
+def _without(graph: Graph, calls: Mapping[Node, Call]) -> list[tuple[Node, str]]:
     found = []
-    for node in graph.nodes:
+    for node in _needed(graph, calls):
         inner = [held.graph for held in node.attrs.values() if isinstance(getattr(held, "graph", None), Graph)]
         for body in inner:
             found += _without(body, {})
-        if node.op is not None and node not in fused:
+        if node.op is not None and node not in calls:
             kind = node.op.kind if node.op.kind == "own" else node.op.name
             if kind not in TABLE or (node.effect is not None and not inner):
                 found.append((node, WITHOUT.get(kind, "")))
     return found
 
 
-def write_graph(w: Writer, graph: Graph, names: Names, fused: Mapping[Node, Found] | None = None) -> list[str]:
-    """Write what leads from the inputs, whose names are there, to the outputs; the names of these."""
-    fused = fused or {}
+def write_graph(w: Writer, graph: Graph, names: Names, calls: Mapping[Node, Call] | None = None) -> list[str]:
+    """Write the nodes that lead from the inputs, which have names, to the outputs; the names of the outputs.
+
+    `calls` are the nodes that are the results of composed functions, and are written as one operator.
+    """
+    calls = calls or {}
     labels = graph.names()
-    for node in _needed(graph, fused):
+    for node in _needed(graph, calls):
         w.label, w.scope = labels.get(node, node.name), "/".join(node.scope)
         if node.op is None:
             names[node] = w.constant(node.array())  # type: ignore[attr-defined]
-        elif node in fused:
-            found = fused[node]
-            names[node] = found.row.write(w, node, [names[i] for i in found.inputs], **found.options)
+        elif node in calls:
+            names[node] = write_call(w, node, calls[node], [names[i] for i in calls[node].inputs])
         else:
             names[node] = TABLE[node.op.name](w, node, *_given(w, node, names))
     return [names[node] for node in graph.outputs]
@@ -61,12 +63,12 @@ def _given(w: Writer, node: Node, names: Names) -> list[Any]:
     return [names[i] if isinstance(i, Node) else w.number(i, dtype) for i in node.inputs]
 
 
-def _needed(graph: Graph, fused: Mapping[Node, Found]) -> list[Node]:
-    """The nodes to write: what only fused ones are made of is not needed."""
-    needed = set(graph.outputs)
+def _needed(graph: Graph, calls: Mapping[Node, Call]) -> list[Node]:
+    """The nodes to write: of a call only its result, unless other nodes use more of it."""
+    needed = {*graph.outputs, *graph.effects}
     for node in reversed(graph.nodes):
         if node in needed:
-            inputs = fused[node].inputs if node in fused else node.inputs
+            inputs = calls[node].inputs if node in calls else node.inputs
             needed.update([i for i in inputs if isinstance(i, Node)])
     return [node for node in graph.nodes if node in needed]
 
@@ -75,10 +77,10 @@ def _needed(graph: Graph, fused: Mapping[Node, Found]) -> list[Node]:
 
 
 def _body(w: Writer, label: str, inputs: Sequence[tuple[str, Node]], graph: Graph, outside: Names,
-          besides: Any = None) -> Any:
-    """A graph within: `inputs` are its own by name; what is `outside` is found by the names that it has there.
+          more: Any = None) -> Any:
+    """A graph inside of a node: `inputs` are its own inputs by name, `outside` are the names of outer values.
 
-    `besides` may write further outputs, before the others, given the writer and the names of the others.
+    `more(writer, names, outputs)` may write further outputs around `outputs`, which have these names.
     """
     helper = w.shared.onnx.helper
     inner, names = w.within(), dict(outside)
@@ -86,8 +88,8 @@ def _body(w: Writer, label: str, inputs: Sequence[tuple[str, Node]], graph: Grap
     names |= {node: name for name, node in inputs}
     results = [inner.add("Identity", name) for name in write_graph(inner, graph, names)]
     outputs = [inner.info(name, node.dtype, node.shape) for name, node in zip(results, graph.outputs)]
-    if besides is not None:
-        outputs = besides(inner, results, outputs)
+    if more is not None:
+        outputs = more(inner, results, outputs)
     return helper.make_graph(inner.nodes, w.shared.fresh(label), infos, outputs)
 
 
@@ -105,16 +107,16 @@ def _cond(w: Writer, node: Node, pred: str, *names: str) -> Any:
 def _scan(w: Writer, node: Node, *names: str) -> Any:
     attrs, graph = node.attrs, node.attrs["body"].graph
     if attrs["counted"] or attrs["keep"]:
-        raise FileError(f"{node.name}, made at {show(node.where)}: ONNX scans what there is, to its end")
+        raise FileError(f"{node.name}, made at {show(node.where)}: ONNX only scans arrays, and to their end")
     consts, carries = attrs["consts"], attrs["carries"]
     own = [(w.shared.fresh(f"{w.label}.{given.name}"), given) for given in graph.inputs[consts:]]
     moving = list(names[consts:])
-    if len(moving) == carries:  # a number of rounds, and nothing to go through
+    if len(moving) == carries:  # a number of rounds, and no array to scan
         moving.append(w.add("Expand", w.number(0, dtypes.int64), w.vector([attrs["length"]])))
         own.append((w.shared.fresh(f"{w.label}.round"), _Typed((), dtypes.int64)))  # type: ignore[arg-type]
     body = _body(w, "body", own, graph, dict(zip(graph.inputs[:consts], names)))
     rows = len(moving) - carries
-    if attrs["reverse"]:  # ONNX has directions for that, which not every program knows
+    if attrs["reverse"]:  # some programs do not support ONNX's own directions
         moving[carries:] = [_reversed(w, name) for name in moving[carries:]]
     found = w.add("Scan", *moving, outputs=len(node.shape), body=body, num_scan_inputs=rows)
     results = [found] if len(node.shape) == 1 else found
@@ -134,7 +136,7 @@ class _Typed:
 
 @writes("while_loop")
 def _while_loop(w: Writer, node: Node, *names: str) -> Any:
-    """ONNX asks for the condition of the first round outside, and for that of the next one at the end of the body."""
+    """ONNX takes the first condition from outside, and each next one from the end of the body."""
     attrs, consts = node.attrs, node.attrs["consts"]
     graph, condition = attrs["body"].graph, attrs["condition"].graph
     if attrs["keep"]:
@@ -149,14 +151,14 @@ def _while_loop(w: Writer, node: Node, *names: str) -> Any:
     own = [(w.shared.fresh(f"{w.label}.{n}"), t) for n, t in (("round", rounds), ("go_on", _Typed((), dtypes.bool)))]
     own += [(w.shared.fresh(f"{w.label}.{given.name}"), given) for given in graph.inputs[consts:]]
 
-    def besides(inner: Writer, results: list[str], outputs: list[Any]) -> list[Any]:
-        more = inner.add("Identity", holds(inner, results))
+    def more(inner: Writer, results: list[str], outputs: list[Any]) -> list[Any]:
+        go_on = inner.add("Identity", holds(inner, results))
         count = inner.add("Add", own[0][0], inner.number(1, dtypes.int64))
-        return [inner.info(more, dtypes.bool, ()), *outputs, inner.info(count, dtypes.int64, ())]
+        return [inner.info(go_on, dtypes.bool, ()), *outputs, inner.info(count, dtypes.int64, ())]
 
     count_before = w.shared.fresh(f"{w.label}.rounds")
     own.append((count_before, rounds))
-    body = _body(w, "body", own, graph, dict(zip(graph.inputs[:consts], fixed)), besides)  # type: ignore[arg-type]
+    body = _body(w, "body", own, graph, dict(zip(graph.inputs[:consts], fixed)), more)  # type: ignore[arg-type]
     limit = "" if attrs["limit"] is None else w.scalar(attrs["limit"])
     found = w.add("Loop", limit, holds(w, start), *start, w.number(0, dtypes.int64), outputs=len(start) + 1, body=body)
     return [found] if len(start) == 0 else found

@@ -1,7 +1,7 @@
 """Import: an ONNX file as a module, which computes with our operations and is differentiable like any other.
 
-A file is data of somebody else.  Whatever is wrong with it is found when it is read, and said in one error; what it
-points to outside of its folder is not opened; and nothing in it is executed but operators that are known here.
+A file may come from anywhere.  All faults are found while it is read and reported in one error, no file outside of its
+folder is opened, and only operators in our table are executed.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from .export import TENSORS
 from .operators import NUMBERS_WELCOME, OPERATORS
 
 USUAL = ("", "ai.onnx")  # the domain of the operators of ONNX itself
-OLDEST = 13  # opset: before, operators took as attributes what they take as inputs since
-CONTROL = ("If", "Loop", "Scan", "Shape", "Constant", "Dropout")  # what is not a function of tensors
+OLDEST = 13  # opset: before it, operators took some inputs as attributes
+CONTROL = ("If", "Loop", "Scan", "Shape", "Constant", "Dropout")  # operators that are not functions of tensors
 
 
 class Known:
-    """A value that is there before the model runs: a constant, or what is computed from constants and shapes."""
+    """A value that is known before the model runs: a constant, or a result of constants and shapes."""
 
     def __init__(self, array: Any) -> None:
         self.array = array
@@ -58,7 +58,7 @@ class Step(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """A graph of the file: the names of what goes in and comes out, and what is done in between."""
+    """A graph of the file: the names of inputs and outputs, and the steps between them."""
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
@@ -67,7 +67,7 @@ class Steps(NamedTuple):
 
 
 class Input(NamedTuple):
-    """What a file says about an input or an output; None for a type or a shape that it does not say."""
+    """An input or output as the file declares it; a dtype or a shape that is not declared is None."""
 
     name: str
     dtype: Any
@@ -79,13 +79,13 @@ class Input(NamedTuple):
 
 
 class OnnxModel(Module):
-    """A model from an ONNX file: called with the inputs of the file, it returns its output, or a tuple of them."""
+    """A model from an ONNX file: called with the inputs, it returns the output, or a tuple of outputs."""
 
-    caches = (*Module.caches, "inputs", "outputs", "graph")  # beside the tensors, which are the state
+    caches = (*Module.caches, "inputs", "outputs", "graph")  # not part of the state, which is the tensors
 
     def __init__(self, inputs: Sequence[Input], outputs: Sequence[Input], graph: Steps, tensors: dict[str, Tensor]):
         self.inputs, self.outputs, self.graph = tuple(inputs), tuple(outputs), graph
-        vars(self).update(tensors)  # by names with dots in them, those of the model that was exported
+        vars(self).update(tensors)  # the names contain dots, because they are those of the exported model
 
     def forward(self, *values: Any) -> Any:
         given = [as_tensor(v) for v in values]
@@ -99,7 +99,8 @@ class OnnxModel(Module):
 
     def _check(self, given: list[Tensor]) -> None:
         if len(given) != len(self.inputs):
-            raise ShapeError(f"the model takes {len(self.inputs)} inputs, and was given {len(given)}",
+            noun = "input" if len(self.inputs) == 1 else "inputs"
+            raise ShapeError(f"the model takes {len(self.inputs)} {noun}, and was given {len(given)}",
                              expect=", ".join(map(str, self.inputs)))
         symbols: dict[str, int] = {}
         for asked, value in zip(self.inputs, given):
@@ -120,10 +121,10 @@ class OnnxModel(Module):
 
 
 def load_onnx(path: str | os.PathLike[str], device: Any = None) -> OnnxModel:
-    """Read an ONNX file: what `export_onnx` writes, and others that use the same operators.
+    """Read an ONNX file that `export_onnx` wrote, or another one that uses the same operators.
 
-    Its parameters have the names that they had, so that `state_dict()` is that of the model which was exported.  Of a
-    file of another program no tensor requires a gradient until you say so.
+    Parameters keep their names, so `state_dict()` is that of the exported model.  In a file from another program, no
+    tensor requires a gradient until you set `requires_grad`.
 
     >>> import tempfile
     >>> path, w = tempfile.mkdtemp() + "/double.onnx", mg.asarray([2.0], requires_grad=True)
@@ -149,7 +150,7 @@ def load_onnx(path: str | os.PathLike[str], device: Any = None) -> OnnxModel:
 
 
 class Reader:
-    """Takes a file apart, and notes what is not known here."""
+    """Reads the parts of a file, and collects the operators that are not supported."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -167,8 +168,9 @@ class Reader:
         self._check()
 
     def damaged(self, why: str) -> FileError:
-        """The error of a file that is none."""
-        return FileError(f"load_onnx: {self.path} is no ONNX file, or damaged: {why.strip().splitlines()[0][:200]}")
+        """The error for a file that is not valid ONNX."""
+        reason = why.strip().splitlines()[0][:200]
+        return FileError(f"load_onnx: {self.path} is not an ONNX file, or it is damaged: {reason}")
 
     def _check(self) -> None:
         versions = {o.domain: o.version for o in self.model.opset_import}
@@ -177,17 +179,17 @@ class Reader:
                             expect=f"opset {OLDEST} or later",
                             hint="onnx.version_converter.convert_version")
         if self.model.functions:
-            raise FileError(f"load_onnx: {self.path} has operators of its own, which are not read here")
+            raise FileError(f"load_onnx: {self.path} defines operators of its own, which are not supported")
         outside = [t for t in self.model.graph.initializer if t.data_location == self.onnx.TensorProto.EXTERNAL]
         for tensor in outside:
             self._bring_in(tensor)
         try:
             self.onnx.checker.check_model(self.model)
         except UnicodeError as error:
-            raise self.damaged(f"a name in it is no text: {error}") from None
+            raise self.damaged(f"a name in it is not text: {error}") from None
         except (self.onnx.checker.ValidationError, ValueError, RuntimeError) as error:
             self.unknown |= {_called(n): None for n in self._nodes(self.model.graph) if not self._is_known(n)}
-            self.refuse_unknown()  # of which the checker says no more than that it does not know one
+            self.refuse_unknown()  # the checker would only report that it does not know one
             raise self.damaged(str(error)) from None
 
     def _nodes(self, graph: Any) -> Iterator[Any]:
@@ -201,11 +203,11 @@ class Reader:
         return node.domain in USUAL and (node.op_type in OPERATORS or node.op_type in CONTROL)
 
     def _bring_in(self, tensor: Any) -> None:
-        """Read the bytes of a tensor that are in another file: of the same folder, and as many as there have to be."""
+        """Read the bytes of a tensor from another file, which has to be in the same folder and large enough."""
         entries = {e.key: e.value for e in tensor.external_data}
         folder = self.path.resolve().parent
         place = entries.get("location", "")
-        target = (folder / place).resolve()  # wherever links lead
+        target = (folder / place).resolve()  # after all links
         if not place or os.path.isabs(place) or not target.is_relative_to(folder) or not target.is_file():
             raise FileError(f"load_onnx: {self.path} keeps the tensor {tensor.name!r} in {place!r}",
                             expect="a file beside it, or in a folder below")
@@ -224,16 +226,16 @@ class Reader:
         del tensor.external_data[:]
 
     def refuse_unknown(self) -> None:
-        """The error that lists all operators that are not known, if there are any."""
+        """Raise the error that lists all operators that are not supported, if there are any."""
         if self.unknown:
-            raise FileError(f"load_onnx: {self.path} has operators that are not known here",
+            raise FileError(f"load_onnx: {self.path} has operators that are not supported",
                             actual=", ".join(self.unknown),
                             expect="those that export_onnx writes, and a few more")
 
     # its parts ------------------------------------------------------------------------------------------------------
 
     def tensors(self, device: Any) -> dict[str, Tensor]:
-        """The parameters and buffers by name: those that the exporter noted; of other files all floats with a shape."""
+        """The parameters and buffers by name: those that our export listed; in other files, all floats with a shape."""
         noted = {p.key: p.value for p in self.model.metadata_props}.get(TENSORS)
         try:
             named = None if noted is None else dict(json.loads(noted))
@@ -250,7 +252,7 @@ class Reader:
         return found
 
     def steps(self, graph: Any, outside: dict[str, None]) -> Steps:
-        """A graph as steps; `outside` are the tensors that are no constants of it."""
+        """A graph as steps; `outside` are the tensors that are not constants of the graph."""
         constants = {t.name: Known(self.array(t)) for t in graph.initializer if t.name not in outside}
         steps = tuple([self._step(node) for node in graph.node])
         return Steps(tuple([i.name for i in graph.input]), tuple([o.name for o in graph.output]), steps, constants)
@@ -267,7 +269,7 @@ class Reader:
     def _attribute(self, node: Any, attribute: Any) -> Any:
         kinds = self.onnx.AttributeProto
         if attribute.type == kinds.FLOAT:
-            return float(str(np.float32(attribute.f)))  # 1e-5 is 1e-5, though float32 has no such number
+            return float(str(np.float32(attribute.f)))  # 1e-5 stays 1e-5, although float32 cannot represent it
         if attribute.type == kinds.INT:
             return self._element(attribute.i) if (node.op_type, attribute.name) == ("Cast", "to") else attribute.i
         if attribute.type == kinds.STRING:
@@ -281,7 +283,7 @@ class Reader:
         raise self.damaged(f"{node.op_type} has an attribute {attribute.name} of an unknown kind")
 
     def array(self, proto: Any) -> Any:
-        """The values of a tensor, of which there have to be as many as its shape says."""
+        """The values of a tensor, after a check that their number fits the shape."""
         dims, dtype = self._dims(proto), self._element(proto.data_type)
         if proto.data_location == self.onnx.TensorProto.EXTERNAL:
             raise FileError(f"load_onnx: {self.path} keeps a constant within a graph in another file")
@@ -302,7 +304,7 @@ class Reader:
         return dims
 
     def _element(self, number: int) -> Any:
-        """What an element type of ONNX is here."""
+        """Our dtype for an element type of ONNX."""
         try:
             return dtypes.as_dtype(self.onnx.helper.tensor_dtype_to_np_dtype(number))
         except (KeyError, ValueError, TypeError, MinigradError):
@@ -312,7 +314,7 @@ class Reader:
                             expect=", ".join(dtypes.ALL)) from None
 
     def described(self, value: Any) -> Input:
-        """What the file says about an input or output."""
+        """The declaration of an input or output."""
         kind = value.type.tensor_type
         dtype = self._element(kind.elem_type) if kind.elem_type else None
         if not kind.HasField("shape"):
@@ -322,7 +324,7 @@ class Reader:
 
 
 def _called(node: Any) -> str:
-    """The operator of a node, with its domain if that is another one."""
+    """The operator of a node, with its domain if that is not ONNX's own."""
     return str(node.op_type) if node.domain in USUAL else f"{node.domain}.{node.op_type}"
 
 
@@ -330,7 +332,7 @@ def _called(node: Any) -> str:
 
 
 def run(graph: Steps, given: Sequence[Any], outside: dict[str, Any]) -> list[Any]:
-    """The outputs of a graph: its inputs are given, and whatever else it uses is its own or from outside."""
+    """The outputs of a graph, whose inputs and values from outside are in `values`."""
     values: dict[str, Any] = {**outside, **graph.constants, **dict(zip(graph.inputs, given)), "": None}
     for step in graph.steps:
         try:
@@ -349,7 +351,7 @@ def _applied(step: Step, values: list[Any], known: dict[str, Any]) -> Sequence[A
     if step.op in CONTROL:
         return _CONTROL[step.op](step, values, known)
     function = OPERATORS[step.op]
-    if values and all(v is None or isinstance(v, Known) for v in values):  # then so is the result, also in a trace
+    if values and all(v is None or isinstance(v, Known) for v in values):  # then the result is known too
         with switch(Mode(grad=False)):
             found = function(*_arguments(step.op, function, values), **step.attrs)
             return [Known(r.numpy_copy()) for r in (found if isinstance(found, tuple) else (found,))]
@@ -358,15 +360,15 @@ def _applied(step: Step, values: list[Any], known: dict[str, Any]) -> Sequence[A
 
 
 def _arguments(op: str, function: Callable[..., Any], values: list[Any]) -> list[Any]:
-    """The inputs as the operator takes them: numbers where it needs to know them, tensors elsewhere."""
+    """The inputs as the operator takes them: numbers for parameters annotated `Numbers`, tensors for others."""
     device = next((v.device for v in values if isinstance(v, Tensor)), as_device("cpu"))
     asked = [*getattr(function, "__annotations__", {}).values()]
     arguments = []
     for i, value in enumerate(values):
         if i < len(asked) and "Numbers" in str(asked[i]) and value is not None:
             if not isinstance(value, Known):
-                raise FileError(f"the model computes a shape, or where to cut, from its data ({op}), which is not "
-                                "supported: shapes depend on shapes only")
+                raise FileError(f"the model computes a shape or an index from its data ({op}), which is not "
+                                "supported: shapes can depend on shapes only")
             arguments.append(value.array.reshape(-1).tolist())
         elif isinstance(value, Known):
             number = op in NUMBERS_WELCOME and not value.array.ndim and len(values) > 1
@@ -389,7 +391,7 @@ def _constant(step: Step, values: list[Any], known: dict[str, Any]) -> Sequence[
 
 
 def _dropout(step: Step, values: list[Any], known: dict[str, Any]) -> Sequence[Any]:
-    """In use it lets everything through."""
+    """Returns its input: a model from a file is not in training."""
     return [values[0]]
 
 
@@ -410,7 +412,7 @@ def _loop(step: Step, values: list[Any], known: dict[str, Any]) -> Sequence[Any]
     most, go_on, *carry = values
     body = step.attrs["body"]
     if len(body.outputs) != len(carry) + 1:
-        raise FileError(f"the node {step.name} of the model, Loop, stacks values of each round, which is not supported")
+        raise FileError(f"the node {step.name} of the model, Loop, collects values of each round: not supported")
     limit = None if most is None else _whole(step, most)
     start = [as_tensor(np.array(0)), as_tensor(np.array(True)) if go_on is None else go_on, *carry]
 
@@ -425,7 +427,7 @@ def _loop(step: Step, values: list[Any], known: dict[str, Any]) -> Sequence[Any]
 
 def _whole(step: Step, value: Any) -> int:
     if not isinstance(value, Known):
-        raise FileError(f"the node {step.name} of the model, {step.op}, has a limit that is computed from its data")
+        raise FileError(f"the node {step.name} of the model, {step.op}, has a limit that depends on its data")
     return int(value.array.item())
 
 

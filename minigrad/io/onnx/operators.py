@@ -1,9 +1,8 @@
-"""What the operators of ONNX are here: the other direction of the table in `counterparts` and `fused`.
+"""ONNX's operators as our functions: the inverse of the tables in `counterparts` and `composites`.
 
-A function takes the inputs of a node by position and its attributes by name.  What is annotated `Numbers` has to be
-known before the model runs, because shapes depend on it: constants, and what is computed from them and from shapes.
-Defaults are those of ONNX.  An operator with an attribute that its function does not take is refused when the file is
-read.
+A function takes the inputs of a node by position and its attributes by name.  A parameter annotated `Numbers` has to be
+known before the model runs, because shapes depend on it: it is computed from constants and shapes.  Defaults are those
+of ONNX.  A file with an attribute that the function does not take is an error when the file is read.
 """
 
 from __future__ import annotations
@@ -35,9 +34,9 @@ from .counterparts import SAME
 
 Numbers = Sequence[int]
 
-MOST = 1 << 31  # elements that a few bytes of a file may ask for
+MOST = 1 << 31  # elements of a tensor whose size a file gives, so that a few bytes cannot fill the memory
 OPERATORS: dict[str, Callable[..., Any]] = {SAME[name]: getattr(elementwise, name) for name in SAME if name != "matmul"}
-NUMBERS_WELCOME = frozenset(OPERATORS) - {"Where"}  # where a constant without dimensions may as well be a number
+NUMBERS_WELCOME = frozenset(OPERATORS) - {"Where"}  # a constant without dimensions may be a number
 
 
 def operator(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -57,7 +56,7 @@ OPERATORS |= {
 
 
 def allowed(shape: Sequence[int]) -> tuple[int, ...]:
-    """A shape that a file asks for, if that can be meant seriously."""
+    """A shape from a file, after a check that it is not negative or huge."""
     if any(extent < 0 for extent in shape) or math.prod(shape) > MOST:
         raise FileError(f"the file asks for a tensor of shape {tuple(shape)}", expect=f"at most {MOST:,} elements")
     return tuple(shape)
@@ -68,7 +67,7 @@ def allowed(shape: Sequence[int]) -> tuple[int, ...]:
 
 @operator
 def Div(x: Any, y: Any) -> Any:
-    """Integers are cut off towards zero."""
+    """Integers are rounded towards zero."""
     if _kind(x, y) not in "iu":
         return elementwise.divide(x, y)
     down, rest = elementwise.floor_divide(x, y), elementwise.remainder(x, y)
@@ -78,7 +77,7 @@ def Div(x: Any, y: Any) -> Any:
 
 @operator
 def Mod(x: Any, y: Any, fmod: int = 0) -> Any:
-    """With `fmod` the sign is that of x."""
+    """With `fmod` the result has the sign of x."""
     if not fmod:
         return elementwise.remainder(x, y)
     rest = elementwise.remainder(elementwise.abs(x), elementwise.abs(y))
@@ -182,7 +181,7 @@ def Concat(*xs: Tensor, axis: int) -> Any:
 def Pad(x: Tensor, pads: Numbers, value: Numbers | None = None, axes: Numbers | None = None,
         mode: str = "constant") -> Any:
     if mode != "constant" or any(p < 0 for p in pads):
-        raise FileError(f"Pad: of mode {mode!r} with {list(pads)} elements there is no counterpart here")
+        raise FileError(f"Pad: mode {mode!r} with pads {list(pads)} is not supported")
     places = [a % x.ndim for a in (range(x.ndim) if axes is None else axes)]
     half = len(pads) // 2
     widths = dict(zip(places, zip(pads[:half], pads[half:])))
@@ -227,7 +226,7 @@ for _name in ("sum", "prod", "max", "min", "mean"):
 def _position(function: Callable[..., Any]) -> Callable[..., Any]:
     def apply(x: Tensor, axis: int = 0, keepdims: int = 1, select_last_index: int = 0) -> Any:
         if select_last_index:
-            raise FileError("ArgMax: of equal elements the first is found here, and the file asks for the last")
+            raise FileError("ArgMax: select_last_index is not supported; of equal elements the first is chosen")
         return function(x, axis=axis, keepdims=bool(keepdims))
 
     return apply
@@ -239,7 +238,7 @@ OPERATORS |= {"ArgMax": _position(reduce.argmax), "ArgMin": _position(reduce.arg
 @operator
 def CumSum(x: Tensor, axis: Numbers, exclusive: int = 0, reverse: int = 0) -> Any:
     if exclusive or reverse:
-        raise FileError("CumSum: running sums begin at the front with the first element here")
+        raise FileError("CumSum: exclusive and reverse sums are not supported")
     return reduce.cumulative_sum(x, axis=axis[0], dtype=x.dtype)
 
 
@@ -299,11 +298,12 @@ def _pairs(pads: Any, count: int) -> tuple[tuple[int, int], ...]:
 
 
 def _checked(name: str, ndim: int, auto_pad: str, **flags: Any) -> int:
-    """How many dimensions windows slide along."""
+    """The number of dimensions that windows slide along."""
     asked = [f"{key}={value!r}" for key, value in flags.items() if value] + [f"auto_pad={auto_pad!r}"] * (
         auto_pad != "NOTSET")
     if asked or ndim not in (3, 4):
-        raise FileError(f"{name}: there is no counterpart here", actual=", ".join([f"{ndim} dimensions", *asked]))
+        raise FileError(f"{name}: not supported for these attributes or dimensions",
+                        actual=", ".join([f"{ndim} dimensions", *asked]))
     return ndim - 2
 
 
@@ -311,9 +311,8 @@ def _checked(name: str, ndim: int, auto_pad: str, **flags: Any) -> int:
 def Conv(x: Tensor, weight: Tensor, bias: Any = None, auto_pad: str = "NOTSET", dilations: Any = 1, group: int = 1,
          kernel_shape: Any = None, pads: Any = None, strides: Any = 1) -> Any:
     count = _checked("Conv", x.ndim, auto_pad)
-    x = convolution.padded(x, _pairs(pads, count))
     function = convolution.conv1d if count == 1 else convolution.conv2d
-    return function(x, weight, bias, stride=strides, dilation=dilations, groups=group)
+    return function(x, weight, bias, strides, _pairs(pads, count), dilations, group)
 
 
 @operator
@@ -323,7 +322,7 @@ def ConvTranspose(x: Tensor, weight: Tensor, bias: Any = None, auto_pad: str = "
     count = _checked("ConvTranspose", x.ndim, auto_pad, output_shape=output_shape)
     pairs = _pairs(pads, count)
     if count != 2 or any(before != behind for before, behind in pairs):
-        raise FileError("ConvTranspose: images with the same padding on both sides are supported", actual=pads)
+        raise FileError("ConvTranspose: only images with equal padding on both sides are supported", actual=pads)
     return convolution.conv_transpose2d(
         x, weight, bias, stride=strides, padding=[p for p, _ in pairs], output_padding=output_padding, groups=group,
         dilation=dilations,
@@ -334,9 +333,8 @@ def ConvTranspose(x: Tensor, weight: Tensor, bias: Any = None, auto_pad: str = "
 def MaxPool(x: Tensor, kernel_shape: Any, auto_pad: str = "NOTSET", ceil_mode: int = 0, dilations: Any = 1,
             pads: Any = None, storage_order: int = 0, strides: Any = 1) -> Any:
     count = _checked("MaxPool", x.ndim, auto_pad, ceil_mode=ceil_mode, storage_order=storage_order)
-    x = convolution.padded(x, _pairs(pads, count), -math.inf)
     function = pooling.max_pool1d if count == 1 else pooling.max_pool2d
-    return function(x, kernel_shape, strides, dilation=dilations)
+    return _pooled(function, x, _pairs(pads, count), -math.inf, kernel_shape, strides, dilation=dilations)
 
 
 @operator
@@ -345,9 +343,17 @@ def AveragePool(x: Tensor, kernel_shape: Any, auto_pad: str = "NOTSET", ceil_mod
     count = _checked("AveragePool", x.ndim, auto_pad, ceil_mode=ceil_mode)
     pairs = _pairs(pads, count)
     if not count_include_pad and any(map(any, pairs)):
-        raise FileError("AveragePool: zeros around the image count here", expect="count_include_pad=1, or no pads")
+        raise FileError("AveragePool: a mean without the padding is not supported",
+                        expect="count_include_pad=1, or no pads")
     function = pooling.avg_pool1d if count == 1 else pooling.avg_pool2d
-    return function(convolution.padded(x, pairs), kernel_shape, strides)
+    return _pooled(function, x, pairs, 0.0, kernel_shape, strides)
+
+
+def _pooled(function: Any, x: Tensor, pads: Any, outside: float, size: Any, stride: Any, **options: Any) -> Any:
+    """Pooling with these pads; pads that the function does not take are put around the image first."""
+    if all(before == behind and 2 * before <= extent for (before, behind), extent in zip(pads, size)):
+        return function(x, size, stride, padding=[before for before, _ in pads], **options)
+    return function(convolution.padded(x, pads, outside), size, stride, **options)
 
 
 @operator
@@ -367,7 +373,7 @@ def BatchNormalization(x: Tensor, weight: Tensor, bias: Tensor, mean: Tensor, va
 def LayerNormalization(x: Tensor, weight: Tensor, bias: Any = None, axis: int = -1, epsilon: float = 1e-5,
                        stash_type: int = 1) -> Any:
     if axis % x.ndim != x.ndim - 1:
-        raise FileError(f"LayerNormalization: over the last axis only, and not from {axis} on")
+        raise FileError(f"LayerNormalization: only the last axis is supported, not axis {axis}")
     return functional.layer_norm(x, weight, bias, eps=epsilon)
 
 

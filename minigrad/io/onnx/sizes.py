@@ -1,8 +1,8 @@
-"""What of a graph depends on the size of the batch.
+"""Finds the numbers in a graph that depend on the size of the batch.
 
-A graph has fixed shapes, and a file for other programs should take batches of any size.  So a function is traced with
-three sizes of batch.  The graphs have to be the same but for numbers that are `factor × batch + offset`: two graphs say
-which factor and offset, and the third whether that is so.
+A graph has fixed shapes, but a file should take batches of any size.  So a function is traced with three batch sizes.
+The three graphs may differ only in numbers of the form `factor × batch + offset`: two graphs determine the factor and
+the offset, and the third one checks them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ...support.source import show
 
 
 class Size(int):
-    """A number that depends on the batch: `factor × batch + offset`.  As an integer, what it is for the first graph.
+    """A number that depends on the batch: `factor × batch + offset`.  As an integer, its value in the first graph.
 
     >>> Size.through((6, 8, 14), (2, 3, 6))
     2 × batch + 2
@@ -30,7 +30,7 @@ class Size(int):
 
     @classmethod
     def through(cls, values: Sequence[int], batches: Sequence[int]) -> Size | None:
-        """The number that has these values for these batches; None if there is no such number."""
+        """The number with these values for these batch sizes; None if there is none."""
         factor, rest = divmod(values[1] - values[0], batches[1] - batches[0])
         offset = values[0] - factor * batches[0]
         if rest or any(factor * b + offset != v for v, b in zip(values, batches)):
@@ -50,7 +50,7 @@ class Share(float):
 
 
 class Part:
-    """A branch or the body of a loop, for any size of batch."""
+    """A branch or the body of a loop, for any batch size."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -67,14 +67,14 @@ def difference(a: int, b: int) -> int:
 
 
 class Merged:
-    """Several graphs of the same function as one; `of` finds the node of it by that of the first graph."""
+    """Several graphs of one function as a single graph; `of` maps nodes of the first graph to its nodes."""
 
     def __init__(self, graphs: Sequence[Graph], batches: Sequence[int]) -> None:
         self.batches = batches
         self.of: dict[Any, Any] = {}
         first = graphs[0]
         if any(len(g) != len(first) or len(g.inputs) != len(first.inputs) for g in graphs):
-            raise FileError("the function computes something else for another size of the batch", hint=WAY_OUT)
+            raise FileError("the function computes something else for another batch size", hint=WAY_OUT)
         for nodes in zip(*[(*g.inputs, *g.nodes) for g in graphs]):
             self.of[nodes[0]] = self._node(nodes)
         ends = [self.of[node] for node in first.outputs]
@@ -95,7 +95,7 @@ class Merged:
         return new
 
     def _source(self, nodes: Sequence[Any]) -> Any:
-        """An input: the same node, with a shape that may depend on the batch; a constant may not."""
+        """An input, whose shape may depend on the batch, or a constant, which may not."""
         first = nodes[0]
         if first.name in ("constant", "array"):
             if any(not np.array_equal(first.array(), n.array(), first.dtype.kind == "f") for n in nodes[1:]):
@@ -112,7 +112,7 @@ class Merged:
         return self.of[given[0]] if isinstance(given[0], Node) else self._same(node, "a number in it", given)
 
     def _same(self, node: Node, what: str, values: Sequence[Any]) -> Any:
-        """What these values are for any batch."""
+        """These values as one value for any batch size."""
         first = values[0]
         if any(type(v) is not type(first) for v in values):
             raise self._differs(node, f"has another type of {what}")
@@ -141,12 +141,12 @@ class Merged:
     def _differs(self, node: Node, how: str) -> FileError:
         batches = ", ".join(map(str, self.batches))
         return FileError(
-            f"{node.name}, made at {show(node.where)}, depends on the batch in a way that a file cannot say",
+            f"{node.name}, made at {show(node.where)}, depends on the batch in a way that a file cannot express",
             actual=f"for batches of {batches}: {how}", hint=WAY_OUT,
         )
 
 
-WAY_OUT = "batch_axes=None for a model of exactly these shapes, or batch_axes=[...] to say which inputs have a batch"
+WAY_OUT = "batch_axes=None for a model with exactly these shapes, or batch_axes=[...] for the axis of each input"
 
 
 def _share(value: float, size: Size | None) -> Share | None:

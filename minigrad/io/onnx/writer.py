@@ -1,4 +1,4 @@
-"""ONNX graphs as they are written: nodes, names, constants, and numbers that depend on the batch."""
+"""Writes ONNX graphs: nodes, names, constants, and numbers that depend on the batch."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ...support.errors import FileError
 from ...support.packages import needed
 from .sizes import Share, Size
 
-OPSET = 18  # ONNX 1.13, of 2023: what runtimes of today read, with reductions over computed axes and scatters that add
+OPSET = 18  # ONNX 1.13, of 2023, which today's runtimes read: it has computed axes of reductions, and scatters that add
 IR_VERSION = 8  # of the file format, from the same year
 
 
 class Shared:
-    """What a model has once: names, constants, and where the size of the batch is read."""
+    """The parts that all graphs of a model share: names, constants, and the input that gives the batch size."""
 
     def __init__(self, batch: tuple[str, int] | None = None) -> None:
         self.onnx = needed("onnx", "export_onnx")
@@ -38,12 +38,12 @@ class Shared:
 
 
 class Writer:
-    """The nodes of one graph.  A branch or a body has a writer `within` this one, and sees the names of both."""
+    """The nodes of one graph.  A branch or a body has a writer `within` this one, and can use the names of both."""
 
     def __init__(self, shared: Shared, outer: Writer | None = None) -> None:
         self.shared, self.outer = shared, outer
         self.nodes: list[Any] = []
-        self.label, self.scope = "value", ""  # what the next nodes are called
+        self.label, self.scope = "value", ""  # for the names of the next nodes
 
     def within(self) -> Writer:
         """A writer for a branch or a body."""
@@ -60,7 +60,7 @@ class Writer:
     # values ---------------------------------------------------------------------------------------------------------
 
     def constant(self, array: Any, name: str = "constant") -> str:
-        """An array as part of the file; the same array twice is there once."""
+        """An array as part of the file; equal arrays are stored once."""
         array = np.asarray(array, order="C")
         key = array.dtype.str, array.shape, array.tobytes()
         if key not in self.shared.constants:
@@ -104,7 +104,7 @@ class Writer:
         return parts[0] if len(parts) == 1 else self.add("Concat", *parts, axis=0)
 
     def _size(self, size: Size) -> str:
-        """A number that depends on the batch as a vector of one element, computed once, in the outermost graph."""
+        """A number that depends on the batch, as a vector of one element, computed once in the outermost graph."""
         if self.outer is not None:
             return self.outer._size(size)
         key = size.factor, size.offset
@@ -128,7 +128,7 @@ class Writer:
         return self.add("Cast", name, to=self.element(dtype))
 
     def element(self, dtype: Any) -> int:
-        """What ONNX calls a dtype: a number."""
+        """ONNX's number for a dtype."""
         return int(self.shared.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
 
     # shapes ---------------------------------------------------------------------------------------------------------
@@ -136,13 +136,13 @@ class Writer:
     def reshape(self, name: str, shape: Sequence[int]) -> str:
         """The same elements in another shape."""
         depend = [i for i, extent in enumerate(shape) if isinstance(extent, Size)]
-        if len(depend) == 1 and 0 not in shape:  # the rest says how much is left for this one
+        if len(depend) == 1 and 0 not in shape:  # the other sizes determine this one
             shape = [-1 if i == depend[0] else extent for i, extent in enumerate(shape)]
-        empty = {"allowzero": 1} if 0 in shape else {}  # else 0 stands for the size that there was
+        empty = {"allowzero": 1} if 0 in shape else {}  # otherwise 0 means the size before
         return self.add("Reshape", name, self.vector(shape), **empty)
 
     def info(self, name: str, dtype: Any, shape: Sequence[int], symbol: str = "batch") -> Any:
-        """What a graph says of an input or output: its type and shape, sizes that depend on the batch by a name."""
+        """The declaration of an input or output: its dtype and shape, with names for sizes that depend on the batch."""
         sizes = [self._symbol(extent, symbol) if isinstance(extent, Size) else int(extent) for extent in shape]
         return self.shared.onnx.helper.make_tensor_value_info(name, self.element(dtype), sizes)
 
@@ -152,17 +152,17 @@ class Writer:
 
 
 def fixed(values: Any, what: str, node: Node) -> Any:
-    """Numbers that have to be part of the file: an error where they depend on the batch."""
+    """Numbers that have to be part of the file; an error if they depend on the batch."""
     listed = values if isinstance(values, (tuple, list)) else [values]
     if any(isinstance(v, (Size, Share)) for v in listed):
         raise FileError(
-            f"{node.name}: ONNX takes the {what} as fixed numbers, and here they depend on the size of the batch",
-            actual=values, hint="batch_axes=None for a model of exactly these shapes",
+            f"{node.name}: in ONNX the {what} is fixed, and here it depends on the batch size",
+            actual=values, hint="batch_axes=None for a model with exactly these shapes",
         )
     return values
 
 
 def number_type(node: Node) -> Any:
-    """The dtype that the Python numbers among a node's inputs are meant in."""
+    """The dtype that the Python numbers among a node's inputs take."""
     assert node.op is not None
     return node.op.common_dtype(node.inputs) or (dtypes.bool if node.dtype.__class__ is tuple else node.dtype)

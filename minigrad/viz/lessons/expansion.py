@@ -1,26 +1,21 @@
-"""`mg.viz.expand`: what a composed operation is made of, down to the primitives: a box for each function, to open."""
+"""`mg.viz.expand`: a composed operation down to its primitives, with a box to open for each composed function."""
 
 from __future__ import annotations
 
 import inspect
-import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache
-from types import CodeType, FrameType
 from typing import Any
-
-import minigrad
 
 from ...core.emit import Eager
 from ...core.mode import current_mode, switch
 from ...core.node import Node, topological_order
-from ...core.primitive import P, Primitive
+from ...core.primitive import Primitive
 from ...core.tensor import Tensor
 from ...core.tree import leaves
+from ...ops.composite import Composite
 from ...support.errors import MinigradError
-from ...support.source import in_library
 from ..graphs import MOST
 from ..opening import views_of
 from ..picture import Picture
@@ -28,7 +23,7 @@ from ..scene import Scene, names_in_code, scene_of
 
 
 def expand(function: Callable[..., Any], *args: Any, direction: str = "auto", **kwargs: Any) -> Picture:
-    """Open an operation: the functions that it calls as boxes in boxes, and the primitives that all of it comes to.
+    """Open an operation: the composed functions that it calls as boxes in boxes, and the primitives in them.
 
     >>> mg.viz.expand(mg.softmax, mg.ones((2, 3)), axis=-1)
     <picture of a graph of 1 input, 1 group>
@@ -40,7 +35,7 @@ def expand(function: Callable[..., Any], *args: Any, direction: str = "auto", **
             f"expand opens a function, and a {type(function).__name__} is none", hint="mg.viz.expand(mg.softmax, x)"
         )
     own = getattr(function, "__name__", type(function).__name__)
-    with switch(interpreter=_Callers(), keep=True):
+    with switch(interpreter=_Calls(), keep=True):
         result = function(*args, **kwargs)
     roots = [t.node for t in leaves(result) if isinstance(t, Tensor) and t.node is not None]
     nodes = topological_order(roots)
@@ -59,52 +54,35 @@ def expand(function: Callable[..., Any], *args: Any, direction: str = "auto", **
     return Picture(views[0].scene, direction, views=views)
 
 
-class _Callers(Eager):
-    """Eager mode that writes down which functions of minigrad were running, as the scope of each node."""
+class _Calls(Eager):
+    """Eager mode in which the calls of composed functions are marked, and are part of the scope of each node."""
 
     def __init__(self) -> None:
-        self.labels: dict[FrameType, str] = {}  # the frames are held, so that no two are taken for one
+        self.labels: dict[Composite, tuple[str, ...]] = {}
         self.taken: Counter[tuple[str, ...]] = Counter()
 
+    def node_of(self, tensor: Tensor) -> Node | None:
+        """The node of a tensor, for the marks."""
+        return tensor.node
+
     def manifest(self, op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
-        path = self._running()
-        scope = current_mode().scope
-        if scope[-len(path) :] == path:  # a cast, which the operation that needs it asks for
+        mode = current_mode()
+        path = self._path(mode.composite)
+        if mode.scope[-len(path) :] == path:  # a cast inside of an operation, which has the scope already
             return super().manifest(op, inputs, attrs)
-        with switch(scope=(*scope, *path)):
+        with switch(scope=(*mode.scope, *path)):
             return super().manifest(op, inputs, attrs)
 
-    def _running(self) -> tuple[str, ...]:
-        """The composed functions that are running, outermost first."""
-        frames, top = [], inspect.unwrap(expand).__code__
-        frame: FrameType | None = sys._getframe(2)
-        while frame is not None and in_library(frame.f_code.co_filename) and frame.f_code is not top:
-            name = composed().get(frame.f_code)
-            if name is not None:
-                frames.append((frame, name))
-            frame = frame.f_back
-        path: tuple[str, ...] = ()
-        for running, name in reversed(frames):
-            if running not in self.labels:
-                self.taken[*path, name] += 1
-                count = self.taken[*path, name]
-                self.labels[running] = name if count == 1 else f"{name} ({count})"
-            path = (*path, self.labels[running])
-        return path
-
-
-@cache
-def composed() -> dict[CodeType, str]:
-    """The functions that are made of others, by their code: `softmax`, `mean`; not those that are a primitive."""
-    found: dict[CodeType, str] = {}
-    primitive = {op.name for op in P}
-    for source in (minigrad, minigrad.linalg, minigrad.random, Tensor):
-        for name, value in list(vars(source).items()):
-            function = inspect.unwrap(value) if callable(value) else None
-            code = getattr(function, "__code__", None)
-            if code is not None and in_library(code.co_filename) and name not in primitive and not name.startswith("_"):
-                found.setdefault(code, name)
-    return found
+    def _path(self, call: Composite | None) -> tuple[str, ...]:
+        """The names of the calls that are open, outermost first: the second call of `mean` is `mean (2)`."""
+        if call is None:
+            return ()
+        if call not in self.labels:
+            outer = self._path(call.outer)
+            self.taken[*outer, call.name] += 1
+            count = self.taken[*outer, call.name]
+            self.labels[call] = (*outer, call.name if count == 1 else f"{call.name} ({count})")
+        return self.labels[call]
 
 
 def _arguments(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], nodes: list[Node]) -> dict[Node, str]:

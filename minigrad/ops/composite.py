@@ -1,0 +1,132 @@
+"""Composed functions: they mark the nodes that they record, so that these can be shown and exported as one operation.
+
+Nothing is marked in eager mode.  Where an interpreter records, a tracer or `mg.viz.expand`, each call of a composed
+function is a `Composite`, and the nodes that the call records carry it: they stay the composition, and the composite is
+a group around them that opens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from operator import attrgetter
+from typing import Any, TypeVar
+from weakref import ref
+
+from ..arguments.public import explained
+from ..core.mode import current_mode, switch
+from ..core.node import Node
+from ..core.tensor import Tensor
+from ..core.tree import flatten
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+COMPOSED: dict[str, Callable[..., Any]] = {}  # by name
+
+
+def composed(function: F) -> F:
+    """Declare a function that is made of others: while an interpreter records, its calls mark the nodes they record.
+
+    >>> graph = mg.trace(lambda x: mg.softmax(x, axis=0) * 2, mg.ones((2, 3)))
+    >>> [node.composite and node.composite.name for node in graph.nodes][-3:]
+    ['softmax', 'softmax', None]
+    >>> softmax = graph.nodes[0].composite
+    >>> softmax.attributes, softmax.inputs["x"] is graph.inputs[0], softmax.members() == graph.nodes[:-1]
+    ({'axis': 0}, True, True)
+    """
+    made: F = explained(function, marked=marked)
+    COMPOSED[function.__name__] = made
+    return made
+
+
+class Composite:
+    """A call of a composed function: the function's name, the arguments, and the nodes of inputs and outputs.
+
+    Nodes carry their composite, so the composite holds nodes weakly.  It describes nodes as they were recorded: where a
+    pass has replaced an output, or changed what leads to it, there are no `members`.
+    """
+
+    def __init__(self, function: Callable[..., Any], arguments: dict[str, Any], outer: Composite | None) -> None:
+        self.name, self.outer = function.__name__, outer
+        self.attributes = {name: value for name, value in arguments.items() if not flatten(value)[0]}
+        self._inputs: dict[str, Any] = {}
+        self._outputs: list[Any] = []
+
+    def connect(self, inputs: dict[str, Node | None], outputs: list[Node | None]) -> None:
+        """Set the nodes of the inputs and outputs, once the call has returned."""
+        self._inputs = {name: node and ref(node) for name, node in inputs.items()}
+        self._outputs = [node and ref(node) for node in outputs]
+
+    def __repr__(self) -> str:
+        return f"<a call of {self.name}>"
+
+    @property
+    def inputs(self) -> dict[str, Node | None]:
+        """The nodes of the tensors among the arguments, by parameter; None for one that is gone."""
+        return {name: node and node() for name, node in self._inputs.items()}
+
+    @property
+    def outputs(self) -> tuple[Node | None, ...]:
+        """The nodes of the results; None for one that is gone."""
+        return tuple([node and node() for node in self._outputs])
+
+    @cached_property
+    def path(self) -> tuple[Composite, ...]:
+        """The composites that are open around a node of this one, outermost first."""
+        return (self,) if self.outer is None else (*self.outer.path, self)
+
+    def members(self) -> tuple[Node, ...]:
+        """The nodes that lead from the inputs to the outputs, in the order of their recording.
+
+        There are none if one of them was recorded elsewhere: then the call is not all that computes the outputs.
+        """
+        inputs, found = set(self.inputs.values()), set[Node]()
+        stack = list(self.outputs)
+        while stack:
+            node = stack.pop()
+            if node is None or node in inputs or node.op is None or self not in _path(node):
+                return ()
+            if node not in found:
+                found.add(node)
+                stack += {i for i in node.inputs if isinstance(i, Node)} - inputs
+        return tuple(sorted(found, key=attrgetter("serial")))
+
+
+def _path(node: Node) -> tuple[Composite, ...]:
+    return () if node.composite is None else node.composite.path
+
+
+def marked(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a composed function; if the interpreter records, its nodes carry the call as their composite."""
+    mode = current_mode()
+    node_of = getattr(mode.interpreter, "node_of", None)
+    if node_of is None:  # vmap and jvp record other values than those that the function sees
+        return function(*args, **kwargs)
+    arguments = _by_parameter(function, args) | kwargs
+    composite = Composite(function, arguments, mode.composite)
+    tensors = _tensors(arguments)
+    before = {name: node_of(tensor) for name, tensor in tensors.items()}
+    with switch(composite=composite):
+        results = function(*args, **kwargs)
+    # A tensor from outside has a node only once the function has used it.
+    composite.connect({name: before[name] or node_of(tensor) for name, tensor in tensors.items()},
+                      [node_of(tensor) for tensor in flatten(results)[0]])
+    return results
+
+
+def _by_parameter(function: Callable[..., Any], args: tuple[Any, ...]) -> dict[str, Any]:
+    """The arguments by the names of their parameters; each of `*xs` by its place: `xs[0]`."""
+    code = function.__code__
+    names, rest = code.co_varnames[: code.co_argcount], code.co_varnames[code.co_argcount + code.co_kwonlyargcount :]
+    return dict(zip(names, args)) | {f"{rest[0]}[{i}]": value for i, value in enumerate(args[len(names) :])}
+
+
+def _tensors(arguments: dict[str, Any]) -> dict[str, Tensor]:
+    """The tensors among the arguments by name, and those in a container by their place in it: `arrays[0]`."""
+    found = {}
+    for name, value in arguments.items():
+        if value.__class__ is Tensor:
+            found[name] = value
+        else:
+            found |= {f"{name}[{i}]": tensor for i, tensor in enumerate(flatten(value)[0])}
+    return found

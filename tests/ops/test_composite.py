@@ -1,0 +1,190 @@
+"""Composed functions mark the nodes that they record, and the marks say when they hold no longer."""
+
+import gc
+import inspect
+import weakref
+
+import pytest
+
+import minigrad as mg
+from minigrad.autodiff.batching import Vectorised
+from minigrad.compile.nodes.graph import Graph, in_place_of, node_like, remade
+from minigrad.core.emit import Eager
+from minigrad.core.mode import current_mode, switch
+from minigrad.core.primitive import P
+from minigrad.ops.composite import COMPOSED, Composite, composed
+from tests.composed import COMPOSED as SAMPLES
+from tests.composed_nn import plain  # noqa: F401 - adds its samples
+
+
+def calls_in(graph):
+    """The calls that recorded a graph's nodes, each after those around it."""
+    return list(dict.fromkeys(call for node in graph.nodes if node.composite for call in node.composite.path))
+
+
+def call_of(name, graph):
+    (call,) = [call for call in calls_in(graph) if call.name == name]
+    return call
+
+
+def test_a_call_has_its_name_arguments_inputs_and_outputs():
+    weight, x = mg.ones((4, 3)), mg.ones((2, 3))
+    graph = mg.trace(lambda x: mg.linear(mg.tanh(x), weight) * 2, x)
+    call = call_of("linear", graph)
+    assert repr(call) == "<a call of linear>" and call.attributes == {"bias": None} and call.outer is None
+    assert call.inputs == {"x": graph.nodes[0], "weight": graph.inputs[1]}
+    assert call.outputs == (graph.nodes[-2],) and call.members() == graph.nodes[1:-1]
+    assert graph.nodes[0].composite is None and graph.nodes[-1].composite is None
+
+
+def test_arguments_have_the_names_of_their_parameters_however_they_are_given():
+    def attributes(function):
+        return calls_in(mg.trace(function, mg.ones((2, 3))))[0].attributes
+
+    assert attributes(lambda x: mg.softmax(x)) == {"axis": -1}
+    assert attributes(lambda x: mg.softmax(axis=0, x=x)) == {"axis": 0}
+    assert attributes(lambda x: x.mean(0, keepdims=True)) == {"axis": 0, "keepdims": True}
+    assert attributes(lambda x: mg.sort(x, descending=True)) == {"axis": -1, "descending": True, "stable": True}
+
+
+def test_tensors_in_containers_and_among_many_arguments_are_inputs():
+    def function(x, y):
+        return mg.stack([x, y], axis=1), mg.einsum("i,i->", x, y)
+
+    graph = mg.trace(function, mg.ones(3), mg.ones(3))
+    stack, einsum = call_of("stack", graph), call_of("einsum", graph)
+    assert list(stack.inputs.values()) == list(einsum.inputs.values()) == list(graph.inputs)
+    assert stack.attributes == {"axis": 1} and "i,i->" in einsum.attributes.values()
+
+
+def test_calls_inside_of_calls_have_a_path():
+    x = mg.ones((2, 3))
+    graph = mg.trace(lambda x: mg.scaled_dot_product_attention(x, x, x), x)
+    inner = call_of("softmax", graph)
+    assert inner.outer.name == "scaled_dot_product_attention" and inner.path == (inner.outer, inner)
+    assert set(inner.members()) < set(inner.outer.members())
+
+
+def test_several_results_are_all_outputs():
+    graph = mg.trace(lambda x: [y + 1 for y in mg.topk(x, 2)], mg.ones(5))
+    assert call_of("topk", graph).outputs == tuple([node.inputs[0] for node in graph.outputs])
+
+
+def test_a_jitted_function_and_graph_mode_mark_their_nodes():
+    @mg.jit
+    def function(x):
+        return mg.softmax(x)
+
+    assert call_of("softmax", function.graph(mg.ones(3))).members()
+    with mg.graph() as g:
+        y = mg.softmax(mg.ones(3)) + 1
+        assert call_of("softmax", g.recorded(y)).members()
+
+
+def test_nothing_is_marked_where_nothing_records():
+    x = mg.ones(3, requires_grad=True)
+    assert mg.softmax(x).node.composite is None
+    with mg.record():
+        assert mg.softmax(mg.ones(3)).node.composite is None
+    assert current_mode().composite is None
+
+
+def test_an_interpreter_that_changes_the_values_leaves_no_marks():
+    """Under vmap the nodes have one dimension more than the call says, and under autocast other dtypes."""
+    for function in (mg.vmap(lambda row: mg.softmax(row, axis=0)), lambda x: mg.jvp(mg.softmax, (x,), (x,))):
+        assert calls_in(mg.trace(function, mg.ones((2, 3)))) == []
+    assert not hasattr(Vectorised, "node_of") and not hasattr(Eager, "node_of")
+
+
+def test_an_error_closes_the_call():
+    def function(x):
+        with pytest.raises(mg.AxisError):
+            mg.softmax(x, axis=3)
+        return mg.tanh(x)
+
+    assert mg.trace(function, mg.ones(3)).nodes[-1].composite is None
+
+
+# When the nodes are not the call's any more ------------------------------------------------------------------------
+
+
+def test_a_result_that_is_an_input_has_no_members():
+    graph = mg.trace(lambda x: mg.dropout(x * 1.5, training=False), mg.ones(3))
+    assert calls_in(graph) == []
+    call = Composite(mg.dropout, {}, None)
+    call.connect({"x": graph.nodes[0]}, [graph.nodes[0]])
+    assert call.members() == ()
+
+
+def test_a_call_that_uses_a_tensor_from_elsewhere_has_no_members():
+    """What it computes depends on more than its inputs."""
+    other = mg.ones(3)
+
+    @composed
+    def shifted(x):
+        return mg.tanh(x) + other
+
+    @composed
+    def pushed(x, bias):
+        return mg.tanh(x) + bias
+
+    try:
+        assert call_of("shifted", mg.trace(lambda x: shifted(x), mg.ones(3))).members() == ()
+        assert call_of("pushed", mg.trace(lambda x: pushed(x, other), mg.ones(3))).members()
+    finally:
+        del COMPOSED["shifted"], COMPOSED["pushed"]
+
+
+def test_a_pass_that_replaces_a_node_ends_the_call_there():
+    """New nodes carry the mark of those that they replace, but the call is that of the old ones."""
+    graph = mg.trace(lambda x: mg.softmax(x) * 2, mg.ones(3))
+    call = call_of("softmax", graph)
+
+    def doubled(node, inputs):
+        if node.op is P.exp:
+            return node_like(P.sigmoid, inputs, {}, like=node)
+        return remade(node, inputs)
+
+    changed = graph.rebuilt(doubled)
+    assert call_of("softmax", changed) is call
+    assert not set(call.outputs) & set(changed.nodes) and call.members() == graph.nodes[:-1]
+    assert in_place_of(graph.nodes[0]).composite is call
+
+
+def test_a_call_whose_nodes_are_gone_has_no_members():
+    graph = mg.trace(mg.softmax, mg.ones(3))
+    call, node = call_of("softmax", graph), weakref.ref(graph.nodes[-1])
+    rest = Graph(graph.inputs, [graph.nodes[2]])
+    del graph
+    gc.collect()
+    assert node() is None and call.outputs == (None,) and call.members() == () and rest.nodes[0].composite is call
+
+
+# Which functions mark themselves -----------------------------------------------------------------------------------
+
+
+class Counting(Eager):
+    def __init__(self):
+        self.count = 0
+
+    def manifest(self, op, inputs, attrs):
+        self.count += 1
+        return super().manifest(op, inputs, attrs)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", sorted(SAMPLES.keys() - COMPOSED.keys() - {op.name for op in P}))
+def test_a_function_without_marks_is_one_or_two_operations(name):
+    for sample in SAMPLES[name]:
+        counting = Counting()
+        tensors = [mg.asarray(array) for array in sample.arrays]
+        with switch(interpreter=counting):
+            sample.call(mg, *tensors)
+        assert counting.count <= 3, f"{name} is made of {counting.count} operations: declare it with @composed"
+
+
+def test_the_declared_functions_are_the_public_ones():
+    for name, function in COMPOSED.items():
+        drawing = getattr(getattr(mg.random, name, None), "__func__", None)
+        assert function in (getattr(mg, name, None), getattr(mg.linalg, name, None), drawing)
+        assert inspect.unwrap(function).__name__ == name
