@@ -193,7 +193,7 @@ def _rows(x: Tensor, count: int) -> Sequence[Tensor]:
     return rows
 
 
-# The primitives: what their attributes, closed functions, do is told in `compile/control/rules.py` --------------------
+# The primitives.  Their attributes are functions; `compile/control/rules.py` has the rules --------------------------
 
 
 def _infer_cond(pred: Any, *inputs: Any, then: Any, otherwise: Any, draws: Any) -> Any:

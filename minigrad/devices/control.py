@@ -1,6 +1,6 @@
-"""Kernels of branches and loops: Python that runs one closed function after another.
+"""Kernels of branches and loops: Python that runs one function after another.
 
-A closed function (`compile/control/closed.py`) is called with raw arrays and with the
+A function (`compile/functions/function.py`) is called with raw arrays and with the
 place where each generator of random numbers begins. It returns a list of raw arrays.
 """
 

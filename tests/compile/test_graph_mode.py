@@ -26,7 +26,8 @@ def compiled(monkeypatch):
         return program_for(graph, *args, **kwargs)
 
     program_for = graph_mode.program_for
-    monkeypatch.setattr("minigrad.compile.functions.structure.program_for", counting)
+    for module in ("structure", "function"):
+        monkeypatch.setattr(f"minigrad.compile.functions.{module}.program_for", counting)
     monkeypatch.setattr("minigrad.compile.graph_mode.program_for", counting)
     monkeypatch.setattr(PROGRAMS, "_kept", type(PROGRAMS._kept)())
     return made
@@ -261,6 +262,99 @@ def test_branches_and_loops_give_what_they_give_in_eager_mode():
     with mg.graph():
         found = [rounds(mg.asarray([i, 1.0])).tolist() for i in range(4)]
     assert found == [[2, 3], [3, 3], [7, 5], [9, 5]]
+
+
+def controlled(x, number):
+    """A branch, a loop that draws random numbers, and a scan that a gradient goes through."""
+    y = mg.cond(x.sum() > number, lambda x: mg.tanh(x) * 2, lambda x: x - mg.asarray([1.0, 2.0, 3.0]), x)
+    y = mg.fori_loop(0, 3, lambda i, y: y * 0.5 + mg.random.uniform(3) * i, y)
+    last, each = mg.scan(lambda carry, row: (carry + row, carry * row), y, mg.stack([x, y, x]))
+    return last.sum() + (each * each).sum()
+
+
+def control_flow(rounds, mode=mg.graph, counted=()):
+    """The values and gradients of some iterations, and how many objects there are in those that are counted."""
+    mg.random.seed(5)
+    found, counts = [], []
+    with mode():
+        for i in range(rounds):
+            x = mg.asarray([0.5, 1.0, i % 7 - 3.0], requires_grad=True)
+            loss = controlled(x, 0.25)
+            loss.backward()
+            found.append([loss.item(), *x.grad.tolist()])
+            if i in counted:
+                counts.append((in_use(Tensor), in_use(Node), in_use(np.ndarray)))
+    return found, counts
+
+
+def test_a_thousand_reads_of_branches_and_loops_compile_once(compiled):
+    x = mg.asarray([0.5, 1.0, -1.0])
+    with mg.graph() as g:
+        for _ in range(1000):
+            controlled(x, 0.25).item()
+        assert len(g.programs) == 1
+    assert len(compiled) == 4, "the graph, the branch that is taken, and the two bodies"
+
+
+def test_gradients_of_branches_and_loops_compile_once(compiled):
+    found, _ = control_flow(20)
+    first = len(compiled)
+    assert first <= 12
+    np.testing.assert_allclose(found, control_flow(20, nullcontext)[0], rtol=1e-5)
+    assert control_flow(5)[0] == found[:5] and len(compiled) == first
+
+
+def test_reads_of_branches_and_loops_keep_no_more_from_round_to_round(monkeypatch):
+    monkeypatch.setattr(graph_mode, "SHOWN", 100)
+    _, counts = control_flow(91, counted=(30, 90))
+    for late, later in zip(*counts):
+        assert later <= late + 20
+
+
+def test_programs_with_branches_keep_no_history():
+    w = mg.ones(3, requires_grad=True)
+    references = [weakref.ref(w)]
+    with mg.graph():
+        y = mg.cond(w.sum() > 2, lambda w: w * 2, lambda w: w - 1, w)
+        assert y.sum().item() == 6
+        references.append(weakref.ref(y._data.node.inputs[0].attrs["then"]))
+    del w, y
+    gc.collect()
+    assert [reference() for reference in references] == [None, None]
+
+
+@pytest.mark.parametrize(
+    "one, other",
+    [
+        (lambda x: x * 2, lambda x: x * 3),
+        (lambda x: x * 2, lambda x: x * 2.0),
+        (lambda x: x + mg.asarray([1.0, 2.0]), lambda x: x + mg.random.uniform(2)),
+        (lambda x: mg.cond(x[0] > 0, mg.abs, mg.tanh, x), lambda x: mg.cond(x[1] > 0, mg.abs, mg.tanh, x)),
+    ],
+)
+def test_loops_with_other_bodies_have_other_structures(one, other):
+    def looped(body, mode):
+        mg.random.seed(2)
+        with mode():
+            return mg.fori_loop(0, 3, lambda i, x: body(x), mg.asarray([1.0, -2.0])).tolist()
+
+    for body in (one, other):
+        np.testing.assert_allclose(looped(body, mg.graph), looped(body, nullcontext), rtol=1e-6)
+
+
+def test_loops_draw_new_numbers_in_each_round(compiled):
+    def numbers(mode):
+        found = []
+        mg.random.seed(3)
+        with mode():
+            for _ in range(4):
+                x = mg.fori_loop(0, 2, lambda i, x: x + mg.random.uniform(2), mg.zeros(2))
+                y = mg.cond(x[0] > 0, lambda x: x + mg.random.uniform(2), lambda x: x - mg.random.uniform(2), x)
+                found.append((x + y + mg.random.normal(2)).tolist())
+        return found
+
+    np.testing.assert_allclose(numbers(mg.graph), numbers(nullcontext), rtol=1e-6)
+    assert len(compiled) <= 4
 
 
 def test_programs_that_are_kept_keep_no_tensor_of_the_user():

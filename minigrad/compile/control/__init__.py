@@ -1,9 +1,9 @@
 """Branches and loops as nodes, with their gradients."""
 
+from ..functions.function import Function
 from ..tracing.tracer import Tracer
 from . import recorded, rules
-from .closed import Closed
 
-# A tracer records branches and loops, and closed functions have gradients, without imports of these modules.
+# A tracer records branches and loops, and their functions have gradients, without imports of these modules.
 Tracer.flow = recorded
-Closed.rules = rules
+Function.rules = rules

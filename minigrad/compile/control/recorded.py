@@ -17,7 +17,8 @@ from ...core.primitive import P
 from ...core.tensor import Tensor
 from ...ops.creation import zeros
 from ...support.errors import TraceError
-from .closed import Body, Closed, draws_of, traced
+from ..functions.function import TracedFunction
+from .body import Body, draws_of, traced
 
 
 def cond(test: Tensor, true_fun: Callable[..., Any], false_fun: Callable[..., Any], operands: Sequence[Any]) -> Any:
@@ -36,14 +37,14 @@ def cond(test: Tensor, true_fun: Callable[..., Any], false_fun: Callable[..., An
     outputs = traced(chosen, branch(true_fun), [])
     otherwise = traced(other, branch(false_fun), [])
     around = _around(chosen, other)
-    then, instead = _closed(chosen, around, outputs), _closed(other, around, otherwise)
-    if then.drawn != instead.drawn:
+    then, instead = _function(chosen, around, outputs), _function(other, around, otherwise)
+    if chosen.drawn != other.drawn:
         raise TraceError(
             "cond: the branches draw different amounts of random numbers, and which one runs is not known yet",
-            actual=f"true_fun {_blocks(then.drawn)}, false_fun {_blocks(instead.drawn)}",
+            actual=f"true_fun {_blocks(chosen.drawn)}, false_fun {_blocks(other.drawn)}",
             hint="draw them before the cond and give them to the branches",
         )
-    found = emit(P.cond, test, *around, then=then, otherwise=instead, draws=draws_of(then.drawn))
+    found = emit(P.cond, test, *around, then=then, otherwise=instead, draws=draws_of(chosen.drawn))
     return results[0].rebuild(list(found[: len(outputs)]))
 
 
@@ -62,8 +63,8 @@ def while_loop(
     verdict = traced(test, asked, _arguments(test, "carry", carry.tensors))
     outputs = traced(body, stepped, _arguments(body, "carry", carry.tensors))
     around = _around(test, body)
-    condition, again = _closed(test, around, verdict), _closed(body, around, outputs)
-    if condition.drawn or again.drawn:
+    condition, again = _function(test, around, verdict), _function(body, around, outputs)
+    if test.drawn or body.drawn:
         raise TraceError(
             "while_loop: random numbers are drawn in a loop whose number of rounds is not known yet",
             hint="fori_loop or scan, which know it; or draw the numbers before the loop",
@@ -90,10 +91,10 @@ def scan(
     arguments = [*_arguments(body, "carry", carry.tensors), *_arguments(body, "x", map(one_of, xs.tensors))]
     outputs = traced(body, stepped, arguments)
     around = _around(body)
-    function = _closed(body, around, outputs)
+    function = _function(body, around, outputs)
     found = emit_loop(
         [*around, *carry.tensors, *xs.tensors], body=function, consts=len(around), carries=len(carry.tensors),
-        length=length, reverse=reverse, counted=False, draws=draws_of(function.drawn, length),
+        length=length, reverse=reverse, counted=False, draws=draws_of(body.drawn, length),
     )
     last = list(found[: len(carry.tensors)])
     return carry.rebuild(last), results[0].rebuild(list(found[len(last) : len(outputs)]))
@@ -122,11 +123,11 @@ def _around(*bodies: Body) -> list[Tensor]:
     return list(found.values())
 
 
-def _closed(body: Body, around: Sequence[Tensor], outputs: Sequence[Tensor]) -> Closed:
+def _function(body: Body, around: Sequence[Tensor], outputs: Sequence[Tensor]) -> TracedFunction:
     """A closed function that takes all of `around`; one without results gives a number that nobody reads."""
     for tensor in around:
         body.stand_in(tensor)
-    return body.closed(around, outputs or traced(body, lambda _: [zeros(())], []))
+    return body.function(around, outputs or traced(body, lambda _: [zeros(())], []))
 
 
 def _blocks(drawn: Mapping[Any, int]) -> str:

@@ -24,7 +24,8 @@ from ...ops.reduce import any as any_of
 from ...ops.view import broadcast_to, moveaxis, reshape
 from ...support.errors import GradError
 from ...support.source import show
-from .closed import Closed, Draw, closed, floats_of, is_zero
+from ..functions.function import TracedFunction, floats_of
+from .body import Draw, function_of, is_zero
 from .recorded import Like, emit_loop, one_of
 
 Attrs = dict[str, Any]
@@ -36,7 +37,7 @@ class Loop:
 
     def __init__(self, attrs: Attrs, inputs: Sequence[Any]) -> None:
         self.attrs, self.body, self.consts = attrs, attrs["body"], attrs["consts"]
-        self.test: Closed | None = attrs.get("condition")
+        self.test: TracedFunction | None = attrs.get("condition")
         self.first = int(attrs.get("counted", False))  # inputs in front of those: how many rounds there are
         self.carries = attrs.get("carries", len(inputs) - self.consts)
         self.length = attrs["length"] if self.test is None else attrs["limit"]
@@ -54,12 +55,12 @@ class Loop:
         end = self.carries + self.between
         return list(results[: self.carries]), list(results[self.carries : end]), list(results[end:])
 
-    def again(self, inputs: Sequence[Tensor], body: Closed, **changes: Any) -> tuple[Tensor, ...]:
+    def again(self, inputs: Sequence[Tensor], body: TracedFunction, **changes: Any) -> tuple[Tensor, ...]:
         """A loop like this one, of another body."""
         return emit_loop(inputs, **(self.attrs | {"body": body} | changes))
 
 
-def _both(attrs: Attrs, made: Callable[[Closed], Closed]) -> Attrs:
+def _both(attrs: Attrs, made: Callable[[TracedFunction], TracedFunction]) -> Attrs:
     """The attributes of a cond with something else made of both branches."""
     return attrs | {"then": made(attrs["then"]), "otherwise": made(attrs["otherwise"])}
 
@@ -67,8 +68,10 @@ def _both(attrs: Attrs, made: Callable[[Closed], Closed]) -> Attrs:
 # Gradients ------------------------------------------------------------------------------------------------------------
 
 
-def once(body: Closed, g: Any, node: Node, index: int, compute: Callable[[], dict[int, Tensor]]) -> Tensor | None:
-    """The gradient of one input, of those that are computed together when a walk asks for the first of them."""
+def once(
+    body: TracedFunction, g: Any, node: Node, index: int, compute: Callable[[], dict[int, Tensor]]
+) -> Tensor | None:
+    """The gradient of one input.  All are computed when the backward pass reads the first one."""
     asked, found = body.pulled
     if asked is not g:
         found = compute()
@@ -155,7 +158,7 @@ def _pulled_back(
     each = [*kept, *xs, *[g_ys[i - carries] for i in ys], *[g_kept[i] for i in elsewhere]]
     results = emit_loop(
         [*rounds, *fixed, *starts, *each],
-        body=closed(f"the gradient of {body.what}", back, [*fixed, *starts, *map(one_of, each)]),
+        body=function_of(f"the gradient of {body.what}", back, [*fixed, *starts, *map(one_of, each)]),
         consts=consts, carries=len(starts), length=loop.length, reverse=not loop.attrs.get("reverse", False),
         counted=bool(rounds), draws=tuple([_backwards(draw, loop.length) for draw in loop.attrs.get("draws", ())]),
     )
@@ -190,12 +193,12 @@ def batch_cond(inputs: Sequence[Tensor], many: Sequence[bool], size: int, attrs:
     pred, rest, m_rest = inputs[0], list(inputs[1:]), many[1:]
     every = [True] * len(attrs["then"].outputs)
     if not many[0]:
-        wide = _both(attrs, lambda branch: closed(branch.what, branch.batched(m_rest, every), rest))
+        wide = _both(attrs, lambda branch: function_of(branch.what, branch.batched(m_rest, every), rest))
         found: tuple[Tensor, ...] = emit(P.cond, *inputs, **wide)
         return found
     starts = {generator: (key, block) for generator, key, block, _ in attrs["draws"]}
 
-    def of_all(branch: Closed, taken: Tensor) -> list[Tensor]:
+    def of_all(branch: TracedFunction, taken: Tensor) -> list[Tensor]:
         given = [_of_those(t, m, taken) for t, m in zip(rest, m_rest)]
         if any(m_rest):
             return list(branch.batched(m_rest, every, starts)(given))
@@ -249,8 +252,8 @@ def batch_loop(inputs: Sequence[Tensor], many: Sequence[bool], size: int, attrs:
     if differ:
         carry.append(zeros((size,), int64, inputs[0].device))  # how many rounds each example has had
     likes = [*fixed, *carry, *map(one_of, xs)]
-    condition = {} if test is None else {"condition": closed(test.what, going, likes)}
-    found = loop.again([*inputs[: loop.first], *fixed, *carry, *xs], closed(body.what, step, likes), **condition)
+    condition = {} if test is None else {"condition": function_of(test.what, going, likes)}
+    found = loop.again([*inputs[: loop.first], *fixed, *carry, *xs], function_of(body.what, step, likes), **condition)
     carried, between, rest = loop.made(found)
     kept = rest[differ : differ + carries] if attrs["keep"] else []
     if test is None:
@@ -263,8 +266,10 @@ def batch_loop(inputs: Sequence[Tensor], many: Sequence[bool], size: int, attrs:
     )
 
 
-def _settled(body: Closed, consts: Sequence[bool], carry: list[bool], each: Sequence[bool], size: int) -> list[bool]:
-    """Which parts of the carry differ from example to example, in some round."""
+def _settled(
+    body: TracedFunction, consts: Sequence[bool], carry: list[bool], each: Sequence[bool], size: int
+) -> list[bool]:
+    """Which parts of the carry differ between examples in some iteration."""
     if not size:
         return [True] * len(carry)
     while True:
@@ -289,7 +294,7 @@ def _batch_of_counts(loop: Loop, inputs: Sequence[Tensor], many: Sequence[bool],
     one = [one_of(t) if m else Like(t.shape, t.dtype, t.device) for t, m in zip(inputs[1:], many[1:])]
     count, number = Like((), int64, counts.device), arange(length, device=counts.device)
     likes = [count, *one[: consts + carries], *map(one_of, one[consts + carries :]), count]
-    wide = loop.attrs | {"body": closed(body.what, step, likes), "consts": consts + 1}
+    wide = loop.attrs | {"body": function_of(body.what, step, likes), "consts": consts + 1}
     longest = counts.max() if size else counts.sum()
     return batch_loop([longest, *inputs, number], [False, *many, False], size, wide)
 
@@ -319,12 +324,12 @@ def push_cond(primals: Sequence[Tensor], tangents: Sequence[Tensor | None], attr
     rest, count = list(primals[1:]), len(primals) - 1
     moving = _tangents(rest, tangents[1:])
 
-    def both(branch: Closed) -> Closed:
+    def both(branch: TracedFunction) -> TracedFunction:
         def run(given: list[Tensor]) -> list[Tensor]:
             outputs, moved = branch.pushed(given[:count], given[count:])
             return [*outputs, *moved]
 
-        return closed(branch.what, run, [*rest, *moving])
+        return function_of(branch.what, run, [*rest, *moving])
 
     found = emit(P.cond, primals[0], *rest, *moving, **_both(attrs, both))
     outs = found[: len(attrs["then"].outputs)]
@@ -353,9 +358,9 @@ def push_loop(primals: Sequence[Tensor], tangents: Sequence[Tensor | None], attr
     if test is None:
         changes: Attrs = {"carries": carries + moving}
     else:
-        changes = {"condition": closed(test.what, asked, likes)}
+        changes = {"condition": function_of(test.what, asked, likes)}
     inputs = [*primals[: loop.first], *[t for group in groups for t in group]]
-    found = loop.again(inputs, closed(body.what, step, likes), consts=len(fixed) + len(t_fixed), **changes)
+    found = loop.again(inputs, function_of(body.what, step, likes), consts=len(fixed) + len(t_fixed), **changes)
     sizes = [carries, moving, loop.between, len(floats_of(body.outputs[carries:]))]
     parts = _grouped(found, [range(n) for n in (*sizes, *([carries, moving] if attrs["keep"] else []))])
     outs, moved = [], []

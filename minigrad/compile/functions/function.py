@@ -1,69 +1,53 @@
-"""A traced function: its graph, its program, and the graph and program of its gradient.
+"""Functions: a graph that can be called, and, where it was traced, its gradient.
 
-A jitted function has to be differentiable like any other operation.  What has been traced is therefore applied through
-the door, as a `call`, with the program as its kernel and, as its gradient rule, the program of the walk back, which is
-traced too: a function of what came in, of gradients of the results, and of the values that the first program left for
-it.  The gradient is traced itself, so it has a gradient again.
+A jitted function and the branches and bodies of control flow are functions.  A traced function is differentiable like
+any operation: its gradient is traced too, from the inputs and the gradients of the outputs to the gradients of the
+inputs.  So the gradient is a traced function, and has a gradient.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
-from ...autodiff.reverse import exhaust, walk
+from ...autodiff.batching import vmap
+from ...autodiff.custom import call_with_gradient
+from ...autodiff.reverse import exhaust, gradients, walk
 from ...core.emit import emit
 from ...core.mode import Mode, current_mode, switch
 from ...core.node import Node
 from ...core.primitive import P
 from ...core.tensor import Tensor, wrap
+from ...ops.creation import zeros
 from ...support.errors import GradError
-from ..nodes.graph import Graph
+from ..nodes.graph import Graph, node_like, remade
 from ..nodes.interpret import Starts, written_out
 from ..running.program import PlainProgram, Program, program_for
 from ..tracing.collector import no_collection
 from ..tracing.tracer import Tracer
 
+OnTensors = Callable[[list[Tensor]], Sequence[Tensor]]
 
-class Traced:
-    """Some tensors of a trace as inputs, `own` the nodes of their values, and some as outputs.
 
-    `others` are nodes whose values a run is given besides.
-    """
+class Function:
+    """A graph as a function of raw arrays.  The nodes of branches and loops have functions as attributes."""
 
-    looks_inside = True  # its program looks at each node, where nans are hunted
-    ran: Program | PlainProgram | None = None  # the program that the last application ran
+    looks_inside = True  # where nans are hunted, its program checks each node
+    rules: ClassVar[Any]  # the gradients and batches of branches and loops: `compile.control` sets this
+    donate: Mapping[int, int] = {}  # the outputs, by number, that may be stored where an input is
+    executor: str | None = None  # of its programs
 
-    def __init__(
-        self, tracer: Tracer, inputs: Sequence[Tensor], own: Sequence[Node], others: Sequence[Node],
-        outputs: Sequence[Tensor], effects: Sequence[Node] = (), donate: Mapping[int, int] | None = None,
-        executor: str | None = None,
-    ) -> None:
-        self.tracer, self.inputs, self.outputs = tracer, inputs, outputs
-        self.own, self.others, self.effects = tuple(own), tuple(others), tuple(effects)
-        self.donate = donate or {}  # the outputs, by number, that may be stored where a source is
-        self.executor = executor  # of its programs
+    def __init__(self, graph: Graph) -> None:
+        self.graph, self.effects = graph, graph.effects
+
+    def __repr__(self) -> str:
+        return f"<graph of {len(self.graph)} nodes>"
 
     @property
-    def sources(self) -> tuple[Node, ...]:
-        """All nodes whose values a run is given."""
-        return (*self.own, *self.others)
-
-    @property
-    def besides(self) -> tuple[Node, ...]:
-        """Those of `others` that nothing in the trace computes."""
-        return self.others
-
-    @cached_property
-    def whole_graph(self) -> Graph:
-        """From what nothing in the trace computes to the outputs."""
-        return Graph((*self.own, *self.besides), [o._data.node for o in self.outputs], self.effects)
-
-    @cached_property
-    def graph(self) -> Graph:
-        """From the sources to the outputs, and nothing else."""
-        return Graph(self.sources, [o._data.node for o in self.outputs], self.effects)
+    def results(self) -> list[tuple[tuple[int, ...], Any]]:
+        """The shapes and dtypes of the outputs."""
+        return [(node.shape, node.dtype) for node in self.graph.outputs]
 
     @cached_property
     def program(self) -> Program | PlainProgram:
@@ -71,91 +55,216 @@ class Traced:
         with no_collection():
             return program_for(self.graph, self.donate, executor=self.executor)
 
+    def __call__(self, values: Sequence[Any], starts: Starts) -> list[Any]:
+        """The raw outputs for raw inputs."""
+        return self.program(values, starts)
+
+
+class TracedFunction(Function):
+    """A function with its trace: `inputs` and `outputs` are tensors of the trace, linked by their histories.
+
+    `others` are further inputs of the graph.  Only a gradient has `kept`: nodes of the function that it is the gradient
+    of, whose values it is given, so that it need not compute them again.
+    """
+
+    ran: Program | PlainProgram | None = None  # the program that the last application ran
+    pulled: tuple[Any, Any] = (None, None)  # the gradients that a walk is collecting, one input after the other
+    # A gradient has the gradients of the outputs `roots` as its last inputs.  Its outputs are the gradients of the
+    # inputs `wanted`; nothing depends on the inputs `unused`.
+    roots: tuple[int, ...] = ()
+    wanted: tuple[int, ...] = ()
+    unused: frozenset[int] = frozenset()
+
+    def __init__(
+        self, tracer: Tracer, inputs: Sequence[Tensor], outputs: Sequence[Tensor], effects: Sequence[Node] = (),
+        others: Sequence[Node] = (), kept: Sequence[Node] = (), again: frozenset[Node] = frozenset(),
+    ) -> None:
+        self.tracer, self.inputs, self.outputs = tracer, inputs, outputs
+        self.own = tuple([t._data.node for t in inputs])
+        self.others, self.kept, self.effects = tuple(others), tuple(kept), tuple(effects)
+        self.again = again  # nodes whose effects have happened before: here, they have none
+        self.gradients: dict[Any, TracedFunction] = {}
+
+    @property
+    def what(self) -> str:
+        """Its name in messages."""
+        return self.tracer.what
+
+    @property
+    def sources(self) -> tuple[Node, ...]:
+        """All nodes whose values a run is given."""
+        return (*self.own, *self.others, *self.kept)
+
+    @cached_property
+    def whole_graph(self) -> Graph:
+        """The graph without the values that were kept: it computes them again."""
+        return Graph((*self.own, *self.others), [o._data.node for o in self.outputs], self.effects)
+
+    @cached_property
+    def graph(self) -> Graph:  # type: ignore[override]
+        """From the sources to the outputs."""
+        graph = Graph(self.sources, [o._data.node for o in self.outputs], self.effects)
+        loud = self.again.intersection(graph.nodes)
+        if not loud:
+            return graph
+        return graph.rebuilt(lambda node, inputs: (_silent if node in loud else remade)(node, inputs))
+
+    @cached_property
+    def silent(self) -> TracedFunction:
+        """The same function without effects, to compute its values again."""
+        return TracedFunction(self.tracer, self.inputs, self.outputs, (), self.others, self.kept, self._loud)
+
+    @cached_property
+    def _loud(self) -> frozenset[Node]:
+        return self.again.union([node for node in self.whole_graph.nodes if node.effect == "within"])
+
+    # the gradient ---------------------------------------------------------------------------------------------------
+
+    def gradient_by(self, wanted: Sequence[int], roots: Sequence[int]) -> TracedFunction:
+        """From the inputs and the gradients of the outputs `roots` to the gradients of the inputs `wanted`.
+
+        It computes again what it reads of the values in between.
+        """
+        key = tuple(wanted), tuple(roots)
+        if key not in self.gradients:
+            self.gradients[key] = self._walked_back(*key)
+        return self.gradients[key]
+
+    def _walked_back(self, wanted: tuple[int, ...], roots: tuple[int, ...]) -> TracedFunction:
+        """The backward pass, traced, with the effects of hooks and of users' gradient rules."""
+        tracer, outputs, targets = self.tracer, self.outputs, [self.inputs[i] for i in wanted]
+        earlier = len(tracer.effects)
+        with switch(Mode().but(interpreter=tracer)):
+            cotangents = [_cotangent(tracer, outputs[i], i) for i in roots]
+            moving = [(outputs[i].node, g) for i, g in zip(roots, cotangents) if outputs[i].tracked]
+            begins, given = [node for node, _ in moving], [g for _, g in moving]
+            found = exhaust(walk(begins, given, [t.node for t in targets], retain=True, announced=False))
+            made = [found[t.node] if t.node in found else zeros(t.shape, t.dtype, t.device) for t in targets]
+        inputs, effects = [*self.inputs, *cotangents], tracer.effects[earlier:]
+        gradient = TracedFunction(tracer, inputs, made, effects, self.others, again=self._loud)
+        gradient.roots, gradient.wanted, gradient.executor = roots, wanted, self.executor
+        gradient.unused = frozenset([i for i, t in zip(wanted, targets) if t.node not in found])
+        return gradient
+
+    @cached_property
+    def gradient(self) -> TracedFunction:
+        """The gradients of all inputs that have one, given the values that `recording_program` computes for it."""
+        tracked = [[i for i, t in enumerate(tensors) if t.tracked] for tensors in (self.inputs, self.outputs)]
+        whole = self.gradient_by(*tracked)
+        found = {i: output for i, output in zip(whole.wanted, whole.outputs) if i not in whole.unused}
+        kept = (*self.kept, *_read_from(self, whole, list(found.values())))
+        made = list(found.values())
+        gradient = TracedFunction(self.tracer, whole.inputs, made, whole.effects, self.others, kept)
+        gradient.roots, gradient.wanted, gradient.executor = whole.roots, tuple(found), self.executor
+        return gradient
+
+    @property
+    def left(self) -> tuple[Node, ...]:
+        """The nodes whose values the gradient is given."""
+        return self.gradient.kept[len(self.kept) :]
+
     @cached_property
     def recording_program(self) -> Program | PlainProgram:
-        """Computes the outputs, and what the gradient reads."""
+        """Computes the outputs, and what the gradient is given."""
         return program_for(self.recording_graph, executor=self.executor)
 
     @cached_property
     def recording_graph(self) -> Graph:
-        """From the sources to the outputs and to what the gradient reads."""
+        """From the sources to the outputs and to what the gradient is given."""
         try:
-            left = self.gradient.left
-        except GradError:  # for who asks for the gradient, and not for who only has the value computed
-            left = []
+            left = self.left
+        except GradError:  # an error of the backward pass, and not of this one
+            left = ()
         return Graph(self.sources, (*self.graph.outputs, *left), self.effects)
 
-    @cached_property
-    def gradient(self) -> Gradient:
-        """The walk back from the outputs, recorded."""
-        return Gradient(self)
-
     @property
-    def gradient_that_ran(self) -> Gradient | None:
+    def gradient_that_ran(self) -> TracedFunction | None:
         """The gradient, if one of its programs has run."""
-        gradient: Gradient | None = vars(self).get("gradient")
+        gradient: TracedFunction | None = vars(self).get("gradient")
         return gradient if gradient is not None and gradient.ran is not None else None
 
+    # in other modes -------------------------------------------------------------------------------------------------
 
-class Gradient(Traced):
-    """From the inputs of a traced function, and a cotangent for each output that has a history, to the gradients.
+    def inlined(self, tensors: Sequence[Tensor], starts: Starts | None = None) -> tuple[Tensor, ...]:
+        """The operations, one by one, in the current mode.  The gradient is the traced one, with its custom rules."""
+        floats, roots = floats_of(self.inputs), floats_of(self.outputs)
 
-    `left` are the nodes of the function whose values the gradient is given, so that it need not compute them again.
-    """
+        def forward(*xs: Tensor) -> Any:
+            return tuple(written_out(self.graph, xs, starts or {})), None
 
-    def __init__(self, function: Traced) -> None:
-        tracer = function.tracer
-        self.roots = [i for i, o in enumerate(function.outputs) if o.tracked]
-        cotangents, found, effects = walked_back(function, self.roots, [t for t in function.inputs if t.tracked])
-        self.found = [t.tracked and t.node in found for t in function.inputs]
-        outputs = [found[t.node] for t, there in zip(function.inputs, self.found) if there]
-        starts = [c._data.node for c in cotangents]
-        self.left = _read_from(function, [*[o._data.node for o in outputs], *effects], starts)
-        own, others = (*function.own, *starts), (*function.others, *self.left)
-        inputs = [*function.inputs, *cotangents]
-        super().__init__(tracer, inputs, own, others, outputs, effects, executor=function.executor)
-        self._besides = function.besides
+        def backward(xs: Sequence[Tensor], g: Any) -> tuple[Any, ...]:
+            gradient = self.gradient_by(floats, roots)
+            found = dict(zip(floats, gradient.inlined([*xs, *[g[i] for i in roots]], starts)))
+            return tuple([found.get(i) for i in range(len(xs))])
 
-    @property
-    def besides(self) -> tuple[Node, ...]:
-        return self._besides
+        results: tuple[Tensor, ...] = call_with_gradient(tensors, forward, backward, keeps=False)
+        return results
+
+    def depends(self, many: Sequence[bool]) -> list[bool]:
+        """Which outputs depend on the inputs that are marked."""
+        marked = {node for node, m in zip(self.graph.inputs, many) if m}
+        for node in self.graph.nodes:
+            if any(i in marked for i in node.inputs if isinstance(i, Node)):
+                marked.add(node)
+        return [o in marked for o in self.graph.outputs]
+
+    def batched(self, many: Sequence[bool], kept: Sequence[bool], starts: Starts | None = None) -> OnTensors:
+        """The function of tensors with a batch axis in front, where `many` says so; the outputs in `kept` have one."""
+        axes = tuple([0 if m else None for m in many])
+
+        def function(tensors: list[Tensor]) -> list[Tensor]:
+            results = vmap(lambda *xs: self.inlined(xs, starts), in_axes=axes)(*tensors)
+            return [r if k else r[0] for r, k in zip(results, kept)]
+
+        return function
+
+    def pushed(self, tensors: Sequence[Tensor], tangents: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+        """The outputs and their tangents, given tangents of the floats among the inputs.
+
+        The gradient is linear in the cotangents.  Its gradient by the cotangents therefore maps tangents to tangents.
+        """
+        floats, roots = floats_of(self.inputs), floats_of(self.outputs)
+        outputs = list(self.inlined(tensors))
+        given = [zeros(outputs[i].shape, outputs[i].dtype, outputs[i].device) for i in roots]
+        for g in given:
+            g.requires_grad = True
+        found = self.gradient_by(floats, roots).inlined([*tensors, *given])
+        products = [(f * t).sum() for f, t in zip(found, tangents)]
+        if not products or not given:
+            return outputs, [zeros(g.shape, g.dtype, g.device) for g in given]
+        total = products[0]
+        for product in products[1:]:
+            total = total.astype(product.dtype, copy=False) + product
+        moved = gradients(total, given, create_graph=True, allow_unused=True)
+        return outputs, [zeros(g.shape, g.dtype, g.device) if m is None else m for m, g in zip(moved, given)]
 
 
-def walked_back(
-    function: Traced, roots: Sequence[int], targets: Sequence[Tensor]
-) -> tuple[list[Tensor], dict[Node, Tensor], list[Node]]:
-    """The walk back from the outputs `roots`, traced.
+def floats_of(tensors: Sequence[Any]) -> list[int]:
+    """The numbers of the tensors that can have a gradient."""
+    return [i for i, t in enumerate(tensors) if t.dtype.kind == "f"]
 
-    It gives their gradients as somebody will give them, those that were found for the nodes of the targets, and the
-    effects of hooks and of rules of the user's own.
-    """
-    tracer, outputs = function.tracer, function.outputs
-    earlier = len(tracer.effects)
-    with switch(Mode().but(interpreter=tracer)):
-        cotangents = [_cotangent(tracer, outputs[i], i) for i in roots]
-        moving = [(outputs[i].node, g) for i, g in zip(roots, cotangents) if outputs[i].tracked]
-        nodes = [t.node for t in targets]
-        found = exhaust(walk([n for n, _ in moving], [g for _, g in moving], nodes, retain=True, announced=False))
-    return cotangents, found, tracer.effects[earlier:]
+
+def _silent(node: Node, inputs: tuple[Any, ...]) -> Node:
+    assert node.op is not None
+    attrs = {key: held.silent if isinstance(held, TracedFunction) else held for key, held in node.attrs.items()}
+    return node_like(node.op, inputs, attrs, like=node)
 
 
 def _cotangent(tracer: Tracer, output: Tensor, index: int) -> Tensor:
-    data = tracer.source("cotangent", index, output.shape, output.dtype, output.device)
-    cotangent = wrap(data, output.device)
+    cotangent = wrap(tracer.source("cotangent", index, output.shape, output.dtype, output.device), output.device)
     cotangent.requires_grad = True
     return cotangent
 
 
-def _read_from(function: Traced, outputs: list[Node], starts: list[Node]) -> list[Node]:
-    """The nodes of a function that its gradient reads; where it reads a view, the node whose memory that looks at."""
+def _read_from(function: TracedFunction, gradient: TracedFunction, outputs: Sequence[Tensor]) -> list[Node]:
+    """The nodes of a function that its gradient reads; where it reads a view, the base of the view."""
     inside = set(function.graph.nodes)
-    given = {*function.sources, *starts}
     left: dict[Node, None] = {}
-    seen: set[Node] = set()
-    stack = list(outputs)
+    seen: set[Node] = {*function.sources, *gradient.own}
+    stack = [*[o._data.node for o in outputs], *gradient.effects]
     while stack:
         node = stack.pop()
-        if node in seen or node in given:
+        if node in seen:
             continue
         seen.add(node)
         known = node in inside or (node.op is P.project and node.inputs[0] in inside)  # what a loop keeps is not inside
@@ -168,22 +277,32 @@ def _read_from(function: Traced, outputs: list[Node], starts: list[Node]) -> lis
 
 
 class Application:
-    """One run of a traced function on tensors that gradients flow to: what the primitive `call` is given.
+    """One run of a traced function on tensors with a history: the attribute of the primitive `call`.
 
-    `others` are the values of the sources beyond the inputs.
+    `others` are the values of the sources behind the inputs.
     """
 
     looks_inside = True
 
-    def __init__(self, function: Traced, others: list[Any], starts: Starts) -> None:
+    def __init__(self, function: TracedFunction, others: list[Any], starts: Starts) -> None:
         self.function, self.others, self.starts = function, others, starts
         self.left: list[Any] = []  # what the run left for the gradient
         self.recorded = current_mode().grad
         self.cotangent: Any = None
         self.answer: Any = None
 
+    def applied(self, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """The results, with a history."""
+        results = emit(P.call, *inputs, application=self)
+        traced = self.function.outputs
+        for result, like in zip(results, traced):
+            result.device = like.device  # not always that of the inputs
+            if result.node is not None:
+                result.node.device = like.device
+        return tuple([r if t.tracked else wrap(r._data, r.device) for r, t in zip(results, traced)])
+
     def compute(self, *values: Any) -> Any:
-        """The results for these inputs: the kernel of the call."""
+        """The kernel of `call`: the raw results."""
         function = self.function
         program = function.ran = function.recording_program if self.recorded else function.program
         results = program([*values, *self.others], self.starts)
@@ -191,7 +310,7 @@ class Application:
         return tuple(results[: len(function.outputs)])
 
     def gradients(self, g: Any, inputs: tuple[Tensor, ...]) -> tuple[Any, ...]:
-        """The gradients of all inputs, computed once for the walk that asks for one after the other."""
+        """The gradients of all inputs, computed once: a backward pass asks for one after the other."""
         if self.cotangent is not g:
             self.cotangent, self.answer = g, self._pulled_back(g, inputs)
         return self.answer  # type: ignore[no-any-return]
@@ -201,26 +320,10 @@ class Application:
         given = [*inputs, *[g[i] for i in gradient.roots]]
         results: Sequence[Tensor] = ()
         if gradient.outputs and interpreter is not None and not interpreter.runs_programs:
-            results = self._written_out(gradient, given)
+            # For vmap and jvp, operation by operation, from the inputs again: the values in `left` have no history.
+            others = [wrap(value, node.device) for value, node in zip(self.others, gradient.others)]
+            results = written_out(gradient.whole_graph, [*given, *others], self.starts)
         elif gradient.outputs:
             results = Application(gradient, [*self.others, *self.left], self.starts).applied(given)
-        found = iter(results)
-        return tuple([next(found) if there else None for there in gradient.found])
-
-    def _written_out(self, gradient: Gradient, given: Sequence[Tensor]) -> Sequence[Tensor]:
-        """The gradients, operation by operation: for vmap and jvp, which see through what is jitted.
-
-        They are computed from the inputs again, because `left` holds values without the way that led to them.
-        """
-        others = [wrap(value, node.device) for value, node in zip(self.others, gradient.besides)]
-        return written_out(gradient.whole_graph, [*given, *others], self.starts)
-
-    def applied(self, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """The results, through the door: who differentiates them finds a history."""
-        results = emit(P.call, *inputs, application=self)
-        traced = self.function.outputs
-        for result, like in zip(results, traced):
-            result.device = like.device  # not always that of the inputs
-            if result.node is not None:
-                result.node.device = like.device
-        return tuple([r if t.tracked else wrap(r._data, r.device) for r, t in zip(results, traced)])
+        found = dict(zip(gradient.wanted, results))
+        return tuple([found.get(i) for i in range(len(inputs))])

@@ -33,7 +33,7 @@ from ..tracing.reachable import guards_of
 from ..tracing.signature import changed_container, objects, replaced
 from ..tracing.tracer import Captured, Pending, Tracer
 from ..tracing.unseen import watched
-from .function import Application, Traced
+from .function import Application, TracedFunction
 
 
 class Location(NamedTuple):
@@ -226,19 +226,20 @@ class Recording:
             else:
                 self.gradients.append((place, None if now is None else self._output(now)))
 
-    def _traced(self, differentiable: bool) -> Traced:
+    def _traced(self, differentiable: bool) -> TracedFunction:
         """The function from its inputs to its outputs; those that gradients flow to come first."""
         tracked = [e for e in self.tracer.captured.values() if differentiable and e.leaf is not None]
         others = [e for e in self.tracer.captured.values() if e not in tracked and isinstance(e.first.node, Source)]
         self.inputs = [self._place(e.tensor) for e in tracked]
-        self.besides = [self._place(e.tensor) for e in others]
-        numbers = {id(place): i for i, place in enumerate((*self.inputs, *self.besides))}
+        self.others = [self._place(e.tensor) for e in others]
+        numbers = {id(place): i for i, place in enumerate((*self.inputs, *self.others))}
         donate = {number: numbers[id(place)] for place, number in self.writes if id(place) in numbers}
-        return Traced(
-            self.tracer, [_as_captured(e) for e in tracked], [e.first.node for e in tracked],
-            [e.first.node for e in others], self.outputs, self.tracer.effects, {} if differentiable else donate,
-            self.executor,
+        traced = TracedFunction(
+            self.tracer, [_as_captured(e) for e in tracked], self.outputs, self.tracer.effects,
+            [e.first.node for e in others],
         )
+        traced.donate, traced.executor = {} if differentiable else donate, self.executor
+        return traced
 
     # running it -----------------------------------------------------------------------------------------------------
 
@@ -280,7 +281,7 @@ class Recording:
         starts: Starts = {}
         for generator, count in self.tracer.drawn.items():
             starts[generator] = generator.take_blocks(count)
-        places = self.besides
+        places = self.others
         tensors = [p.what if p.kind == "tensor" else p.find(arguments) for p in places]
         others = [tensor._data for tensor in tensors]
         inputs = [place.find(arguments) for place in self.inputs]
@@ -363,7 +364,7 @@ class Recording:
 
     def arrays(self, arguments: list[Tensor]) -> list[Any]:
         """The arrays of the graph's inputs, as they are now."""
-        found = [place.find(arguments) for place in (*self.inputs, *self.besides)]
+        found = [place.find(arguments) for place in (*self.inputs, *self.others)]
         if any(t is None or t.shape != node.shape for t, node in zip(found, self.traced.sources)):
             raise Gone("the program of the last call reads a .grad that is None now, or what an argument was a view of")
         return [tensor._data for tensor in found]

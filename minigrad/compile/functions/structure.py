@@ -1,7 +1,7 @@
-"""The structure of a graph: what two graphs have in common that one program can run.
+"""Programs by structure: graphs that differ only in values, numbers and random draws share a program.
 
-Graph mode records the same operations again in each round of a loop.  The nodes are new, and so are the values and the
-random numbers, but the structure is the same.  Programs are kept by structure, so that each is compiled once.
+Graph mode records the same operations again in each iteration of a loop.  The nodes are new, and so are the values and
+the random numbers, but the structure is the same, so that it is compiled once.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from ...core.mode import Mode
 from ...core.node import Node
-from ...core.primitive import P, Primitive
+from ...core.primitive import Primitive
 from ...devices.registry import Device
 from ...support.forking import new_lock
 from ..nodes.graph import Graph, in_place_of
@@ -24,26 +24,25 @@ from ..nodes.interpret import Starts
 from ..nodes.source import Source
 from ..rewriting.passes import PASSES
 from ..running.program import PlainProgram, Program, program_for
+from .function import Function
 
-KEPT = 128  # structures; when there are more, the one that has not run for longest is forgotten
-COMPARED = 4096  # bytes of an array among the attributes, up to which its values are compared
+KEPT = 128  # structures; beyond that, the least recently used one is dropped
+COMPARED = 4096  # bytes: arrays among the attributes and constants are compared up to this size
 NEVER_FAIL = {"elementwise", "reduce", "view", "contract", "creation", "random"}  # kinds, for floats: no line is needed
 SCALARS = (int, bool, str, bytes, type(None), type(...))
-Draw = tuple[Any, int]  # the key and the first block of some random numbers
+Draw = tuple[Any, Any]  # the key and the first block of some random numbers
+Names = dict[Any, Any]  # of the generators that a branch or body draws from
 
 
 class Incomparable(Exception):
-    """An attribute may be the same as another one, and nothing says so: the body of a loop, or a function.
-
-    The body of a loop could be compared, but a program that is kept would keep the body's history too.
-    """
+    """An attribute or a constant cannot be compared with another one: a large array, or an object."""
 
 
 class Structure(NamedTuple):
-    """What two graphs have in common that one program can run.
+    """What graphs have in common that can share a program.
 
     `skeleton` and `numbers` are equal for these graphs; `draws` are the random numbers of this one.  The numbers are
-    Python numbers among the operands of floats: where they change from round to round they become inputs.
+    Python numbers among the operands of floats: when they change between iterations they become inputs.
     """
 
     skeleton: Hashable
@@ -61,25 +60,59 @@ def structure_of(graph: Graph) -> Structure:
     """
     draws: list[Draw] = []
     numbers: list[str] = []
+    return Structure(_skeleton(graph, draws, numbers), tuple(numbers), draws)
+
+
+def _skeleton(graph: Graph, draws: list[Draw], numbers: list[str] | None, names: Names | None = None) -> Hashable:
+    """The structure of a graph; of a branch or body, whose numbers are part of it, with `names` of its generators."""
     places: dict[Any, int] = {node: i for i, node in enumerate((*graph.inputs, *graph.nodes))}
     # One flat tuple: it is made, hashed and compared at each read.
     key: list[Any] = [len(graph.inputs), len(graph.nodes), len(graph.outputs)]
     for node in graph.inputs:
         key += node.shape, node.dtype, node.device
     for node in graph.nodes:
+        if node.op is None:
+            key.append(_constant(node))
+            continue
         key += node.op, len(node.inputs), _line(node)
         for i in node.inputs:
             if isinstance(i, Node):
                 key.append(places[i])
-            elif _dtype_as_input(node, i) is not None:
+            elif numbers is not None and _dtype_as_input(node, i) is not None:
                 key.append(i.__class__)
                 numbers.append(repr(i))  # 0.0 is not -0.0
             else:
                 key.append((i.__class__, repr(i)))
         if node.attrs:
-            key.append(_attributes(node, draws))
+            attrs, inner = _named(node.attrs, names, draws)
+            for name, value in attrs.items():
+                is_function = isinstance(value, Function)
+                key += name, _skeleton(value.graph, draws, None, inner) if is_function else _comparable(value)
     key += [places[node] for node in (*graph.outputs, *graph.effects)]
-    return Structure(tuple(key), tuple(numbers), draws)
+    return tuple(key)
+
+
+def _named(attrs: dict[str, Any], names: Names | None, draws: list[Draw]) -> tuple[dict[str, Any], Names]:
+    """The attributes with names in place of generators, and the names for the functions among them.
+
+    In a branch or body, `names` has the names of the generators.  Outside, random numbers have a key and a first block:
+    these are appended to `draws`, and their name is their number there.
+    """
+
+    def renamed(key: Any, block: int) -> Draw:
+        if names is not None:
+            return names.get(key, key), block
+        draws.append((key, block))
+        return ("draw", len(draws) - 1), 0
+
+    if "key" in attrs:
+        key, block = renamed(attrs["key"], attrs["block"])
+        return attrs | {"key": key, "block": block}, {}
+    if "draws" in attrs:
+        inner = {generator: ("generator", i) for i, (generator, *_) in enumerate(attrs["draws"])}
+        taken = [(inner[generator], *renamed(key, block), step) for generator, key, block, step in attrs["draws"]]
+        return attrs | {"draws": tuple(taken)}, inner
+    return attrs, {}
 
 
 def _dtype_as_input(node: Node, operand: Any) -> Any:
@@ -91,14 +124,6 @@ def _dtype_as_input(node: Node, operand: Any) -> Any:
     return dtype if dtype is not None and dtype.kind == "f" else None
 
 
-def _attributes(node: Node, draws: list[Draw]) -> Hashable:
-    attrs = node.attrs
-    if node.op is P.random:
-        draws.append((attrs["key"], attrs["block"]))
-        attrs = {name: value for name, value in attrs.items() if name not in ("key", "block")}
-    return tuple([(name, _comparable(value)) for name, value in attrs.items()])
-
-
 def _line(node: Node) -> Hashable:
     """The line that an error would name, if running the node can raise one."""
     assert node.op is not None
@@ -107,8 +132,15 @@ def _line(node: Node) -> Hashable:
     return node.where if fails else None
 
 
+def _constant(node: Any) -> Hashable:
+    """A constant of a branch or body, by value."""
+    if node.name != "constant" or not node.device.hosted:
+        raise Incomparable(node.name)
+    return _comparable(node.held), node.device
+
+
 def _comparable(value: Any) -> Hashable:
-    """Something that equals that of another value only where both make an operation compute the same."""
+    """An attribute as a key: keys are equal only if the operation computes the same with both."""
     kind = value.__class__
     if kind in SCALARS:
         return kind, value  # 1 and True are not the same
@@ -137,7 +169,7 @@ class Runnable(NamedTuple):
 
 @dataclass
 class Kept:
-    """The program of a structure with the `numbers` that came first, and, once others came, one that is given them."""
+    """The program of a structure for the `numbers` that came first, and, once others came, one with them as inputs."""
 
     numbers: tuple[str, ...]
     program: Program | PlainProgram
@@ -155,7 +187,7 @@ class Programs:
         return len(self._kept)
 
     def of(self, graph: Graph) -> Runnable:
-        """A program for a graph, and what it is given besides the values of the graph's inputs."""
+        """A program for a graph, and its inputs beyond those of the graph."""
         try:
             structure = structure_of(graph)
         except Incomparable:
@@ -167,7 +199,7 @@ class Programs:
             if kept is not None:
                 self._kept.move_to_end(key)
         if kept is None:
-            kept = Kept(structure.numbers, program_for(on_its_own(graph)))
+            kept = Kept(structure.numbers, program_for(without_history(graph)))
             with self._lock:
                 self._kept[key] = kept
                 if len(self._kept) > KEPT:
@@ -175,7 +207,7 @@ class Programs:
         if kept.numbers == structure.numbers:
             return Runnable(kept.program, [], starts)
         if kept.general is None:
-            kept.general = program_for(on_its_own(graph, numbers=True))
+            kept.general = program_for(without_history(graph, numbers=True))
         return Runnable(kept.general, _numbers_of(graph), starts)
 
 
@@ -183,18 +215,20 @@ PROGRAMS = Programs()
 
 
 def _surroundings() -> Hashable:
-    """What a program depends on besides its graph: what was registered, and which backend was asked for."""
+    """What a program depends on apart from its graph: the registered passes, the backend and the executor."""
     return tuple(map(id, PASSES)), os.environ.get("MINIGRAD_BACKEND"), os.environ.get("MINIGRAD_EXECUTOR")
 
 
-def on_its_own(graph: Graph, numbers: bool = False) -> Graph:
-    """The same graph of new nodes, which keep no value and no earlier recipe alive, and draw where a run says.
+def without_history(
+    graph: Graph, numbers: bool = False, names: Names | None = None, draws: list[Draw] | None = None
+) -> Graph:
+    """A copy of a graph that keeps no value and no other node alive, and draws random numbers where a run says.
 
-    With `numbers`, those that change become inputs, behind the others.
+    With `numbers`, the numbers of its structure become inputs, behind the others.
     """
     new: dict[Any, Node] = {node: _input_like(node) for node in graph.inputs}
     given: list[Node] = []
-    draws = 0
+    drawn: list[Draw] = [] if draws is None else draws
 
     def operand(node: Node, value: Any) -> Any:
         dtype = _dtype_as_input(node, value) if numbers else None
@@ -203,28 +237,35 @@ def on_its_own(graph: Graph, numbers: bool = False) -> Graph:
         given.append(Source("number", None, (), dtype, node.device, Mode(scope=node.mode.scope)))
         return given[-1]
 
-    def anew(node: Node, inputs: Sequence[Any]) -> Node:
-        nonlocal draws
+    def copied(node: Node, inputs: Sequence[Any]) -> Node:
+        if node.op is None:  # a constant of a branch or body
+            new[node] = _source_like(node, "constant", node.held)  # type: ignore[attr-defined]
+            return new[node]
         made = new[node] = in_place_of(node)
-        made.op, made.inputs, made.attrs = node.op, tuple([operand(node, i) for i in inputs]), node.attrs
+        attrs, inner = _named(node.attrs, names, drawn)
+        made.attrs = {
+            name: Function(without_history(a.graph, False, inner, drawn)) if isinstance(a, Function) else a
+            for name, a in attrs.items()
+        }
+        made.op, made.inputs = node.op, tuple([operand(node, i) for i in inputs])
         made.shape, made.dtype = node.shape, node.dtype
         made.mode = Mode(scope=node.mode.scope, origin=new.get(node.mode.origin))
-        if node.op is P.random:
-            made.attrs = node.attrs | {"key": ("draw", draws), "block": 0}
-            draws += 1
         return made
 
-    made = graph.rebuilt(anew, [new[node] for node in graph.inputs])
+    made = graph.rebuilt(copied, [new[node] for node in graph.inputs])
     return Graph([*made.inputs, *given], made.outputs, made.effects) if given else made
 
 
 def _numbers_of(graph: Graph) -> list[Any]:
-    """The numbers of a graph as arrays, in the order of the inputs that `on_its_own` makes for them."""
+    """The numbers of a graph as arrays, in the order of the inputs that `without_history` makes for them."""
     operands = [(node, i) for node in graph.nodes for i in node.inputs if not isinstance(i, Node)]
     typed = [(node, number, _dtype_as_input(node, number)) for node, number in operands]
     return [node.device.from_numpy(np.asarray(n, dtype)) for node, n, dtype in typed if dtype is not None]
 
 
 def _input_like(node: Node) -> Source:
-    kind = "input" if isinstance(node, Source) else node.name  # not "constant": another run has other values
-    return Source(kind, None, node.shape, node.dtype, node.device, Mode(scope=node.mode.scope))
+    return _source_like(node, "input" if isinstance(node, Source) else node.name)  # other runs have other constants
+
+
+def _source_like(node: Node, kind: str, held: Any = None) -> Source:
+    return Source(kind, held, node.shape, node.dtype, node.device, Mode(scope=node.mode.scope))

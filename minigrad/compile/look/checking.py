@@ -26,7 +26,7 @@ from ...core.view import detach
 from ...devices.effects import held_back
 from ...support.errors import CheckError, GradError, MinigradError
 from ...support.source import caller, show
-from ..functions.function import Gradient
+from ..functions.function import TracedFunction
 from ..functions.recording import Recording
 from ..nodes.graph import Graph
 from ..nodes.interpret import Starts, run_nodes
@@ -191,7 +191,7 @@ class Case:
                 what = f"the gradient of the results by a tensor {nodes[number].shape}"
                 self.fail(what, reason, self.recording.traced.gradient)
 
-    def fail(self, what: str, reason: str, gradient: Gradient | None = None) -> None:
+    def fail(self, what: str, reason: str, gradient: TracedFunction | None = None) -> None:
         """Raise, with the node where it begins, and what has to be left out for it not to happen."""
         name = getattr(self.function, "__name__", "the function")
         with held_back(), switch(interpreter=None):
@@ -201,10 +201,10 @@ class Case:
             actual=culprit, hint="mg.jit(disable=True) runs it eagerly until that is mended",
         )
 
-    def _diagnosis(self, gradient: Gradient | None) -> str:
+    def _diagnosis(self, gradient: TracedFunction | None) -> str:
         graph, arrays = self.recording.traced.graph, self._arrays()
         if gradient is not None:
-            graph = Graph(graph.inputs, (*graph.outputs, *gradient.left))
+            graph = Graph(graph.inputs, (*graph.outputs, *gradient.kept))
         values = _all_values(graph, arrays, self.starts)
         different = self._trace_differs(graph, values)
         if different:
@@ -212,14 +212,14 @@ class Case:
         if gradient is not None:
             weights = [_weights(self.recording.outputs[i]) for i in gradient.roots]
             own = len(self.recording.traced.own)
-            arrays = [*arrays[:own], *weights, *arrays[own:], *[values[node] for node in gradient.left]]
+            arrays = [*arrays[:own], *weights, *arrays[own:], *[values[node] for node in gradient.kept]]
             graph = gradient.graph
             values = _all_values(graph, arrays, self.starts)
         return _suspect(graph, arrays, self.starts, values)
 
     def _arrays(self) -> list[Any]:
         recording, copies = self.recording, self.before.copies
-        places = (*recording.inputs, *recording.besides)
+        places = (*recording.inputs, *recording.others)
         return [copies[id(place.find(self.tensors))]._data for place in places]
 
     def _trace_differs(self, graph: Graph, values: Mapping[Node, Any]) -> str:

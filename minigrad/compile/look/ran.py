@@ -12,7 +12,7 @@ import numpy as np
 from ...core.node import Node
 from ...core.tensor import Tensor
 from ...support.errors import CompileError
-from ..functions.function import Traced
+from ..functions.function import TracedFunction
 from ..functions.recording import Recording
 from ..fusion.group import Partition
 from ..nodes.graph import Graph
@@ -28,7 +28,7 @@ class Part(NamedTuple):
     """One of the programs that ran: which one, and the traced function that it computes."""
 
     title: str
-    function: Traced
+    function: TracedFunction
     keeps: bool  # what its gradient reads
 
     @property
@@ -77,7 +77,7 @@ class Ran:
         functions = [part.function for part in self.parts]
         if len(functions) == 1:
             return functions[0].graph.titled(self.outdated) if self.outdated else functions[0].graph
-        inputs = (*functions[-1].own, *functions[-1].besides)
+        inputs = (*functions[-1].own, *functions[-1].others)
         outputs = [output._data.node for function in functions for output in function.outputs]
         effects = [effect for function in functions for effect in function.effects]
         titles = ["forward pass", *[part.title for part in self.parts[1:]]]
@@ -120,7 +120,7 @@ class Ran:
     @property
     def tensors_of_inputs(self) -> dict[Node, Tensor]:
         """The tensors whose values are the inputs of the graph."""
-        places = (*self.recording.inputs, *self.recording.besides)
+        places = (*self.recording.inputs, *self.recording.others)
         found = zip(self.recording.traced.sources, [place.find(self.tensors) for place in places])
         return {node: tensor for node, tensor in found if tensor is not None}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..functions.function import Traced
+from ..functions.function import TracedFunction
 from ..fusion.group import Partition
 from ..nodes.graph import Graph
 from ..rewriting.log import Log
@@ -21,7 +21,7 @@ class Stages:
         """The programs of the last call for such arguments."""
         raise NotImplementedError
 
-    def traced(self, *args: Any, **kwargs: Any) -> Traced:
+    def traced(self, *args: Any, **kwargs: Any) -> TracedFunction:
         """The function as it was traced for these arguments: its graph, and its program when that is read."""
         return self.ran(*args, **kwargs).recording.traced
 

@@ -144,7 +144,7 @@ def _described(recording: Recording, program: Program) -> tuple[dict[str, Any], 
 
 def _inputs(recording: Recording, program: Program, arrays: list[Any]) -> list[dict[str, Any]]:
     names = names_of(recording)
-    places = [*recording.inputs, *recording.besides]
+    places = [*recording.inputs, *recording.others]
     data = []
     for number, node in enumerate(program.final.inputs):
         described = {"shape": list(node.shape), "dtype": node.dtype.name, "device": node.device.name}

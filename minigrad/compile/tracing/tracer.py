@@ -154,6 +154,7 @@ class Tracer(Interpreter, State, Control):
     """Records every operation as a node, and keeps all that outlives an operation to itself."""
 
     flow: Any = None  # `compile.control` sets this
+    what = "the function"  # in messages
     seals_generators = True
 
     def __init__(self) -> None:

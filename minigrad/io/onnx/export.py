@@ -185,7 +185,7 @@ def _model(
     outputs = _names_of_outputs(output_names, len(recording.results))
     shared.taken.update(outputs)
     known, tensors = _names_of_tensors(function, recording), {}
-    for place, node in zip((*recording.inputs, *recording.besides), graph.inputs):
+    for place, node in zip((*recording.inputs, *recording.others), graph.inputs):
         if place.kind == "argument":
             name = input_names[place.what]
             infos[place.what] = w.info(name, node.dtype, node.shape)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import minigrad as mg
-from minigrad.compile.control.closed import Closed
+from minigrad.compile.functions.function import TracedFunction
 from tests.numerical import check_gradients
 
 pytestmark = pytest.mark.usefixtures("numpy_kernels")
@@ -281,7 +281,7 @@ def test_a_loop_is_one_node_whose_body_is_traced_once(capsys):
     graph = mg.trace(lambda xs: mg.scan(step, 0.0, xs), mg.ones((1000, 2)).sum(1))
     assert capsys.readouterr().out == "traced\n"
     [node] = nodes_of(graph, "scan")
-    assert isinstance(node.attrs["body"], Closed)
+    assert isinstance(node.attrs["body"], TracedFunction)
     body = node.attrs["body"].graph
     assert [n.name for n in body.inputs] == ["carry", "x"]
     assert [n.name for n in body.nodes] == ["multiply", "add"]

@@ -229,7 +229,7 @@ class Box:
     (_changes_a_tensor, "changes WEIGHTS in place(.|\n)*return the new value"),
     (lambda x: x + mg.random.normal(3), r"draws random numbers(.|\n)*model.eval\(\)"),
     (lambda x: (mg.print(x), x)[1], r"does more than compute its result: print, at (.|\n)*test_saved.py"),
-    (lambda x: mg.while_loop(lambda c: c.sum() < 9, lambda c: c * 2, x), "of while_loop is a Closed, which cannot be"),
+    (lambda x: mg.while_loop(lambda c: c.sum() < 9, lambda c: c * 2, x), "of while_loop is a TracedFunction"),
     (lambda x: (x, Box(2)), r"the result\[1\] is a Box, which cannot be part of a file"),
     (lambda x: {"a": [x, {1, 2}]}, r"the result\['a'\]\[1\] is a set, which cannot"),
 ])
