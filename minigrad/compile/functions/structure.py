@@ -183,8 +183,9 @@ PROGRAMS = Programs()
 
 
 def _surroundings() -> Hashable:
-    """What a program depends on besides its graph: what was registered, and which backend was asked for."""
-    return tuple(map(id, PASSES)), os.environ.get("MINIGRAD_BACKEND"), os.environ.get("MINIGRAD_EXECUTOR")
+    """What a program depends on apart from its graph: the registered passes and rules, and the chosen backend."""
+    passes = tuple([(id(each), each.rules and each.rules.version) for each in PASSES])
+    return passes, os.environ.get("MINIGRAD_BACKEND"), os.environ.get("MINIGRAD_EXECUTOR")
 
 
 def on_its_own(graph: Graph, numbers: bool = False) -> Graph:
