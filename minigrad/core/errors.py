@@ -237,7 +237,7 @@ class ScriptError(MinigradError, TypeError):
     >>> import minigrad as mg
     >>> mg.script(lambda x: x if x > 0 else -x)
     Traceback (most recent call last):
-    minigrad.core.errors.ScriptError: script: <lambda>, at ...: a lambda cannot be told from others on its line
+    minigrad.core.errors.ScriptError: script: <lambda>, at ...: the source of a lambda cannot be found
     ...
 
     Way out: a function with a name, in a file or a notebook cell, with `@mg.script` next to it.

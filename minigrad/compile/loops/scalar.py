@@ -88,7 +88,7 @@ def _operation(tree: ast.expr) -> tuple[str, list[ast.expr]]:
 
 
 def computed_in(node: Node) -> Any:
-    """The dtype to which a node's operands are cast: the common dtype of its promoted inputs, where numbers are weak."""
+    """The dtype to which operands are cast: the common dtype of the promoted inputs, where numbers are weak."""
     assert node.op is not None
     return node.op.common_dtype(node.inputs) or node.dtype
 
