@@ -1,9 +1,9 @@
-"""`mg.script`: Python's own control flow over tensors, by rewriting the source.
+"""`mg.script`: Python control flow that depends on tensors, by rewriting the source of a function.
 
-A function goes through these files in this order: `scripted.py` finds its source, `classify.py` says which statements
-a tensor might decide, `lowering.py` does away with early exits, `liveness.py`, `assigned.py` and `blocks.py` find the
-variables of each block, and `rewriting.py` makes functions of the blocks.  When it runs, `dispatch.py` decides, and
-`recorded.py` makes nodes.
+A function passes through these files in order.  `scripted.py` finds the source.  `classify.py` finds the statements
+that a tensor may decide.  `lowering.py` replaces early exits by flags.  `liveness.py`, `assigned.py` and `blocks.py`
+find the variables of each block, and `rewriting.py` turns the blocks into functions.  At run time, `dispatch.py`
+decides whether Python runs a block, or `recorded.py` records it as a node.
 """
 
 from ..arguments.public import public

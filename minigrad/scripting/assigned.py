@@ -1,22 +1,24 @@
-"""Which variables have surely been given a value before a statement: found by walking over the statements forwards.
+"""Finds the variables that surely have a value before each statement, in a walk forwards over the statements.
 
-The flags that stand for jumps count too: what is assigned wherever a flag is still on has a value under `if flag:`.
+The walk follows the flags that replace jumps: a variable that is assigned wherever a flag stays on has a value under
+`if flag:`.
 """
 
 from __future__ import annotations
 
 import ast
-from typing import Any
+from typing import Any, NamedTuple
 
 from .classify import LOOPS
 from .names import COMPREHENSIONS, FUNCTIONS, Names, locals_of, parameters_of
 
 
-class Facts:
-    """`names` have a value, `off` are flags that are off, `by_flag` pairs: if the flag is on, the name has one."""
+class Facts(NamedTuple):
+    """What holds at one place of a function."""
 
-    def __init__(self, names: set[str], off: set[str], by_flag: set[tuple[str, str]]) -> None:
-        self.names, self.off, self.by_flag = names, off, by_flag
+    names: set[str]  # they have a value
+    off: set[str]  # flags that are off
+    by_flag: set[tuple[str, str]]  # (flag, name): the name has a value if the flag is on
 
     def __or__(self, names: set[str]) -> Facts:
         return Facts(self.names | names, self.off, self.by_flag)
@@ -25,32 +27,32 @@ class Facts:
         return name in self.names or flag in self.off or (flag, name) in self.by_flag
 
     def __and__(self, other: Facts) -> Facts:
-        """What is known where two ways meet."""
+        """The facts that hold where two paths meet."""
         names = self.names | other.names | {name for _, name in (*self.by_flag, *other.by_flag)}
         flags = self.off | other.off | {flag for flag, _ in (*self.by_flag, *other.by_flag)}
         both = {(f, n) for f in flags for n in names if self.holds(f, n) and other.holds(f, n)}
         return Facts(self.names & other.names, self.off & other.off, both)
 
     def where(self, flag: str) -> Facts:
-        """What is known where a flag is on."""
+        """The facts where a flag is on."""
         return self | {name for f, name in self.by_flag if f == flag}
 
     def without(self, flag: str) -> Facts:
-        """What is known after a flag has been switched on."""
+        """The facts after a flag has been switched on."""
         return Facts(self.names, self.off - {flag}, {(f, n) for f, n in self.by_flag if f != flag})
 
 
 class Assigned:
-    """`before[s]`: the variables that surely have a value before statement s; `unsure`: reads of those that may not."""
+    """`before[s]`: variables that surely have a value before statement s.  `unsure`: reads that may come too early."""
 
     def __init__(self, function: Any, flags: set[str]) -> None:
         self.local, self.flags = locals_of(function), flags
         self.before: dict[ast.AST, set[str]] = {}
         self.unsure: dict[ast.AST, str] = {}
-        self.block(function.body, Facts(parameters_of(function), set(), set()))
+        self.block(function.body, Facts(parameters_of(function.args), set(), set()))
 
     def block(self, body: list[ast.stmt], known: Facts) -> Facts:
-        """What is known after these statements."""
+        """The facts after these statements."""
         for node in body:
             known = self._statement(node, known)
         return known
@@ -76,7 +78,7 @@ class Assigned:
         self._reads(node, known)
         names = Names([node])
         if isinstance(node, (ast.Return, ast.Raise, ast.Break, ast.Continue)):
-            return known | self.local  # nothing comes after it
+            return known | self.local  # nothing after it is reached
         if isinstance(node, ast.Assign) and names.bound & self.flags:
             flag = min(names.bound)
             on = isinstance(node.value, ast.Constant) and node.value.value
@@ -103,7 +105,7 @@ class Assigned:
         return known & end
 
     def _reads(self, node: ast.AST, known: Facts, bound: frozenset[str] = frozenset()) -> None:
-        """Note the reads in a statement or expression of variables that may have no value."""
+        """Note reads of variables that may have no value."""
         if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
             return
         if isinstance(node, COMPREHENSIONS):

@@ -1,4 +1,4 @@
-"""What is known of a statement that becomes functions: its variables, and what of it a tensor cannot decide."""
+"""Finds the variables of each statement that becomes functions, and what a tensor cannot decide in it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .assigned import Assigned
 from .classify import Kinds
 from .liveness import Liveness
 from .lowering import Lowering
-from .names import Names, walk_frame
+from .names import Names, root_of, walk_frame
 
 AUGMENTED = {
     ast.Add: "iadd", ast.Sub: "isub", ast.Mult: "imul", ast.Div: "itruediv", ast.FloorDiv: "ifloordiv", ast.Mod: "imod",
@@ -22,33 +22,23 @@ AUGMENTED = {
 
 @dataclass
 class Block:
-    """An `if` or a loop that became functions.
+    """An `if` or a loop that becomes functions."""
 
-    `word`        what it was: "if", "while" or "for"
-    `filename`, `line`  where
-    `outputs`     the variables that the functions return
-    `parameters`  those that they are given: of a loop, the same ones
-    `changed`     those whose object may be changed in place
-    `refused`     (line, what is done there) that cannot depend on a tensor
-    `later`       variables that have no value at first, and that nobody reads before they have one
-    `result`      the variable among them that holds what the function returns
-    """
-
-    word: str
+    word: str  # "if", "while" or "for"
     filename: str
     line: int
-    outputs: list[str]
-    parameters: list[str]
-    changed: set[str] = field(default_factory=set)
-    refused: list[tuple[int, str]] = field(default_factory=list)
-    later: set[str] = field(default_factory=set)
-    result: str | None = None
+    outputs: list[str]  # the variables that the functions return
+    parameters: list[str]  # the variables that they take; in a loop, the same
+    changed: set[str] = field(default_factory=set)  # variables that may be changed in place
+    refused: list[tuple[int, str]] = field(default_factory=list)  # (line, code) that cannot depend on a tensor
+    later: set[str] = field(default_factory=set)  # variables without a value at first, which get one before any read
+    result: str | None = None  # the variable with the function's result
 
     def __str__(self) -> str:
         return f"the `{self.word}` at line {self.line}, which a tensor decides"
 
     def called(self, name: str) -> str:
-        """A variable, in messages."""
+        """The name of a variable in messages."""
         return "the value that is returned" if name == self.result else f"`{name}`" if name else "the value"
 
     def place(self, line: int) -> str:
@@ -59,8 +49,8 @@ class Block:
 class Survey:
     """The blocks of a function whose jumps have been lowered.
 
-    `undefined` are the variables that a block hands on before they have a value, and `unsure` the reads of these that
-    may come too early; `decided` are all that a block hands on.
+    `decided`: all outputs of blocks.  `undefined`: variables that a block takes or returns while they may lack a value.
+    `unsure`: the reads of such variables.
     """
 
     def __init__(self, function: Any, kinds: Kinds, lowered: Lowering, filename: str) -> None:
@@ -73,7 +63,7 @@ class Survey:
         for node in walk_frame(function.body):
             if kinds.kinds.get(node) == "dynamic":
                 self.blocks[node] = self._branches(node) if isinstance(node, ast.If) else self._loop(node)
-        result = {lowered.result} - {None}  # who reads it asks a flag before
+        result = {lowered.result} - {None}  # a flag is checked before it is read
         self.unsure = {n for n, name in self.assigned.unsure.items() if name in self.undefined and name not in result}
         self.decided = {name for block in self.blocks.values() for name in block.outputs}
         later = self.undefined - {self.assigned.unsure[node] for node in self.unsure}
@@ -109,22 +99,18 @@ class Survey:
         return sorted(names, key=lambda name: (self.order.get(name, 0), name))
 
     def _refused(self, body: list[ast.stmt]) -> list[tuple[int, str]]:
-        """What is done in these statements that a graph has no node for."""
+        """Assignments to attributes and items, for which a graph has no node."""
         found = []
         for node in walk_frame(body):
-            if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
-                found.append((node.lineno, f"`{ast.unparse(node)}` is assigned"))
-            if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
-                root: Any = node
-                while isinstance(root, ast.Subscript):
-                    root = root.value
+            if isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load):
+                root = root_of(node)
                 if not isinstance(root, ast.Name) or root.id not in self.local:
                     found.append((node.lineno, f"`{ast.unparse(node)}` is assigned"))
         return sorted(found)
 
 
 def _order_of_writing(function: Any) -> dict[str, int]:
-    """The names in the order in which they first appear."""
+    """The position of each name in the order of first appearance."""
     arguments = [n.arg for n in ast.walk(function.args) if isinstance(n, ast.arg)]
     found = [(n.lineno, n.col_offset, n.id) for n in walk_frame(function.body) if isinstance(n, ast.Name)]
     order: dict[str, int] = {}

@@ -1,25 +1,25 @@
-"""Which statements may depend on a tensor, and which have to stay plain Python, and why.
+"""Finds the statements that a tensor may decide, those that have to stay plain Python, and the reasons.
 
 An `if` or a loop is one of three kinds:
 
-`static`    its condition cannot be a tensor, `x is None`, `len(x) > 2`: it stays as it is
-`dynamic`   it becomes a call, which decides when it runs whether Python goes on or a graph is made
-`plain`     it holds something that cannot be moved into a function; it works as long as no tensor is asked
+`static`    its condition cannot be a tensor, `x is None`, `len(x) > 2`: it stays unchanged
+`dynamic`   it becomes a call, which decides at run time whether Python runs it or a graph records it
+`plain`     it holds something that cannot move into a function; it works unless a recorded tensor decides it
 
-A jump (`return`, `break`, `continue`) out of a dynamic statement is turned into flags, and so are all statements
-between it and where it leads to.  If one of those is plain, then all of them are.
+A jump (`return`, `break`, `continue`) out of a dynamic statement becomes a flag.  All statements that the jump leaves
+are then dynamic, or all of them are plain.
 """
 
 from __future__ import annotations
 
 import ast
-from typing import Any
+from typing import Any, NamedTuple
 
 from .names import Names, locals_of, walk_frame
 
 Control = (ast.If, ast.While, ast.For)
 LOOPS = (ast.While, ast.For)
-CLOSED = (ast.Try, ast.TryStar, ast.Match)  # jumps out of these stay as they are
+CLOSED = (ast.Try, ast.TryStar, ast.Match)  # jumps out of these stay jumps
 JUMPS = (ast.Return, ast.Break, ast.Continue)
 KNOWN_CALLS = {"isinstance", "issubclass", "hasattr", "callable", "len"}
 KNOWN_ATTRIBUTES = {"shape", "ndim", "dtype", "device", "size", "requires_grad", "is_leaf", "training"}
@@ -27,7 +27,7 @@ MADE_OF = (ast.UnaryOp, ast.BoolOp, ast.BinOp, ast.Compare, ast.Tuple, ast.List)
 
 
 def never_a_tensor(test: ast.expr) -> bool:
-    """Whether it can be seen from the expression alone that it is no tensor."""
+    """Whether the form of an expression rules out a tensor."""
     if isinstance(test, ast.Constant):
         return True
     if isinstance(test, ast.Call):
@@ -44,24 +44,24 @@ def never_a_tensor(test: ast.expr) -> bool:
 
 
 def never_over_a_tensor(iterated: ast.expr) -> bool:
-    """Whether a loop over this expression is an ordinary one for sure."""
+    """Whether the form of an expression rules out a loop over a tensor."""
     if isinstance(iterated, ast.Call) and isinstance(iterated.func, ast.Name) and iterated.func.id == "range":
         return all(never_a_tensor(a) for a in iterated.args)
     return isinstance(iterated, (ast.Tuple, ast.List, ast.Dict, ast.Set, ast.Constant, ast.ListComp))
 
 
 def bodies_of(node: Any) -> list[list[ast.stmt]]:
-    """The lists of statements in a compound statement, those of its handlers and cases too."""
+    """The lists of statements in a compound statement, also in its handlers and cases."""
     parts = (node, *getattr(node, "handlers", ()), *getattr(node, "cases", ()))
     found = [getattr(part, field, None) for part in parts for field in ("body", "orelse", "finalbody")]
-    return [body for body in found if body]
+    return [body for body in found if body and isinstance(body, list)]
 
 
-class Jump:
+class Jump(NamedTuple):
     """A jump, and the statements that it leaves: outermost first, with the loop that it ends or continues."""
 
-    def __init__(self, node: ast.stmt, leaves: list[ast.stmt]) -> None:
-        self.node, self.leaves = node, leaves
+    node: ast.stmt
+    leaves: list[ast.stmt]
 
 
 class Kinds:
@@ -72,7 +72,7 @@ class Kinds:
         self.reasons: dict[ast.AST, str] = {}
         self.kinds: dict[ast.AST, str] = {}
         self.jumps: list[Jump] = []
-        self.loops: dict[ast.AST, list[ast.stmt]] = {}  # the loops that a statement is in, outermost first
+        self.loops: dict[ast.AST, list[ast.stmt]] = {}  # the loops around a statement, outermost first
         self.local = locals_of(function)
         whole = _whole_reason(function)
         self._look(function.body, [], [], whole)
@@ -126,7 +126,7 @@ class Kinds:
         return None
 
     def _note_inner(self, inner: Any, captured: set[str]) -> None:
-        """A variable that an inner function sees must stay one variable: a block would give it a copy."""
+        """Make statements plain if they change a variable that an inner function reads: a block would have a copy."""
         if isinstance(inner, ast.GeneratorExp) and inner in _arguments(self.function):
             return
         for node in self.kinds:
@@ -151,7 +151,7 @@ class Kinds:
     # settling ---------------------------------------------------------------------------------------------------------
 
     def _settle(self) -> None:
-        """What a jump leaves is dynamic as a whole, or plain as a whole."""
+        """Make the statements that a jump leaves all dynamic, or all plain."""
         changed = True
         while changed:
             before = dict(self.kinds)
@@ -176,13 +176,13 @@ class Kinds:
         return any(self.kinds.get(node) == "dynamic" for node in jump.leaves)
 
     def _later_returns(self) -> list[Jump]:
-        """The `return`s after one that becomes a flag: what comes after that becomes part of its `else`."""
+        """The `return`s after one that becomes a flag: they move into its `else`."""
         returns = [jump for jump in self.jumps if isinstance(jump.node, ast.Return)]
         flagged = [_place(jump.node) for jump in returns if self._leaves_dynamic(jump)]
         return [jump for jump in returns if flagged and _place(jump.node) > min(flagged)]
 
     def _settle_return(self, jump: Jump) -> None:
-        """A later `return` becomes a flag too, or those before it stay as they are."""
+        """Make a later `return` a flag as well, or make all statements with a `return` plain."""
         loops = [s for s in jump.leaves if isinstance(s, LOOPS) and self.kinds[s] == "static"]
         why = self._hindrance(jump, loops)
         for node in () if why else loops:

@@ -1,7 +1,7 @@
-"""What rewritten functions call: each decides, when it runs, whether Python goes on or a node is made.
+"""The functions that rewritten code calls: at run time, each either runs Python code or records a node.
 
-A condition that is no tensor, or a tensor whose value is there, is decided at once, and Python runs the one branch, or
-the turns of the loop.  A tensor that is only recorded cannot be: then the whole statement is recorded (`recorded.py`).
+If the condition is a Python value or a tensor with a known value, Python runs the branch, or the turns of the loop.  If
+it is a recorded tensor without a value, the whole statement is recorded (`recorded.py`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Python = Callable[..., Any]
 
 
 class TensorRange:
-    """`range` with bounds that are tensors: a loop over it can only be recorded."""
+    """`range` with tensors as bounds: a loop over it can only be recorded."""
 
     def __init__(self, start: Any, stop: Any, step: Any) -> None:
         self.start, self.step = start, step
@@ -32,20 +32,20 @@ class TensorRange:
 
     def __iter__(self) -> Any:
         raise TraceError(
-            "range() of a tensor that has no value yet, in a loop that stays plain Python",
-            hint="for i in range(n), without `try`, and without what else has to stay Python in the loop",
+            "range() of a tensor without a value, in a loop that stays plain Python",
+            hint="for i in range(n), without `try` or other statements that have to stay plain Python in the loop",
         )
 
 
 class Script:
-    """The functions that a rewritten function finds under one name, and what is known of its blocks."""
+    """The functions that a rewritten function calls by one name, and its blocks."""
 
     def __init__(self, filename: str) -> None:
         self.filename = filename
-        self.blocks: dict[str, Block] = {}  # by the names of the functions that they became
+        self.blocks: dict[str, Block] = {}  # by the names of the functions that they have become
 
     def __repr__(self) -> str:
-        return "<what mg.script calls>"
+        return "<functions of mg.script>"
 
     def _block(self, function: FunctionType) -> Block:
         known = self.blocks.get(function.__name__)
@@ -63,7 +63,7 @@ class Script:
         return chosen.decided(truth(test), (if_true, if_false))
 
     def while_loop(self, condition: Python, body: Any, *state: Any) -> Any:
-        """The variables of a loop after it."""
+        """The variables of a loop after its end."""
         many = len(state) != 1
         while True:
             known = decided(condition(*state))
@@ -83,7 +83,7 @@ class Script:
         ))
 
     def for_loop(self, iterated: Any, body: Any, *state: Any, as_long_as: str | None = None) -> Any:
-        """The variables of a loop after it; `as_long_as` names the one among them that says whether to go on."""
+        """The variables of a loop after its end; the loop runs while the variable `as_long_as` is true."""
         block = self._block(body)
         flag = None if as_long_as is None else block.outputs.index(as_long_as)
         if isinstance(iterated, TensorRange):
@@ -124,7 +124,7 @@ class Script:
         return carry.loop(lambda start: while_loop(going, turn, (numbers.count * 0, start))[1])
 
     def _unless_over(self, block: Block, body: Any, state: Any, flag: int | None) -> Python:
-        """The body of a loop, which does nothing once the flag is off."""
+        """A body of a loop that does nothing once the flag is off."""
         if flag is None or decided(state[flag]) is not None:
             return body  # type: ignore[no-any-return]
 
@@ -140,12 +140,12 @@ class Script:
     # expressions ------------------------------------------------------------------------------------------------------
 
     def range(self, *bounds: Any) -> Any:
-        """`range`, of tensors too."""
+        """`range`, also of tensors."""
         if current_mode().interpreter is None or not any(b.__class__ is Tensor and not _computed(b) for b in bounds):
             return range(*bounds)
         for bound in bounds:
             if bound.__class__ is Tensor and (bound.shape or bound.dtype.kind not in "iu"):
-                raise ConversionError(f"range() of a tensor {bound.dtype} {bound.shape}: its bounds are integers")
+                raise ConversionError(f"range() needs integers, not a tensor {bound.dtype} {bound.shape}")
         start, stop, step = (0, *bounds, 1) if len(bounds) == 1 else (*bounds, 1)[:3]
         return TensorRange(start, stop, step)
 
@@ -155,18 +155,12 @@ class Script:
         return logical_not(truth(value)) if known is None else not known
 
     def logical_and(self, value: Any, other: Python) -> Any:
-        """`value and other()`, where nothing can go wrong in the other."""
-        known = decided(value)
-        if known is not None:
-            return other() if known else value
-        return self._both(logical_and, value, other())
+        """`value and other()`, where the other side cannot fail."""
+        return self._either(value, other, False, lambda: self._both(logical_and, value, other()))
 
     def logical_or(self, value: Any, other: Python) -> Any:
-        """`value or other()`, where nothing can go wrong in the other."""
-        known = decided(value)
-        if known is not None:
-            return value if known else other()
-        return self._both(logical_or, value, other())
+        """`value or other()`, where the other side cannot fail."""
+        return self._either(value, other, True, lambda: self._both(logical_or, value, other()))
 
     def _both(self, operation: Python, value: Tensor, other: Any) -> Any:
         if value.dtype.kind == "b" and (other.__class__ is bool or _is_bool(other)):
@@ -176,44 +170,45 @@ class Script:
         return self.or_else(value, lambda: other)
 
     def and_then(self, value: Any, other: Python) -> Any:
-        """`value and other()`, where the other may only be computed if the first is true."""
-        known = decided(value)
-        if known is not None:
-            return other() if known else value
-        return self.cond(value, other, lambda: value)
+        """`value and other()`, where the other side may only be computed if the value is true."""
+        return self._either(value, other, False, lambda: self.cond(value, other, lambda: value))
 
     def or_else(self, value: Any, other: Python) -> Any:
-        """`value or other()`, where the other may only be computed if the first is false."""
-        known = decided(value)
-        if known is not None:
-            return value if known else other()
-        return self.cond(value, lambda: value, other)
+        """`value or other()`, where the other side may only be computed if the value is false."""
+        return self._either(value, other, True, lambda: self.cond(value, lambda: value, other))
 
-    # what stays as it is ----------------------------------------------------------------------------------------------
+    def _either(self, value: Any, other: Python, enough: bool, record: Python) -> Any:
+        """The value if its truth is `enough`, the other side if not, and a record if the truth is not known."""
+        known = decided(value)
+        if known is None:
+            return record()
+        return value if known is enough else other()
+
+    # plain statements and variables -----------------------------------------------------------------------------------
 
     def plain(self, test: Any, reason: str) -> bool:
-        """A condition that only Python can decide."""
+        """The truth of a condition that only Python can decide."""
         known = decided(test)
         if known is None:
             raise TraceError(
-                f"what is decided here by a tensor that has no value yet has to stay plain Python: {reason}",
-                hint="mg.where, or mg.cond and its sisters by hand; or compute the value outside of what is recorded",
+                f"a tensor without a value decides here, but this has to stay plain Python: {reason}",
+                hint="mg.where, mg.cond or mg.while_loop; or compute the value outside of the recorded code",
             )
         return known
 
     def undefined(self, name: str) -> Undefined:
-        """The value of a variable before it has any."""
+        """The value of a variable before its first assignment."""
         return Undefined(name)
 
     def defined(self, value: Any) -> Any:
-        """The value of a variable, if it has one."""
+        """The value of a variable, or the error that it has none."""
         if value.__class__ is Undefined:
             raise value.error()
         return value
 
 
 def _augmented(name: str) -> Python:
-    """`x = script.iadd(x, y)` is `x += y`; what stands for a number is not changed, but replaced."""
+    """`x = script.iadd(x, y)` is `x += y`; a tensor that represents a number is replaced, not changed in place."""
     in_place, fresh = getattr(operator, name), getattr(operator, f"__{name[1:]}__")
 
     def apply(self: Script, value: Any, operand: Any) -> Any:
@@ -234,24 +229,24 @@ def _is_bool(value: Any) -> bool:
 
 
 def only_recorded(tensor: Tensor) -> bool:
-    """Whether nobody knows the value of a tensor as yet."""
+    """Whether the value of a tensor is not known yet."""
     return current_mode().control.flow is not None and not _computed(tensor)
 
 
 def _computed(tensor: Tensor) -> bool:
-    """Whether a recorded tensor has been computed meanwhile, in graph mode."""
+    """Whether graph mode has already computed a recorded tensor."""
     return isinstance(getattr(current_mode().state.stand_in(tensor)._data, "value", None), tensor.device.ndarray)
 
 
 def decided(test: Any) -> bool | None:
-    """The truth of a value, or None if it cannot be known when the code runs."""
+    """The truth of a value; None if it is not known while the code is recorded."""
     if test.__class__ is not Tensor:
         if test.__class__ is Undefined:
             raise test.error()
         return bool(test)
     mode = current_mode()
     if test.size != 1 or mode.interpreter is None:
-        return bool(test)  # or the error that there is no truth of many elements
+        return bool(test)  # or the error for a tensor with several elements
     if mode.control.flow is not None:
         return None if only_recorded(test) else bool(test)
     some, every = mode.control.outcomes(truth(test))
@@ -259,7 +254,7 @@ def decided(test: Any) -> bool | None:
 
 
 def truth(value: Any) -> Any:
-    """What a condition is: a bool tensor without dimensions, or a bool."""
+    """A condition as a bool tensor without dimensions, or as a Python bool."""
     if value.__class__ is not Tensor:
         return bool(value)
     test = value if value.dtype.kind == "b" else value != 0

@@ -1,7 +1,7 @@
-"""What the values of a variable are, where a tensor decides which of them it has: the same kind, or an error.
+"""Kinds of values: where a tensor decides which value a variable has, all its values must be of one kind.
 
-A Python number that is the same whatever is decided stays a number.  One that is not becomes a tensor, and is as weak
-as numbers are everywhere: it takes the dtype of the tensor that it stands in for, `total = 0` that of what is added.
+A Python number that is equal in all cases stays a number.  Otherwise it becomes a tensor that is as weak as numbers
+are everywhere: it takes the dtype of the tensor that it meets, so `total = 0` takes the dtype of the terms.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from ..ops.write import Links
 from ..support.errors import ConversionError, DtypeError, MinigradError, ShapeError, TraceError
 from .blocks import Block
 
-WEAK = (bool, int, float)  # numbers: they become tensors where a tensor decides which one it is
+WEAK = (bool, int, float)  # numbers, which become tensors where a tensor decides between them
 
 
 class Undefined:
-    """The value of a variable that has been given none; `why` says how that came about."""
+    """The value of a variable without a value; `why` is the reason."""
 
     def __init__(self, name: str, why: str | None = None) -> None:
         self.name, self.why = name, why
 
     def error(self) -> Exception:
-        """What reading it raises."""
+        """The error for reading it."""
         if self.why is None:
             return UnboundLocalError(f"local variable {self.name!r} has no value here")
         return TraceError(
             f"`{self.name}` may have no value here: {self.why}",
-            hint=f"give `{self.name}` a value before that, of the same shape and dtype",
+            hint=f"give `{self.name}` a value of the same shape and dtype before that",
         )
 
 
@@ -40,19 +40,19 @@ _NUMBERS = Links()
 
 
 def as_number(value: Any) -> Any:
-    """Note that a tensor stands for a Python number, which `x += 1` never changes: it makes another."""
+    """Note that a tensor represents a Python number, so that `x += 1` makes a new one."""
     if value.__class__ is Tensor:
         _NUMBERS.add(value, value)
     return value
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a Python number, or a tensor that stands for one."""
+    """Whether a value is a Python number, or a tensor that represents one."""
     return isinstance(value, WEAK) or bool(_NUMBERS.of(value))
 
 
 class Like(NamedTuple):
-    """A tensor of this kind."""
+    """The shape, dtype and device of a tensor."""
 
     shape: tuple[int, ...]
     dtype: Any
@@ -63,7 +63,7 @@ class Like(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """How a value is built, and for each of its tensors and numbers, `Like` or the number."""
+    """The structure of a value, and for each tensor or number in it, a `Like` or the number."""
 
     structure: Any
     parts: tuple[Any, ...]
@@ -79,12 +79,12 @@ class Kind(NamedTuple):
 
     @property
     def tensors(self) -> list[Like]:
-        """What tensors a value of this kind is made of."""
+        """The tensors in a value of this kind."""
         return [part for part in self.parts if isinstance(part, Like)]
 
 
 def kind_of(value: Any) -> Any:
-    """The kind of a value; a variable that has none is its own."""
+    """The kind of a value; the kind of `Undefined` is that object."""
     if isinstance(value, Undefined):
         return value
     return Kind(structure(value, WEAK), tuple([_part(leaf) for leaf in flatten(value, WEAK)[0]]))
@@ -95,18 +95,15 @@ def _part(leaf: Any) -> Any:
 
 
 def of_tensors(kind: Any) -> Any:
-    """The same kind, with tensors in the place of numbers."""
+    """The same kind with tensors instead of numbers."""
     if isinstance(kind, Undefined):
         return kind
-    return Kind(kind.structure, tuple([part if isinstance(part, Like) else _of_number(part) for part in kind.parts]))
-
-
-def _of_number(number: Any) -> Like:
-    return Like((), scalar_type(number), default_device())
+    parts = [p if isinstance(p, Like) else Like((), scalar_type(p), default_device()) for p in kind.parts]
+    return Kind(kind.structure, tuple(parts))
 
 
 def fits(part: Any, like: Any) -> bool:
-    """Whether a number can be a tensor of this kind: it is weak, but 2.5 is no integer."""
+    """Whether a number can become a tensor of this kind: numbers are weak, but 2.5 is not an integer."""
     order = "biuf"
     if isinstance(part, Like) or not isinstance(like, Like) or like.shape:
         return False
@@ -114,7 +111,7 @@ def fits(part: Any, like: Any) -> bool:
 
 
 def united(name: str, block: Block, one: Any, other: Any) -> Any:
-    """The kind of a variable that is of kind `one` after one branch and `other` after the other."""
+    """The common kind of a variable that has one kind after each of two branches."""
     if isinstance(one, Undefined) or isinstance(other, Undefined):
         known = other if isinstance(one, Undefined) else one
         if name in block.later or isinstance(known, Undefined):
@@ -127,7 +124,7 @@ def united(name: str, block: Block, one: Any, other: Any) -> Any:
 
 
 def _united_part(one: Any, other: Any) -> Any:
-    """What a part is that may be either of two, or None."""
+    """The common kind of two parts; None if there is none."""
     if isinstance(one, Like) and isinstance(other, Like):
         return one if one == other else None
     if isinstance(one, Like) or isinstance(other, Like):
@@ -138,20 +135,20 @@ def _united_part(one: Any, other: Any) -> Any:
 
 
 def _differ(name: str, block: Block, one: Kind, other: Kind) -> MinigradError:
-    """The error that a variable is of different kinds after two branches."""
+    """The error for a variable with different kinds after two branches."""
     hint = "only tensors and numbers can depend on a tensor"
     if other.structure == one.structure and one.tensors:
-        hint = "x.astype(...), mg.broadcast_to(x, shape), or mg.zeros_like(x) in the place of what is missing"
+        hint = "x.astype(...), mg.broadcast_to(x, shape), or mg.zeros_like(x) for a missing value"
     elif name == block.result:
-        hint = "every way through the function returns the same; its end, without `return`, returns None"
+        hint = "return the same kind of value on every path; a function without `return` at its end returns None"
     return error_class(one, other)(
-        f"{block.called(name)} is of two kinds after {block}",
-        expect=f"what it is where the condition holds: {one}", actual=f"where it does not: {other}", hint=hint,
+        f"{block.called(name)} has two kinds after {block}",
+        expect=f"the kind where the condition holds: {one}", actual=f"where it does not: {other}", hint=hint,
     )
 
 
 def error_class(one: Kind, other: Kind) -> type[MinigradError]:
-    """Whether two kinds differ in shapes, in dtypes, or altogether."""
+    """The class of error for two kinds that differ in structure, in shapes or in dtypes."""
     if one.structure != other.structure:
         return ConversionError
     shapes = [[part.shape if isinstance(part, Like) else () for part in kind.parts] for kind in (one, other)]
@@ -159,10 +156,10 @@ def error_class(one: Kind, other: Kind) -> type[MinigradError]:
 
 
 def tensors_of(value: Any, kind: Any) -> list[Tensor]:
-    """The tensors of a value, brought to a kind."""
+    """The tensors of a value, converted to a kind."""
     if isinstance(kind, Undefined):
         return []
-    if isinstance(value, Undefined):  # nobody reads it: a flag says that there is no value yet
+    if isinstance(value, Undefined):  # a flag keeps the code from reading it
         return [zeros(*like) for like in kind.tensors]
     leaves = flatten(value, WEAK)[0]
     return [
@@ -172,7 +169,7 @@ def tensors_of(value: Any, kind: Any) -> list[Tensor]:
 
 
 def rebuilt(samples: Iterable[Any], kind: Any, left: Iterator[Tensor]) -> Any:
-    """A value of a kind, built like one of the samples, of the next tensors."""
+    """A value of a kind with the structure of a sample, made from the next tensors."""
     if isinstance(kind, Undefined):
         return kind
     sample = next(s for s in samples if not isinstance(s, Undefined))

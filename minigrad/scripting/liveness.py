@@ -1,6 +1,6 @@
-"""Which variables are still wanted after a statement: found by walking over the statements backwards.
+"""Finds the variables that are still needed after each statement, in a walk backwards over the statements.
 
-Loops are walked until nothing changes.  Jumps have been lowered before, but for those that stay plain Python.
+Loops are walked until nothing changes.  Jumps are flags by now, except those that stay plain Python.
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ from typing import Any
 from .classify import CLOSED, LOOPS
 from .names import Names, locals_of
 
-Targets = tuple[set[str], set[str]]  # what is wanted where `break` and `continue` lead to
+Targets = tuple[set[str], set[str]]  # the variables needed at the targets of `break` and `continue`
 NOWHERE: Targets = (set(), set())
 
 
 class Liveness:
-    """What is wanted: `after[s]`, after a statement; `inside[s]`, at each turn of a loop; `branches[s]`, in an `if`."""
+    """Needed variables: `after[s]` after a statement, `inside[s]` in each turn of a loop, `branches[s]` in an `if`."""
 
     def __init__(self, function: Any, going: dict[ast.AST, str]) -> None:
-        self.going = going  # the flag of a `for` loop is asked at each turn
+        self.going = going  # each turn of a `for` loop reads its flag
         self.after: dict[ast.AST, set[str]] = {}
         self.inside: dict[ast.AST, set[str]] = {}
         self.branches: dict[ast.AST, tuple[set[str], set[str]]] = {}
         inner = [free for _, free in Names(function.body).inner]
-        self.captured = set().union(*inner) & locals_of(function)  # inner functions may ask for these at any time
+        self.captured = set().union(*inner) & locals_of(function)  # inner functions may read these at any time
         self.block(function.body, set(), NOWHERE)
 
     def block(self, body: list[ast.stmt], after: set[str], to: Targets) -> set[str]:
-        """What is wanted before these statements."""
+        """The variables needed before these statements."""
         wanted = after | self.captured
         for node in reversed(body):
             wanted = self._statement(node, wanted, to) | self.captured
@@ -73,7 +73,7 @@ class Liveness:
         return head | test.read
 
     def _all(self, node: Any, wanted: set[str]) -> None:
-        """In `try` and `match` any statement may be the last: everything that they read is wanted throughout."""
+        """Mark everything that a `try` or `match` reads as needed throughout: any statement may be the last."""
         for part in ast.walk(node):
             if isinstance(part, ast.stmt):
                 self.after[part] = self.inside[part] = wanted

@@ -1,6 +1,6 @@
-"""Early `return`, `break` and `continue` as flags, so that control flow is nested and nothing else.
+"""Replaces early `return`, `break` and `continue` by flags, so that only nested control flow is left.
 
-What comes after an `if` that always jumps goes into its other branch:
+The statements after an `if` that always jumps move into its other branch:
 
     if x < 0:               if x < 0:
         return -x     ->        result = -x
@@ -8,8 +8,8 @@ What comes after an `if` that always jumps goes into its other branch:
                                 result = x
                             return result
 
-Where an `if` only sometimes jumps, and in loops, a flag says whether to go on: `looping` for the loop, `proceed` for
-this turn of it, `running` for the function.  Flags that nobody asks are not made.
+In loops, and after an `if` that only sometimes jumps, a flag says whether to go on: `looping` for the loop, `proceed`
+for this turn of the loop, `running` for the function.  Flags that no statement reads are removed.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from __future__ import annotations
 import ast
 from typing import Any, NamedTuple
 
-from .classify import LOOPS, Kinds
-from .making import Fresh, assign, constant, load, placed
+from .classify import CLOSED, LOOPS, Kinds, bodies_of
+from .making import Fresh, assign, load, placed
 
 
 class Flow(NamedTuple):
-    """Statements, the flagged jumps that happen in them, and whether the end of them is ever reached."""
+    """Statements, the flagged jumps in them, and whether their end can be reached."""
 
     body: list[ast.stmt]
     jumps: frozenset[str]
@@ -37,7 +37,7 @@ class Loop(NamedTuple):
 
 
 def falls_through(body: list[ast.stmt]) -> bool:
-    """Whether the end of these statements may be reached."""
+    """Whether the end of these statements can be reached."""
     for node in body:
         if isinstance(node, (ast.Return, ast.Raise, ast.Break, ast.Continue)):
             return False
@@ -59,7 +59,7 @@ def _forever(test: ast.expr) -> bool:
 
 
 def _breaks(body: list[ast.stmt]) -> bool:
-    """Whether a `break` in these statements ends the loop that they are the body of."""
+    """Whether a `break` in the body of a loop ends that loop."""
     for node in body:
         if isinstance(node, ast.Break):
             return True
@@ -70,13 +70,13 @@ def _breaks(body: list[ast.stmt]) -> bool:
 
 
 class Lowering:
-    """Lowers the body of one function, in place; `kinds` learns of the statements that it adds."""
+    """Lowers the body of one function in place, and adds the new statements to `kinds`."""
 
     def __init__(self, function: Any, kinds: Kinds, fresh: Fresh) -> None:
         self.kinds, self.fresh = kinds, fresh
         self.loops: list[Loop] = []
         self.flags: set[str] = set()
-        self.going: dict[ast.AST, str] = {}  # a `for` loop -> the flag that it goes on for
+        self.going: dict[ast.AST, str] = {}  # a `for` loop -> the flag that must be on for its next turn
         self.result: str | None = None
         self.running = ""
         returns = [node for node in kinds.flagged if isinstance(node, ast.Return)]
@@ -90,13 +90,13 @@ class Lowering:
         self.result, self.running = self.fresh("result"), self._flag("running")
         body = list(function.body)
         if falls_through(body):
-            last = placed(ast.Return(constant(None)), body[-1])
+            last = placed(ast.Return(ast.Constant(None)), body[-1])
             self.kinds.flagged.add(last)
             body.append(last)
         last = function.body[-1]
         start = 1 if ast.get_docstring(function, clean=False) is not None else 0
         lowered = self.block(body[start:]).body
-        begin = placed(assign(self.running, constant(True)), body[start])
+        begin = placed(assign(self.running, ast.Constant(True)), body[start])
         end = placed(ast.Return(load(self.result)), last)
         function.body = [*body[:start], begin, *lowered, end]
 
@@ -108,7 +108,7 @@ class Lowering:
     # statements -------------------------------------------------------------------------------------------------------
 
     def block(self, body: list[ast.stmt]) -> Flow:
-        """A list of statements."""
+        """Lower a list of statements."""
         done: list[ast.stmt] = []
         for number, node in enumerate(body):
             rest = body[number + 1 :]
@@ -121,7 +121,8 @@ class Lowering:
             elif isinstance(node, (ast.With, ast.AsyncWith)):
                 flow = self._with(node, rest)
             else:
-                self._inside(node)
+                for inner in bodies_of(node) if isinstance(node, (*CLOSED, ast.AsyncFor)) else ():
+                    inner[:] = self.block(inner).body
                 done.append(node)
                 if not falls_through([node]):
                     return Flow(done, frozenset(), False)
@@ -130,14 +131,14 @@ class Lowering:
         return Flow(done, frozenset(), True)
 
     def _jump(self, node: Any) -> list[ast.stmt]:
-        """What a jump becomes."""
+        """The assignments that replace a jump."""
         made: list[ast.stmt] = []
         if isinstance(node, ast.Return):
-            made.append(assign(self.result or "", node.value or constant(None)))
+            made.append(assign(self.result or "", node.value or ast.Constant(None)))
             off = [self.running, *[flag for loop in self.loops for flag in loop]]
         else:
             off = [self.loops[-1].proceed] if isinstance(node, ast.Continue) else list(self.loops[-1])
-        made += [assign(flag, constant(False)) for flag in off]
+        made += [assign(flag, ast.Constant(False)) for flag in off]
         return [placed(statement, node) for statement in made]
 
     def _if(self, node: ast.If, rest: list[ast.stmt]) -> Flow:
@@ -152,11 +153,11 @@ class Lowering:
         return self._then(Flow([node], jumps, body.falls or other.falls), rest, node)
 
     def _joined(self, flow: Flow, rest: list[ast.stmt]) -> Flow:
-        """A branch that is left by its end sometimes, and what comes after it."""
+        """A branch whose end can be reached, and the statements after the `if`."""
         return self._then(flow, rest, rest[0]) if rest else flow
 
     def _then(self, first: Flow, rest: list[ast.stmt], node: ast.stmt) -> Flow:
-        """Some statements, and those that follow unless a jump has happened."""
+        """Some statements, and the rest under the condition that no jump has happened."""
         if not rest or not first.falls:
             return first
         after = self.block(rest)
@@ -168,7 +169,7 @@ class Lowering:
         return Flow([*first.body, guard], jumps, True)
 
     def _go_on(self, jumps: frozenset[str]) -> str:
-        """The flag that says that none of these jumps has happened."""
+        """The flag that is on while none of these jumps has happened."""
         if not self.loops:
             return self.running
         return self.loops[-1].proceed if "continue" in jumps else self.loops[-1].looping
@@ -186,12 +187,12 @@ class Lowering:
         self.loops.append(loop)
         flow = self.block(node.body)
         self.loops.pop()
-        begin = [placed(assign(loop.proceed, constant(True)), node)] if "continue" in flow.jumps else []
+        begin = [placed(assign(loop.proceed, ast.Constant(True)), node)] if "continue" in flow.jumps else []
         node.body, before, orelse = [*begin, *flow.body], [], node.orelse
         ends = flow.jumps - {"continue"}
         endless = isinstance(node, ast.While) and _forever(node.test)
         if ends:
-            before = [placed(assign(loop.looping, constant(True)), node)]
+            before = [placed(assign(loop.looping, ast.Constant(True)), node)]
             if isinstance(node, ast.While):
                 test: ast.expr = load(loop.looping)
                 node.test = placed(test if endless else ast.BoolOp(ast.And(), [test, node.test]), node)
@@ -209,25 +210,14 @@ class Lowering:
         falls = after.falls and not (endless and ends == {"return"})
         return self._then(Flow(after.body, jumps, falls), rest, node)
 
-    def _inside(self, node: ast.stmt) -> None:
-        """The statements in `try` and `match`, whose jumps stay as they are."""
-        for part in (node, *getattr(node, "handlers", ()), *getattr(node, "cases", ())):
-            for field in ("body", "orelse", "finalbody"):
-                inner = getattr(part, field, None)
-                if isinstance(inner, list) and not isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-                    setattr(part, field, self.block(inner).body)
-
-    # flags that nobody asks -------------------------------------------------------------------------------------------
-
     def _forget_unread(self, function: Any) -> None:
+        """Remove the flags that no statement reads."""
         read = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
         unread = self.flags - read - set(self.going.values())
         for node in ast.walk(function):
-            for field in ("body", "orelse", "finalbody"):
-                body = getattr(node, field, None)
-                if isinstance(body, list):
-                    kept = [s for s in body if not _sets(s, unread)]
-                    setattr(node, field, kept or ([ast.copy_location(ast.Pass(), body[0])] if body else []))
+            for body in bodies_of(node):
+                kept = [s for s in body if not _sets(s, unread)]
+                body[:] = kept or [ast.copy_location(ast.Pass(), body[0])]
 
 
 def _sets(node: ast.stmt, names: set[str]) -> bool:

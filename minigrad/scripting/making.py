@@ -1,4 +1,4 @@
-"""Small pieces of syntax trees, each at the place in the file of what it stands for."""
+"""Makes small pieces of syntax trees, and gives them the line of the code that they replace."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Fresh:
-    """Names that nothing in the function has: `loop_body`, then `loop_body_2`."""
+    """Makes names that the function does not use: `loop_body`, then `loop_body_2`."""
 
     def __init__(self, taken: Iterable[str]) -> None:
         self.taken = set(taken)
@@ -23,9 +23,9 @@ class Fresh:
 
 
 def placed(made: Any, original: ast.AST) -> Any:
-    """`made`, with the place of `original` wherever it has none of its own: tracebacks show that line.
+    """`made`, with the position of `original` where it has none, so that tracebacks show that line.
 
-    Of what spans several lines it is the first, or that of its condition.
+    If the original spans several lines, this is the line of its condition, or the first.
     """
     shown: Any = getattr(original, "test", None) or getattr(original, "iter", None) or original
     for node in ast.walk(made):
@@ -56,18 +56,17 @@ def assign(name: str, value: ast.expr) -> ast.Assign:
     return ast.Assign([ast.Name(name, ast.Store())], value)
 
 
-def constant(value: Any) -> ast.Constant:
-    return ast.Constant(value)
+def _arguments(parameters: Sequence[str]) -> ast.arguments:
+    return ast.arguments([], [ast.arg(p) for p in parameters], None, [], [], None, [])
 
 
-def thunk(value: ast.expr) -> ast.Lambda:
-    """`lambda: value`: evaluated when it is called, if it is."""
-    return ast.Lambda(ast.arguments([], [], None, [], [], None, []), value)
+def thunk(value: ast.expr, parameters: Sequence[str] = ()) -> ast.Lambda:
+    """`lambda: value`, which computes the value only when it is called."""
+    return ast.Lambda(_arguments(parameters), value)
 
 
 def function(name: str, parameters: Sequence[str], body: list[ast.stmt]) -> ast.FunctionDef:
-    arguments = ast.arguments([], [ast.arg(p) for p in parameters], None, [], [], None, [])
-    made = ast.FunctionDef(name, arguments, body or [ast.Pass()], [], None)
+    made = ast.FunctionDef(name, _arguments(parameters), body or [ast.Pass()], [], None)
     made.type_params = []  # type: ignore[attr-defined]  # from Python 3.12 on
     return made
 

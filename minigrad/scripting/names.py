@@ -1,4 +1,4 @@
-"""Which names a piece of Python reads and writes, as the function sees it that the piece belongs to."""
+"""Finds the names that a piece of Python reads and writes in its function."""
 
 from __future__ import annotations
 
@@ -11,29 +11,21 @@ COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 class Names(ast.NodeVisitor):
-    """What a piece of code does with names.
-
-    `read`     names whose values are looked at, by inner functions too
-    `bound`    names that are given a value
-    `changed`  names whose object is changed in place, `x += 1` and `x[0] = 1`: they are read as well
-    `deleted`  names that are deleted
-    `outer`    names declared `global` or `nonlocal`
-    `inner`    the functions defined in it, and the names that each reads from outside of itself
-    """
+    """The names in a piece of code, by what happens to them."""
 
     def __init__(self, nodes: Iterable[ast.AST] = ()) -> None:
-        self.read: set[str] = set()
-        self.bound: set[str] = set()
-        self.changed: set[str] = set()
+        self.read: set[str] = set()  # also by inner functions
+        self.bound: set[str] = set()  # assigned, imported, defined
+        self.changed: set[str] = set()  # changed in place, `x += 1` and `x[0] = 1`; they are in `read`, too
         self.deleted: set[str] = set()
-        self.outer: set[str] = set()
-        self.inner: list[tuple[ast.AST, set[str]]] = []
+        self.outer: set[str] = set()  # declared `global` or `nonlocal`
+        self.inner: list[tuple[ast.AST, set[str]]] = []  # inner functions, and the outside names that each reads
         for node in nodes:
             self.visit(node)
 
     @property
     def written(self) -> set[str]:
-        """Names that mean something else afterwards."""
+        """Names whose value may be different afterwards."""
         return self.bound | self.changed | self.deleted
 
     def visit_Name(self, node: ast.Name) -> None:
@@ -47,9 +39,7 @@ class Names(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
-        root: ast.expr = node
-        while isinstance(root, ast.Subscript):
-            root = root.value
+        root = root_of(node)
         if not isinstance(node.ctx, ast.Load) and isinstance(root, ast.Name):
             self.changed.add(root.id)
         self.generic_visit(node)
@@ -81,17 +71,17 @@ class Names(ast.NodeVisitor):
             self.bound.add(node.rest)
         self.generic_visit(node)
 
-    # scopes of their own ----------------------------------------------------------------------------------------------
+    # inner scopes -----------------------------------------------------------------------------------------------------
 
     def visit_FunctionDef(self, node: Any) -> None:
         outside = [*node.decorator_list, *_defaults(node.args)]
-        self._scope(node, Names(node.body), _parameters(node.args), outside)
+        self._scope(node, Names(node.body), parameters_of(node.args), outside)
         self.bound.add(node.name)
 
     visit_AsyncFunctionDef = visit_FunctionDef
 
     def visit_Lambda(self, node: ast.Lambda) -> None:
-        self._scope(node, Names([node.body]), _parameters(node.args), _defaults(node.args))
+        self._scope(node, Names([node.body]), parameters_of(node.args), _defaults(node.args))
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         for part in (*node.decorator_list, *node.bases, *node.keywords):
@@ -123,7 +113,7 @@ class Names(ast.NodeVisitor):
         self.inner.append((node, free))
 
 
-def _parameters(arguments: ast.arguments) -> set[str]:
+def parameters_of(arguments: ast.arguments) -> set[str]:
     every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
     return {a.arg for a in every if a is not None}
 
@@ -132,18 +122,21 @@ def _defaults(arguments: ast.arguments) -> list[ast.expr]:
     return [d for d in (*arguments.defaults, *arguments.kw_defaults) if d is not None]
 
 
+def root_of(target: ast.expr) -> ast.expr:
+    """The expression before all indices: `x` for `x[0][1]`."""
+    while isinstance(target, ast.Subscript):
+        target = target.value
+    return target
+
+
 def locals_of(function: Any) -> set[str]:
-    """The names that are variables of a function itself."""
+    """The local variables of a function."""
     names = Names(function.body)
-    return (names.bound | names.deleted | _parameters(function.args)) - names.outer
-
-
-def parameters_of(function: Any) -> set[str]:
-    return _parameters(function.args)
+    return (names.bound | names.deleted | parameters_of(function.args)) - names.outer
 
 
 def every_name(tree: ast.AST) -> set[str]:
-    """All names that occur in some way: what a generated name must differ from."""
+    """All names that occur anywhere: a generated name must differ from them."""
     found: set[str] = set()
     for node in ast.walk(tree):
         for field in ("id", "name", "arg"):
@@ -155,7 +148,7 @@ def every_name(tree: ast.AST) -> set[str]:
 
 
 def walk_frame(nodes: Iterable[ast.AST]) -> Iterable[ast.AST]:
-    """All nodes that belong to the same frame: those in inner functions and classes are left out."""
+    """All nodes in the same frame: without the bodies of inner functions and classes."""
     stack = list(nodes)
     while stack:
         node = stack.pop()

@@ -1,11 +1,11 @@
-"""Blocks whose course a tensor decides that has no value yet: they become nodes, through `mg.cond` and its sisters.
+"""Records a block that a tensor without a value decides: it becomes a node of `mg.cond`, `mg.while_loop` or `mg.scan`.
 
-Those take functions from tensors to tensors.  Here the variables of a block are brought into that form and back: what
-is no tensor is kept beside, numbers become tensors where they have to, and a tensor that the block changes in place is
-changed as a whole afterwards, so that whoever else holds it sees it.
+These take functions from tensors to tensors, so the variables of a block are converted to tensors and back.  Values
+without tensors stay outside, and numbers become tensors where necessary.  A tensor that the block changes in place is
+assigned as a whole after the block, so that other references see the change.
 
-What a variable turns out to be is known only when its block has been recorded.  If that is not what it was recorded
-with, it is recorded `Again`, with what is known by then.
+The kinds of the variables are only known after the block has been recorded.  If they differ from the kinds with which
+it was recorded, it is recorded `Again` with the new kinds.
 """
 
 from __future__ import annotations
@@ -40,45 +40,45 @@ from .kinds import (
     united,
 )
 
-ATTEMPTS = 8
+ATTEMPTS = 8  # the most times that a block is recorded
 EMPTY = CellType()
-ORIGINS = Links()  # a tensor, and those that it may be the same as
+ORIGINS = Links()  # links a tensor to the tensors that it may be
 UNCHANGEABLE = (int, float, complex, str, bytes, tuple, frozenset, type(None), Tensor, Undefined)
 
 
 class Again(Exception):
-    """A block has to be recorded once more, with what is known now."""
+    """The block has to be recorded once more, with the kinds that are known now."""
 
 
 class Recorder:
-    """What branches and loops have in common: running the user's code, of which only the tensors may change.
+    """The base of branches and loops: runs the user's code, in which only tensors may change.
 
-    After a block, a variable is the "same" tensor as before, or that, changed in place ("placed"), a "new" one, or an
-    "other" that was there already.
+    After a block, a variable is the "same" tensor as before, the same tensor changed in place ("placed"), a "new"
+    tensor, or an "other" tensor that existed before the block.
     """
 
     def __init__(self, block: Block, functions: Sequence[Any], given: Sequence[Any]):
         self.block, self.functions, self.began = block, functions, tick()
-        self.memory: list[dict[str, str]] = []  # of each run, what became of each variable
-        self.others: dict[str, list[Tensor]] = {}  # the tensors from around that it may have become
+        self.memory: list[dict[str, str]] = []  # for each run, the state of each variable: one of the words above
+        self.others: dict[str, list[Tensor]] = {}  # the older tensors that each variable may be
         self.original = list(given)
         self.guards = guards_of(*functions)
         for line, what in block.refused:
             raise TraceError(
                 f"{what} in {block}",
-                expect=f"a graph changes tensors that are variables, and this is at {block.place(line)}",
-                hint="give a variable the value in both cases, and assign it after that",
+                expect=f"only tensors that are local variables change in a graph; this is at {block.place(line)}",
+                hint="give a local variable the value in both cases, and make this assignment after the block",
             )
         for name, value in zip(block.parameters, given):
             if name in block.changed and not isinstance(value, UNCHANGEABLE):
                 raise TraceError(
                     f"`{name}`, a {type(value).__name__}, is changed in {block}",
-                    hint="keep tensors in a tensor, x[i] = y; or loop over list(x), which writes the loop out",
+                    hint="put the values into a tensor, x[i] = y; or loop over list(x), which unrolls the loop",
                 )
-        self.given = self.copies(given)  # the originals will be written to
+        self.given = self.copies(given)  # the originals will be overwritten
 
     def copies(self, values: Sequence[Any]) -> list[Any]:
-        """The values that a block is given: of tensors that it may change, copies."""
+        """The arguments of a block: copies of the tensors that it may change, and the other values."""
         changing = [name in self.block.changed for name in self.block.parameters]
         return [
             v.copy() if c and v.__class__ is Tensor and not is_number(v) else v for v, c in zip(values, changing)
@@ -93,20 +93,20 @@ class Recorder:
         except Exception as error:
             raise TraceError(
                 f"{type(error).__name__} in {self.block}: {error}",
-                expect="code that can be recorded whether it will be run or not",
-                hint="mg.where, or check the values outside",
+                expect="code that can be recorded even if it will not run",
+                hint="mg.where, or a check of the values outside the block",
             ) from error
         change = changed(self.guards)
         if change is not None:
             raise TraceError(
-                f"what is no tensor is changed in {self.block}: {change}",
-                expect="a graph records the Python code once, whatever is decided when it runs",
-                hint="return it, or make it a tensor; loop over list(x), which writes the loop out",
+                f"a value that is not a tensor changes in {self.block}: {change}",
+                expect="only tensors change: the Python code runs once, when it is recorded",
+                hint="return the value, or make it a tensor; or loop over list(x), which unrolls the loop",
             )
         return outputs_of(result, self.block)
 
     def follow(self, given: Sequence[Any], first: Sequence[Any], values: Sequence[Any]) -> None:
-        """Note what each variable is after a block: in the words above."""
+        """Note the state of each variable after a block."""
         states = {}
         for name, value in zip(self.block.outputs, values):
             number = self.block.parameters.index(name) if name in self.block.parameters else None
@@ -121,14 +121,14 @@ class Recorder:
             if name in self.block.changed and copy.__class__ is Tensor and copy._data is not first[number]:
                 if states.get(name) != "placed":
                     raise TraceError(
-                        f"`{name}` is changed in place and given another value in {self.block}",
-                        hint=f"{name} = {name} + 1 in the place of {name} += 1",
+                        f"`{name}` is changed in place and also assigned in {self.block}",
+                        hint=f"{name} = {name} + 1 instead of {name} += 1",
                     )
                 self.refuse_aliases(name, self.original[number], self.original)
         self.memory.append(states)
 
     def _found(self, tensor: Tensor, given: Sequence[Any]) -> list[Tensor]:
-        """The tensors from outside whose memory this one may look at; none if it has been made in the block."""
+        """The tensors from outside whose memory this tensor may share; empty if it was made in the block."""
         base = base_of(tensor)
         if is_number(base):
             return []
@@ -145,9 +145,9 @@ class Recorder:
         return found
 
     def after(self, number: int, value: Any, may_be_old: bool) -> Any:
-        """The value of a variable after the block: where nobody can know whose memory it is, it may not be written to.
+        """The value of a variable after the block; if it may share memory with several tensors, it becomes read-only.
 
-        `may_be_old` says that it may still be what it was before, although the block makes it another.
+        `may_be_old`: the variable may still have its old value, because the block may not run.
         """
         name = self.block.outputs[number]
         before = dict(zip(self.block.parameters, self.original)).get(name)
@@ -157,8 +157,8 @@ class Recorder:
         if "placed" in states:
             if not states <= {"placed", "same"}:
                 raise TraceError(
-                    f"`{name}` is changed in place on one side of {self.block}, and given another value on the other",
-                    hint=f"{name} = {name} + 1 in the place of {name} += 1",
+                    f"`{name}` is changed in place on one side of {self.block}, and assigned on the other",
+                    hint=f"{name} = {name} + 1 instead of {name} += 1",
                 )
             if before.__class__ is Tensor:
                 assign(before, value)
@@ -169,16 +169,16 @@ class Recorder:
         for tensor in flatten(value)[0] if others else ():
             UNDECIDED.add(tensor, tensor)
             for other in others:
-                base = base_of(_inside(other))
+                base = base_of(current_mode().state.stand_in(other))
                 UNDECIDED.add(base, tensor)
                 ORIGINS.add(tensor, base)
         return value
 
     def refuse_aliases(self, name: str, original: Tensor, given: Sequence[Any]) -> None:
-        """Refuse that a block sees what it changes under another name too: there it would see the old value."""
+        """Refuse a block that also sees a changed tensor under another name: there it would read the old value."""
         cells = [cell.cell_contents for f in self.functions for cell in f.__closure__ or () if cell != EMPTY]
         others = [v for n, v in zip(self.block.parameters, given) if n != name]
-        captured = getattr(current_mode().interpreter, "captured", {})  # what a recorded block has read
+        captured = getattr(current_mode().interpreter, "captured", {})  # the tensors that a recorded block has read
         seen = [*flatten([*cells, *others])[0], *[entry.tensor for entry in captured.values()]]
         if any(_shared(original, tensor) for tensor in seen):
             raise self._seen_twice(name)
@@ -191,27 +191,22 @@ class Recorder:
 
 
 def _shared(one: Tensor, other: Tensor) -> bool:
-    """Whether two tensors look at the same memory."""
+    """Whether two tensors share memory."""
     return base_of(one) is base_of(other)
 
 
 def base_of(tensor: Tensor) -> Tensor:
-    """The tensor whose memory this one looks at."""
+    """The tensor that owns the memory of this one."""
     return tensor if tensor.alias is None or tensor.alias.base is None else tensor.alias.base
 
 
-def _inside(tensor: Tensor) -> Tensor:
-    """What stands in for a tensor where it is recorded just now."""
-    return current_mode().state.stand_in(tensor)
-
-
 def outputs_of(result: Any, block: Block) -> list[Any]:
-    """What a block has returned, as a list."""
+    """The values that a block has returned, as a list."""
     return [] if not block.outputs else [result] if len(block.outputs) == 1 else list(result)
 
 
 def packed(values: Sequence[Any]) -> Any:
-    """The same as a block returns it."""
+    """The values in the form in which a block returns them."""
     return None if not values else values[0] if len(values) == 1 else tuple(values)
 
 
@@ -232,7 +227,7 @@ class Choice(Recorder):
         raise AssertionError("kinds of variables do not settle")
 
     def _side(self, function: Any) -> tuple[Tensor, ...]:
-        """The tensors that one side leads to."""
+        """The tensors of one side's outputs."""
         block, given = self.block, self.copies(self.given)
         first = [getattr(value, "_data", None) for value in given]
         values = self.run(function, given)
@@ -267,19 +262,16 @@ def _tensors(kind: Any) -> list[Like]:
 
 
 class Carry(Recorder):
-    """The variables of a loop that a tensor decides about, from turn to turn."""
+    """A loop that a tensor decides: its variables are carried from turn to turn."""
 
     def __init__(self, block: Block, functions: Sequence[Any], given: Sequence[Any]):
         super().__init__(block, functions, given)
         self.start = self.given
-        self.kinds = [of_tensors(kind_of(v)) for v in given]  # a number may change in the loop
+        self.kinds = [of_tensors(kind_of(v)) for v in given]  # numbers may change in the loop
         self.samples = self.start
 
     def loop(self, run: Callable[[tuple[Tensor, ...]], Sequence[Tensor]], turns: int = 0) -> Any:
-        """The values after the loop, which `run` makes a node of, given the tensors to begin with.
-
-        There will be `turns` turns at least.
-        """
+        """The values after the loop, which has at least `turns` turns; `run` records it, given the first tensors."""
         self.turns = turns
         for _ in range(ATTEMPTS):
             self.memory = []
@@ -308,14 +300,14 @@ class Carry(Recorder):
         for name, original in zip(self.block.parameters, self.original):
             others = [t for found in self.others.values() for t in found]
             if self.memory[-1][name] == "placed" and any(_shared(original, t) for t in others):
-                raise self._seen_twice(name)  # in the next turn a change of one would be one of the other too
+                raise self._seen_twice(name)  # in the next turn, changing one would change the other as well
         return tuple([t for v, kind in zip(values, self.kinds) for t in tensors_of(v, kind)])
 
     def _settled(self, number: int, name: str, value: Any) -> bool:
-        """Whether a variable is of another kind than was thought; an error if it may not be."""
+        """Whether a variable has a new kind after a turn; raises an error if the kind may not change."""
         kind, new, begun = self.kinds[number], kind_of(value), self.start[number]
         if isinstance(new, Undefined) or (isinstance(begun, Undefined) and name not in self.block.later):
-            return False  # reading it afterwards is an error
+            return False  # later reads raise an error
         if isinstance(kind, Undefined):
             self.kinds[number] = of_tensors(new)
             return bool(new.parts)
@@ -329,19 +321,19 @@ class Carry(Recorder):
         return self.kinds[number] != kind
 
     def _other_kind(self, name: str, kind: Kind, new: Kind) -> MinigradError:
-        hint = "only tensors and numbers can change in a loop that a tensor decides about"
+        hint = "only tensors and numbers can change in a loop that a tensor decides"
         if kind.structure == new.structure:
-            hint = "begin with what it becomes, or bring it back: .astype(...), .reshape(...)"
+            hint = "start with the later kind, or convert the value back: .astype(...), .reshape(...)"
         return error_class(kind, new)(
-            f"{self.block.called(name)} is of another kind after a turn of {self.block}",
-            expect=f"what it is before: {kind}", actual=f"after a turn: {new}", hint=hint,
+            f"{self.block.called(name)} has another kind after a turn of {self.block}",
+            expect=f"the kind before the loop: {kind}", actual=f"after a turn: {new}", hint=hint,
         )
 
     def _outputs(self, tensors: Sequence[Tensor]) -> list[Any]:
         outputs = self.values(tensors)
         for number, (name, kind) in enumerate(zip(self.block.outputs, self.kinds)):
             if isinstance(kind, Undefined):
-                why = f"a tensor decides whether the `{self.block.word}` at line {self.block.line} gives it one at all"
+                why = f"a tensor decides whether the `{self.block.word}` at line {self.block.line} gives it one"
                 outputs[number] = Undefined(name, why)
             elif self.memory and not is_number(self.start[number]):
                 outputs[number] = self.after(number, outputs[number], not self.turns)
@@ -349,7 +341,7 @@ class Carry(Recorder):
 
 
 def _settled_part(before: Like, after: Any, begun: Any) -> Like | None:
-    """What a tensor of the carry is, that is `before` at the start of a turn and `after` at its end; None is wrong."""
+    """The kind of a carried tensor that is `before` at the start of a turn, `after` at its end; None is an error."""
     if before == after or fits(after, before):
         return before
     new = after if isinstance(after, Like) else of_tensors(kind_of(after)).parts[0]

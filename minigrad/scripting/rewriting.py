@@ -1,4 +1,4 @@
-"""The rewriting itself: dynamic statements become functions and a call that decides between them.
+"""Rewrites a function: each dynamic statement becomes functions, and a call that decides between them.
 
     if x.sum() > 0:                def if_true():
         y = x * 2                      y = x * 2
@@ -9,7 +9,7 @@
                                        return y
                                    y = script.cond(x.sum() > 0, if_true, if_false)
 
-The functions read other variables as inner functions do, and are given those that they change.
+The functions read other variables like any inner function, and take the variables that they change as parameters.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 from .blocks import AUGMENTED, Block, Survey
 from .classify import Kinds, never_a_tensor
 from .lowering import Lowering
-from .making import Fresh, assign, call, constant, function, load, loaded, placed, stored, thunk
+from .making import Fresh, assign, call, function, load, loaded, placed, stored, thunk
 from .names import walk_frame
 
 HARMLESS = (
@@ -31,7 +31,7 @@ OF_THE_FRAME = (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)
 
 
 class Rewriting(ast.NodeTransformer):
-    """Rewrites one function.  `owner` is the name that the functions of `dispatch.py` are found by."""
+    """Rewrites one function.  `owner` is the name under which it finds the functions of `dispatch.py`."""
 
     def __init__(self, definition: Any, owner: str, fresh: Fresh, blocks: dict[str, Block], filename: str) -> None:
         self.filename = filename
@@ -43,12 +43,12 @@ class Rewriting(ast.NodeTransformer):
         self.first = next(iter([*definition.args.posonlyargs, *definition.args.args]), None)
 
     def rewritten(self) -> Any:
-        """The function, changed in place."""
+        """Rewrite the function in place, and return it."""
         node = self.definition
         start = 1 if ast.get_docstring(node, clean=False) is not None else 0
         body = self._block(node.body[start:])
         undefined = self.survey.sorted(self.survey.undefined)
-        begin = [placed(assign(n, call(self.owner, "undefined", constant(n))), node.body[start]) for n in undefined]
+        begin = [placed(assign(n, call(self.owner, "undefined", ast.Constant(n))), node.body[start]) for n in undefined]
         node.body = [*node.body[:start], *begin, *_tidied(body, self.lowered.result)]
         return node
 
@@ -67,7 +67,7 @@ class Rewriting(ast.NodeTransformer):
         test = self.visit(node.test)
         body, other = self._block(node.body), self._block(node.orelse)
         if kind != "dynamic":
-            node.test, node.body, node.orelse = self._plain(node, test) if kind == "plain" else test, body, other
+            node.test, node.body, node.orelse = self._condition(node, test), body, other
             return node
         block = self.survey.blocks[node]
         for name in names:
@@ -84,7 +84,7 @@ class Rewriting(ast.NodeTransformer):
         names = [self.fresh(base) for base in ("loop_condition", "loop_body")] if kind == "dynamic" else []
         test, body = self.visit(node.test), self._block(node.body)
         if kind != "dynamic":
-            node.test, node.body = self._plain(node, test) if kind == "plain" else test, body
+            node.test, node.body = self._condition(node, test), body
             node.orelse = self._block(node.orelse)
             return node
         block = self.survey.blocks[node]
@@ -112,7 +112,7 @@ class Rewriting(ast.NodeTransformer):
         if not simple:
             body.insert(0, placed(ast.Assign([node.target], load(item)), node.target))
         going = self.lowered.going.get(node)
-        keywords = {} if going is None else {"as_long_as": constant(going)}
+        keywords = {} if going is None else {"as_long_as": ast.Constant(going)}
         made: list[Any] = [
             self._function(turn, [item, *state], body, state),
             _given(state, call(self.owner, "for_loop", iterated, load(turn), *map(load, state), **keywords)),
@@ -153,18 +153,19 @@ class Rewriting(ast.NodeTransformer):
         return node
 
     def _function(self, name: str, parameters: list[str], body: list[ast.stmt], outputs: list[str]) -> Any:
-        body = _without_pass(body)
+        body = [node for node in body if not isinstance(node, ast.Pass)]
         if outputs:
             end = body[-1] if body else None
             body = _tidied([*body, placed(ast.Return(loaded(outputs)), end) if end else ast.Return(loaded(outputs))],
                            self.lowered.result)
         return function(name, parameters, body)
 
-    def _plain(self, node: Any, test: ast.expr) -> ast.expr:
-        return self._checked(test, self.kinds.reasons[node])
+    def _condition(self, node: Any, test: ast.expr) -> ast.expr:
+        """The condition of a statement that stays as it is."""
+        return self._checked(test, self.kinds.reasons[node]) if self.kinds.of(node) == "plain" else test
 
     def _checked(self, test: ast.expr, reason: str) -> Any:
-        return placed(call(self.owner, "plain", test, constant(reason)), test)
+        return placed(call(self.owner, "plain", test, ast.Constant(reason)), test)
 
     # expressions ------------------------------------------------------------------------------------------------------
 
@@ -212,7 +213,7 @@ class Rewriting(ast.NodeTransformer):
             if not isinstance(value, (ast.Name, ast.Constant)):
                 name = self.fresh("middle")
                 named[name], again, once = value, load(name), load(name)
-                if not self.comprehensions:  # where `:=` cannot be everywhere
+                if not self.comprehensions:  # there, `:=` is not allowed everywhere
                     once = ast.NamedExpr(ast.Name(name, ast.Store()), value)
             lefts.append(again)
             rights.append(once)
@@ -221,7 +222,7 @@ class Rewriting(ast.NodeTransformer):
         for pair in reversed(pairs):
             chained = call(self.owner, "logical_and" if harmless else "and_then", pair, thunk(chained))
         if named and self.comprehensions:
-            chained = ast.Call(_lambda(list(named), chained), list(named.values()), [])
+            chained = ast.Call(thunk(chained, list(named)), list(named.values()), [])
         return placed(chained, node)
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
@@ -251,24 +252,20 @@ class Rewriting(ast.NodeTransformer):
         return node
 
     def visit_Call(self, node: ast.Call) -> Any:
-        """`super()` finds its class and object in the frame that calls it, which an inner function is not."""
+        """Give `super()` its arguments: without them it fails in the inner functions that blocks become."""
         node = self.generic_visit(node)  # type: ignore[assignment]
         if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args and self.first is not None:
             node.args = [placed(load(name), node) for name in ("__class__", self.first.arg)]
         return node
 
 
-def _lambda(parameters: list[str], value: ast.expr) -> ast.Lambda:
-    return ast.Lambda(ast.arguments([], [ast.arg(p) for p in parameters], None, [], [], None, []), value)
-
-
 def _given(outputs: list[str], value: ast.expr) -> ast.stmt:
-    """`outputs = value`, or only the call where nothing comes of it."""
+    """`outputs = value`, or only the call if there are no outputs."""
     return ast.Assign([stored(outputs)], value) if outputs else ast.Expr(value)
 
 
 def _harmless(node: ast.expr) -> bool:
-    """Whether it can be computed although nobody may want it: nothing in it can fail in a graph."""
+    """Whether an expression can be computed even if its value is not needed: nothing in it can fail in a graph."""
     return all(isinstance(part, HARMLESS) for part in ast.walk(node))
 
 
@@ -276,12 +273,8 @@ def _of_the_frame(node: ast.expr) -> bool:
     return any(isinstance(part, OF_THE_FRAME) for part in walk_frame([node]))
 
 
-def _without_pass(body: list[ast.stmt]) -> list[ast.stmt]:
-    return [node for node in body if not isinstance(node, ast.Pass)]
-
-
 def _tidied(body: list[ast.stmt], result: str | None) -> list[ast.stmt]:
-    """`result = x` and then `return result`, of which nobody else knows, is `return x`."""
+    """Replace `result = x; return result` at the end by `return x`, where `result` is a generated name."""
     if len(body) < 2 or not isinstance(body[-1], ast.Return) or not isinstance(body[-2], ast.Assign):
         return body
     target, value = body[-2].targets[0], body[-1].value

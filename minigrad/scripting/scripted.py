@@ -1,4 +1,4 @@
-"""`mg.script`: a function with its control flow rewritten, from its source."""
+"""`mg.script`: reads the source of a function, rewrites its control flow, and compiles the result."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ from .names import every_name, walk_frame
 from .rewriting import Rewriting
 
 F = TypeVar("F", bound=Callable[..., Any])
-FUTURE = 0x1FE0000  # the bits of a code object's flags that say what it imports from __future__
-BY_NAME = {"locals", "eval", "exec", "vars"}
+FUTURE = 0x1FE0000  # the bits of a code object's flags for imports from __future__
+BY_NAME = {"locals", "eval", "exec", "vars"}  # these find variables by name
 
 
 def script(function: F) -> F:
-    """Let the `if`s, loops and conditions of a function depend on tensors, wherever it is recorded.
+    """Let the `if`s, loops and conditions of a function depend on tensors, also where the function is recorded.
 
-    The source is rewritten: each `if` becomes a call that runs one branch where the condition is known, and where it is
-    not, under `mg.jit`, `mg.trace` and `mg.graph`, makes a node as `mg.cond` does.  Loops become `mg.while_loop` or
-    `mg.scan` in the same way.  What no tensor decides stays the Python that it was.  `f.source` is what became of it.
+    The source is rewritten: each `if` becomes a call.  Where the value of the condition is known, the call runs one
+    branch.  Where it is not known, under `mg.jit`, `mg.trace` and `mg.graph`, the call records a node like `mg.cond`.
+    In the same way loops become `mg.while_loop` or `mg.scan`.  Statements that no tensor can decide stay unchanged.
+    `f.source` is the rewritten source.
 
     A Python number that changes in such a loop or branch becomes a tensor there.
 
@@ -62,27 +63,23 @@ def script(function: F) -> F:
 
 
 def _check(function: Any) -> None:
-    """Refuse what is no function of the user's own."""
+    """Raise an error for anything but a plain Python function."""
     if isinstance(function, (staticmethod, classmethod)):
         word = type(function).__name__
         raise ScriptError(f"script: this is a {word}", hint=f"@{word} above, @mg.script below it")
     if getattr(function, "__wrapped__", None) is not None:
         raise ScriptError(
-            f"script: {_called(function)} wraps another function, whose source this would not be",
+            f"script: {getattr(function, '__qualname__', repr(function))} wraps another function, which has the source",
             hint="@mg.script below the other decorators: @mg.jit above, @mg.script next to the function",
         )
     if not isinstance(function, types.FunctionType):
         kind = type(function).__name__
         raise ScriptError(
-            f"script: a function is needed, whose source can be read, not a {kind}",
+            f"script needs a function with source, not a {kind}",
             hint="@mg.script on the method, `forward` or `__call__`",
         )
     if function.__name__ == "<lambda>":
-        raise _error(function, "a lambda cannot be told from others on its line", hint="def f(x): ...")
-
-
-def _called(function: Any) -> str:
-    return getattr(function, "__qualname__", repr(function))
+        raise _error(function, "the source of a lambda cannot be found", hint="def f(x): ...")
 
 
 def _error(function: Any, why: str, line: int = 0, hint: str | None = None) -> ScriptError:
@@ -99,43 +96,38 @@ def _definition(function: Any) -> Any:
     lines = linecache.getlines(code.co_filename, function.__globals__)
     if not lines:
         raise _error(
-            function, "there is no source to read, as for what is typed at a prompt or run by exec()",
+            function, "there is no source, for example because the function was typed at a prompt or run by exec()",
             hint="define it in a file or a notebook cell",
         )
     try:
         tree = ast.parse("".join(lines), code.co_filename)
     except SyntaxError:
-        raise _error(function, "its file cannot be read any more: it has changed since it was loaded") from None
+        raise _error(function, "the file is no longer valid Python: it has changed since it was loaded") from None
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == code.co_name:
             first = min([node.lineno, *[d.lineno for d in node.decorator_list]])
             arguments = inspect.getargs(code)
-            if first == code.co_firstlineno and _parameters(node) == arguments.args:
+            given = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+            if first == code.co_firstlineno and [a.arg for a in given] == arguments.args:
                 return node
     raise _error(
-        function, "its definition is not where it was: the file has changed since it was loaded",
-        hint="load it again",
+        function, "the definition has moved: the file has changed since it was loaded", hint="load it again"
     )
 
 
-def _parameters(node: Any) -> list[str]:
-    arguments = node.args
-    return [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
-
-
 def _refuse_by_name(definition: Any, function: Any) -> None:
-    """What finds variables by their names does not find them in the functions that blocks become."""
+    """Refuse calls that find variables by name: a block becomes a function, which has separate variables."""
     for node in walk_frame(definition.body):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in BY_NAME:
             if node.func.id != "vars" or not node.args:
-                why = f"{node.func.id}() looks for variables by name, and blocks become functions with their own"
+                why = f"{node.func.id}() finds variables by name, but blocks become functions with other variables"
                 raise _error(function, why, node.lineno)
 
 
 def _readable(source: str) -> str:
-    """The text of a function with an empty line after each inner one, and without parentheses that need not be."""
+    """The text of a function with an empty line after each inner function, and without needless parentheses."""
     lines: list[str] = []
-    inner: list[int] = []  # the indentation of the functions that a line is in
+    inner: list[int] = []  # the indentations of the functions around a line
     for line in source.split("\n"):
         indent = len(line) - len(line.lstrip())
         if line:
@@ -153,10 +145,10 @@ def _readable(source: str) -> str:
 
 
 def _compiled(function: Any, definition: Any, name: str, calls: Script) -> Any:
-    """The rewritten function: with the file, lines, globals, closure and defaults of the original.
+    """The rewritten function with the file, lines, globals, closure and defaults of the original.
 
-    It is compiled inside of a function that has the names of its closure as variables, and of a class if it was in one,
-    so that these names mean what they meant.
+    It is compiled inside a function whose variables are the names of the closure, and inside a class if it is a method,
+    so that all names keep their meaning.
     """
     code = function.__code__
     around: list[ast.stmt] = [definition]
@@ -166,7 +158,7 @@ def _compiled(function: Any, definition: Any, name: str, calls: Script) -> Any:
         around = [ast.ClassDef(path[-2], [], [], [definition], [])]
         around[0].type_params = []  # type: ignore[attr-defined]
     elif definition.name not in free:
-        around.insert(0, ast.Global([definition.name]))  # a function that calls itself finds it where it did
+        around.insert(0, ast.Global([definition.name]))  # a recursive call still finds the global name
     outermost = ast.Module([make_function("around", [name, *free], around)], [])
     ast.fix_missing_locations(outermost)
     compiled = compile(outermost, code.co_filename, "exec", flags=code.co_flags & FUTURE, dont_inherit=True)

@@ -239,7 +239,7 @@ class ScriptError(MinigradError, TypeError):
     >>> import minigrad as mg
     >>> mg.script(lambda x: x if x > 0 else -x)
     Traceback (most recent call last):
-    minigrad.support.errors.ScriptError: script: <lambda>, at ...: a lambda cannot be told from others on its line
+    minigrad.support.errors.ScriptError: script: <lambda>, at ...: the source of a lambda cannot be found
     ...
 
     Hint: a function with a name, in a file or a notebook cell, with `@mg.script` next to it.

@@ -10,6 +10,7 @@ import pytest
 import minigrad as mg
 from minigrad.compile import graph_mode
 from minigrad.compile.functions.structure import PROGRAMS, structure_of
+from minigrad.compile.rewriting import passes
 from minigrad.core.node import Node
 from minigrad.core.tensor import Tensor
 
@@ -222,6 +223,21 @@ def test_what_is_registered_later_is_used():
     with mg.kernel(lambda x: mg.tanh(x) * 3)(lambda x: x * 0 + 7):
         assert gated() == [7, 7]
     assert gated() == before
+
+
+def test_a_rule_that_is_added_compiles_anew(compiled):
+    def read():
+        with mg.graph():
+            return mg.abs(mg.ones(3) * mg.ones(3)).sum().item()
+
+    rules = passes.PASSES[0].rules
+    before = [read(), read(), len(compiled)]
+    rules("abs(x * x) -> x * x", on="f")
+    try:
+        added = [read(), read(), len(compiled)]
+    finally:
+        rules.forget("abs(x * x) -> x * x")
+    assert (before, added, [read(), len(compiled)]) == ([3.0, 3.0, 1], [3.0, 3.0, 2], [3.0, 3])
 
 
 def test_effects_happen_once_and_in_order(compiled, capsys):

@@ -9,7 +9,7 @@ CASES = []
 
 
 def case(*calls, gradients=True):
-    """Note a function, and what to call it with: numbers and lists of floats become tensors."""
+    """Add a function and its arguments to the list; numbers and lists of floats become tensors."""
 
     def note(function):
         CASES.append((function, [c if isinstance(c, tuple) else (c,) for c in calls], gradients))

@@ -1,4 +1,4 @@
-"""Functions whose control flow a tensor cannot decide: (function, arguments, what the error says, text of its line)."""
+"""Functions whose control flow a tensor cannot decide: (function, arguments, error message, text of its line)."""
 
 import minigrad as mg
 
@@ -15,7 +15,7 @@ def refused(*args, says, line):
     return note
 
 
-@refused(1.0, says="`y` is of two kinds after the `if` at line", line="if x > 0:  # shapes")
+@refused(1.0, says="`y` has two kinds after the `if` at line", line="if x > 0:  # shapes")
 def shapes_differ(x):
     if x > 0:  # shapes
         y = x
@@ -24,7 +24,7 @@ def shapes_differ(x):
     return y
 
 
-@refused(1.0, says="Expected: what it is where the condition holds: float32 ()", line="if x > 0:  # dtypes")
+@refused(1.0, says="Expected: the kind where the condition holds: float32 ()", line="if x > 0:  # dtypes")
 def dtypes_differ(x):
     if x > 0:  # dtypes
         y = x
@@ -33,7 +33,7 @@ def dtypes_differ(x):
     return y
 
 
-@refused(1.0, says="`mode` is of two kinds", line="if x > 0:  # texts")
+@refused(1.0, says="`mode` has two kinds", line="if x > 0:  # texts")
 def texts_differ(x):
     mode = "a"
     if x > 0:  # texts
@@ -41,7 +41,7 @@ def texts_differ(x):
     return x, mode
 
 
-@refused(1.0, says="the value that is returned is of two kinds", line="if x > 0:  # nothing")
+@refused(1.0, says="the value that is returned has two kinds", line="if x > 0:  # nothing")
 def returns_nothing(x):
     if x > 0:  # nothing
         return x
@@ -62,7 +62,7 @@ def defined_in_a_loop(x):
     return y  # after while
 
 
-@refused(1.0, says="`y` is of another kind after a turn of the `while` at line", line="while x < 3:  # carry")
+@refused(1.0, says="`y` has another kind after a turn of the `while` at line", line="while x < 3:  # carry")
 def carry_changes(x):
     y = mg.zeros(2)
     while x < 3:  # carry
@@ -173,7 +173,7 @@ def list_is_changed(x):
     return x
 
 
-@refused(1.0, says="what is no tensor is changed in the `if` at line", line="if x > 0:  # append")
+@refused(1.0, says="a value that is not a tensor changes in the `if` at line", line="if x > 0:  # append")
 def list_is_appended_to(x):
     seen = []
     if x > 0:  # append
@@ -200,7 +200,7 @@ def whose_memory(x):
     return y
 
 
-@refused(1.0, says="is changed in place and given another value in", line="if x > 0:  # both")
+@refused(1.0, says="is changed in place and also assigned in", line="if x > 0:  # both")
 def changed_and_replaced(x):
     y = x * 1
     if x > 0:  # both
@@ -216,7 +216,7 @@ def many_elements(x):
     return x
 
 
-@refused(1.0, says="range() of a tensor float32", line="for _ in range(x):")
+@refused(1.0, says="range() needs integers, not a tensor float32", line="for _ in range(x):")
 def range_of_a_float(x):
     for _ in range(x):
         x = x + 1

@@ -1,4 +1,4 @@
-"""Random programs of nested `if`, loops, `break`, `continue` and `return`: recorded, they do what Python does."""
+"""Random programs of nested `if`, loops, `break`, `continue` and `return` give the same recorded as in plain Python."""
 
 import itertools
 import linecache
@@ -15,7 +15,7 @@ NUMBERS = itertools.count()
 
 
 class Program:
-    """Draws the source of a function of the tensors `a` and `b`, with the Python numbers `i` and `k` besides.
+    """Draws the source of a function of the tensors `a` and `b`, and of the Python numbers `i` and `k`.
 
     All values are multiples of a half and stay small, so that floats are exact; every loop ends.
     """
@@ -98,7 +98,7 @@ def sources(draw):
 
 
 def defined(source):
-    """The function, with a file to its name."""
+    """The function, compiled from a file that has its source."""
     filename = f"<random program {next(NUMBERS)}>"
     linecache.cache[filename] = len(source), None, source.splitlines(keepends=True), filename
     namespace = {"mg": mg}
@@ -107,12 +107,12 @@ def defined(source):
 
 
 def arguments(a, b):
-    """New tensors each time: programs change them."""
+    """New tensors for each call, because programs change them."""
     return mg.asarray(float(a)), mg.asarray(float(b)), mg.asarray([1.0, 0.0, -2.0])
 
 
 def outcome(function, a, b):
-    """What a function returns, and what it leaves of its arguments."""
+    """The results of a function, and its arguments after the call."""
     given = arguments(a, b)
     returned = function(*given)
     return [np.asarray(x.numpy_copy() if isinstance(x, mg.Tensor) else x, np.float64) for x in (*returned, *given)]
@@ -131,7 +131,7 @@ def test_random_programs(source, inputs):
         found = {"scripted": outcome(scripted, a, b)}
         try:
             found["jitted"] = outcome(jitted, a, b)
-        except (mg.MutationError, mg.TraceError) as error:  # `a += 1` where nobody can know yet which tensor `a` is
+        except (mg.MutationError, mg.TraceError) as error:  # `a += 1` where several tensors may be `a`
             assert any(words in str(error) for words in REFUSED)
         for mode, values in found.items():
             for x, y in zip(values, expected):

@@ -1,4 +1,4 @@
-"""Scripted functions give what the plain Python gives where they are recorded: one trace for all ways through them."""
+"""A recorded scripted function gives the same as plain Python, with one trace for all paths."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a tensor cannot decide is refused where functions are recorded, by an error that names the line."""
+"""Code that a tensor cannot decide raises an error that names the line when it is recorded."""
 
 import linecache
 import types
@@ -75,19 +75,19 @@ def by_name(x):
 
 
 def test_lambdas_are_refused():
-    with pytest.raises(mg.ScriptError, match="a lambda cannot be told from others on its line"):
+    with pytest.raises(mg.ScriptError, match="the source of a lambda cannot be found"):
         mg.script(lambda x: x if x > 0 else -x)
 
 
 def test_what_looks_for_variables_by_name_is_refused_with_its_line():
     with pytest.raises(mg.ScriptError) as caught:
         mg.script(by_name)
-    assert "locals() looks for variables by name" in str(caught.value) and 'return locals()["x"]' in str(caught.value)
+    assert "locals() finds variables by name" in str(caught.value) and 'return locals()["x"]' in str(caught.value)
 
 
 @pytest.mark.parametrize("what", [len, mg.nn.Linear, mg.nn.Linear(1, 1), 3])
 def test_what_is_no_function_is_refused(what):
-    with pytest.raises(mg.ScriptError, match="a function is needed, whose source can be read"):
+    with pytest.raises(mg.ScriptError, match="script needs a function with source"):
         mg.script(what)
 
 
@@ -101,7 +101,7 @@ def test_other_decorators_come_above():
 def test_no_source():
     namespace = {}
     exec(compile("def typed(x):\n    return x if x > 0 else -x", "<typed>", "exec"), namespace)
-    with pytest.raises(mg.ScriptError, match="there is no source to read, as for what is typed at a prompt"):
+    with pytest.raises(mg.ScriptError, match="there is no source, for example because"):
         mg.script(namespace["typed"])
 
 
@@ -116,10 +116,10 @@ def test_a_file_that_has_changed():
     f = defined("def f(x):\n    return x\n", "<changed>")
     text = "a = 1\n\n\ndef f(x):\n    return x\n"
     linecache.cache["<changed>"] = len(text), None, text.splitlines(keepends=True), "<changed>"
-    with pytest.raises(mg.ScriptError, match="its definition is not where it was"):
+    with pytest.raises(mg.ScriptError, match="the definition has moved"):
         mg.script(f)
     linecache.cache["<changed>"] = 5, None, ["def f(x:\n"], "<changed>"
-    with pytest.raises(mg.ScriptError, match="cannot be read any more"):
+    with pytest.raises(mg.ScriptError, match="is no longer valid Python"):
         mg.script(f)
 
 

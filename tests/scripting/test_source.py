@@ -1,4 +1,4 @@
-"""The rewritten function is what it was: its lines, names, closure and defaults; and its source can be read."""
+"""The rewritten function keeps its lines, names, closure and defaults, and has readable source."""
 
 import inspect
 import textwrap

@@ -1,4 +1,4 @@
-"""Scripted functions give what the plain Python gives, values and gradients, and so they do for batches."""
+"""Scripted functions give the values and gradients of plain Python, also for batches."""
 
 import numpy as np
 import pytest

@@ -1,11 +1,10 @@
-"""The printer to CUDA C: the loops of the C listing, shared among threads.
+"""Prints a kernel as CUDA C: the loops of the C listing, shared among threads.
 
-Elements: a thread takes every so many-th element of the whole range.  Rows and chunks: a team of threads, a block or,
-for short rows, a warp, takes every so many-th row; the team shares each innermost loop, puts together what its threads
-have accumulated, and all of them know the values that belong to the row.  What belongs to the row is stored by the
-first of them.  Scratch memory is the team's.
-Where neighbours are read and written in order, a thread takes four of them at once, and sums across the rows of a chunk
-stay in its registers.
+A kernel over elements gives each thread one element of the range, then the one a whole grid further on, and so on.
+A kernel over rows or chunks gives each row to a team of threads: a block or, for short rows, a warp.  The team shares
+every innermost loop and combines what its threads have accumulated.  Every thread computes the values that belong to
+the whole row, and the first thread stores them.  A team has scratch memory that no other team uses.
+Sums across the rows of a chunk stay in registers: in memory they would cost a barrier and a round trip for each row.
 """
 
 from __future__ import annotations
@@ -16,11 +15,10 @@ from typing import Any, NamedTuple
 
 from ...core import dtypes
 from ...support.errors import CompileError
-from ..loops.index import depends, replaced
-from ..loops.ir import FLOAT, HALF, Accumulate, For, Kernel, Let, Parameter, Prefetch, Statement, Store, statements
+from ..loops.ir import FLOAT, HALF, Accumulate, For, Kernel, Parameter, Prefetch, Statement, Store, statements
 from ..loops.scalar import identity
 from .c import INDENT, CPrinter, indented
-from .gpu_loops import FOUR, Fours, Own, for_threads, fours, keeps_apart, own_sums
+from .gpu_loops import Own, for_threads, keeps_apart, own_sums
 
 NAMES = {
     "float16": "__half", "float32": "float", "float64": "double", "bool": "bool", "int8": "signed char",
@@ -32,41 +30,22 @@ PRELUDE = """\
 #define INFINITY __int_as_float(0x7f800000)
 #define NAN __int_as_float(0x7fffffff)
 #endif"""
-FOURS = """\
-template <class T> struct alignas(sizeof(T) * 4 < 16 ? sizeof(T) * 4 : 16) Four {
-    T at[4];
-};
+SHARED = 48 << 10  # bytes of shared memory that every block may use
+WARP, MOST = 32, 1024  # threads that run in step, and the most threads of a block
+FEW = 256  # threads of a block over elements, and of a block whose warps have a row each
+REGISTERS = 16  # the most that sums across rows may take from a thread
+SHORT = 1 << 30  # up to so many elements, positions are int, which divide fast
 
-template <class T> __device__ __forceinline__ Four<T> four_of(const T *place, bool aligned) {
-    if (aligned) return *(const Four<T> *)place;
-    Four<T> x;
-    for (int i = 0; i < 4; i++) x.at[i] = place[i];
-    return x;
-}
-
-template <class T> __device__ __forceinline__ void put_four(T *place, Four<T> x, bool aligned) {
-    if (aligned) *(Four<T> *)place = x;
-    else for (int i = 0; i < 4; i++) place[i] = x.at[i];
-}"""
-SHARED = 48 << 10  # bytes of shared memory that a block has without asking
-WARP, MOST = 32, 1024  # threads that run in step, and threads of a block
-FEW = 256  # threads of a block that shares the elements, and of one whose warps have a row each
-LONG = 4 * WARP  # elements of a row from which threads take four at once
-MANY = 1 << 17  # elements of all from which they do: of fewer, there would be too few blocks
-REGISTERS = 16  # that sums across rows may take of a thread
-SHORT = 1 << 30  # elements up to which positions are int, whose division is quick
-
-# Who runs the statements at some place of a kernel: all threads of all teams, each of which computes the same; all
-# threads of one team; each thread on its own; or all of a team, of which the owner of a place writes to it.
+# Which threads run a statement: all threads of the grid, each computing the same; all threads of one team; each thread
+# for itself; or all threads of one team, where only the owner of a place writes to it.
 GRID, TEAM, THREAD, OWNER = "grid", "team", "thread", "owner"
 
 
 class CudaSource(NamedTuple):
-    """A kernel for a GPU: its text, and what it is launched with.
+    """The text of a kernel, and how to launch it.
 
-    `arguments` are the parameters that it is given, in order, before `lo` and `hi`, whose type is `integer`, and which
-    are multiples of four if all units are.  Those in `rows` are scratch memory that is too large for shared memory: so
-    many elements for each block.
+    The kernel takes the pointers `arguments`, then `lo` and `hi`, whose type is `integer`.  The arguments in `rows` are
+    scratch memory that does not fit into shared memory: each block needs `size` elements.
     """
 
     text: str
@@ -75,10 +54,10 @@ class CudaSource(NamedTuple):
     rows: list[Parameter]
     integer: str
     threads: int  # of a block
-    together: int  # units that a block works on at the same time
+    together: int  # units that a block computes at the same time
 
     def blocks(self, units: int, processors: int) -> int:
-        """How many blocks share so many units of work, on so many processors."""
+        """How many blocks to launch for this many units, on this many processors."""
         return max(1, min(-(-units // self.together), 16 * processors))
 
 
@@ -89,9 +68,7 @@ def cuda_source(kernel: Kernel, name: str | None = None) -> CudaSource:
     scratch = [p for p in kernel.parameters if p.role == "scratch"]
     rows = [p for p in scratch if p.name not in printer.shared]
     arguments = [p for p in kernel.parameters if p.name not in printer.shared]
-    together = printer.threads // printer.team
-    if kernel.parallel == "elements":
-        together = printer.threads * (FOUR if printer.aligned else 1)
+    together = printer.threads if kernel.parallel == "elements" else printer.threads // printer.team
     return CudaSource(text, printer.name, arguments, rows, printer.integer, printer.threads, together)
 
 
@@ -104,26 +81,11 @@ def one_file(sources: Sequence[CudaSource]) -> str:
 
 
 def _rounds(kernel: Kernel) -> int:
-    """How many threads an innermost loop could have at most."""
+    """The most threads that an innermost loop can use."""
     loops = [s for s in statements(kernel.body) if isinstance(s, For) and not any(isinstance(i, For) for i in s.body)]
     if any(not isinstance(loop.high, int) for loop in loops):
-        return FEW  # a part of the elements
-    return max((_length(loop) // (FOUR if _takes_fours(loop, kernel) else 1) for loop in loops), default=FEW)
-
-
-def _length(loop: For) -> int:
-    return int(str(loop.high))
-
-
-def _takes_fours(loop: For, kernel: Kernel) -> bool:
-    """Whether the threads that share a loop take four rounds at once."""
-    if kernel.parallel == "elements":
-        # Other loops over the same elements, which leave something for this one, have to have the same thread for each.
-        others = [s for s in kernel.body if isinstance(s, For) and s.low == "lo" and s is not loop]
-        allowed = loop.low == "lo" and not others and kernel.units >= MANY
-    else:
-        allowed = not isinstance(loop.high, int) or loop.high >= LONG
-    return allowed and fours(loop, kernel) is not None
+        return FEW  # the loop goes over a part of the elements
+    return max([int(str(loop.high)) for loop in loops], default=FEW)
 
 
 class _CudaPrinter(CPrinter):
@@ -142,16 +104,13 @@ class _CudaPrinter(CPrinter):
         else:
             self.threads = max(WARP, min(-(-rounds // WARP) * WARP, MOST if rounds > 4 * MOST else FEW))
             self.team, self.thread, self.barrier = self.threads, "threadIdx.x", "__syncthreads();"
-        self.aligned: dict[str, None] = {}  # the buffers that are read and written four elements at a time
-        self.fours: Fours | None = None  # of the loop that is printed
-        self.own: dict[str, Own] = {}  # the sums that are kept in registers
-        self.kept: dict[str, tuple[int, int]] = {}  # for each of them, how many rounds of how many elements
+        self.own: dict[str, Own] = {}  # the sums that are in registers
         sizes = [kernel.units, *(p.size for p in kernel.parameters)]
         self.integer = "int" if max(sizes) < SHORT else "long long"
         self.who = GRID
-        self.owner = ""  # the variable of a loop that all threads of a block run
+        self.owner = ""  # the variable of a loop that all threads of a team run
         self.shared: list[str] = []
-        left = SHARED - 4 * 8 * WARP  # what reductions need
+        left = SHARED - 4 * 8 * WARP  # reductions need the rest
         for parameter in kernel.parameters:
             size = parameter.size * parameter.dtype.itemsize * (self.threads // self.team)
             if parameter.role == "scratch" and size <= left:
@@ -163,8 +122,7 @@ class _CudaPrinter(CPrinter):
     def file(self) -> str:
         function = self.function()
         includes = ["#include <cuda_fp16.h>"] if "__half" in function else []
-        helpers = [*([FOURS] if self.aligned else []), *self.helpers.values()]
-        return "\n\n".join([*includes, PRELUDE, *helpers, function]) + "\n"
+        return "\n\n".join([*includes, PRELUDE, *self.helpers.values(), function]) + "\n"
 
     def function(self) -> str:
         lines = []
@@ -179,9 +137,6 @@ class _CudaPrinter(CPrinter):
             elif p.role == "scratch":
                 lines.append(f"{p.name} += (long long)blockIdx.x * {p.size};")
         body = self.block(self.kernel.body)
-        if self.aligned:
-            addresses = " | ".join(f"(size_t){buffer}" for buffer in self.aligned)
-            lines.append(f"const bool aligned = ({addresses}) % 16 == 0;")
         head = f'extern "C" __global__ void __launch_bounds__({self.threads}) {self.name}'
         return "\n".join([f"{head}({self.arguments(self.kernel)}) {{", *indented([*lines, *body]), "}"])
 
@@ -189,24 +144,21 @@ class _CudaPrinter(CPrinter):
         given = [p for p in kernel.parameters if p.name not in self.shared]
         return super().arguments(replace(kernel, parameters=given))
 
-    # Who does what ----------------------------------------------------------------------------------------------------
+    # Which thread does what -------------------------------------------------------------------------------------------
 
     def prefetch(self, prefetch: Prefetch) -> list[str]:
         return []
 
     def store(self, store: Store) -> list[str]:
-        if self.fours is not None and store.buffer in self.fours.stores:
-            return [f"{store.buffer}_out.at[lane] = {self.value(store.value, self.kinds[store.buffer])};"]
         return self.by_its_thread(super().store(store), self.owner)
 
     def accumulate(self, update: Accumulate) -> list[str]:
         if update.buffer in self.own:
-            place = f"own_{update.buffer}[" + (f"{FOUR} * round + lane]" if self.fours else "round]")
-            return [self.update(place, update.op, update.value, self.kinds[update.buffer])]
+            return [self.update(f"own_{update.buffer}[round]", update.op, update.value, self.kinds[update.buffer])]
         return self.by_its_thread(super().accumulate(update), self.index(update.index))
 
     def by_its_thread(self, lines: list[str], place: str) -> list[str]:
-        """Lines that write to memory, for the thread that does so."""
+        """Lines that write to memory, under the condition that this thread writes."""
         condition = {
             GRID: "blockIdx.x == 0 && threadIdx.x == 0",
             TEAM: f"{self.thread} == 0",
@@ -220,7 +172,7 @@ class _CudaPrinter(CPrinter):
         if not body and not loop.accumulators:
             return []
         if body and isinstance(body[0], Store) and body[0].buffer in self.own:
-            return []  # they begin in registers
+            return []  # the sums start in registers
         before = self.who
         innermost = not any(isinstance(s, For) for s in body)
         writes = any(isinstance(s, (Store, Accumulate)) for s in body)
@@ -230,14 +182,14 @@ class _CudaPrinter(CPrinter):
         elif self.who == TEAM and innermost:
             lines += self.shared_by_team(loop, body)
         elif self.who == GRID and innermost and not writes and isinstance(loop.high, int) and loop.high > WARP:
-            lines += self.shared_by_team(loop, body)  # by each, because all want to know it
+            lines += self.shared_by_team(loop, body)  # by every team, because every team needs the result
         else:
             lines += [self.head(loop), *indented(self.body(loop)), "}"]
         self.who = before
         return lines
 
     def head(self, loop: For, start: str = "", step: str = "") -> str:
-        """The first line of a loop; each of several workers has its own start and goes on by their number."""
+        """The first line of a loop; where workers share the loop, each has a start and a step."""
         if not start:
             return super().head(loop)
         i, low, high = loop.variable, self.index(loop.low, 1), self.index(loop.high)
@@ -252,7 +204,7 @@ class _CudaPrinter(CPrinter):
             self.who = THREAD
             return self.shared_loop(loop, f"blockIdx.x * {self.threads} + threadIdx.x", f"gridDim.x * {self.threads}")
         self.who = TEAM
-        self.own = {own.buffer: own for own in own_sums(loop) if self.fits(own, loop)}
+        self.own = {own.buffer: own for own in own_sums(loop) if own.size <= REGISTERS * self.threads}
         body = indented(self.body(loop))
         starts = [line for own in self.own.values() for line in self.started(own)]
         ends = [line for own in self.own.values() for line in self.stored(own)]
@@ -264,7 +216,7 @@ class _CudaPrinter(CPrinter):
         return [self.head(loop, first, step), *indented(starts), *body, *indented(ends), "}"]
 
     def shared_by_team(self, loop: For, body: Sequence[Statement]) -> list[str]:
-        """An innermost loop, whose rounds the threads of a team share."""
+        """An innermost loop, whose iterations the threads of a team share."""
         apart = [s for s in body if isinstance(s, Accumulate) and s.buffer not in self.own]
         if all(keeps_apart(s.index, loop.variable) for s in apart):
             self.who = THREAD
@@ -276,76 +228,43 @@ class _CudaPrinter(CPrinter):
         return [*lines, self.barrier] if self.touches_memory(body) else lines
 
     def touches_memory(self, body: Sequence[Statement]) -> bool:
-        """Whether other threads might read what a loop writes, or write what it reads."""
+        """Whether other threads may read what a loop writes, or write what it reads."""
         writes = any(isinstance(s, (Store, Accumulate)) and s.buffer not in self.own for s in body)
         return writes or any(getattr(s, "op", "") == "load" and s.args[0] in self.shared for s in body)  # type: ignore[union-attr]
 
     # Loops that threads share -----------------------------------------------------------------------------------------
 
     def shared_loop(self, loop: For, thread: str, threads: str) -> list[str]:
-        """A loop of which each of several threads takes every so many-th round, or four rounds at a time."""
-        self.fours = fours(loop, self.kernel) if _takes_fours(loop, self.kernel) else None
-        width = FOUR if self.fours else 1
-        keeps = [s.buffer for s in loop.body if isinstance(s, Accumulate) and s.buffer in self.own]
-        inside = self.four_rounds(loop) if self.fours else self.body(loop)
-        self.fours = None
-        first = f"{loop.variable}_first" if width > 1 else loop.variable
-        if keeps:
-            rounds = -(-_length(loop) // (width * self.team))
-            self.kept |= dict.fromkeys(keeps, (rounds, width))
-            place = f"const {self.integer} {first} = {width} * ({self.team} * round + threadIdx.x);"
-            guarded = [place, f"if ({first} < {self.index(loop.high)}) {{", *indented(inside), "}"]
-            return ["#pragma unroll", f"for (int round = 0; round < {rounds}; round++) {{", *indented(guarded), "}"]
-        if width == 1:
+        """A loop that several threads share: each takes every `threads`-th iteration."""
+        inside = self.body(loop)
+        if not any(isinstance(s, Accumulate) and s.buffer in self.own for s in loop.body):
             return [self.head(loop, thread, threads), *indented(inside), "}"]
-        whole = For(first, loop.low, loop.high, [])
-        steps = str(FOUR * int(threads)) if threads.isdigit() else f"{FOUR} * {threads}"
-        return [self.head(whole, f"{FOUR} * ({thread})", steps), *indented(inside), "}"]
+        i, high = loop.variable, self.index(loop.high)
+        place = f"const {self.integer} {i} = {self.team} * round + threadIdx.x;"
+        return _unrolled("round", self.rounds(int(high)), [place, f"if ({i} < {high}) {{", *indented(inside), "}"])
 
-    def four_rounds(self, loop: For) -> list[str]:
-        """Load, compute and store four elements at once."""
-        assert self.fours is not None
-        variable, first = loop.variable, f"{loop.variable}_first"
-        lines, ends = [], []
-        for buffer, index in self.fours.loads.items():
-            place = f"{buffer} + {self.index(replaced(index, variable, first), 1)}"
-            lines.append(f"const Four<{self.stored_type(self.kinds[buffer])}> {buffer}_in = four_of({place}, aligned);")
-        for buffer, index in self.fours.stores.items():
-            place = f"{buffer} + {self.index(replaced(index, variable, first), 1)}"
-            lines.append(f"Four<{self.stored_type(self.kinds[buffer])}> {buffer}_out;")
-            ends.append(f"put_four({place}, {buffer}_out, aligned);")
-        self.aligned |= dict.fromkeys((*self.fours.loads, *self.fours.stores))
-        body = indented([f"const {self.integer} {variable} = {first} + lane;", *self.body(loop)])
-        return [*lines, "#pragma unroll", f"for (int lane = 0; lane < {FOUR}; lane++) {{", *body, "}", *ends]
-
-    def fits(self, own: Own, chunk: For) -> bool:
-        """Whether threads have registers for their part of a sum across rows."""
-        return depends(own.place, chunk.variable) and own.size <= REGISTERS * self.threads
+    def rounds(self, size: int) -> int:
+        """How many elements of a row each thread of a team takes at most."""
+        return -(-size // self.team)
 
     def started(self, own: Own) -> list[str]:
-        dtype = self.kinds[own.buffer]
-        rounds, width = self.kept[own.buffer]
+        """The registers of a sum, with the number that its reduction starts with."""
+        dtype, rounds = self.kinds[own.buffer], self.rounds(own.size)
         start = self.value(identity(own.op, dtype), dtype)
-        name = f"own_{own.buffer}"
-        return [
-            f"{self.type(dtype)} {name}[{rounds * width}];",
-            "#pragma unroll", f"for (int i = 0; i < {rounds * width}; i++) {name}[i] = {start};",
-        ]
+        declared = f"{self.type(dtype)} own_{own.buffer}[{rounds}];"
+        return [declared, *_unrolled("i", rounds, [f"own_{own.buffer}[i] = {start};"])]
 
     def stored(self, own: Own) -> list[str]:
-        rounds, width = self.kept[own.buffer]
-        z = own.variable
-        place = f"{width} * ({self.team} * (i / {width}) + threadIdx.x) + i % {width}"
-        inner = [
-            f"const {self.integer} {z} = {place};",
-            f"if ({z} < {own.size}) {own.buffer}[{self.index(own.place)}] = own_{own.buffer}[i];",
-        ]
-        return ["#pragma unroll", f"for (int i = 0; i < {rounds * width}; i++) {{", *indented(inner), "}"]
+        """Write the registers of a sum to memory."""
+        z, place = own.variable, self.index(own.place)
+        return _unrolled("i", self.rounds(own.size), [
+            f"const {self.integer} {z} = {self.team} * i + threadIdx.x;",
+            f"if ({z} < {own.size}) {own.buffer}[{place}] = own_{own.buffer}[i];",
+        ])
 
     def team_reduction(self, op: str, dtype: Any) -> str:
-        """The name of a function that puts together what the threads of a team have."""
+        """The name of a function that reduces one value of each thread of a team."""
         kind, name = self.type(dtype), f"team_{op}_{dtype.name}"
-
         lines = [
             f"for (int distance = {WARP // 2}; distance > 0; distance /= 2) {{",
             INDENT + self.update("v", op, f"({kind})__shfl_xor_sync(0xffffffffu, v, distance)", dtype),
@@ -367,11 +286,6 @@ class _CudaPrinter(CPrinter):
 
     # Words ------------------------------------------------------------------------------------------------------------
 
-    def expression(self, let: Let) -> str:
-        if let.op == "load" and self.fours is not None and self.fours.loads.get(let.args[0]) == let.args[1]:
-            return self.read(f"{let.args[0]}_in.at[lane]", let.dtype)
-        return super().expression(let)
-
     def value(self, operand: Any, dtype: Any) -> str:
         if dtype == HALF and not isinstance(operand, str):
             return f"__float2half({self.value(operand, FLOAT)})"
@@ -385,3 +299,8 @@ class _CudaPrinter(CPrinter):
             return f"__float2half({value})"
         return super().conversion(op, source, target, value)
 
+
+def _unrolled(variable: str, rounds: int, lines: list[str]) -> list[str]:
+    """A loop with a known number of rounds, which the compiler writes out: arrays then lie in registers."""
+    head = f"for (int {variable} = 0; {variable} < {rounds}; {variable}++) {{"
+    return ["#pragma unroll", head, *indented(lines), "}"]

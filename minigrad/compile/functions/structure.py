@@ -215,8 +215,9 @@ PROGRAMS = Programs()
 
 
 def _surroundings() -> Hashable:
-    """What a program depends on apart from its graph: the registered passes, the backend and the executor."""
-    return tuple(map(id, PASSES)), os.environ.get("MINIGRAD_BACKEND"), os.environ.get("MINIGRAD_EXECUTOR")
+    """What a program depends on apart from its graph: the registered passes and rules, and the chosen backend."""
+    passes = tuple([(id(each), each.rules and each.rules.version) for each in PASSES])
+    return passes, os.environ.get("MINIGRAD_BACKEND"), os.environ.get("MINIGRAD_EXECUTOR")
 
 
 def without_history(

@@ -28,7 +28,6 @@ class Chunking:
 
     most: int = 64  # chunks
     least: int = 1 << 16  # elements in a chunk
-    step: int = 1  # what the elements of a chunk are a multiple of, where they are not cut into rows
     rounds: bool = True  # whether a round of a loop may take several elements
 
 
@@ -74,8 +73,6 @@ def loops_of(group: Group, computes: dict[Node, Compute], chunking: Chunking) ->
     widest = max(node.size for node in group.partials)
     chunks = max(1, min(chunking.most, elements // chunking.least, elements // (4 * widest), units))
     length = -(-units // chunks)
-    if flat:
-        length = -(-length // chunking.step) * chunking.step
     return Loops(elements, columns, flat, steps, -(-units // length), length)
 
 

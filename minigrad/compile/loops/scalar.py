@@ -1,6 +1,6 @@
-"""What an elementwise primitive computes for one element, as steps of the loop language.
+"""The steps of the loop language that compute one element of an elementwise primitive.
 
-A primitive says it in Python syntax (`expr="x if condition else y"`), which is parsed once, by Python's own parser.
+The declaration of a primitive has the formula in Python syntax (`expr="x if condition else y"`), which is parsed once.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ class Done(NamedTuple):
 
 
 class ScalarStep(NamedTuple):
-    """One operation of the loop language on inputs, earlier results and numbers."""
+    """One operation of the loop language; its operands are inputs, earlier results and numbers."""
 
     op: str
     operands: tuple[Any, ...]
 
 
-SYNTAX = {operation.syntax: operation.name for operation in OPERATIONS.values() if operation.syntax is not None}
+SYNTAX: dict[type, str] = {each.syntax: each.name for each in OPERATIONS.values() if each.syntax is not None}
 
 
 @cache
@@ -57,7 +57,7 @@ def steps_of(op: Primitive) -> tuple[ScalarStep, ...]:
             return tree.value
         name, operands = _operation(tree)
         step = ScalarStep(name, tuple([visit(operand) for operand in operands]))
-        if step not in steps:  # what an expression says twice is computed once
+        if step not in steps:  # a repeated part of the expression is computed once
             steps.append(step)
         return Done(steps.index(step))
 
@@ -65,22 +65,30 @@ def steps_of(op: Primitive) -> tuple[ScalarStep, ...]:
     return tuple(steps)
 
 
-def _operation(tree: ast.expr) -> tuple[str, list[ast.expr]]:
+def operator_of(tree: ast.expr) -> tuple[type | None, list[ast.expr]]:
+    """The operator of an expression, None if it has none, and its operands."""
     if isinstance(tree, ast.BinOp):
-        return SYNTAX[type(tree.op)], [tree.left, tree.right]
+        return type(tree.op), [tree.left, tree.right]
     if isinstance(tree, ast.UnaryOp):
-        return SYNTAX[type(tree.op)], [tree.operand]
-    if isinstance(tree, ast.Compare):
-        return SYNTAX[type(tree.ops[0])], [tree.left, tree.comparators[0]]
+        return type(tree.op), [tree.operand]
+    if isinstance(tree, ast.Compare) and len(tree.ops) == 1:
+        return type(tree.ops[0]), [tree.left, *tree.comparators]
+    return None, []
+
+
+def _operation(tree: ast.expr) -> tuple[str, list[ast.expr]]:
+    operator, operands = operator_of(tree)
+    if operator is not None:
+        return SYNTAX[operator], operands
     if isinstance(tree, ast.IfExp):
         return "select", [tree.test, tree.body, tree.orelse]
     if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name):
         return tree.func.id, tree.args
-    raise ValueError(f"not an expression that kernels are made from: {ast.unparse(tree)}")
+    raise ValueError(f"kernels cannot compute {ast.unparse(tree)}")
 
 
 def computed_in(node: Node) -> Any:
-    """The dtype that a node's operands are brought to: what its promoted inputs meet in, numbers being weak."""
+    """The dtype to which operands are cast: the common dtype of the promoted inputs, where numbers are weak."""
     assert node.op is not None
     return node.op.common_dtype(node.inputs) or node.dtype
 
@@ -95,29 +103,29 @@ def typed(number: Any, dtype: Any) -> Any:
 
 
 def has_steps(node: Node) -> bool:
-    """Whether the loop language computes what the array library does, whatever the values are."""
+    """Whether loops give the same results as the array library for all values."""
     op = node.op
     if op is None or op.kind != "elementwise" or op.expr is None:
         return False
     names = {step.op for step in steps_of(op)}
     refused = "".join([OPERATIONS[name].refused for name in names])
-    if refused and computed_in(node).kind in refused:  # a division by zero, a negative exponent
+    if refused and computed_in(node).kind in refused:  # division by zero and negative exponents are errors there
         return False
-    if names & {"lshift", "rshift"}:  # by as many bits as there are, or more, machines do not agree
+    if names & {"lshift", "rshift"}:  # machines disagree on shifts by the width of the dtype or more
         by = node.inputs[1]
         return by.__class__ in NUMBERS and 0 <= by < 8 * node.dtype.itemsize
     return True
 
 
 def accumulated_in(node: Node) -> Any:
-    """The dtype of a reduction's running value: half precision would lose what is added late."""
+    """The dtype in which a reduction accumulates: float16 would lose small terms."""
     if node.dtype == dtypes.float16:
         return dtypes.float32
     return dtypes.int8 if node.dtype.kind == "b" else node.dtype
 
 
 def identity(op: str, dtype: Any) -> Any:
-    """What a reduction starts with."""
+    """The number that a reduction starts with."""
     if op in ("sum", "prod"):
         return typed(op == "prod", dtype)
     if dtype.kind == "f":

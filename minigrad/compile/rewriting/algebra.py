@@ -1,8 +1,8 @@
-"""Simplify: the algebra, as a table of equations, exact for every value of every dtype, nan, inf and -0.0 included.
+"""The pass `simplify`: algebra as a table of equations, exact for every value of every dtype.
 
-Exact means: the same bits as the operation in eager mode gives, save for two things that no operation promises either:
-the sign and payload of a nan, and which of 0.0 and -0.0 is the larger.  So x + 0.0 stays, because for -0.0 it is 0.0,
-and x * 0.0 stays, because for inf it is nan; (x + 1.0) + 1.0 stays, because it rounds twice.
+Exact means that the result has the same bits as in eager mode, also for nan, inf and -0.0.  The exceptions are two
+things that no operation promises: the sign and payload of a nan, and which of 0.0 and -0.0 is the larger.  So x + 0.0
+stays, because -0.0 + 0.0 is 0.0.  x * 0.0 stays, because inf * 0.0 is nan.  (x + 1.0) + 1.0 stays: it rounds twice.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import Any
 from ...core.dtypes import can_cast, finfo, iinfo
 from ...core.node import Node
 from ..nodes.graph import Graph
-from . import constants, overlaps, reductions
+from . import constants, reductions
 from .numbers import exponent, in_dtype
 from .rules import Note, Rules, apply_rules
 
 
 def simplify(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:
-    """Constants folded, and algebra that is exact for nan, inf and -0.0."""
+    """Folds constants, and applies algebra that is exact for nan, inf and -0.0."""
     return apply_rules(graph, rule, note, without)
 
 
@@ -32,7 +32,7 @@ def reciprocal_is_exact(node: Node, n: Any) -> bool:
 
 
 def product_is_exact(node: Node, n: Any, m: Any) -> bool:
-    """where two products round as one: of integers, or where n and m are powers of two above 1, which round nothing"""
+    """where two products round like one: for integers, or where n and m are powers of two above 1, which are exact"""
     if node.dtype.kind != "f":
         return True
     above_one = all((exponent(number) or 0) > 0 for number in (n, m))
@@ -61,17 +61,17 @@ def is_false(n: Any) -> bool:
 
 
 def same_dtype(node: Node, x: Node) -> bool:
-    """where the dtype is the same: values in a graph are never overwritten, so that no copy is needed"""
+    """where the dtype is the same: values in a graph are never overwritten, so no copy is needed"""
     return bool(x.dtype == node.dtype)
 
 
 def loses_nothing(x: Node, a: Any, b: Any) -> bool:
-    """where each value of x is a value of the dtype a, from which it becomes the same in b"""
+    """where the dtype a holds every value of x, and casting it from a to b gives the same as casting x"""
     return holds(a, x.dtype) and (a.kind != "f" or _same_from(x.dtype, b))
 
 
 def holds(target: Any, source: Any) -> bool:
-    """Whether each value of `source` is a value of another dtype.
+    """Whether the dtype `target` holds every value of the dtype `source`.
 
     >>> holds(mg.float16, mg.int8), holds(mg.float64, mg.int64)
     (True, False)
@@ -86,16 +86,16 @@ def holds(target: Any, source: Any) -> bool:
 
 
 def _same_from(source: Any, target: Any) -> bool:
-    """Whether floats that hold values of `source` become the same in `target` as the values themselves.
+    """Whether values of `source` become the same in `target` when they are floats first.
 
-    Machines do not agree on what a float outside of the range of an integer becomes.
+    Machines disagree on what a float beyond the range of an integer becomes.
     """
     return target.kind in "fb" or (source.kind in "biu" and holds(target, source))
 
 
 # The table ----------------------------------------------------------------------------------------------------------
 
-rule = Rules(constants.rule, overlaps.rule, reductions.rule)
+rule = Rules(constants.rule, reductions.rule)
 
 # Zero and one
 rule("x + 0 -> x", on="biu")

@@ -1,4 +1,4 @@
-"""Common subexpressions: what is computed twice from the same is computed once."""
+"""The pass `common`: nodes that compute the same from the same inputs become one node."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .rules import Note, rewritten
 
 
 def common(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:
-    """What is computed twice from the same inputs, computed once."""
+    """Merges nodes that compute the same from the same inputs."""
     known: dict[Any, Node] = {}
 
     def replace(node: Node, inputs: tuple[Any, ...]) -> Node:
@@ -30,9 +30,9 @@ def common(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> G
 
 
 def recipe(node: Node) -> Any:
-    """A key that nodes have in common where they compute the same; None for what cannot be compared.
+    """A key that is equal for nodes that compute the same; None for nodes that cannot be compared.
 
-    Random draws are the same only where their key and block are, which are among the attributes.
+    The attributes of a random draw include its key and block, so only equal draws have equal keys.
     """
     if node.op is None or node.effect is not None:
         return None
@@ -56,7 +56,7 @@ NUMBER_BITS: dict[type, Any] = {bool: bool, int: int, float: struct.Struct("<d")
 
 
 def comparable(value: Any) -> Any:
-    """An attribute as a key: 1, 1.0 and True differ, so do 0.0 and -0.0, and a nan is equal to itself.
+    """An attribute as a key: 1, 1.0 and True differ, and so do 0.0 and -0.0; a nan is equal to itself.
 
     >>> comparable(slice(0, 2)), comparable((1, True))
     (('slice', 0, 2, None), (('int', 1), ('bool', True)))

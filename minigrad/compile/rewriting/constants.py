@@ -1,6 +1,6 @@
-"""Constants in a graph: Python numbers, tensors filled with one, and what can be computed of them beforehand.
+"""Rules that compute constants beforehand: Python numbers, and tensors filled with one number.
 
-Folding asks the kernels of eager mode, so that what comes out is what eager mode gives, to the last bit.
+The kernels of eager mode compute them, so the results are those of eager mode to the last bit.
 """
 
 from __future__ import annotations
@@ -16,19 +16,18 @@ from ...core.primitive import P
 from ...core.tensor import NUMBERS
 from ..nodes.graph import node_like
 from ..nodes.source import Source
-from .numbers import value_of, wrapped
-from .replacement import filled, shaped
+from .numbers import filled, shaped, value_of, wrapped
 from .rules import Rules
 
-FEW = 1 << 12  # elements that may be added up while a graph is made
-DIGITS = {2: 11, 4: 24, 8: 53}  # bits of a float's significand, by its size in bytes: integers of so many are exact
+FEW = 1 << 12  # the most elements that are added up at compile time
+DIGITS = {2: 11, 4: 24, 8: 53}  # bits of a float's significand, by its size in bytes: integers of as many are exact
 
 rule = Rules()
 
 
 @rule(kind="source")
 def small_constant(node: Node) -> Node | None:
-    """A constant of one element is a number."""
+    """A constant with one element is a number."""
     if not isinstance(node, Source) or node.kind != "constant" or node.size != 1:
         return None
     return filled(node.device.to_numpy(node.held).item(), node)
@@ -36,22 +35,16 @@ def small_constant(node: Node) -> Node | None:
 
 @rule(kind="elementwise", reads="full")
 def fold_constants(node: Node) -> Node | None:
-    """What is computed of constants alone is a constant."""
-    values = []
-    for x in node.inputs:
-        if x.__class__ in NUMBERS:
-            values.append(x)
-        elif x.op is P.full:
-            values.append(_array_of(x, ()))
-        else:
-            return None
-    value = _computed(node, values)
+    """A node whose inputs are all constant is a constant."""
+    if not all(x.__class__ in NUMBERS or x.op is P.full for x in node.inputs):
+        return None
+    value = _computed(node, [x if x.__class__ in NUMBERS else _array_of(x, ()) for x in node.inputs])
     return None if value is None else filled(value, node)
 
 
 @rule(kind="elementwise", reads="full")
 def number_operand(node: Node) -> Node | None:
-    """An operand that is filled with one number is that number, which takes the dtype of the others."""
+    """An operand that is filled with one number becomes that number, which takes the dtype of the other operands."""
     assert node.op is not None
     named = node.op.promotes
     weak = [i for i in range(len(node.inputs)) if named is None or node.op.inputs[i] in named]
@@ -68,13 +61,13 @@ def number_operand(node: Node) -> Node | None:
 
 @rule(kind="view", reads="full")
 def view_of_a_constant(node: Node) -> Node | None:
-    """A view of a tensor filled with one number is filled with it too."""
+    """A view of a tensor that is filled with one number is filled with the same number."""
     return filled(node.inputs[0].attrs["value"], node)
 
 
 @rule("sum", "prod", reads="full")
 def total_of_a_constant(node: Node) -> Node | None:
-    """The sum of n equal numbers is computed beforehand where that takes no time, or is exactly n times as much."""
+    """The sum of n equal numbers is computed beforehand if n is small, or if it is exactly n times the number."""
     (x,) = node.inputs
     value = value_of(x)
     if value is None:
@@ -92,18 +85,18 @@ def total_of_a_constant(node: Node) -> Node | None:
 
 
 def _array_of(x: Node, shape: tuple[int, ...]) -> Any:
-    """The array that a filled tensor is, in another shape."""
+    """The array of a filled tensor, in another shape."""
     return x.device.kernels["full"](shape, x.attrs["value"], x.dtype, x.device)
 
 
 def _computed(node: Node, values: list[Any]) -> Any:
-    """The number that fills what eager mode computes, or None where it does not come to a number."""
+    """The number that fills the result of eager mode; None where eager mode raises an error."""
     assert node.op is not None
     if node.name in ("floor_divide", "remainder") and node.dtype.kind in "iu" and not np.all(values[1]):
-        return None  # a division by zero is left for those to say who run it
+        return None  # a division by zero is an error of the run, not of the compilation
     try:
         with np.errstate(all="ignore"):
             result = EAGER.compute(node.op, values, node.attrs, node.device)
             return result.ravel()[0].item() if result.size else 0
-    except Exception:  # whatever it is, it is said when the program runs, with the line
+    except Exception:  # the same error appears when the program runs, with the line of the caller
         return None

@@ -1,9 +1,8 @@
-"""Dead code: what is not read is not computed.
+"""The pass `dead`: removes writes and kept values that make no difference.
 
-A graph is what its outputs and effects are computed from, so what nothing needs falls away with the last reader, in
-whichever pass that one goes.  What this pass finds is what *is* read and makes no difference: values that are written
-and overwritten before they are read, as in programs that work in place, and carries that a loop keeps for a gradient
-that is not computed.
+A graph holds only what its outputs and effects are computed from, so a node without readers is gone already.  This
+pass finds nodes that have readers and still make no difference: values that are overwritten before they are read, and
+carries that a loop keeps for a gradient that is not computed.
 """
 
 from __future__ import annotations
@@ -22,16 +21,16 @@ rule = Rules()
 
 
 def dead(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:
-    """What is overwritten before it is read is not written, and what is not read not computed."""
+    """Removes writes that are overwritten before they are read, and carries that no gradient reads."""
     return apply_rules(_unkept(graph, note), rule, note, without)
 
 
 def _unkept(graph: Graph, note: Note) -> Graph:
-    """Loops keep what they carried into each round only where a gradient reads it."""
+    """The graph in which loops keep the carries of each round only where a gradient reads them."""
     loops = [node for node in graph.nodes if node.attrs.get("keep")]
     if not loops:
         return graph
-    read: dict[Node, int] = {}  # of each loop, the last result that is read
+    read: dict[Node, int] = {}  # the last result of each loop that is read
     for node in graph.nodes:
         if node.op is P.project:
             read[node.inputs[0]] = max(read.get(node.inputs[0], 0), node.attrs["index"])
@@ -48,14 +47,14 @@ def _unkept(graph: Graph, note: Note) -> Graph:
 
 
 def _kept(node: Node) -> int:
-    """How many results of a loop are what it keeps: one for each part of the carry."""
+    """How many results of a loop are kept carries: one for each part of the carry."""
     carries = node.attrs.get("carries")
     return len(node.inputs) - node.attrs["consts"] if carries is None else int(carries)
 
 
 @rule("put", reads="put")
 def overwritten(node: Node) -> Node | None:
-    """Of two writes to the same place, the first makes no difference."""
+    """The first of two writes to the same place makes no difference."""
     assert node.op is not None
     base, value, *indices = node.inputs
     if base.op is not node.op or base.inputs[2:] != tuple(indices):
@@ -67,7 +66,7 @@ def overwritten(node: Node) -> Node | None:
 
 @rule("put")
 def overwritten_whole(node: Node) -> Node | None:
-    """Where everything is overwritten, what was there makes no difference."""
+    """A write to a whole tensor makes its old value irrelevant."""
     if len(node.inputs) > 2:
         return None
     shape = node.shape

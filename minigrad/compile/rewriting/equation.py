@@ -1,9 +1,9 @@
-"""Equations: `x * 1 -> x` says what takes the place of a node, and is the name of the rule that it is.
+"""Equations: rules such as `x * 1 -> x`, written as the pattern to find and its replacement.
 
-In an equation, n and m are Python numbers, or tensors filled with one; other small letters are any inputs.  LOW and
-HIGH are the smallest and the largest value of the dtype, ALL is the integer whose bits are all set.  What the right
-side calculates of numbers alone is calculated when the rule fires, for integers as integers of the dtype.  Attributes
-are written as keywords, `reshape(x, shape=s)`; without them, the left side is found with any attributes.
+In an equation, n and m match Python numbers and tensors filled with one number; other small letters match any input.
+LOW and HIGH are the smallest and the largest value of the dtype, ALL is the integer with all bits set.  Arithmetic on
+numbers alone on the right side is done when the rule fires; integers wrap around like those of the dtype.  Keywords are
+attributes, `reshape(x, shape=s)`; a left side without keywords matches any attributes.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from ...core.dtypes import KIND_NAMES, float64, iinfo
 from ...core.node import Node
 from ...core.primitive import P
 from ...support.errors import ConversionError
+from ..loops.scalar import operator_of
 from ..nodes.graph import node_like
 from .match import Bound, Literal, Number, Operation, Part, ways
-from .numbers import exponent, in_dtype, same_number, value_of, wrapped
-from .replacement import shaped
+from .numbers import exponent, in_dtype, same_number, shaped, value_of, wrapped
 
-EVERY = "biuf"  # kinds of dtypes
+EVERY = "biuf"  # all kinds of dtypes
 NUMBER_NAMES = ("n", "m")
 CONSTANTS: dict[str, Callable[[Any], Any]] = {
     "LOW": lambda dtype: -math.inf if dtype.kind == "f" else iinfo(dtype).min,
@@ -46,32 +46,21 @@ def _parsed(text: str) -> ast.expr:
     return ast.parse(text.strip(), mode="eval").body
 
 
-def _operator(e: ast.expr) -> tuple[type | None, list[ast.expr]]:
-    """The operator of an expression, and its operands."""
-    if isinstance(e, ast.BinOp):
-        return type(e.op), [e.left, e.right]
-    if isinstance(e, ast.UnaryOp):
-        return type(e.op), [e.operand]
-    if isinstance(e, ast.Compare) and len(e.ops) == 1:
-        return type(e.ops[0]), [e.left, *e.comparators]
-    return None, []
-
-
-OPERATORS: dict[type | None, str] = {ast.Pow: "pow"}  # the primitives that are declared as one operator: expr="x + y"
+OPERATORS: dict[type | None, str] = {ast.Pow: "pow"}  # and the primitives that are one operator, expr="x + y"
 for _op in P:
-    _symbol, _operands = _operator(_parsed(_op.expr)) if _op.expr else (None, [])
+    _symbol, _operands = operator_of(_parsed(_op.expr)) if _op.expr else (None, [])
     if _symbol is not None and all(isinstance(operand, ast.Name) for operand in _operands):
         OPERATORS[_symbol] = _op.name
 FUNCTIONS = {"__builtins__": {}, "log2": log2, "max": max, "min": min}  # of numbers
 
-Names = dict[str, Any]  # what the letters of an equation stand for
-Made = Callable[[Bound, Names, Node], Any]  # makes what takes the place of a node, or a part of it
+Names = dict[str, Any]  # the values of an equation's letters
+Made = Callable[[Bound, Names, Node], Any]  # makes the replacement of a node, or an operand of the replacement
 
 
 class Equation:
-    """`left -> right`, for operands of some kinds of dtypes, when a condition holds.
+    """`left -> right` for the kinds of dtypes in `on`, where the function `when` returns True.
 
-    The condition is called with the letters that its parameters name, and with the `node`.
+    `when` is called with the values of the letters that its parameters name; `node` is the node itself.
 
     >>> equation = Equation("x - -y -> x + y")
     >>> x = mg.asarray([1.0, 2.0], requires_grad=True)
@@ -86,45 +75,45 @@ class Equation:
                 f"{text!r} on {on!r} is not an equation", expect=f"'left -> right', and kinds of dtypes among {EVERY!r}"
             )
         left, right = map(_parsed, text.split("->"))
-        self.parts: dict[str, Part] = {}  # of the left side, by their text: what is written twice is one part
-        self.attributes: list[tuple[Part, str, str]] = []  # of operations of the left side, and their letters
+        self.parts: dict[str, Part] = {}  # of the left side, by their text: equal texts are one part
+        self.attributes: list[tuple[Part, str, str]] = []  # on the left side: operation, attribute, letter
         pattern = self._part(left)
         if not isinstance(pattern, Operation):
             raise ConversionError(f"the left side of {text!r} is not an operation")
         self.pattern = pattern
         self.letters = [part for part in self.parts.values() if part.__class__ is Part]
         self.numbers = [part for part in self.parts.values() if part.__class__ is Number]
-        self._given = [] if when is None else [*inspect.signature(when).parameters]  # to the condition
+        self._given = [] if when is None else [*inspect.signature(when).parameters]
         known = {part.name for part in (*self.letters, *self.numbers)} | {letter for *_, letter in self.attributes}
         if not {*_letters(right), *self._given} <= known | {"node"}:
             raise ConversionError(
-                f"the left side of {text!r} does not have every letter that is used",
+                f"the left side of {text!r} lacks a letter that is used",
                 expect=", ".join(sorted(known)), actual=", ".join(sorted({*_letters(right), *self._given})),
             )
         self._made = self._made_by(right, top=True)
 
     @property
     def says(self) -> str:
-        """For which dtypes and when the equation holds, in words."""
+        """The dtypes and the condition for which the equation holds, in words."""
         kinds = "for all dtypes" if self.on == EVERY else "for " + " and ".join(KIND_NAMES[kind] for kind in self.on)
         when = "" if self.when is None else (self.when.__doc__ or f"where {self.when.__name__}").strip()
         says = f"{kinds}, {when}".removesuffix(", ")
         return f"{says[:1].upper()}{says[1:]}."
 
     def __call__(self, node: Node) -> Node | None:
-        """What takes the place of a node, or None."""
+        """The replacement of a node, or None."""
         for bound in ways(self.pattern, node, {}):
             names = self._names(bound, node)
             if names is None or not (self.when is None or self.when(*[names[name] for name in self._given])):
                 continue
-            with suppress(ArithmeticError):  # a number on the right cannot be calculated
+            with suppress(ArithmeticError):  # a number on the right side does not exist
                 new = shaped(self._made(bound, names, node), node)
-                if new.dtype == node.dtype:  # a Python number alone has not the dtype of the tensor that it was with
+                if new.dtype == node.dtype:  # a Python number lacks the dtype of the tensor beside it
                     return new
         return None
 
     def _names(self, bound: Bound, node: Node) -> Names | None:
-        """What the letters stand for; None where it is of another kind, or not a number of the dtype."""
+        """The values of the letters; None where the kind of dtype or a number does not fit."""
         names: Names = {"node": node}
         for part in self.letters:
             names[part.name] = bound[part]
@@ -142,7 +131,7 @@ class Equation:
         return names
 
     def _kind(self, names: Names) -> str:
-        """The kind of the first operand that is a tensor: of comparisons, the result has another one."""
+        """The kind of the first operand that is a tensor; the result of a comparison has another kind."""
         tensors = [names[part.name] for part in self.letters if isinstance(names[part.name], Node)]
         return (tensors or [names["node"]])[0].dtype.kind  # type: ignore[no-any-return]
 
@@ -170,7 +159,7 @@ class Equation:
     def _made_by(self, e: ast.expr, top: bool = False) -> Made:
         part = self.parts.get(ast.unparse(e))
         if part is not None and part.__class__ is not Number:
-            return lambda bound, names, node: bound[part]  # what the left side has already
+            return lambda bound, names, node: bound[part]  # it exists already
         if _is_of_numbers(e):
             code = compile(ast.Expression(e), self.text, "eval")
             return lambda bound, names, node: _calculated(code, names, node, alone=top)
@@ -190,30 +179,30 @@ def _operation(e: ast.expr) -> tuple[str, list[ast.expr]]:
     if isinstance(e, ast.Call) and isinstance(e.func, ast.Name):
         name, operands = e.func.id, e.args
     else:
-        operator, operands = _operator(e)
+        operator, operands = operator_of(e)
         name = OPERATORS.get(operator, "")
     if name not in [op.name for op in P]:
         raise ConversionError(
-            f"in an equation, {ast.unparse(e)!r} is not known",
+            f"an equation cannot contain {ast.unparse(e)!r}",
             expect="numbers, primitives, and letters of the left side",
         )
     return name, operands
 
 
 def _attributes(e: ast.expr) -> dict[str, str]:
-    """The letters of an operation's attributes."""
+    """The attributes of an operation, and their letters."""
     return {str(k.arg): ast.unparse(k.value) for k in e.keywords} if isinstance(e, ast.Call) else {}
 
 
 def _literal(e: ast.expr) -> Any:
-    """The number that an expression is, -0.0 for example."""
+    """The number that an expression is, such as -0.0, else None."""
     if isinstance(e, ast.UnaryOp) and isinstance(e.op, ast.USub) and isinstance(e.operand, ast.Constant):
         return -e.operand.value  # type: ignore[operator]
     return e.value if isinstance(e, ast.Constant) else None
 
 
 def _letters(e: ast.expr) -> list[str]:
-    """The names in an expression, without those of operations."""
+    """The names in an expression, except those of operations."""
     operations = {call.func for call in ast.walk(e) if isinstance(call, ast.Call)}
     return [name.id for name in ast.walk(e) if isinstance(name, ast.Name) and name not in operations]
 
@@ -225,7 +214,7 @@ def _is_of_numbers(e: ast.expr) -> bool:
 
 
 def _number(number: Any, dtype: Any) -> Any:
-    """A number as Python counts in this dtype: as an integer or a float; None where the dtype does not have it."""
+    """A number as a Python integer or float, depending on the dtype; None if the dtype does not hold it."""
     if dtype.kind == "b":
         return number
     if dtype.kind == "f":

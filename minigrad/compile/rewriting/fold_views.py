@@ -1,4 +1,4 @@
-"""Fold views: a view of a view is one view, a view of everything is none, and arithmetic comes before broadcasting."""
+"""The pass `fold_views`: merges views of views, drops views of everything, moves broadcasts behind arithmetic."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from ...core.primitive import P
 from ..nodes.graph import Graph, node_like
 from ..nodes.view import Pick, picks_of
 from .common import comparable
-from .replacement import filled, shaped
+from .numbers import filled, shaped
 from .rules import Note, Rules, apply_rules
 
 rule = Rules()
 
 
 def fold_views(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:
-    """Views of views made one, views of everything none."""
+    """Merges views of views, and drops views of everything."""
     return apply_rules(graph, rule, note, without)
 
 
 def viewed(op: Any, x: Node, node: Node, **attrs: Any) -> Node:
-    """A view of `x` in the place of `node`."""
+    """A view of `x` that replaces `node`."""
     return node_like(op, (x,), attrs, like=node)
 
 
@@ -50,7 +50,7 @@ rule("broadcast_to(x, shape=s) -> reshape(x, shape=s)", when=repeats_nothing)
 
 @rule("permute_dims")
 def permutation_of_nothing(node: Node) -> Node | None:
-    """A permutation that moves dimensions of size 1 only is a reshape."""
+    """A permutation that only moves dimensions of size 1 is a reshape."""
     (x,) = node.inputs
     order = [a for a in node.attrs["axes"] if x.shape[a] != 1]
     return viewed(P.reshape, x, node, shape=node.shape) if order == sorted(order) else None
@@ -67,7 +67,7 @@ def permutation_twice(node: Node) -> Node | None:
 
 
 def picks_together(first: list[Pick | None], second: list[Pick | None]) -> list[Pick | None] | None:
-    """What two slices, one after the other, take; None where no single index says it."""
+    """The picks of a slice that does the same as two slices in a row; None if there is no such slice."""
     inner = iter(first)
     together: list[Pick | None] = []
     for then in second:
@@ -81,7 +81,7 @@ def picks_together(first: list[Pick | None], second: list[Pick | None]) -> list[
         if now is not None:
             together.append(Pick(now.start + now.step * then.start, now.step * then.step, then.count, then.kept))
         elif then.kept and then.count != 1:
-            return None  # nothing of a dimension that is not there
+            return None  # an empty pick of a new dimension
         elif then.kept:
             together.append(None)
     return [*together, *inner]
@@ -102,7 +102,7 @@ def slice_of_a_slice(node: Node) -> Node | None:
 
 @rule("slice")
 def slice_of_everything(node: Node) -> Node | None:
-    """A slice that leaves nothing out is the tensor itself, or a reshape of it."""
+    """A slice that takes everything is the tensor itself, or a reshape of it."""
     (x,) = node.inputs
     picks = [p for p in picks_of(node.attrs["index"], x.shape) if p is not None]
     if not all(p.is_all_of(size) for p, size in zip(picks, x.shape)):
@@ -112,7 +112,7 @@ def slice_of_everything(node: Node) -> Node | None:
 
 @rule("slice")
 def slice_of_a_place(node: Node) -> Node | None:
-    """What has just been put into zeros, or written, is read from where it came."""
+    """A slice of a value that has just been placed or written there is that value."""
     (x,) = node.inputs
     if x.op is P.place and comparable(x.attrs["index"]) == comparable(node.attrs["index"]):
         return x.inputs[0]
@@ -125,7 +125,7 @@ def slice_of_a_place(node: Node) -> Node | None:
 
 
 def written(value: Any, node: Node) -> Node:
-    """What a place of a node's shape and dtype holds after `value` has been written to it."""
+    """The content of memory with a node's shape and dtype after `value` has been written to it."""
     if not isinstance(value, Node):
         return filled(value, node)
     if value.dtype != node.dtype:
@@ -140,7 +140,7 @@ def written(value: Any, node: Node) -> Node:
 
 @rule(kind="elementwise", reads="broadcast_to")
 def broadcast_later(node: Node) -> Node | None:
-    """Operands broadcast by themselves, and what is computed before a broadcast is computed less often."""
+    """Arithmetic comes before a broadcast, where it has fewer elements to compute; operands broadcast anyway."""
     assert node.op is not None
     inputs = tuple([x.inputs[0] if isinstance(x, Node) and x.op is P.broadcast_to else x for x in node.inputs])
     return shaped(node_like(node.op, inputs, node.attrs, like=node), node)

@@ -1,10 +1,11 @@
-"""The log of an optimisation: for each run of a pass, the graph before, the graph after, and what fired where."""
+"""The log of an optimisation: for each run of a pass, the graphs before and after, and which rules fired where."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import NamedTuple
 
 from ...core.node import Node
@@ -12,13 +13,20 @@ from ...support.source import line_of, show
 from ...support.table import as_table
 from ..nodes.graph import Graph
 from ..nodes.titled import Titled
-from .rules import Fired
 
-SHOWN = 40  # firings that a log prints; `details()` gives as many as asked
+SHOWN = 40  # firings that a log prints; `details()` lists all
+
+
+class Fired(NamedTuple):
+    """A rule has fired: the node of the graph before, and its replacement."""
+
+    rule: str
+    node: Node
+    replacement: Node
 
 
 class Missed(NamedTuple):
-    """That something does not fit at a node of the graph before where it might have, and why not."""
+    """A rule has nearly fired: the node of the graph before, and why the rule does not fit."""
 
     rule: str
     node: Node
@@ -27,7 +35,7 @@ class Missed(NamedTuple):
 
 @dataclass
 class PassRun:
-    """One run of a pass: which, in which round, what it made of which graph, what fired, and what nearly did."""
+    """One run of a pass: its round, the graphs before and after, which rules fired, and which nearly did."""
 
     name: str
     round: int
@@ -37,16 +45,16 @@ class PassRun:
     missed: list[Missed] = field(default_factory=list)
 
     def __call__(self, rule: str, node: Node, replacement: Node) -> None:
-        """Write down that a rule has fired."""
+        """Note that a rule has fired."""
         self.fired.append(Fired(rule, node, replacement))
 
     def miss(self, rule: str, node: Node, why: str) -> None:
-        """Write down why a rule did not fire."""
+        """Note why a rule did not fire."""
         self.missed.append(Missed(rule, node, why))
 
     @property
     def changed(self) -> bool:
-        """Whether the graph after is another one."""
+        """Whether the pass changed the graph."""
         return self.after is not self.before
 
     def counts(self) -> Counter[str]:
@@ -54,7 +62,7 @@ class PassRun:
         return Counter(f.rule for f in self.fired)
 
     def details(self) -> Iterator[str]:
-        """A line for each firing: the rule, the node, what is in its place, and the caller's line."""
+        """A line for each firing: the rule, the node, its replacement, and the caller's line."""
         before, after = self.before.names(), self.after.names()
         for fired in self.fired:
             new = before.get(fired.replacement) or after.get(fired.replacement) or _described(fired.replacement)
@@ -63,14 +71,14 @@ class PassRun:
 
 
 def _described(node: Node) -> str:
-    """A node that a later rule replaced in its turn, and that has no name in a graph."""
+    """A node that a later rule replaced as well, so that no graph names it."""
     return f"{node.name}({', '.join([x.name if isinstance(x, Node) else repr(x) for x in node.inputs])})"
 
 
 class Log(Titled):
-    """What was done to a graph; prints as a table.
+    """What the passes did to a graph; prints as a table.
 
-    `runs` are all runs of passes in their order; `log["simplify"]` are those of one pass, `log.fired` all firings.
+    `log.runs` lists all runs of passes in order, `log["simplify"]` the runs of one pass, `log.fired` all firings.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -80,17 +88,17 @@ class Log(Titled):
 
     @property
     def last(self) -> Graph:
-        """The graph as it is now."""
+        """The graph after the last run."""
         return self.runs[-1].after if self.runs else self.first
 
     @property
     def fired(self) -> list[Fired]:
-        """Everything that fired."""
+        """All firings, in order."""
         return [f for run in self.runs for f in run.fired]
 
     @property
     def missed(self) -> list[Missed]:
-        """What did not fit where it might have, as of the last run of each pass."""
+        """The near misses in the last run of each pass."""
         return [missed for run in {run.name: run for run in self.runs}.values() for missed in run.missed]
 
     def __getitem__(self, name: str) -> list[PassRun]:
@@ -98,31 +106,28 @@ class Log(Titled):
 
     def counts(self) -> Counter[str]:
         """How often each rule fired."""
-        return Counter(f.rule for run in self.runs for f in run.fired)
+        return Counter(f.rule for f in self.fired)
 
     def at(self, line: int) -> list[Fired]:
-        """What fired at nodes that this line of the caller's code made."""
+        """The firings at nodes that come from this line of the caller's code."""
         return [f for f in self.fired if line_of(f.node.where)[1] == line]
 
     def details(self, most: int | None = None) -> str:
         """A line for each firing, up to `most`."""
-        lines: list[str] = []
-        for line in (line for run in self.runs if run.fired for line in run.details()):
-            if most is not None and len(lines) == most:
-                lines.append(f"... and {len(self.fired) - most} more: log.details()")
-                break
-            lines.append(line)
+        lines = [*islice((line for run in self.runs if run.fired for line in run.details()), most)]
+        if len(lines) < len(self.fired):
+            lines.append(f"... and {len(self.fired) - len(lines)} more: log.details()")
         return "\n".join(lines)
 
     def near_misses(self) -> str:
-        """A line for each place where a kernel of a user's own might have been put in: why it was not."""
+        """A line for each place where a user's kernel nearly fits: why it does not."""
         return "\n".join(f"{m.rule}: not at {m.node.name}, {m.why}   {show(m.node.where)}" for m in self.missed)
 
     def __repr__(self) -> str:
         return f"<Log of {len(self.runs)} runs: {len(self.first)} nodes before, {len(self.last)} after>"
 
     def listing(self) -> str:
-        """The passes as a table, and what fired."""
+        """The runs of the passes as a table, then the firings and the near misses."""
         rows = []
         for run in self.runs:
             if run.changed or run.round == 1:

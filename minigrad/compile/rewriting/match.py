@@ -1,7 +1,7 @@
-"""The matcher: how nodes of a graph can be read as a pattern.
+"""The matcher: finds the ways in which nodes of a graph match a pattern.
 
-A pattern is made of parts, as a graph is made of nodes.  The left side of an equation is one, and so is a function that
-was traced.  An operation that is the same in either order is read in both.
+A pattern consists of parts, like a graph of nodes: the left side of an equation is a pattern, and so is a traced
+function.  The operands of a commutative operation are matched in both orders.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from ...core.tensor import NUMBERS
 from .numbers import same_number, value_of
 
 COMMUTE = {"add", "multiply", "equal", "bitwise_and", "bitwise_or", "bitwise_xor"}
-EITHER = COMMUTE | {"maximum", "minimum"}  # the same in either order, but for which of 0.0 and -0.0 is the larger
+EITHER = COMMUTE | {"maximum", "minimum"}  # these commute except for 0.0 and -0.0: which is the larger may differ
 
-Bound = dict["Part", Any]  # what each part stands for: a node or a Python number
-Goals = tuple["Part", Any, "Goals"] | None  # a part, what it is to stand for, and what is left to do
-Miss = Callable[[Bound, str], object]  # called with what was read so far, and why nothing more could be read
+Bound = dict["Part", Any]  # the node or the Python number that each part has matched
+Goals = tuple["Part", Any, "Goals"] | None  # a linked list: a part, what it has to match, and the other goals
+Miss = Callable[[Bound, str], object]  # called with the parts that matched, and why the next part did not
 
 
 class Part:
-    """One place in a pattern.  This one stands for any node and any number, and everywhere for the same one."""
+    """One place in a pattern.  This class matches any node or number; every occurrence matches the same one."""
 
     def __init__(self, name: str, inputs: Sequence[Part] = ()) -> None:
         self.name, self.inputs = name, tuple(inputs)
 
     def differs(self, x: Any) -> str:
-        """Why `x` is not what the pattern has here; nothing, if it is."""
+        """Why `x` does not match this part, inputs aside; "" if it does."""
         return ""
 
     def may_be(self, head: Any) -> bool:
-        """Whether something with this head may be what the pattern has here."""
+        """Whether something with this head may match."""
         return True
 
 
@@ -51,13 +51,13 @@ class Operation(Part):
         return getattr(head, "name", "") == self.name
 
     def may_have(self, heads: Sequence[Any]) -> bool:
-        """Whether a node of this operation, whose inputs have these heads, may be what the pattern has here."""
+        """Whether a node of this operation may match when its inputs have these heads."""
         orders = (heads, heads[::-1]) if self.name in EITHER else (heads,)
         return any(all(part.may_be(head) for part, head in zip(self.inputs, order)) for order in orders)
 
 
 class Number(Part):
-    """A number: Python's, or a tensor that is filled with one."""
+    """Any number: a Python number, or a tensor filled with one."""
 
     def differs(self, x: Any) -> str:
         return "" if value_of(x) is not None else f"{x.name} where the pattern has a number"
@@ -82,17 +82,17 @@ class Literal(Number):
         return head == self.number or head is P.full
 
 
-LITERALS: dict[Any, Any] = {}  # the numbers that patterns name
+LITERALS: dict[Any, Any] = {}  # the numbers that occur in patterns
 OTHER = "another number"
 
 
 def head(x: Any) -> Any:
-    """What is seen of an input without looking at its inputs: its operation, or which of the literals it is."""
+    """The operation of an input, or the literal that it equals: enough to rule out most patterns."""
     return LITERALS.get(x, OTHER) if x.__class__ in NUMBERS else x.op
 
 
 def ways(part: Part, x: Any, bound: Bound, miss: Miss | None = None) -> Iterator[Bound]:
-    """The ways to read `x` as a part of a pattern, given what other parts stand for."""
+    """All ways in which `x` matches a part of a pattern, given what other parts have matched."""
     alternatives: list[tuple[Goals, Bound]] = [((part, x, None), {**bound})]
     while alternatives:
         goals, bound = alternatives.pop()
@@ -117,7 +117,7 @@ def ways(part: Part, x: Any, bound: Bound, miss: Miss | None = None) -> Iterator
 
 
 def _goals(part: Part, inputs: Sequence[Any], rest: Goals) -> Goals:
-    """That the parts that a part reads stand for these inputs, the first one first, and then the rest."""
+    """The goals that the inputs of a part match these inputs, in order, and then the rest."""
     for p, x in zip(part.inputs[::-1], inputs[::-1]):
         rest = (p, x, rest)
     return rest

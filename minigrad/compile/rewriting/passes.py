@@ -1,4 +1,4 @@
-"""The passes in their order, run until nothing changes any more."""
+"""The list of passes, and `optimise`, which runs them until nothing changes."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from . import algebra, common, dead, fold_views, pick_rows
 from .log import Log, PassRun
 from .rules import Note, Rules
 
-ROUNDS = 8  # a graph that is as good as it gets is found in two or three; more would be passes that undo each other
+ROUNDS = 8  # two or three are enough for most graphs; more would be passes that undo each other
 
 
 @dataclass(frozen=True)
 class Pass:
-    """Makes a graph into another that computes the same: `function(graph, note, without)`.
+    """A pass: `function(graph, note, without)` returns a graph that computes the same.
 
-    It says by `note(rule, node, replacement)` what it does, and leaves out the rules named in `without`.
+    The function calls `note(rule, node, replacement)` with each change, and skips the rules named in `without`.
     """
 
     name: str
     function: Callable[[Graph, Note, frozenset[str]], Graph]
     rules: Rules | None = None
-    last: bool = False  # runs once, when no other pass finds anything to do
+    last: bool = False  # it runs once, when no other pass changes anything
 
     @property
     def says(self) -> str:
-        """The first line of what the function says of itself."""
+        """The first line of the function's docstring."""
         return (self.function.__doc__ or "").strip().partition("\n")[0]
 
 
@@ -42,13 +42,13 @@ PASSES: list[Pass] = [
     Pass("dead", dead.dead, dead.rule),
     Pass("pick_rows", pick_rows.pick_rows, last=True),
 ]
-OURS = tuple(each.name for each in PASSES if not each.last)  # that patterns go through: without those registered later
+OURS = tuple(each.name for each in PASSES if not each.last)  # patterns of user kernels go through these passes only
 
 
 def register_pass(
     name: str, function: Callable[[Graph, Note], Graph], before: str | None = None, rules: Rules | None = None
 ) -> None:
-    """Add a pass of your own, at the end or before another one; `function(graph, note)` gives the new graph.
+    """Add your own pass, at the end or before another one; `function(graph, note)` returns the new graph.
 
     >>> def look(graph, note):
     ...     print(len(graph), "nodes")
@@ -74,7 +74,7 @@ def register_pass(
 
 
 def forget_pass(name: str) -> None:
-    """Take a pass away for good; `without=` leaves one out once."""
+    """Remove a pass; `optimise(..., without=name)` skips one once."""
     del PASSES[_place(name)]
 
 
@@ -86,7 +86,7 @@ def _place(name: str) -> int:
 
 
 def rule_names() -> dict[str, str]:
-    """Every rule and what it says, by name.
+    """All rules: name and description.
 
     >>> rule_names()["x * -1 -> -x"]
     'For integers and floats.'
@@ -99,8 +99,8 @@ def optimise(
 ) -> tuple[Graph, Log]:
     """The graph after all passes, and the log of what they did.
 
-    `without` leaves out passes or single rules, by name; `only` runs no other passes.  A graph's inputs are where it
-    begins, whatever they are nodes of: no pass looks behind them.
+    `without` names passes or single rules to skip; `only` names the passes to run.  A graph starts at its inputs: no
+    pass looks at the operations that made them.
 
     >>> from minigrad.compile.nodes.graph import Graph
     >>> x = mg.asarray([1.0], requires_grad=True)
@@ -110,9 +110,9 @@ def optimise(
     (1, 1)
     """
     left_out = frozenset([without] if isinstance(without, str) else without)
-    chosen = None if only is None else frozenset([only] if isinstance(only, str) else only)
-    _check_names(left_out | (chosen or frozenset()))
-    passes = [p for p in PASSES if p.name not in left_out and (chosen is None or p.name in chosen)]
+    chosen = frozenset([only] if isinstance(only, str) else only or ())
+    _check_names(left_out | chosen)
+    passes = [p for p in PASSES if p.name not in left_out and (only is None or p.name in chosen)]
     log = Log(graph)
     now, opened = closed(graph)
 
@@ -125,7 +125,7 @@ def optimise(
         return run.changed
 
     repeated = [each for each in passes if not each.last]
-    unchanged = 0  # passes in a row that found nothing to do
+    unchanged = 0  # passes in a row that changed nothing
     for number in range(1, rounds + 1):
         for each in repeated:
             if unchanged < len(repeated):
@@ -147,7 +147,7 @@ def _check_names(names: frozenset[str]) -> None:
 
 
 class Given(Node):
-    """Stands in the place of a graph's input that is an operation's result, so that nobody sees which operation's."""
+    """Replaces an input of a graph that is the result of an operation, and hides that operation from the passes."""
 
     __slots__ = ("of",)
 
@@ -163,7 +163,7 @@ class Given(Node):
 
 
 def closed(graph: Graph) -> tuple[Graph, Callable[[Graph], Graph]]:
-    """The graph behind whose inputs nothing is seen, and the function that puts the inputs themselves back."""
+    """The graph with `Given` inputs, and the function that puts the original inputs back."""
     given = {node: Given(node) for node in graph.inputs if node.op is not None}
     if not given:
         return graph, lambda graph: graph
@@ -171,7 +171,7 @@ def closed(graph: Graph) -> tuple[Graph, Callable[[Graph], Graph]]:
 
 
 def _with_inputs(graph: Graph, other: dict[Any, Any]) -> Graph:
-    """The graph on other inputs.  All is made anew, so that effects stay in their order."""
+    """The graph with other inputs.  Every node is made anew, so effects keep their order."""
 
     def anew(node: Node, inputs: tuple[Any, ...]) -> Node:
         return node if node.op is None else node_like(node.op, inputs, node.attrs, like=node)

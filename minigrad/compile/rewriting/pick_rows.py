@@ -1,9 +1,9 @@
-"""Pick rows: one element of each row is picked as a loop over the row does it, by comparing positions.
+"""The pass `pick_rows`: picks one element of each row inside a loop over the row, by comparing positions.
 
-`gather(x, [0, 1, 2, …], t)` is the element at column t[i] of each row i, as in a loss over classes.  A library would
-need all of x in memory for it.  But a kernel that goes through the rows anyway can take the sum of the elements whose
-column is t[i], and its gradient, a `scatter_add` into zeros, is the value where the column is t[i] and 0 elsewhere.
-Where t[i] is not a column, the one gives nan and the other nothing, so the graph has a check that a run makes.
+`gather(x, [0, 1, 2, …], t)` is the element in column t[i] of each row i, as in a loss over classes.  A library call
+would need all of x in memory.  A kernel that loops over the rows anyway can sum the elements whose column is t[i].  The
+gradient, a `scatter_add` into zeros, is the value where the column is t[i], and 0 elsewhere.  If t[i] is not a column,
+the sum is nan and the gradient is 0, so the pass adds a check to the graph, which every run makes.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from ..nodes.graph import Check, Graph, node_like, remade
 from ..nodes.view import is_filled
 from .rules import Note, rewritten
 
-Known = dict[tuple[Node, int], tuple[Node, Node]]  # (integers, columns) -> what `_hits` has made of them
-FUSED = ("elementwise", "reduce", "view")  # kinds of what is worth keeping out of memory
+Known = dict[tuple[Node, int], tuple[Node, Node]]  # (integers, number of columns) -> the result of `_hits`
+FUSED = ("elementwise", "reduce", "view")  # the kinds of primitives whose results are worth keeping out of memory
 
 
 def pick_rows(graph: Graph, note: Note, without: frozenset[str] = frozenset()) -> Graph:
-    """Elements of rows picked by comparing positions, which a loop over the row does on its way."""
+    """Picks elements of rows by comparing positions, which a loop over the row can do."""
     if not any(node.name in RULES for node in graph.nodes):
         return graph
     checks: list[Check] = []
@@ -54,7 +54,7 @@ def _counts_rows(x: Node, indices: tuple[Any, ...]) -> bool:
 
 
 def picked(node: Node, known: Known) -> Node | None:
-    """The sum over each row of the elements whose column is the one that is picked."""
+    """A `gather` as the sum over each row of the elements in the picked column."""
     x, *indices = node.inputs
     if not _counts_rows(x, tuple(indices)) or x.op is None or x.op.kind not in FUSED or is_filled(x):
         return None
@@ -67,7 +67,7 @@ def picked(node: Node, known: Known) -> Node | None:
 
 
 def placed(node: Node, known: Known) -> Node | None:
-    """The value where the column is the one that is picked, and 0 elsewhere."""
+    """A `scatter_add` into zeros as the value in the picked column, and 0 elsewhere."""
     base, value, *indices = node.inputs
     zeros = isinstance(base, Node) and base.name == "full" and base.attrs["value"] == 0
     if not zeros or not _counts_rows(base, tuple(indices)):
@@ -81,7 +81,7 @@ def placed(node: Node, known: Known) -> Node | None:
 
 
 def _hits(x: Node, column: Node, like: Node, known: Known) -> tuple[Node, Node]:
-    """The columns counted from the front, and for each element of x whether it is in the column of its row."""
+    """The picked column of each row, counted from the front, and for each element of x whether it lies there."""
     rows, columns = x.shape
     key = column, columns
     if key in known:

@@ -1,8 +1,8 @@
-"""Rules: what may be put in the place of one node, and the walk that applies them.
+"""Rules, which replace single nodes, and the walk over a graph that applies them.
 
-A rule is an equation, or a function of a node whose inputs have been replaced already, which returns what computes the
-same for less, or None.  It looks at the node, its inputs, perhaps at theirs, and never at what reads it, so that one
-walk over a graph applies all rules, in time linear in its nodes.
+A rule is an equation, or a function that takes a node and returns a cheaper node with the same value, or None.  The
+inputs of that node have already been replaced.  A rule may look at the node and at what it is computed from, but not at
+its readers.  So one walk applies all rules, in time linear in the number of nodes.
 """
 
 from __future__ import annotations
@@ -17,46 +17,34 @@ from ..nodes.graph import Graph, node_like, remade
 from .equation import EVERY, Equation
 from .match import head
 
-IN_A_ROW = 20  # rules that may follow each other at one node; more would be rules that undo each other
+IN_A_ROW = 20  # the most rules that fire one after the other at a node; more would be rules that undo each other
 
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """What may be put in the place of nodes of some primitives.
-
-    The name is the text of an equation, or that of the function, without underscores.
-    """
+    """A rule for nodes of some primitives; its name is the text of the equation or the name of the function."""
 
     name: str
     says: str
     function: Callable[[Node], Node | None]
     primitives: frozenset[str]
     kinds: frozenset[str]
-    reads: str = ""  # fires only where the node reads the result of this primitive
-    alone: bool = False  # fires only where nothing else reads the node's first input, which is then not needed any more
+    reads: str = ""  # it fires only where the node reads the result of this primitive
+    alone: bool = False  # it fires only where nothing else reads the node's first input, which then is no longer needed
 
     def may_fire(self, heads: tuple[Any, ...]) -> bool:
-        """Whether the rule may fire at a node whose inputs have these heads."""
+        """Whether the rule may fire at a node whose inputs have these heads (see `match.head`)."""
         if isinstance(self.function, Equation):
             return self.function.pattern.may_have(heads)
         return not self.reads or any(getattr(head, "name", "") == self.reads for head in heads)
 
 
-@dataclass(frozen=True)
-class Fired:
-    """That a rule has fired: at which node of the graph before, and what is in its place now."""
-
-    rule: str
-    node: Node
-    replacement: Node
-
-
-Found = tuple[tuple[Rule, ...], dict[Any, tuple[Rule, ...]] | None]  # rules of a primitive: all, and by its inputs
-Note = Callable[[str, Node, Node], None]  # how a pass says what it has done: rule, node, replacement
+Found = tuple[tuple[Rule, ...], dict[Any, tuple[Rule, ...]] | None]  # of a primitive: all rules, and by heads
+Note = Callable[[str, Node, Node], None]  # a pass calls it with each change: rule, node, replacement
 
 
 class Rules:
-    """The rules of a pass, after those of `others`: equations, and functions that `@rule("multiply")` decorates.
+    """The rules of a pass, in order: those of `others`, equations, and functions decorated by `@rule("multiply")`.
 
     >>> rule = Rules()
     >>> rule("-(-x) -> x", "~~x -> x")
@@ -70,6 +58,7 @@ class Rules:
     def __init__(self, *others: Rules) -> None:
         self._rules: list[Rule] = [rule for rules in others for rule in rules]
         self._found: dict[Primitive | None, Found] = {}
+        self.version = 0  # grows with each change of the rules: a program compiled with another version is out of date
 
     def __iter__(self) -> Iterator[Rule]:
         return iter(self._rules)
@@ -78,12 +67,12 @@ class Rules:
         self, *what: str, on: str = EVERY, when: Callable[..., Any] | None = None,
         kind: str | tuple[str, ...] = (), reads: str = "", alone: bool = False,
     ) -> Any:
-        """Add equations, or the decorated function as a rule for some primitives.
+        """Add equations, or return a decorator that adds a function as a rule for some primitives.
 
-        An equation holds for operands of the kinds of dtypes that `on` lists, `when` a function of its letters returns
-        True.  A function is for the primitives that are named, and for all of a `kind` ("source": without one), where
-        they read the result of the primitive `reads`, if that is given.  A rule that is `alone` fires only where
-        nothing else reads the first input.
+        An equation holds for the kinds of dtypes in `on`, where `when`, a function of its letters, returns True.  A
+        function is for the named primitives and for all primitives of a `kind` ("source": nodes without a primitive).
+        With `reads`, the node must read the result of that primitive; with `alone`, nothing else may read its first
+        input.
         """
         if any("->" in text for text in what):
             for text in what:
@@ -103,16 +92,19 @@ class Rules:
     def _add(self, rule: Rule) -> None:
         if any(known.name == rule.name for known in self._rules):
             raise ValueError(f"there is a rule named {rule.name!r} already")
-        self._rules.append(rule)
-        self._found.clear()
+        self._change([*self._rules, rule])
 
     def forget(self, name: str) -> None:
-        """Take a rule away."""
-        self._rules = [rule for rule in self._rules if rule.name != name]
+        """Remove a rule."""
+        self._change([rule for rule in self._rules if rule.name != name])
+
+    def _change(self, rules: list[Rule]) -> None:
+        self._rules = rules
         self._found.clear()
+        self.version += 1
 
     def at(self, node: Node) -> tuple[Rule, ...]:
-        """The rules that may fire at a node, as far as its inputs' operations show, in the order of declaration."""
+        """The rules that may fire at a node, judged by the operations of its inputs, in the order of declaration."""
         rules, by_heads = self._found.get(node.op) or self._find(node.op)
         if by_heads is None:
             return rules
@@ -131,7 +123,7 @@ class Rules:
 
 
 def apply_rules(graph: Graph, rules: Rules, note: Note, without: frozenset[str] = frozenset()) -> Graph:
-    """The graph with each node replaced as long as a rule fires."""
+    """The graph in which each node has been replaced as long as a rule fires."""
     readers = graph.uses()
     readers.update(graph.outputs)
 
@@ -159,17 +151,17 @@ def apply_rules(graph: Graph, rules: Rules, note: Note, without: frozenset[str] 
 def _check(rule: Rule, node: Node, better: Node) -> None:
     if better.shape != node.shape or better.dtype != node.dtype:
         raise ValueError(
-            f"the rule {rule.name!r} put {better.dtype} {better.shape} in the place of {node.dtype} {node.shape}"
+            f"the rule {rule.name!r} replaced {node.dtype} {node.shape} by {better.dtype} {better.shape}"
         )
 
 
 def rewritten(
     graph: Graph, replace: Callable[[Node, tuple[Any, ...]], Node], also: Container[Node] = ()
 ) -> Graph:
-    """The graph in which each node is what `replace(node, inputs)` says: the graph itself, if that changes nothing.
+    """The graph in which `replace(node, inputs)` takes the place of each node; the same object if nothing changes.
 
-    What has an effect is replaced only if it is one of `also`.  It gets other inputs, and those behind it are made anew
-    too, because the order of making is the order of effects.
+    Nodes with effects are replaced only if they are in `also`.  Once such a node has changed, all later ones are made
+    anew, because the order in which nodes are made is the order of their effects.
     """
     moved = False
 

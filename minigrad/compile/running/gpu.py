@@ -28,7 +28,7 @@ from .frame import Frame, Layout, Table
 from .plan import Call, Check, Launch, Read
 from .targets import Target, register_target
 
-CHUNKING = Chunking(most=256, least=1 << 13, step=4, rounds=False)  # about two blocks for each processor of a large GPU
+CHUNKING = Chunking(most=256, least=1 << 13, rounds=False)  # about two blocks for each processor of a large GPU
 FIRST_INDEX = {"gather": 1, "scatter_add": 2}  # which inputs of a library call are positions: from this one on
 THREADS = 128  # of a block of the small kernels below
 

@@ -12,10 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minigrad.compile.codegen import cuda
 from minigrad.compile.codegen.cuda import cuda_source
-from minigrad.compile.codegen.gpu_loops import fours, own_sums
-from minigrad.compile.loops.ir import For, Kernel, Let, Parameter, Store
+from minigrad.compile.codegen.gpu_loops import own_sums
+from minigrad.compile.loops.ir import For, Kernel, Let, Parameter
 from tests.compile.codegen.lowered import check_roughly, lowered_samples
 from tests.compile.codegen.samples import DTYPES, FLOAT, FUNCTIONS, LOOPS, check, every_operation, expected, poison
 
@@ -28,12 +27,12 @@ ORDERS = {"ascending": 0, "descending": 1, "shuffled": 5}
 SAMPLES = LOOPS | {f"every_operation_{dtype}": lambda dtype=dtype: every_operation(dtype) for dtype in DTYPES}
 LONG_ROWS = {
     "row_in_memory": lambda: softmax(3, 20_000),  # too long for shared memory
-    "fours_of_a_warp": lambda: softmax(20, 256),
-    "fours_of_a_block": lambda: softmax(4, 1000),
+    "rows_of_a_warp": lambda: softmax(20, 256),
+    "rows_of_a_block": lambda: softmax(4, 1000),
     "sums_in_registers": lambda: column_sums(30, 200, 7, "max"),
     "many_sums_in_registers": lambda: column_sums(9, 1500, 4),
-    "too_many_sums_for_registers": lambda: column_sums(9, 5000, 4),
-    "fours_of_a_chunk": lambda: total(1000, 300),
+    "too_many_sums_for_registers": lambda: column_sums(9, 20_000, 4),
+    "a_chunk": lambda: total(1000, 300),
 }
 SAMPLES |= LONG_ROWS
 emulated = pytest.mark.skipif(CXX is None, reason="the emulation needs g++ and Linux")
@@ -60,9 +59,7 @@ def library(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cuda")
     samples = {name: make() for name, make in SAMPLES.items()}
     samples |= {f"lowered_{number}": sample for number, sample in enumerate(lowered_samples(range(3000, 3012)))}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cuda, "MANY", 0)  # small ones take four elements at once too
-        sources = {name: cuda_source(sample.kernel, name) for name, sample in samples.items()}
+    sources = {name: cuda_source(sample.kernel, name) for name, sample in samples.items()}
     files = []
     for number in range(2):  # files, which are compiled at the same time
         part = [sources[name] for name in list(sources)[number::2]]
@@ -173,35 +170,10 @@ def test_short_rows_have_a_warp_each():
     assert "__syncthreads" not in source.text and "warp <" not in source.text
 
 
-def test_four_elements_at_once():
-    text = cuda_source(softmax(4, 1024).kernel).text
-    assert "const bool aligned = ((size_t)a | (size_t)b) % 16 == 0;" in text
-    assert "for (int r0_first = 4 * (threadIdx.x); r0_first < 1024; r0_first += 1024) {" in text
-    assert "const Four<float> a_in = four_of(a + p * 1024 + r0_first, aligned);" in text
-    assert "put_four(b + p * 1024 + r2_first, b_out, aligned);" in text
-    for kernel in (softmax(4, 1023).kernel, softmax(4, 64).kernel):  # not in fours, too short
-        assert "Four" not in cuda_source(kernel).text
-
-
-def test_what_loops_of_one_kernel_leave_for_each_other_stays_with_a_thread(monkeypatch):
-    assert "four_of" not in cuda_source(LOOPS["in_place"]().kernel).text
-    monkeypatch.setattr(cuda, "MANY", 0)
-    assert "four_of" not in cuda_source(LOOPS["gathered"]().kernel).text
-    assert "four_of" in cuda_source(LOOPS["in_place"]().kernel).text
-
-
-def test_the_order_of_stores_does_not_depend_on_hashes():
-    buffers = [f"b{n}" for n in range(8)]
-    loop = For("i", "lo", "hi", [Store(buffer, "i", 1.0) for buffer in buffers])
-    kernel = Kernel("fill", [Parameter(b, FLOAT, 4096, "out") for b in buffers], [loop], 4096, "elements")
-    found = fours(loop, kernel)
-    assert found is not None and list(found.stores) == buffers
-
-
 def test_sums_across_rows_stay_in_registers():
     text = cuda_source(column_sums(9, 1500, 4).kernel).text
-    assert "own_t[4 * round + lane] += y;" in text and "t[c * 1500 + r]" not in text
-    assert "own_t" not in cuda_source(column_sums(9, 5000, 4).kernel).text
+    assert "own_t[round] += y;" in text and "t[c * 1500 + r]" not in text
+    assert "own_t" not in cuda_source(column_sums(9, 20_000, 4).kernel).text
 
 
 def test_places_that_several_threads_add_to_have_one_owner():
@@ -218,7 +190,7 @@ def test_large_arrays_have_long_positions():
 
 def test_how_many_threads():
     threads = [cuda_source(softmax(2, n).kernel).threads for n in (1, 128, 129, 300, 600, 5000, 50_000)]
-    assert threads == [256, 256, 160, 256, 160, 256, 1024]
+    assert threads == [256, 256, 160, 256, 256, 1024, 1024]
     elements, rows = cuda_source(LOOPS["places"]().kernel), cuda_source(softmax(9, 1000).kernel)
     assert elements.blocks(1000, 100) == 4 and rows.blocks(1000, 10) == 160 and rows.blocks(9, 10) == 9
 

@@ -1,4 +1,4 @@
-"""Graphs recorded eagerly, their values, and the values that are hard."""
+"""Records functions as graphs with their eager results, and lists the values on which algebra goes wrong."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from minigrad.core.replay import recompute
 
 
 def hard_values(dtype: str) -> np.ndarray:
-    """The values of a dtype that algebra goes wrong on, and some that it does not."""
+    """Values of a dtype on which wrong algebra shows, and some ordinary ones."""
     kind = np.dtype(dtype)
     if kind.kind == "b":
         return np.array([False, True])
@@ -30,7 +30,7 @@ def hard_values(dtype: str) -> np.ndarray:
 
 
 class Recorded:
-    """What a function does with tensors, as a graph, and the arrays that it did it with."""
+    """A function of tensors as a graph, with the arrays that it was called with."""
 
     def __init__(self, function: Any, *arrays: np.ndarray) -> None:
         self.tensors = [mg.asarray(a) for a in arrays]
@@ -54,7 +54,7 @@ def evaluated(graph: Graph, arrays: Any) -> list[np.ndarray]:
 
 
 def assert_same_bits(ours: Any, theirs: Any, message: str = "") -> None:
-    """Equal to the last bit, of one shape and dtype; a nan is a nan."""
+    """Check that shapes, dtypes and all bits are equal; any nan equals any other."""
     assert len(ours) == len(theirs)
     for a, b in zip(ours, theirs):
         assert (a.shape, a.dtype) == (b.shape, b.dtype), message

@@ -1,4 +1,4 @@
-"""What is computed twice, and what makes no difference."""
+"""Common subexpressions and dead code."""
 
 from __future__ import annotations
 

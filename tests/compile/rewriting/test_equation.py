@@ -1,4 +1,4 @@
-"""Equations: what the letters stand for, what they refuse, and how a rule is added from outside."""
+"""Equations: what their letters match, what is refused, and how a user adds a rule."""
 
 from __future__ import annotations
 
@@ -116,14 +116,14 @@ def test_an_equation_from_outside_is_one_line():
 
 @pytest.mark.parametrize(("text", "options", "message"), [
     ("x -> x * 1", {}, "the left side of 'x -> x \\* 1' is not an operation"),
-    ("x + y -> z", {}, "does not have every letter(.|\n)*Expected: x, y\n  Got: z"),
-    ("x + y -> x * n", {}, "does not have every letter"),
-    ("reshape(x) -> reshape(x, shape=s)", {}, "does not have every letter"),
-    ("sine(x) -> x", {}, r"'sine\(x\)' is not known(.|\n)*Expected: numbers, primitives, and letters of the left side"),
-    ("x > y -> y < x", {}, "'x > y' is not known"),
+    ("x + y -> z", {}, "lacks a letter(.|\n)*Expected: x, y\n  Got: z"),
+    ("x + y -> x * n", {}, "lacks a letter"),
+    ("reshape(x) -> reshape(x, shape=s)", {}, "lacks a letter"),
+    ("sine(x) -> x", {}, r"cannot contain 'sine\(x\)'(.|\n)*Expected: numbers, primitives, and letters of the left"),
+    ("x > y -> y < x", {}, "cannot contain 'x > y'"),
     ("x + 0 -> x -> x", {}, "'x \\+ 0 -> x -> x' on 'biuf' is not an equation"),
     ("x + 0 -> x", {"on": "q"}, "on 'q' is not an equation(.|\n)*kinds of dtypes among 'biuf'"),
-    ("x + 0 -> x", {"when": lambda y: y}, "does not have every letter(.|\n)*Expected: x\n  Got: x, y"),
+    ("x + 0 -> x", {"when": lambda y: y}, "lacks a letter(.|\n)*Expected: x\n  Got: x, y"),
 ])
 def test_what_is_not_an_equation(text, options, message):
     with pytest.raises(mg.ConversionError, match=message):

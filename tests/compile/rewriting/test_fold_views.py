@@ -1,4 +1,4 @@
-"""Views of views are one view; what they show stays."""
+"""Views of views become one view with the same values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from minigrad.core.emit import emit
 from minigrad.core.primitive import P
 from tests.compile.rewriting.recording import Recorded, assert_same_bits
 
-# rule, function of a tensor of shape (2, 3, 4), names of the nodes that are left
+# Rule, function of a tensor of shape (2, 3, 4), names of the remaining nodes.
 CASES = [
     ("reshape(x) -> x", lambda x: mg.reshape(x, (2, 3, 4)) * 2, "multiply"),
     ("broadcast_to(x) -> x", lambda x: emit(P.broadcast_to, x, shape=(2, 3, 4)) * 2, "multiply"),

@@ -1,4 +1,4 @@
-"""The matcher: all ways to read a node as a pattern, why there is none, and an index that leaves none out."""
+"""The matcher: all ways in which a node matches a pattern, why it does not, and the index of rules by their heads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The passes together: what they are told, what they tell, and random programs with each of them on and off."""
+"""All passes together: their options, their log, and random programs with each pass on and off."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_random_programs_of_integers_are_exact(steps, dtype):
     assert_same_bits(recorded.values(after), [r.data for r in recorded.results], f"{recorded.graph}\n{after}")
 
 
-# What it is told and tells ------------------------------------------------------------------------------------------
+# Options and the log --------------------------------------------------------------------------------------------------
 
 
 def test_passes_and_rules_are_switched_off_by_name():
@@ -211,7 +211,7 @@ def test_a_rule_that_changes_a_shape_is_an_error():
         """x + y is a sum."""
         return node_like(P.sum, node.inputs[:1], {"axis": (0,), "keepdims": False, "dtype": None}, like=node)
 
-    with pytest.raises(ValueError, match=r"the rule 'wrong' put float32 \(\) in the place of float32 \(3,\)"):
+    with pytest.raises(ValueError, match=r"the rule 'wrong' replaced float32 \(3,\) by float32 \(\)"):
         apply_rules(Recorded(lambda x: x + 1.0, X).graph, rules, lambda *fired: None)
     with pytest.raises(ValueError, match="there is a rule named 'wrong' already"):
         rules("add")(wrong)

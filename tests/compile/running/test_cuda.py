@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.compile.codegen import cuda as printer
 from minigrad.compile.fusion.loop_shape import Chunking
 from minigrad.compile.running.backends import BackendWarning
-from minigrad.compile.running.gpu import CHUNKING, cuda_target
+from minigrad.compile.running.gpu import cuda_target
 from minigrad.compile.running.program import PlainProgram, Program
 from minigrad.devices import registry
 from tests.compile.partitions import fed, graph_of
@@ -68,9 +67,8 @@ def test_models_train_as_they_do_eagerly_on_the_cpu(gpu, name):
 
 
 @pytest.mark.parametrize("seed", [3, 8])
-def test_random_programs(gpu, seed, monkeypatch):
-    monkeypatch.setattr(printer, "MANY", 0)
-    target = replace(cuda_target(gpu), chunking=Chunking(4, 16, 4))
+def test_random_programs(gpu, seed):
+    target = replace(cuda_target(gpu), chunking=Chunking(4, 16))
     with mg.device("cuda"):
         outputs, _alive = random_program(seed, 20)
     graph = graph_of(*outputs)
@@ -96,7 +94,7 @@ def test_sums_of_everything(gpu):
     for f in (mg.sum, mg.max, lambda x: mg.var(x) * 2):
         assert mg.jit(f)(*on("cuda", x)).item() == pytest.approx(f(mg.asarray(x)).item(), rel=1e-4)
     partition = mg.jit(mg.sum).kernels(*on("cuda", x))
-    assert partition.kernels[0].loops.chunks > 1 and partition.kernels[0].loops.chunk % CHUNKING.step == 0
+    assert partition.kernels[0].loops.chunks > 1
 
 
 def test_a_second_gpu(gpu):

@@ -21,7 +21,7 @@ SAMPLES = LOOPS | {
     "many_rows_of_a_warp": lambda: softmax(5000, 64),
     "many_rows_of_a_block": lambda: softmax(700, 1000),
     "sums_in_registers": lambda: column_sums(3000, 1500, 100),
-    "fours_of_chunks": lambda: total(1_000_000, 5000),
+    "many_chunks": lambda: total(1_000_000, 5000),
 }
 
 
@@ -100,7 +100,7 @@ def test_random_programs(gpu, seed):
 @pytest.mark.parametrize("f", [mg.sum, mg.max, lambda x: mg.tanh(x * 2) + x[::-1], lambda x: x[1:] * x[:-1]])
 def test_many_elements_aligned_or_not(gpu, f, n):
     values = np.random.default_rng(0).standard_normal(n + 1).astype(np.float32)
-    for start in (0, 1):  # of which the second begins where four elements can't be loaded at once
+    for start in (0, 1):
         x = mg.asarray(values, device="cuda")[start : start + n]
         wanted = f(mg.asarray(values[start : start + n].astype(np.float64))).numpy_copy()
         np.testing.assert_allclose(mg.jit(f)(x).numpy_copy(), wanted, rtol=1e-3, atol=1e-3)
