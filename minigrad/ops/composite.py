@@ -1,8 +1,8 @@
-"""Composed functions: they mark the nodes that they record, so that these can be shown and exported as one operation.
+"""Composed functions mark the nodes that they record, so that a call can be shown and exported as one operation.
 
-Nothing is marked in eager mode.  Where an interpreter records, a tracer or `mg.viz.expand`, each call of a composed
-function is a `Composite`, and the nodes that the call records carry it: they stay the composition, and the composite is
-a group around them that opens.
+Nothing is marked in eager mode.  While an interpreter records (a tracer, or `mg.viz.expand`), each call of a composed
+function is a `Composite`, and the nodes that it records carry it.  The nodes are still the whole computation; the
+composite is a group around them that can be opened.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ COMPOSED: dict[str, Callable[..., Any]] = {}  # by name
 
 
 def composed(function: F) -> F:
-    """Declare a function that is made of others: while an interpreter records, its calls mark the nodes they record.
+    """Declare a function that calls several operations: while an interpreter records, each call marks its nodes.
 
     >>> graph = mg.trace(lambda x: mg.softmax(x, axis=0) * 2, mg.ones((2, 3)))
     >>> [node.composite and node.composite.name for node in graph.nodes][-3:]
@@ -42,8 +42,8 @@ def composed(function: F) -> F:
 class Composite:
     """A call of a composed function: the function's name, the arguments, and the nodes of inputs and outputs.
 
-    Nodes carry their composite, so the composite holds nodes weakly.  It describes nodes as they were recorded: where a
-    pass has replaced an output, or changed what leads to it, there are no `members`.
+    Nodes hold their composite, so the composite holds nodes weakly.  It describes the nodes that the call recorded, not
+    the nodes that a pass puts in their place.
     """
 
     def __init__(self, function: Callable[..., Any], arguments: dict[str, Any], outer: Composite | None) -> None:
@@ -78,7 +78,7 @@ class Composite:
     def members(self) -> tuple[Node, ...]:
         """The nodes that lead from the inputs to the outputs, in the order of their recording.
 
-        There are none if one of them was recorded elsewhere: then the call is not all that computes the outputs.
+        There are none if a node on the way was not recorded by the call: then the inputs do not determine the outputs.
         """
         inputs, found = set(self.inputs.values()), set[Node]()
         stack = list(self.outputs)
@@ -100,7 +100,7 @@ def marked(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
     """Call a composed function; if the interpreter records, its nodes carry the call as their composite."""
     mode = current_mode()
     node_of = getattr(mode.interpreter, "node_of", None)
-    if node_of is None:  # vmap and jvp record other values than those that the function sees
+    if node_of is None:  # vmap and jvp record other values than the function sees
         return function(*args, **kwargs)
     arguments = _by_parameter(function, args) | kwargs
     composite = Composite(function, arguments, mode.composite)
@@ -115,14 +115,14 @@ def marked(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
 
 
 def _by_parameter(function: Callable[..., Any], args: tuple[Any, ...]) -> dict[str, Any]:
-    """The arguments by the names of their parameters; each of `*xs` by its place: `xs[0]`."""
+    """The positional arguments by the names of their parameters; for `*xs` the names are `xs[0]`, `xs[1]`, ..."""
     code = function.__code__
     names, rest = code.co_varnames[: code.co_argcount], code.co_varnames[code.co_argcount + code.co_kwonlyargcount :]
     return dict(zip(names, args)) | {f"{rest[0]}[{i}]": value for i, value in enumerate(args[len(names) :])}
 
 
 def _tensors(arguments: dict[str, Any]) -> dict[str, Tensor]:
-    """The tensors among the arguments by name, and those in a container by their place in it: `arrays[0]`."""
+    """The tensors among the arguments by name; in a container, the names are `arrays[0]`, `arrays[1]`, ..."""
     found = {}
     for name, value in arguments.items():
         if value.__class__ is Tensor:

@@ -123,7 +123,7 @@ DAMAGED = {
 def test_a_damaged_or_hostile_file_is_refused(tmp_path, content):
     path = tmp_path / "weights.safetensors"
     path.write_bytes(content)
-    with pytest.raises(mg.FileError, match=r"load_file: .*weights\.safetensors is not a safetensors file, or it is damaged: "):
+    with pytest.raises(mg.FileError, match=r"load_file: .*weights\.safetensors is not a safetensors file, or it is"):
         mg.io.load_file(path)
 
 
