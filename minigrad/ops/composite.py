@@ -21,6 +21,7 @@ from ..core.tree import flatten
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+PLAIN = frozenset((type(None), bool, int, float, str))  # arguments without tensors in them
 COMPOSED: dict[str, Callable[..., Any]] = {}  # by name
 
 
@@ -46,9 +47,8 @@ class Composite:
     the nodes that a pass puts in their place.
     """
 
-    def __init__(self, function: Callable[..., Any], arguments: dict[str, Any], outer: Composite | None) -> None:
-        self.name, self.outer = function.__name__, outer
-        self.attributes = {name: value for name, value in arguments.items() if not flatten(value)[0]}
+    def __init__(self, name: str, attributes: dict[str, Any], outer: Composite | None) -> None:
+        self.name, self.attributes, self.outer = name, attributes, outer
         self._inputs: dict[str, Any] = {}
         self._outputs: list[Any] = []
 
@@ -102,31 +102,35 @@ def marked(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
     node_of = getattr(mode.interpreter, "node_of", None)
     if node_of is None:  # vmap and jvp record other values than the function sees
         return function(*args, **kwargs)
-    arguments = _by_parameter(function, args) | kwargs
-    composite = Composite(function, arguments, mode.composite)
-    tensors = _tensors(arguments)
+    tensors, attributes = _separated(_by_parameter(function, args) | kwargs)
+    composite = Composite(function.__name__, attributes, mode.composite)
     before = {name: node_of(tensor) for name, tensor in tensors.items()}
     with switch(composite=composite):
         results = function(*args, **kwargs)
     # A tensor from outside has a node only once the function has used it.
     composite.connect({name: before[name] or node_of(tensor) for name, tensor in tensors.items()},
-                      [node_of(tensor) for tensor in flatten(results)[0]])
+                      [node_of(t) for t in ([results] if results.__class__ is Tensor else flatten(results)[0])])
     return results
 
 
 def _by_parameter(function: Callable[..., Any], args: tuple[Any, ...]) -> dict[str, Any]:
     """The positional arguments by the names of their parameters; for `*xs` the names are `xs[0]`, `xs[1]`, ..."""
     code = function.__code__
-    names, rest = code.co_varnames[: code.co_argcount], code.co_varnames[code.co_argcount + code.co_kwonlyargcount :]
-    return dict(zip(names, args)) | {f"{rest[0]}[{i}]": value for i, value in enumerate(args[len(names) :])}
+    found = dict(zip(code.co_varnames[: code.co_argcount], args))
+    if len(args) > len(found):
+        rest = code.co_varnames[code.co_argcount + code.co_kwonlyargcount]
+        found |= {f"{rest}[{i}]": value for i, value in enumerate(args[len(found) :])}
+    return found
 
 
-def _tensors(arguments: dict[str, Any]) -> dict[str, Tensor]:
-    """The tensors among the arguments by name; in a container, the names are `arrays[0]`, `arrays[1]`, ..."""
-    found = {}
+def _separated(arguments: dict[str, Any]) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The tensors by name, and the other arguments; in a container, the names are `arrays[0]`, `arrays[1]`, ..."""
+    tensors, others = {}, {}
     for name, value in arguments.items():
         if value.__class__ is Tensor:
-            found[name] = value
+            tensors[name] = value
+        elif value.__class__ not in PLAIN and (inside := flatten(value)[0]):
+            tensors |= {f"{name}[{i}]": tensor for i, tensor in enumerate(inside)}
         else:
-            found |= {f"{name}[{i}]": tensor for i, tensor in enumerate(flatten(value)[0])}
-    return found
+            others[name] = value
+    return tensors, others
