@@ -8,7 +8,6 @@ composite is a group around them that can be opened.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from operator import attrgetter
 from typing import Any, TypeVar
 from weakref import ref
@@ -47,6 +46,8 @@ class Composite:
     the nodes that a pass puts in their place.
     """
 
+    __slots__ = ("_inputs", "_outputs", "attributes", "name", "outer")
+
     def __init__(self, name: str, attributes: dict[str, Any], outer: Composite | None) -> None:
         self.name, self.attributes, self.outer = name, attributes, outer
         self._inputs: dict[str, Any] = {}
@@ -70,7 +71,7 @@ class Composite:
         """The nodes of the results; None for one that is gone."""
         return tuple([node and node() for node in self._outputs])
 
-    @cached_property
+    @property
     def path(self) -> tuple[Composite, ...]:
         """The composites that are open around a node of this one, outermost first."""
         return (self,) if self.outer is None else (*self.outer.path, self)

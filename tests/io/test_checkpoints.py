@@ -1,4 +1,4 @@
-"""A training that was interrupted goes on as if it had not been: bit for bit, whatever killed it."""
+"""An interrupted training run continues with the same bits as an uninterrupted one, whatever stopped it."""
 
 import json
 import os

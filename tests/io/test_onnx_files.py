@@ -1,4 +1,4 @@
-"""ONNX files of others: what is read, and what is refused because it is damaged, hostile or not known."""
+"""ONNX files from other programs: which are read, and which are errors: damaged, hostile or unsupported ones."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Files of tensors: what is written is read again, by others too, and what is damaged or hostile is refused."""
+"""Files of tensors: written files can be read, by other programs too; damaged or hostile files are errors."""
 
 import json
 import os

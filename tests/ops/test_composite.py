@@ -1,4 +1,4 @@
-"""Composed functions mark the nodes that they record, and the marks say when they hold no longer."""
+"""Composed functions mark the nodes that they record, and a mark ends where its nodes are replaced."""
 
 import gc
 import inspect
