@@ -1,4 +1,4 @@
-"""Runs a function in minigrad, onnxruntime, onnx's reference evaluator, and as an imported file, and compares."""
+"""Runs a function here, in onnxruntime, in onnx's reference evaluator and as an imported file, and compares."""
 
 import numpy as np
 import onnx
@@ -8,7 +8,7 @@ from onnx.reference import ReferenceEvaluator
 import minigrad as mg
 
 onnxruntime.set_default_logger_severity(4)
-MISSING = ("NOT_IMPLEMENTED", "has unsupported type", "is not registered")  # onnxruntime's messages for types that it lacks
+MISSING = ("NOT_IMPLEMENTED", "has unsupported type", "is not registered")  # its messages for types that it lacks
 
 
 def arrays(results):
