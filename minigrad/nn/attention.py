@@ -1,4 +1,4 @@
-"""Attention with several heads, and the ways to tell it where in a sequence something is."""
+"""Multi-head attention, and learned positions for sequences."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from .module import Module
 
 
 class MultiheadAttention(Module):
-    """Each position looks at all others, with several heads at once, and takes in the mean of what it finds.
+    """Multi-head attention: each position gets a weighted mean of the values at all positions, once for each head.
 
     Inputs are (length, examples, size), or with `batch_first` (examples, length, size).  `mask` is True where a query
-    may look at a key (or floats that are added to the scores), and broadcasts to (examples, heads, queries, keys);
-    `causal` lets no position look ahead.  With `rotary` queries and keys are turned by their positions.
+    may attend to a key (or holds floats that are added to the scores), and broadcasts to (examples, heads, queries,
+    keys).  With `causal`, no position attends to later ones.  With `rotary`, queries and keys get rotary positions.
 
     >>> attention = mg.nn.MultiheadAttention(8, heads=2, batch_first=True)
     >>> attention(mg.ones((5, 7, 8)), causal=True).shape, list(attention.state_dict())[::2]
@@ -45,7 +45,7 @@ class MultiheadAttention(Module):
 
     def forward(self, query: Tensor, key: Tensor | None = None, value: Tensor | None = None, mask: Any = None,
                 causal: bool = False, positions: Any = None) -> Tensor:
-        """What each query finds; without `key` and `value`, among the queries."""
+        """The result for each query; without `key` and `value`, this is self-attention."""
         key = query if key is None else key
         value = key if value is None else value
         for x in (query, key, value):
@@ -78,7 +78,7 @@ class MultiheadAttention(Module):
 
 
 class LearnedPositions(Module):
-    """A row of numbers for each position of a sequence, learned, which is added: (examples, length, size).
+    """Adds a learned row of numbers for each position of a sequence: (examples, length, size).
 
     >>> positions = mg.nn.LearnedPositions(16, 8)
     >>> positions, positions(mg.ones((5, 7, 8))).shape

@@ -1,4 +1,4 @@
-"""Modules that hold others: one after the other, in a list, or by name."""
+"""Modules that hold other modules: applied in a row, in a list, or by name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .module import Module
 
 
 class _Numbered(Module):
-    """Modules under the names 0, 1, 2 ..., which is how they are called in a state."""
+    """Modules with the names 0, 1, 2 ..., which are also their names in a state."""
 
     def __init__(self, items: Iterable[Any] = ()) -> None:
         self.extend(items)
@@ -35,19 +35,19 @@ class _Numbered(Module):
         self._replace(items)
 
     def append(self, item: Any) -> Any:
-        """Put one more at the end.  Returns the container itself."""
+        """Add a module at the end.  Returns the container."""
         count = len(self)
         setattr(self, str(count), self._checked(item, count))
         return self
 
     def extend(self, items: Iterable[Any]) -> Any:
-        """Put several more at the end.  Returns the container itself."""
+        """Add several modules at the end.  Returns the container."""
         for item in items:
             self.append(item)
         return self
 
     def insert(self, index: int, item: Any) -> None:
-        """Put one in front of number `index`."""
+        """Insert a module before number `index`."""
         items = list(self)
         items.insert(index, item)
         self._replace(items)
@@ -98,13 +98,13 @@ class Sequential(_Numbered):
         if not callable(item):
             raise ConversionError(
                 f"{type(self).__name__}: layer {place} is a {type(item).__name__}, which cannot be called",
-                hint="Sequential(*layers) where they are in a list",
+                hint="Sequential(*layers) for layers in a list",
             )
         return item
 
 
 class ModuleList(_Numbered):
-    """Modules in a list.  (A plain list in an attribute does as well; this one has a place in `Sequential` and repr.)
+    """Modules in a list.  A plain list in an attribute works too; a ModuleList can also be part of other containers.
 
     >>> layers = mg.nn.ModuleList([mg.nn.Linear(2, 2) for _ in range(3)])
     >>> layers.append(mg.nn.Tanh())
@@ -140,7 +140,7 @@ class ModuleDict(Module):
             raise ConversionError(f"ModuleDict: {name!r} is a {type(module).__name__}, not a module")
         if not isinstance(name, str) or not name or "." in name or hasattr(type(self), name):
             raise ConversionError(f"ModuleDict: {name!r} cannot be a name",
-                                  expect="text without dots that is no method")
+                                  expect="text without dots, and not the name of a method")
         setattr(self, name, module)
 
     def __delitem__(self, name: str) -> None:

@@ -86,7 +86,7 @@ class Conv2d(_Convolution):
 
 
 class ConvTranspose2d(_Convolution):
-    """The way back of a convolution: each element of an image, times a kernel, is added to a larger image.
+    """The transpose of a convolution: each element of an image, times a kernel, is added to a larger image.
 
     >>> layer = mg.nn.ConvTranspose2d(8, 1, 2, stride=2)
     >>> layer, layer(mg.ones((5, 8, 14, 14))).shape

@@ -1,6 +1,7 @@
-"""Layers on graphs: what a node is told by those that an edge leads from, as a mean or by attention.
+"""Layers on graphs: each node aggregates messages from its in-neighbours, by mean or attention.
 
-A graph is its edges, integers (2, edges): from row 0 to row 1.  Every node also tells itself, unless `loops` is False.
+A graph is its edges, integers (2, edges): from row 0 to row 1.  Every node also gets its own message, unless `loops` is
+False.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ from .module import Module
 
 
 class GraphConv(Module):
-    """A graph convolution (GCN): each node gets the sum of its neighbours' numbers, times `lin.weight`, plus `bias`.
+    """A graph convolution (GCN): each node gets the sum of its in-neighbours' features times `lin.weight`, plus `bias`.
 
-    Each edge counts 1 / √(degree of its start · degree of its end), times its weight, if there are weights.
+    An edge has the factor 1 / √(degree of its start · degree of its end), times its weight if `weights` are given.
 
     >>> layer, edges = mg.nn.GraphConv(2, 3), mg.asarray([[0, 1, 1, 2], [1, 0, 2, 1]])
     >>> layer(mg.ones((3, 2)), edges).shape, list(layer.state_dict())
@@ -42,7 +43,7 @@ class GraphConv(Module):
         self.bias = zeros(outputs, dtype, device, requires_grad=True) if bias else None
 
     def forward(self, x: Tensor, edges: Any, weights: Tensor | None = None) -> Tensor:
-        """The nodes' new numbers, from those before (nodes, inputs)."""
+        """The new features of the nodes, from their features x (nodes, inputs)."""
         x, starts, ends = _checked(self, x, edges, self.lin.weight.shape[1])
         nodes = x.shape[0]
         weights = ones(starts.shape, x.dtype, x.device) if weights is None else weights
@@ -53,8 +54,8 @@ class GraphConv(Module):
             weights = concat([weights, ones((nodes,), weights.dtype, x.device)])
         degree = segment_sum(weights, ends, nodes)
         scale = where(degree > 0.0, power(maximum(degree, 1e-12), -0.5), 0.0)
-        told = self.lin(x)[starts] * expand_dims(weights * scale[starts] * scale[ends], -1)
-        out = segment_sum(told, ends, nodes)
+        messages = self.lin(x)[starts] * expand_dims(weights * scale[starts] * scale[ends], -1)
+        out = segment_sum(messages, ends, nodes)
         return out if self.bias is None else out + self.bias
 
     def extra_repr(self) -> str:
@@ -63,9 +64,9 @@ class GraphConv(Module):
 
 
 class GAT(Module):
-    """Graph attention: each node gets a mean of its neighbours' numbers, weighted by how well they go together.
+    """Graph attention: each node gets a mean of its in-neighbours' features, weighted by attention.
 
-    Each of the `heads` gives `outputs` numbers, side by side, or their mean if not `concatenate`.
+    Each of the `heads` gives `outputs` features; they are concatenated, or averaged if `concatenate` is False.
 
     >>> layer, edges = mg.nn.GAT(2, 3, heads=4), mg.asarray([[0, 1, 1, 2], [1, 0, 2, 1]])
     >>> layer(mg.ones((3, 2)), edges).shape, list(layer.state_dict())
@@ -88,15 +89,15 @@ class GAT(Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor, edges: Any) -> Tensor:
-        """The nodes' new numbers, from those before (nodes, inputs)."""
+        """The new features of the nodes, from their features x (nodes, inputs)."""
         x, starts, ends = _checked(self, x, edges, self.lin.weight.shape[1])
         nodes = x.shape[0]
         if self.loops:
             starts, ends = _with_loops(starts, ends, nodes)
-        told = reshape(self.lin(x), (nodes, self.heads, self.outputs))
-        scores = sum(told * self.att_src, axis=-1)[starts] + sum(told * self.att_dst, axis=-1)[ends]
+        features = reshape(self.lin(x), (nodes, self.heads, self.outputs))
+        scores = sum(features * self.att_src, axis=-1)[starts] + sum(features * self.att_dst, axis=-1)[ends]
         weights = self.dropout(segment_softmax(leaky_relu(scores, self.slope), ends, nodes))
-        out = segment_sum(told[starts] * expand_dims(weights, -1), ends, nodes)
+        out = segment_sum(features[starts] * expand_dims(weights, -1), ends, nodes)
         out = reshape(out, (nodes, self.heads * self.outputs)) if self.concatenate else mean(out, axis=1)
         return out if self.bias is None else out + self.bias
 
@@ -116,7 +117,7 @@ def _checked(layer: Module, x: Tensor, edges: Any, inputs: int) -> tuple[Tensor,
     if x.ndim != 2 or x.shape[1] != inputs:
         raise ShapeError(f"an input of shape {x.shape} does not fit {layer!r}", expect=f"(nodes, {inputs})")
     if edges.ndim != 2 or edges.shape[0] != 2:
-        raise ShapeError(f"edges of shape {edges.shape} are no pairs of nodes",
+        raise ShapeError(f"edges of shape {edges.shape} are not pairs of nodes",
                          expect="(2, edges): from row 0 to row 1")
     starts = _check_range("an edge from node", as_integers("edges", "nodes", edges[0]), x.shape[0], _count(x))
     ends = _check_range("an edge to node", as_integers("edges", "nodes", edges[1]), x.shape[0], _count(x))

@@ -15,13 +15,13 @@ class Hooks:
         self.added: list[Handle] = []
 
     def add(self, when: str, hook: Callable[..., Any]) -> Handle:
-        """Call `hook` from now on."""
+        """Add a hook, which is called from now on."""
         handle = Handle(self, when, hook)
         self.added.append(handle)
         return handle
 
     def before(self, module: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The arguments that `forward` is given."""
+        """The arguments for `forward`, after the hooks."""
         for handle in list(self.added):
             changed = handle.hook(module, args) if handle.when == BEFORE else None
             if changed is not None:
@@ -29,7 +29,7 @@ class Hooks:
         return args
 
     def after(self, module: Any, args: tuple[Any, ...], output: Any) -> Any:
-        """What the module's caller gets."""
+        """The output for the module's caller, after the hooks."""
         for handle in list(self.added):
             changed = handle.hook(module, args, output) if handle.when == AFTER else None
             output = output if changed is None else changed
@@ -37,13 +37,13 @@ class Hooks:
 
 
 class Handle:
-    """A hook that was added: `handle.remove()` takes it away again, and so does the end of a `with` block."""
+    """A hook that was added: `handle.remove()` removes it, and so does the end of a `with` block."""
 
     def __init__(self, hooks: Hooks, when: str, hook: Callable[..., Any]) -> None:
         self.hooks, self.when, self.hook = hooks, when, hook
 
     def remove(self) -> None:
-        """Call the hook no more.  Removing it twice does nothing."""
+        """Remove the hook.  A second removal does nothing."""
         if self in self.hooks.added:
             self.hooks.added.remove(self)
 

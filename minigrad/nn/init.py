@@ -1,6 +1,6 @@
-"""How parameters start: functions that write into a tensor, with PyTorch's names.
+"""Initialisation of parameters: functions that write into a tensor, with PyTorch's names.
 
-`generator` is a `mg.random.Generator`, or the seed of one; without it the shared one draws.
+`generator` is a `mg.random.Generator` or a seed; without it, the default generator is used.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def ones_(tensor: Tensor) -> Tensor:
 
 
 def eye_(tensor: Tensor) -> Tensor:
-    """Write the identity matrix: a layer that passes on what it is given.
+    """Write the identity matrix: a layer with this weight returns its input.
 
     >>> mg.nn.init.eye_(mg.zeros((2, 2))).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
@@ -86,7 +86,7 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any 
 
 def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, low: float = -2.0, high: float = 2.0,
                   generator: Any = None) -> Tensor:
-    """Draw normal numbers, again and again where they are not between `low` and `high`.
+    """Draw normal numbers, and draw again those that are not between `low` and `high`.
 
     >>> float(abs(mg.nn.init.trunc_normal_(mg.zeros(1000), generator=0)).max()) <= 2
     True
@@ -106,7 +106,7 @@ def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, low: floa
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Draw uniform numbers, so large that signals keep their size forwards and backwards.
+    """Draw uniform numbers (Glorot), scaled so that signals keep their size forwards and backwards.
 
     >>> float(abs(mg.nn.init.xavier_uniform_(mg.zeros((3, 3)))).max()) <= 1.0
     True
@@ -116,7 +116,7 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) ->
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Draw normal numbers, so large that signals keep their size forwards and backwards.
+    """Draw normal numbers (Glorot), scaled so that signals keep their size forwards and backwards.
 
     >>> float(abs(mg.nn.init.xavier_normal_(mg.zeros((2, 3)), gain=0.0)).max())
     0.0
@@ -126,7 +126,7 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> 
 
 def kaiming_uniform_(tensor: Tensor, a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
                      generator: Any = None) -> Tensor:
-    """Draw uniform numbers, so large that signals keep their size through a rectifier (of slope `a` below zero).
+    """Draw uniform numbers (He), scaled so that signals keep their size through a ReLU with slope `a` below zero.
 
     >>> float(abs(mg.nn.init.kaiming_uniform_(mg.zeros((5, 6)), nonlinearity="linear")).max()) <= 0.5 ** 0.5
     True
@@ -137,7 +137,7 @@ def kaiming_uniform_(tensor: Tensor, a: float = 0.0, mode: str = "fan_in", nonli
 
 def kaiming_normal_(tensor: Tensor, a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
                     generator: Any = None) -> Tensor:
-    """Draw normal numbers, so large that signals keep their size through a rectifier (of slope `a` below zero).
+    """Draw normal numbers (He), scaled so that signals keep their size through a ReLU with slope `a` below zero.
 
     >>> mg.nn.init.kaiming_normal_(mg.zeros((2, 3))).shape
     (2, 3)
@@ -156,14 +156,14 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Ten
         raise ShapeError(f"orthogonal_: a matrix has two dimensions, and this tensor has shape {tensor.shape}")
     rows, columns = tensor.shape[0], math.prod(tensor.shape[1:])
     tall = _of(generator).normal((max(rows, columns), min(rows, columns)), dtype=float64, device=tensor.device)
-    for _ in range(2):  # once more, because the first time squares how badly conditioned it is
+    for _ in range(2):  # twice, because one round squares the condition number
         tall = solve(cholesky(tall.mT @ tall), tall.mT).mT  # type: ignore[attr-defined]
     drawn = tall if rows >= columns else tall.mT  # type: ignore[attr-defined]
     return _written(tensor, reshape(drawn * gain, tensor.shape))
 
 
 def calculate_gain(nonlinearity: str, slope: float = 0.01) -> float:
-    """How much larger weights have to be before this activation; `slope` is that of leaky_relu.
+    """The factor for the scale of weights before this activation; `slope` is that of leaky_relu.
 
     >>> mg.nn.init.calculate_gain("relu")
     1.414...
@@ -171,7 +171,7 @@ def calculate_gain(nonlinearity: str, slope: float = 0.01) -> float:
     if nonlinearity == "leaky_relu":
         return math.sqrt(2 / (1 + slope**2))
     if nonlinearity not in GAINS:
-        raise ConversionError(f"calculate_gain: nothing is known of {nonlinearity!r}",
+        raise ConversionError(f"calculate_gain: {nonlinearity!r} has no known gain",
                               expect=", ".join([*GAINS, "leaky_relu"]))
     return GAINS[nonlinearity]
 
@@ -184,7 +184,7 @@ def _kaiming(name: str, tensor: Tensor, slope: float, mode: str, nonlinearity: s
 
 
 def _fans(name: str, tensor: Tensor) -> tuple[int, int]:
-    """How many inputs an output of such a weight has, and how many outputs an input."""
+    """The number of inputs of each output of such a weight, and the number of outputs of each input."""
     if tensor.ndim < 2:
         raise ShapeError(f"{name}: a weight has two dimensions or more, and this tensor has shape {tensor.shape}",
                          expect="(outputs, inputs, ...)")
@@ -205,6 +205,6 @@ def _written(tensor: Tensor, value: Tensor) -> Tensor:
 
 
 def uniform_parameter(shape: tuple[int, ...], fan_in: int, dtype: Any, device: Any) -> Tensor:
-    """A parameter that starts uniform between ±1 / √fan_in, as most layers do."""
+    """A parameter with uniform random numbers between ±1 / √fan_in, the usual start."""
     bound = 1 / math.sqrt(fan_in) if fan_in else 0.0
     return DEFAULT_GENERATOR.uniform(shape, -bound, bound, dtype=dtype, device=device, requires_grad=True)

@@ -1,4 +1,4 @@
-"""The layers that need no others: linear maps, tables, dropout, and what only gives a tensor another shape."""
+"""Basic layers: linear maps, embeddings, dropout, and a change of shape."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Linear(Module):
 
 
 class Embedding(Module):
-    """A table with a row of numbers for each of `count` things, which start standard normal.
+    """A table with a row of numbers for each of `count` items, which start standard normal.
 
     >>> table = mg.nn.Embedding(10, 4)
     >>> table, table(mg.asarray([[1, 2, 1]])).shape
@@ -61,7 +61,7 @@ class Embedding(Module):
 
 
 class Dropout(Module):
-    """In training, zeros each element with probability `p` and scales the others up; else nothing.
+    """In training, zeros each element with probability `p` and scales the others up; otherwise returns its input.
 
     >>> mg.nn.Dropout(0.5)
     Dropout(0.5)
@@ -80,7 +80,7 @@ class Dropout(Module):
 
 
 class Flatten(Module):
-    """The dimensions from `start` to `stop` made one: by default all but that of the examples.
+    """Joins the dimensions from `start` to `stop` into one: by default all except the examples.
 
     >>> mg.nn.Flatten()(mg.ones((5, 2, 3))).shape
     (5, 6)
@@ -97,7 +97,7 @@ class Flatten(Module):
 
 
 class Identity(Module):
-    """Returns its input itself: for the place of a layer that is left out.
+    """Returns its input: a placeholder for a layer.
 
     >>> mg.nn.Identity()(mg.ones(2)).tolist()
     [1.0, 1.0]

@@ -12,11 +12,11 @@ from .module import Module
 
 
 class _Loss(Module):
-    """A function of what was predicted and what ought to be, whose options are attributes."""
+    """A function of predictions and targets, with its options as attributes."""
 
     function: Callable[..., Tensor]
     options: tuple[str, ...] = ()
-    also: str | None = None  # a way of its own to reduce
+    also: str | None = None  # another reduction that it supports
 
     def __init__(self, reduction: str = "mean") -> None:
         check_reduction(type(self).__name__, reduction, self.also)

@@ -1,6 +1,6 @@
 """`Module`: an object whose attributes hold tensors, other modules, and lists and dicts of them.
 
-There is nothing to register: whatever hangs on a module is found by walking its attributes.  A tensor that requires a
+Nothing has to be registered: tensors and modules are found by walking the attributes.  A tensor that requires a
 gradient is a parameter, any other is a buffer.
 """
 
@@ -22,7 +22,7 @@ Path = tuple[Any, ...]
 
 
 class Module:
-    """A function with parameters.  Set attributes in `__init__`, and say in `forward` what it computes.
+    """A function with parameters.  Set attributes in `__init__`, and compute the result in `forward`.
 
     >>> class Scale(mg.nn.Module):
     ...     def __init__(self):
@@ -47,18 +47,18 @@ class Module:
     (True, [], [])
     """
 
-    caches: tuple[str, ...] = ("_entry", "_name", "_hooks")  # attributes that are not state
+    caches: tuple[str, ...] = ("_entry", "_name", "_hooks")  # attributes that are not part of the state
     training = True  # train() and eval() set it on the object
-    _entry: tuple[Mode | None, Mode | None] = (None, None)  # the mode outside of the last call, and that inside
-    _name = ""  # what the module that holds this one calls it
+    _entry: tuple[Mode | None, Mode | None] = (None, None)  # the modes outside and inside of the last call
+    _name = ""  # its name in the module that holds it
     _hooks: Hooks | None = None
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the module computes: for subclasses to say."""
+        """Compute the module's result: subclasses override this."""
         raise NotImplementedError(f"{type(self).__name__} has no forward method")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run `forward`, whose nodes carry the name of this module, and the hooks before and after it."""
+        """Run `forward` and the hooks before and after it; the nodes carry the name of this module."""
         mode = current_mode()
         outside, inside = self._entry
         if mode is not outside:
@@ -81,7 +81,7 @@ class Module:
             raise
 
     def _enter(self, mode: Mode) -> Mode:
-        """The mode inside of this module, kept for the next call: the mode outside hardly ever changes."""
+        """The mode inside of this module, kept for the next call because the mode outside rarely changes."""
         _name_children(self)
         inside = mode.but(scope=(*mode.scope, self._name or type(self).__name__))
         if mode.interpreter is None and mode.origin is None:  # do not keep a graph alive
@@ -89,7 +89,7 @@ class Module:
         return inside
 
     def register_forward_pre_hook(self, hook: Any) -> Handle:
-        """Call `hook(module, args)` before each `forward`; what it returns, if not None, are the arguments instead.
+        """Call `hook(module, args)` before each `forward`; a result that is not None replaces the arguments.
 
         >>> double = mg.nn.Tanh()
         >>> handle = double.register_forward_pre_hook(lambda module, args: (args[0] * 0,))
@@ -99,7 +99,7 @@ class Module:
         return self._hook(BEFORE, hook)
 
     def register_forward_hook(self, hook: Any) -> Handle:
-        """Call `hook(module, args, output)` after each `forward`; what it returns, if not None, is the output instead.
+        """Call `hook(module, args, output)` after each `forward`; a result that is not None replaces the output.
 
         >>> layer = mg.nn.Linear(2, 3)
         >>> with layer.register_forward_hook(lambda module, args, output: print(output.shape)):
@@ -128,7 +128,7 @@ class Module:
         return list(found.values())
 
     def named_tensors(self) -> list[tuple[str, Tensor]]:
-        """Every tensor by its name.  One that hangs in two places has two names."""
+        """Every tensor by its name.  A tensor in two attributes has two names."""
         return [
             (".".join(map(str, (*([name] if name else []), *path))), tensor)
             for name, module in self.named_modules()
@@ -163,30 +163,30 @@ class Module:
     # what is done to all of it --------------------------------------------------------------------------------------
 
     def train(self, mode: bool = True) -> Any:
-        """Behave as in training: dropout drops.  Returns the module itself.
+        """Switch to training: dropout drops.  Returns the module.
 
         >>> mg.nn.Dropout(0.5).eval()(mg.ones(3)).tolist()
         [1.0, 1.0, 1.0]
         """
         for _, module in self.named_modules():
-            vars(module).pop("training", None)  # as it was before anybody called eval(): a jitted step sees no change
+            vars(module).pop("training", None)  # as before eval() was called: a jitted step sees no change
             if not mode:
                 module.training = False
         return self
 
     def eval(self) -> Any:
-        """Behave as in use: dropout lets everything through.  Returns the module itself."""
+        """Switch to evaluation: dropout does nothing.  Returns the module."""
         return self.train(False)
 
     def zero_grad(self) -> None:
-        """Forget the gradients of all parameters."""
+        """Set the gradients of all parameters to None."""
         for parameter in self.parameters():
             parameter.grad = None
 
     def to(self, target: Any) -> Any:
-        """Move the tensors to a device, or the floats among them to a dtype.  Returns the module itself.
+        """Move the tensors to a device, or cast the floats among them to a dtype.  Returns the module.
 
-        The tensors stay the same objects, so that whoever holds them goes on with them.
+        The tensors stay the same objects, so an optimizer that holds them keeps working.
 
         >>> mg.nn.Linear(2, 3).to(mg.float64).weight.dtype
         dtype('float64')
@@ -204,9 +204,9 @@ class Module:
         return {name: tensor.detach().copy() for name, tensor in self.named_tensors()}  # type: ignore[attr-defined]
 
     def load_state_dict(self, state: dict[str, Any], strict: bool = True) -> Loaded:
-        """Copy values into the tensors of the same names; all of them or, if they do not fit, none.
+        """Copy values into the tensors with the same names: all of them, or none if they do not fit.
 
-        If not `strict`, what is missing on either side is left out, and told; shapes have to fit all the same.
+        If not `strict`, names missing on either side are skipped and reported; shapes still have to fit.
 
         >>> one, other = mg.nn.Linear(2, 3), mg.nn.Linear(2, 3)
         >>> other.load_state_dict(one.state_dict())
@@ -219,11 +219,11 @@ class Module:
     # text -----------------------------------------------------------------------------------------------------------
 
     def extra_repr(self) -> str:
-        """What to say about this module in its repr, besides its name."""
+        """The text about this module in its repr, after its name."""
         return ""
 
     def summary(self, *inputs: Any) -> Any:
-        """A table of the modules: what each makes of such inputs, its parameters, and what it computes.
+        """A table of the modules: for such inputs, the output, parameters and operations of each.
 
         >>> print(mg.nn.Sequential(mg.nn.Linear(2, 3), mg.nn.ReLU()).summary(mg.ones((5, 2))))
         module   type         output   parameters   bytes   flops
@@ -237,10 +237,10 @@ class Module:
 
     def __repr__(self) -> str:
         parts = [f"{'.'.join(map(str, path))}: {child!r}" for path, child in children(self)]
-        told = type(self).extra_repr is not Module.extra_repr  # by the layer itself: no need to list its tensors
-        if not told:
+        described = type(self).extra_repr is not Module.extra_repr  # then its tensors need not be listed
+        if not described:
             parts = [_described(path, t) for path, t in _held(self) if isinstance(t, Tensor)] + parts
-        words = [self.extra_repr()] if told else []
+        words = [self.extra_repr()] if described else []
         if children(self):
             count = sum(p.size for p in self.parameters())
             words += [f"{count:,} parameter{'s' * (count != 1)}"]
@@ -253,21 +253,21 @@ class Module:
 
 
 def children(module: Module) -> list[tuple[Path, Module]]:
-    """The modules that hang directly on a module, and where: `("layers", 0)` is `module.layers[0]`."""
+    """The modules directly in a module, with their places: `("layers", 0)` is `module.layers[0]`."""
     return [(path, value) for path, value in _held(module) if isinstance(value, Module)]
 
 
 def _name_children(module: Module, within: str = "") -> None:
-    """Tell the modules in a module what they are called there: `layers[0]`, also where a ModuleList holds them."""
+    """Give the modules in a module their names: `layers[0]`, also if a ModuleList holds them."""
     for path, child in children(module):
         first, *rest = (within, *path) if within else path
         child._name = first + "".join(f"[{key}]" for key in rest)
-        if type(child).forward is Module.forward:  # it only holds others, and is never called
+        if type(child).forward is Module.forward:  # it only holds other modules, and is never called
             _name_children(child, child._name)
 
 
 def _held(module: Module) -> Iterator[tuple[Path, Any]]:
-    """The tensors and modules that are attributes of a module, or in lists and dicts that are."""
+    """The tensors and modules in the attributes of a module, and in lists and dicts among them."""
     for name, value in vars(module).items():
         if name not in module.caches:
             yield from _walk((name,), value)
@@ -290,7 +290,7 @@ def _described(path: Path, tensor: Tensor) -> str:
 
 
 def _say_where(error: MinigradError, mode: Mode) -> None:
-    """Put the path of the innermost module that an error came from in front of its message."""
+    """Put the path of the innermost module that raised an error in front of its message."""
     if not hasattr(error, "module"):
         error.module = path = ".".join(mode.scope).replace("[", ".").replace("]", "")  # type: ignore[attr-defined]
         error.args = (f"in {path}: {error.args[0]}", *error.args[1:])
@@ -330,7 +330,7 @@ register_container(Module, _parts, _rebuilt)
 
 
 def functional_call(module: Module, tensors: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
-    """What a module computes with other tensors in the places of its own, which stay as they are.
+    """The result of a module with other tensors in place of its own, which do not change.
 
     >>> layer = mg.nn.Linear(2, 1)
     >>> weights = {"weight": mg.asarray([[1.0, 2.0]]), "bias": mg.asarray([0.5])}

@@ -1,4 +1,4 @@
-"""Layers that bring what they are given to mean 0 and variance 1: per row, per group of channels, per batch."""
+"""Layers that normalise their input to mean 0 and variance 1: per row, per group of channels, per batch."""
 
 from __future__ import annotations
 
@@ -88,9 +88,9 @@ class GroupNorm(Module):
 
 
 class _BatchNorm(Module):
-    """In training each channel to mean 0 and variance 1 over the batch; else by the running mean and variance.
+    """In training, each channel is normalised over the batch; otherwise by the running mean and variance.
 
-    `momentum` is how far these move at each step; None makes them the mean of all steps so far.
+    `momentum` is the share of each new step in the running values; with None, they are the mean of all steps.
     """
 
     dimensions: tuple[int, ...] = ()

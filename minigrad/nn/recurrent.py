@@ -1,6 +1,6 @@
 """Recurrent layers: RNN, GRU and LSTM, with PyTorch's names of weights and order of gates.
 
-A layer is one matrix product for all steps of a sequence at once, and a `scan` of what has to come step by step.
+A layer is one matrix product for all steps of a sequence, and a `scan` for the part that goes step by step.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ State = tuple[Tensor, ...]
 
 class _Recurrent(Module):
     gates = 1
-    states = 1  # tensors that are carried from step to step
+    states = 1  # tensors carried from step to step
 
     def __init__(
         self, inputs: int, size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
@@ -82,7 +82,7 @@ class _Recurrent(Module):
         return x, ends if self.states > 1 else ends[0]
 
     def _start(self, x: Tensor, state: Any, single: bool) -> State:
-        """The first states (layers · directions, examples, size): what was given, or zeros."""
+        """The initial states (layers · directions, examples, size): the given ones, or zeros."""
         shape = (self.num_layers * self.directions, x.shape[1], self.size)
         if state is None:
             return (zeros(shape, x.dtype, x.device),) * self.states
@@ -107,7 +107,7 @@ class _Recurrent(Module):
         return scan(step, start, rows, reverse=reverse)
 
     def step(self, row: Tensor, recurrent: Tensor, state: State) -> State:
-        """The next state, from what the input and the state say, each times its weights."""
+        """The next state, from the input and the state, each already multiplied by its weights."""
         raise NotImplementedError
 
     def extra_repr(self) -> str:
@@ -139,7 +139,7 @@ class RNN(_Recurrent):
 
 
 class GRU(_Recurrent):
-    """A gated recurrent unit: one gate says what to forget, and one how much of the state is new.
+    """A gated recurrent unit: one gate decides what to forget, the other how much of the state is new.
 
     >>> layer = mg.nn.GRU(3, 4, num_layers=2, batch_first=True)
     >>> outputs, last = layer(mg.ones((5, 7, 3)))
@@ -158,7 +158,7 @@ class GRU(_Recurrent):
 
 
 class LSTM(_Recurrent):
-    """Long short-term memory: a cell beside the state, and gates for what goes in, stays and comes out.
+    """Long short-term memory: a cell next to the state, with gates for its input, its old content and its output.
 
     >>> layer = mg.nn.LSTM(3, 4, bidirectional=True)
     >>> outputs, (last, cell) = layer(mg.ones((7, 5, 3)))

@@ -1,4 +1,4 @@
-"""Putting values into tensors that are there already: loading a state, and moving between devices and dtypes."""
+"""Writes values into existing tensors: loads a state, and moves tensors between devices and dtypes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..support.errors import ConversionError, DtypeError
 class StateError(ConversionError):
     """A saved state does not fit the module or optimizer that it is loaded into; nothing was loaded.
 
-    The message lists all that is missing, all that is not known, and all whose shape differs.
+    The message lists all names that are missing, all that are unknown, and all tensors whose shapes differ.
 
     >>> import minigrad as mg
     >>> mg.nn.Linear(2, 3).load_state_dict({"weight": mg.ones((3, 3)), "scale": mg.ones(1)})
@@ -33,7 +33,7 @@ class StateError(ConversionError):
 
 
 class Loaded(NamedTuple):
-    """What a state lacked when it was loaded, and what it held besides."""
+    """The names that were missing in a loaded state, and those that the module does not have."""
 
     missing: list[str]
     unexpected: list[str]
@@ -41,15 +41,15 @@ class Loaded(NamedTuple):
 
 def load_tensors(
     own: dict[str, Tensor], state: dict[str, Any], into: str, strict: bool = True, lacks: Sequence[str] = (),
-    besides: Sequence[str] = (),
+    extra: Sequence[str] = (),
 ) -> Loaded:
     """Copy every value of a state into the tensor of the same name, or raise without having changed any.
 
-    `lacks` and `besides` are further names that are missing in the state, or not known here.
+    `lacks` and `extra` are further names that are missing in the state, or unknown here.
     """
     given = {name: v if isinstance(v, Tensor) else as_tensor(np.asarray(v)) for name, v in state.items()}
     missing = [*lacks, *[name for name in own if name not in given]]
-    unexpected = [*besides, *[name for name in given if name not in own]]
+    unexpected = [*extra, *[name for name in given if name not in own]]
     mismatched = [
         f"{name} is {given[name].shape} in the state and {tensor.shape} here"
         for name, tensor in own.items()
@@ -69,13 +69,13 @@ def load_tensors(
 
 
 def like(tensor: Tensor, other: Tensor) -> Tensor:
-    """A tensor on the device and in the dtype of another; itself where it is both already."""
+    """A tensor on the device and in the dtype of another; itself if it has both already."""
     moved = tensor if tensor.device is other.device else tensor.to(other.device)  # type: ignore[attr-defined]
     return moved if moved.dtype is other.dtype else moved.astype(other.dtype)  # type: ignore[no-any-return]
 
 
 def move_tensor(tensor: Tensor, target: Any) -> None:
-    """Let the same tensor be on another device, or (if it holds floats) in another float dtype; its gradient too."""
+    """Move a tensor object and its gradient to another device, or, if it holds floats, to another float dtype."""
     if not tensor.is_leaf:
         raise ConversionError(
             f"to: a tensor of shape {tensor.shape} that an operation made cannot be moved in place",
@@ -88,7 +88,8 @@ def move_tensor(tensor: Tensor, target: Any) -> None:
         if moved.dtype is not tensor.dtype and (tensor.dtype.kind != "f" or moved.dtype.kind != "f"):
             if tensor.dtype.kind != "f":
                 return
-            raise DtypeError(f"to: parameters stay floats, {moved.dtype} is none", expect="a device, or a float dtype")
+            raise DtypeError(f"to: parameters stay floats, and {moved.dtype} is not a float dtype",
+                             expect="a device, or a float dtype")
         gradient = None if tensor.grad is None else like(tensor.grad, moved)
     tensor._data, tensor.device, tensor.alias = moved._data, moved.device, None
     tensor.node = Leaf(tensor) if tensor.tracked else None

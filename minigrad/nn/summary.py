@@ -1,4 +1,4 @@
-"""`Module.summary`: what each module makes of certain inputs, what it holds, and what it computes."""
+"""`Module.summary`: the outputs, parameters and operations of each module, for certain inputs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HEAD = ("module", "type", "output", "parameters", "bytes", "flops")
 
 
 class Row(NamedTuple):
-    """One module: where it hangs, its type, the shapes it gave; and with all that is in it, what it holds and takes."""
+    """One module: its path, type and output shapes; and its parameters and flops, with those of the modules in it."""
 
     path: str
     type: str
@@ -41,7 +41,7 @@ class Summary(list[Row]):
 
 
 def summary(module: Any, *inputs: Any) -> Summary:
-    """Trace a module with these inputs, which computes nothing, and count.
+    """Trace a module with these inputs, without computing anything, and count.
 
     >>> summary(mg.nn.Linear(2, 3), mg.ones((5, 2)))[0].flops
     75

@@ -1,4 +1,4 @@
-"""Transformer blocks, with PyTorch's names of weights: attention and a small network, each with a way around it."""
+"""Transformer blocks, with PyTorch's names of weights: attention and a small network, with residual connections."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": relu, "gelu": gelu
 
 
 class _Block(Module):
-    """What both kinds of blocks have: attention to oneself, a network of two layers, and a norm for each."""
+    """The common part of both blocks: self-attention, a network of two layers, and a norm for each."""
 
     def __init__(self, size: int, heads: int, hidden: int, dropout: float, activation: Any, norm_first: bool,
                  batch_first: bool, eps: float, bias: bool, rotary: bool, options: dict[str, Any]) -> None:
@@ -35,7 +35,7 @@ class _Block(Module):
         self.dropout, self.dropout1, self.dropout2 = Dropout(dropout), Dropout(dropout), Dropout(dropout)
 
     def around(self, x: Tensor, norm: Module, part: Callable[[Tensor], Tensor]) -> Tensor:
-        """x and what a part makes of it, with the norm before that part or after the sum."""
+        """x plus the result of a part for x, with the norm before the part or after the sum."""
         return x + part(norm(x)) if self.norm_first else norm(x + part(x))  # type: ignore[no-any-return]
 
     def feed(self, x: Tensor) -> Tensor:
@@ -44,9 +44,9 @@ class _Block(Module):
 
 
 class TransformerEncoderLayer(_Block):
-    """Attention of a sequence to itself, then two linear layers, each added to what went in and normalised.
+    """Self-attention, then two linear layers; the result of each is added to its input and normalised.
 
-    With `norm_first` the norm comes before each part, which trains more easily.
+    With `norm_first` the norm comes before each part, which makes training easier.
 
     >>> block = mg.nn.TransformerEncoderLayer(8, heads=2, hidden=16, batch_first=True)
     >>> block(mg.ones((5, 7, 8)), causal=True).shape
@@ -66,7 +66,7 @@ class TransformerEncoderLayer(_Block):
 
 
 class TransformerDecoderLayer(_Block):
-    """An encoder layer that, between its parts, looks at another sequence, the memory.
+    """An encoder layer with attention to another sequence, the memory, between its two parts.
 
     >>> block = mg.nn.TransformerDecoderLayer(8, heads=2, hidden=16, batch_first=True)
     >>> block(mg.ones((5, 7, 8)), mg.ones((5, 3, 8)), causal=True).shape
@@ -83,7 +83,7 @@ class TransformerDecoderLayer(_Block):
 
     def forward(self, x: Tensor, memory: Tensor, mask: Any = None, memory_mask: Any = None,
                 causal: bool = False) -> Tensor:
-        """`mask` and `causal` as in `MultiheadAttention`; `memory_mask` says where in the memory x may look."""
+        """`mask` and `causal` as in `MultiheadAttention`; `memory_mask` is the mask for the memory."""
         x = self.around(x, self.norm1, lambda x: self.dropout1(self.self_attn(x, mask=mask, causal=causal)))
         x = self.around(x, self.norm2, lambda x: self.dropout2(self.multihead_attn(x, memory, mask=memory_mask)))
         return self.around(x, self.norm3, lambda x: self.dropout3(self.feed(x)))
@@ -94,13 +94,13 @@ class _Stack(Module):
         check_sizes(type(self).__name__, num_layers=num_layers)
         if not isinstance(layer, Module):
             raise ConversionError(f"{type(self).__name__}: layer is a module, not {shown(layer)}")
-        size = 1024 + sum(p.nbytes for p in layer.parameters())  # Python objects take room as well
+        size = 1024 + sum(p.nbytes for p in layer.parameters())  # Python objects take memory too
         check_room(f"{type(self).__name__}: {num_layers} layers", (num_layers, size))
         self.layers = ModuleList([deepcopy(layer) for _ in range(num_layers)])
         self.norm = norm
 
     def forward(self, x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        """Each layer after the other, with the same further arguments, and then the norm, if there is one."""
+        """Apply the layers in a row, with the same further arguments, and then the norm, if there is one."""
         for layer in self.layers:
             x = layer(x, *args, **kwargs)
         return x if self.norm is None else self.norm(x)  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""The primitives, a file per family, and what is composed from them."""
+"""The primitives, one file for each family, and the functions composed from them."""
 
 from ..arguments.public import public
 from ..core import dtypes
@@ -27,7 +27,7 @@ from . import (
     windows,
 )
 
-# A call of these takes about a microsecond, so they see to their arguments themselves.
+# A call of these takes about a microsecond, so they check their arguments themselves.
 QUICK = frozenset((
     "sum", "prod", "max", "min", "mean", "reshape", "permute_dims", "broadcast_to", "expand_dims", "squeeze", "matmul",
     "pow",

@@ -1,14 +1,13 @@
-"""Composed functions: they mark the nodes that they record, so that these can be shown and exported as one operation.
+"""Composed functions mark the nodes that they record, so that a call can be shown and exported as one operation.
 
-Nothing is marked in eager mode.  Where an interpreter records, a tracer or `mg.viz.expand`, each call of a composed
-function is a `Composite`, and the nodes that the call records carry it: they stay the composition, and the composite is
-a group around them that opens.
+Nothing is marked in eager mode.  While an interpreter records (a tracer, or `mg.viz.expand`), each call of a composed
+function is a `Composite`, and the nodes that it records carry it.  The nodes are still the whole computation; the
+composite is a group around them that can be opened.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from operator import attrgetter
 from typing import Any, TypeVar
 from weakref import ref
@@ -21,11 +20,12 @@ from ..core.tree import flatten
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+PLAIN = frozenset((type(None), bool, int, float, str))  # arguments without tensors in them
 COMPOSED: dict[str, Callable[..., Any]] = {}  # by name
 
 
 def composed(function: F) -> F:
-    """Declare a function that is made of others: while an interpreter records, its calls mark the nodes they record.
+    """Declare a function that calls several operations: while an interpreter records, each call marks its nodes.
 
     >>> graph = mg.trace(lambda x: mg.softmax(x, axis=0) * 2, mg.ones((2, 3)))
     >>> [node.composite and node.composite.name for node in graph.nodes][-3:]
@@ -42,13 +42,14 @@ def composed(function: F) -> F:
 class Composite:
     """A call of a composed function: the function's name, the arguments, and the nodes of inputs and outputs.
 
-    Nodes carry their composite, so the composite holds nodes weakly.  It describes nodes as they were recorded: where a
-    pass has replaced an output, or changed what leads to it, there are no `members`.
+    Nodes hold their composite, so the composite holds nodes weakly.  It describes the nodes that the call recorded, not
+    the nodes that a pass puts in their place.
     """
 
-    def __init__(self, function: Callable[..., Any], arguments: dict[str, Any], outer: Composite | None) -> None:
-        self.name, self.outer = function.__name__, outer
-        self.attributes = {name: value for name, value in arguments.items() if not flatten(value)[0]}
+    __slots__ = ("_inputs", "_outputs", "attributes", "name", "outer")
+
+    def __init__(self, name: str, attributes: dict[str, Any], outer: Composite | None) -> None:
+        self.name, self.attributes, self.outer = name, attributes, outer
         self._inputs: dict[str, Any] = {}
         self._outputs: list[Any] = []
 
@@ -70,7 +71,7 @@ class Composite:
         """The nodes of the results; None for one that is gone."""
         return tuple([node and node() for node in self._outputs])
 
-    @cached_property
+    @property
     def path(self) -> tuple[Composite, ...]:
         """The composites that are open around a node of this one, outermost first."""
         return (self,) if self.outer is None else (*self.outer.path, self)
@@ -78,7 +79,7 @@ class Composite:
     def members(self) -> tuple[Node, ...]:
         """The nodes that lead from the inputs to the outputs, in the order of their recording.
 
-        There are none if one of them was recorded elsewhere: then the call is not all that computes the outputs.
+        There are none if a node on the way was not recorded by the call: then the inputs do not determine the outputs.
         """
         inputs, found = set(self.inputs.values()), set[Node]()
         stack = list(self.outputs)
@@ -100,33 +101,37 @@ def marked(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
     """Call a composed function; if the interpreter records, its nodes carry the call as their composite."""
     mode = current_mode()
     node_of = getattr(mode.interpreter, "node_of", None)
-    if node_of is None:  # vmap and jvp record other values than those that the function sees
+    if node_of is None:  # vmap and jvp record other values than the function sees
         return function(*args, **kwargs)
-    arguments = _by_parameter(function, args) | kwargs
-    composite = Composite(function, arguments, mode.composite)
-    tensors = _tensors(arguments)
+    tensors, attributes = _separated(_by_parameter(function, args) | kwargs)
+    composite = Composite(function.__name__, attributes, mode.composite)
     before = {name: node_of(tensor) for name, tensor in tensors.items()}
     with switch(composite=composite):
         results = function(*args, **kwargs)
     # A tensor from outside has a node only once the function has used it.
     composite.connect({name: before[name] or node_of(tensor) for name, tensor in tensors.items()},
-                      [node_of(tensor) for tensor in flatten(results)[0]])
+                      [node_of(t) for t in ([results] if results.__class__ is Tensor else flatten(results)[0])])
     return results
 
 
 def _by_parameter(function: Callable[..., Any], args: tuple[Any, ...]) -> dict[str, Any]:
-    """The arguments by the names of their parameters; each of `*xs` by its place: `xs[0]`."""
+    """The positional arguments by the names of their parameters; for `*xs` the names are `xs[0]`, `xs[1]`, ..."""
     code = function.__code__
-    names, rest = code.co_varnames[: code.co_argcount], code.co_varnames[code.co_argcount + code.co_kwonlyargcount :]
-    return dict(zip(names, args)) | {f"{rest[0]}[{i}]": value for i, value in enumerate(args[len(names) :])}
+    found = dict(zip(code.co_varnames[: code.co_argcount], args))
+    if len(args) > len(found):
+        rest = code.co_varnames[code.co_argcount + code.co_kwonlyargcount]
+        found |= {f"{rest}[{i}]": value for i, value in enumerate(args[len(found) :])}
+    return found
 
 
-def _tensors(arguments: dict[str, Any]) -> dict[str, Tensor]:
-    """The tensors among the arguments by name, and those in a container by their place in it: `arrays[0]`."""
-    found = {}
+def _separated(arguments: dict[str, Any]) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The tensors by name, and the other arguments; in a container, the names are `arrays[0]`, `arrays[1]`, ..."""
+    tensors, others = {}, {}
     for name, value in arguments.items():
         if value.__class__ is Tensor:
-            found[name] = value
+            tensors[name] = value
+        elif value.__class__ not in PLAIN and (inside := flatten(value)[0]):
+            tensors |= {f"{name}[{i}]": tensor for i, tensor in enumerate(inside)}
         else:
-            found |= {f"{name}[{i}]": tensor for i, tensor in enumerate(flatten(value)[0])}
-    return found
+            others[name] = value
+    return tensors, others

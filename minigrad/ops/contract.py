@@ -1,4 +1,4 @@
-"""The matrix product, and everything that is one matrix product after some rearranging: `einsum`, `tensordot`."""
+"""The matrix product, and functions that rearrange their inputs for one matrix product: `einsum`, `tensordot`."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def _infer_matmul(x: Any, y: Any) -> Any:
     if len(left) < 2 or len(right) < 2:
         raise ShapeError(
             f"matmul: a matrix has two dimensions, and these operands have shapes {left} and {right}",
-            hint="mg.matmul and @ take vectors too, but nothing without dimensions; x * y multiplies by a number",
+            hint="mg.matmul and @ take matrices and vectors; x * y multiplies by a number",
         )
     if left[-1] != right[-2]:
         raise ShapeError(
             f"matmul: shapes {left} and {right} do not go together: {left[-1]} columns against {right[-2]} rows",
             expect="as many columns on the left as there are rows on the right",
-            hint=".T (or .mT, for a stack of matrices) turns an operand over",
+            hint=".T (or .mT, for a stack of matrices) transposes an operand",
         )
     return (*broadcast_shapes("matmul", [left[:-2], right[:-2]]), left[-2], right[-1]), P.matmul.common_dtype((x, y))
 
@@ -48,12 +48,12 @@ def _turned(x: Tensor) -> Tensor:
 
 
 def _of_right(g: Any, x: Any, node: Any) -> Any:
-    """xᵀ g, summed over the stack where all of it met the same matrix: as one product of long matrices."""
+    """xᵀ g; summed over the stack if all of the stack used the same matrix, as one product of long matrices."""
     y = node.inputs[1]
     if len(y.shape) == 2 < x.ndim:
         count = math.prod(x.shape[:-1])
         x, g = reshape(x, (count, x.shape[-1])), reshape(g, (count, g.shape[-1]))
-    if getattr(y, "op", None) is P.permute_dims:  # y is w.T: so the gradient of w comes out in order
+    if getattr(y, "op", None) is P.permute_dims:  # y is w.T: then the gradient of w is in row-major order
         return _turned(matmul(_turned(g), x))
     return matmul(_turned(x), g)
 
@@ -77,7 +77,7 @@ _product = P.matmul.apply
 
 
 def matmul(x: Any, y: Any) -> Tensor:
-    """The matrix product; dimensions before the last two count matrices, and broadcast.  Vectors are as good.
+    """The matrix product; dimensions before the last two are stacks of matrices, and broadcast.  It takes vectors too.
 
     >>> mg.matmul(mg.asarray([[1.0, 2.0], [3.0, 4.0]]), mg.asarray([1.0, 10.0])).tolist()
     [21.0, 43.0]
@@ -112,7 +112,7 @@ Tensor.__imatmul__ = _in_place_matmul
 
 @composed
 def outer(x: Tensor, y: Tensor) -> Tensor:
-    """The products of each element of one vector with each of another.
+    """The product of each element of one vector with each element of another.
 
     >>> mg.outer(mg.asarray([1, 2]), mg.asarray([3, 4])).tolist()
     [[3, 4], [6, 8]]
@@ -171,7 +171,7 @@ def tensordot(x: Tensor, y: Tensor, axes: int | tuple[Sequence[int], Sequence[in
 def diagonal(x: Tensor, offset: int = 0) -> Tensor:
     """The diagonal of each matrix of a stack: the main one, or `offset` places to the right of it.
 
-    It is every (n + 1)-th element of a matrix of n columns, so it is a view of the same memory.
+    In a matrix with n columns it is every (n + 1)-th element, so it is a view of the same memory.
 
     >>> mg.diagonal(mg.asarray([[1, 2], [3, 4]])).tolist(), mg.diagonal(mg.asarray([[1, 2], [3, 4]]), 1).tolist()
     ([1, 4], [2])
@@ -206,12 +206,12 @@ def trace(x: Tensor, offset: int = 0, dtype: Any = None) -> Tensor:
 
 # Einstein's summation -----------------------------------------------------------------------------------------------
 
-Label = str | int  # a letter, or the dimensions that "..." stands for: -1 is the last of them
+Label = str | int  # a letter, or a dimension of "...": -1 is the last of these
 Labels = tuple[Label, ...]
 
 
 class Term:
-    """A tensor, and a label for each of its dimensions, no two the same."""
+    """A tensor, and a different label for each of its dimensions."""
 
     __slots__ = ("labels", "tensor")
 
@@ -224,11 +224,11 @@ class Term:
 
 @composed
 def einsum(subscripts: str, *tensors: Tensor) -> Tensor:
-    """Sums of products by Einstein's convention: a letter for each dimension; what the result does not name is summed.
+    """Sums of products in Einstein's notation: a letter for each dimension; letters that the result lacks are summed.
 
-    A letter twice in one operand is its diagonal, `...` stands for any dimensions, and without `->` the result has the
-    letters that appear once, in alphabetical order.  Several operands are multiplied two at a time, smallest first.
-    The result is a view where there is nothing to sum and nothing to multiply.
+    A letter that occurs twice in one operand takes its diagonal, and `...` means any dimensions.  Without `->`, the
+    result has the letters that occur once, in alphabetical order.  Several operands are multiplied two at a time,
+    smallest first.  Without sums and products, the result is a view.
 
     >>> x, y = mg.asarray([[1.0, 2.0], [3.0, 4.0]]), mg.asarray([[1.0, 0.0], [1.0, 1.0]])
     >>> mg.einsum("ij,jk->ik", x, y).tolist(), mg.einsum("ii", x).item()
@@ -248,7 +248,7 @@ def einsum(subscripts: str, *tensors: Tensor) -> Tensor:
 
 @lru_cache(maxsize=512)
 def _parsed(subscripts: str, shapes: tuple[tuple[int, ...], ...]) -> tuple[list[Labels], Labels, dict[Label, int]]:
-    """The labels of each operand's dimensions, and of the result's, and how long each is."""
+    """The labels of the dimensions of operands and result, and the size of each label."""
     left, arrow, right = subscripts.replace(" ", "").partition("->")
     words = left.split(",")
     if len(words) != len(shapes):
@@ -281,7 +281,7 @@ def _labels(subscripts: str, word: str, ndim: int) -> Labels:
 
 
 def _sizes(subscripts: str, inputs: list[Labels], shapes: tuple[tuple[int, ...], ...]) -> dict[Label, int]:
-    """How long each label is; where an operand has size 1, it is repeated."""
+    """The size of each label; an operand of size 1 is repeated."""
     sizes: dict[Label, int] = {}
     for number, (labels, shape) in enumerate(zip(inputs, shapes)):
         own: dict[Label, int] = {}
@@ -299,7 +299,7 @@ def _sizes(subscripts: str, inputs: list[Labels], shapes: tuple[tuple[int, ...],
 
 
 def _simple(term: Term, sizes: dict[Label, int]) -> Term:
-    """Without labels that are there twice (the diagonal is taken), or that are repeated to a larger size."""
+    """The term without repeated labels (the diagonal is taken), and without dimensions of size 1 that broadcast."""
     if term.sizes() == {label: sizes[label] for label in term.labels} and len(set(term.labels)) == len(term.labels):
         return term
     tensor, labels = term.tensor, list(term.labels)
@@ -316,12 +316,12 @@ def _simple(term: Term, sizes: dict[Label, int]) -> Term:
 
 
 def _elsewhere(terms: list[Term], places: tuple[int, ...], result: Labels) -> Labels:
-    """The labels that are asked for outside of the terms at these places."""
+    """The labels used outside of the terms at these places."""
     return result + tuple([label for k, term in enumerate(terms) if k not in places for label in term.labels])
 
 
 def _needed(term: Term, kept: Labels) -> Term:
-    """Summed over the labels that nobody asks for."""
+    """The term summed over labels that are not used elsewhere."""
     axes = tuple([k for k, label in enumerate(term.labels) if label not in kept])
     if not axes:
         return term
@@ -329,14 +329,14 @@ def _needed(term: Term, kept: Labels) -> Term:
 
 
 def _summed(x: Tensor, axes: tuple[int, ...]) -> Tensor:
-    """The sum in the tensor's own dtype, as a matrix product has it."""
+    """The sum in the tensor's own dtype, like that of a matrix product."""
     axes = normal_axes("sum", axes, x.ndim)
     total: Tensor = P.sum.apply(x, axis=axes, keepdims=False, dtype=None if x.dtype.kind == "f" else x.dtype)
     return total
 
 
 def _cheapest_pair(terms: list[Term], result: Labels) -> tuple[int, int]:
-    """The two terms whose product frees the most memory, or takes the least; of equals, that with the least work."""
+    """The two terms whose product frees the most memory or takes the least; then the least work."""
 
     def cost(pair: tuple[int, int]) -> tuple[int, int]:
         i, j = pair
@@ -349,7 +349,7 @@ def _cheapest_pair(terms: list[Term], result: Labels) -> tuple[int, int]:
 
 
 def _contracted(x: Term, y: Term, kept: Labels) -> Term:
-    """The product of two terms, summed over the labels that both have and nobody else needs: one matrix product."""
+    """The product of two terms, summed over their common labels that no other term uses: one matrix product."""
     shared = [label for label in x.labels if label in y.labels]
     stack = tuple([label for label in shared if label in kept])
     summed = tuple([label for label in shared if label not in kept])

@@ -1,9 +1,8 @@
 """Convolutions in one and two dimensions, and the transposed one.
 
-A convolution is a matrix product of the kernel with all windows of the input ("im2col"): the windows are a view, a
-reshape makes columns of them, and the gradients are those of the parts.  It is a single product for all examples:
-libraries multiply one large matrix in half the time that many small ones take.  Images are (examples, channels,
-height, width).
+A convolution is a matrix product of the kernel with all windows of the input ("im2col"): the windows are a view, and a
+reshape turns them into columns, so the gradients need no code.  There is one product for all examples, because one
+large matrix takes half the time of many small ones.  Images are (examples, channels, height, width).
 """
 
 from __future__ import annotations
@@ -60,10 +59,10 @@ def conv2d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 
 @composed
 def conv_transpose2d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
                      output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Tensor:
-    """What `conv2d` does to gradients: each element of the image, times a kernel, is added to the larger image.
+    """The transpose of `conv2d`: each element of the image, times a kernel, is added to a larger image.
 
-    `weight` is (channels, outputs / groups, height, width).  `padding` is cut off the result on each side, and
-    `output_padding` says how many rows and columns there are beyond, where a stride leaves that open.
+    `weight` is (channels, outputs / groups, height, width).  `padding` is cut off the result on each side.
+    `output_padding` is the number of extra rows and columns, which the stride leaves open.
 
     >>> mg.conv_transpose2d(mg.asarray([[[[1.0, 10.0]]]]), mg.ones((1, 1, 1, 2)), stride=(1, 2)).tolist()
     [[[[1.0, 1.0, 10.0, 10.0]]]]
@@ -112,7 +111,7 @@ def _convolution(name: str, count: int, x: Tensor, weight: Tensor, bias: Tensor 
 
 
 def _columns(x: Tensor, kernel: Sizes, steps: Sizes, gaps: Sizes) -> Tensor:
-    """What each element of a kernel meets: (channels, *kernel, examples, *image), a view."""
+    """The inputs for each element of a kernel: (channels, *kernel, examples, *image), a view."""
     count = len(kernel)
     axes = tuple(range(2, 2 + count))
     parts = raw_windows(x, axis=axes, size=kernel, stride=steps, dilation=gaps)
@@ -120,7 +119,7 @@ def _columns(x: Tensor, kernel: Sizes, steps: Sizes, gaps: Sizes) -> Tensor:
 
 
 def padded(x: Tensor, pads: Pairs, value: float = 0.0) -> Tensor:
-    """With `pads` elements of `value` before and after in the last dimensions; itself where these are none.
+    """The tensor with `pads` elements of `value` around the last dimensions; itself if there are none.
 
     >>> padded(mg.ones(2), ((1, 0),)).tolist()
     [0.0, 1.0, 1.0]
@@ -131,7 +130,7 @@ def padded(x: Tensor, pads: Pairs, value: float = 0.0) -> Tensor:
 
 
 def zeros_around(name: str, padding: Any, kernel: Sizes, steps: Sizes, gaps: Sizes) -> Pairs:
-    """How many zeros a convolution puts before and behind each dimension of its images.
+    """The numbers of zeros that a convolution puts before and behind each dimension of its images.
 
     >>> zeros_around("conv2d", "same", kernel=(3, 2), steps=(1, 1), gaps=(1, 1))
     ((1, 1), (0, 1))
@@ -162,7 +161,7 @@ def _finished(name: str, out: Tensor, bias: Tensor | None, single: bool) -> Tens
 
 
 def _examples(name: str, count: int, x: Tensor) -> tuple[Tensor, bool]:
-    """The input with a dimension for the examples, and whether that had to be put in."""
+    """The input with a dimension for the examples, and whether the dimension was added."""
     x = _as_float(name, x)
     if x.ndim not in (count + 1, count + 2):
         sides = ("length",) if count == 1 else ("height", "width")

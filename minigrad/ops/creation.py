@@ -1,4 +1,4 @@
-"""Making tensors: from data, filled, counted; and the primitives `full` and `arange`, so that graphs can hold them."""
+"""Makes tensors from data, filled with a number, or counted; graphs record the primitives `full` and `arange`."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ __all__ = [
 def asarray(
     data: Any, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
 ) -> Tensor:
-    """A tensor of numbers, nested lists, a NumPy array, another tensor, or anything that speaks DLPack.
+    """A tensor of numbers, nested lists, a NumPy array, another tensor, or an object that supports DLPack.
 
     Data from outside minigrad are copied, so that no other program can change them.  `copy=False` shares the memory of
     a NumPy array at your own risk: writes to the tensor reach the array, and the file of an `np.memmap` opened with
@@ -117,12 +117,12 @@ def _numpy_array(data: Any, wanted: Any) -> Any:
         return array
     if wanted.kind in "iu" and array.size and not isinstance(data, (np.ndarray, np.generic)):
         dtypes.check_fits("asarray", array.min(), array.max(), wanted)
-    # A dtype may equal ours without being it (in an unpickled array), or have its bytes in another order.
+    # A dtype may be equal to ours but another object (in an unpickled array), or have another byte order.
     return array.view(wanted) if array.dtype == wanted else cast(np, array, wanted)
 
 
 def not_an_array(data: Any, error: Exception) -> Exception:
-    """Why NumPy makes no array of nested lists: mostly, because two of them differ in length."""
+    """The error for nested lists that NumPy cannot convert, mostly because two lists differ in length."""
     if len(_shape_of(data)) > DEEPEST:
         return ShapeError(f"asarray: the lists are nested more than {DEEPEST} deep")
     ragged = _first_ragged(data, ())
@@ -137,7 +137,7 @@ def not_an_array(data: Any, error: Exception) -> Exception:
 
 
 def _first_ragged(data: Any, path: tuple[int, ...]) -> Any:
-    """The first two entries of nested lists that differ in shape, each with its path; None where all are alike."""
+    """The first two entries of nested lists that differ in shape, each with its path; None if all shapes are equal."""
     if not isinstance(data, (list, tuple)) or len(path) > DEEPEST:
         return None
     for i, item in enumerate(data):
@@ -150,7 +150,7 @@ def _first_ragged(data: Any, path: tuple[int, ...]) -> Any:
 
 
 def _shape_of(data: Any) -> tuple[int, ...]:
-    """The shape of nested lists that are alike."""
+    """The shape of nested lists whose entries have equal shapes."""
     shape: tuple[int, ...] = ()
     while isinstance(data, (list, tuple)) and len(shape) <= DEEPEST:
         shape = (*shape, len(data))
@@ -178,7 +178,7 @@ def _first_tensor(data: Any) -> Tensor | None:
 
 
 def _stacked(data: Any, device: Any) -> Tensor:
-    """Nested lists with tensors in them as one tensor, through which gradients flow back to each."""
+    """Nested lists with tensors as one tensor; gradients flow back to each of them."""
     return stack([_stacked(d, device) if isinstance(d, (list, tuple)) else asarray(d, device=device) for d in data])
 
 
@@ -239,7 +239,7 @@ def ones(shape: int | Sequence[int], dtype: Any = None, device: Any = None, requ
 
 
 def empty(shape: int | Sequence[int], dtype: Any = None, device: Any = None) -> Tensor:
-    """A tensor to be filled later.  It holds zeros: what is not written reads the same everywhere.
+    """A tensor to be filled later.  It holds zeros, so that unwritten elements are the same everywhere.
 
     >>> mg.empty((2, 3)).shape
     (2, 3)
@@ -262,7 +262,7 @@ def full_like(x: Tensor, fill_value: Any, dtype: Any = None, device: Any = None)
 
 
 def _number(name: str, given: Any) -> Any:
-    """A number, also where it was given as a tensor of one element."""
+    """A number, given as a number or as a tensor with one element."""
     value = given.item() if isinstance(given, Tensor) else given
     if not isinstance(value, (int, float, np.generic)):
         raise ConversionError(f"{name}: the value is a number, not {shown(value)}")
@@ -404,7 +404,7 @@ def meshgrid(*tensors: Tensor, indexing: str = "xy") -> list[Tensor]:
 
 
 
-declare(  # one of several results; the walk gathers the gradients of all of them for the node that has them
+declare(  # one of several results; the backward pass collects the gradients of all of them
     Primitive("project", "structural", ("x",), lambda x, index: (x.shape[index], x.dtype[index]), {"x": lambda g: g},
               promotes=(), linear=("x",), formula="x_i")
 )

@@ -1,4 +1,4 @@
-"""How the families of primitives are declared: a decorator each, on a function that is all signature and docstring."""
+"""Decorators that declare the families of primitives, on functions with only a signature and a docstring."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 def declare(op: Primitive, attributes: bool = True) -> Primitive:
     """Add a primitive to the table, with its quick form: `op.apply(x, axis=0)`.
 
-    Without `attributes`, the quick form takes the inputs alone.
+    Without `attributes`, the quick form takes only the inputs.
     """
     object.__setattr__(op, "apply", quick(op, attributes))
     return P.declare(op)
@@ -42,7 +42,7 @@ def elementwise(
     """Declare a primitive that works element by element, and make the function that applies it.
 
     The function's parameters name the inputs, and so do the gradient rules: `x=lambda g, y: g * y` is the rule of input
-    x.  `result` is the dtype of the result where it is not that of the inputs.
+    x.  `result` is the dtype of the result if it differs from that of the inputs.
     """
 
     primitive = name
@@ -72,7 +72,7 @@ def _elementwise_infer(name: str, result: Any) -> Any:
 
 
 def broadcast_shapes(name: str, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """The shape that these shapes broadcast to, or the error that says which sizes do not go together.
+    """The shape that these shapes broadcast to; an error if two sizes do not fit.
 
     >>> broadcast_shapes("add", [(2, 1), (3,)])
     (2, 3)
@@ -89,13 +89,13 @@ def broadcast_shapes(name: str, shapes: Sequence[tuple[int, ...]]) -> tuple[int,
                 f"{name}: shapes {' and '.join(map(str, shapes))} do not broadcast: "
                 f"{sizes[0]} against {other} in dimension {ndim - back}",
                 expect="equal sizes, or a 1, in each dimension counted from the last",
-                hint="expand_dims, reshape or .T bring dimensions into line",
+                hint="expand_dims, reshape or .T align dimensions",
             )
         result.append(sizes[0] if sizes else 1)
     return tuple(result)
 
 
-ALL_AXES = [tuple(range(ndim)) for ndim in range(65)]  # NumPy has no more than 64 dimensions
+ALL_AXES = [tuple(range(ndim)) for ndim in range(65)]  # NumPy has at most 64 dimensions
 
 
 def normal_axis(name: str, axis: Any, ndim: int) -> int:
@@ -114,7 +114,7 @@ def normal_axis(name: str, axis: Any, ndim: int) -> int:
 
 
 def normal_axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
-    """Axes counted from the front, in order of their naming; None means all of them.
+    """Axes counted from the front, in the given order; None means all axes.
 
     >>> normal_axes("sum", (0, -1), 3)
     (0, 2)
@@ -132,7 +132,7 @@ def normal_axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
 
 
 def as_integers(name: str, what: str, indices: Any, beside: Tensor | None = None) -> Tensor:
-    """A tensor of integers, on the device of the tensor `beside`; a mask is refused.
+    """A tensor of integers, on the device of the tensor `beside`; an error for a mask.
 
     >>> as_integers("take", "indices", 3).dtype
     dtype('int64')

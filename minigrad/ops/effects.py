@@ -1,9 +1,9 @@
-"""Effects: looking at values in the middle of a computation, in every mode.
+"""Effects: print values or stop in the debugger inside of a computation, in every mode.
 
-Python's own `print` sees a tensor that is only recorded, and `breakpoint()` stops while a function is traced.  These
-two are operations: where a computation is recorded they are recorded with it, and they print and stop each time that it
-runs, with the values that it has then.  They happen in the order in which they were written, none is left out because
-nobody reads its result, and none is taken for another one.
+While a function is traced, Python's `print` only sees recorded tensors, and `breakpoint()` stops before there are
+values.  These two functions are operations: they are recorded with a computation, and print or stop each time that it
+runs, with its values.  They run in the order of the program.  None is removed because its result is unused, and two
+equal ones are not merged.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["breakpoint", "print"]
 
 
 def _batch(op: Primitive, inputs: Any, many: Any, size: int, attrs: dict[str, Any]) -> Tensor:
-    """All examples at once."""
+    """All examples of a batch at once."""
     return emit(op, *inputs, **(attrs | {"batch": (size, *attrs["batch"])}))  # type: ignore[no-any-return]
 
 
@@ -47,11 +47,11 @@ _declare("breakpoint")
 
 
 def print(message: Any = "", /, *values: Any, **named: Any) -> None:
-    """Print tensors, in every mode: where operations are only recorded, each time that they are run.
+    """Print tensors, in every mode: recorded operations print each time that they run.
 
-    The message is filled in like an f-string: `{}` and `{0}` are the values, `{loss:.3f}` the one that is given as
-    `loss=`.  A message without such fields is a label, with the values behind it.  Inside `vmap` all examples are
-    printed at once.  What a checkpoint computes again is not printed again.
+    The message is filled in like an f-string: `{}` and `{0}` are the values, `{loss:.3f}` is the value of `loss=`.  A
+    message without fields is a label in front of the values.  Inside `vmap` all examples are printed at once.  A
+    checkpoint does not print again when it computes again.
 
     >>> @mg.jit
     ... def loss_of(x):
@@ -77,11 +77,11 @@ def print(message: Any = "", /, *values: Any, **named: Any) -> None:
 
 
 def breakpoint(*tensors: Tensor, when: Any = None, **named: Tensor) -> None:
-    """Stop in the debugger, in every mode: where operations are only recorded, each time that they are run.
+    """Stop in the debugger, in every mode: recorded operations stop each time that they run.
 
-    The debugger is the one of Python's own `breakpoint()` (`sys.breakpointhook`).  It stops at this line, and the
-    tensors are there as variables, with their values: by the names that they have here, or that they are given by.
-    With `when`, a tensor of bools, it stops only if one of them is true.
+    The debugger is that of Python's `breakpoint()` (`sys.breakpointhook`).  It stops at this line, and has the tensors
+    as variables with their values, by the names of your variables or by the keywords.  With `when`, a tensor of bools,
+    it stops only if one of them is true.
 
     >>> import sys
     >>> def hook():
@@ -127,12 +127,12 @@ def _bools(when: Tensor) -> Tensor:
 
 
 def _check_fields(message: str, given: dict[Any, Any], count: int) -> int:
-    """How many fields a message has.  One that names what is not given is refused where it is written."""
+    """The number of fields in a message; an error for a field without a value."""
     try:
         fields = [field for _, field, _, _ in string.Formatter().parse(message) if field is not None]
     except ValueError as error:
         hint = "{{ and }} are braces"
-        raise ConversionError(f"print: {message!r} is no message to fill in: {error}", hint=hint) from None
+        raise ConversionError(f"print: {message!r} is not a valid format string: {error}", hint=hint) from None
     counted = 0
     for field in fields:
         name: Any = field.partition(".")[0].partition("[")[0]
@@ -142,7 +142,7 @@ def _check_fields(message: str, given: dict[Any, Any], count: int) -> int:
             name = int(name)
         if name not in given:
             what = f"{count} values" + "".join([f", {n}=" for n in given if isinstance(n, str)])
-            raise ConversionError(f"print: there is nothing to put in the place of {{{field}}}", actual=what,
+            raise ConversionError(f"print: there is no value for the field {{{field}}}", actual=what,
                                   hint="mg.print('{x}', x=x), or mg.print('{}', x)")
     return len(fields)
 
@@ -158,6 +158,6 @@ def _users_frame() -> FrameType:
 
 
 def _named_in(frame: FrameType, tensors: Iterable[Any]) -> dict[str, Any]:
-    """The tensors by the names of variables that hold them: `value_0` where there is none."""
+    """The tensors by the names of the variables that hold them; `value_0` for a tensor without one."""
     variables = {id(value): name for name, value in reversed(frame.f_locals.items())}
     return {variables.get(id(t), f"value_{i}"): t for i, t in enumerate(tensors)}

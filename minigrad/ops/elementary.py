@@ -1,8 +1,8 @@
-"""The rest of the array API's elementwise functions, composed from the elementwise primitives.
+"""The other elementwise functions of the array API, composed from the elementwise primitives.
 
-Each is written so that it is right at signed zeros, infinities and nans, does not overflow on the way to a result that
-is finite, and has the right gradient.  `bitcast` is the one primitive here: what looks at a sign bit, or steps to the
-next float, needs to see a float's bits.
+Each is correct at signed zeros, infinities and nans, does not overflow on the way to a finite result, and has the right
+gradient.  `bitcast` is the only primitive here: functions that read the sign bit, or step to the next float, need the
+bits of a float.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def bitcast(x: Tensor, dtype: Any) -> Tensor:
 
 
 def signbit(x: Tensor) -> Tensor:
-    """Where the sign bit is set: of negative numbers, and of -0.0.
+    """Where the sign bit is set: for negative numbers and -0.0.
 
     >>> mg.signbit(mg.asarray([-1.0, -0.0, 0.0])).tolist()
     [True, True, False]
@@ -114,7 +114,7 @@ def nextafter(x: Any, y: Any) -> Tensor:
     x, y = _two_floats(x, y)
     x, y = x.detach(), y.detach()
     bits = bitcast(x, SAME_SIZE[x.dtype])
-    outward = equal(greater(y, x), greater(x, 0.0))  # bits count away from zero on both of its sides
+    outward = equal(greater(y, x), greater(x, 0.0))  # as integers, bits count away from zero on both sides
     stepped = bitcast(bits + where(outward, 1, -1).astype(bits.dtype), x.dtype)
     smallest = copysign(bitcast(bits * 0 + 1, x.dtype), y)
     moved = where(equal(x, 0.0), smallest, stepped)
@@ -122,7 +122,7 @@ def nextafter(x: Any, y: Any) -> Tensor:
 
 
 def _two_floats(x: Any, y: Any) -> tuple[Tensor, Tensor]:
-    """Two operands as tensors of one float dtype, broadcast against each other by whatever is done with them next."""
+    """Two operands as tensors of one float dtype; the operations that follow broadcast them."""
     device = next((t.device for t in (x, y) if t.__class__ is Tensor), None)
     dtype = dtypes.result_type(*[t if t.__class__ in NUMBERS else dtypes.dtype_of(t) for t in (x, y)])
     dtype = dtype if dtype.kind == "f" else dtypes.default_float
@@ -219,7 +219,7 @@ def __pos__(x: Tensor) -> Tensor:
 
 
 def positive(x: Tensor) -> Tensor:
-    """The same numbers, in memory of their own.
+    """The same numbers.
 
     >>> mg.positive(mg.asarray([1.0, -2.0])).tolist()
     [1.0, -2.0]
@@ -228,7 +228,7 @@ def positive(x: Tensor) -> Tensor:
 
 
 def conj(x: Tensor) -> Tensor:
-    """The complex conjugate: of real numbers, which are all that there are here, the numbers themselves.
+    """The complex conjugate: of real numbers, the only ones here, the numbers themselves.
 
     >>> mg.conj(mg.asarray([1.0, -2.0])).tolist()
     [1.0, -2.0]
@@ -295,7 +295,7 @@ def trunc(x: Tensor) -> Tensor:
 
 @composed
 def hypot(x: Any, y: Any) -> Tensor:
-    """The length of the hypotenuse, the root of x*x + y*y, without overflow on the way.
+    """The length of the hypotenuse, the root of x*x + y*y, without overflow.
 
     >>> mg.hypot(mg.asarray([3.0, 3e30]), mg.asarray([4.0, 4e30])).tolist()
     [5.0, 4.999999...e+30]
@@ -303,7 +303,7 @@ def hypot(x: Any, y: Any) -> Tensor:
     x, y = _two_floats(x, y)
     larger = maximum(abs(x), abs(y)).detach()
     scale = where(greater(larger, 0.0), larger, 1.0)
-    scale = where(isfinite(scale), scale, 1.0)  # any scale gives the same result, so that none has a gradient
+    scale = where(isfinite(scale), scale, 1.0)  # any scale gives the same result, so it has no gradient
     a, b = x / scale, y / scale
     return where(logical_or(isinf(x), isinf(y)), math.inf, scale * sqrt(a * a + b * b))
 
@@ -341,7 +341,7 @@ def _log_to_base(x: Tensor, base: float) -> Tensor:
 
 @composed
 def logaddexp(x: Any, y: Any) -> Tensor:
-    """log(exp(x) + exp(y)), without overflow on the way.
+    """log(exp(x) + exp(y)), without overflow.
 
     >>> mg.logaddexp(mg.asarray([1000.0]), mg.asarray([1000.0])).tolist()
     [1000.693...]
@@ -399,7 +399,7 @@ def atan(x: Tensor) -> Tensor:
 
 @composed
 def sinh(x: Tensor) -> Tensor:
-    """The hyperbolic sine: 2 sinh(x/2) cosh(x/2), whose factors do not overflow where the product doesn't.
+    """The hyperbolic sine: 2 sinh(x/2) cosh(x/2), whose factors only overflow if the product does.
 
     >>> mg.sinh(mg.asarray([0.0, -0.0])).tolist()
     [0.0, -0.0]
@@ -416,7 +416,7 @@ def cosh(x: Tensor) -> Tensor:
     >>> mg.cosh(mg.asarray([0.0])).tolist()
     [1.0]
     """
-    root = exp(as_tensor(x) * 0.5)  # e to the x would overflow where half of it does not
+    root = exp(as_tensor(x) * 0.5)  # exp(x) would overflow where exp(x / 2) does not
     return (0.5 * root) * root + (0.5 / root) / root
 
 
@@ -437,7 +437,7 @@ def asinh(x: Tensor) -> Tensor:
 
 @composed
 def acosh(x: Tensor) -> Tensor:
-    """The number, not negative, whose hyperbolic cosine is x.
+    """The non-negative number whose hyperbolic cosine is x.
 
     >>> mg.acosh(mg.asarray([1.0])).tolist()
     [0.0]

@@ -1,6 +1,6 @@
-"""The elementwise primitives: an operation is one declaration.
+"""The elementwise primitives: each operation is one declaration.
 
-The parameters of a gradient rule say what it needs kept from the forward pass; `g` is the gradient of the result.
+The parameters of a gradient rule are the values that it needs from the forward pass; `g` is the gradient of the result.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def divide(x: Any, y: Any) -> Tensor:
 @method
 @elementwise(expr="-x", accepts="iuf", formula=r"-x", local={"x": "-1"}, linear=("x",), x=lambda g: negative(g))
 def negative(x: Any) -> Tensor:
-    """The tensor with its sign turned.
+    """The tensor with the opposite sign.
 
     >>> mg.negative(mg.asarray([1.0, -2.0])).tolist()
     [-1.0, 2.0]
@@ -83,7 +83,7 @@ def _power_by_base(g: Any, x: Any, y: Any) -> Any:
 
 
 def _power_by_exponent(g: Any, out: Any, x: Any) -> Any:
-    """By x^y ln x, which of x = 0 is taken to be 0, except where x^y is infinite."""
+    """The factor is x^y ln x, which counts as 0 at x = 0, unless x^y is infinite."""
     if x.__class__ in NUMBERS and x != 0:
         return g * (out * (math.log(x) if x > 0 else math.nan))
     flat = less_equal(abs(out), 1.0)
@@ -101,7 +101,7 @@ def power(x: Any, y: Any) -> Tensor:
 
 @method
 def pow(x: Any, y: Any) -> Tensor:
-    """x to the power of y; the powers that everybody uses take a shorter way.
+    """x to the power of y; common powers are computed without `pow`.
 
     >>> mg.pow(mg.asarray([2.0, 3.0]), 2).tolist()
     [4.0, 9.0]
@@ -129,7 +129,7 @@ def floor_divide(x: Any, y: Any) -> Tensor:
              local={"x": "1", "y": r"-\lfloor x / y \rfloor"},
              x=lambda g: g, y=lambda g, x, y: -g * floor_divide(x, y))
 def remainder(x: Any, y: Any) -> Tensor:
-    """What is left after dividing with `floor_divide`; it has the sign of y.
+    """The remainder of `floor_divide`; it has the sign of y.
 
     >>> mg.remainder(mg.asarray([7, -7]), 3).tolist()
     [1, 2]
@@ -267,7 +267,7 @@ def tanh(x: Any) -> Tensor:
              formula=r"\sigma(x)", local={"x": r"\sigma(x) \cdot (1 - \sigma(x))"},
              x=lambda g, out: g * (out * (1.0 - out)))
 def sigmoid(x: Any) -> Tensor:
-    """1 / (1 + exp(-x)), which neither overflows nor loses its left tail: of x = -80 it is exp(-80).
+    """1 / (1 + exp(-x)), without overflow, and exact for negative x: at x = -80 it is exp(-80).
 
     Far above zero the result is 1; for log(sigmoid(x)) write -softplus(-x), which is exact in both tails.
 
@@ -368,7 +368,7 @@ def bitwise_or(x: Any, y: Any) -> Tensor:
 
 @elementwise(expr="x ^ y", accepts="biu", formula=r"x \oplus y")
 def bitwise_xor(x: Any, y: Any) -> Tensor:
-    """The bits that are set in one of them only.
+    """The bits that are set in exactly one of them.
 
     >>> mg.bitwise_xor(mg.asarray([6]), 3).tolist()
     [5]
@@ -377,7 +377,7 @@ def bitwise_xor(x: Any, y: Any) -> Tensor:
 
 @elementwise(expr="~x", accepts="biu", formula=r"\neg x")
 def bitwise_invert(x: Any) -> Tensor:
-    """Every bit turned.
+    """Every bit inverted.
 
     >>> mg.bitwise_invert(mg.asarray([True, False])).tolist()
     [False, True]
@@ -431,8 +431,8 @@ declare(
 def astype(x: Tensor, dtype: Any, copy: bool = True, device: Any = None) -> Tensor:
     """The values in another dtype: a copy, unless the dtype is the same and `copy` is False.
 
-    Floats lose their fraction where they become integers.  One beyond the range of the integers becomes the nearest of
-    them, and nan becomes 0, on every device.
+    Floats that become integers lose their fraction.  A float out of range becomes the nearest integer, and nan becomes
+    0, on every device.
 
     >>> mg.astype(mg.asarray([1.5, -1.5]), mg.int32).tolist()
     [1, -1]
@@ -450,7 +450,7 @@ def astype(x: Tensor, dtype: Any, copy: bool = True, device: Any = None) -> Tens
 
 @method
 def copy(x: Tensor) -> Tensor:
-    """The same values in memory of their own; gradients flow through.
+    """A copy of the values; gradients flow through it.
 
     >>> x = mg.asarray([1.0])
     >>> y = mg.copy(x)
@@ -493,7 +493,7 @@ def not_equal(x: Any, y: Any) -> Tensor:
 
 @composed
 def sign(x: Any) -> Tensor:
-    """-1, 0 or 1 by the sign of x; a nan stays one.
+    """-1, 0 or 1 by the sign of x; nan for nan.
 
     >>> mg.sign(mg.asarray([-2.0, 0.0, 3.0])).tolist()
     [-1.0, 0.0, 1.0]

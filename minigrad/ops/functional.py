@@ -1,7 +1,7 @@
-"""What neural networks are made of, composed from the primitives: activations, normalisation, attention.
+"""Functions for neural networks, composed from the primitives: activations, normalisation, attention.
 
-Nothing here is special to the compiler or to the walk back: a variant of your own costs and fuses the same.  Each is
-written so that it neither overflows nor loses its gradients, to any order, for any finite input.
+Neither the compiler nor the backward pass treats these functions specially: your own variant costs and fuses the same.
+For any finite input, they do not overflow, and their gradients of any order are right.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ __all__ = [
 
 
 def _aside(op: Primitive, *inputs: Any, **attrs: Any) -> Tensor:
-    """A value that only shifts a computation: no gradient flows through it, but its recipe is kept for displays.
+    """A value that only shifts a computation: no gradient flows through it, but its node is kept for displays.
 
-    exp(x - c) / sum(exp(x - c)) is the same for every c, so that its derivative by c is zero, of every order: there is
-    nothing to compute for the c that keeps exp from overflowing.
+    exp(x - c) / sum(exp(x - c)) is the same for every c, so its derivatives by c are zero.  The c that prevents
+    overflow needs no gradient.
     """
     if len(inputs) == 1 and not inputs[0].tracked:
         return op.apply(inputs[0], **attrs)  # type: ignore[no-any-return]
@@ -59,7 +59,7 @@ def _held(x: Tensor) -> Tensor:
 
 
 def _top(x: Tensor, axis: int) -> Tensor:
-    if not x.shape[axis]:  # nothing has no maximum, and nothing can overflow
+    if not x.shape[axis]:  # no elements have no maximum, and cannot overflow
         return zeros(reduced_shape(x.shape, (axis,), True), x.dtype, x.device)
     return _aside(P.max, x, axis=(axis,), keepdims=True)
 
@@ -87,7 +87,7 @@ def softmax(x: Tensor, axis: int = -1) -> Tensor:
 
 @composed
 def log_softmax(x: Tensor, axis: int = -1) -> Tensor:
-    """The logarithm of `softmax`, exact where that is too small for a float.
+    """The logarithm of `softmax`, exact even where the softmax is too small for a float.
 
     >>> mg.log_softmax(mg.asarray([0.0, 200.0])).tolist()
     [-200.0, 0.0]
@@ -124,7 +124,7 @@ def relu(x: Tensor) -> Tensor:
     [0.0, 0.0, 2.0]
     """
     x = as_tensor(x)
-    return where(x <= 0, 0, x)  # a nan is not less than 0, and stays
+    return where(x <= 0, 0, x)  # nan is not less than 0, and stays nan
 
 
 @composed
@@ -147,7 +147,7 @@ def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
     """
     x = _as_float("elu", x)
     low = x <= 0.0
-    bent = expm1(where(low, x, 0.0))  # of large x it would overflow, and 0 * inf is nan
+    bent = expm1(where(low, x, 0.0))  # expm1 of a large x would overflow, and 0 * inf is nan
     return where(low, bent if alpha == 1.0 else bent * alpha, x)
 
 
@@ -211,7 +211,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
             f"linear: an input of shape {shape} does not fit a weight of shape {weight.shape}",
             expect="(..., features) and (outputs, features)",
         )
-    if len(shape) > 2:  # one matrix product in place of many, forwards and for the weight's gradient
+    if len(shape) > 2:  # one matrix product instead of many, in the forward pass and for the weight's gradient
         x = reshape(x, (math.prod(shape[:-1]), shape[-1]))
     out = matmul(x, permute_dims(weight))
     if bias is not None:
@@ -221,14 +221,14 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 @composed
 def embedding(weight: Tensor, indices: Any) -> Tensor:
-    """The rows of `weight` that the integers `indices` name.
+    """The rows of `weight` at these `indices`.
 
     >>> mg.embedding(mg.asarray([[1.0, 2.0], [3.0, 4.0]]), mg.asarray([1, 1])).tolist()
     [[3.0, 4.0], [3.0, 4.0]]
     """
     indices = as_integers("embedding", "indices", indices, weight)
     if not weight.shape:
-        raise ShapeError("embedding: a table has rows, and this one has no dimensions")
+        raise ShapeError("embedding: weight needs rows, and this one has no dimensions")
     indices = _check_range("embedding: index", indices, weight.shape[0], f"the table has shape {weight.shape}")
     return P.gather.apply(weight, indices)  # type: ignore[no-any-return]
 
@@ -244,16 +244,16 @@ def one_hot(indices: Any, count: int, dtype: Any = None) -> Tensor:
     indices = _check_range("one_hot: index", indices, count, f"there are {count} classes")
     classes = arange(count, dtype=indices.dtype, device=indices.device)
     if current_mode().interpreter is not None:
-        indices = P.gather.apply(classes, indices)  # an error, when it runs, where there is no such class
+        indices = P.gather.apply(classes, indices)  # an error at run time if there is no such class
     hit = expand_dims(indices, -1) == classes
     return astype(hit, dtypes.default_float if dtype is None else dtype)
 
 
 @composed
 def dropout(x: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
-    """Zero each element with probability `p` and scale the others up, so that the expectation stays.
+    """Zero each element with probability `p` and scale the others up, so that the expectation is unchanged.
 
-    The result is `x` itself where nothing is dropped: with `p=0`, or when not `training`.
+    The result is `x` itself with `p=0` or without `training`.
 
     >>> mg.dropout(mg.ones(3), p=0.5, training=False).tolist()
     [1.0, 1.0, 1.0]
@@ -310,11 +310,11 @@ def _per_feature(parameter: Tensor, x: Tensor, place: int) -> Tensor:
 @composed
 def scaled_dot_product_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, causal: bool = False,
                                  scale: float | None = None, dropout_p: float = 0.0) -> Tensor:
-    """For each query, the mean of the values, weighted by how well their keys fit it: softmax(q kᵀ / √d) v.
+    """For each query, a mean of the values, weighted by the match of their keys: softmax(q kᵀ / √d) v.
 
-    `mask` is True where a query may look at a key, or floats that are added to the scores; `causal` lets a query look
-    at the keys up to its own position only.  A query that may look at nothing gets zeros.  `dropout_p` is how many of
-    the weights are dropped: none, out of training.
+    `mask` is True where a query may attend to a key, or holds floats that are added to the scores.  With `causal`, a
+    query attends only to keys up to its own position.  A query without any key gets zeros.  `dropout_p` is the
+    probability that a weight is dropped; outside of training, leave it at 0.
 
     >>> q = k = v = mg.asarray([[1.0, 0.0], [0.0, 1.0]])
     >>> mg.scaled_dot_product_attention(q, k, v, causal=True).tolist()[0]
@@ -338,7 +338,7 @@ def scaled_dot_product_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor |
     elif mask is not None:
         scores = scores + mask
     if forbidden is not None:
-        low = dtypes.finfo(scores.dtype).min / 2  # not -inf: a row of those has no softmax, and its gradient is nan
+        low = dtypes.finfo(scores.dtype).min / 2  # not -inf: the softmax of a row of -inf is nan
         scores = scores + astype(forbidden, scores.dtype) * low
     weights = softmax(scores)
     if forbidden is not None and mask is not None:
@@ -350,7 +350,7 @@ def scaled_dot_product_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor |
 
 
 def _check_range(what: str, indices: Tensor, size: int, why: str) -> Tensor:
-    """The indices, none of them negative: the array library would count those from the end."""
+    """The indices, after a check of their range: the array library would count negative ones from the end."""
 
     def check(values: Any) -> None:
         if not values.size:
@@ -365,6 +365,6 @@ def _check_range(what: str, indices: Tensor, size: int, why: str) -> Tensor:
     if mode.interpreter is None:
         check(indices._data)
         return indices
-    # Their values may not be known: what picks by them finds nothing there when it runs, and then `check` says why.
+    # The values may not be known yet: at run time an index out of range finds no row, and `check` gives the reason.
     mode.control.expect(indices, check)
-    return where(indices < 0, size, astype(indices, dtypes.int64, copy=False))  # small integers have no room for it
+    return where(indices < 0, size, astype(indices, dtypes.int64, copy=False))  # small integers cannot hold `size`

@@ -1,6 +1,6 @@
-"""Picking, placing and ordering elements: the index primitives and what is composed from them.
+"""Indexing, assignment and sorting: the index primitives, and the functions composed from them.
 
-NumPy's indexing has many forms and these primitives have few: `slice` (a view) takes integers, slices, `...` and None;
+NumPy's indexing has many forms, these primitives have few: `slice` (a view) takes integers, slices, `...` and None;
 `gather` and `put` take integer arrays for the *leading* dimensions.  `x[i, :, j]` is a slice, a permutation that brings
 the indexed dimensions to the front, and one gather.
 """
@@ -69,7 +69,7 @@ def _infer_put(base: Any, value: Any, *indices: Any, chain: Any) -> Any:
 
 def _check_fits(name: str, value: Any, target: tuple[int, ...]) -> None:
     shape = getattr(value, "shape", ())
-    extra = max(0, len(shape) - len(target))  # as in NumPy, a value may have dimensions of size 1 in front
+    extra = max(0, len(shape) - len(target))  # as in NumPy, a value may have leading dimensions of size 1
     fits = set(shape[:extra]) <= {1} and all(a in (1, b) for a, b in zip(shape[extra:][::-1], target[::-1]))
     if not fits:
         raise ShapeError(
@@ -79,7 +79,7 @@ def _check_fits(name: str, value: Any, target: tuple[int, ...]) -> None:
 
 
 def _values_of_put(g: Any, indices: Any, node: Any) -> Any:
-    """What became of the value: of equal indices the last one won, and only it has a gradient."""
+    """The gradient of the value: among equal indices the last one was stored, and only it has a gradient."""
     for op, attrs in node.attrs["chain"]:
         g = op.apply(g, **attrs)
     if not indices:
@@ -126,14 +126,14 @@ for _op in (
 ):
     declare(_op)
 
-raw_gather = P.gather.apply  # the primitive itself: it checks nothing
+raw_gather = P.gather.apply  # the primitive itself, without checks
 
 
 # x[...] -------------------------------------------------------------------------------------------------------------
 
 
 class _Plan(NamedTuple):
-    """An index in normal form: a slice, a permutation, arrays for the leading dimensions, and the way back."""
+    """An index in normal form: a slice, a permutation, arrays for the leading dimensions, and a permutation."""
 
     chain: tuple[Any, ...]  # view steps that bring the indexed dimensions to the front
     arrays: tuple[Tensor, ...]
@@ -200,7 +200,7 @@ def _is_basic(index: Any) -> bool:
 
 
 def _open_ended(index: Any) -> tuple[Any, ...]:
-    """With an Ellipsis, so that NumPy gives an array and never a scalar."""
+    """The index with an Ellipsis, so that NumPy returns an array and never a scalar."""
     index = index if index.__class__ is tuple else (index,)
     return index if any(i is Ellipsis for i in index) else (*index, ...)
 
@@ -215,10 +215,10 @@ def _normalised(x: Tensor, index: Any) -> _Plan:
         raise IndexingError(f"{used} indices for a tensor of {x.ndim} dimensions, shape {x.shape}")
     dots = [k for k, i in enumerate(items) if i is Ellipsis]
     if len(dots) > 1:
-        raise IndexingError("an index can hold one Ellipsis only")
+        raise IndexingError("an index can hold only one Ellipsis")
     at = dots[0] if dots else len(items)
     items[at : at + 1] = [slice(None)] * (x.ndim - used)
-    places = [k for k, i in enumerate(items) if isinstance(i, (Tensor, int, _OnNewAxis))]  # an integer is an array too
+    places = [k for k, i in enumerate(items) if isinstance(i, (Tensor, int, _OnNewAxis))]  # an integer is like an array
     whole = slice(None)
     basic = tuple([None if isinstance(i, _OnNewAxis) else whole if k in places else i for k, i in enumerate(items)])
     arrays = tuple([_as_array(items[k], x.device) for k in places])
@@ -260,7 +260,7 @@ def _as_item(x: Tensor, item: Any) -> Any:
 
 
 class _OnNewAxis(NamedTuple):
-    """Indices into a new dimension of size 1: what a mask without dimensions chooses is all or nothing."""
+    """Indices into a new dimension of size 1: a mask without dimensions selects everything or nothing."""
 
     indices: Tensor
 
@@ -278,7 +278,7 @@ def _as_array(item: Any, device: Any) -> Tensor:
 
 
 def _check_masks(x: Tensor, items: Sequence[Any]) -> None:
-    """A mask has the shape of the dimensions that it stands for."""
+    """Check that a mask has the shape of the dimensions that it indexes."""
     widths = [item.ndim if _is_mask(item) else 0 if item is None or item is Ellipsis else 1 for item in items]
     place = 0
     for item, width in zip(items, widths):
@@ -294,7 +294,7 @@ def _is_mask(item: Any) -> bool:
 
 @method
 def nonzero(x: Tensor) -> tuple[Tensor, ...]:
-    """The indices of the elements that are not zero, a tensor for each dimension.
+    """The indices of the non-zero elements, one tensor for each dimension.
 
     >>> [i.tolist() for i in mg.nonzero(mg.asarray([0, 3, 0, 5]))]
     [[1, 3]]
@@ -319,7 +319,7 @@ def take(x: Tensor, indices: Tensor, axis: int | None = None) -> Tensor:
     indices = as_integers("take", "indices", np.asarray(indices) if isinstance(indices, list) else indices, x)
     if axis is None:
         if x.ndim != 1:
-            raise ConversionError(f"take: say along which axis, of the {x.ndim} that shape {x.shape} has")
+            raise ConversionError(f"take: shape {x.shape} has {x.ndim} dimensions, so axis is needed")
         axis = 0
     place = normal_axis("take", axis, x.ndim)
     if place == 0:
@@ -331,7 +331,7 @@ def take(x: Tensor, indices: Tensor, axis: int | None = None) -> Tensor:
 @method
 @composed
 def take_along_axis(x: Tensor, indices: Tensor, axis: int = -1) -> Tensor:
-    """For each position, the element that `indices` names along `axis`: what argsort's answer is for.
+    """For each position, the element at `indices` along `axis`: this applies the result of argsort.
 
     >>> mg.take_along_axis(mg.asarray([[3, 1], [5, 7]]), mg.asarray([[1], [0]]), axis=1).tolist()
     [[1], [5]]
@@ -375,7 +375,7 @@ def pad(x: Tensor, widths: Any, value: float = 0.0) -> Tensor:
     """
     pairs = _pairs(widths, x.ndim)
     if any(w < 0 for pair in pairs for w in pair):
-        raise ShapeError(f"pad: widths are not negative: {widths}", hint="slicing cuts off")
+        raise ShapeError(f"pad: widths are not negative: {widths}", hint="slicing removes elements")
     shape = tuple([before + s + after for s, (before, after) in zip(x.shape, pairs)])
     check_room("pad", shape)
     index = (*[slice(before, before + s) for s, (before, _) in zip(x.shape, pairs)], ...)
@@ -397,7 +397,7 @@ def _pairs(widths: Any, ndim: int) -> list[tuple[int, int]]:
     if len(widths) == 2 and all(whole(w) is not None for w in widths):
         return [tuple(widths)] * ndim
     if len(widths) != ndim:
-        raise ShapeError(f"pad: a pair of widths for each of {ndim} dimensions, not {widths}")
+        raise ShapeError(f"pad: widths needs a pair for each of {ndim} dimensions, not {widths}")
     pairs = [w if isinstance(w, (tuple, list)) else (w, w) for w in widths]
     if any(whole(w) is None for pair in pairs for w in pair):
         raise ConversionError(f"pad: widths are integers, not {shown(widths)}")
@@ -406,7 +406,7 @@ def _pairs(widths: Any, ndim: int) -> list[tuple[int, int]]:
 
 @composed
 def repeat(x: Tensor, repeats: Any, axis: int | None = None) -> Tensor:
-    """Each element repeated: so many times, or each its own number of times.
+    """Each element repeated: all equally often, or with a count for each.
 
     >>> mg.repeat(mg.asarray([1, 2]), 2).tolist()
     [1, 1, 2, 2]
@@ -420,7 +420,7 @@ def repeat(x: Tensor, repeats: Any, axis: int | None = None) -> Tensor:
         if counts.ndim and counts.shape[0] not in (1, size):
             raise ShapeError(f"repeat: {counts.shape[0]} counts for {size} elements along dimension {place}")
         if counts.dtype.kind == "u":
-            counts = counts.astype(np.int64)  # NumPy takes no others
+            counts = counts.astype(np.int64)  # NumPy takes only int64
         chosen = np.repeat(np.arange(size), counts)
         return take(x, as_tensor(chosen, x.device), axis=place)
     spaced = expand_dims(x, place + 1)
@@ -433,7 +433,7 @@ def repeat(x: Tensor, repeats: Any, axis: int | None = None) -> Tensor:
 
 @method
 def argsort(x: Tensor, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
-    """The positions that put the elements in order along `axis`; equal ones keep theirs.
+    """The positions that sort the elements along `axis`; equal elements keep their order.
 
     >>> mg.argsort(mg.asarray([3.0, 1.0, 2.0])).tolist()
     [1, 2, 0]
@@ -445,7 +445,7 @@ def argsort(x: Tensor, axis: int = -1, descending: bool = False, stable: bool = 
 
 @composed
 def sort(x: Tensor, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
-    """The elements in order along `axis`.
+    """The elements sorted along `axis`.
 
     >>> mg.sort(mg.asarray([3.0, 1.0, 2.0]), descending=True).tolist()
     [3.0, 2.0, 1.0]
@@ -455,7 +455,7 @@ def sort(x: Tensor, axis: int = -1, descending: bool = False, stable: bool = Tru
 
 @composed
 def topk(x: Tensor, k: int, axis: int = -1, largest: bool = True) -> tuple[Tensor, Tensor]:
-    """The k largest (or smallest) elements along `axis`, in order, and where they are.
+    """The k largest (or smallest) elements along `axis`, sorted, and their positions.
 
     >>> values, places = mg.topk(mg.asarray([3.0, 1.0, 2.0]), 2)
     >>> values.tolist(), places.tolist()

@@ -1,7 +1,7 @@
-"""Life beside NumPy and others: NumPy's functions on tensors, DLPack, pickle and copies.
+"""Interoperation with NumPy and other libraries: NumPy's functions on tensors, DLPack, pickle and copies.
 
-`np.exp(t)` and `np.concatenate([t, a])` ask the tensor what to do, so that they are operations like any other: they
-give tensors, and gradients flow through them.  What has no counterpart raises; nothing loses its history in silence.
+`np.exp(t)` and `np.concatenate([t, a])` call our functions: they return tensors, and gradients flow through them.  A
+function without a counterpart here raises an error, so no tensor loses its history silently.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ UFUNCS = {
     "left_shift": "bitwise_left_shift", "right_shift": "bitwise_right_shift",
 }
 
-# A row for each of NumPy's other functions: its name and, after a colon, ours where it differs; what is passed on by
-# position; after the bar, what is passed on by name (ours after a colon) and, with a minus, what has no counterpart.
+# A row for each of NumPy's other functions: its name and, after a colon, ours if it differs; then the parameters passed
+# by position; after the bar those passed by name (ours after a colon) and, with a minus, those without a counterpart.
 FUNCTIONS = """
     sum                     x | axis dtype -out keepdims
     prod                    x | axis dtype -out keepdims
@@ -102,7 +102,7 @@ FUNCTIONS = """
     linalg.cholesky         x |
 """
 
-# Questions about values, which gradients do not flow through: NumPy answers them from a copy.
+# Functions of values, without gradients: NumPy computes them from a copy.
 QUESTIONS = {
     "allclose", "isclose", "array_equal", "array_equiv", "array2string", "array_repr", "array_str",
     "shape", "ndim", "size",
@@ -114,7 +114,7 @@ SAYS_NOTHING = (False, True, 0, "C", "K", "A", "raise", "stable", "quicksort")
 
 
 class Counterpart:
-    """What one of NumPy's functions is called here, and its parameters."""
+    """The name of our counterpart of a NumPy function, and its parameters."""
 
     def __init__(self, row: str) -> None:
         names, *parameters = row.split()
@@ -147,7 +147,7 @@ class Counterpart:
 
 
 def _says_nothing(value: Any) -> bool:
-    """Whether an argument of NumPy's asks for what happens here anyway."""
+    """Whether an argument of a NumPy function is the behaviour here anyway."""
     return isinstance(value, (bool, int, str)) and value in SAYS_NOTHING
 
 
@@ -155,7 +155,7 @@ COUNTERPARTS = {c.theirs: c for c in map(Counterpart, FUNCTIONS.strip().splitlin
 
 
 def find_ours(name: str, theirs: str) -> Callable[..., Any]:
-    """The function of minigrad's namespace that does what one of NumPy's does."""
+    """The function of minigrad that is the counterpart of a NumPy function."""
     found: Any = sys.modules[__name__.partition(".")[0]]
     for part in name.split("."):
         found = getattr(found, part, None)
@@ -165,7 +165,7 @@ def find_ours(name: str, theirs: str) -> Callable[..., Any]:
 
 
 def no_counterpart(what: str) -> ConversionError:
-    """The error for what NumPy can do and minigrad can't."""
+    """The error for a NumPy feature that minigrad lacks."""
     return ConversionError(
         f"{what} has no counterpart for tensors",
         hint="a function of mg, or NumPy on the values: x.detach().numpy() (through which no gradient flows)",
@@ -173,7 +173,7 @@ def no_counterpart(what: str) -> ConversionError:
 
 
 def _as_tensors(items: Iterable[Any], device: Any) -> list[Any]:
-    """With NumPy's arrays, in lists too, made tensors on a device."""
+    """The value with NumPy's arrays, also in lists, converted to tensors on a device."""
     converted: list[Any] = []
     for item in items:
         if isinstance(item, np.ndarray):
@@ -221,7 +221,7 @@ def _for_numpy(value: Any) -> Any:
 @method
 def __array__(x: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
     if x.tracked:
-        x.numpy()  # which says why not
+        x.numpy()  # raises the error with the reason
     if copy is False:
         array = x.numpy()
         if dtype is not None and array.dtype != dtype:
@@ -233,7 +233,7 @@ def __array__(x: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
 
 # DLPack ---------------------------------------------------------------------------------------------------------------
 
-CPU_MEMORY, CUDA_MEMORY = 1, 2  # DLPack's numbers for where an array is
+CPU_MEMORY, CUDA_MEMORY = 1, 2  # DLPack's numbers for kinds of devices
 NUMPY_TAKES_WISHES = np.lib.NumpyVersion(np.__version__) >= "2.1.0"  # NumPy 2.0 exports as it is, and imports read-only
 
 
@@ -241,14 +241,14 @@ NUMPY_TAKES_WISHES = np.lib.NumpyVersion(np.__version__) >= "2.1.0"  # NumPy 2.0
 def __dlpack__(
     x: Tensor, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
 ) -> Any:
-    """The memory for another library to read: exported read-only, because its writes would not be noticed here.
+    """The memory for another library: exported read-only, because its writes would not be noticed here.
 
-    A library that cannot take read-only memory is given a copy; `copy=False` refuses that.  (PyTorch takes the memory
-    and ignores the mark: a write from there changes the tensor behind the back of gradients.)
+    A library that cannot take read-only memory gets a copy; with `copy=False` that is an error.  (PyTorch takes the
+    memory and ignores the read-only flag: its writes change the tensor without any effect on gradients.)
     """
     if x.tracked:
         raise ConversionError(
-            "DLPack from a tensor that requires a gradient would lose the history in silence", hint="x.detach()"
+            "DLPack from a tensor that requires a gradient would silently lose the history", hint="x.detach()"
         )
     contiguous_base(x)
     data = host_value(x, "DLPack")
@@ -267,7 +267,7 @@ def __dlpack__(
     try:
         try:
             return readable.__dlpack__(**given)
-        except TypeError:  # an older CuPy does not have the parameter, and a version may be ignored
+        except TypeError:  # an older CuPy lacks the parameter; ignoring the version is allowed
             given.pop("max_version", None)
             return readable.__dlpack__(**given)
     except (BufferError, ValueError, TypeError) as error:
@@ -275,7 +275,7 @@ def __dlpack__(
 
 
 def _takes_read_only(array: Any, max_version: Any) -> bool:
-    """Whether the reader, and NumPy (from 2.1 on), have a version of DLPack that can mark memory as read-only."""
+    """Whether the reader, and NumPy (from 2.1 on), support a version of DLPack with read-only memory."""
     if max_version is None or not NUMPY_TAKES_WISHES:
         return False
     try:
@@ -291,7 +291,7 @@ def __dlpack_device__(x: Tensor) -> tuple[int, int]:
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
-    """A tensor of another library's array.  It is copied unless `copy=False`, when both see the other's writes.
+    """A tensor from another library's array: a copy, or with `copy=False` the same memory, where writes are shared.
 
     >>> import numpy as np
     >>> a = np.ones(2)
@@ -301,14 +301,14 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     ([5.0, 1.0], dtype('float64'))
     """
     if not hasattr(x, "__dlpack__") or not hasattr(x, "__dlpack_device__"):
-        raise ConversionError(f"from_dlpack: {type(x).__name__} does not speak DLPack", hint="mg.asarray(...)")
+        raise ConversionError(f"from_dlpack: {type(x).__name__} does not support DLPack", hint="mg.asarray(...)")
     place, number = x.__dlpack_device__()
     if place == CUDA_MEMORY:
         import cupy as library
 
         source = as_device(f"cuda:{number}")
     else:
-        library, source = np, as_device("cpu")  # NumPy refuses what is elsewhere
+        library, source = np, as_device("cpu")  # NumPy raises an error for other devices
     target = as_device(device) if device is not None else x.device if x.__class__ is Tensor else source
     try:
         array = library.from_dlpack(x)
@@ -328,7 +328,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
 
 def _restored(array: Any, device: str, requires_grad: bool) -> Tensor:
     where_to = as_device(device)
-    ours = array.view(dtypes.ALL[array.dtype.name])  # an unpickled dtype equals ours without being it
+    ours = array.view(dtypes.ALL[array.dtype.name])  # an unpickled dtype is equal to ours but another object
     tensor = wrap(where_to.from_numpy(ours), where_to)
     tensor.requires_grad = requires_grad
     return tensor
@@ -337,7 +337,7 @@ def _restored(array: Any, device: str, requires_grad: bool) -> Tensor:
 def _check_leaf(x: Tensor, what: str) -> None:
     if not x.is_leaf:
         raise ConversionError(
-            f"{what} of a tensor that an operation made would lose its history in silence",
+            f"{what} of a tensor that an operation made would silently lose its history",
             hint="x.detach() for its values; x.copy() is an operation, through which gradients flow",
         )
 
@@ -359,7 +359,7 @@ def __copy__(x: Tensor) -> Tensor:
 
 @method
 def __deepcopy__(x: Tensor, memo: dict[int, Any]) -> Tensor:
-    """As `copy.copy`, with the gradient too; a tensor that occurs twice is one tensor in the copy."""
+    """Like `copy.copy`, with the gradient; a tensor that occurs twice is one tensor in the copy."""
     tensor = memo[id(x)] = __copy__(x)
     if x.grad is not None:
         tensor.grad = __copy__(x.grad)

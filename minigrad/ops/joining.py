@@ -1,4 +1,4 @@
-"""Joining and cutting: tensors one after the other, along a new dimension, in parts, moved round, and repeated."""
+"""Joins, splits, rolls and repeats tensors."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def stack(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
 @method
 @composed
 def split(x: Tensor, sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
-    """The tensor cut along `axis`: into so many equal parts, or at these positions.  The parts are views.
+    """The tensor split along `axis` into a number of equal parts, or at positions.  The parts are views.
 
     >>> [t.tolist() for t in mg.split(mg.arange(6), 3)]
     [[0, 1], [2, 3], [4, 5]]
@@ -99,7 +99,7 @@ def split(x: Tensor, sections: int | Sequence[int], axis: int = 0) -> list[Tenso
 
 @composed
 def roll(x: Tensor, shift: Any, axis: Any = None) -> Tensor:
-    """The elements moved along by `shift`; what falls off one end comes in at the other.
+    """The elements shifted by `shift`; elements that leave one end enter at the other.
 
     >>> mg.roll(mg.arange(4), 1).tolist()
     [3, 0, 1, 2]
@@ -121,7 +121,7 @@ def roll(x: Tensor, shift: Any, axis: Any = None) -> Tensor:
 
 @composed
 def tile(x: Tensor, repetitions: Any) -> Tensor:
-    """The tensor repeated as a whole, so many times along each dimension.
+    """The whole tensor repeated, with a number of times for each dimension.
 
     >>> mg.tile(mg.asarray([1, 2]), (2,)).tolist()
     [1, 2, 1, 2]

@@ -1,7 +1,7 @@
 """Linear algebra: `solve`, `cholesky` and `slogdet` are primitives, because LAPACK computes them; the rest is composed.
 
-The last two dimensions of a tensor are a matrix, those before count the matrices of a stack.  There is no singular
-value decomposition, and so no matrix norm of order 2.
+The last two dimensions of a tensor are a matrix, and the dimensions before them a stack of matrices.  There is no
+singular value decomposition, and so no matrix norm of order 2.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _infer_solve(x: Any, y: Any) -> Any:
     if len(y.shape) < 2 or y.shape[-2] != x.shape[-1]:
         raise ShapeError(
             f"solve: shapes {x.shape} and {y.shape} do not go together: the matrix has {x.shape[-1]} rows",
-            expect=f"{x.shape[-1]} rows on the right as well",
+            expect=f"{x.shape[-1]} rows on the right too",
         )
     stack = broadcast_shapes("solve", [x.shape[:-2], y.shape[:-2]])
     return (*stack, *y.shape[-2:]), P.solve.common_dtype((x, y))
@@ -61,7 +61,7 @@ def _solve_forward(primals: Any, tangents: Any, out: Any) -> Any:
 def _of_cholesky(g: Any, out: Any) -> Any:
     """L dLᵀ + dL Lᵀ = dA, solved for dL = L Φ(L⁻¹ dA L⁻ᵀ), where Φ keeps the lower triangle and half the diagonal.
 
-    The rule is that map transposed.  Only the lower triangle of A is read, and stands for the upper one too.
+    The rule is the transpose of that map.  Only the lower triangle of A is read; the upper one is taken to be equal.
     """
     turned = matrix_transpose(out)
     middle = _lower_half(matmul(turned, g))
@@ -114,7 +114,7 @@ def solve(x: Tensor, y: Tensor) -> Tensor:
 
 @composed
 def inv(x: Tensor) -> Tensor:
-    """The inverse matrix.  To multiply by it, `solve` is quicker and more accurate.
+    """The inverse matrix.  To multiply by it, `solve` is faster and more accurate.
 
     >>> mg.linalg.inv(mg.asarray([[2.0, 0.0], [0.0, 4.0]])).tolist()
     [[0.5, 0.0], [0.0, 0.25]]
@@ -128,7 +128,7 @@ def inv(x: Tensor) -> Tensor:
 def cholesky(x: Tensor, upper: bool = False) -> Tensor:
     """The lower triangular L for which L @ L.mT = x, of a symmetric and positive definite matrix; or L.mT.
 
-    Where x is not quite symmetric, the mean of x and its transpose counts, so the gradient is symmetric.
+    If x is not quite symmetric, the mean of x and its transpose is used, so the gradient is symmetric.
 
     >>> mg.linalg.cholesky(mg.asarray([[4.0, 2.0], [2.0, 5.0]])).tolist()
     [[2.0, 0.0], [1.0, 2.0]]
@@ -147,7 +147,7 @@ class SignAndLog(NamedTuple):
 
 
 def slogdet(x: Tensor) -> SignAndLog:
-    """The sign of the determinant, and the logarithm of its size, which neither overflow nor vanish.
+    """The sign of the determinant, and the logarithm of its size, which do not overflow or vanish.
 
     >>> sign, log_size = mg.linalg.slogdet(mg.asarray([[0.0, 1.0], [1.0, 0.0]]))
     >>> sign.item(), log_size.item()
@@ -191,7 +191,7 @@ def norm(x: Tensor, ord: Any = None, axis: Any = None, keepdims: bool = False) -
     if len(axes) != 2:
         raise AxisError(
             f"norm: ord={ord!r} is for vectors or matrices, and not for {len(axes)} axes of shape {x.shape}",
-            hint="say which axis=, or take mg.linalg.vector_norm for all elements as one vector",
+            hint="give axis=, or use mg.linalg.vector_norm for all elements as one vector",
         )
     return _matrix_norm(x, ord, axes, keepdims)
 
@@ -244,7 +244,7 @@ def _matrix_norm(x: Tensor, ord: Any, axes: tuple[int, ...], keepdims: bool) -> 
     if ord not in (1, -1, math.inf, -math.inf):
         raise ConversionError(
             f"matrix_norm: there is no ord {ord!r}", expect="'fro', 1, -1, inf or -inf",
-            hint="those of order 2, -2 and 'nuc' are made of singular values, which minigrad does not compute",
+            hint="the norms 2, -2 and 'nuc' need singular values, which minigrad does not compute",
         )
     summed, rest = axes if ord in (1, -1) else axes[::-1]
     sums = sum(abs(_as_float(x)), summed, keepdims=True)

@@ -1,4 +1,4 @@
-"""Losses: one number that says how far predictions are from what they ought to be.
+"""Losses: one number for the distance of predictions from targets.
 
 Each takes `reduction`: "mean", "sum", or "none" for the loss of each element.
 """
@@ -31,11 +31,11 @@ __all__ = [
 @composed
 def cross_entropy(logits: Tensor, targets: Any, reduction: str = "mean", weight: Tensor | None = None,
                   ignore_index: int | None = None, label_smoothing: float = 0.0) -> Tensor:
-    """How surprised softmax(logits) is by the targets: minus the log-probability of each.
+    """The cross-entropy of softmax(logits) and the targets: minus the log-probability of each target.
 
-    The classes are the last dimension of `logits`; `targets` are integers, one for each position, or probabilities, one
-    for each class.  `weight` has a factor for each class, by the sum of which the mean divides; targets that are
-    `ignore_index` count nothing; `label_smoothing` takes that much from the target and gives it to all classes alike.
+    The classes are the last dimension of `logits`.  `targets` are integers, one for each position, or probabilities,
+    one for each class.  `weight` has a factor for each class, and the mean divides by the sum of the factors.  Targets
+    equal to `ignore_index` are skipped.  `label_smoothing` is the share of each target given to all classes equally.
 
     >>> mg.cross_entropy(mg.asarray([[0.0, 0.0], [0.0, 1000.0]]), mg.asarray([1, 1])).item()
     0.346...
@@ -67,7 +67,7 @@ def cross_entropy(logits: Tensor, targets: Any, reduction: str = "mean", weight:
 @composed
 def nll_loss(log_probabilities: Tensor, targets: Any, reduction: str = "mean", weight: Tensor | None = None,
              ignore_index: int | None = None) -> Tensor:
-    """Minus the log-probability of each target: what `cross_entropy` does, after `log_softmax`.
+    """Minus the log-probability of each target: `cross_entropy` is this after `log_softmax`.
 
     >>> mg.nll_loss(mg.asarray([[-1.0, -2.0]]), mg.asarray([1])).item()
     2.0
@@ -92,7 +92,7 @@ def _of_probabilities(name: str, logits: Tensor, targets: Tensor, reduction: str
 
 def _weighted(name: str, what: str, scores: Tensor, targets: Any, weight: Tensor | None,
               ignore_index: int | None) -> tuple[Tensor, Tensor, Tensor]:
-    """Scores, targets that are in range, and a factor for each: the weight of its class, or 0 if it is ignored."""
+    """Scores, targets in range, and a factor for each target: the weight of its class, or 0 if it is ignored."""
     scores = _as_float(name, scores)
     targets = as_integers(name, "targets", targets, scores)
     kept = None
@@ -116,7 +116,7 @@ def _class_weight(name: str, weight: Tensor, scores: Tensor) -> Tensor:
 
 
 def _rows(name: str, what: str, scores: Tensor, targets: Any) -> tuple[Tensor, Tensor]:
-    """The scores and targets of a loss over classes, when they go together."""
+    """The scores and targets of a loss over classes, after a check of their shapes."""
     scores = _as_float(name, scores)
     targets = as_integers(name, "targets", targets, scores)
     if not scores.ndim or scores.shape[:-1] != targets.shape:
@@ -145,9 +145,9 @@ def _picked(scores: Tensor, targets: Tensor) -> Tensor:
 @composed
 def binary_cross_entropy_with_logits(logits: Tensor, targets: Any, reduction: str = "mean", weight: Any = None,
                                      pos_weight: Any = None) -> Tensor:
-    """How surprised sigmoid(logits) is by targets between 0 and 1, exact for logits of any size.
+    """The cross-entropy of sigmoid(logits) and targets between 0 and 1, exact for logits of any size.
 
-    `weight` is a factor for each element, `pos_weight` one for the part of the loss that a target of 1 has.
+    `weight` is a factor for each element, `pos_weight` a factor for the part of the loss from a target of 1.
 
     >>> mg.binary_cross_entropy_with_logits(mg.asarray([0.0, -1000.0]), mg.asarray([1.0, 0.0])).item()
     0.346...
@@ -165,8 +165,8 @@ def binary_cross_entropy_with_logits(logits: Tensor, targets: Any, reduction: st
 def kl_div(log_probabilities: Tensor, target: Any, reduction: str = "mean", log_target: bool = False) -> Tensor:
     """The divergence of probabilities from `target`: the sum of target (log target - log_probabilities).
 
-    The reduction "batchmean" divides the sum by the number of rows, which is what the formula says; "mean" divides by
-    the number of elements.  With `log_target` the target is of logarithms too.
+    The reduction "batchmean" divides the sum by the number of rows, as in the formula; "mean" divides by the number
+    of elements.  With `log_target` the target holds logarithms too.
 
     >>> mg.kl_div(mg.log_softmax(mg.asarray([[0.0, 0.0]])), mg.asarray([[1.0, 0.0]]), "batchmean").item()
     0.693...
@@ -210,7 +210,7 @@ def l1_loss(prediction: Tensor, target: Any, reduction: str = "mean") -> Tensor:
 
 @composed
 def huber_loss(prediction: Tensor, target: Any, reduction: str = "mean", delta: float = 1.0) -> Tensor:
-    """Half of the squared difference up to `delta`, and beyond it the tangent: far-off values pull less.
+    """Half of the squared difference up to `delta`, and beyond it the tangent: outliers have smaller gradients.
 
     >>> mg.huber_loss(mg.asarray([1.0, 2.0]), mg.asarray([1.5, 5.0]), "none").tolist()
     [0.125, 2.5]
@@ -224,7 +224,7 @@ def huber_loss(prediction: Tensor, target: Any, reduction: str = "mean", delta: 
 
 @composed
 def smooth_l1_loss(prediction: Tensor, target: Any, reduction: str = "mean", beta: float = 1.0) -> Tensor:
-    """The absolute difference, rounded off below `beta`: `huber_loss` divided by beta.
+    """The absolute difference, squared below `beta`: `huber_loss` divided by beta.
 
     >>> mg.smooth_l1_loss(mg.asarray([1.0, 2.0]), mg.asarray([1.5, 5.0]), "none").tolist()
     [0.125, 2.5]
@@ -238,7 +238,7 @@ def smooth_l1_loss(prediction: Tensor, target: Any, reduction: str = "mean", bet
 
 @composed
 def cosine_similarity(x: Tensor, y: Tensor, axis: int = -1, eps: float = 1e-8) -> Tensor:
-    """The cosine of the angle between vectors along `axis`; lengths below `eps` count as that.
+    """The cosine of the angle between vectors along `axis`; lengths below `eps` count as `eps`.
 
     >>> mg.cosine_similarity(mg.asarray([1.0, 0.0]), mg.asarray([3.0, 4.0])).item()
     0.6...
@@ -262,7 +262,7 @@ def _stretched(x: Tensor, shape: tuple[int, ...], axis: int) -> Tensor:
 
 
 def check_reduction(name: str, reduction: Any, also: str | None = None) -> None:
-    """Raise unless a loss can be reduced so.
+    """Raise an error for an unknown reduction.
 
     >>> check_reduction("mse_loss", "mean")
     """
@@ -282,7 +282,7 @@ def _reduced(name: str, losses: Tensor, reduction: str, factors: Tensor | None =
 
 
 def _alike(name: str, what: str, given: Tensor, target: Any) -> tuple[Tensor, Tensor]:
-    """A prediction and a target of one shape."""
+    """A prediction and a target, after a check that their shapes are equal."""
     given = _as_float(name, given)
     target = as_tensor(target, given.device)
     if given.shape != target.shape:

@@ -1,4 +1,4 @@
-"""What makes `minigrad` a namespace of the Python array API standard: constants, its version, and what it can do."""
+"""Makes `minigrad` a namespace of the Python array API standard: constants, version and capabilities."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ def __array_namespace__(x: Tensor, api_version: str | None = None) -> Any:
     True
     """
     if api_version not in (None, *VERSIONS):
-        raise ConversionError(f"there is no version {api_version!r} of the array API here", expect=", ".join(VERSIONS))
+        raise ConversionError(f"version {api_version!r} of the array API is not supported", expect=", ".join(VERSIONS))
     return sys.modules[__name__.partition(".")[0]]
 
 
 class NamespaceInfo:
-    """What a program that works with any array library may ask: `mg.__array_namespace_info__()`."""
+    """The information of `mg.__array_namespace_info__()`, for programs that work with any array library."""
 
     def capabilities(self) -> dict[str, Any]:
-        """What is optional in the standard, and whether it is here.
+        """The optional features of the standard, and whether they are supported.
 
         >>> mg.__array_namespace_info__().capabilities()["boolean indexing"]
         True
@@ -44,7 +44,7 @@ class NamespaceInfo:
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
     def default_device(self) -> Any:
-        """Where tensors are made if nobody says where.
+        """The device of new tensors if none is given.
 
         >>> mg.__array_namespace_info__().default_device()
         cpu
@@ -52,7 +52,7 @@ class NamespaceInfo:
         return default_device()
 
     def devices(self) -> list[Any]:
-        """The devices that are there.
+        """The available devices.
 
         >>> "cpu" in [str(d) for d in mg.__array_namespace_info__().devices()]
         True
@@ -60,7 +60,7 @@ class NamespaceInfo:
         return [as_device(name) for name in available_devices()]
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, DType]:
-        """What Python numbers and indices become.
+        """The dtypes of Python numbers and indices.
 
         >>> mg.__array_namespace_info__().default_dtypes()["real floating"]
         dtype('float32')
@@ -73,7 +73,7 @@ class NamespaceInfo:
         }
 
     def dtypes(self, *, device: Any = None, kind: str | tuple[str, ...] | None = None) -> dict[str, DType]:
-        """The standard's dtypes by name, all of them or those of a kind.  (float16 is not one of the standard's.)
+        """The standard's dtypes by name: all, or those of one kind.  (float16 is not in the standard.)
 
         >>> list(mg.__array_namespace_info__().dtypes(kind="signed integer"))
         ['int8', 'int16', 'int32', 'int64']
@@ -84,7 +84,7 @@ class NamespaceInfo:
 
 
 def __array_namespace_info__() -> NamespaceInfo:
-    """What a program that works with any array library may ask.
+    """Information for programs that work with any array library.
 
     >>> sorted(name for name in dir(mg.__array_namespace_info__()) if not name.startswith("_"))
     ['capabilities', 'default_device', 'default_dtypes', 'devices', 'dtypes']

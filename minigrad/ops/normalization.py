@@ -1,6 +1,6 @@
 """Normalisation: tensors shifted and scaled to mean 0 and variance 1, over some dimensions or over the whole batch.
 
-`layer_norm` is with the other functions that every network uses, in `functional`.
+`layer_norm` is in `functional`, with the other functions that most networks use.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Axes = tuple[int, ...]
 
 @composed
 def rms_norm(x: Tensor, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
-    """Each row divided by the root of the mean of its squares, then times `weight`; without `eps`, the dtype's.
+    """Each row divided by the root of the mean of its squares, then times `weight`; `eps` defaults to the dtype's.
 
     >>> mg.rms_norm(mg.asarray([3.0, 4.0]), eps=0.0).tolist()
     [0.848..., 1.131...]
@@ -46,7 +46,7 @@ def _scaled(x: Tensor, eps: float) -> Tensor:
 @composed
 def group_norm(x: Tensor, groups: int, weight: Tensor | None = None, bias: Tensor | None = None,
                eps: float = 1e-5) -> Tensor:
-    """Each group of channels of each example to mean 0 and variance 1; then a factor and a summand for each channel.
+    """Each group of channels of each example scaled to mean 0 and variance 1, then times `weight`, plus `bias`.
 
     >>> mg.group_norm(mg.asarray([[[1.0], [3.0], [5.0], [9.0]]]), groups=2, eps=0.0).tolist()
     [[[-1.0], [1.0], [-1.0], [1.0]]]
@@ -67,10 +67,10 @@ def group_norm(x: Tensor, groups: int, weight: Tensor | None = None, bias: Tenso
 def batch_norm(x: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None,
                weight: Tensor | None = None, bias: Tensor | None = None, training: bool = False,
                momentum: float | Tensor = 0.1, eps: float = 1e-5) -> Tensor:
-    """Each channel to mean 0 and variance 1 over the batch, then times `weight`, plus `bias`.
+    """Each channel scaled to mean 0 and variance 1 over the batch, then times `weight`, plus `bias`.
 
-    In training these are the batch's own, and the running ones move towards them in place, by `momentum`; else the
-    running ones are used.  Channels are dimension 1, and all others are reduced.
+    In training, the mean and variance of the batch are used, and the running ones move towards them in place, by
+    `momentum`; otherwise the running ones are used.  Channels are dimension 1, and all others are reduced.
 
     >>> mean, variance = mg.zeros(1), mg.ones(1)
     >>> mg.batch_norm(mg.asarray([[1.0], [3.0]]), mean, variance, training=True, momentum=0.5, eps=0.0).tolist()
@@ -94,8 +94,8 @@ def batch_norm(x: Tensor, running_mean: Tensor | None = None, running_var: Tenso
         return _times_and_plus("batch_norm", out, weight, bias, 1)
     count = math.prod([x.shape[a] for a in axes])
     if count < 2:
-        raise ShapeError(f"batch_norm: an input of shape {x.shape} has one value for each channel, which has no "
-                         "variance", hint="a larger batch, or layer.eval()")
+        raise ShapeError(f"batch_norm: an input of shape {x.shape} has only one value for each channel, and "
+                         "no variance", hint="a larger batch, or layer.eval()")
     if x.dtype is dtypes.float16:
         return batch_norm(x.astype(dtypes.float32), running_mean, running_var, weight, bias, True, momentum,
                           eps).astype(dtypes.float16)  # type: ignore[attr-defined, no-any-return]
@@ -152,6 +152,6 @@ def _check_channels(name: str, x: Tensor, parameter: Tensor | None, axis: int) -
 
 
 def _beside(parameter: Tensor, x: Tensor, axis: int) -> Tensor:
-    """A vector with ones behind it, so that it broadcasts along `axis`."""
+    """A vector with dimensions of size 1 behind it, so that it broadcasts along `axis`."""
     behind = x.ndim - axis - 1
     return reshape(parameter, (*parameter.shape, *[1] * behind)) if behind else parameter

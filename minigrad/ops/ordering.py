@@ -1,4 +1,4 @@
-"""Searching and sets: what sorting makes easy."""
+"""Searching, differences and sets, by sorting."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ __all__ = ["diff", "searchsorted", "unique_all", "unique_counts", "unique_invers
 
 @composed
 def searchsorted(x: Tensor, values: Tensor, *, side: str = "left", sorter: Tensor | None = None) -> Tensor:
-    """Where `values` would go into sorted `x`: before equal elements, or after them with `side="right"`.
+    """The positions for `values` in sorted `x`: before equal elements, or after them with `side="right"`.
 
-    `nan` counts as the largest number, and as equal to `nan`, as where `x` is sorted.
+    As in sorting, `nan` counts as the largest number, and as equal to `nan`.
 
     >>> mg.searchsorted(mg.asarray([1.0, 2.0, 2.0, 3.0]), mg.asarray([2.0, 9.0])).tolist()
     [1, 4]
     """
     x, values = as_tensor(x), as_tensor(values)
     if x.ndim != 1:
-        raise ShapeError(f"searchsorted: what is searched has one dimension, not shape {x.shape}")
+        raise ShapeError(f"searchsorted: x has one dimension, not shape {x.shape}")
     if side not in ("left", "right"):
         raise ConversionError(f"searchsorted: side is 'left' or 'right', not {side!r}")
     if sorter is not None:
@@ -44,7 +44,7 @@ def searchsorted(x: Tensor, values: Tensor, *, side: str = "left", sorter: Tenso
     place = zeros(values.shape, dtypes.default_int, values.device)
     step = 1 << size.bit_length()
     while step > 1:
-        step //= 2  # each round finds a bit of all the answers
+        step //= 2  # each round finds one bit of all positions
         last = minimum(place + step, size) - 1
         passed = logical_and(less_equal(place + step, size), _comes_before(take(x, last), values, side))
         place = where(passed, place + step, place)
@@ -52,7 +52,7 @@ def searchsorted(x: Tensor, values: Tensor, *, side: str = "left", sorter: Tenso
 
 
 def _comes_before(x: Tensor, value: Tensor, side: str) -> Tensor:
-    """Whether a value goes behind an element of a sorted tensor, in which nans are last."""
+    """Whether a value belongs behind an element of a sorted tensor, where nans are last."""
     before = less(x, value) if side == "left" else less_equal(x, value)
     if value.dtype.kind != "f":
         return before
@@ -64,7 +64,7 @@ def _comes_before(x: Tensor, value: Tensor, side: str) -> Tensor:
 def diff(
     x: Tensor, *, axis: int = -1, n: int = 1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:
-    """Each element less the one before it along `axis`, `n` times over; with `n=0`, a copy of `x`.
+    """Each element minus the one before it along `axis`, repeated `n` times; with `n=0`, a copy of `x`.
 
     >>> mg.diff(mg.asarray([1, 4, 9])).tolist()
     [3, 5]
@@ -76,7 +76,7 @@ def diff(
         return x.copy()
     x = concat([t for t in (prepend, x, append) if t is not None], axis=place)
     front = (slice(None),) * place
-    for _ in range(min(n, x.shape[place])):  # more leave nothing as well
+    for _ in range(min(n, x.shape[place])):  # more rounds change nothing
         later, earlier = x[(*front, slice(1, None))], x[(*front, slice(None, -1))]
         x = not_equal(later, earlier) if x.dtype is dtypes.bool else later - earlier
     return x
@@ -86,7 +86,7 @@ def diff(
 
 
 class Unique(NamedTuple):
-    """What there is to know about the different values of a tensor."""
+    """The different values of a tensor, with positions and counts."""
 
     values: Tensor
     indices: Tensor
@@ -102,7 +102,7 @@ class UniqueCounts(NamedTuple):
 
 
 class UniqueInverse(NamedTuple):
-    """The different values, and which of them each element is."""
+    """The different values, and the number of the value of each element."""
 
     values: Tensor
     inverse_indices: Tensor
@@ -110,7 +110,7 @@ class UniqueInverse(NamedTuple):
 
 @composed
 def unique_all(x: Tensor) -> Unique:
-    """The different values in order, where each occurs first, which of them each element is, and how often each occurs.
+    """The sorted different values, their first positions, the number of the value of each element, and the counts.
 
     >>> found = mg.unique_all(mg.asarray([3, 1, 3]))
     >>> [part.tolist() for part in found]
@@ -133,7 +133,7 @@ def unique_all(x: Tensor) -> Unique:
 
 @composed
 def unique_counts(x: Tensor) -> UniqueCounts:
-    """The different values in order, and how often each occurs.
+    """The sorted different values, and how often each occurs.
 
     >>> [part.tolist() for part in mg.unique_counts(mg.asarray([3, 1, 3]))]
     [[1, 3], [1, 2]]
@@ -144,7 +144,7 @@ def unique_counts(x: Tensor) -> UniqueCounts:
 
 @composed
 def unique_inverse(x: Tensor) -> UniqueInverse:
-    """The different values in order, and which of them each element is.
+    """The sorted different values, and the number of the value of each element.
 
     >>> [part.tolist() for part in mg.unique_inverse(mg.asarray([3, 1, 3]))]
     [[1, 3], [1, 0, 1]]
@@ -155,7 +155,7 @@ def unique_inverse(x: Tensor) -> UniqueInverse:
 
 @composed
 def unique_values(x: Tensor) -> Tensor:
-    """The different values in order.
+    """The sorted different values.
 
     >>> mg.unique_values(mg.asarray([3, 1, 3])).tolist()
     [1, 3]

@@ -1,6 +1,6 @@
 """Pooling: the largest element or the mean of each window of an image (or of a sequence).
 
-Where windows neither overlap nor leave gaps, they are a reshape; else they are `windows`.
+Windows that neither overlap nor leave gaps are a reshape; others are `windows`.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def max_pool1d(x: Tensor, size: Any, stride: Any = None, padding: Any = 0, dilat
 
 @composed
 def max_pool2d(x: Tensor, size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1) -> Tensor:
-    """The largest element of each window of `size` in the last two dimensions; of equal ones, all share the gradient.
+    """The largest element of each window of `size` in the last two dimensions; equal ones share the gradient.
 
-    Windows begin `stride` apart (None: as far as they are large), and their elements are `dilation` apart.  Around the
-    image is nothing: `padding` is never the largest.
+    Windows begin `stride` apart (None: their size), and their elements are `dilation` apart.  The `padding` around the
+    image is -inf, which is never the largest.
 
     >>> mg.max_pool2d(mg.reshape(mg.arange(16.0), (1, 4, 4)), 2).tolist()
     [[[5.0, 7.0], [13.0, 15.0]]]
@@ -58,7 +58,7 @@ def avg_pool1d(x: Tensor, size: Any, stride: Any = None, padding: Any = 0) -> Te
 
 @composed
 def avg_pool2d(x: Tensor, size: Any, stride: Any = None, padding: Any = 0) -> Tensor:
-    """The mean of each window of `size` in the last two dimensions; the zeros of the `padding` count.
+    """The mean of each window of `size` in the last two dimensions; zeros from the `padding` count.
 
     >>> mg.avg_pool2d(mg.reshape(mg.arange(16.0), (1, 4, 4)), 2).tolist()
     [[[2.5, 4.5], [10.5, 12.5]]]
@@ -68,7 +68,7 @@ def avg_pool2d(x: Tensor, size: Any, stride: Any = None, padding: Any = 0) -> Te
 
 @composed
 def adaptive_avg_pool1d(x: Tensor, size: Any) -> Tensor:
-    """The means of `size` parts of a sequence, as equal as they can be: see `adaptive_avg_pool2d`.
+    """The means of `size` parts of a sequence, as equal as possible: see `adaptive_avg_pool2d`.
 
     >>> mg.adaptive_avg_pool1d(mg.asarray([[1.0, 2.0, 3.0]]), 2).tolist()
     [[1.5, 2.5]]
@@ -104,7 +104,7 @@ def _pooled(name: str, count: int, function: Callable[..., Tensor], outside: flo
 
 
 def _tiles(x: Tensor, sizes: Sizes, counts: Sizes) -> Tensor:
-    """Windows that neither overlap nor leave gaps, each of the last dimensions as two: which window, where in it."""
+    """Windows that neither overlap nor leave gaps: each last dimension as two, the window and the place in it."""
     front, covered = x.shape[: -len(sizes)], tuple([n * s for n, s in zip(counts, sizes)])
     if covered != x.shape[-len(sizes) :]:
         x = raw_slice(x, index=(..., *[slice(0, length) for length in covered]))

@@ -1,4 +1,4 @@
-"""Where in a sequence something is, for attention, which cannot see it otherwise."""
+"""Rotary positions: attention itself does not depend on the order of a sequence."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ __all__ = ["rotary_embedding"]
 
 @composed
 def rotary_embedding(x: Tensor, positions: Any = None, base: float = 10000.0) -> Tensor:
-    """Queries or keys (..., length, size) turned by their positions, so that products tell how far apart they are.
+    """Queries or keys (..., length, size) turned by their positions, so that their products depend on the distance.
 
     Number k of the first half and number k of the second are turned together, by position / base^(2k / size).  Without
-    `positions` they are 0, 1, 2 ...; a single new token of a sequence is given its own.
+    `positions` they are 0, 1, 2 ...; for a single new token, pass its own.
 
     >>> mg.rotary_embedding(mg.asarray([[1.0, 0.0], [1.0, 0.0]])).tolist()
     [[1.0, 0.0], [0.540..., 0.841...]]

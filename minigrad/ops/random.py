@@ -1,7 +1,7 @@
 """Random numbers: the primitive `random`, and the distributions that are composed from it.
 
 The state of a generator is a key and the number of the next block.  A draw takes as many blocks as it needs, and its
-node carries both, so that a recipe gives the same numbers when it is replayed, on every device and in every mode.
+node carries both, so a node gives the same numbers when it is replayed, on every device and in every mode.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ BLOCKS = 1 << 63
 
 
 def _refuse_while_tracing(what: str, hint: str) -> None:
-    """Refuse what a trace would see once and a program never again."""
+    """Raise an error in a trace, for actions that would happen only once and not in each run."""
     if current_mode().state.seals_generators:
-        raise TraceError(f"{what} inside a function that is traced: every run would draw the same", hint=hint)
+        raise TraceError(f"{what} inside a traced function: every run would draw the same numbers", hint=hint)
 
 
 class Generator:
-    """A source of random numbers of its own: the same seed gives the same numbers, on every device.
+    """A source of random numbers: the same seed gives the same numbers on every device.
 
     >>> one, other = mg.random.Generator(7), mg.random.Generator(7)
     >>> one.uniform(3).tolist() == other.uniform(3).tolist()
@@ -65,7 +65,7 @@ class Generator:
     # its state ------------------------------------------------------------------------------------------------------
 
     def seed(self, seed: int | None = None) -> None:
-        """Start again from a number; without one, from the system's own randomness.
+        """Start again from a seed; without one, from the system's randomness.
 
         >>> mg.random.seed(0)
         >>> first = mg.random.uniform(2).tolist()
@@ -79,7 +79,7 @@ class Generator:
         self.set_state({"key": key, "block": 0})
 
     def get_state(self) -> dict[str, int]:
-        """The key and the next block: two numbers, to be kept in a checkpoint.
+        """The key and the next block: two numbers, for a checkpoint.
 
         >>> generator = mg.random.Generator(7)
         >>> _ = generator.uniform(100)
@@ -92,7 +92,7 @@ class Generator:
             return {"key": key, "block": block}
 
     def set_state(self, state: dict[str, int]) -> None:
-        """Go on from where `get_state` was asked.
+        """Continue from a state that `get_state` returned.
 
         >>> generator = mg.random.Generator(7)
         >>> state = generator.get_state()
@@ -110,7 +110,7 @@ class Generator:
             self._state = key, block  # in one write: an interrupt may come at any time
 
     def take_blocks(self, count: int) -> tuple[int, int]:
-        """The key and the first of `count` blocks that nobody else will get.
+        """The key and the first of `count` blocks, which are reserved for this call.
 
         >>> generator = mg.random.Generator(7)
         >>> generator.take_blocks(3), generator.take_blocks(1)
@@ -169,7 +169,7 @@ class Generator:
         made = _float_dtype("uniform", dtype)
         out = self._draw(shape, _source(made), device)
         if made is dtypes.float16:
-            out = astype(floor(out * 2048.0) * (1 / 2048), made)  # its 11 bits, not rounded up to 1
+            out = astype(floor(out * 2048.0) * (1 / 2048), made)  # its 11 bits, so that it is not rounded up to 1
         if low != 0 or high != 1:
             out = _stretched(out, _finite("uniform: low", low), _finite("uniform: high", high))
         return _made(out, requires_grad)
@@ -179,11 +179,11 @@ class Generator:
         self, shape: Shape = (), mean: Any = 0.0, std: Any = 1.0, dtype: Any = None, device: Any = None,
         requires_grad: bool = False,
     ) -> Tensor:
-        """Numbers of the bell curve around `mean` with standard deviation `std`, which may be tensors.
+        """Normal random numbers with this `mean` and standard deviation `std`, which may be tensors.
 
         Two uniform numbers are the angle and the radius of a point whose two coordinates are normal (Box and Muller).
-        It takes the same operations for every element, so that devices agree to the last places, and numbers go out
-        to 5.7 standard deviations in float32, 8.5 in float64.
+        All elements take the same operations, so devices agree to the last digits.  The numbers reach 5.7 standard
+        deviations in float32, 8.5 in float64.
 
         >>> mg.random.seed(0)
         >>> x = mg.random.normal(10_000, mean=3.0)
@@ -210,7 +210,7 @@ class Generator:
     ) -> Tensor:
         """Integers from `low` up to, not including, `high`, all equally likely.
 
-        64 random bits modulo the width: of a width w the likeliest is more likely than the least by w / 2**64.
+        They are 64 random bits modulo the width w: probabilities differ relatively by at most w / 2**64.
 
         >>> mg.random.seed(0)
         >>> x = mg.random.integers(1, 7, shape=1000)
@@ -232,8 +232,8 @@ class Generator:
     def bernoulli(self, p: Any = 0.5, shape: Shape | None = None, device: Any = None) -> Tensor:
         """True with probability `p`, which may be a tensor of probabilities; a bool tensor.
 
-        Eager mode refuses probabilities on the CPU that are not between 0 and 1.  Elsewhere values are not looked at:
-        below 0 and nan count as 0, above 1 as 1.
+        In eager mode on the CPU, a probability that is not between 0 and 1 is an error.  Elsewhere values are not
+        checked: nan and numbers below 0 count as 0, numbers above 1 as 1.
 
         >>> mg.random.seed(0)
         >>> mg.random.bernoulli(0.5, shape=4).dtype, mg.random.bernoulli(mg.asarray([0.0, 1.0])).tolist()
@@ -253,7 +253,7 @@ class Generator:
 
     @composed
     def permutation(self, x: Any, axis: int = 0, device: Any = None) -> Tensor:
-        """The numbers below `x` in random order; of a tensor, its slices along `axis` in random order.
+        """The numbers below `x` in random order; for a tensor, its slices along `axis` in random order.
 
         >>> mg.random.seed(0)
         >>> sorted(mg.random.permutation(5).tolist())
@@ -269,9 +269,9 @@ class Generator:
     def categorical(self, logits: Tensor, shape: Shape = (), axis: int = -1) -> Tensor:
         """Positions along `axis`, each with a probability proportional to the exponential of its logit.
 
-        `shape` asks for that many samples of each, along new dimensions in front.  The position of the largest sum of
-        a logit and a Gumbel number is distributed like that, and a logit of -inf is never chosen.  Eager mode refuses
-        logits on the CPU that are nan, or all -inf; elsewhere the position chosen for them means nothing.
+        `shape` adds leading dimensions with that many samples each.  The position of the largest sum of a logit and a
+        Gumbel number has this distribution, and a logit of -inf is never chosen.  In eager mode on the CPU, logits
+        that are nan or all -inf are an error; elsewhere the position for them is arbitrary.
 
         >>> mg.random.seed(0)
         >>> mg.random.categorical(mg.log(mg.asarray([0.0, 1.0, 0.0])), shape=4).tolist()
@@ -300,12 +300,12 @@ SOURCES = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)
 
 
 def _values_at_hand(x: Tensor) -> Any:
-    """The values as a NumPy array, where they can be looked at without waiting for anything; else None."""
+    """The values as a NumPy array if they can be read without waiting; otherwise None."""
     return x._data if x._data.__class__ is np.ndarray and current_mode().interpreter is None else None
 
 
 def _source(dtype: Any) -> Any:
-    """The dtype that random numbers are made in: halves are made from singles."""
+    """The dtype in which random numbers are made: float16 is made from float32."""
     return dtypes.float64 if dtype is dtypes.float64 else dtypes.float32
 
 
@@ -330,7 +330,7 @@ def _whole(what: str, number: Any, least: int, most: int) -> int:
 
 
 def _stretched(unit: Tensor, low: float, high: float) -> Tensor:
-    """Numbers between 0 and 1 brought between `low` and `high`, which rounding must not reach."""
+    """Numbers between 0 and 1 scaled to `low` and `high`, where rounding must not reach `high`."""
     if low > high:
         raise ConversionError(f"uniform: low is {low}, and high is {high}", expect="low <= high")
     number = unit.dtype.type

@@ -1,4 +1,4 @@
-"""The reductions, and what is composed from them."""
+"""The reductions, and the functions composed from them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Axis = int | tuple[int, ...] | None
 
 
 def reduced_shape(shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> tuple[int, ...]:
-    """The shape that is left after reducing over `axes`.
+    """The shape after a reduction over `axes`.
 
     >>> reduced_shape((2, 3, 4), (1,), True)
     (2, 1, 4)
@@ -68,7 +68,7 @@ def _of_extreme(g: Any, out: Any, x: Any, node: Any) -> Any:
 
 
 def _of_prod(g: Any, x: Any, node: Any) -> Any:
-    """Each element's derivative is the product of the others, which zeros do not disturb."""
+    """The derivative by each element is the product of the others, also where elements are zero."""
     axes = node.attrs["axis"]
     shape = x.shape
     rest = [i for i in range(len(shape)) if i not in axes]
@@ -106,7 +106,7 @@ def _of_cumulative_sum(g: Any, node: Any) -> Any:
 
 
 def _of_cumulative_prod(g: Any, x: Any, node: Any) -> Any:
-    """Right where x holds zeros too: element j's derivative of result i is the product of x[0..i] without x[j]."""
+    """The derivative of result i by element j is the product of x[0..i] without x[j], also where x has zeros."""
     axis = node.attrs["axis"]
     order = [i for i in range(x.ndim) if i != axis] + [axis]
     lined, lined_g = x.permute_dims(order), g.permute_dims(order)
@@ -143,11 +143,11 @@ for _op in (
 ):
     declare(_op)
 
-raw_sum = P.sum.apply  # the primitive itself: it takes attributes as they are, and checks nothing
+raw_sum = P.sum.apply  # the primitive itself, with final attributes and without checks
 
 
 def _to_total(x: Tensor, dtype: Any) -> tuple[Tensor, Any]:
-    """What is summed or multiplied, and in which dtype: integers in int64, so that they do not overflow."""
+    """The tensor to sum or multiply, and the dtype: int64 for integers, so that they do not overflow."""
     kind = x._data.dtype.kind
     if dtype is None:
         return x, None if kind == "f" else dtypes.default_int
@@ -224,7 +224,7 @@ def mean(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
 @method
 @composed
 def var(x: Tensor, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
-    """The variance over `axis`: squares summed and divided by n - `correction`, or by 0 where that is negative.
+    """The variance over `axis`: the sum of squares divided by n - `correction`, or by 0 if that is negative.
 
     >>> mg.var(mg.asarray([1.0, 3.0])).item()
     1.0
@@ -241,7 +241,7 @@ def var(x: Tensor, axis: Axis = None, correction: float = 0.0, keepdims: bool = 
 @method
 @composed
 def std(x: Tensor, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
-    """The standard deviation over `axis`: the root of the variance.  Where that is 0, the gradient is 0 too.
+    """The standard deviation over `axis`: the root of the variance.  Where it is 0, the gradient is 0 too.
 
     >>> mg.std(mg.asarray([1.0, 3.0])).item()
     1.0
@@ -253,7 +253,7 @@ def std(x: Tensor, axis: Axis = None, correction: float = 0.0, keepdims: bool = 
 
 
 def root(total: Tensor, degree: float) -> Tensor:
-    """The root of a sum that may be 0, where the slope of a root is infinite and is taken to be 0.
+    """The root of a sum that may be 0, where the infinite slope of the root is taken to be 0.
 
     >>> total = mg.asarray([0.0, 4.0], requires_grad=True)
     >>> root(total, 2).sum().backward()
@@ -266,7 +266,7 @@ def root(total: Tensor, degree: float) -> Tensor:
 
 
 def in_float32(statistic: Callable[..., Tensor], x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """Half precision ends at 65504: a mean or a deviation fits, the sum or the count on the way there may not."""
+    """Compute in float32, because a sum may exceed 65504, the largest float16, even if the mean does not."""
     return astype(statistic(astype(x, dtypes.float32), *args, **kwargs), dtypes.float16)
 
 
@@ -367,7 +367,7 @@ def _running(op: Primitive, x: Any, axis: int | None, dtype: Any, include_initia
     x = as_tensor(x)
     if axis is None:
         if x.ndim != 1:
-            raise ConversionError(f"{op.name}: say along which axis, of the {x.ndim} that shape {x.shape} has")
+            raise ConversionError(f"{op.name}: shape {x.shape} has {x.ndim} dimensions, so axis is needed")
         axis = 0
     place = normal_axis(op.name, axis, x.ndim)
     x, dtype = _to_total(x, dtype)
@@ -381,7 +381,7 @@ def _running(op: Primitive, x: Any, axis: int | None, dtype: Any, include_initia
 @method
 @composed
 def clip(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
-    """The values kept between `min` and `max`; either may be missing.
+    """The values limited to `min` and `max`; either may be missing.
 
     >>> mg.clip(mg.asarray([-1.0, 0.5, 3.0]), 0.0, 1.0).tolist()
     [0.0, 0.5, 1.0]

@@ -1,6 +1,6 @@
-"""Sums, maxima and softmax over segments: the rows that one number names together, in any order.
+"""Sums, means, maxima and softmax over segments: rows with the same number, in any order.
 
-What a graph's edges bring to a node is a segment: that is all that graph networks need beyond the rest.
+The messages that arrive at one node of a graph are a segment, so these functions are the base of graph networks.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def segment_sum(x: Tensor, segments: Any, count: int) -> Tensor:
 
 @composed
 def segment_mean(x: Tensor, segments: Any, count: int) -> Tensor:
-    """For each of `count` segments the mean of its rows; 0 where it has none.
+    """For each of `count` segments the mean of its rows; 0 for a segment without rows.
 
     >>> mg.segment_mean(mg.asarray([1.0, 2.0, 4.0]), mg.asarray([1, 0, 1]), 3).tolist()
     [2.0, 2.5, 0.0]
@@ -48,13 +48,13 @@ def segment_mean(x: Tensor, segments: Any, count: int) -> Tensor:
 
 @composed
 def segment_max(x: Tensor, segments: Any, count: int) -> Tensor:
-    """For each of `count` segments the largest of its rows, element by element; -inf where it has none.
+    """For each of `count` segments the maximum of its rows, element by element; -inf for a segment without rows.
 
     >>> mg.segment_max(mg.asarray([1.0, 2.0, 4.0]), mg.asarray([1, 0, 1]), 2).tolist()
     [2.0, 4.0]
     """
     x, segments = _rows_and_segments("segment_max", x, segments, count)
-    order = argsort(x, axis=0)  # written in ascending order, the largest comes last and stays
+    order = argsort(x, axis=0)  # in ascending order the largest is written last and stays
     base = full((count, *x.shape[1:]), -float("inf"), x.dtype, x.device)
     places = [segments[order]]
     places += [reshape(arange(s, device=x.device), (s, *[1] * (x.ndim - a - 2))) for a, s in enumerate(x.shape[1:])]

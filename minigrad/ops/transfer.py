@@ -24,7 +24,7 @@ declare(
 
 @method
 def to_device(x: Tensor, device: Any, /, *, stream: Any = None) -> Tensor:
-    """The tensor on another device: a copy, through which gradients flow back; the tensor itself if it is there.
+    """The tensor on another device: a copy, through which gradients flow back; itself if it is already there.
 
     >>> x = mg.asarray([1.0, 2.0], requires_grad=True)
     >>> mg.to_device(x, "cpu:1").sum().backward()
@@ -41,7 +41,7 @@ def to_device(x: Tensor, device: Any, /, *, stream: Any = None) -> Tensor:
 
 @method
 def to(x: Tensor, target: Any) -> Tensor:
-    """The tensor on another device or in another dtype; the tensor itself if it is so already.
+    """The tensor on another device or in another dtype; the tensor itself if both are right already.
 
     >>> mg.ones(2).to("cpu:1").device, mg.ones(2).to(mg.float64).dtype
     (cpu:1, dtype('float64'))

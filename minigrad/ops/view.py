@@ -1,7 +1,7 @@
-"""The view primitives, which look at the same memory in another order, and what is composed from them.
+"""The view primitives, which share the memory of their input, and the functions composed from them.
 
-There are four: `reshape`, `permute_dims`, `broadcast_to` and `slice`.  Everything else that rearranges without copying
-(`expand_dims`, `flip`, `.T`, `unstack` …) is one of these with the right arguments.
+There are four: `reshape`, `permute_dims`, `broadcast_to` and `slice`.  Other functions that rearrange without a copy
+(`expand_dims`, `flip`, `.T`, `unstack` …) call one of these.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = [
 
 
 def dummy(shape: tuple[int, ...], dtype: Any) -> Any:
-    """An array of this shape that takes one element of memory: NumPy's own indexing then says what comes out."""
+    """An array of this shape with one element of memory: NumPy's own indexing then gives the resulting shape."""
     return np.broadcast_to(np.empty((), dtype), shape)
 
 
@@ -37,7 +37,7 @@ def _infer_slice(x: Any, index: tuple[Any, ...]) -> Any:
         raise IndexingError(f"{shown(index)} cannot index shape {x.shape}: {error}") from error
     except IndexError as error:
         if index.count(Ellipsis) > 1:
-            raise IndexingError("an index can hold one Ellipsis only") from error
+            raise IndexingError("an index can hold only one Ellipsis") from error
         given = [i for i in index if i is not None and i is not Ellipsis]
         if len(given) > len(x.shape):
             raise IndexingError(
@@ -55,7 +55,7 @@ def _infer_slice(x: Any, index: tuple[Any, ...]) -> Any:
         raise IndexingError(f"{index} cannot index shape {x.shape}: {error}") from error
 
 
-# `raw_...` are the primitives themselves: they take attributes as they are, and check nothing.
+# `raw_...` are the primitives themselves: they take final attributes, without checks.
 
 raw_reshape = declare(
     Primitive(
@@ -112,16 +112,16 @@ def inverse(axes: Sequence[int]) -> tuple[int, ...]:
 
 @method
 def reshape(x: Tensor, shape: Any, *sizes: int, copy: bool | None = None) -> Tensor:
-    """The same elements, row by row, in another shape; one size may be -1, and is worked out.
+    """The same elements, row by row, in another shape; one size may be -1, and is inferred.
 
-    A view where the elements are evenly spaced in memory, a copy where they are not, or where `copy` says so.
+    The result is a view if the elements are evenly spaced in memory, otherwise or with `copy=True` a copy.
 
     >>> mg.reshape(mg.arange(6), (2, -1)).tolist(), mg.arange(4).reshape(2, 2).tolist()
     ([[0, 1, 2], [3, 4, 5]], [[0, 1], [2, 3]])
     """
     try:
         target = (shape, *sizes) if hasattr(shape, "__index__") else (*shape, *sizes) if sizes else tuple(shape)
-        missing = True if min(target, default=0) < 0 else False  # an array of sizes has no truth
+        missing = True if min(target, default=0) < 0 else False  # an array of sizes has no truth value
     except (TypeError, ValueError):
         raise ShapeError(f"reshape: a shape is integers, not {shown((shape, *sizes))}") from None
     if x.__class__ is not Tensor:
@@ -139,7 +139,7 @@ def reshape(x: Tensor, shape: Any, *sizes: int, copy: bool | None = None) -> Ten
     if copy:
         return out.copy()
     if out.alias is None:
-        raise ConversionError(f"reshape(copy=False): shape {x.shape} as it lies in memory takes a copy to be {target}")
+        raise ConversionError(f"reshape(copy=False): shape {x.shape}, as laid out in memory, needs a copy for {target}")
     return out
 
 
@@ -158,7 +158,7 @@ def _misfit(shape: tuple[int, ...], target: tuple[int, ...]) -> ShapeError:
 
 @method
 def permute_dims(x: Tensor, axes: Sequence[int] | None = None) -> Tensor:
-    """The dimensions in another order; without `axes`, in reverse.  A view.
+    """The dimensions in another order; without `axes`, in reverse order.  A view.
 
     >>> mg.permute_dims(mg.ones((2, 3, 4)), (2, 0, 1)).shape
     (4, 2, 3)
@@ -205,7 +205,7 @@ def broadcast_arrays(*tensors: Tensor) -> list[Tensor]:
 
 @method
 def expand_dims(x: Tensor, axis: Any = 0) -> Tensor:
-    """With a dimension of size 1 put in at `axis` (or at each of several): a view.
+    """The tensor with a new dimension of size 1 at `axis` (or at several axes): a view.
 
     >>> mg.expand_dims(mg.ones((2, 3)), axis=-1).shape
     (2, 3, 1)
@@ -220,7 +220,7 @@ def expand_dims(x: Tensor, axis: Any = 0) -> Tensor:
 
 @method
 def squeeze(x: Tensor, axis: Any = None) -> Tensor:
-    """Without the dimensions of size 1 at `axis` (or without any of them): a view.
+    """The tensor without the dimensions of size 1 at `axis` (or without all of them): a view.
 
     >>> mg.squeeze(mg.ones((2, 1, 3)), axis=1).shape
     (2, 3)
@@ -237,7 +237,7 @@ def squeeze(x: Tensor, axis: Any = None) -> Tensor:
 
 @method
 def flatten(x: Tensor, start: int = 0, stop: int = -1) -> Tensor:
-    """The dimensions from `start` to `stop` made one: a view where `reshape` makes one.
+    """The dimensions from `start` to `stop` joined into one: a view where `reshape` gives one.
 
     >>> mg.flatten(mg.ones((2, 3, 4)), start=1).shape
     (2, 12)
@@ -260,7 +260,7 @@ def flip(x: Tensor, axis: Any = None) -> Tensor:
 
 
 def moveaxis(x: Tensor, source: Any, destination: Any) -> Tensor:
-    """With the dimensions `source` moved to the places `destination`: a view.
+    """The tensor with the dimensions `source` moved to `destination`: a view.
 
     >>> mg.moveaxis(mg.ones((2, 3, 4)), 0, -1).shape
     (3, 4, 2)
@@ -275,7 +275,7 @@ def moveaxis(x: Tensor, source: Any, destination: Any) -> Tensor:
 
 
 def swapaxes(x: Tensor, first: int, second: int) -> Tensor:
-    """With two dimensions exchanged: a view.
+    """The tensor with two dimensions exchanged: a view.
 
     >>> mg.swapaxes(mg.ones((2, 3, 4)), 0, 2).shape
     (4, 3, 2)
@@ -298,7 +298,7 @@ def matrix_transpose(x: Tensor) -> Tensor:
 
 
 def unstack(x: Tensor, axis: int = 0) -> tuple[Tensor, ...]:
-    """The tensor cut into as many as it is long along `axis`, without that dimension: views.
+    """The slices of a tensor along `axis`, without that dimension: views.
 
     >>> [t.tolist() for t in mg.unstack(mg.asarray([[1, 2], [3, 4]]))]
     [[1, 2], [3, 4]]

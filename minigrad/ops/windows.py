@@ -1,6 +1,6 @@
-"""Sliding windows: a view of all parts of a certain size, and the sum that puts overlapping parts together again.
+"""Sliding windows: a view of all parts of a certain size, and the sum that puts overlapping parts back together.
 
-Convolutions and pooling are windows and then something that is there already: a matrix product, a mean, a maximum.
+Convolutions and pooling are windows, followed by an existing operation: a matrix product, a mean, a maximum.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Sizes = tuple[int, ...]
 
 
 def window_count(name: str, extent: int, size: int, stride: int, dilation: int) -> int:
-    """How many windows fit along a dimension, or the error that says that none does.
+    """The number of windows that fit along a dimension; an error if none fits.
 
     >>> window_count("windows", extent=7, size=3, stride=2, dilation=1)
     3
@@ -80,7 +80,7 @@ declare(
 
 
 def windows(x: Tensor, size: Any, axis: Any = -1, stride: Any = 1, dilation: Any = 1) -> Tensor:
-    """All windows of `size` elements along `axis`, as a view: the elements of each come in a new last dimension.
+    """All windows of `size` elements along `axis`, as a view: the elements of each window are in a new last dimension.
 
     With several axes there is a size for each, or one for all, and a new dimension for each.  Windows begin `stride`
     elements apart, and their elements are `dilation` apart.
@@ -116,7 +116,7 @@ def _attributes(name: str, axes: Sizes, **given: Any) -> dict[str, Any]:
 
 
 def for_each(name: str, what: str, value: Any, count: int, least: int = 1) -> Sizes:
-    """One integer for each of `count` dimensions: those that were given, or the same for all.
+    """One integer for each of `count` dimensions: the given ones, or the same for all.
 
     >>> for_each("conv2d", "stride", 2, 2), for_each("conv2d", "stride", (1, 3), 2)
     ((2, 2), (1, 3))

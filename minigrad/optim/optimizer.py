@@ -189,7 +189,7 @@ class Optimizer:
                 mine |= {f"state.{number}.{what}": t for what, t in kept.items()}
                 theirs |= {f"state.{number}.{what}": v for what, v in (entry or anew).items()}
         theirs |= {f"state.{number}.{what}": v for number, entry in entries.items() for what, v in entry.items()}
-        load_tensors(mine, theirs, name, lacks=lacks, besides=besides)
+        load_tensors(mine, theirs, name, lacks=lacks, extra=besides)
         for own, known in zip(groups, options):
             for what, value in known.items():
                 own[what] = value

@@ -1,4 +1,4 @@
-"""The same function by all who can run it: minigrad, onnxruntime, onnx's reference evaluator, and what is imported."""
+"""Runs a function here, in onnxruntime, in onnx's reference evaluator and as an imported file, and compares."""
 
 import numpy as np
 import onnx
@@ -8,7 +8,7 @@ from onnx.reference import ReferenceEvaluator
 import minigrad as mg
 
 onnxruntime.set_default_logger_severity(4)
-MISSING = ("NOT_IMPLEMENTED", "has unsupported type", "is not registered")  # what onnxruntime says of types it lacks
+MISSING = ("NOT_IMPLEMENTED", "has unsupported type", "is not registered")  # its messages for types that it lacks
 
 
 def arrays(results):

@@ -10,9 +10,9 @@ from minigrad.io.onnx.counterparts import TABLE, WITHOUT
 from tests.io.engines import check
 from tests.samples import SAMPLES
 
-# Of these ONNX has no counterpart in opset 18.
+# Primitives without a counterpart in opset 18.
 NONE = {"bitcast", "cumulative_prod", "solve", "cholesky", "slogdet"}
-TRACED_AWAY = {"call"}  # a trace has what it is made of
+TRACED_AWAY = {"call"}  # a trace records its operations instead
 
 # Where an engine is wrong, or free to differ.
 WITHOUT_ENGINE = {

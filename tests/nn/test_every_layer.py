@@ -83,12 +83,12 @@ def graph_convolution(state, x):
 
 
 def graph_attention(state, x):
-    told = (x @ state["lin.weight"].T).reshape(len(x), 2, 3)
+    features = (x @ state["lin.weight"].T).reshape(len(x), 2, 3)
     starts, ends = np.concatenate([EDGES, np.tile(np.arange(len(x)), (2, 1))], 1)
-    scores = (told * state["att_src"]).sum(-1)[starts] + (told * state["att_dst"]).sum(-1)[ends]
+    scores = (features * state["att_src"]).sum(-1)[starts] + (features * state["att_dst"]).sum(-1)[ends]
     weights = plain.segment_softmax(np.where(scores > 0, scores, 0.2 * scores), ends, len(x))
     return (
-        np.stack([(told[starts] * weights[..., None])[ends == n].sum(0) for n in range(len(x))]).reshape(len(x), 6)
+        np.stack([(features[starts] * weights[..., None])[ends == n].sum(0) for n in range(len(x))]).reshape(len(x), 6)
         + state["bias"]
     )
 

@@ -158,7 +158,7 @@ def test_to_leaves_integers_alone_and_refuses_to_make_parameters_integers():
     net.steps = mg.asarray(3)
     net.to(mg.float16)
     assert net.steps.dtype == mg.int64 and net.weight.dtype == mg.float16
-    with pytest.raises(mg.DtypeError, match="to: parameters stay floats, int32 is none"):
+    with pytest.raises(mg.DtypeError, match="to: parameters stay floats, and int32 is not a float dtype"):
         net.to(mg.int32)
 
 

@@ -131,7 +131,7 @@ def test_activations_are_the_functions():
             r"in AvgPool2d: avg_pool2d: an input of shape \(8, 8\) has 2 dimensions",
         ),
         (lambda: nn.BatchNorm2d(3)(mg.ones((2, 3))), r"in BatchNorm2d: an input of shape \(2, 3\) does not fit"),
-        (lambda: nn.BatchNorm1d(3)(mg.ones((1, 3))), "has one value for each channel, which has no variance"),
+        (lambda: nn.BatchNorm1d(3)(mg.ones((1, 3))), "has only one value for each channel, and no variance"),
         (lambda: nn.GroupNorm(2, 3), "GroupNorm: 3 channels can't be divided into 2 groups"),
         (lambda: nn.GroupNorm(2, 4)(mg.ones((2, 3))), r"in GroupNorm: an input of shape \(2, 3\) does not fit"),
         (lambda: nn.RMSNorm(4)(mg.ones((2, 3))), r"in RMSNorm: an input of shape \(2, 3\) does not fit"),
@@ -161,7 +161,7 @@ def test_activations_are_the_functions():
             lambda: nn.GraphConv(2, 3)(mg.ones((4, 3)), [[0], [1]]),
             r"in GraphConv: an input of shape \(4, 3\) does not fit",
         ),
-        (lambda: nn.GraphConv(2, 3)(mg.ones((4, 2)), [[0, 1, 2]]), r"edges of shape \(1, 3\) are no pairs of nodes"),
+        (lambda: nn.GraphConv(2, 3)(mg.ones((4, 2)), [[0, 1, 2]]), r"edges of shape \(1, 3\) are not pairs of nodes"),
         (
             lambda: nn.GraphConv(2, 3)(mg.ones((4, 2)), [[0], [4]]),
             "an edge to node 4 is out of range, there are 4 nodes",

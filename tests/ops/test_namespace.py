@@ -97,7 +97,7 @@ def test_the_namespace_of_a_tensor():
     x = mg.ones(2)
     assert x.__array_namespace__() is mg
     assert x.__array_namespace__(api_version="2023.12") is mg
-    with pytest.raises(ValueError, match=r"there is no version '2019\.01' of the array API here"):
+    with pytest.raises(ValueError, match=r"version '2019\.01' of the array API is not supported"):
         x.__array_namespace__(api_version="2019.01")
 
 
@@ -238,7 +238,7 @@ def test_masks_without_dimensions():
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
-        (lambda: mg.searchsorted(mg.ones((2, 2)), mg.ones(1)), "searchsorted: what is searched has one dimension"),
+        (lambda: mg.searchsorted(mg.ones((2, 2)), mg.ones(1)), "searchsorted: x has one dimension"),
         (lambda: mg.searchsorted(mg.ones(2), mg.ones(1), side="middle"), "side is 'left' or 'right', not 'middle'"),
         (lambda: mg.searchsorted(mg.ones(2), mg.ones(1), sorter=mg.asarray([0])), "sorter has shape .1,., not .2,."),
         (lambda: mg.diff(mg.ones(3), n=-1), "diff: n is not negative: -1"),

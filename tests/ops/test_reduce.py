@@ -115,7 +115,7 @@ def test_running_totals_with_a_first_element():
     x = mg.asarray([[1.0, 2.0], [3.0, 4.0]])
     assert mg.cumulative_sum(x, axis=1, include_initial=True).tolist() == [[0, 1, 3], [0, 3, 7]]
     assert mg.cumulative_prod(x, axis=0, include_initial=True).tolist() == [[1, 1], [1, 2], [3, 8]]
-    with pytest.raises(ConversionError, match="say along which axis"):
+    with pytest.raises(ConversionError, match="so axis is needed"):
         mg.cumulative_sum(x)
 
 
