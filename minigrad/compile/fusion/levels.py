@@ -1,4 +1,4 @@
-"""Levels: how often a kernel of rows × columns computes a value."""
+"""Levels: how often a kernel over rows × columns computes a value."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from enum import IntEnum
 
 
 class Level(IntEnum):
-    """How often a value is computed, each less often than the one before."""
+    """How often a value is computed, from most to least often."""
 
     PER_ELEMENT = 1
     PER_ROW = 2
     ONCE = 3
-    ACROSS_ROWS = 4  # gathered over all rows: complete when the kernel has ended, so that another kernel finishes it
+    ACROSS_ROWS = 4  # reduced over all rows: complete at the end of the kernel, so another kernel finishes it
 
 
 PER_ELEMENT, PER_ROW, ONCE, ACROSS_ROWS = Level
 
 
 def level_of(size: int, elements: int, row: int | None) -> Level | None:
-    """How often a kernel of so many elements in rows of `row` computes so many values; None if it has no loop for them.
+    """How often a kernel over `elements` in rows of `row` computes `size` values; None if no loop of it fits.
 
     >>> [level_of(size, 12, 4) for size in (12, 3, 1, 5)]
     [<Level.PER_ELEMENT: 1>, <Level.PER_ROW: 2>, <Level.ONCE: 3>, None]

@@ -1,4 +1,4 @@
-"""Kinds of computation: which one takes a node, what it says of it, and what a new kind needs."""
+"""Kinds of computation: which kind takes a node, its properties, and how to add a kind."""
 
 import numpy as np
 import pytest
