@@ -163,7 +163,8 @@ class Script:
         return self._either(value, other, True, lambda: self._both(logical_or, value, other()))
 
     def _both(self, operation: Python, value: Tensor, other: Any) -> Any:
-        if value.dtype.kind == "b" and (other.__class__ is bool or _is_bool(other)):
+        is_bool = other.__class__ is bool or (other.__class__ is Tensor and other.dtype.kind == "b")
+        if value.dtype.kind == "b" and is_bool:
             return operation(truth(value), truth(other) if other.__class__ is Tensor else other)
         if operation is logical_and:
             return self.and_then(value, lambda: other)
@@ -222,10 +223,6 @@ def _augmented(name: str) -> Python:
 
 for _name in AUGMENTED.values():
     setattr(Script, _name, _augmented(_name))
-
-
-def _is_bool(value: Any) -> bool:
-    return value.__class__ is Tensor and value.dtype.kind == "b"
 
 
 def only_recorded(tensor: Tensor) -> bool:

@@ -191,7 +191,6 @@ class Recorder:
 
 
 def _shared(one: Tensor, other: Tensor) -> bool:
-    """Whether two tensors share memory."""
     return base_of(one) is base_of(other)
 
 

@@ -11,6 +11,7 @@ import os
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 LIMIT = 256 << 20  # bytes
@@ -45,11 +46,9 @@ def load(name: str) -> bytes | None:
         found = path.read_bytes()
     except OSError:
         return None
-    try:
+    with suppress(OSError):  # a read-only folder can still be read
         if time.time() - path.stat().st_mtime > FRESH:
             os.utime(path)  # used now, so it is removed last
-    except OSError:
-        pass  # a read-only folder can still be read
     code = found[DIGEST:]
     return code if found[:DIGEST] == _checksum(name, code) else None
 

@@ -85,10 +85,6 @@ class Processor(NamedTuple):
     version: str  # of minigrad
 
     @property
-    def has_wide_vectors(self) -> bool:
-        return "+avx512f" in self.features
-
-    @property
     def has_half(self) -> bool:
         """Whether it has instructions that convert float16; the functions that replace them may be missing."""
         return "+f16c" in self.features or self.triple.startswith(("aarch64", "arm64"))
@@ -144,7 +140,7 @@ class _Compiler:
         """The LLVM text of a kernel for this processor."""
         if not self.processor.has_half and kernel.computes_in(HALF):
             raise CompileError(f"this processor ({self.processor.name}) has no instructions for float16")
-        wide = self.processor.has_wide_vectors and computes_functions(kernel)
+        wide = "+avx512f" in self.processor.features and computes_functions(kernel)
         return llvm_source(kernel, width=WIDE if wide else NARROW)
 
     def _name(self, text: str) -> str:
@@ -152,7 +148,6 @@ class _Compiler:
         return "k_" + hashlib.sha256("\0".join((text, *self.processor)).encode()).hexdigest()[:32]
 
     def _loaded(self, text: str) -> Any:
-        """The function with this text."""
         name = self._name(text)
         return self.engines.function(name, self._code(name, text))
 

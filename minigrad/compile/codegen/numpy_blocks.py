@@ -262,7 +262,6 @@ def _apart(place: Spaced, shape: tuple[int, int]) -> bool:
 
 
 def _loops(body: list[Statement]) -> list[For]:
-    """All loops of a body."""
     return [s for s in statements(body) if isinstance(s, For)]
 
 

@@ -11,10 +11,9 @@ from typing import NamedTuple
 from ...core.errors import CompileError
 from ...core.node import Node
 from ..nodes.view import View
-from .compute import BY_ROW, Library
+from .compute import ACROSS_ROWS, BY_ROW, PER_ELEMENT, Library
 from .fuse import Fusing, Misfit, settled
 from .group import Group, Partition
-from .levels import ACROSS_ROWS, PER_ELEMENT
 from .loop_shape import Chunking
 
 UNFINISHED = "a reduction across rows is complete only when the kernel has gone through all of them"
@@ -145,7 +144,6 @@ class _ByHand:
         return rows
 
     def _put(self, node: Node, group: Group) -> None:
-        """Put a node into a group."""
         compute = self.computes[node]
         here = [(v, group) for v in compute.views if v.base in group.levels]
         early = [v.base for v in compute.views if v.base in group.partials]

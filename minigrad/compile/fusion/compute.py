@@ -7,7 +7,7 @@ So a new kind of loop needs a class in `KINDS` and such a function.  A library c
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import Enum, IntEnum
 from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,6 @@ from ..loops.scalar import has_steps
 from ..nodes.graph import Graph
 from ..nodes.view import Dims, View, is_filled, row_major, views_of, whole
 from .count import Count, library_count, operations
-from .levels import ACROSS_ROWS, PER_ELEMENT, PER_ROW, Level, level_of
 from .spans import spans
 
 if TYPE_CHECKING:
@@ -26,6 +25,29 @@ if TYPE_CHECKING:
 
 LONGEST_ROW = 1 << 16  # the most elements that a kernel goes through several times
 Views = dict[Node, View]
+
+
+class Level(IntEnum):
+    """How often a value is computed, from most to least often."""
+
+    PER_ELEMENT = 1
+    PER_ROW = 2
+    ONCE = 3
+    ACROSS_ROWS = 4  # reduced over all rows: complete at the end of the kernel, so another kernel finishes it
+
+
+PER_ELEMENT, PER_ROW, ONCE, ACROSS_ROWS = Level
+
+
+def level_of(size: int, elements: int, row: int | None) -> Level | None:
+    """How often a kernel over `elements` in rows of `row` computes `size` values; None if no loop of it fits.
+
+    >>> [level_of(size, 12, 4) for size in (12, 3, 1, 5)]
+    [<Level.PER_ELEMENT: 1>, <Level.PER_ROW: 2>, <Level.ONCE: 3>, None]
+    """
+    if size == elements:
+        return PER_ELEMENT
+    return ONCE if size == 1 else PER_ROW if row and size * row == elements else None
 
 
 class Access(Enum):
@@ -262,7 +284,9 @@ def computes_of(graph: Graph) -> tuple[dict[Node, Compute], Views]:
     for position, node in enumerate(graph.nodes):
         if node.op is None or node in inputs or views[node].base is not node or is_filled(node):
             continue
-        compute = computes[node] = _kind_of(node, views)(node, views, position)
+        kinds = CALLS if _is_empty(node) else KINDS
+        kind = next(kind for kind in kinds if kind.takes(node, views))
+        compute = computes[node] = kind(node, views, position)
         if isinstance(compute, Library):
             in_memory.update(compute.bases)
     for position, node in enumerate(graph.nodes):
@@ -271,16 +295,5 @@ def computes_of(graph: Graph) -> tuple[dict[Node, Compute], Views]:
     return dict(sorted(computes.items(), key=lambda item: item[1].position)), views
 
 
-def _kind_of(node: Node, views: Views) -> type[Compute]:
-    """The first kind that takes a node."""
-    for kind in CALLS if _is_empty(node) else KINDS:
-        if kind.takes(node, views):
-            return kind
-    raise AssertionError("a library takes everything")
-
-
 def _is_empty(node: Node) -> bool:
-    for i in node.inputs:
-        if isinstance(i, Node) and 0 in i.shape:
-            return True
-    return 0 in node.shape
+    return any([0 in each.shape for each in (node, *node.inputs) if isinstance(each, Node)])

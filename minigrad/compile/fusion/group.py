@@ -13,8 +13,7 @@ from ..loops.scalar import accumulated_in
 from ..nodes.graph import Check, Graph
 from ..nodes.titled import Titled
 from ..nodes.view import View
-from .compute import IN_ORDER, SINGLE, Compute, Library
-from .levels import ONCE, PER_ELEMENT, PER_ROW, Level, level_of
+from .compute import IN_ORDER, ONCE, PER_ELEMENT, PER_ROW, SINGLE, Compute, Level, Library, level_of
 from .loop_shape import Loops
 
 MOST_NODES = 200  # the most nodes in a kernel, because compilers take more than linear time
@@ -48,8 +47,7 @@ class Group:
         self.name = ""
 
     @property
-    def size(self) -> int:
-        """The number of nodes that it computes."""
+    def size(self) -> int:  # the number of nodes that it computes
         return len(self.levels) + len(self.partials)
 
     def current(self) -> Group:

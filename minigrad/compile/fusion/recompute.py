@@ -8,9 +8,8 @@ the last node to the first, so that long chains move step by step, a few nodes a
 from __future__ import annotations
 
 from ...core.node import Node
-from .compute import Compute
+from .compute import Compute, Level
 from .group import MOST_NODES, Group, Moved
-from .levels import Level
 
 CHEAP = 2.0  # bytes of memory traffic: the most that an input costs which is recomputed together with its reader
 MOST_TOGETHER = 8  # the most nodes that move together
@@ -115,13 +114,10 @@ class _Movers:
             if base in group.levels and not self._is_stored(base, group):
                 share = 1.0 if len(self.readers[base]) == 1 else SHARED
                 price += share * base.nbytes  # this node has to be stored then
-            elif not still_read and base in group.loads and not self._else_read(base, group, node):
-                price -= base.nbytes
+            elif not still_read and base in group.loads:
+                others = [reader for reader in self.read_in[base].get(group, ()) if reader.node is not node]
+                price -= 0 if others else base.nbytes
         return price
-
-    def _else_read(self, base: Node, group: Group, node: Node) -> bool:
-        """Whether a group reads a node for other nodes than this one."""
-        return any(reader.node is not node for reader in self.read_in[base].get(group, ()))
 
     def _move(self, node: Node, group: Group, level: Level) -> None:
         group.levels[node] = level

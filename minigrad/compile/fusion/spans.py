@@ -32,19 +32,10 @@ def spans(node: Node, part: View) -> list[Span] | None:
             continue
         if pick.step != 1:
             return None
-        found.append(Span(next(sizes), stride, pick.start, pick.count))
-    return _joined(found)
-
-
-def _joined(found: list[Span]) -> list[Span]:
-    joined: list[Span] = []
-    for span in found:
-        if span.size == 1:
-            continue
-        last = joined[-1] if joined else None
+        span, last = Span(next(sizes), stride, pick.start, pick.count), found[-1] if found else None
         if last is not None and last.covered and span.covered and last.stride == span.stride * span.size:
             size = last.size * span.size
-            joined[-1] = Span(size, span.stride, 0, size)
-        else:
-            joined.append(span)
-    return joined
+            found[-1] = Span(size, span.stride, 0, size)
+        elif span.size != 1:
+            found.append(span)
+    return found

@@ -136,7 +136,6 @@ class _Verifier(Walk):
         self.scope.values[let.name] = let.dtype
 
     def _operation(self, operation: Operation, let: Let) -> None:
-        """Check the types of the operands and of the result."""
         values, dtype = self.scope.values, let.dtype
         needed = operand_dtypes(let, lambda name: values.get(name, dtype))
         for operand, each in zip(let.args, needed):
@@ -202,7 +201,6 @@ def _range_of_leaf(leaf: Any, ranges: dict[str, Range]) -> Range:
 
 
 def _joined(operation: str, left: Range, right: Range) -> Range:
-    """The range of an operation on indices from these ranges."""
     (a, b), (c, d) = left, right
     if operation == "+":
         return _in_64_bits(a + c, b + d)

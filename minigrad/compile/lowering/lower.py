@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ...core.node import Node
+from ..fusion.compute import ONCE, PER_ELEMENT, PER_ROW, Level
 from ..fusion.count import Count, distinct_bytes
 from ..fusion.group import Group, Partition
-from ..fusion.levels import ONCE, PER_ELEMENT, PER_ROW, Level
 from ..loops.index import plus, round_of, times
 from ..loops.ir import Accumulate, Accumulator, For, Index, Kernel, Let, Parameter, Prefetch, Statement, Store
 from ..loops.scalar import accumulated_in, identity

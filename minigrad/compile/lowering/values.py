@@ -8,8 +8,7 @@ import numpy as np
 
 from ...core import dtypes
 from ...core.node import Node
-from ..fusion.compute import Compute
-from ..fusion.levels import ONCE, PER_ELEMENT, PER_ROW, Level
+from ..fusion.compute import ONCE, PER_ELEMENT, PER_ROW, Compute, Level
 from ..fusion.loop_shape import split
 from ..loops.index import plus, position, times
 from ..loops.ir import Accumulate, Accumulator, For, Index, Let, Operand, Store

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core import dtypes
 from ...core.node import Node
-from ..fusion.compute import Compute, Copy, Elementwise, Filled, Place, Reduction
-from ..fusion.levels import ONCE, PER_ELEMENT, PER_ROW, Level
+from ..fusion.compute import ONCE, PER_ELEMENT, PER_ROW, Compute, Copy, Elementwise, Filled, Level, Place, Reduction
 from ..fusion.spans import spans
 from ..loops.index import divided, plus, remainder, times
 from ..loops.ir import Index, Operand
