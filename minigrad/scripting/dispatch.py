@@ -156,11 +156,17 @@ class Script:
 
     def logical_and(self, value: Any, other: Python) -> Any:
         """`value and other()`, where the other side cannot fail."""
-        return self._either(value, other, False, lambda: self._both(logical_and, value, other()))
+        known = decided(value)
+        if known is not None:
+            return other() if known else value
+        return self._both(logical_and, value, other())
 
     def logical_or(self, value: Any, other: Python) -> Any:
         """`value or other()`, where the other side cannot fail."""
-        return self._either(value, other, True, lambda: self._both(logical_or, value, other()))
+        known = decided(value)
+        if known is not None:
+            return value if known else other()
+        return self._both(logical_or, value, other())
 
     def _both(self, operation: Python, value: Tensor, other: Any) -> Any:
         is_bool = other.__class__ is bool or (other.__class__ is Tensor and other.dtype.kind == "b")
@@ -172,18 +178,17 @@ class Script:
 
     def and_then(self, value: Any, other: Python) -> Any:
         """`value and other()`, where the other side may only be computed if the value is true."""
-        return self._either(value, other, False, lambda: self.cond(value, other, lambda: value))
+        known = decided(value)
+        if known is not None:
+            return other() if known else value
+        return self.cond(value, other, lambda: value)
 
     def or_else(self, value: Any, other: Python) -> Any:
         """`value or other()`, where the other side may only be computed if the value is false."""
-        return self._either(value, other, True, lambda: self.cond(value, lambda: value, other))
-
-    def _either(self, value: Any, other: Python, enough: bool, record: Python) -> Any:
-        """The value if its truth is `enough`, the other side if not, and a record if the truth is not known."""
         known = decided(value)
-        if known is None:
-            return record()
-        return value if known is enough else other()
+        if known is not None:
+            return value if known else other()
+        return self.cond(value, lambda: value, other)
 
     # plain statements and variables -----------------------------------------------------------------------------------
 

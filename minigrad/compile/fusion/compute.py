@@ -284,8 +284,9 @@ def computes_of(graph: Graph) -> tuple[dict[Node, Compute], Views]:
     for position, node in enumerate(graph.nodes):
         if node.op is None or node in inputs or views[node].base is not node or is_filled(node):
             continue
-        kinds = CALLS if _is_empty(node) else KINDS
-        kind = next(kind for kind in kinds if kind.takes(node, views))
+        for kind in CALLS if _is_empty(node) else KINDS:  # the last kind takes every node
+            if kind.takes(node, views):
+                break
         compute = computes[node] = kind(node, views, position)
         if isinstance(compute, Library):
             in_memory.update(compute.bases)
@@ -296,4 +297,4 @@ def computes_of(graph: Graph) -> tuple[dict[Node, Compute], Views]:
 
 
 def _is_empty(node: Node) -> bool:
-    return any([0 in each.shape for each in (node, *node.inputs) if isinstance(each, Node)])
+    return any(0 in each.shape for each in (node, *node.inputs) if isinstance(each, Node))

@@ -14,7 +14,7 @@ from ..loops.index import plus, position, times
 from ..loops.ir import Accumulate, Accumulator, For, Index, Let, Operand, Store
 from ..loops.scalar import accumulated_in, typed
 from ..nodes.view import View, is_filled, whole
-from .write import write
+from .write import WRITERS
 
 if TYPE_CHECKING:
     from .lower import Block, _Lowering
@@ -62,7 +62,8 @@ class ValueWriter:
     def value(self, node: Node, block: Block) -> Operand:
         """Write one round of a node: its value, or the operand of its reduction."""
         self.making = node
-        return write(self, self.lowering.computes[node], block)
+        compute = self.lowering.computes[node]
+        return WRITERS[compute.__class__](self, compute, block)
 
     def is_row_value(self, operand: Operand) -> bool:
         """Whether a value is the same for a whole row."""

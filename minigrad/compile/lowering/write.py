@@ -23,11 +23,6 @@ if TYPE_CHECKING:
     from .values import ValueWriter
 
 
-def write(writer: ValueWriter, compute: Compute, block: Block) -> Operand:
-    """Write one round of a computation into a block."""
-    return WRITERS[compute.__class__](writer, compute, block)
-
-
 def reduction(writer: ValueWriter, compute: Compute, block: Block) -> Operand:
     """The element that is read, in the dtype of the accumulator."""
     value = writer.read(compute.reads[0], compute)
