@@ -219,5 +219,4 @@ def _whole_reason(function: Any) -> str | None:
 
 
 def _arguments(function: Any) -> list[ast.expr]:
-    """The expressions that are arguments of a call."""
     return [a for n in ast.walk(function) if isinstance(n, ast.Call) for a in n.args]

@@ -156,14 +156,21 @@ class Script:
 
     def logical_and(self, value: Any, other: Python) -> Any:
         """`value and other()`, where the other side cannot fail."""
-        return self._either(value, other, False, lambda: self._both(logical_and, value, other()))
+        known = decided(value)
+        if known is not None:
+            return other() if known else value
+        return self._both(logical_and, value, other())
 
     def logical_or(self, value: Any, other: Python) -> Any:
         """`value or other()`, where the other side cannot fail."""
-        return self._either(value, other, True, lambda: self._both(logical_or, value, other()))
+        known = decided(value)
+        if known is not None:
+            return value if known else other()
+        return self._both(logical_or, value, other())
 
     def _both(self, operation: Python, value: Tensor, other: Any) -> Any:
-        if value.dtype.kind == "b" and (other.__class__ is bool or _is_bool(other)):
+        is_bool = other.__class__ is bool or (other.__class__ is Tensor and other.dtype.kind == "b")
+        if value.dtype.kind == "b" and is_bool:
             return operation(truth(value), truth(other) if other.__class__ is Tensor else other)
         if operation is logical_and:
             return self.and_then(value, lambda: other)
@@ -171,18 +178,17 @@ class Script:
 
     def and_then(self, value: Any, other: Python) -> Any:
         """`value and other()`, where the other side may only be computed if the value is true."""
-        return self._either(value, other, False, lambda: self.cond(value, other, lambda: value))
+        known = decided(value)
+        if known is not None:
+            return other() if known else value
+        return self.cond(value, other, lambda: value)
 
     def or_else(self, value: Any, other: Python) -> Any:
         """`value or other()`, where the other side may only be computed if the value is false."""
-        return self._either(value, other, True, lambda: self.cond(value, lambda: value, other))
-
-    def _either(self, value: Any, other: Python, enough: bool, record: Python) -> Any:
-        """The value if its truth is `enough`, the other side if not, and a record if the truth is not known."""
         known = decided(value)
-        if known is None:
-            return record()
-        return value if known is enough else other()
+        if known is not None:
+            return value if known else other()
+        return self.cond(value, lambda: value, other)
 
     # plain statements and variables -----------------------------------------------------------------------------------
 
@@ -222,10 +228,6 @@ def _augmented(name: str) -> Python:
 
 for _name in AUGMENTED.values():
     setattr(Script, _name, _augmented(_name))
-
-
-def _is_bool(value: Any) -> bool:
-    return value.__class__ is Tensor and value.dtype.kind == "b"
 
 
 def only_recorded(tensor: Tensor) -> bool:

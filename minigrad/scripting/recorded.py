@@ -11,6 +11,7 @@ it was recorded, it is recorded `Again` with the new kinds.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from types import CellType
 from typing import Any
 
@@ -76,6 +77,14 @@ class Recorder:
                     hint="put the values into a tensor, x[i] = y; or loop over list(x), which unrolls the loop",
                 )
         self.given = self.copies(given)  # the originals will be overwritten
+
+    def until_settled(self, record: Callable[[], list[Any]]) -> Any:
+        """The outputs, recorded until the kinds of the variables no longer change."""
+        for _ in range(ATTEMPTS):
+            self.memory = []
+            with suppress(Again):
+                return packed(record())
+        raise AssertionError("kinds of variables do not settle")
 
     def copies(self, values: Sequence[Any]) -> list[Any]:
         """The arguments of a block: copies of the tensors that it may change, and the other values."""
@@ -191,7 +200,6 @@ class Recorder:
 
 
 def _shared(one: Tensor, other: Tensor) -> bool:
-    """Whether two tensors share memory."""
     return base_of(one) is base_of(other)
 
 
@@ -216,15 +224,13 @@ class Choice(Recorder):
     def decided(self, test: Tensor, functions: Sequence[Any]) -> Any:
         """The values of the outputs."""
         self.plan: list[Any] | None = None
-        for _ in range(ATTEMPTS):
+
+        def record() -> list[Any]:
             self.sides: list[list[Any]] = []
-            self.memory = []
             sides = [lambda function=function: self._side(function) for function in functions]
-            try:
-                return packed(self._outputs(cond(test, *sides)))
-            except Again:
-                continue
-        raise AssertionError("kinds of variables do not settle")
+            return self._outputs(cond(test, *sides))
+
+        return self.until_settled(record)
 
     def _side(self, function: Any) -> tuple[Tensor, ...]:
         """The tensors of one side's outputs."""
@@ -273,14 +279,12 @@ class Carry(Recorder):
     def loop(self, run: Callable[[tuple[Tensor, ...]], Sequence[Tensor]], turns: int = 0) -> Any:
         """The values after the loop, which has at least `turns` turns; `run` records it, given the first tensors."""
         self.turns = turns
-        for _ in range(ATTEMPTS):
-            self.memory = []
+
+        def record() -> list[Any]:
             start = [t for v, kind in zip(self.start, self.kinds) for t in tensors_of(v, kind)]
-            try:
-                return packed(self._outputs(run(tuple(start))))
-            except Again:
-                continue
-        raise AssertionError("kinds of variables do not settle")
+            return self._outputs(run(tuple(start)))
+
+        return self.until_settled(record)
 
     def values(self, tensors: Sequence[Tensor]) -> list[Any]:
         """The variables at the start of a turn."""

@@ -91,7 +91,6 @@ def _error(function: Any, why: str, line: int = 0, hint: str | None = None) -> S
 
 
 def _definition(function: Any) -> Any:
-    """The definition of a function, in its file."""
     code = function.__code__
     lines = linecache.getlines(code.co_filename, function.__globals__)
     if not lines:

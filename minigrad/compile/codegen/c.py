@@ -1,6 +1,6 @@
-"""The printer to C: a listing to read, and for compilers the same kernel as the printer to LLVM writes.
+"""Prints a kernel as C: a listing to read, which compiles to the same kernel as the LLVM text.
 
-Compile it with `-fwrapv` (integers wrap around), `-fno-math-errno`, and no `-ffast-math`.
+Compile it with `-fwrapv` (integers wrap around), `-fno-math-errno`, and without `-ffast-math`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ INDENT = "    "
 
 
 def c_source(kernel: Kernel, name: str | None = None) -> str:
-    """A file with one function, `void name(parameters, lo, hi)`, and the functions that it uses.
+    """A C file with the function `void name(parameters, lo, hi)` and the functions that it calls.
 
     >>> from minigrad.compile.loops.ir import *
     >>> lets = [Let("x", "load", ("a", "i"), FLOAT), Let("y", "mul", ("x", 2.0), FLOAT)]
@@ -49,35 +49,34 @@ def c_source(kernel: Kernel, name: str | None = None) -> str:
 
 
 class CWords:
-    """How C writes types, numbers, positions and operations; the small functions that they need are collected."""
+    """Writes types, numbers, positions and operations in C, and collects the helper functions that they call."""
 
     language = "c"
     restrict = "*restrict "
     inline = "static inline "
     byte, integer = "uint8_t", "int64_t"
     types = TYPES
-    writes_functions = True  # of float32: compilers vectorise functions that are written out
+    writes_functions = True  # functions of float32 are written out, because compilers then vectorise them
 
     def __init__(self) -> None:
         self.helpers: dict[str, str] = {}
 
     def type(self, dtype: Any) -> str:
-        """A dtype."""
         return self.types[dtype]
 
     def stored_type(self, dtype: Any) -> str:
-        """The type of a value in memory: a bool may be any byte there."""
+        """The type of a value in memory, where a bool may be any byte."""
         return self.byte if dtype.kind == "b" else self.type(dtype)
 
     def arguments(self, kernel: Kernel) -> str:
-        """What a function is given: pointers, and the range."""
+        """The parameters of a function: pointers, and the range."""
         written = {s.buffer for s in statements(kernel.body) if isinstance(s, (Store, Accumulate))}
         kinds = [f"{'const ' * (p.name not in written)}{self.stored_type(p.dtype)}" for p in kernel.parameters]
         pointers = [f"{kind} {self.restrict}{p.name}" for kind, p in zip(kinds, kernel.parameters)]
         return ", ".join([*pointers, f"{self.integer} lo", f"{self.integer} hi"])
 
     def value(self, operand: Any, dtype: Any) -> str:
-        """An operand: a name, or a number of a dtype."""
+        """An operand: a name, or a number in a dtype."""
         if isinstance(operand, str):
             return operand
         if dtype.kind == "b":
@@ -95,13 +94,13 @@ class CWords:
         return f"({self.type(dtype)}){text}" if dtype.itemsize == 2 else text
 
     def helper(self, result: str, name: str, parameters: str, lines: list[str]) -> str:
-        """The name of a function, which is defined before the kernel."""
+        """Define a function before the kernel, and return its name."""
         head = f"{self.inline}{result} {name}({parameters}) {{"
         self.helpers.setdefault(name, "\n".join([head, *indented(lines), "}"]))
         return name
 
     def read(self, place: str, dtype: Any) -> str:
-        """A value from memory, where any byte but 0 is a bool that is true."""
+        """A value from memory, where every byte except 0 is a true bool."""
         return f"{place} != 0" if dtype.kind == "b" else place
 
     def place(self, buffer: str, index: Index) -> str:
@@ -109,7 +108,7 @@ class CWords:
         return f"{buffer}[{self.index(index)}]"
 
     def index(self, index: Index, around: int = 0) -> str:
-        """A position; in parentheses if what is around it binds more tightly."""
+        """A position, in parentheses if the operation around it binds more tightly."""
         return _bound(*fold(index, lambda leaf: (str(leaf), ATOM), self.joined), around)
 
     def joined(self, op: str, left: tuple[str, int], right: tuple[str, int]) -> tuple[str, int]:
@@ -124,7 +123,7 @@ class CWords:
     # Operations -------------------------------------------------------------------------------------------------------
 
     def applied(self, operation: Operation, dtype: Any, operands: list[str]) -> str:
-        """An operation on operands of a dtype, by its text in the table."""
+        """An operation on operands of a dtype, from its text in the table."""
         text = operation.text(self.language, dtype.kind) or operation.text("c", dtype.kind)
         if not text:
             raise CompileError(f"there is no native code for {operation.name} of {dtype}")
@@ -141,7 +140,7 @@ class CWords:
         return f"{text}({', '.join(operands)})"
 
     def declared(self, a: Accumulator) -> str:
-        """The declaration of an accumulator, with the number that its reduction starts with."""
+        """The declaration of an accumulator, with its first value."""
         return f"{self.type(a.dtype)} {a.name} = {self.value(identity(a.op, a.dtype), a.dtype)};"
 
     def update(self, place: str, op: str, value: Any, dtype: Any) -> str:
@@ -152,7 +151,7 @@ class CWords:
         return f"{place} = {self.applied(OPERATIONS[REDUCTIONS[op]], dtype, [place, value])};"
 
     def written_out(self, name: str, function: Callable[[Writer, str], str]) -> str:
-        """The name of a function of float32 that is written out in arithmetic."""
+        """Define a function of float32 in terms of arithmetic, and return its name."""
         if name not in self.helpers:
             inside, writer = CPrinter(Kernel(name, [], [], 0, "elements")), Writer("y")
             inside.helpers, inside.kinds = self.helpers, {"x": FLOAT}
@@ -173,7 +172,7 @@ class CWords:
         return f"({new}){value}"
 
     def nearest(self, source: Any, target: Any) -> str:
-        """The name of a cast that makes the nearest integer of a float beyond the range, and 0 of a nan."""
+        """Define a cast of floats that returns the nearest integer, and 0 for nan; return its name."""
         if source.itemsize == 2:
             source = FLOAT
         limits, old, new = np.iinfo(target), self.type(source), self.type(target)
@@ -188,7 +187,7 @@ class CWords:
 
 
 class CPrinter(CWords, Walk):
-    """Prints one kernel: a method for each kind of statement returns its lines."""
+    """Prints one kernel: one method per kind of statement returns its lines."""
 
     def __init__(self, kernel: Kernel, name: str | None = None) -> None:
         super().__init__()
@@ -197,7 +196,7 @@ class CPrinter(CWords, Walk):
         self.kinds = {p.name: p.dtype for p in kernel.parameters}
 
     def function(self) -> str:
-        """The kernel's own function."""
+        """The function of the kernel."""
         body = self.block(self.kernel.body)
         head = f"void {self.name}({self.arguments(self.kernel)}) {{"
         return "\n".join([head, *indented(body), "}"])
@@ -221,7 +220,7 @@ class CPrinter(CWords, Walk):
         return [*self.starts(loop), self.head(loop), *indented(self.body(loop)), "}"]
 
     def starts(self, loop: For) -> list[str]:
-        """The accumulators, with what they start with."""
+        """The declarations of a loop's accumulators."""
         self.kinds |= {a.name: a.dtype for a in loop.accumulators}
         return [self.declared(a) for a in loop.accumulators]
 
@@ -231,7 +230,7 @@ class CPrinter(CWords, Walk):
         return f"for ({self.integer} {i} = {low}; {i} < {high}; {i}++) {{"
 
     def body(self, loop: For) -> list[str]:
-        """What a loop does in each round."""
+        """The statements of one iteration."""
         ends = [self.update(a.name, a.op, a.value, a.dtype) for a in loop.accumulators]
         return [*self.block(loop.body), *ends]
 
@@ -250,10 +249,10 @@ class CPrinter(CWords, Walk):
 
 
 def _bound(text: str, rank: int, around: int) -> str:
-    """A text of some rank, in parentheses if the rank around it is higher."""
+    """A text, in parentheses if its rank is below the rank around it."""
     return f"({text})" if rank < around else text
 
 
 def indented(lines: list[str]) -> list[str]:
-    """Lines, a step further to the right."""
+    """Lines, indented by one step."""
     return [INDENT + line for line in lines]

@@ -1,7 +1,7 @@
-"""Machine code on disk, for the next process: in the user's cache folder, never more than a limit.
+"""Caches machine code on disk for later processes, in the user's cache folder and up to a limit.
 
-`MINIGRAD_CACHE` is another folder for it, or `off`.  Nothing here can fail: what cannot be read is compiled again, and
-what cannot be written is not kept.
+The environment variable `MINIGRAD_CACHE` names another folder, or is `off`.  No function here raises an error: a code
+that cannot be read is compiled again, and a code that cannot be written is not kept.
 """
 
 from __future__ import annotations
@@ -11,16 +11,17 @@ import os
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 LIMIT = 256 << 20  # bytes
-KEPT = 0.75  # of the limit, when the oldest entries go
-DIGEST = 32  # bytes of a checksum in front of each entry: a file that was cut short or renamed is no code
-FRESH = 3600.0  # seconds in which an entry is not marked again as used
+KEPT = 0.75  # the part of the limit that is left when the oldest entries have been removed
+DIGEST = 32  # bytes of the checksum at the start of each file, which detects cut and renamed files
+FRESH = 3600.0  # seconds between two marks that an entry has been used
 
 
 def folder() -> Path | None:
-    """Where it is kept; None if it is switched off."""
+    """The folder of the cache; None if the cache is off."""
     said = os.environ.get("MINIGRAD_CACHE", "")
     if said.lower() in ("off", "0", "no", "false"):
         return None
@@ -36,7 +37,7 @@ def folder() -> Path | None:
 
 
 def load(name: str) -> bytes | None:
-    """What was saved under this name, if it is all there."""
+    """The code that was saved under this name; None if it is missing or damaged."""
     place = folder()
     if place is None:
         return None
@@ -45,17 +46,15 @@ def load(name: str) -> bytes | None:
         found = path.read_bytes()
     except OSError:
         return None
-    try:
+    with suppress(OSError):  # a read-only folder can still be read
         if time.time() - path.stat().st_mtime > FRESH:
-            os.utime(path)  # used just now: the last to go
-    except OSError:
-        pass  # a folder that cannot be written to is one that can be read
+            os.utime(path)  # used now, so it is removed last
     code = found[DIGEST:]
     return code if found[:DIGEST] == _checksum(name, code) else None
 
 
 def save(name: str, code: bytes) -> None:
-    """Keep code under a name.  Other processes see all of it or nothing."""
+    """Save code under a name.  Other processes see the whole file or none."""
     place = folder()
     if place is None:
         return
@@ -79,12 +78,12 @@ def _checksum(name: str, code: bytes) -> bytes:
 
 
 def _shrink(place: Path) -> None:
-    """Let the entries go that were not used for longest, if there are too many bytes."""
+    """Remove the least recently used entries if there are too many bytes."""
     entries = []
     for entry in os.scandir(place):
         try:
             stat = entry.stat()
-        except OSError:  # another process has let it go
+        except OSError:  # another process has removed it
             continue
         entries.append((stat.st_mtime, stat.st_size, entry.path))
     total = sum(size for _, size, _ in entries)

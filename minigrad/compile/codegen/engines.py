@@ -1,7 +1,7 @@
-"""Machine code in memory: who owns it, and when it is freed.
+"""Loads machine code into memory, and frees it.
 
-LLVM frees code engine by engine.  An engine takes 40 kB, the code of a kernel 5 kB, so that kernels share engines where
-that is safe.  A function keeps its engine, and the engine goes with the last of its functions.
+LLVM frees the code of a whole engine at once.  An engine takes 40 kB and the code of a kernel 5 kB, so kernels share
+engines where that is safe.  Each function holds a reference to its engine, which is freed with its last function.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ import struct
 from collections.abc import Callable, Iterator
 from typing import Any
 
-SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)  # calling it lets go of the interpreter's lock
-SHARED = 16  # kernels in an engine: one that is used keeps the others in memory
-HARMLESS = {b"", b"_GLOBAL_OFFSET_TABLE_"}  # what code refers to and does not call
-ELF = b"\x7fELF\x02\x01"  # how object files begin on Linux: 64 bits, the lowest byte first
+SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)  # a call releases the interpreter's lock
+SHARED = 16  # kernels in an engine: one kernel in use keeps the others in memory
+HARMLESS = {b"", b"_GLOBAL_OFFSET_TABLE_"}  # symbols that are not functions
+ELF = b"\x7fELF\x02\x01"  # the first bytes of object files on Linux: 64 bits, little-endian
 SYMBOLS = 2  # the type of a section that lists symbols
 
 
 class Engine:
-    """An engine of LLVM, and where the functions in it begin."""
+    """An engine of LLVM, and the addresses of its functions."""
 
     def __init__(self, binding: Any, target: Any) -> None:
         self.binding = binding
@@ -27,7 +27,7 @@ class Engine:
         self.addresses: dict[str, int] = {}
 
     def function(self, name: str, code: bytes) -> Any:
-        """A function of an object file, which keeps this engine as long as it is there itself."""
+        """A function of an object file, with a reference to this engine."""
         if name not in self.addresses:
             self.jit.add_object_file(self.binding.object_file.ObjectFileRef.from_data(code))
             self.jit.finalize_object()
@@ -40,8 +40,8 @@ class Engine:
 class Engines:
     """Finds an engine for each object file.
 
-    In an engine that holds code already, more code that calls functions calls wrong ones: LLVM takes their addresses
-    from the table of the code that came first.  So what calls anything has an engine of its own.
+    Code that calls functions gets an engine to itself: in an engine with other code it would call wrong functions,
+    because LLVM takes all addresses from the table of the first code.
     """
 
     def __init__(self, binding: Any, new_target: Callable[[], Any]) -> None:
@@ -58,7 +58,7 @@ class Engines:
 
 
 def calls_nothing(code: bytes) -> bool:
-    """Whether an object file is sure to call no function outside; other kinds of files than Linux's are not read."""
+    """Whether an object file surely calls no outside function; only files of Linux are read."""
     return code.startswith(ELF) and all(name in HARMLESS for name in _undefined(code))
 
 

@@ -1,7 +1,7 @@
-"""The printer to LLVM's language, which is compiled while the program runs.
+"""Prints a kernel as LLVM text, which `native.py` compiles.
 
-Arithmetic is IEEE's: a product and a sum may be joined (`contract`), sums that a loop accumulates may be regrouped
-(`reassoc`), and nothing else.  Comparisons with nan, infinities and -0.0 are what NumPy says.
+Arithmetic follows IEEE 754 with two exceptions: a product and a sum may be fused (`contract`), and the sums that a loop
+accumulates may be regrouped (`reassoc`).  Comparisons with nan, infinities and -0.0 give what NumPy gives.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from ..loops.legalise import legalise
 from ..loops.operations import OPERATIONS, REDUCTIONS, operand_dtypes
 from ..loops.scalar import identity
 
-# Of a value in a register; in memory, a bool is a byte.
+# The types of values in registers; in memory, a bool is a byte.
 TYPES = {dtype: f"i{8 * dtype.itemsize}" for dtype in dtypes.INTEGERS}
 TYPES |= {dtypes.float16: "half", dtypes.float32: "float", dtypes.float64: "double", dtypes.bool: "i1"}
 PURE = "nounwind willreturn memory(none)"
-INTERLEAVED = 24  # statements in an innermost loop from which several rounds at a time run faster:
-ROUNDS = 4  # they wait for each other less
-LANES, MOST_LANES = 8, 32  # rounds that are made at once where they take several steps
-VERY_LONG = 100  # statements that keep the processor busy one round at a time; LLVM would take four times as long
-CONTRACT, REGROUP = "contract", "reassoc nsz contract"  # how a product and a sum may be joined, sums regrouped
+INTERLEAVED = 24  # from so many statements in an innermost loop on,
+ROUNDS = 4  # this many interleaved iterations are faster: they wait less for each other
+LANES, MOST_LANES = 8, 32  # iterations at once in a loop over several steps
+VERY_LONG = 100  # so many statements keep the processor busy without interleaving, which LLVM takes long to compile
+CONTRACT, REGROUP = "contract", "reassoc nsz contract"  # flags: fuse a product and a sum; regroup sums
 
 
 def stored_type(dtype: Any) -> str:
-    """What a value is in memory."""
+    """The type of a value in memory."""
     return "i8" if dtype.kind == "b" else TYPES[dtype]
 
 
 def suffix(dtype: Any) -> str:
-    """How LLVM names the version of a function for a dtype."""
+    """The suffix of an LLVM function's name for a dtype."""
     return f"f{8 * dtype.itemsize}" if dtype.kind == "f" else TYPES[dtype]
 
 
 def constant(value: Any, dtype: Any) -> str:
-    """A number in LLVM's words: of a float, the bits.
+    """A number in LLVM's syntax: floats are written as bits.
 
     >>> constant(1.5, np.dtype("float32")), constant(True, np.dtype("bool")), constant(2.0, np.dtype("int8"))
     ('0x3FF8000000000000', 'true', '2')
@@ -61,18 +61,18 @@ def constant(value: Any, dtype: Any) -> str:
 def llvm_source(kernel: Kernel, name: str = "kernel", width: int = 256) -> str:
     """The text of a module with one function, `void name(void **table)`.
 
-    The table holds the addresses of the parameters, and then `lo` and `hi`.  `width` is that of the vectors in bits.
+    The table holds the addresses of the parameters, then `lo` and `hi`.  `width` is the width of vectors in bits.
     """
     return _Printer(legalise(kernel), name, width).module()
 
 
 class _Printer(Walk):
-    """Prints one kernel.  Registers and labels that have no name in the kernel get one with a dot, which none has."""
+    """Prints one kernel.  New registers and labels have names with a dot, which names of the kernel never have."""
 
     def __init__(self, kernel: Kernel, name: str, width: int) -> None:
         self.kernel, self.name, self.width = kernel, name, width
         self.lines: list[str] = []
-        self.label = ".entry"  # of the block that the next line belongs to
+        self.label = ".entry"  # the label of the current block
         self.count = 0
         self.loops = 0
         self.declared: dict[str, None] = {}
@@ -84,7 +84,7 @@ class _Printer(Walk):
     # The frame --------------------------------------------------------------------------------------------------------
 
     def module(self) -> str:
-        """The loops, and around them a function that takes its arguments out of the table."""
+        """The loops as one function, and the function that reads its arguments from the table and calls it."""
         self.block(self.kernel.body)
         names = [p.name for p in self.kernel.parameters]
         width = f'"prefer-vector-width"="{self.width}"'
@@ -102,7 +102,7 @@ class _Printer(Walk):
         self.lines.append("  " + text)
 
     def set(self, text: str, register: str | None = None) -> str:
-        """A line that computes something, in a register of its own if no other is named."""
+        """A line that sets a register, by default a new one; returns the register."""
         register = register or self.fresh()
         self.emit(f"{register} = {text}")
         return register
@@ -116,7 +116,7 @@ class _Printer(Walk):
         return f"%.v.{self.count}"
 
     def define(self, name: str, dtype: Any) -> str:
-        """A register for a value: its own name the first time, another one if a later pass computes it again."""
+        """A register for a value: by its name, or a new one if the name has been used before."""
         self.types[name] = dtype
         register = f"%{name}" if name not in self.used else self.fresh()
         self.used.add(name)
@@ -211,18 +211,18 @@ class _Printer(Walk):
         self.names = outside | {a.name: self.names[a.name] for a in loop.accumulators}
 
     def _hint(self, loop: For) -> str:
-        """What the vectoriser should know of an innermost loop."""
+        """The metadata with hints for the vectoriser on an innermost loop."""
         if any(isinstance(s, For) for s in loop.body):
             return ""
         hints = []
-        if loop.steps > 1:  # LLVM prices the shuffling of neighbours too high, and unrolls what should be vectors
+        if loop.steps > 1:  # LLVM overestimates the cost of shuffling neighbours, and would unroll instead of vectorise
             rounds = loop.high if isinstance(loop.high, int) and loop.high <= MOST_LANES else 0
             lanes = 1 << (rounds - 1).bit_length() if rounds else LANES
             hints = ['!"llvm.loop.unroll.disable"', f'!"llvm.loop.vectorize.width", i32 {lanes}']
             if rounds:  # all of them at once
                 hints.append('!"llvm.loop.vectorize.predicate.enable", i1 true')
         elif any(a.op == "prod" and a.dtype.kind in "iu" and a.dtype.itemsize < 4 for a in loop.accumulators):
-            # Vectors of small integers cannot be multiplied, which LLVM takes seconds to find a way around.
+            # No processor multiplies vectors of small integers, and LLVM takes seconds to find a substitute.
             hints = ['!"llvm.loop.vectorize.enable", i1 false', '!"llvm.loop.unroll.disable"']
         elif len(loop.body) > VERY_LONG:
             hints = ['!"llvm.loop.interleave.count", i32 1', '!"llvm.loop.unroll.disable"']
@@ -255,12 +255,12 @@ class _Printer(Walk):
     def operation(
         self, op: str, given: Any, dtype: Any, operands: list[str], register: str | None = None, flags: str = CONTRACT
     ) -> str:
-        """An operation on operands of the dtype `given`, by its text in the table or by the function of C's library."""
+        """An operation on operands of the dtype `given`, from its text in the table or as a call of C's library."""
         kind, real, operation = TYPES[given], given.kind == "f", OPERATIONS[op]
         word, function = operation.text("llvm", given.kind), operation.text("c", given.kind)
         if op == "whole":
             exact = self.set(f"fptosi {kind} {operands[0]} to {TYPES[dtype]}")
-            text = f"freeze {TYPES[dtype]} {exact}"  # of a nan it is nothing at all, which becomes some number
+            text = f"freeze {TYPES[dtype]} {exact}"  # for a nan the value is undefined; freeze makes it some number
         elif op == "cast":
             text = conversion(operands[0], given, dtype, self)
         elif op == "bitcast":
@@ -282,7 +282,7 @@ class _Printer(Walk):
 
 
 def conversion(value: str, source: Any, target: Any, printer: _Printer) -> str:
-    """A value as another dtype.  A float beyond an integer's range becomes the nearest one: never undefined."""
+    """A value as another dtype.  A float beyond the range of an integer becomes the nearest integer."""
     old, new = TYPES[source], TYPES[target]
     if old == new:
         return f"select i1 true, {old} {value}, {old} {value}"

@@ -1,8 +1,8 @@
-"""Native kernels: LLVM's text becomes machine code in this process, through llvmlite.
+"""Compiles kernels to machine code in this process, from LLVM text through llvmlite.
 
-A kernel is known by what it does, not by its name: a network of 250 layers has 1,500 kernels of which eight differ.
+Equal kernels are compiled once, whatever their names: a network of 250 layers has 1,500 kernels, of which eight differ.
 Compiled code is kept on disk (`disk_cache`), and in the process as long as a program uses it, or a while longer
-(`RECENT`).  Kernels are compiled one after the other: llvmlite lets one thread at a time into LLVM.
+(`RECENT`).  Kernels are compiled one after the other, because llvmlite lets only one thread into LLVM.
 """
 
 from __future__ import annotations
@@ -28,56 +28,56 @@ from . import disk_cache
 from .engines import Engines
 from .llvm import llvm_source
 
-WIDE, NARROW = 512, 256  # bits of a vector: wide ones make the processor slower, and pay only where much is computed
-RECENT = 64  # functions that are kept though no program uses them, for the next program that does
-OUTSIDE = re.compile(r"^declare .*@(?!llvm\.)(\w+)\(", re.MULTILINE)  # functions that are found at run time
-COMPILING = new_lock()  # one thread at a time; and no process is forked meanwhile
+WIDE, NARROW = 512, 256  # bits of a vector: wide vectors slow the processor down, and only pay for much arithmetic
+RECENT = 64  # functions that are kept for the next program although no program uses them
+OUTSIDE = re.compile(r"^declare .*@(?!llvm\.)(\w+)\(", re.MULTILINE)  # functions that are linked at run time
+COMPILING = new_lock()  # one thread at a time, and no fork of the process meanwhile
 
 
 class NativeKernel(NamedTuple):
-    """A kernel that can be run: `function(address of its table)`, which keeps the machine code."""
+    """A kernel that can run: `function(address of its table)` owns the machine code."""
 
     kernel: Kernel
     function: Callable[[int], object]
 
     @property
     def address(self) -> int:
-        """Where its machine code begins."""
+        """The address of the machine code."""
         return ctypes.cast(self.function, ctypes.c_void_p).value or 0  # type: ignore[arg-type]
 
     @property
     def llvm(self) -> str:
-        """Its text."""
+        """The kernel as LLVM text."""
         return _compiler().text(self.kernel)
 
 
 def compile_kernels(kernels: Sequence[Kernel]) -> list[NativeKernel]:
-    """Machine code for kernels: each different one is compiled once, and never again on this machine."""
+    """Machine code for kernels: each different kernel is compiled once on this machine."""
     compiler = _compiler()
     return [compiler.compiled(kernel) for kernel in kernels]
 
 
 def computes_functions(kernel: Kernel) -> bool:
-    """Whether processors have no instruction for something that a kernel computes: wide vectors gain from such."""
+    """Whether a kernel computes a function without a processor instruction, for which wide vectors pay."""
     used = [OPERATIONS[s.op] for s in statements(kernel.body) if isinstance(s, Let) and s.op in OPERATIONS]
     return any(operation.text("c", "f").isidentifier() and not operation.text("llvm", "f") for operation in used)
 
 
 @cache
 def llvmlite() -> Any:
-    """The library, made ready; or the error that says what to do without it."""
+    """The initialised library; a `CompileError` says how to install it."""
     try:
         from llvmlite import binding
 
         binding.initialize_native_target()
         binding.initialize_native_asmprinter()
-    except Exception as error:  # an ImportError, or whatever the system says of a library that does not fit
+    except Exception as error:  # an ImportError, or any error of the system about the shared library
         raise CompileError(f"llvmlite could not be loaded: {error}", hint=how_to_install("llvmlite")) from error
     return binding
 
 
 class Processor(NamedTuple):
-    """This processor, and what tells it and its code from others."""
+    """This processor and the versions of the compilers: the code for another `Processor` may differ."""
 
     triple: str
     name: str
@@ -86,12 +86,8 @@ class Processor(NamedTuple):
     version: str  # of minigrad
 
     @property
-    def has_wide_vectors(self) -> bool:
-        return "+avx512f" in self.features
-
-    @property
     def has_half(self) -> bool:
-        """Whether it converts half precision by itself, and not by a function that may not be there."""
+        """Whether it has instructions that convert float16; the functions that replace them may be missing."""
         return "+f16c" in self.features or self.triple.startswith(("aarch64", "arm64"))
 
 
@@ -111,12 +107,12 @@ def _compiler() -> _Compiler:
 
 
 class _Compiler:
-    """Compiles, and finds what it has compiled as long as that is there."""
+    """Compiles kernels, and reuses compiled code that is still in memory or on disk."""
 
     def __init__(self, binding: Any, processor: Processor) -> None:
         self.binding, self.processor = binding, processor
-        self.made: weakref.WeakValueDictionary[bytes, Any] = weakref.WeakValueDictionary()  # by what the kernel does
-        self.recent: OrderedDict[bytes, Any] = OrderedDict()  # the functions that were asked for last
+        self.made: weakref.WeakValueDictionary[bytes, Any] = weakref.WeakValueDictionary()  # by the kernel
+        self.recent: OrderedDict[bytes, Any] = OrderedDict()  # those used last
         self.target = self._target()
         self.engines = Engines(binding, self._target)
 
@@ -128,36 +124,31 @@ class _Compiler:
         )
 
     def compiled(self, kernel: Kernel) -> NativeKernel:
-        """A kernel's machine code, which may have been there already."""
+        """The machine code of a kernel, compiled if necessary."""
         pointers = [(parameter.name, parameter.dtype) for parameter in kernel.parameters]
         key = hashlib.sha256(repr((pointers, kernel.body)).encode()).digest()
         with COMPILING:
             function = self.made.get(key)
             if function is None:
                 function = self.made[key] = self._loaded(self.text(kernel))
-            self._keep(key, function)
+            self.recent[key] = function
+            self.recent.move_to_end(key)
+            if len(self.recent) > RECENT:
+                self.recent.popitem(last=False)
         return NativeKernel(kernel, function)
 
-    def _keep(self, key: bytes, function: Any) -> None:
-        """Keep a function, and let go of the one that was asked for longest ago if there are too many."""
-        self.recent[key] = function
-        self.recent.move_to_end(key)
-        if len(self.recent) > RECENT:
-            self.recent.popitem(last=False)
-
     def text(self, kernel: Kernel) -> str:
-        """A kernel in LLVM's language, for this processor."""
+        """The LLVM text of a kernel for this processor."""
         if not self.processor.has_half and kernel.computes_in(HALF):
             raise CompileError(f"this processor ({self.processor.name}) has no instructions for float16")
-        wide = self.processor.has_wide_vectors and computes_functions(kernel)
+        wide = "+avx512f" in self.processor.features and computes_functions(kernel)
         return llvm_source(kernel, width=WIDE if wide else NARROW)
 
     def _name(self, text: str) -> str:
-        """What code is known by: its text, and all that it depends on besides."""
+        """The name of code: a hash of its text and of the processor."""
         return "k_" + hashlib.sha256("\0".join((text, *self.processor)).encode()).hexdigest()[:32]
 
     def _loaded(self, text: str) -> Any:
-        """The function with this text."""
         name = self._name(text)
         return self.engines.function(name, self._code(name, text))
 
@@ -186,20 +177,20 @@ class _Compiler:
         return bytes(self.target.emit_object(module))
 
     def _find(self, name: str) -> None:
-        """See to it that LLVM finds a function of C's mathematical library: it would end the process if not."""
+        """Make a function of C's mathematical library known to LLVM, which ends the process if one is missing."""
         if self.binding.address_of_symbol(name):
             return
         library = ctypes.CDLL(ctypes.util.find_library("ucrtbase" if sys.platform == "win32" else "m"))
         function = getattr(library, name, None)
         if function is None:
-            raise CompileError(f"this system's mathematical library has no function {name}")
+            raise CompileError(f"the mathematical library of this system has no function {name}")
         self.binding.add_symbol(name, ctypes.cast(function, ctypes.c_void_p).value)
 
 
 def _free(passes: Any) -> None:
-    """Free what a run of passes has used, 90 kB.
+    """Free the memory of a run of passes, 90 kB.
 
-    A class of llvmlite's inherits from two others, and the first of them has a `_dispose` that does nothing.
+    A class of llvmlite inherits from two others, and the `_dispose` of the first does nothing.
     """
     from llvmlite.binding import ffi, newpassmanagers
 
@@ -209,14 +200,13 @@ def _free(passes: Any) -> None:
         passes.close()
 
 
-# A forked process has LLVM as it is at that moment, locks included.  So a fork waits until no thread is in there, to
-# compile or to free what a program has left.
+# A forked process inherits LLVM with its locks.  So a fork waits until no thread compiles or frees code.
 
-_HELD: list[Any] = []  # the locks that a fork has taken
+_HELD: list[Any] = []  # the locks that a fork holds
 
 
 def _enter_llvm() -> None:
-    """Take our lock, and llvmlite's own if that is loaded."""
+    """Take our lock, and the lock of llvmlite if it is loaded."""
     library = getattr(sys.modules.get("llvmlite.binding.ffi"), "lib", None)
     theirs = getattr(getattr(library, "_lock", None), "_lock", None)
     for lock in (COMPILING, theirs):

@@ -1,9 +1,8 @@
-"""Kernels run by NumPy, where there is no native code: several times slower, and faster than one array at a time.
+"""Runs kernels with NumPy where there is no native code: several times slower, but faster than array by array.
 
-A loop is run for many values of its variable at once, as one operation on arrays for each statement; the arrays are as
-long as the caches are large.  An innermost loop goes along their second axis, the loop around it along the first, if
-its rounds are independent of each other; a load gives a view of memory, not a copy, wherever the positions are
-evenly spaced.
+A loop runs for many values of its variable at once: each statement is one operation on arrays, which fit into the
+caches.  An innermost loop goes along the second axis of the arrays.  The loop around it goes along the first axis if
+its rounds are independent.  A load of evenly spaced positions is a view of memory, not a copy.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ REDUCERS: dict[str, Any] = {name: OPERATIONS[op].numpy for name, op in REDUCTION
 
 
 class Rounds(NamedTuple):
-    """The values of a loop's variable that are computed at once, along an axis."""
+    """The values of a loop's variable that are computed at once, along one axis."""
 
     axis: int
     start: int
@@ -38,11 +37,11 @@ class Rounds(NamedTuple):
         return values[:, None] if self.axis == 0 else values[None, :]
 
 
-Spaced = tuple[int, int, int]  # positions that are evenly spaced: a start, and the steps along both axes
+Spaced = tuple[int, int, int]  # evenly spaced positions: a start, and the steps along both axes
 
 
 def compile_blocks(kernel: Kernel) -> Callable[[list[Any], int, int], None]:
-    """A function of the arrays of all parameters, in one dimension, and the range of units to run."""
+    """A function that runs a kernel on the one-dimensional arrays of all parameters, for a range of units."""
     scratch = {p.name: p.size for p in kernel.parameters if p.role == "scratch"}
     written = {s.buffer for s in statements(kernel.body) if isinstance(s, (Store, Accumulate))}
     changing = written - scratch.keys()
@@ -60,15 +59,15 @@ def compile_blocks(kernel: Kernel) -> Callable[[list[Any], int, int], None]:
 
 @dataclass
 class _Run(Walk):
-    """One run.
+    """One run of a kernel.
 
-    The scope holds the variables and the values, which are arrays of two dimensions, of size 1 where they are the same
-    for all rounds; `shape` says how many rounds there are.
+    The scope holds variables and values.  A value is an array with two dimensions, of size 1 along an axis where all
+    rounds have the same value; `shape` is the number of rounds along both axes.
     """
 
     buffers: dict[str, Any]
     scratch: dict[str, int]
-    changing: set[str]  # the buffers from which a load has to copy
+    changing: set[str]  # buffers that are written, so that a load has to copy
     dying: dict[int, list[list[str]]]
     scope: dict[str, Any]
     shape: tuple[int, int] = (1, 1)
@@ -77,14 +76,14 @@ class _Run(Walk):
     def block(self, body: list[Statement]) -> list[Any]:
         for statement, done in zip(body, self.dying[id(body)]):
             self.visit(statement)
-            for name in done:  # its memory is in the cache: better that the next value takes it
+            for name in done:  # frees its memory, which is in the cache, for the next value
                 self.scope.pop(name, None)
         return []
 
     # Loops ------------------------------------------------------------------------------------------------------------
 
     def loop(self, loop: For) -> None:
-        """Run a loop along an axis that is free, in blocks; round by round if there is none."""
+        """Run a loop along a free axis, in blocks; without a free axis, round by round."""
         if not loop.accumulators and all(s.__class__ is Prefetch for s in loop.body):
             return
         outside, shape = self.scope, self.shape
@@ -107,13 +106,13 @@ class _Run(Walk):
                 totals[a.name] = part if a.name not in totals else REDUCERS[a.op](totals[a.name], part)
         if axis == 0:
             self.rows = None
-        if high <= low:  # without rounds, an accumulator is what it began with
+        if high <= low:  # without rounds, accumulators keep their first values
             totals = {a.name: np.full((1, 1), identity(a.op, a.dtype), a.dtype) for a in loop.accumulators}
         self.scope, self.shape = outside, shape
         self.scope |= totals
 
     def reduced(self, accumulator: Accumulator, axis: int | None) -> Any:
-        """What the rounds of a block come to."""
+        """The result of an accumulator over the rounds of a block."""
         value: Any = np.atleast_2d(np.asarray(self.operand(accumulator.value), accumulator.dtype))
         if axis is None:
             return value
@@ -138,7 +137,7 @@ class _Run(Walk):
         return max(1, BLOCK // max(1, *(high - low for low, high in lengths)))
 
     def spread_scratch(self, rows: int) -> None:
-        """Give each row that is computed at the same time scratch memory of its own."""
+        """Enlarge scratch memory, so that each row computed at the same time has its part."""
         for name, size in self.scratch.items():
             if self.buffers[name].size < rows * size:
                 self.buffers[name] = np.empty(rows * size, self.buffers[name].dtype)
@@ -164,7 +163,7 @@ class _Run(Walk):
             return cast(np, given[0], let.dtype)
         if op == "bitcast":
             return given[0].view(let.dtype)
-        return np.asarray(OPERATIONS[op].numpy(*given))  # of arrays without dimensions NumPy makes a scalar
+        return np.asarray(OPERATIONS[op].numpy(*given))  # NumPy returns scalars for arrays without dimensions
 
     def loaded(self, buffer: str, index: Index) -> Any:
         place = self.place(buffer, index)
@@ -176,7 +175,7 @@ class _Run(Walk):
     # Places -----------------------------------------------------------------------------------------------------------
 
     def number(self, index: Index) -> Any:
-        """A position: a number, or an array if it depends on rounds that are computed at once."""
+        """A position: a number, or an array if it differs between rounds computed at once."""
         return fold(index, self.at, computed)
 
     def at(self, leaf: int | str) -> Any:
@@ -191,11 +190,11 @@ class _Run(Walk):
         return found.start, 1 - found.axis, found.axis
 
     def is_known(self, index: Index) -> bool:
-        """Whether a position depends on nothing but variables in scope."""
+        """Whether a position depends only on variables in scope."""
         return fold(index, lambda leaf: leaf.__class__ is int or leaf in self.scope, lambda _, a, b: a and b)
 
     def place(self, buffer: str, index: Index) -> Any:
-        """Where in a buffer: evenly spaced positions, or an array of them."""
+        """The positions of an index in a buffer: evenly spaced, or as an array."""
         rows = self.rows
         apart = self.scratch.get(buffer, 0) if rows else 0
         spaced = fold(index, self.spaced, _spaced)
@@ -205,7 +204,7 @@ class _Run(Walk):
         return spaced[0], spaced[1] + apart, spaced[2]
 
     def view(self, buffer: str, place: Spaced) -> Any:
-        """These positions of a buffer, as an array; of size 1 along an axis on which they stay the same."""
+        """A view of a buffer at these positions, of size 1 along an axis where they do not change."""
         memory, (start, *steps) = self.buffers[buffer], place
         size = memory.itemsize
         sizes = [n if step else 1 for n, step in zip(self.shape, steps)]
@@ -220,12 +219,12 @@ class _Run(Walk):
             self.buffers[store.buffer][place] = value
             return
         target = self.view(store.buffer, place)
-        if np.ndim(value) == 2 and value.shape != target.shape:  # of several rounds the last one stays
+        if np.ndim(value) == 2 and value.shape != target.shape:  # where several rounds write, the last one stays
             value = value[tuple([slice(-1, None) if n == 1 else slice(None) for n in target.shape])]
         target[...] = value
 
     def accumulate(self, update: Accumulate) -> None:
-        """Take values into memory; where several rounds have the same place, each of them is taken in."""
+        """Accumulate values in memory; several rounds may have the same place."""
         reducer, memory = REDUCERS[update.op], self.buffers[update.buffer]
         value = np.broadcast_to(np.asarray(self.operand(update.value), memory.dtype), self.shape)
         place = self.place(update.buffer, update.index)
@@ -254,7 +253,7 @@ def _spaced(op: str, left: Spaced | None, right: Spaced | None) -> Spaced | None
 
 
 def _apart(place: Spaced, shape: tuple[int, int]) -> bool:
-    """Whether rounds have different places, but for axes along which the place stays the same."""
+    """Whether rounds have different places, except along axes where the place does not change."""
     _, rows, columns = place
     return not rows or not columns or rows >= columns * shape[1] or columns >= rows * shape[0]
 
@@ -263,12 +262,11 @@ def _apart(place: Spaced, shape: tuple[int, int]) -> bool:
 
 
 def _loops(body: list[Statement]) -> list[For]:
-    """All loops of a body."""
     return [s for s in statements(body) if isinstance(s, For)]
 
 
 def _last_uses(body: list[Statement], accumulators: list[Accumulator]) -> list[list[str]]:
-    """For each statement, the values of this body that no later statement reads."""
+    """For each statement, the values of this body whose last use it is."""
     own = {s.name for s in body if isinstance(s, Let)} - {a.value for a in accumulators}
     ends: list[list[str]] = []
     for statement in reversed(body):
@@ -279,7 +277,7 @@ def _last_uses(body: list[Statement], accumulators: list[Accumulator]) -> list[l
 
 
 def _read(statement: Statement) -> Iterator[Any]:
-    """The names that a statement reads; variables and numbers may be among them."""
+    """The operands that a statement reads: names and numbers."""
     for s in statements([statement]):
         if isinstance(s, For):
             yield from (a.value for a in s.accumulators)

@@ -1,7 +1,7 @@
-"""Kernels for GPUs, compiled by NVRTC through CuPy, which keeps what it has compiled in a cache of its own.
+"""Compiles kernels for GPUs by NVRTC through CuPy, which caches compiled code.
 
-A kernel is known by what it does: each different one is printed and compiled once in a process.  Those that are missing
-are compiled together, which takes less time than one by one.
+Equal kernels are printed and compiled once in a process.  New kernels are compiled together, which is faster than one
+by one.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from .cuda import CudaSource, cuda_source, one_file
 
 OPTIONS = ("--std=c++17",)
 LOCK = threading.Lock()
-MADE: dict[Any, tuple[CudaSource, Any]] = {}  # by CuPy module and what the kernel does
+MADE: dict[Any, tuple[CudaSource, Any]] = {}  # by CuPy module and content of the kernel
 
 
 class GpuKernel(NamedTuple):
-    """A kernel that can be launched: `function(grid, block, arguments)`."""
+    """A kernel that can be launched by `function(grid, block, arguments)`."""
 
     kernel: Kernel
     source: CudaSource
@@ -29,7 +29,7 @@ class GpuKernel(NamedTuple):
 
 
 def compile_for_gpu(kernels: Sequence[Kernel], cupy: Any) -> list[GpuKernel]:
-    """The functions of kernels."""
+    """Compile kernels, or find them compiled."""
     keys = [(cupy, repr((k.parameters, k.body, k.units, k.parallel))) for k in kernels]
     with LOCK:
         missing = {key: kernel for key, kernel in zip(keys, kernels) if key not in MADE}
@@ -41,14 +41,14 @@ def compile_for_gpu(kernels: Sequence[Kernel], cupy: Any) -> list[GpuKernel]:
 
 
 def name_of(what: str) -> str:
-    """The name of a kernel that does this."""
+    """The name of a kernel with this content."""
     return "k_" + hashlib.sha256(what.encode()).hexdigest()[:24]
 
 
 def compiled_together(sources: Sequence[CudaSource], cupy: Any) -> list[Any]:
-    """The functions of kernels that one module has."""
+    """The functions of kernels that are compiled as one module."""
     try:
         module = cupy.RawModule(code=one_file(sources), options=OPTIONS)
         return [module.get_function(source.name) for source in sources]
-    except Exception as error:  # of NVRTC, of a library that is missing, of a driver that is too old
+    except Exception as error:  # from NVRTC, or because of a missing library or an old driver
         raise CompileError(f"CUDA's compiler refused kernels: {error}") from error

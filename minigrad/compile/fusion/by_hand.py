@@ -1,6 +1,6 @@
-"""Fusion by hand: a graph divided as a caller chooses, or the reason why it cannot be divided so.
+"""Fusion by hand: divides a graph into kernels that the caller chooses, or says why that is not possible.
 
-The rules are those of `fuse`, and so are the kernels: this shows what `fuse` weighs when a node moves to another one.
+The rules and the kernels are those of `fuse`, so this shows what changes when a node moves to another kernel.
 """
 
 from __future__ import annotations
@@ -11,17 +11,16 @@ from typing import NamedTuple
 from ...core.node import Node
 from ...support.errors import CompileError
 from ..nodes.view import View
-from .compute import BY_ROW, Library
+from .compute import ACROSS_ROWS, BY_ROW, PER_ELEMENT, Library
 from .fuse import Fusing, Misfit, settled
 from .group import Group, Partition
-from .levels import ACROSS_ROWS, PER_ELEMENT
 from .loop_shape import Chunking
 
 UNFINISHED = "a reduction across rows is complete only when the kernel has gone through all of them"
 
 
 class Finish(NamedTuple):
-    """What puts together the partial results of a reduction across rows, as a member of a kernel."""
+    """A member of a kernel that reduces the partial results of a reduction across rows."""
 
     node: Node
 
@@ -30,7 +29,7 @@ Member = Node | Finish
 
 
 def members_of(partition: Partition) -> list[list[Member]]:
-    """Who is in which kernel, group by group: what `divided` takes."""
+    """The members of each kernel of a partition, in the form that `divided` takes."""
     kernels: list[list[Member]] = []
     for group in partition.groups:
         nodes = [group.library.node] if group.library is not None else [*group.levels, *group.partials]
@@ -40,7 +39,7 @@ def members_of(partition: Partition) -> list[list[Member]]:
 
 
 def divided(partition: Partition, kernels: Sequence[Collection[Member]], chunking: Chunking | None = None) -> Partition:
-    """The graph of a partition, divided into these kernels, in which all has to be that is computed.
+    """The graph of a partition divided into these kernels, which must contain all computed nodes.
 
     >>> from minigrad.compile.fusion.fuse import fuse
     >>> partition = fuse(mg.trace(lambda x: mg.tanh(x) * 2 + 1, mg.ones(4)))
@@ -57,7 +56,7 @@ class _ByHand:
         self.old, self.computes, self.kernels = old, old.computes, kernels
         views = [*old.outputs, *[View(check.node, 0, (), ()) for check in old.checks]]
         self.kept = {view.base for view in views}
-        self.first: dict[Member, int] = {}  # the kernel that has a member in memory for all others
+        self.first: dict[Member, int] = {}  # the kernel that stores a member for all others
         for number, kernel in enumerate(kernels):
             for member in kernel:
                 self.first.setdefault(member, number)
@@ -65,7 +64,7 @@ class _ByHand:
         self.groups: dict[int, Group] = {}
 
     def partition(self, chunking: Chunking) -> Partition:
-        """The kernels in an order in which they can run, and what they load and store."""
+        """The kernels in an order in which they can run, with their loads and stores."""
         levels = self._levels()
         for number in sorted(levels, key=lambda n: (levels[n], n)):
             self.groups[number] = self._group(self.kernels[number], 2 * levels[number])
@@ -80,7 +79,7 @@ class _ByHand:
         return Partition(old.graph, tuple(groups), self.computes, old.views, old.reasons, old.moved)
 
     def _sources(self, member: Member) -> list[Member]:
-        """What a member reads, as members of some kernel."""
+        """The members of kernels that a member reads."""
         if isinstance(member, Finish):
             return [member.node]
         bases = self.computes[member].bases
@@ -88,7 +87,7 @@ class _ByHand:
         return [source for source in found if source in self.first]
 
     def _levels(self) -> dict[int, int]:
-        """How long the longest chain of kernels is that each waits for."""
+        """The length of the longest chain of kernels before each kernel."""
         after = []
         for kernel in self.kernels:
             read = [source for member in kernel for source in self._sources(member) if source not in kernel]
@@ -111,7 +110,7 @@ class _ByHand:
         nodes = sorted([m for m in kernel if not isinstance(m, Finish)], key=lambda n: self.computes[n].position)
         for node in nodes:
             if node in finishes:
-                raise CompileError(f"{node.name} can't be put together where its parts are made: {UNFINISHED}")
+                raise CompileError(f"{node.name} cannot be finished where its parts are computed: {UNFINISHED}")
             compute = self.computes[node]
             if isinstance(compute, Library):
                 if len(kernel) > 1:
@@ -132,7 +131,7 @@ class _ByHand:
         return group
 
     def _rows(self, nodes: list[Node], members: set[Node], elements: int) -> set[int]:
-        """The lengths of the rows that nodes ask for in a kernel of so many elements."""
+        """The lengths of rows that nodes need in a kernel over this many elements."""
         rows = set()
         for node in nodes:
             compute = self.computes[node]
@@ -145,7 +144,6 @@ class _ByHand:
         return rows
 
     def _put(self, node: Node, group: Group) -> None:
-        """Put a node into a group."""
         compute = self.computes[node]
         here = [(v, group) for v in compute.views if v.base in group.levels]
         early = [v.base for v in compute.views if v.base in group.partials]

@@ -1,13 +1,13 @@
-"""Kinds of computation: what it takes to compute each node of a graph.
+"""Kinds of computation: how each node of a graph is computed.
 
-Each kind is a class.  It says at which level a kernel computes such a node, how the node reads its inputs, which rows
-it needs and what it costs; `lowering.write` has one function for each kind, which writes what its loops compute.  A
-new kind of loop is a class in `KINDS` and such a function.  What no loop computes is left to a library.
+Each kind is a class.  It defines at which level a kernel computes such a node, how the node reads its inputs, which
+rows it needs and what it costs.  `lowering.write` has one function per kind, which writes the statements of its loops.
+So a new kind of loop needs a class in `KINDS` and such a function.  A library computes the nodes that no loop computes.
 """
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import Enum, IntEnum
 from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -18,23 +18,45 @@ from ..loops.scalar import has_steps
 from ..nodes.graph import Graph
 from ..nodes.view import Dims, View, is_filled, row_major, views_of, whole
 from .count import Count, library_count, operations
-from .levels import ACROSS_ROWS, PER_ELEMENT, PER_ROW, Level, level_of
 from .spans import spans
 
 if TYPE_CHECKING:
     from .group import Group
 
-LONGEST_ROW = 1 << 16  # elements that a kernel goes through more than once
+LONGEST_ROW = 1 << 16  # the most elements that a kernel goes through several times
 Views = dict[Node, View]
 
 
-class Access(Enum):
-    """Which element of a value a computation reads when its loops are at some position."""
+class Level(IntEnum):
+    """How often a value is computed, from most to least often."""
 
-    SINGLE = "one"  # the only one
-    IN_ORDER = "order"  # the one at the same position
-    BY_ROW = "rows"  # the one of the row
-    PLACED = "placed"  # the one that lies here in a larger array, if there is one
+    PER_ELEMENT = 1
+    PER_ROW = 2
+    ONCE = 3
+    ACROSS_ROWS = 4  # reduced over all rows: complete at the end of the kernel, so another kernel finishes it
+
+
+PER_ELEMENT, PER_ROW, ONCE, ACROSS_ROWS = Level
+
+
+def level_of(size: int, elements: int, row: int | None) -> Level | None:
+    """How often a kernel over `elements` in rows of `row` computes `size` values; None if no loop of it fits.
+
+    >>> [level_of(size, 12, 4) for size in (12, 3, 1, 5)]
+    [<Level.PER_ELEMENT: 1>, <Level.PER_ROW: 2>, <Level.ONCE: 3>, None]
+    """
+    if size == elements:
+        return PER_ELEMENT
+    return ONCE if size == 1 else PER_ROW if row and size * row == elements else None
+
+
+class Access(Enum):
+    """The element of a value that a computation reads at some position of its loops."""
+
+    SINGLE = "one"  # the only element
+    IN_ORDER = "order"  # the element at the same position
+    BY_ROW = "rows"  # the element of the row
+    PLACED = "placed"  # the element that is placed here in a larger array, if there is one
     ELSEWHERE = "elsewhere"
 
 
@@ -42,21 +64,21 @@ SINGLE, IN_ORDER, BY_ROW, PLACED, ELSEWHERE = Access
 
 
 class Compute:
-    """How one node is computed: for each index in `shape`, from what is read there.
+    """How one node is computed, by loops over `shape`.
 
-    The shape is that of the loops, not always of the result: a reduction goes over its input.  `reads` has a view of
-    that shape, or a number, for each input of the node.
+    This is not always the shape of the result: a reduction loops over its input.  `reads` has a view of that shape, or
+    a number, for each input of the node.
     """
 
     loops = True  # whether loops compute it
-    over_input = False  # whether the loops go over the input, not over the result
+    over_input = False  # whether the loops go over the input instead of the result
     aligned = True  # whether inputs are read in the shape of the loops
-    reduces = False  # whether the value is complete only when its loop has ended
-    repeatable = True  # whether several kernels may compute it, each for itself
-    row: int | None = None  # the length of rows that it needs in a kernel of `size` elements; None if any will do
-    operations = 0  # arithmetic operations for each element
-    cost = 0.25  # of an element, in bytes of memory traffic that take as long
-    elsewhere = "it is read at other positions than it is computed at"  # why `needs` finds no kernel
+    reduces = False  # whether the value is complete only after its loop
+    repeatable = True  # whether several kernels may compute it
+    row: int | None = None  # the length of rows that it needs in a kernel of `size` elements; None if any length fits
+    operations = 0  # arithmetic operations per element
+    cost = 0.25  # of an element, as bytes of memory traffic that take the same time
+    elsewhere = "it is read at other positions than it is computed at"  # the reason if `needs` returns None
 
     def __init__(self, node: Node, views: Views, position: int) -> None:
         self.node, self.position = node, position  # in the graph
@@ -73,7 +95,7 @@ class Compute:
                     bases[read.base] = None
             reads.append(read)
         self.reads = tuple(reads)
-        self.bases = tuple(bases)  # the nodes whose memory it reads, each once; not those that a loop makes for itself
+        self.bases = tuple(bases)  # the nodes whose memory it reads, each once; without those that a loop makes itself
 
     @staticmethod
     def takes(node: Node, views: Views) -> bool:
@@ -82,13 +104,13 @@ class Compute:
 
     @property
     def target(self) -> View:
-        """Where the result lies, as a view with the shape of the loops."""
+        """The place of the result, as a view with the shape of the loops."""
         return whole(self.node)
 
     # In a kernel ------------------------------------------------------------------------------------------------------
 
     def level_in(self, elements: int, row: int | None) -> Level | None:
-        """How often a kernel of so many elements in rows of `row` computes it; None if it has no loop for it."""
+        """How often a kernel over `elements` in rows of `row` computes it; None if no loop of it fits."""
         return level_of(self.size, elements, row)
 
     def access(self, view: View) -> Access:
@@ -100,9 +122,9 @@ class Compute:
         return BY_ROW if 0 < view.repeats <= LONGEST_ROW else ELSEWHERE
 
     def needs(self, view: View, level: Level, group: Group) -> tuple[int, int | None] | None:
-        """The elements and the row that a kernel needs, to compute this and also what it reads, at a level of a group.
+        """The elements and the row of a kernel that computes this node and the view's node, now at a level of a group.
 
-        One element means that any number will do, None that no kernel can do both.
+        One element means that any number fits; None means that no kernel can compute both.
         """
         access = self.access(view)
         if access is SINGLE:
@@ -110,19 +132,19 @@ class Compute:
         if access is IN_ORDER:
             return group.elements, group.row
         if access is BY_ROW and level == PER_ELEMENT and group.row is None:
-            return view.size, view.repeats  # what computes it becomes the heads of the rows of a wider kernel
+            return view.size, view.repeats  # its loop becomes the loop over the rows of a wider kernel
         if access is BY_ROW and level == PER_ROW and view.size == group.elements:
             return group.elements, group.row
         return None
 
     def walks(self, group: Group) -> list[Dims]:
-        """The dimensions of all arrays that it goes through in a group: rows are cut along these."""
+        """The dimensions of all arrays that it loops over in a group: rows are cut along these."""
         levels = group.levels
         return [v.dims for v in self.views if v.base not in levels and (v.base.inputs or v.base.name != "full")]
 
 
 class Elementwise(Compute):
-    """An element is computed from the elements at the same position."""
+    """Computes an element from the elements at the same position."""
 
     @staticmethod
     def takes(node: Node, views: Views) -> bool:
@@ -138,7 +160,7 @@ class Elementwise(Compute):
 
 
 class Reduction(Compute):
-    """Many elements become one.  Where these are the rows of a kernel, it is complete at the end of each row."""
+    """Reduces many elements to one.  If these are a row of the kernel, the value is complete at the end of the row."""
 
     over_input, reduces, repeatable, operations = True, True, False, 1
 
@@ -148,14 +170,14 @@ class Reduction(Compute):
 
     @cached_property
     def row(self) -> int | None:  # type: ignore[override]
-        """How many elements become one, if they come in a row: if the last dimensions are reduced."""
+        """The number of elements that become one, if they form a row: if the last dimensions are reduced."""
         length, axes = self.size // self.node.size, self.node.attrs["axis"]
         long = [axis in axes for axis, size in enumerate(self.shape) if size != 1]
         return length if long == sorted(long) and length <= LONGEST_ROW and self.node.size > 1 else None
 
     @property
     def target(self) -> View:
-        """Where the result lies: reduced dimensions do not move."""
+        """The place of the result, which does not move along reduced dimensions."""
         axes = self.node.attrs["axis"]
         kept = tuple([1 if a in axes else size for a, size in enumerate(self.shape)])
         return View(self.node, 0, kept, row_major(kept)).broadcast(self.shape)
@@ -171,7 +193,7 @@ class Reduction(Compute):
 
 
 class Copy(Compute):
-    """The same elements one after the other: a reshape that no strides describe, a reduction of single elements."""
+    """Copies elements in order: a reshape that is not a view, or a reduction of single elements."""
 
     over_input = True
 
@@ -181,7 +203,7 @@ class Copy(Compute):
 
 
 class Place(Compute):
-    """A part of an array that is 0 elsewhere."""
+    """Places an array as a part of a larger array that is 0 elsewhere."""
 
     aligned = False
     elsewhere = "it is placed elsewhere than it is computed at"
@@ -201,16 +223,13 @@ class Place(Compute):
 
 
 class Filled(Compute):
-    """A number everywhere, or a count of the positions: what loops make for themselves where they read it.
-
-    It is computed where it has to be in memory: as an output, or for a library.
-    """
+    """Fills memory with one number or with positions, for an output or a library; loops need no memory for these."""
 
     repeatable = False
 
 
 class Library(Compute):
-    """What no loop computes: a library reads all inputs from memory, and makes the result."""
+    """Calls a library, which reads all inputs from memory: for nodes that no loop computes."""
 
     loops = aligned = repeatable = False
     by = "a library"
@@ -224,12 +243,12 @@ class Library(Compute):
 
     @property
     def count(self) -> Count:
-        """What the library takes to compute it."""
+        """The cost of the call."""
         return library_count(self.node, dict(zip(self.node.inputs, self.reads)) | {self.node: whole(self.node)})
 
     @cached_property
     def why(self) -> str:
-        """Why it is not computed in a loop."""
+        """The reason why no loop computes it."""
         name, op = self.node.name, self.node.op
         if _is_empty(self.node):
             return f"{name} of no elements is a library call"
@@ -239,7 +258,7 @@ class Library(Compute):
 
 
 class UserKernel(Library):
-    """A kernel of yours, which is called like a library."""
+    """Calls a user's kernel like a library."""
 
     by = "a kernel of yours"
 
@@ -252,12 +271,12 @@ class UserKernel(Library):
         return f"{self.node.name} is a kernel of yours"
 
 
-CALLS: list[type[Compute]] = [UserKernel, Library]  # these also take what has no elements: no loop needs rules for it
+CALLS: list[type[Compute]] = [UserKernel, Library]  # these also take empty arrays, so that loops need no rule for them
 KINDS: list[type[Compute]] = [Elementwise, Reduction, Copy, Place, *CALLS]
 
 
 def computes_of(graph: Graph) -> tuple[dict[Node, Compute], Views]:
-    """How each node is computed, by the first kind that takes it, and what each node is a view of."""
+    """How each node is computed, by the first kind that takes it, and each node as a view of memory."""
     views = views_of(graph)
     computes: dict[Node, Compute] = {}
     inputs = set(graph.inputs)
@@ -265,7 +284,10 @@ def computes_of(graph: Graph) -> tuple[dict[Node, Compute], Views]:
     for position, node in enumerate(graph.nodes):
         if node.op is None or node in inputs or views[node].base is not node or is_filled(node):
             continue
-        compute = computes[node] = _kind_of(node, views)(node, views, position)
+        for kind in CALLS if _is_empty(node) else KINDS:  # the last kind takes every node
+            if kind.takes(node, views):
+                break
+        compute = computes[node] = kind(node, views, position)
         if isinstance(compute, Library):
             in_memory.update(compute.bases)
     for position, node in enumerate(graph.nodes):
@@ -274,16 +296,5 @@ def computes_of(graph: Graph) -> tuple[dict[Node, Compute], Views]:
     return dict(sorted(computes.items(), key=lambda item: item[1].position)), views
 
 
-def _kind_of(node: Node, views: Views) -> type[Compute]:
-    """The first kind that takes a node."""
-    for kind in CALLS if _is_empty(node) else KINDS:
-        if kind.takes(node, views):
-            return kind
-    raise AssertionError("a library takes everything")
-
-
 def _is_empty(node: Node) -> bool:
-    for i in node.inputs:
-        if isinstance(i, Node) and 0 in i.shape:
-            return True
-    return 0 in node.shape
+    return any(0 in each.shape for each in (node, *node.inputs) if isinstance(each, Node))

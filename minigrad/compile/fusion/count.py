@@ -1,10 +1,8 @@
-"""Counts: what it takes to compute a node by itself, as eager mode and libraries do: bytes, operations, launches.
+"""Counts the bytes, operations and launches of a node that eager mode or a library computes alone.
 
-Bytes are those of different elements: what one step reads twice comes from a cache the second time, and what is
-broadcast is read once.  A view takes nothing.  An operation is one of the loop language: a sum, a comparison, a choice.
-`exp` takes longer than `+`, and counts as one all the same; a cast counts as none.
-
-What a count leaves out: the memory and traffic that a library takes on its way to a result.
+Each element counts once: a second read comes from a cache, and a broadcast element is read once.  A view costs nothing.
+An operation is one operation of the loop language: a sum, a comparison, a choice.  `exp` counts as one although it
+takes longer than `+`; a cast counts as none.  Temporary memory of a library is not counted.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ from ..nodes.view import View
 
 @dataclass(frozen=True)
 class Count:
-    """What something takes: bytes that are read and written, operations, and how many kernels are launched for it."""
+    """The cost of a computation: bytes read and written, operations, and launches of kernels."""
 
     bytes_read: int = 0
     bytes_written: int = 0
@@ -40,7 +38,7 @@ class Count:
 
     @property
     def intensity(self) -> float:
-        """Operations for each byte of traffic: where it is low, memory decides how long a kernel takes."""
+        """Operations per byte of traffic: if this is low, the speed of memory decides how long a kernel takes."""
         return self.flops / self.bytes if self.bytes else 0.0
 
     def __add__(self, other: Count) -> Count:
@@ -51,7 +49,7 @@ class Count:
 
 
 def distinct_bytes(views: Iterable[View]) -> int:
-    """The bytes of all different elements that these views read; overlapping views count as often as they are other."""
+    """The bytes that these views read, each view once, and at most the size of the array."""
     read: dict[Node, set[View]] = {}
     for view in views:
         if not isinstance(view.base.dtype, tuple):
@@ -60,14 +58,14 @@ def distinct_bytes(views: Iterable[View]) -> int:
 
 
 def takes_nothing(node: Node, views: Mapping[Node, View]) -> bool:
-    """Whether no element is touched to have a node: a view, a part of several results, what comes from outside."""
+    """Whether a node needs no work on elements: a view, one of several results, an input."""
     if node.op is None or node.op is P.project:
         return True
     return node.op.kind == "view" and (views[node].base is not node or not node.size)
 
 
 def eager_count(node: Node, views: Mapping[Node, View]) -> Count:
-    """What eager mode takes for a node.  Assignment writes into the memory that is there."""
+    """The cost of a node in eager mode, where assignment writes into existing memory."""
     if takes_nothing(node, views):
         return Count()
     if node.op is P.put:
@@ -77,7 +75,7 @@ def eager_count(node: Node, views: Mapping[Node, View]) -> Count:
 
 
 def library_count(node: Node, views: Mapping[Any, View]) -> Count:
-    """What a library takes for a node, into new memory.
+    """The cost of a node in a library, which writes to new memory.
 
     >>> from minigrad.compile.nodes.view import views_of
     >>> graph = mg.trace(lambda x, y: x @ y.T, mg.ones((2, 3)), mg.ones((4, 3)))
@@ -87,10 +85,9 @@ def library_count(node: Node, views: Mapping[Any, View]) -> Count:
     if takes_nothing(node, views):
         return Count()
     given = [views[i] for i in node.inputs if isinstance(i, Node)]
-    if node.op is P.gather:  # of the array itself only what is picked
+    read = distinct_bytes(given)
+    if node.op is P.gather:  # it reads only the picked elements of the array
         read = min(node.nbytes, distinct_bytes(given[:1])) + distinct_bytes(given[1:])
-    else:
-        read = distinct_bytes(given)
     return Count(read, node.nbytes, flops_of(node), 1)
 
 
@@ -98,7 +95,7 @@ def library_count(node: Node, views: Mapping[Any, View]) -> Count:
 
 
 def flops_of(node: Node) -> int:
-    """How many operations computing a node takes: of factorisations the leading term, of a sort the comparisons.
+    """The number of operations of a node: for factorisations the leading term, for a sort the comparisons.
 
     >>> x = mg.ones((2, 3))
     >>> [flops_of(node) for node in mg.trace(lambda x: mg.tanh(x @ x.mT) * 2 + 1, x).nodes]
@@ -111,16 +108,12 @@ def flops_of(node: Node) -> int:
         return own(node)
     if op.kind == "elementwise":
         return operations(op) * node.size
-    return int(node.inputs[0].size) if op.kind == "reduce" else 0  # the rest moves elements
+    return int(node.inputs[0].size) if op.kind == "reduce" else 0  # other primitives only move elements
 
 
 def operations(op: Any) -> int:
-    """The operations for one element of an elementwise primitive."""
+    """The number of operations per element of an elementwise primitive."""
     return sum(OPERATIONS[step.op].flops for step in steps_of(op)) if op.expr else 1
-
-
-def _matmul(node: Node) -> int:
-    return int(2 * node.size * node.inputs[0].shape[-1])
 
 
 def _solve(node: Node) -> int:
@@ -138,7 +131,7 @@ def _argsort(node: Node) -> int:
 
 
 def _places(node: Node) -> int:
-    """How many elements a `put` or `scatter_add` writes to."""
+    """The number of elements that a `put` or `scatter_add` writes."""
     shape = node.shape
     if "chain" in node.attrs:
         part = np.broadcast_to(np.empty(()), shape)
@@ -152,7 +145,7 @@ def _places(node: Node) -> int:
 
 
 FLOPS: dict[str, Callable[[Node], int]] = {
-    "matmul": _matmul,
+    "matmul": lambda node: int(2 * node.size * node.inputs[0].shape[-1]),
     "solve": _solve,
     "cholesky": lambda node: prod(node.shape[:-2]) * (node.shape[-1] ** 3 // 3),
     "slogdet": _slogdet,

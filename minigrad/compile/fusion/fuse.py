@@ -1,17 +1,17 @@
-"""Fusion: which nodes are computed by one kernel, so that what passes between them never goes through memory.
+"""Fusion: puts nodes into common kernels, so that the values between them never go through memory.
 
-The nodes are taken in topological order, and each is put into the kernel that computes what it reads, if it *fits*: if
-both go through their elements in the same order, or one has a value for each row of the other.  A reduction over rows
-fits too, as a value for each row that a further pass over the row can read.
+Fusion takes the nodes in topological order.  It puts each node into the kernel that computes its inputs, if the node
+*fits*: if both loop over their elements in the same order, or if one has one value per row of the other.  A reduction
+over rows fits as well, because a second pass over the row can read its result.
 
-Kernels must not wait for each other in a circle.  Every group has a *depth*, and a group reads only what groups of a
-smaller depth make.  A node joins the deepest groups among those that it reads from, or, where it does not fit, starts
-a deeper group.  A group that no other group reads yet may still be made deeper.  So there are no circles, nothing has
-to search for them, and groups of the same depth can run in parallel: the listing calls the depth their level.
+Kernels must not wait for each other in a cycle.  So every group has a *depth*, and reads only results of groups with a
+smaller depth.  A node joins the deepest groups among its inputs or, if it does not fit, starts a deeper group.  A group
+that no other group reads yet can still move to a larger depth.  This rules out cycles without a search, and groups of
+the same depth can run in parallel: the listing calls the depth their level.
 
-A reduction across rows (of a bias's gradient, of everything) is complete only when all rows are.  Its kernel leaves
-partial results, and the node itself becomes a member of a deeper group, where it puts them together: for those that
-read it there, a node like any other.
+A reduction across rows, such as the gradient of a bias or a sum of everything, is complete only after all rows.  Its
+kernel leaves partial results.  The node itself becomes a member of a deeper group, which finishes the reduction: for
+other nodes of that group it is a node like any other.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from ...core.node import Node
 from ..loops.scalar import accumulated_in
 from ..nodes.graph import Graph
 from ..nodes.view import View
-from .compute import Compute, Library, computes_of
+from .compute import ACROSS_ROWS, PER_ELEMENT, Compute, Level, Library, computes_of, level_of
 from .group import MOST_NODES, Group, Partition
-from .levels import ACROSS_ROWS, PER_ELEMENT, Level, level_of
 from .loop_shape import Chunking, loops_of
 from .recompute import recompute
 
 MOST_OUTPUTS = 16
+Reads = list[tuple[View, Group]]  # the views that a node reads, and the groups that compute them
 
 
 class Misfit(Exception):
-    """Why a node can't be in the kernel that computes what it reads."""
+    """The reason why a node does not fit into the kernel of its inputs."""
 
 
 def fuse(graph: Graph, chunking: Chunking | None = None) -> Partition:
@@ -52,7 +52,7 @@ def fuse(graph: Graph, chunking: Chunking | None = None) -> Partition:
 
 
 class Fit(NamedTuple):
-    """Where a node fits: the groups that become one for it, its elements and row, how often the node is computed."""
+    """The place of a node: the groups to join, the elements and row of their kernel, and the node's level there."""
 
     groups: list[Group]
     elements: int
@@ -65,9 +65,9 @@ class Fusing:
 
     def __init__(self, computes: dict[Node, Compute], kept: set[Node]) -> None:
         self.computes = computes
-        self.kept = kept  # what has to be in memory at the end
-        self.home: dict[Node, Group] = {}  # where a node's value is to be had
-        self.computed_in: dict[Node, Group] = {}  # where its inputs are read: the same, but for reductions across rows
+        self.kept = kept  # the nodes that have to be in memory at the end
+        self.home: dict[Node, Group] = {}  # the group that has a node's value
+        self.computed_in: dict[Node, Group] = {}  # the group that reads its inputs: differs for reductions across rows
         self.last_effect: Group | None = None
         self.reading: dict[Any, Group] = {}  # (depth, array, elements) -> a group that reads the array
         self.reasons: dict[tuple[Node, Node], str] = {}
@@ -105,10 +105,8 @@ class Fusing:
                 self.reasons.pop((view.base, compute.node), None)
         self._add(compute, self._joined(fit, compute, depth), fit.level)
 
-    def _put_off(
-        self, compute: Compute, reads: list[tuple[View, Group]], here: list[tuple[View, Group]], fit: Fit, depth: int
-    ) -> Fit:
-        """Groups that are not read yet need not be early: they join the reader's depth where they fit."""
+    def _put_off(self, compute: Compute, reads: Reads, here: Reads, fit: Fit, depth: int) -> Fit:
+        """Move groups that no group reads yet to the depth of this node, if they fit there."""
         early = dict.fromkeys(g for _, g in reads if g.depth < depth and not g.is_read and not g.partials)
         for group in early:
             if group.library is not None:
@@ -121,7 +119,7 @@ class Fusing:
             here, group.depth = candidates, depth
         return fit
 
-    def _computed_reads(self, compute: Compute) -> list[tuple[View, Group]]:
+    def _computed_reads(self, compute: Compute) -> Reads:
         home = self.home
         return [(v, home[v.base].current()) for v in compute.views if v.base in home and v.base in compute.bases]
 
@@ -131,7 +129,7 @@ class Fusing:
         if compute.node.effect is not None:
             if self.last_effect is not None:
                 group.depth = max(group.depth, self.last_effect.depth)
-            self.last_effect = group  # which none of those to come may overtake
+            self.last_effect = group  # later effects may not run before it
         self.home[compute.node] = self.computed_in[compute.node] = group
         for view, other in reads:
             other.is_read = True
@@ -139,15 +137,10 @@ class Fusing:
 
     # Where a node fits ------------------------------------------------------------------------------------------------
 
-    def fit(
-        self,
-        compute: Compute,
-        here: list[tuple[View, Group]],
-        others: Iterable[Group] = (),
-    ) -> Fit:
-        """The one group that a node makes of those that it reads from and of `others`.
+    def fit(self, compute: Compute, here: Reads, others: Iterable[Group] = ()) -> Fit:
+        """How a node joins the groups that it reads from, and `others`.
 
-        A `Misfit` is the reason why not.
+        A `Misfit` is the reason why it cannot join them.
         """
         demands = []
         for view, group in here:
@@ -190,7 +183,7 @@ class Fusing:
     # Joining ----------------------------------------------------------------------------------------------------------
 
     def _joined(self, fit: Fit, compute: Compute, depth: int) -> Group:
-        """One group made of several; or of none, one that reads the same array; or else a new one."""
+        """Join several groups; if there are none, take a group that reads the same array, or a new one."""
         groups, elements, row, _ = fit
         if not groups:
             for base in compute.bases:
@@ -217,7 +210,7 @@ class Fusing:
         return group
 
     def _join_finishes(self, group: Group) -> None:
-        """What finishes the reductions of one kernel may be one kernel too, where it goes through as many elements."""
+        """Join the groups that finish the reductions of one kernel, if they loop over as many elements."""
         seen: dict[tuple[int, int, int | None], Group] = {}
         for node in group.partials:
             finish = self.home[node].current()
@@ -239,7 +232,7 @@ class Fusing:
                 self.reading[group.depth, base, group.elements] = group
 
     def _finish(self, node: Node, group: Group) -> Group:
-        """The next deeper group, which puts together the partial results of a reduction: one for all of a kind."""
+        """A deeper group that finishes a reduction; reductions of the same size share it."""
         finish = None
         for other in group.partials:
             known = self.home[other].current() if other is not node else None
@@ -251,20 +244,16 @@ class Fusing:
         return finish
 
 
-# What is stored -------------------------------------------------------------------------------------------------------
+# Loads and stores -----------------------------------------------------------------------------------------------------
 
 
 def settled(
-    home: dict[Node, Group],
-    computed_in: dict[Node, Group],
-    computes: dict[Node, Compute],
-    kept: set[Node],
-    effects: set[Node],
-    chunking: Chunking,
+    home: dict[Node, Group], computed_in: dict[Node, Group], computes: dict[Node, Compute],
+    kept: set[Node], effects: set[Node], chunking: Chunking,
 ) -> list[Group]:
-    """The groups that are needed, with their loops and what each loads and stores, the least deep first.
+    """The groups that are needed, with their loops, loads and stores, in the order of their depths.
 
-    From the deepest to the first, because what is needed of a group is what later ones load.
+    It goes from the deepest group to the first, because the loads of later groups decide what a group stores.
     """
     groups = list(dict.fromkeys([*home.values(), *computed_in.values()]))
     groups.sort(key=lambda g: g.depth)
@@ -298,7 +287,7 @@ def settled(
 
 
 def _reached(group: Group, roots: list[Node], computes: dict[Node, Compute]) -> set[Node]:
-    """What a group has to compute for some of its nodes."""
+    """The nodes of a group that some of its nodes are computed from."""
     found, stack = set(roots), list(roots)
     while stack:
         node = stack.pop()
@@ -312,7 +301,7 @@ def _reached(group: Group, roots: list[Node], computes: dict[Node, Compute]) -> 
 
 
 def _without_idle_finishes(groups: list[Group]) -> list[Group]:
-    """Where a kernel has a single chunk its results are final: groups that only put such together are not needed."""
+    """The groups without those that only finish reductions of a single chunk, whose results are final already."""
     final: dict[Node, Group] = {}
     for group in groups:
         if group.loops is not None and group.loops.chunks == 1:

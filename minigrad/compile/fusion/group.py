@@ -1,4 +1,4 @@
-"""Groups: the nodes that one kernel computes, and the partition of a graph into them."""
+"""Groups, which are the nodes of one kernel, and the partition of a graph into groups."""
 
 from __future__ import annotations
 
@@ -13,23 +13,22 @@ from ..loops.scalar import accumulated_in
 from ..nodes.graph import Check, Graph
 from ..nodes.titled import Titled
 from ..nodes.view import View
-from .compute import IN_ORDER, SINGLE, Compute, Library
-from .levels import ONCE, PER_ELEMENT, PER_ROW, Level, level_of
+from .compute import IN_ORDER, ONCE, PER_ELEMENT, PER_ROW, SINGLE, Compute, Level, Library, level_of
 from .loop_shape import Loops
 
-MOST_NODES = 200  # in a kernel: compilers take more than linear time
+MOST_NODES = 200  # the most nodes in a kernel, because compilers take more than linear time
 
 
 @dataclass(eq=False)
 class Group:
-    """The nodes of one kernel, over `elements` elements in rows of `row` (None: nothing needs rows).
+    """The nodes of one kernel over `elements` in rows of `row` (None: nothing needs rows).
 
-    `levels` says for each node how often it is computed.  `partials` are reductions across rows: this kernel reduces
-    what each of its chunks of rows contributes, and a later kernel, which has the node among its `levels` and in
-    `finishes`, puts these together.  A group with a `library` call has no other node.
+    `levels` holds how often each node is computed.  `partials` are reductions across rows: this kernel reduces each of
+    its chunks of rows, and a later kernel, which has the node in `levels` and in `finishes`, reduces the partial
+    results.  A group with a `library` call has no other node.
     """
 
-    depth: int  # larger than that of all groups whose results it reads
+    depth: int  # larger than the depths of all groups whose results it reads
     elements: int = 1
     row: int | None = None
     library: Library | None = None
@@ -42,18 +41,17 @@ class Group:
         self.loads: dict[Node, None] = dict.fromkeys(read)  # the nodes that it reads from memory
         self.stores: list[Node] = []  # the nodes that others read from memory, or that are outputs
         self.merged_into: Group | None = None
-        self.is_read = False  # by another group
-        self.inplace: dict[Node, Node] = {}  # what is stored where something that is read has been
-        self.loops: Loops | None = None  # how it runs; None for a library call
+        self.is_read = False  # whether another group reads it
+        self.inplace: dict[Node, Node] = {}  # a node that is stored -> the node whose memory it overwrites
+        self.loops: Loops | None = None  # None for a library call
         self.name = ""
 
     @property
-    def size(self) -> int:
-        """How many nodes it computes."""
+    def size(self) -> int:  # the number of nodes that it computes
         return len(self.levels) + len(self.partials)
 
     def current(self) -> Group:
-        """The group that this one has become part of."""
+        """The group that has taken in this one, or this one."""
         group = self
         while group.merged_into is not None:
             group = group.merged_into
@@ -69,16 +67,16 @@ class Group:
         other.merged_into = self
 
     def finish(self, node: Node, level: Level) -> None:
-        """Let it put together the partial results of a reduction across rows."""
+        """Add a reduction across rows whose partial results this group reduces."""
         self.levels[node] = level
         self.finishes[node] = None
 
     def level_of(self, size: int) -> Level | None:
-        """How often it would compute so many values; None if it has no loop for them."""
+        """How often it would compute `size` values; None if no loop of it fits."""
         return level_of(size, self.elements, self.row)
 
     def widen(self, elements: int) -> None:
-        """Become a part of a kernel of more elements: its rows' heads, or what it computes once."""
+        """Become a part of a kernel over more elements, which computes this group's nodes per row or once."""
         if self.elements != elements:
             level = ONCE if self.elements == 1 else PER_ROW
             self.levels = {node: level if old == PER_ELEMENT else old for node, old in self.levels.items()}
@@ -86,16 +84,16 @@ class Group:
 
 
 class Moved(NamedTuple):
-    """A node that its readers compute for themselves, because that takes less time than memory does."""
+    """A node that other kernels compute again, because that takes less time than memory traffic."""
 
     node: Node
-    how: str  # moved: only the readers compute it; recomputed: its own kernel does too
-    readers: int  # in how many kernels
+    how: str  # "moved": only the readers compute it; "recomputed": its first kernel does, too
+    readers: int  # the number of these kernels
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Partition(Titled):
-    """A graph as a list of groups, in an order in which they can run; those of one depth are independent."""
+    """A graph as a list of groups, in an order in which they can run; groups of equal depth are independent."""
 
     graph: Graph
     groups: tuple[Group, ...]
@@ -112,19 +110,19 @@ class Partition(Titled):
 
     @cached_property
     def outputs(self) -> list[View]:
-        """How each output lies in memory."""
+        """Each output as a view of memory."""
         return [self.views[node] for node in self.graph.outputs]
 
     @cached_property
     def chunks_of(self) -> dict[Node, int]:
-        """How many partial results each reduction across rows leaves."""
+        """The number of partial results of each reduction across rows."""
         return {n: g.loops.chunks for g in self.groups if g.loops is not None for n in g.partials}
 
     @cached_property
     def gathered(self) -> set[Node]:
-        """Of these reductions, those that are put together before the loop that reads them.
+        """The reductions across rows that are finished before the loop that reads them.
 
-        Where the loop could do it, it would go through memory in large steps.
+        Inside that loop, the partial results would be read in large steps.
         """
         return {n for g in self.groups for n in g.finishes if self._is_gathered(n, g)}
 
@@ -135,21 +133,21 @@ class Partition(Titled):
 
     @property
     def kernels(self) -> list[Group]:
-        """The groups that become kernels of our own."""
+        """The groups that become kernels, without library calls."""
         return [group for group in self.groups if group.library is None]
 
     def partial_bytes(self, node: Node) -> int:
-        """What the partial results of a reduction across rows take."""
+        """The size of the partial results of a reduction across rows."""
         return int(node.size * accumulated_in(node).itemsize) * self.chunks_of[node]
 
     @cached_property
     def home(self) -> dict[Node, Group]:
-        """The group that puts a node into memory."""
+        """The group that stores each node."""
         return {node: group for group in self.groups for node in group.stores}
 
     @cached_property
     def checked(self) -> dict[Group | None, list[tuple[Check, View]]]:
-        """What has to be checked behind each group, and how that lies in memory; None: what comes in."""
+        """The checks after each group, with the views to check; None: the checks of inputs."""
         checked: dict[Group | None, list[tuple[Check, View]]] = {}
         for check in self.checks:
             view = self.views[check.node]
@@ -158,12 +156,12 @@ class Partition(Titled):
 
     @property
     def checks(self) -> Sequence[Check]:
-        """What has to be looked at before the kernels run."""
+        """The checks of the graph."""
         return self.graph.checks
 
     @cached_property
     def _users(self) -> dict[Node, list[Group]]:
-        """The groups that read a node, or put it together."""
+        """The groups that read or finish each node."""
         users: dict[Node, list[Group]] = {}
         for group in self.groups:
             for node in (*group.loads, *group.finishes):
@@ -171,11 +169,11 @@ class Partition(Titled):
         return users
 
     def donated(self, wanted: Mapping[Node, Node]) -> tuple[Partition, dict[Node, str]]:
-        """The partition in which outputs are stored where inputs are, as `wanted`; and of the others, why not.
+        """The partition with outputs stored in the memory of inputs, as `wanted`, and why some outputs are not.
 
-        An element has to be overwritten by the kernel that reads it last.  So the kernel must make a single pass, must
-        read the source at the very position at which it writes, and must run after all other readers.  A kernel that
-        no other one waits for is put off until then.
+        The kernel that reads an element last has to overwrite it.  So this kernel must make a single pass, must read
+        the source at the position at which it writes, and must run after all other readers.  A kernel that no other
+        kernel waits for is delayed until then.
         """
         if not wanted:
             return self, {}
@@ -199,7 +197,7 @@ class Partition(Titled):
         return replace(self, groups=tuple(sorted(own.values(), key=lambda g: g.depth))), refused
 
     def _depth_after(self, source: Node, group: Group, own: Mapping[Group, Group]) -> int | None:
-        """The depth at which a group runs after all others that read the source; None if others wait for the group."""
+        """The depth at which a group runs after all other readers of the source; None if others wait for the group."""
         others = max([own[g].depth for g in self._users.get(source, ()) if g is not group], default=-1)
         if others < own[group].depth:
             return own[group].depth
@@ -225,7 +223,7 @@ class Partition(Titled):
         return f"<Partition of {len(self.graph)} nodes: {len(self.groups)} groups, {len(self.kernels)} of them kernels>"
 
     def listing(self) -> str:
-        """What each kernel computes, and why there is more than one."""
+        """The nodes of each kernel, and why some nodes are in different kernels."""
         names = self.graph.names()
         lines: list[str] = []
         for group in self.groups:

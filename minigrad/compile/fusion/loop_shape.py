@@ -1,4 +1,4 @@
-"""The loops of a kernel: how its elements are cut into rows and columns, and its rows into chunks."""
+"""The loops of a kernel: cuts its elements into rows and columns, and its rows into chunks."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 
 
 SHORTEST_ROW = 8  # elements: a loop over a shorter row costs more than it saves
-FEWEST_ROUNDS = 4  # of several elements each
+FEWEST_ROUNDS = 4  # the fewest rounds in a loop that takes several elements per round
 
 
 @dataclass(frozen=True)
 class Chunking:
-    """How work is divided whose results are put together at the end.
+    """How a reduction across rows is divided into chunks.
 
-    Floating-point sums depend on how they are grouped.  If that followed the number of threads, so would the result:
-    therefore it follows from the shape alone.
+    The result of a floating-point sum depends on its grouping.  So the chunks depend on the shape alone, not on the
+    number of threads.
     """
 
-    most: int = 64  # chunks
-    least: int = 1 << 16  # elements in a chunk
+    most: int = 64  # the most chunks
+    least: int = 1 << 16  # the fewest elements in a chunk
     rounds: bool = True  # whether a round of a loop may take several elements
 
 
@@ -35,8 +35,8 @@ class Chunking:
 class Loops:
     """The loops of a kernel: `rows` × `columns`, or one over all elements (`flat`).
 
-    A round takes `steps` elements of a row: as many as views go on evenly for, where that is too few for a row.  A
-    kernel that reduces across rows works in `chunks` of `chunk` rows (or elements), each with results of its own.
+    A round takes `steps` elements of a row: the number for which all views are evenly spaced, if that is too few for a
+    row.  A kernel that reduces across rows has `chunks` of `chunk` rows (or elements), each with partial results.
     """
 
     elements: int
@@ -52,7 +52,7 @@ class Loops:
 
     @property
     def units(self) -> int:
-        """What can be shared among threads: chunks, rows or elements."""
+        """The number of chunks, rows or elements that threads can share."""
         return self.chunks or (self.elements if self.flat else self.rows)
 
     def __str__(self) -> str:
@@ -62,7 +62,7 @@ class Loops:
 
 
 def loops_of(group: Group, computes: dict[Node, Compute], chunking: Chunking) -> Loops:
-    """Rows of the length that reductions ask for; else as long that every view is evenly spaced within a row."""
+    """The loops of a group: rows as reductions need them, or so long that every view is evenly spaced in a row."""
     elements, flat = group.elements, False
     columns, steps = (group.row, 1) if group.row is not None else _row(_runs(group, computes), chunking)
     if not columns:
@@ -77,7 +77,7 @@ def loops_of(group: Group, computes: dict[Node, Compute], chunking: Chunking) ->
 
 
 def _row(runs: list[tuple[int, int]], chunking: Chunking) -> tuple[int, int]:
-    """How long a row is, and how many elements a round takes; (0, 1) where rows would be too short."""
+    """The length of a row, and the elements of a round; (0, 1) if rows would be too short."""
     if not runs:
         return 0, 1
     steps = gcd(*[last for last, _ in runs])
@@ -90,10 +90,7 @@ def _row(runs: list[tuple[int, int]], chunking: Chunking) -> tuple[int, int]:
 
 
 def _runs(group: Group, computes: dict[Node, Compute]) -> list[tuple[int, int]]:
-    """For all that nodes go through, the sizes of the last dimension and of the one before.
-
-    For so many elements it goes on with one stride, so many times with another.
-    """
+    """The sizes of the last two dimensions of all arrays that the nodes loop over, last one first."""
     runs = []
     for node in (*group.levels, *group.partials):
         compute = computes[node]
@@ -103,7 +100,7 @@ def _runs(group: Group, computes: dict[Node, Compute]) -> list[tuple[int, int]]:
 
 
 def split(dims: Dims, columns: int) -> tuple[Dims, Dims] | None:
-    """Dimensions as those of the rows and those of the columns; None if no cut divides them so.
+    """Dimensions cut into those of rows and those of columns; None if there is no such cut.
 
     >>> split([(6, 1)], 3), split([(2, 1), (3, 2)], 3)
     (([(2, 3)], [(3, 1)]), ([(2, 1)], [(3, 2)]))

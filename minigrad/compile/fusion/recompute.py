@@ -1,27 +1,25 @@
-"""Recomputing: a value that another kernel needs may take less time to compute again than to store and to load.
+"""Recomputes values in the kernels that read them, where that is cheaper than storing and loading them.
 
-Fusion puts a node into the first kernel that it fits.  Its readers in other kernels can compute it for themselves, if
-they go through the same elements: a cast, a product with a constant, the mask of a ReLU.
-Both ways are priced in bytes of memory traffic, from the last node to the first, so that long chains move step by
-step, a few nodes at a time.
+Fusion puts a node into the first kernel that it fits.  Kernels that read it and loop over the same elements can compute
+it again: a cast, a product with a constant, the mask of a ReLU.  Both ways are priced in bytes of memory traffic, from
+the last node to the first, so that long chains move step by step, a few nodes at a time.
 """
 
 from __future__ import annotations
 
 from ...core.node import Node
-from .compute import Compute
+from .compute import Compute, Level
 from .group import MOST_NODES, Group, Moved
-from .levels import Level
 
-CHEAP = 2.0  # bytes of memory traffic: what may be computed again together with what is made of it
-MOST_TOGETHER = 8  # nodes
-SHARED = 0.5  # of storing what more than one node is made from: others will have it instead of their own inputs
+CHEAP = 2.0  # bytes of memory traffic: the most that an input costs which is recomputed together with its reader
+MOST_TOGETHER = 8  # the most nodes that move together
+SHARED = 0.5  # the part of the price for storing a node with several readers: the others will read it, too
 
 
 def recompute(
     computes: dict[Node, Compute], home: dict[Node, Group], computed_in: dict[Node, Group], kept: set[Node]
 ) -> list[Moved]:
-    """Move nodes into the kernels that read them, or clone them there, where that costs less than memory does."""
+    """Move or copy nodes into the kernels that read them, where that costs less than memory traffic."""
     return _Movers(computes, home, computed_in, kept).run()
 
 
@@ -31,7 +29,7 @@ class _Movers:
     ) -> None:
         self.computes, self.home, self.kept = computes, home, kept
         self.readers: dict[Node, list[Compute]] = {}
-        self.read_in: dict[Node, dict[Group, dict[Compute, None]]] = {}  # which groups read it, and for which others
+        self.read_in: dict[Node, dict[Group, dict[Compute, None]]] = {}  # which groups read it, for which nodes
         for compute in computes.values():
             for base in compute.bases:
                 self.readers.setdefault(base, []).append(compute)
@@ -63,9 +61,9 @@ class _Movers:
         return moved
 
     def _cone(self, node: Node, group: Group, levels: dict[Group, Level]) -> list[Node]:
-        """A node and what it is made from by a few cheap operations, none of which is in memory.
+        """A node and the cheap operations that it is computed from, as far as they are not in memory.
 
-        Moved alone, the node would have its inputs stored instead of itself, and nothing would be gained.
+        If the node moved alone, its inputs would be stored instead, and nothing would be gained.
         """
         cone = [node]
         for member in cone:
@@ -81,14 +79,14 @@ class _Movers:
         return cone
 
     def _is_stored(self, node: Node, group: Group) -> bool:
-        """Whether a node of a group is in memory anyway."""
+        """Whether a node of a group is stored anyway."""
         return node in self.kept or any(node not in g.levels for g in self._reading_groups(node) if g is not group)
 
     def _reading_groups(self, node: Node) -> dict[Group, dict[Compute, None]]:
         return self.read_in.get(node, {})
 
     def _level(self, node: Node, group: Group) -> Level | None:
-        """How often a group would compute a node of another one; None if it reads it at other positions."""
+        """How often a group would compute a node of another group; None if it reads the node at other positions."""
         level = group.level_of(node.size)
         if level is None:
             return None
@@ -100,7 +98,7 @@ class _Movers:
         return level
 
     def _price(self, cone: list[Node], group: Group, levels: dict[Group, Level], still_read: bool) -> float:
-        """The traffic and the arithmetic that computing these nodes in other groups takes."""
+        """The cost of computing these nodes in other groups, as traffic and arithmetic."""
         node = cone[0]
         price = -self.computes[node].cost * node.size if not still_read else 0.0
         for member in cone:
@@ -115,14 +113,11 @@ class _Movers:
                     price += base.nbytes
             if base in group.levels and not self._is_stored(base, group):
                 share = 1.0 if len(self.readers[base]) == 1 else SHARED
-                price += share * base.nbytes  # which has to be stored then
-            elif not still_read and base in group.loads and not self._else_read(base, group, node):
-                price -= base.nbytes
+                price += share * base.nbytes  # this node has to be stored then
+            elif not still_read and base in group.loads:
+                others = [reader for reader in self.read_in[base].get(group, ()) if reader.node is not node]
+                price -= 0 if others else base.nbytes
         return price
-
-    def _else_read(self, base: Node, group: Group, node: Node) -> bool:
-        """Whether a group reads a node for other readers than this one."""
-        return any(reader.node is not node for reader in self.read_in[base].get(group, ()))
 
     def _move(self, node: Node, group: Group, level: Level) -> None:
         group.levels[node] = level
@@ -133,7 +128,7 @@ class _Movers:
                 group.loads[base] = None
 
     def _leave(self, node: Node, group: Group) -> None:
-        """Let a group not compute a node any more."""
+        """Remove a node from a group."""
         del group.levels[node]
         for base in self.computes[node].bases:
             reading = self.read_in[base]

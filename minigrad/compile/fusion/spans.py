@@ -1,4 +1,4 @@
-"""Spans: where an array lies in a larger one that is 0 elsewhere, dimension by dimension."""
+"""Spans: the position of an array in a larger array that is 0 elsewhere, dimension by dimension."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..nodes.view import View, picks_of
 
 
 class Span(NamedTuple):
-    """Dimensions of the whole that are walked as one: positions from `start` on, `length` of them, are in the part."""
+    """Dimensions of the whole that form one loop: `length` positions from `start` on are in the part."""
 
     size: int
     stride: int  # in the part
@@ -23,7 +23,7 @@ class Span(NamedTuple):
 
 
 def spans(node: Node, part: View) -> list[Span] | None:
-    """The dimensions of a `place`, outermost first, as few as there can be; None where the part is not in one piece."""
+    """The dimensions of a `place`, outermost first, merged as far as possible; None if the part is not contiguous."""
     found: list[Span] = []
     sizes, strides = iter(node.shape), iter(part.strides)
     for pick in picks_of(node.attrs["index"], node.shape):
@@ -32,19 +32,10 @@ def spans(node: Node, part: View) -> list[Span] | None:
             continue
         if pick.step != 1:
             return None
-        found.append(Span(next(sizes), stride, pick.start, pick.count))
-    return _joined(found)
-
-
-def _joined(found: list[Span]) -> list[Span]:
-    joined: list[Span] = []
-    for span in found:
-        if span.size == 1:
-            continue
-        last = joined[-1] if joined else None
+        span, last = Span(next(sizes), stride, pick.start, pick.count), found[-1] if found else None
         if last is not None and last.covered and span.covered and last.stride == span.stride * span.size:
             size = last.size * span.size
-            joined[-1] = Span(size, span.stride, 0, size)
-        else:
-            joined.append(span)
-    return joined
+            found[-1] = Span(size, span.stride, 0, size)
+        elif span.size != 1:
+            found.append(span)
+    return found

@@ -1,1 +1,1 @@
-"""Kernels: the loop language, and a printer for each target."""
+"""The loop language, in which kernels are written before they are printed as code."""

@@ -1,7 +1,7 @@
-"""Arithmetic as NumPy defines it, for every value, made of what processors have: none of it is undefined.
+"""Rules that write NumPy's arithmetic as processor operations, defined for every value.
 
 A rule writes the statements of an operation on operands of the writer's dtype.  It returns the name of the result, or
-None where the operation stays as it is.
+None if the operation stays unchanged.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def floordiv(w: Writer, x: Operand, y: Operand) -> str:
 
 
 def mod(w: Writer, x: Operand, y: Operand) -> str:
-    """What remains of a quotient that is rounded down; it has the sign of y."""
+    """The remainder of a quotient that is rounded down; it has the sign of y."""
     if w.dtype.kind == "f":
         return _float_mod(w, x, y)
     _, _, safe = _safe_divisor(w, y)
@@ -37,8 +37,8 @@ def mod(w: Writer, x: Operand, y: Operand) -> str:
 
 
 def _safe_divisor(w: Writer, y: Operand) -> tuple[Operand, Operand, Operand]:
-    """Whether y is 0, whether it is -1 (which overflows for the least number), and y with 1 in place of both."""
-    if not isinstance(y, str):  # a comparison of two numbers would not say of which type they are
+    """Whether y is 0, whether y is -1 (x / -1 overflows for the least x), and y with 1 in place of both."""
+    if not isinstance(y, str):  # two numbers without a name have no dtype
         return y == 0, y == -1, 1 if y in (0, -1) else y
     zero = bad = w.eq(y, 0)
     minus = ""
@@ -49,7 +49,7 @@ def _safe_divisor(w: Writer, y: Operand) -> tuple[Operand, Operand, Operand]:
 
 
 def _other_side(w: Writer, rest: Operand, y: Operand) -> str:
-    """Whether a remainder is not 0 and has another sign than y."""
+    """Whether a remainder is not 0 and its sign differs from that of y."""
     present = w.logic("invert", w.eq(rest, 0))
     below = w.lt(rest, 0)
     if isinstance(y, str):
@@ -67,7 +67,7 @@ def _float_mod(w: Writer, x: Operand, y: Operand) -> str:
 
 
 def _float_floordiv(w: Writer, x: Operand, y: Operand) -> str:
-    """(x - remainder) / y, rounded to the whole number that it nearly is; x / y where y is 0."""
+    """(x - remainder) / y, rounded to the nearest whole number; x / y where y is 0."""
     if not isinstance(y, str) and not y:
         return w.div(x, y)
     rest = w.remainder(x, y)
@@ -89,7 +89,7 @@ def _float_floordiv(w: Writer, x: Operand, y: Operand) -> str:
 
 
 def _shifted(op: str, w: Writer, x: Operand, by: Operand) -> str | None:
-    """A shift: after one by the width or more all bits are gone, to the right all but the sign."""
+    """A shift; by the width or more, all bits are lost, except the sign in a shift to the right."""
     width = 8 * w.dtype.itemsize
     if not isinstance(by, str):
         if 0 <= by < width:
@@ -106,10 +106,10 @@ lshift, rshift = partial(_shifted, "lshift"), partial(_shifted, "rshift")
 
 
 def rounded(w: Writer, x: Operand) -> str | None:
-    """A float rounded to a whole number: an integer is one already."""
+    """A float rounded to a whole number; an integer stays unchanged."""
     return None if w.dtype.kind == "f" else w.cast(x)
 
 
 def size(w: Writer, x: Operand) -> str | None:
-    """The absolute value: a number without a sign is its own."""
+    """The absolute value; unsigned numbers stay unchanged."""
     return w.cast(x) if w.dtype.kind in "bu" else None

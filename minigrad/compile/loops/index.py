@@ -1,4 +1,4 @@
-"""Index arithmetic of the loop language: its operations, the fold over an index, and indices made simple."""
+"""Index arithmetic: the operations on indices, the fold over an index, and functions that build simple indices."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Value = TypeVar("Value")
 
 
 class IndexOperation(NamedTuple):
-    """An operation on indices: a function of numbers or arrays, LLVM's instruction, and how tightly C's binds."""
+    """An operation on indices: a function of numbers or arrays, LLVM's instruction, and the precedence in C."""
 
     compute: Callable[[Any, Any], Any]
     llvm: str
@@ -33,7 +33,7 @@ INDEXING = {
 
 
 def fold(index: Index, leaf: Callable[[Any], Value], join: Callable[[str, Value, Value], Value]) -> Value:
-    """What an index comes to: `leaf` gives the value of a number or a name, `join(operation, left, right)` of the rest.
+    """Fold an index: `leaf` maps numbers and names to values, `join(operation, left, right)` combines values.
 
     >>> fold(("+", ("*", "p", 10), "i"), str, lambda operation, a, b: f"({a} {operation} {b})")
     '((p * 10) + i)'
@@ -45,7 +45,7 @@ def fold(index: Index, leaf: Callable[[Any], Value], join: Callable[[str, Value,
 
 
 def computed(operation: str, left: Any, right: Any) -> Any:
-    """The value of an operation on indices, of numbers or arrays.
+    """The value of an index operation on numbers or arrays.
 
     >>> fold(("min", ("*", "i", 2), 9), lambda leaf: np.arange(6) if leaf == "i" else leaf, computed)
     array([0, 2, 4, 6, 8, 9])
@@ -63,7 +63,7 @@ def depends(index: Index, variable: str) -> bool:
 
 
 def replaced(index: Index, variable: str, other: Index) -> Index:
-    """An index with something else in place of a variable.
+    """An index with another index in place of a variable.
 
     >>> replaced(("+", "p", 1), "p", ("*", "i", 2))
     ('+', ('*', 'i', 2), 1)
@@ -71,7 +71,7 @@ def replaced(index: Index, variable: str, other: Index) -> Index:
     return fold(index, lambda leaf: other if leaf == variable else leaf, lambda *parts: parts)
 
 
-# Made simple ----------------------------------------------------------------------------------------------------------
+# Simple indices -------------------------------------------------------------------------------------------------------
 
 
 def plus(a: Any, b: Any) -> Index:
@@ -97,7 +97,7 @@ def times(a: Any, factor: int) -> Index:
 
 
 def divided(a: Any, by: int) -> Index:
-    """a // by, of nothing that is negative.
+    """a // by, for indices that are never negative.
 
     >>> divided("i", 3), divided(round_of("i", 2, 1), 2), divided(round_of("i", 2, 1), 6)
     (('//', 'i', 3), 'i', ('//', 'i', 3))
@@ -111,7 +111,7 @@ def divided(a: Any, by: int) -> Index:
 
 
 def remainder(a: Any, by: int) -> Index:
-    """a % by, of nothing that is negative.
+    """a % by, for indices that are never negative.
 
     >>> remainder("i", 3), remainder(round_of("i", 2, 1), 2), remainder(round_of("i", 2, 1), 6)
     (('%', 'i', 3), 1, ('+', ('*', ('%', 'i', 3), 2), 1))
@@ -125,7 +125,7 @@ def remainder(a: Any, by: int) -> Index:
 
 
 def round_of(variable: Any, steps: int, step: int) -> Index:
-    """The number of an element of a loop that takes several `steps` in each round.
+    """The number of the element that is computed in one step of a round, in a loop with several `steps` per round.
 
     >>> round_of("i", 2, 1)
     ('+', ('*', 'i', 2), 1)
@@ -134,7 +134,7 @@ def round_of(variable: Any, steps: int, step: int) -> Index:
 
 
 def _round(index: Any) -> tuple[Any, int, int]:
-    """What `round_of` made an index of; (index, 1, 0) if it did not."""
+    """The arguments of `round_of` that give this index; (index, 1, 0) if there are none."""
     scaled, step = index[1:] if index[0] == "+" and isinstance(index[2], int) else (index, 0)
     if scaled[0] == "*" and isinstance(scaled[2], int) and step < scaled[2]:
         return scaled[1], scaled[2], step
@@ -142,7 +142,7 @@ def _round(index: Any) -> tuple[Any, int, int]:
 
 
 def position(dims: Dims, count: Index, offset: int = 0) -> Index:
-    """Where element number `count` of these dimensions lies.
+    """The position of element number `count` in these dimensions.
 
     >>> position([(2, 1), (3, 2)], "i")
     ('+', ('*', ('%', 'i', 3), 2), ('//', 'i', 3))

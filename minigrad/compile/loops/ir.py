@@ -1,7 +1,7 @@
-"""The loop language: what a fused kernel is before it is LLVM, C, CUDA or NumPy.
+"""The loop language: kernels as data, before they are printed as LLVM, C or CUDA, or run by NumPy.
 
-Five statements are enough.  A kernel works on a domain of `rows` × `columns` elements; its values are named once and
-never change, except for the accumulators of a loop and what is in memory.
+Five kinds of statements compute, and a sixth prefetches.  A value is named once and never changes; only accumulators
+and memory change.
 """
 
 from __future__ import annotations
@@ -15,17 +15,16 @@ import numpy as np
 HALF, FLOAT, DOUBLE = (np.dtype(f"float{bits}") for bits in (16, 32, 64))
 INT, LONG, BOOL = np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.bool_)
 
-# A whole number that is known when the kernel runs: a constant, the name of a loop variable or of a parameter
-# (`lo`, `hi`), or (operator, left, right) with + * // % or min.
+# A position: a number, the name of a loop variable or of `lo` or `hi`, or (operator, left, right) with + * // % or min.
 Index = int | str | tuple[str, Any, Any]
-# What a statement computes with: the name of a value, or a number.
+# An operand: the name of a value, or a number.
 Operand = str | float | int | bool
 
 @dataclass
 class Let:
     """`name = op(args)`, a value of type `dtype`.
 
-    The operation is "load" (of a buffer at an index), "index" (an index as a number), or one of `OPERATIONS`.
+    The operation is "load" (args: a buffer, an index), "index" (args: an index), or one of `OPERATIONS`.
     """
 
     name: str
@@ -55,7 +54,7 @@ class Accumulate:
 
 @dataclass
 class Accumulator:
-    """A running sum, product, maximum or minimum in a register, which may be read after its loop."""
+    """A running sum, product, maximum or minimum in a register, which statements after its loop may read."""
 
     name: str
     op: str
@@ -65,9 +64,9 @@ class Accumulator:
 
 @dataclass
 class For:
-    """`for variable in range(low, high): body`, then each accumulator takes in its value of this round.
+    """`for variable in range(low, high): body`; at the end of each round, the accumulators take in their values.
 
-    `steps` says of how many neighbours in memory a round takes care.
+    `steps` is the number of neighbours in memory that a round computes.
     """
 
     variable: str
@@ -80,7 +79,7 @@ class For:
 
 @dataclass
 class Prefetch:
-    """Ask for `buffer[index]` before it is needed."""
+    """Load `buffer[index]` into the cache before it is needed."""
 
     buffer: str
     index: Index
@@ -91,10 +90,10 @@ Statement = Let | Store | Accumulate | For | Prefetch
 
 @dataclass
 class Parameter:
-    """A pointer that a kernel is given.
+    """A pointer that a kernel takes.
 
-    `role`: "in" and "out" as they say, "inout" for what is written where it was read, "partial" for the results of
-    each chunk, "scratch" for a row of one's own.
+    `role`: "in" is read, "out" is written, "inout" is overwritten where it was read, "partial" takes the results of
+    each chunk, "scratch" is memory for one row.
     """
 
     name: str
@@ -105,23 +104,23 @@ class Parameter:
 
 @dataclass
 class Kernel:
-    """A function of pointers and of a range `lo` to `hi` of its units, which several threads may share."""
+    """A function of pointers and of the range `lo` to `hi`, which is a part of the units: threads share all units."""
 
     name: str
     parameters: list[Parameter]
     body: list[Statement]
-    units: int  # how far `hi` goes: the number of elements, rows or chunks
-    parallel: str  # what a unit is: "elements", "rows" or "chunks"
+    units: int  # the largest `hi`: the number of elements, rows or chunks
+    parallel: str  # the kind of units: "elements", "rows" or "chunks"
 
     def computes_in(self, dtype: Any) -> bool:
-        """Whether it has values of this type, in memory or on the way."""
+        """Whether a parameter, a value or an accumulator has this dtype."""
         listed = [*statements(self.body)]
         sums = [a for s in listed if isinstance(s, For) for a in s.accumulators]
         return any(s.dtype == dtype for s in (*self.parameters, *listed, *sums) if hasattr(s, "dtype"))
 
 
 def statements(body: list[Statement]) -> Iterator[Statement]:
-    """All statements of a body, those in loops included."""
+    """All statements of a body, also those in inner loops."""
     for statement in body:
         yield statement
         if isinstance(statement, For):
@@ -129,21 +128,21 @@ def statements(body: list[Statement]) -> Iterator[Statement]:
 
 
 class Walk:
-    """The walk over statements that printers, the verifier and changes of a kernel share.
+    """A walk over statements, the base of printers, the verifier and the legaliser.
 
-    A subclass has a method for each kind of statement: `let`, `store`, `accumulate`, `loop` and `prefetch`.  It returns
-    what the statement becomes, lines of text or other statements.  A kind without a method stays as it is.
+    A subclass has a method per kind of statement: `let`, `store`, `accumulate`, `loop`, `prefetch`.  It returns the
+    replacement of the statement: lines of text or other statements.  A kind without a method stays unchanged.
     """
 
     def block(self, body: list[Statement]) -> list[Any]:
-        """What the statements of a body become, one after the other."""
+        """The replacements of the statements of a body, in order."""
         made: list[Any] = []
         for statement in body:
             made += self.visit(statement) or ()
         return made
 
     def visit(self, statement: Statement) -> Any:
-        """What a statement becomes."""
+        """The replacement of a statement."""
         method = getattr(self, METHODS[statement.__class__], None)
         return [statement] if method is None else method(statement)
 

@@ -1,7 +1,7 @@
-"""Legalising: a kernel's operations written in those that every machine has, so that each printer needs few of them.
+"""Legalises a kernel: replaces operations by those that every machine has, so that printers need few of them.
 
-Half precision is computed in float32 and rounded, arithmetic on bools becomes logic, and what the table of operations
-has a rule for is written out.  All of it gives what NumPy gives, for every value: nothing here is undefined.
+float16 is computed in float32 and rounded, arithmetic on bools becomes logic, and operations with a rule in the table
+are written out.  For every value, the result is the one that NumPy gives.
 """
 
 from __future__ import annotations
@@ -15,10 +15,7 @@ from .writer import Writer
 
 
 def legalise(kernel: Kernel, written_out: bool = True) -> Kernel:
-    """A kernel that computes the same with legal operations.
-
-    The functions of float32 remain if they are not to be `written_out`.
-    """
+    """The same kernel with legal operations; functions of float32 stay unless they are `written_out`."""
     return replace(kernel, body=_Legaliser(written_out).block(kernel.body))
 
 
@@ -33,7 +30,7 @@ class _Legaliser(Walk):
         return [replace(loop, body=self.block(loop.body))]
 
     def let(self, let: Let) -> list[Let]:
-        """The statements that take the place of one."""
+        """The statements that replace one statement."""
         self.types[let.name] = let.dtype
         operation = OPERATIONS.get(let.op)
         if operation is None or let.op in ("select", "bitcast"):  # loads and choices work on any type
@@ -57,7 +54,7 @@ class _Legaliser(Walk):
 
 
 def _in_float(w: Writer, let: Let) -> str:
-    """An operation on float16, in float32 and then rounded: for + - * / √ that is the same as rounding once."""
+    """An operation on float16, in float32 and then rounded; for + - * / √ this equals rounding once."""
     wider = [w.let("cast", (a,), FLOAT) if isinstance(a, str) else a for a in let.args]
     if let.dtype == BOOL:
         return w.logic(let.op, *wider)
@@ -65,10 +62,10 @@ def _in_float(w: Writer, let: Let) -> str:
 
 
 def _cast_to_half(w: Writer, value: Operand) -> str | None:
-    """A cast to float16 by way of float32; None if it is one step anyway.
+    """A cast to float16 through float32; None if the cast needs only one step.
 
-    A float64 between two float32 becomes the one of them whose last bit is 1.  Rounded again, that float32 gives the
-    same as the float64 rounded once.
+    A float64 between two float32 becomes the float32 whose last bit is 1.  Rounding that float32 to float16 gives the
+    same as rounding the float64 once.
     """
     if w.dtype in (FLOAT, HALF) or not isinstance(value, str):
         return None

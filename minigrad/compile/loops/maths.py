@@ -1,8 +1,8 @@
-"""Functions of float32 written out in arithmetic without branches, which compilers vectorise on every processor.
+"""Functions of float32 as arithmetic without branches, which compilers vectorise on every processor.
 
-Each follows the same plan: bring the argument into a small range, where a polynomial of few terms is exact to the last
-place, and undo on the result what was done to the argument.  Errors are 1 to 3 units in the last place; infinities,
-nan, -0.0 and numbers that are nearly 0 come out right.  (A vector library would do it too, but not in generated code.)
+Each function follows the same plan: reduce the argument to a small range, where a short polynomial is exact to the last
+place, then undo the reduction on the result.  Errors are 1 to 3 units in the last place; infinities, nan, -0.0 and
+numbers near 0 give the right results.
 """
 
 from __future__ import annotations
@@ -29,18 +29,17 @@ LOG_TERMS = (
 SIN_TERMS = (-1.95140834e-4, 8.3321547e-3, -1.66666552e-1)
 COS_TERMS = (2.44348448e-5, -1.38873374e-3, 4.16666456e-2)
 TWO_OVER_PI = 0xA2F9836E4E441529FC2757D1F534DDC0DB6295993C439041FE5163ABDEBBC561B7246E3A  # its bits behind the point
-STRETCH = 24  # exponents of two that share the parts of 2/π
-EXP_LEAST, EXP_MOST = -104.0, 89.0  # below, exp is 0; above, infinite
-HALF_ROOT = 0x3F3504F3  # √½ as an integer
-# Added to a number below 2²², it rounds it: the last bits of the sum are a whole number, those of ROUNDING_BITS off.
+STRETCH = 24  # exponents of two that use the same parts of 2/π
+EXP_LEAST, EXP_MOST = -104.0, 89.0  # exp is 0 below, and infinite above
+HALF_ROOT = 0x3F3504F3  # the bits of √½ as an integer
+# Adding ROUNDING to a number below 2²² rounds it: the bits of the sum, minus ROUNDING_BITS, are a whole number.
 ROUNDING, ROUNDING_BITS = 1.5 * 2.0**MANTISSA, 0x4B400000
 
 
 def exp(w: Writer, x: str) -> str:
-    """eˣ = 2ⁿ eʳ with n the nearest whole number to x / ln 2.
+    """eˣ = 2ⁿ eʳ, where n is the nearest whole number to x / ln 2.
 
-    An argument that gives 0 is replaced before the arithmetic: with numbers that are nearly 0 it would take 100 times
-    as long.
+    An argument for which the result is 0 is replaced first, because arithmetic near 0 takes 100 times as long.
     """
     vanishes = w.lt(x, EXP_LEAST)
     limited = w.select(vanishes, 0.0, x)
@@ -52,7 +51,7 @@ def exp(w: Writer, x: str) -> str:
 
 
 def expm1(w: Writer, x: str) -> str:
-    """eˣ - 1 = 2ⁿ (eʳ - 1) + (2ⁿ - 1), which keeps all places where x is nearly 0."""
+    """eˣ - 1 = 2ⁿ (eʳ - 1) + (2ⁿ - 1), which keeps all places for x near 0."""
     limited = w.select(w.lt(x, -40.0), -40.0, x)
     limited = w.select(w.lt(EXP_MOST, limited), EXP_MOST, limited)
     n, grown = _grown(w, limited)
@@ -60,7 +59,7 @@ def expm1(w: Writer, x: str) -> str:
     power = w.power(last)
     doubled = w.select(w.lt(127, n), 2.0, 1.0)
     value = w.mul(w.add(w.mul(power, grown), w.sub(power, w.div(1.0, doubled))), doubled)
-    return w.select(w.eq(x, 0.0), x, value)  # -0.0 stays what it is
+    return w.select(w.eq(x, 0.0), x, value)  # -0.0 stays -0.0
 
 
 def _grown(w: Writer, x: str) -> tuple[str, str]:
@@ -74,7 +73,7 @@ def _grown(w: Writer, x: str) -> tuple[str, str]:
 
 def log(w: Writer, x: str) -> str:
     """ln x = k ln 2 + ln(1 + m), 1 + m between √½ and √2."""
-    tiny = w.lt(x, 1.17549435e-38)  # not normal: its exponent says nothing
+    tiny = w.lt(x, 1.17549435e-38)  # denormal: its exponent bits are 0
     normal = w.select(tiny, w.mul(x, 8388608.0), x)
     bits = w.let("bitcast", (normal,), INT)
     k = w.whole("rshift", w.whole("sub", bits, HALF_ROOT), MANTISSA)
@@ -92,7 +91,7 @@ def log(w: Writer, x: str) -> str:
 
 
 def log1p(w: Writer, x: str) -> str:
-    """ln(1 + x), with what was lost in rounding 1 + x added to first order."""
+    """ln(1 + x), plus a first-order term for the rounding error of 1 + x."""
     u = w.add(1.0, x)
     lost = w.sub(x, w.sub(u, 1.0))
     value = w.add(log(w, u), w.div(lost, u))
@@ -102,17 +101,17 @@ def log1p(w: Writer, x: str) -> str:
 
 
 def tanh(w: Writer, x: str) -> str:
-    """t / (t + 2) with t = exp(2|x|) - 1, which keeps all places where x is nearly 0."""
+    """t / (t + 2) with t = exp(2|x|) - 1, which keeps all places for x near 0."""
     size = w.abs(x)
     capped = w.select(w.lt(10.0, size), 10.0, size)
     n, grown = _grown(w, w.add(capped, capped))
     power = w.power(n)
     t = w.add(w.mul(power, grown), w.sub(power, 1.0))
-    return w.copysign(w.div(t, w.add(t, 2.0)), x)  # -0.0 stays what it is, too
+    return w.copysign(w.div(t, w.add(t, 2.0)), x)  # -0.0 stays -0.0, too
 
 
 def erf(w: Writer, x: str) -> str:
-    """tanh(x + x R(x²)), as the kernel of eager mode computes it."""
+    """tanh(x + x R(x²)), the formula of eager mode."""
     limited = w.select(w.lt(4.05, x), 4.05, x)
     limited = w.select(w.lt(limited, -4.05), -4.05, limited)
     square = w.mul(limited, limited)
@@ -121,13 +120,13 @@ def erf(w: Writer, x: str) -> str:
 
 
 def sin(w: Writer, x: str) -> str:
-    """The sine or cosine of what is left of x after a whole number of quarter turns, with the sign of the quarter."""
+    """The sine or cosine of the rest of x after whole quarter turns, with the sign of the quarter."""
     rest, quarter = _turned(w, x)
-    return w.select(w.eq(x, 0.0), x, _quarter(w, rest, quarter))  # -0.0 stays what it is
+    return w.select(w.eq(x, 0.0), x, _quarter(w, rest, quarter))  # -0.0 stays -0.0
 
 
 def cos(w: Writer, x: str) -> str:
-    """A sine that is a quarter turn ahead."""
+    """The sine, a quarter turn ahead."""
     rest, quarter = _turned(w, x)
     return _quarter(w, rest, w.whole("add", quarter, 1))
 
@@ -142,10 +141,10 @@ def _quarter(w: Writer, rest: str, quarter: str) -> str:
 
 
 def _turned(w: Writer, x: str) -> tuple[str, str]:
-    """x as n quarter turns and a rest of at most π/4, for every x.
+    """The rest of x after n quarter turns, at most π/4, and n, for every x.
 
-    x · 2/π is needed to 2⁻⁵³, whole fours left out.  2/π is therefore cut into parts, so short that their products with
-    a float32 are exact in float64; of the largest x, the first bits of 2/π give only whole fours and are left out, too.
+    x · 2/π is needed modulo 4 with an error below 2⁻⁵³.  So 2/π is cut into short parts, whose products with a float32
+    are exact in float64.  For large x, the first bits of 2/π only add multiples of 4, and are left out.
     """
 
     def wide(op: str, *args: Any) -> str:
@@ -166,14 +165,14 @@ def _turned(w: Writer, x: str) -> tuple[str, str]:
 
 
 def _parts_of_two_over_pi(stretch: int) -> tuple[float, float, float]:
-    """Bits of 2/π from 2²⁴⁻²⁴ˢ on: 29, 29 and 53 of them.
+    """Three parts of 2/π with 29, 29 and 53 bits, from bit 2²⁴⁻²⁴ˢ on.
 
     >>> import math
     >>> sum(_parts_of_two_over_pi(0)) * math.pi
     2.0
     """
     width = TWO_OVER_PI.bit_length()
-    start = max(0, STRETCH * (stretch - 1) - 1)  # how many bits are left out
+    start = max(0, STRETCH * (stretch - 1) - 1)  # bits to skip
     parts = []
     for length in (29, 29, 53):
         bits = TWO_OVER_PI >> (width - start - length) & ((1 << length) - 1)

@@ -1,8 +1,8 @@
-"""The table of operations: one entry has all that it takes to verify, count, legalise and print an operation.
+"""The table of operations: one entry has everything needed to verify, count, legalise and print an operation.
 
-A text says how a language writes an operation on operands of one kind of dtype: "f" float, "i" integer, "u" unsigned,
-"b" bool.  It is a name (a function of C's library, an intrinsic or instruction of LLVM), or it has `{x}`, `{y}` and
-`{z}` where the operands go, and in LLVM `{t}` for their type.
+A text is the form of an operation in one language, for operands of one kind of dtype: "f" float, "i" integer, "u"
+unsigned, "b" bool.  It is a name (a function of C's library, an intrinsic or instruction of LLVM), or a template with
+`{x}`, `{y}` and `{z}` for the operands and, in LLVM, `{t}` for their type.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ Text = str | dict[str, str]
 
 @dataclass(frozen=True)
 class Operation:
-    """An operation on `arity` values of one dtype, whose kind is one of those that the operation `takes`.
+    """An operation on `arity` values of one dtype; `takes` lists the kinds of dtypes.
 
-    `c` and `llvm` are its texts, and `cuda` is one where CUDA differs from C.  A text in C that begins with `return` is
-    the body of a function.  Without a text for LLVM, LLVM calls the function of C's library.
+    `c` and `llvm` are its texts; `cuda` is needed only where CUDA differs from C.  A C text that starts with `return`
+    is the body of a function.  Without a text for LLVM, LLVM calls the function of C's library.
     """
 
     name: str
     arity: int
     takes: str
     numpy: Any = None  # a function of arrays
-    syntax: type[ast.AST] | None = None  # Python's in a primitive's `expr`; without it, a call by name
+    syntax: type[ast.AST] | None = None  # the operator in a primitive's `expr`; without it, a call by name
     c: Text = ""
     llvm: Text = ""
     gives: str = "same"  # the result's dtype: that of the operands, "bool", "any", or "bits" for one of equal size
     cuda: Text = ""
     flops: int = 1
-    on_bools: str = ""  # the operation that it is on bools
-    rule: Callable[..., str | None] | None = None  # writes it in simpler operations, see `arithmetic`
-    written_out: Callable[[Writer, str], str] | None = None  # the same for float32 alone, see `maths`
-    refused: str = ""  # the kinds of which the array library refuses some values: those stay with the library
-    internal: bool = False  # exists only in a kernel that is legalised
+    on_bools: str = ""  # the operation that replaces it on bools
+    rule: Callable[..., str | None] | None = None  # writes it as simpler operations, see `arithmetic`
+    written_out: Callable[[Writer, str], str] | None = None  # the same for float32 only, see `maths`
+    refused: str = ""  # kinds for which the array library raises errors on some values, so that loops cannot replace it
+    internal: bool = False  # exists only in legalised kernels
 
     def text(self, language: str, kind: str) -> str:
-        """The operation in a language, for a kind of dtype; "" if there is nothing.
+        """The text of the operation in a language, for a kind of dtype; "" if there is none.
 
         >>> OPERATIONS["add"].text("llvm", "i"), OPERATIONS["add"].text("c", "i"), OPERATIONS["exp"].text("c", "i")
         ('add', '{x} + {y}', '')
@@ -60,7 +60,7 @@ class Operation:
 
 
 def by(**texts: str) -> dict[str, str]:
-    """A text for each kind of dtype.
+    """Texts by kind of dtype.
 
     >>> by(f="fadd", iu="add")
     {'f': 'fadd', 'i': 'add', 'u': 'add'}
@@ -69,7 +69,7 @@ def by(**texts: str) -> dict[str, str]:
 
 
 def _of_floats(rounding: Callable[..., Any]) -> Callable[[Any], Any]:
-    """A function that leaves integers as they are."""
+    """The function on floats; integers stay unchanged."""
     return lambda x: rounding(x) if x.dtype.kind == "f" else x
 
 
@@ -123,19 +123,19 @@ TABLE = (
     Operation("select", 3, "fiub", np.where, None, "{x} ? {y} : {z}", "select i1 {x}, {t} {y}, {t} {z}", "any"),
     Operation("cast", 1, "fiub", gives="any", flops=0),
     Operation("bitcast", 1, "fiu", gives="bits", flops=0),
-    # What is left of others in a kernel that is legalised: C's division, and the int32 of a float in its range
+    # For legalised kernels only: C's division, and the int32 of a float that is in range
     Operation("quotient", 2, "iu", c="{x} / {y}", llvm=by(i="sdiv", u="udiv"), internal=True),
     Operation("remainder", 2, "fiu", c=by(f="fmod", iu="{x} % {y}"), llvm=by(i="srem", u="urem"), internal=True),
     Operation("copysign", 2, "f", np.copysign, c="copysign", llvm="llvm.copysign", internal=True),
     Operation("whole", 1, "f", gives="any", internal=True),
 )
 OPERATIONS: dict[str, Operation] = {operation.name: operation for operation in TABLE}
-# The operation by which a reduction takes in one more value.
+# The operation of each reduction.
 REDUCTIONS = {"sum": "add", "prod": "mul", "max": "max", "min": "min"}
 
 
 def operand_dtypes(let: Let, dtype_of: Callable[[str], Any]) -> list[Any]:
-    """The dtypes of the operands: numbers have that of a named one beside them, and a choice is made by a bool."""
+    """The dtypes of the operands: a number has the dtype of a named operand, and a choice has a bool first."""
     if let.op == "select":
         return [BOOL, let.dtype, let.dtype]
     given = let.dtype

@@ -1,13 +1,13 @@
-"""Verifying a kernel: that names, types and indices are right, so that no load or store goes beyond its memory.
+"""Verifies a kernel: names, types and indices are right, and no load or store goes beyond its memory.
 
-What the compiler makes passes by construction, and tests see to it that it does.  A kernel that comes from a file could
-say anything, and machine code would do it.
+Kernels of the compiler are right by construction, which tests check.  A kernel from a file may contain anything, and
+machine code would execute it.
 
-An index is a whole number made of loop variables, so its smallest and largest value follow from the loops' ranges.
-Machine code computes it in 64 bits, so every part of it has to fit there: only then is the range right.
+The smallest and largest value of an index follow from the ranges of the loop variables in it.  Machine code computes
+indices in 64 bits, so every part of an index has to fit into 64 bits for the range to be right.
 
-Parameters, variables, values and accumulators share one namespace, and a name that is in scope is not used again.
-Code that is never reached is verified like any other, except for its bounds: printers print it too.
+Parameters, variables, values and accumulators share one namespace, and a name in scope is never reused.  Code that is
+never reached is verified as well, except for its bounds, because printers print it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .ir import METHODS, Accumulate, For, Kernel, Let, Parameter, Prefetch, Stat
 from .operations import OPERATIONS, REDUCTIONS, Operation, operand_dtypes
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,40}")
-GENERATED = re.compile(r".*_[0-9]+")  # what `legalise` calls the steps of an operation
+GENERATED = re.compile(r".*_[0-9]+")  # the names that `legalise` generates
 ROLES = {"in": "r", "out": "rw", "inout": "rw", "partial": "rw", "scratch": "rw"}
 PARALLEL = ("elements", "rows", "chunks")
 TYPES = set(dtypes.ALL.values())
@@ -34,30 +34,31 @@ GIVES: dict[str, Callable[[Any, Any], bool]] = {  # whether operands of a dtype 
     "any": lambda given, dtype: True,
     "bits": lambda given, dtype: dtype.kind != "b" and given.itemsize == dtype.itemsize,
 }
-LEAST, MOST = -(1 << 63), (1 << 63) - 1  # of the integers that machine code computes indices in
-DEEPEST_LOOP, DEEPEST_INDEX = 16, 200  # LLVM visits both by recursion
+LEAST, MOST = -(1 << 63), (1 << 63) - 1  # the limits of 64 bits
+DEEPEST_LOOP, DEEPEST_INDEX = 16, 200  # LLVM recurses into both
 Range = tuple[int, int]  # the smallest and the largest value
 
 
 class Scope(NamedTuple):
-    """What is defined at one place: the names that are taken, types of values, ranges of variables."""
+    """The definitions at one place: all names, types of values, ranges of variables."""
 
     names: set[str]
     values: dict[str, Any]
     ranges: dict[str, Range]
     reached: bool = True  # False in a loop without rounds
-    depth: int = 0  # how many loops are around it
+    depth: int = 0  # the number of loops around it
 
     def define(self, name: Any) -> None:
-        """Take a name, which nothing in scope may have."""
-        _check_name(name)
+        """Add a name that is not in scope yet."""
+        if not isinstance(name, str) or not NAME.fullmatch(name) or GENERATED.fullmatch(name):
+            raise wrong(f"the name {name!r}")
         if name in self.names:
             raise wrong(f"the name {name!r} is used twice")
         self.names.add(name)
 
 
 def verify(kernel: Kernel) -> None:
-    """Raise a `CompileError` that says what is wrong, if anything is."""
+    """Raise a `CompileError` if the kernel is not valid."""
     if not isinstance(kernel.name, str) or not NAME.fullmatch(kernel.name):
         raise wrong(f"its name {kernel.name!r}")
     if kernel.parallel not in PARALLEL or not _is_count(kernel.units):
@@ -71,7 +72,7 @@ def verify(kernel: Kernel) -> None:
 
 
 class _Verifier(Walk):
-    """Checks statements one after the other, and adds to the scope what they define."""
+    """Checks statements one after the other, and adds their definitions to the scope."""
 
     def __init__(self, kernel: Kernel, scope: Scope) -> None:
         self.buffers = {parameter.name: parameter for parameter in kernel.parameters}
@@ -97,7 +98,7 @@ class _Verifier(Walk):
     def loop(self, loop: For) -> None:
         outside = self.scope
         if outside.depth == DEEPEST_LOOP or loop.steps.__class__ is not int or loop.steps < 1:
-            raise wrong(f"a loop in {outside.depth} others, or of {loop.steps!r} steps")
+            raise wrong(f"a loop inside {outside.depth} loops, or with {loop.steps!r} steps")
         low, high = range_of(loop.low, outside.ranges)[0], range_of(loop.high, outside.ranges)[1]
         inside = Scope(
             {*outside.names}, {**outside.values}, {**outside.ranges}, outside.reached and high > low, outside.depth + 1
@@ -135,7 +136,6 @@ class _Verifier(Walk):
         self.scope.values[let.name] = let.dtype
 
     def _operation(self, operation: Operation, let: Let) -> None:
-        """Check the types of operands and result."""
         values, dtype = self.scope.values, let.dtype
         needed = operand_dtypes(let, lambda name: values.get(name, dtype))
         for operand, each in zip(let.args, needed):
@@ -160,13 +160,13 @@ class _Verifier(Walk):
         return self.buffers[name]
 
     def _operand(self, operand: Any, dtype: Any) -> None:
-        """Check that an operand is a value of this dtype, or a number that is one."""
+        """Check that an operand is a value or a number of this dtype."""
         values = self.scope.values
         if operand.__class__ in NUMBERS:
             if not _is_a(dtype, operand):
                 raise wrong(f"{operand!r} is not a {dtype}")
         elif operand not in values:
-            raise wrong(f"{operand!r} is not a value that is defined there")
+            raise wrong(f"{operand!r} is not a value in scope")
         elif values[operand] != dtype:
             raise wrong(f"{operand!r} is a {values[operand]} where a {dtype} is needed")
 
@@ -182,7 +182,7 @@ def range_of(index: Any, ranges: dict[str, Range]) -> Range:
 
 
 def _check_form(index: Any, depth: int = 0) -> None:
-    """Check that a fold over an index finds operations on two operands, not too many of them in each other."""
+    """Check that an index consists of operations on two operands, and is not too deep for a fold."""
     if index.__class__ is tuple:
         if len(index) != 3 or depth == DEEPEST_INDEX:
             raise wrong(f"the index {index!r}")
@@ -201,7 +201,6 @@ def _range_of_leaf(leaf: Any, ranges: dict[str, Range]) -> Range:
 
 
 def _joined(operation: str, left: Range, right: Range) -> Range:
-    """The range of an operation on indices from these ranges."""
     (a, b), (c, d) = left, right
     if operation == "+":
         return _in_64_bits(a + c, b + d)
@@ -214,7 +213,7 @@ def _joined(operation: str, left: Range, right: Range) -> Range:
         if operation == "//":
             return a // c, b // c
         return (0, c - 1) if b - a >= c - 1 or a % c > b % c else (a % c, b % c)
-    raise wrong(f"the index operation {operation!r} of what lies from {a} to {b} by {c} to {d}")
+    raise wrong(f"the index operation {operation!r} on values from {a} to {b} and from {c} to {d}")
 
 
 def _in_64_bits(low: int, high: int) -> Range:
@@ -224,7 +223,7 @@ def _in_64_bits(low: int, high: int) -> Range:
 
 
 def wrong(what: str) -> CompileError:
-    """The error of a kernel that is not a valid one."""
+    """The error for a kernel that is not valid."""
     return CompileError(f"this kernel is not valid: {what}")
 
 
@@ -233,7 +232,7 @@ def _is_count(value: Any) -> bool:
 
 
 def _is_a(dtype: Any, number: Any) -> bool:
-    """Whether a number is a value of a dtype; of a float, whether it can be rounded to one."""
+    """Whether a number is a value of a dtype; for a float dtype, whether it can be rounded to one."""
     if dtype.kind == "f":
         return number.__class__ is float or abs(number) <= MOST
     if number.__class__ is float and not number.is_integer():
@@ -245,8 +244,3 @@ def _is_a(dtype: Any, number: Any) -> bool:
 def _check_reduction(op: Any, dtype: Any) -> None:
     if op not in REDUCTIONS or dtype.kind == "b":
         raise wrong(f"the reduction {op!r} of {dtype}")
-
-
-def _check_name(name: Any) -> None:
-    if not isinstance(name, str) or not NAME.fullmatch(name) or GENERATED.fullmatch(name):
-        raise wrong(f"the name {name!r}")

@@ -1,4 +1,4 @@
-"""A writer of statements, for operations that are written out in simpler ones."""
+"""A writer of statements, for operations that are written as simpler operations."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ BIAS, MANTISSA = 127, 23  # of a float32: the exponent's offset, and the bits be
 
 
 class Writer:
-    """Writes statements one after the other and names their values: `w.add(a, b)` is a sum, of the writer's dtype."""
+    """Writes statements one after the other and names their values: `w.add(a, b)` is a sum in the writer's dtype."""
 
     def __init__(self, prefix: str, dtype: Any = FLOAT) -> None:
         self.prefix, self.dtype = prefix, dtype
         self.statements: list[Let] = []
 
     def let(self, op: str, args: tuple[Any, ...], dtype: Any) -> str:
-        """Write a statement; the name of its value."""
+        """Write a statement, and return the name of its value."""
         name = f"{self.prefix}_{len(self.statements)}"
         self.statements.append(Let(name, op, args, dtype))
         return name
@@ -27,7 +27,7 @@ class Writer:
         return lambda *args: self.let(op, args, self.dtype)
 
     def logic(self, op: str, *args: Any) -> str:
-        """An operation whose result is a bool."""
+        """An operation with a bool as result."""
         return self.let(op, args, BOOL)
 
     def lt(self, x: Any, y: Any) -> str:
@@ -39,14 +39,13 @@ class Writer:
         return self.logic("eq", x, y)
 
     def whole(self, op: str, *args: Any) -> str:
-        """An operation on int32; "whole" is the int32 that a float in its range stands for."""
+        """An operation with an int32 as result; "whole" converts a float that is in range."""
         return self.let(op, args, INT)
 
     def polynomial(self, x: str, terms: tuple[Any, ...]) -> Any:
-        """The value of a polynomial at x; the coefficients come highest power first.
+        """The value at x of a polynomial with these coefficients, highest power first.
 
-        Of many terms, pairs make a polynomial in x² of half the length: fewer sums wait for each other than where one
-        power is taken out after the other.
+        Pairs of terms form a polynomial in x² of half the length, in which fewer sums wait for each other.
         """
         if len(terms) > 3:
             odd = len(terms) % 2
@@ -58,12 +57,12 @@ class Writer:
         return value
 
     def power(self, exponent: str) -> str:
-        """2^exponent, the exponent being an int32 for which that is a normal number."""
+        """2^exponent for an int32 exponent, if that is a normal number."""
         bits = self.whole("lshift", self.whole("add", exponent, BIAS), MANTISSA)
         return self.let("bitcast", (bits,), FLOAT)
 
     def ending(self, last: str, name: str) -> list[Let]:
-        """The statements, of which the last one, so far named `last`, is given the name of the result."""
+        """The statements, with the last one, so far named `last`, renamed to the name of the result."""
         result = self.statements[-1]
         assert result.name == last
         result.name = name

@@ -1,12 +1,12 @@
-"""Lowering: a group of nodes becomes a kernel in the loop language.
+"""Lowering: turns a group of nodes into a kernel in the loop language.
 
-A kernel with reductions goes over each row several times.  The *pass* of a value is the first time that it can be
-computed: a reduction of a row is known one pass later than what it reduces.  Softmax has three: the maximum, the sum
-of the exponentials, the quotients.  What a later pass needs again of an earlier one is loaded again if it is stored
-anyway, kept in a row of scratch memory if it was dear to compute, and computed again if it was cheap.
+A kernel with reductions goes over each row several times.  The *pass* of a value is the first one in which it can be
+computed: a reduction of a row is complete one pass later than its input.  Softmax has three passes: the maximum, the
+sum of the exponentials, the quotients.  A later pass may need a value of an earlier pass again.  It loads the value if
+it is stored anyway, reads it from a row of scratch memory if it was expensive, and computes it again if it was cheap.
 
-The statements go into three blocks, by how often they run: once before everything, once for each row, and in the
-innermost loop.  A load goes to the outermost block in which its index is known.
+The statements go into three blocks, by how often they run: once before all loops, once per row, and in the innermost
+loop.  A load goes into the outermost block in which its index is known.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ...core.node import Node
+from ..fusion.compute import ONCE, PER_ELEMENT, PER_ROW, Level
 from ..fusion.count import Count, distinct_bytes
 from ..fusion.group import Group, Partition
-from ..fusion.levels import ONCE, PER_ELEMENT, PER_ROW, Level
 from ..loops.index import plus, round_of, times
 from ..loops.ir import Accumulate, Accumulator, For, Index, Kernel, Let, Parameter, Prefetch, Statement, Store
 from ..loops.scalar import accumulated_in, identity
 from .values import ValueWriter
 
-DEAR = 6.0  # bytes of memory traffic that computing a value costs, from which it is kept for later passes
-LINE = 64  # bytes that come from memory together
+DEAR = 6.0  # the cost, in bytes of memory traffic, from which on a value is kept for later passes
+LINE = 64  # bytes of a cache line
 
 
 class Argument(NamedTuple):
-    """What a parameter stands for: the value of a node, its partial results, or scratch memory (of no node).
+    """The memory that a parameter points to: the value of a node, its partial results, or scratch memory (no node).
 
-    A number that is the same for the whole kernel is a parameter of its own, which points to element `offset` of the
-    node: kernels that differ only in where it stands are the same.
+    A number that is the same for the whole kernel is a separate parameter that points to element `offset` of the node,
+    so that kernels which differ only in that offset are equal.
     """
 
     node: Node | None
@@ -41,18 +41,18 @@ class Argument(NamedTuple):
 
 @dataclass(eq=False)
 class Lowered:
-    """A kernel, what its parameters stand for, and what a run of it takes."""
+    """A kernel, the memory that its parameters point to, and the cost of a run."""
 
     group: Group
     kernel: Kernel
     arguments: list[Argument]
     count: Count
-    origins: dict[str, Node] = field(default_factory=dict)  # for which node each name in the kernel is computed
+    origins: dict[str, Node] = field(default_factory=dict)  # name in the kernel -> the node that it belongs to
 
 
 @dataclass(eq=False)
 class Block:
-    """Statements that run equally often, and the names of the values that they have computed."""
+    """Statements that run equally often, and the names of their values."""
 
     level: Level
     statements: list[Statement] = field(default_factory=list)
@@ -60,7 +60,7 @@ class Block:
 
 
 def lower(partition: Partition, group: Group) -> Lowered:
-    """The kernel of a group that loops compute."""
+    """The kernel of a group without a library call."""
     return _Lowering(partition, group).lowered()
 
 
@@ -74,13 +74,13 @@ class _Lowering:
         self.tail: list[Statement] = []  # of a row, after all of its loops
         self.writer = ValueWriter(self)
         self.scratch: dict[Node, Parameter] = {}
-        self.reread: set[Node] = set()  # outputs that a later pass loads again
+        self.reread: set[Node] = set()  # outputs that a later pass loads
         self.order = sorted({*group.levels, *group.partials}, key=lambda n: self.computes[n].position)
         self.passes = self._passes()
         self.wanted = self._wanted()
         self.last_pass = max((k for k, nodes in self.wanted.items() if nodes), default=-1)
 
-    # What happens in which pass ---------------------------------------------------------------------------------------
+    # The passes -------------------------------------------------------------------------------------------------------
 
     def _passes(self) -> dict[Node, int]:
         passes: dict[Node, int] = {}
@@ -94,11 +94,11 @@ class _Lowering:
         return passes
 
     def reduces_row(self, node: Node) -> bool:
-        """Whether a node is a reduction that is complete when its row is."""
+        """Whether a node is a reduction that is complete at the end of its row."""
         return self._is_reduced(node) and node in self.group.levels
 
     def _wanted(self) -> dict[int, list[Node]]:
-        """For each pass, what is reduced, gathered or stored in it."""
+        """For each pass, the nodes that are reduced or stored in it."""
         wanted: dict[int, list[Node]] = {k: [] for k in range(max(self.passes.values(), default=0) + 1)}
         for node in self.order:
             if self.reduces_row(node):
@@ -111,7 +111,7 @@ class _Lowering:
         return wanted
 
     def _computed(self) -> dict[int, list[Node]]:
-        """For each pass, the nodes that its loop computes; and on the way, what is kept from pass to pass."""
+        """For each pass, the nodes that its loop computes; also finds the values that are kept between passes."""
         computed: dict[int, list[Node]] = {}
         costs = self._costs()
         keep: dict[int, list[Node]] = {k: [] for k in self.wanted}
@@ -143,7 +143,7 @@ class _Lowering:
         return self.computes[node].reduces and node not in self.group.finishes
 
     def _inputs(self, node: Node) -> list[Node]:
-        """What a node reads of the values that the innermost loop computes."""
+        """The inputs of a node that the innermost loop computes."""
         if node in self.group.finishes:
             return []
         return [base for base in self.computes[node].bases if self.group.levels.get(base) == PER_ELEMENT]
@@ -157,7 +157,7 @@ class _Lowering:
     # The kernel -------------------------------------------------------------------------------------------------------
 
     def lowered(self) -> Lowered:
-        """The kernel with what is known about it."""
+        """The kernel, its arguments and its cost."""
         computed = self._computed()
         for node in self.group.finishes:
             if node in self.gathered:
@@ -191,7 +191,7 @@ class _Lowering:
         accumulators: list[Accumulator] = []
         complete: list[tuple[Node, str]] = []
         after: list[Statement] = []
-        stores: list[Statement] = []  # behind all loads, because they may go to the same memory
+        stores: list[Statement] = []  # after all loads, because they may share memory
         known: dict[Any, str] = {}
         for step in range(self.loops.steps):
             self.inner = Block(PER_ELEMENT, body, known)
@@ -207,7 +207,7 @@ class _Lowering:
             for node, scratch in self.scratch.items():
                 if self.passes[node] == k:
                     stores.append(Store(scratch.name, self.writer.variable, self.inner.names[node]))
-            known = {key: name for key, name in self.inner.names.items() if isinstance(key, tuple)}  # what was loaded
+            known = {key: name for key, name in self.inner.names.items() if isinstance(key, tuple)}  # loads
         body += stores
         if not body and not accumulators:
             return
@@ -230,13 +230,9 @@ class _Lowering:
         return start, ("min", plus(start, self.loops.chunk), units)
 
     def _reduce(
-        self,
-        node: Node,
-        accumulators: list[Accumulator],
-        complete: list[tuple[Node, str]],
-        after: list[Statement],
+        self, node: Node, accumulators: list[Accumulator], complete: list[tuple[Node, str]], after: list[Statement]
     ) -> None:
-        """A reduction of what a loop goes through: into a register, or into memory where each element has its place."""
+        """Write a reduction of the values of a loop: into a register, or into memory if each element has its place."""
         compute, dtype = self.computes[node], accumulated_in(node)
         value = self.writer.value(node, self.inner)
         if node not in self.group.partials:
@@ -255,7 +251,7 @@ class _Lowering:
         after.append(Accumulate(node.name, buffer, index, name))
 
     def _store_row_values(self) -> None:
-        """What is stored or gathered once for each row, after its loops, and once for the kernel."""
+        """Write the stores and reductions that run once per row, after its loops, and once per kernel."""
         for node in self.group.stores:
             level = self.group.levels.get(node)
             if level == PER_ROW:
@@ -270,7 +266,7 @@ class _Lowering:
                 self.tail.append(Accumulate(node.name, self.partial(node), index, value))
 
     def _prefetches(self) -> list[Statement]:
-        """Ask for the next row while this one is in the cache."""
+        """Prefetches of the next row, while this row is in the cache."""
         columns, statements = self.loops.columns, []
         for statement in self.inner.statements:
             if isinstance(statement, Let) and statement.op == "load":
@@ -308,7 +304,7 @@ class _Lowering:
         return found
 
     def number(self, node: Node, offset: int) -> tuple[str, int]:
-        """Where a single element of a node is read, the same for the whole kernel."""
+        """The buffer and the position of a single element of a node, the same for the whole kernel."""
         if node.size == 1 or node in self.group.inplace.values():
             return self.parameter(node, "in").name, offset
         argument = Argument(node, "number", offset)
@@ -319,10 +315,7 @@ class _Lowering:
         return made
 
     def partial(self, node: Node) -> str:
-        """The name of the pointer to a node's partial results, which this kernel leaves or finishes.
-
-        The only chunk of a small kernel leaves what is final.
-        """
+        """The name of the pointer to a node's partial results; the result of a single chunk is already final."""
         if node in self.group.stores and node in self.group.partials:
             return self.parameter(node, "out").name
         found = self.parameters.get(Argument(node, "partial"))
@@ -332,7 +325,7 @@ class _Lowering:
             found = self._parameter(Argument(node, "partial"), accumulated_in(node), size, role)
         return found.name
 
-    # What it takes ----------------------------------------------------------------------------------------------------
+    # The cost ---------------------------------------------------------------------------------------------------------
 
     def _bytes_read(self) -> int:
         read = [self.computes[node] for node in self.order if node not in self.group.finishes]

@@ -1,4 +1,4 @@
-"""The writer of values: the statements that compute one node of a kernel, for an element, for a row, or once."""
+"""Writes the statements that compute one node of a kernel, per element, per row, or once."""
 
 from __future__ import annotations
 
@@ -8,33 +8,32 @@ import numpy as np
 
 from ...core import dtypes
 from ...core.node import Node
-from ..fusion.compute import Compute
-from ..fusion.levels import ONCE, PER_ELEMENT, PER_ROW, Level
+from ..fusion.compute import ONCE, PER_ELEMENT, PER_ROW, Compute, Level
 from ..fusion.loop_shape import split
 from ..loops.index import plus, position, times
 from ..loops.ir import Accumulate, Accumulator, For, Index, Let, Operand, Store
 from ..loops.scalar import accumulated_in, typed
 from ..nodes.view import View, is_filled, whole
-from .write import write
+from .write import WRITERS
 
 if TYPE_CHECKING:
     from .lower import Block, _Lowering
 
 
 class ValueWriter:
-    """Writes the statements that compute values into the blocks of a kernel, each value once in a block."""
+    """Writes the statements of values into the blocks of a kernel, each value once per block."""
 
     def __init__(self, lowering: _Lowering) -> None:
         self.lowering, self.group, self.loops = lowering, lowering.group, lowering.loops
-        self.variable: Index = "i"  # of the innermost loop: which element of the row a round is at
+        self.variable: Index = "i"  # the position in the row, in the innermost loop
         self.count = 0
         self.level_of: dict[str, Level] = {}  # name -> how often it is computed
         self.reciprocals: dict[str, str] = {}
-        self.making: Node | None = None  # what is being computed
+        self.making: Node | None = None  # the node whose statements are being written
         self.origins: dict[str, Node] = {}  # name -> the node that it is computed for
 
     def new_name(self) -> str:
-        """A name that nothing has yet."""
+        """A new name."""
         self.count += 1
         name = f"v{self.count}"
         if self.making is not None:
@@ -48,33 +47,30 @@ class ValueWriter:
         self.level_of[name] = block.level
         return name
 
-    def let_at(self, level: Level, op: str, args: tuple[Any, ...], dtype: Any) -> str:
-        """A new value in the block that runs as often as that."""
-        return self.let(self.block(level), op, args, dtype)
-
     def block(self, level: Level) -> Block:
-        """The block that runs so often."""
+        """The block of a level."""
         lowering = self.lowering
         return {PER_ELEMENT: lowering.inner, PER_ROW: lowering.row, ONCE: lowering.top}[level]
 
     # Nodes ------------------------------------------------------------------------------------------------------------
 
     def compute(self, node: Node, block: Block) -> None:
-        """Compute a node in a block."""
+        """Write the statements of a node into a block."""
         value = self._finished(node, block) if node in self.group.finishes else self.value(node, block)
         block.names[node] = value  # type: ignore[assignment]
 
     def value(self, node: Node, block: Block) -> Operand:
-        """What one round of the loops computes of a node: its value, or what a reduction takes in."""
+        """Write one round of a node: its value, or the operand of its reduction."""
         self.making = node
-        return write(self, self.lowering.computes[node], block)
+        compute = self.lowering.computes[node]
+        return WRITERS[compute.__class__](self, compute, block)
 
     def is_row_value(self, operand: Operand) -> bool:
         """Whether a value is the same for a whole row."""
         return isinstance(operand, str) and self.level_of.get(operand) in (PER_ROW, ONCE)
 
     def reciprocal(self, name: str, dtype: Any) -> str:
-        """One division for a row, and a product for each of its elements."""
+        """The reciprocal of a row's value: one division per row instead of one per element."""
         if name not in self.reciprocals:
             block = self.lowering.row if self.level_of[name] == PER_ROW else self.lowering.top
             self.reciprocals[name] = self.let(block, "div", (1.0, name), dtype)
@@ -87,13 +83,13 @@ class ValueWriter:
         return self.let(block, "cast", (value,), target) if isinstance(value, str) else typed(value, target)
 
     def reduced(self, node: Node, name: str, block: Block) -> None:
-        """Let the accumulator `name` be the value of a reduction."""
+        """Make the accumulator `name` the value of a reduction."""
         self.making = node
         self.level_of[name] = block.level
         block.names[node] = self.cast(name, accumulated_in(node), node.dtype, block)  # type: ignore[assignment]
 
     def _finished(self, node: Node, block: Block) -> Operand:
-        """A reduction across rows, put together from what the chunks of an earlier kernel have left."""
+        """A reduction across rows, from the partial results of an earlier kernel."""
         self.making, lowering = node, self.lowering
         dtype, chunks = accumulated_in(node), lowering.chunks_of[node]
         index, _ = self.index(whole(node), node.size)
@@ -112,7 +108,7 @@ class ValueWriter:
         return self.cast(value, dtype, node.dtype, block)
 
     def gather(self, node: Node) -> None:
-        """Put together many results before the loop that reads them, chunk by chunk, in the order of memory."""
+        """Reduce partial results before the loop that reads them, chunk by chunk, in the order of memory."""
         self.making, lowering = node, self.lowering
         partial, buffer = lowering.partial(node), lowering.parameter(node, "out").name
         number = self.new_name()
@@ -128,7 +124,7 @@ class ValueWriter:
     # Reads ------------------------------------------------------------------------------------------------------------
 
     def read(self, read: Any, compute: Compute) -> Operand:
-        """The value of an operand, where the loops of a computation read it."""
+        """The value of an operand at the position of the loops of a computation."""
         if not isinstance(read, View):
             return read  # type: ignore[no-any-return]
         base, lowering = read.base, self.lowering
@@ -138,7 +134,7 @@ class ValueWriter:
         if level is None:
             return self.loaded(base, *self.index(read, compute.size))
         block = self.block(level)
-        if base not in block.names:  # of an earlier pass
+        if base not in block.names:  # an earlier pass has computed it
             if base in lowering.reread:
                 place = lowering.parameter(base, "in").name, self.here()
             else:
@@ -155,7 +151,7 @@ class ValueWriter:
         return self.named(buffer, "load", index, level, base.dtype)
 
     def named(self, buffer: str, op: str, index: Index, level: Level, dtype: Any) -> str:
-        """What is loaded from a buffer, or an index as a number, once in the block where it changes."""
+        """A load from a buffer, or an index as a number, once in the block of its level."""
         block = self.block(level)
         key = (buffer, index)
         if key not in block.names:
@@ -163,7 +159,7 @@ class ValueWriter:
         return block.names[key]
 
     def filled(self, view: View, size: int) -> Operand:
-        """An element of what is filled or counted."""
+        """An element of a tensor that is filled with a number or with positions."""
         attrs, dtype = view.base.attrs, view.base.dtype
         if view.base.name == "full":
             return typed(np.asarray(attrs["value"]).astype(dtype).item(), dtype)
@@ -190,7 +186,7 @@ class ValueWriter:
         return self.variable if self.loops.flat else plus(self.variable, times("p", self.loops.columns))
 
     def index(self, view: View, size: int) -> tuple[Index, Level]:
-        """Where the current element of a loop over `size` elements lies in a view, and how often that changes."""
+        """The position in a view of the current element of a loop over `size` elements, and how often it changes."""
         loops, dims = self.loops, view.dims
         if not any(stride for _, stride in dims):
             return view.offset, ONCE

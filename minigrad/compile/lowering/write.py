@@ -1,7 +1,6 @@
-"""What the loops compute: for each kind of computation the function that writes its statements.
+"""Writes the statements of each kind of computation: one function per kind.
 
-A function writes what one round of the loops computes of a node: its value at the current element, or, for a reduction,
-what it takes in there.
+A function writes one round of the loops for a node: its value at the current element, or the operand of its reduction.
 """
 
 from __future__ import annotations
@@ -11,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core import dtypes
 from ...core.node import Node
-from ..fusion.compute import Compute, Copy, Elementwise, Filled, Place, Reduction
-from ..fusion.levels import ONCE, PER_ELEMENT, PER_ROW, Level
+from ..fusion.compute import ONCE, PER_ELEMENT, PER_ROW, Compute, Copy, Elementwise, Filled, Level, Place, Reduction
 from ..fusion.spans import spans
 from ..loops.index import divided, plus, remainder, times
 from ..loops.ir import Index, Operand
@@ -25,25 +23,20 @@ if TYPE_CHECKING:
     from .values import ValueWriter
 
 
-def write(writer: ValueWriter, compute: Compute, block: Block) -> Operand:
-    """Write a round of any kind of computation into a block."""
-    return WRITERS[compute.__class__](writer, compute, block)
-
-
 def reduction(writer: ValueWriter, compute: Compute, block: Block) -> Operand:
-    """What is read, in the dtype of the running value."""
+    """The element that is read, in the dtype of the accumulator."""
     value = writer.read(compute.reads[0], compute)
     return writer.cast(value, compute.node.inputs[0].dtype, accumulated_in(compute.node), block)
 
 
 def copy(writer: ValueWriter, compute: Compute, block: Block) -> Operand:
-    """What is read, in the dtype of the result."""
+    """The element that is read, in the dtype of the result."""
     value = writer.read(compute.reads[0], compute)
     return writer.cast(value, compute.node.inputs[0].dtype, compute.node.dtype, block)
 
 
 def filled(writer: ValueWriter, compute: Compute, block: Block) -> Operand:
-    """The number, or the count of the position."""
+    """The number, or the position."""
     return writer.filled(whole(compute.node), compute.size)
 
 
@@ -101,9 +94,9 @@ def _step(writer: ValueWriter, node: Node, op: str, args: list[Operand], dtype: 
 
 
 def place(writer: ValueWriter, compute: Compute, block: Block) -> Operand:
-    """The current element of the whole: of the part, where the part covers it, and else 0.
+    """The current element of the whole: an element of the part if the part covers the position, else 0.
 
-    The gradient of a slice is a `place`.  Outside of the part the loop loads some element of it nevertheless: a choice
+    The gradient of a slice is a `place`.  Outside of the part the loop still loads some element of it, because a choice
     takes less time than a branch, and often it is the same for a whole row.
     """
     (part,) = compute.reads
@@ -116,7 +109,7 @@ def place(writer: ValueWriter, compute: Compute, block: Block) -> Operand:
         if not span.covered:
             shifted = remainder(plus(where, span.size - span.start), span.size) if span.start else where
             number = writer.named("", "index", shifted, changes, dtypes.int64)
-            hit = writer.let_at(changes, "lt", (number, span.length), dtypes.bool)
+            hit = writer.let(writer.block(changes), "lt", (number, span.length), dtypes.bool)
             inside = hit if inside is None else writer.let(block, "and", (inside, hit), dtypes.bool)
             where = ("min", shifted, span.length - 1) if span.length > 1 else 0
         if span.stride and where != 0:
@@ -133,7 +126,7 @@ def place(writer: ValueWriter, compute: Compute, block: Block) -> Operand:
 
 
 def _coordinate(writer: ValueWriter, total: int, size: int, inner: int) -> tuple[Index, Level]:
-    """Where the current element is in a dimension, of a loop over `total` elements, and how often that changes."""
+    """The position in a dimension of the current element of a loop over `total` elements, and how often it changes."""
     loops = writer.loops
     if loops.flat or total != loops.elements:
         variable, level = (writer.variable, PER_ELEMENT) if loops.flat else ("p", PER_ROW)

@@ -121,7 +121,8 @@ class Equation:
             return None
         for part in self.numbers:
             number = _number(value_of(bound[part]), node.dtype)
-            if number is None or (part.name in CONSTANTS and not _is_constant(part.name, number, node.dtype)):
+            constant = CONSTANTS.get(part.name)
+            if number is None or (constant is not None and not same_number(number, constant(node.dtype))):
                 return None
             names[part.name] = number
         for part, attribute, letter in self.attributes:
@@ -227,7 +228,3 @@ def _calculated(code: CodeType, names: Names, node: Node, alone: bool) -> Any:
     if node.dtype.kind in "iu":
         number = wrapped(number, node.dtype)
     return in_dtype(number, node.dtype) if alone else number
-
-
-def _is_constant(name: str, number: Any, dtype: Any) -> bool:
-    return same_number(number, CONSTANTS[name](dtype))

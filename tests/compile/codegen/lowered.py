@@ -1,4 +1,4 @@
-"""Kernels as the compiler lowers them, of random programs, as samples for every printer."""
+"""Kernels that the compiler makes from random programs, as samples for every printer."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ SMALL = Chunking(most=4, least=16)  # so that small sums have several chunks
 
 
 def lowered_samples(seeds):
-    """The different kernels of some programs, each with numbers to run it on."""
+    """The different kernels of some programs, each with arrays to run it on."""
     kernels = {}
     for seed in seeds:
         outputs, _alive = random_program(seed, 8 + seed % 30)
@@ -33,7 +33,7 @@ def _arrays(kernel, seed):
 
 
 def check_roughly(sample, run, reference):
-    """Compare all results: sums may lose places, and the order in which they are taken is free."""
+    """Compare all results; sums may be inexact, because their order is free."""
     arrays = [a.copy() for a in sample.arrays]
     run(arrays, 0, sample.kernel.units)
     for parameter, array, wanted in zip(sample.kernel.parameters, arrays, reference):

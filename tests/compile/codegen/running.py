@@ -1,4 +1,4 @@
-"""Running a kernel natively: on arrays, as samples do."""
+"""Runs native kernels on arrays."""
 
 import ctypes
 
@@ -6,12 +6,12 @@ from minigrad.compile.codegen.native import compile_kernels
 
 
 def table_of(arrays, low, high):
-    """What a native kernel is called with: addresses, and the range."""
+    """The table for a native kernel: addresses, and the range."""
     return (ctypes.c_void_p * (len(arrays) + 2))(*[a.ctypes.data for a in arrays], low, high)
 
 
 def on_arrays(function):
-    """A native function as one of arrays."""
+    """A native kernel as a function of arrays."""
 
     def run(arrays, low, high):
         table = table_of(arrays, low, high)

@@ -1,4 +1,4 @@
-"""Kernels built by hand, with something to run them on: what every printer has to agree about.
+"""Kernels built by hand with arrays to run them on: all printers have to give the same results for them.
 
 What they compute is said by `tests.compile.interpreter`, in NumPy's words and one operation at a time.
 """
@@ -30,8 +30,8 @@ FUNCTIONS = "exp expm1 log log1p tanh erf sin cos pow atan2".split()
 
 @dataclass
 class Sample:
-    """A kernel and its arrays, those that are written to included.  `inexact` names buffers with what they may be off
-    by, in units of the last place."""
+    """A kernel and the arrays of all its buffers.  `inexact`: for some buffers, the error allowed in units of the last
+    place."""
 
     kernel: Kernel
     arrays: list
@@ -39,14 +39,14 @@ class Sample:
 
 
 def poison(size, dtype):
-    """Memory that nobody has written to."""
+    """Uninitialised memory."""
     memory = np.empty(size, dtype)
     memory.fill(np.nan if dtype.kind == "f" else True if dtype.kind == "b" else 77)
     return memory
 
 
 def sample(parameters, body, given, parallel="elements", units=None, inexact=None):
-    """`parameters` are (name, dtype, size, role); `given` has the arrays of those that are read."""
+    """`parameters` are (name, dtype, size, role); `given` has the arrays that the kernel reads."""
     listed = [Parameter(*p) for p in parameters]
     arrays = [given[p.name].copy() if p.name in given else poison(p.size, p.dtype) for p in listed]
     units = units if units is not None else listed[0].size
@@ -57,7 +57,7 @@ def sample(parameters, body, given, parallel="elements", units=None, inexact=Non
 
 
 def awkward(dtype):
-    """Numbers that something goes wrong with."""
+    """Numbers on which wrong arithmetic shows."""
     if dtype.kind == "b":
         return np.array([False, True])
     if dtype.kind in "iu":
@@ -73,11 +73,11 @@ def awkward(dtype):
 
 
 def every_operation(dtype, targets=DTYPES):
-    """One kernel with every operation of a dtype, casts to `targets` included, each stored in a buffer of its own."""
+    """A kernel with every operation of a dtype, also casts to `targets`; each result has its buffer."""
     table = {"f": FLOAT_OPERATIONS, "b": BOOL_OPERATIONS}.get(dtype.kind, INTEGER_OPERATIONS)
     if dtype.kind == "u":
         table = table | {1: [op for op in table[1] if op != "neg"]}
-    if dtype == LONG:  # NumPy rounds it by way of float64
+    if dtype == LONG:  # NumPy converts it through float64
         table = table | {1: [op for op in table[1] if op not in ("floor", "rint")]}
     pairs = np.array(list(product(awkward(dtype), repeat=2)), dtype)
     size = len(pairs)
@@ -102,7 +102,7 @@ def every_operation(dtype, targets=DTYPES):
 
 
 def long_float_chain(n=1000):
-    """Enough statements that two rounds are computed at a time."""
+    """So many statements that rounds are interleaved."""
     x = np.random.default_rng(0).standard_normal(n).astype(np.float32)
     body = [Let("x", "load", ("a", "i"), FLOAT), Let("t0", "tanh", ("x",), FLOAT), Let("t1", "exp", ("t0",), FLOAT),
             Let("t2", "erf", ("t1",), FLOAT), Let("t3", "mul", ("t2", 0.5), FLOAT), Store("b", "i", "t3")]
@@ -145,7 +145,7 @@ def in_place(n=100):
 
 
 def swapped(n=50):
-    """What was loaded stays what it was, though its place is written to."""
+    """A loaded value stays the same after its place has been overwritten."""
     rng = np.random.default_rng(11)
     body = [For("i", "lo", "hi", [
         Let("x", "load", ("a", "i"), FLOAT), Let("y", "load", ("b", "i"), FLOAT),
@@ -156,7 +156,7 @@ def swapped(n=50):
 
 
 def numbers_only(n=20):
-    """What is computed of numbers alone, and compared."""
+    """Operations and comparisons of numbers alone."""
     body = [For("i", "lo", "hi", [
         Let("x", "load", ("a", "i"), FLOAT), Let("one", "cast", (1.5,), FLOAT), Let("two", "mul", ("one", 2.0), FLOAT),
         Let("same", "eq", ("two", 3.0), BOOL), Let("less", "lt", ("two", "one"), BOOL),
@@ -167,7 +167,7 @@ def numbers_only(n=20):
 
 
 def divided_by_numbers():
-    """What is divided by numbers that are written in the kernel: -2 is not -1, and so not a case of its own."""
+    """Divisions by constants: -1 is a special case, -2 is not."""
     x = awkward(INT)
     divisors = (-7, -2, -1, 1, 3)
     body, parameters = [Let("x", "load", ("a", "i"), INT)], [("a", INT, len(x), "in")]
@@ -179,7 +179,7 @@ def divided_by_numbers():
 
 
 def gathered(n=40, chunks=5):
-    """Partial results are put together chunk by chunk before the loop that reads them."""
+    """Partial results are added up chunk by chunk before the loop that reads the sum."""
     rng = np.random.default_rng(2)
     body = [
         For("m", "lo", "hi", [Let("first", "load", ("p", "m"), FLOAT), Store("t", "m", "first")]),
@@ -207,7 +207,7 @@ def inner_sums(n=30, length=4):
 
 
 def softmax(rows=9, columns=100, dtype=FLOAT):
-    """Three passes, a row of scratch, and a look at the next row."""
+    """Three passes, a row of scratch memory, and prefetches of the next row."""
     x = (np.random.default_rng(4).standard_normal(rows * columns) * 3).astype(dtype)
     here = {k: ("+", ("*", "p", columns), f"r{k}") for k in range(3)}
     ahead = ("+", ("*", ("+", "p", 1), columns), ("*", "q", 16))
@@ -231,7 +231,7 @@ def softmax(rows=9, columns=100, dtype=FLOAT):
 
 
 def every_reduction(dtype, rows=5, columns=37):
-    """Each reduction of rows; in whole numbers, so that the order does not matter."""
+    """Every reduction of rows, of whole numbers, for which the order does not matter."""
     x = np.random.default_rng(5).integers(0 if dtype.kind == "u" else -2, 3, rows * columns).astype(dtype)
     load = Let("x", "load", ("a", ("+", ("*", "p", columns), "r")), dtype)
     ops = ("sum", "prod", "max", "min")
@@ -242,7 +242,7 @@ def every_reduction(dtype, rows=5, columns=37):
 
 
 def rows_with_nan(rows=3, columns=40):
-    """The largest of what holds a nan is nan, wherever it is."""
+    """A maximum over a nan is nan, wherever the nan is."""
     x = np.random.default_rng(6).standard_normal((rows, columns)).astype("f4")
     x[0, 39] = x[1, 0] = np.nan
     kernel = every_reduction(FLOAT, rows, columns).kernel
@@ -255,7 +255,7 @@ def rows_with_nan(rows=3, columns=40):
 
 
 def column_sums(rows=50, columns=24, chunk=16, op="sum"):
-    """Sums across rows: each chunk has results of its own."""
+    """Sums across rows, with partial results for each chunk."""
     chunks = -(-rows // chunk)
     x = np.random.default_rng(7).integers(-4, 5, rows * columns).astype(np.float32)
     start = ("*", "c", chunk)
@@ -305,7 +305,7 @@ def shared_places(n=90, chunk=40, places=3):
 
 
 def row_sums_into_memory(rows=20, columns=9, chunk=8):
-    """What a row comes to is added to one of a few places."""
+    """The result of each row is added to one of a few places."""
     chunks = -(-rows // chunk)
     x = np.random.default_rng(10).integers(-9, 9, rows * columns).astype(np.float32)
     start = ("*", "c", chunk)
@@ -344,7 +344,7 @@ def expected(sample):
 
 
 def check(sample, run, pieces=1, reference=None, skip=()):
-    """Run a sample in so many pieces and compare each buffer with what it should be."""
+    """Run a sample in pieces and compare each buffer with the expected one."""
     arrays = [a.copy() for a in sample.arrays]
     units = sample.kernel.units
     for piece in range(pieces):
@@ -355,7 +355,7 @@ def check(sample, run, pieces=1, reference=None, skip=()):
 
 
 def compare(actual, wanted, ulps, name):
-    """Equal but for so many units of the last place; nan for nan, and -0.0 for -0.0 where one can say which it is."""
+    """Check equality up to some units of the last place; nan equals nan, -0.0 differs from 0.0 if defined."""
     assert actual.dtype == wanted.dtype
     if actual.dtype.kind != "f":
         np.testing.assert_array_equal(actual, wanted, err_msg=name)

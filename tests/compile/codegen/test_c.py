@@ -1,4 +1,4 @@
-"""The printer to C: what a C compiler makes of the listing is what LLVM makes of the kernel."""
+"""The printer to C: the compiled listing gives the same results as the kernel compiled by LLVM."""
 
 import ctypes
 import inspect
@@ -22,7 +22,7 @@ compiled = pytest.mark.skipif(CC is None, reason="there is no C compiler `cc`")
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    """All samples, compiled into one library: a name, and how to run it on arrays."""
+    """All samples, compiled into one library."""
     folder = tmp_path_factory.mktemp("c")
     samples = {name: LOOPS[name]() for name in LOOPS}
     samples |= {f"every_operation_{dtype}": every_operation(dtype) for dtype in DTYPES if _has(dtype)}
@@ -35,14 +35,14 @@ def library(tmp_path_factory):
 
 
 def _has(dtype):
-    """Whether this compiler knows a type: half precision is new."""
+    """Whether this compiler supports a type: float16 is new."""
     text = "_Float16 half(_Float16 x) { return x; }"
     command = [CC, "-x", "c", "-fsyntax-only", "-"]
     return dtype != np.float16 or subprocess.run(command, input=text, text=True, capture_output=True).returncode == 0
 
 
 def runner(loaded, name):
-    """A function of the library as one of arrays."""
+    """A function of the library as a function of arrays."""
 
     def run(arrays, low, high):
         function = getattr(loaded, name)
@@ -72,7 +72,7 @@ def test_every_operation_is_what_llvm_makes_of_it(library, dtype):
     native(sample.kernel)(reference, 0, sample.kernel.units)
     sample.inexact = {
         f"of_{op}": 3 for op in FUNCTIONS
-    }  # whether products and sums are joined is the compiler's choice
+    }  # compilers may fuse products and sums
     check(sample, runner(loaded, name), reference=reference)
 
 

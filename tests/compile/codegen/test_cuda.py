@@ -1,4 +1,4 @@
-"""The printer to CUDA: run on the CPU in different orders of threads, and compiled for GPUs where NVRTC is at hand."""
+"""The printer to CUDA: kernels run on the CPU with threads in several orders; NVRTC compiles them if installed."""
 
 import ctypes
 import ctypes.util
@@ -145,7 +145,7 @@ def test_who_does_what():
 
 
 def test_rows_that_do_not_fit_in_shared_memory_together_are_not_all_there():
-    kernel = softmax(3, 8000).kernel  # two rows of 32 kB, where there are 48
+    kernel = softmax(3, 8000).kernel  # a row takes 32 kB of 48 kB
     two = replace(kernel, parameters=[*kernel.parameters, Parameter("s1", FLOAT, 8000, "scratch")])
     text = cuda_source(two).text
     assert "__shared__ __align__(16) float s0[8000];" in text and "s1[8000]" not in text
@@ -205,7 +205,7 @@ def test_a_row_that_is_too_long_lies_in_memory():
 
 
 def nvrtc():
-    """CUDA's compiler, which needs no GPU; None if it is not installed."""
+    """CUDA's compiler, which works without a GPU; None if it is not installed."""
     places = []
     for package in ("nvidia.cuda_nvrtc", "nvidia.cu13", "nvidia.cu12"):
         try:
@@ -223,7 +223,7 @@ def nvrtc():
     return None
 
 
-WITHOUT_HALF = [d for d in DTYPES if d != np.float16]  # which needs CUDA's headers
+WITHOUT_HALF = [d for d in DTYPES if d != np.float16]  # float16 needs CUDA's headers
 COMPILED = LOOPS | LONG_ROWS | {
     f"every_operation_{dtype}": lambda dtype=dtype: every_operation(dtype, WITHOUT_HALF) for dtype in WITHOUT_HALF
 }
@@ -237,7 +237,7 @@ def test_nvrtc_compiles_it(name):
 
 
 def compile_by_nvrtc(text, options=()):
-    """Compile CUDA C for a GPU that is not here."""
+    """Compile CUDA C for a GPU."""
     library, program = nvrtc(), ctypes.c_void_p()
     assert library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernel.cu", 0, None, None) == 0
     given = [b"--gpu-architecture=compute_80", *[option.encode() for option in options]]

@@ -1,4 +1,4 @@
-"""Machine code on disk: what is not all there is no code, and nothing here can fail."""
+"""Machine code on disk: damaged files are ignored, and no function raises an error."""
 
 import os
 import subprocess
@@ -68,7 +68,7 @@ def test_the_oldest_entries_go(cache, monkeypatch):
     for number in range(5):
         disk_cache.save(f"k{number}", bytes(168))
         os.utime(cache / f"k{number}", (number, number))
-    disk_cache.load("k0")  # used: not the oldest any more
+    disk_cache.load("k0")  # used last, so it is not the oldest
     disk_cache.save("k5", bytes(168))
     left = {path.name for path in cache.iterdir()}
     assert {"k0", "k5"} <= left and "k1" not in left
@@ -78,7 +78,7 @@ def test_the_oldest_entries_go(cache, monkeypatch):
 def test_an_entry_that_another_process_lets_go_is_no_error(cache, monkeypatch):
     monkeypatch.setattr(disk_cache, "LIMIT", 0)
     cache.mkdir()
-    (cache / "a").symlink_to(cache / "gone")  # listed, and not there when it is looked at
+    (cache / "a").symlink_to(cache / "gone")  # listed, but its target is missing
     disk_cache.save("k", b"code")
     assert [path.name for path in cache.iterdir()] == ["a"]
 

@@ -1,4 +1,4 @@
-"""Machine code: compiled once for each different kernel, and kept on disk for other processes."""
+"""Machine code is compiled once for each different kernel, and cached on disk for other processes."""
 
 import ctypes
 import gc
@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
-    """A cache folder of one's own, and a process that has compiled nothing yet."""
+    """An empty cache folder, and a process that has not compiled anything."""
     monkeypatch.setenv("MINIGRAD_CACHE", str(tmp_path / "cache"))
     forget()
     yield tmp_path / "cache"
@@ -74,7 +74,7 @@ def test_equal_kernels_are_compiled_once(cache, compilations):
 
 
 def test_many_kernels_live_side_by_side(cache):
-    """Code that calls functions of the mathematical library, too, and after other code has run."""
+    """Code that calls functions of the mathematical library, after other code has run."""
     for name in ("float32", "float64", "float16", "int64"):
         sample = every_operation(np.dtype(name))
         check(sample, on_arrays(native.compile_kernels([sample.kernel])[0].function),
@@ -105,7 +105,7 @@ def test_a_damaged_entry_is_compiled_again(cache, compilations, damage):
     run(LOOPS["total"]())
     (entry,) = cache.iterdir()
     code = entry.read_bytes()
-    if damage == "renamed":  # whole, but the code of another kernel
+    if damage == "renamed":  # a valid file with the code of another kernel
         native.compile_kernels([softmax().kernel])
         (other,) = set(cache.iterdir()) - {entry}
         other.replace(entry)
@@ -168,7 +168,7 @@ def test_what_was_not_used_for_longest_goes_first(cache, monkeypatch):
     for number in range(9):
         disk_cache.save(f"k_{number}", bytes(1000))
         os.utime(cache / f"k_{number}", (now - 9000 + number, now - 9000 + number))
-    assert disk_cache.load("k_0") is not None  # and with that it is the youngest
+    assert disk_cache.load("k_0") is not None  # now it was used last
     disk_cache.save("k_9", bytes(1000))
     left = {entry.name for entry in cache.iterdir()}
     assert {"k_0", "k_9", "k_8"} <= left and "k_1" not in left
@@ -210,7 +210,7 @@ def test_several_processes_may_write_at_once(cache):
 
 
 def scaled(number, function="mul"):
-    """A kernel that is like no other one."""
+    """A kernel that differs from all others."""
     body = [For("i", "lo", "hi", [Let("x", "load", ("a", "i"), FLOAT), Let("y", function, ("x", number), FLOAT),
                                   Store("a", "i", "y")])]
     return Kernel("kernel", [Parameter("a", FLOAT, 4, "inout")], body, 4, "elements")
@@ -221,7 +221,7 @@ def live_engines():
     return {id(found): found for found in gc.get_objects() if type(found) is engines.Engine}
 
 
-@pytest.mark.parametrize("function", ["mul", "pow"])  # of which one calls a function outside and the other does not
+@pytest.mark.parametrize("function", ["mul", "pow"])  # the second calls an outside function
 def test_machine_code_that_is_not_used_any_more_is_freed(cache, monkeypatch, function):
     monkeypatch.setattr(native, "RECENT", 2)
     monkeypatch.setattr(engines, "SHARED", 4)
@@ -229,7 +229,7 @@ def test_machine_code_that_is_not_used_any_more_is_freed(cache, monkeypatch, fun
     kept = native.compile_kernels([scaled(0.5, function)])[0]
     for number in range(20):
         native.compile_kernels([scaled(float(number), function)])
-    # That of `kept`, and those of the two functions that were asked for last.
+    # The engine of `kept`, and the engines of the two functions used last.
     assert len(live_engines().keys() - before) <= 3
     array = np.float32([1, 4, 9, 16])
     on_arrays(kept.function)([array], 0, 4)
@@ -280,7 +280,7 @@ def shapes(f, start, stop):
 
 dropped(0, 50)
 before = resident()
-dropped(50, 300)  # a thousand take no more, and minutes
+dropped(50, 300)  # a thousand would take minutes
 print(resident() - before)
 f = mg.jit(lambda x: (x * 2 + 1).sum())
 shapes(f, 10, 40)
@@ -314,7 +314,7 @@ def test_without_llvmlite_the_error_says_what_to_do(monkeypatch):
 
 
 def test_what_llvm_refuses_is_an_error_with_the_text(cache):
-    wrong = Let("y", "lt", ("x", 1.0), FLOAT)  # whose result is a bool
+    wrong = Let("y", "lt", ("x", 1.0), FLOAT)  # the result of `lt` is a bool
     body = [For("i", "lo", "hi", [Let("x", "load", ("a", "i"), FLOAT), wrong, Store("a", "i", "y")])]
     with pytest.raises(CompileError, match=r"LLVM refused a kernel(.|\n)*define"):
         native.compile_kernels([Kernel("kernel", [Parameter("a", FLOAT, 4, "inout")], body, 4, "elements")])

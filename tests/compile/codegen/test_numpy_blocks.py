@@ -1,4 +1,4 @@
-"""Kernels run by NumPy: the same results as native ones, in blocks that cut loops anywhere."""
+"""Kernels run by NumPy give the results of native kernels, in blocks that may cut a loop anywhere."""
 
 from dataclasses import replace
 

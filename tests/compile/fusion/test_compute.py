@@ -1,12 +1,23 @@
-"""Kinds of computation: which one takes a node, what it says of it, and what a new kind needs."""
+"""Kinds of computation: which kind takes a node, its properties, and how to add a kind."""
 
 import numpy as np
 import pytest
 
 import minigrad as mg
 from minigrad.compile.fusion import compute
-from minigrad.compile.fusion.compute import Copy, Elementwise, Filled, Library, Place, Reduction, UserKernel
-from minigrad.compile.fusion.levels import ACROSS_ROWS, ONCE, PER_ELEMENT, PER_ROW
+from minigrad.compile.fusion.compute import (
+    ACROSS_ROWS,
+    ONCE,
+    PER_ELEMENT,
+    PER_ROW,
+    Copy,
+    Elementwise,
+    Filled,
+    Library,
+    Place,
+    Reduction,
+    UserKernel,
+)
 from minigrad.compile.lowering import write
 from minigrad.compile.rewriting.passes import optimise
 from tests.compile.partitions import check, recorded

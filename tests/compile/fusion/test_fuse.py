@@ -1,4 +1,4 @@
-"""Fusion: what becomes one kernel, what doesn't and why, and that kernels can run in the order of their depths."""
+"""Fusion: which nodes share a kernel, why others do not, and that kernels can run in the order of their depths."""
 
 import math
 
@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.compile.fusion.compute import ONCE, PER_ELEMENT
 from minigrad.compile.fusion.fuse import fuse
 from minigrad.compile.fusion.group import MOST_NODES
-from minigrad.compile.fusion.levels import ONCE, PER_ELEMENT
 from minigrad.compile.fusion.loop_shape import Chunking
 from minigrad.compile.nodes.view import View
 from tests.compile.partitions import check, graph_of, recorded
@@ -24,7 +24,7 @@ def floats(*shape, seed=0):
 
 
 def steps(partition):
-    """What runs, in order: the names of library calls, and "kernel"."""
+    """The groups in order: the names of library calls, and "kernel"."""
     return [g.library.node.name if g.library else "kernel" for g in partition.groups]
 
 
@@ -32,7 +32,7 @@ def steps(partition):
 
 
 def forward_and_backward(function, *inputs):
-    """A function of the first input's shape, with its gradients by all inputs: what they are, and what to keep."""
+    """The outputs of a function and its gradients by all inputs, and tensors to keep alive."""
     cotangent = floats(*function(*inputs).shape, seed=9)
     with recorded() as alive:
         y = function(*inputs)
@@ -163,7 +163,7 @@ def test_half_precision_is_summed_in_single():
 
 
 def reason(partition, reader):
-    """Why a node is not in the kernel of what it reads."""
+    """The reason why a node is not in the kernel of its input."""
     return next(why for (_, b), why in partition.reasons.items() if b is reader.node)
 
 
@@ -322,7 +322,7 @@ def test_the_order_is_the_same_every_time():
 
 
 def picked(rows, columns, targets, dtype=mg.int64):
-    """What computed rows have at the targets, and the gradient of that."""
+    """The elements of computed rows at the targets, and their gradient."""
     x, t = floats(rows, columns), mg.asarray(targets, dtype=dtype)
     with recorded() as alive:
         y = mg.exp(x)[mg.arange(rows), t]

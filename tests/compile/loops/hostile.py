@@ -1,4 +1,4 @@
-"""Kernels as an attacker would write them, and an interpreter that looks at every index before it is used."""
+"""Kernels that an attacker might write, and an interpreter that checks every index before use."""
 
 import copy
 
@@ -26,7 +26,7 @@ SMALL = ("softmax", "total", "column_sums", "gathered", "inner_sums", "shared_pl
 
 
 def corpus():
-    """Kernels of the compiler, and some that were made by hand, as plain data."""
+    """Kernels of the compiler and kernels made by hand, as plain data."""
     made = [sample.kernel for sample in lowered_samples(range(12))]
     return [kernel_as_data(kernel) for kernel in (*made, *[LOOPS[name]().kernel for name in SMALL])]
 
@@ -43,7 +43,7 @@ def mutated(data, random):
 
 
 def _leaves(tree, kind):
-    """Where in a tree values of a kind are: the lists and the positions in them."""
+    """The places of some kind of value in a tree: (list, position)."""
     found = []
     for place, part in enumerate(tree) if isinstance(tree, list) else tree.items():
         if isinstance(part, (list, dict)):
@@ -68,7 +68,7 @@ def _word(data, random):
 
 
 def _rename(data, random):
-    """Let two things have one name everywhere."""
+    """Give two things the same name everywhere."""
     places = _leaves(data["body"], str) + _leaves(data["parameters"], str)
     old, new = (tree[at] for tree, at in random.choices(places, k=2))
     for tree, at in places:
@@ -92,7 +92,7 @@ def _blocks(body):
 
 
 def _move(data, random):
-    """Copy or move a statement, or leave it out."""
+    """Copy, move or remove a statement."""
     blocks = [b for b in _blocks(data["body"]) if b]
     if not blocks:
         return
@@ -107,7 +107,7 @@ def _move(data, random):
 
 
 def _index(data, random):
-    """Put an operation around an index, or in its place."""
+    """Wrap an index in an operation, or replace it by one."""
     places = [(t, at) for t, at in _leaves(data["body"], list) if t[at][:1] and t[at][0] in INDEXING]
     variables = [(t, at) for t, at in _leaves(data["body"], str) if t[at] in ("i", "p", "c", "lo", "hi")]
     if places or variables:
@@ -135,7 +135,7 @@ def _wrap(data, random):
 
 
 def _shadow(data, random):
-    """Compute something under a name that is there already."""
+    """Compute a value with a name that exists already."""
     names = [t[at] for t, at in _leaves(data["body"], str) + _leaves(data["parameters"], str)]
     block, name = random.choice(_blocks(data["body"])), random.choice(names)
     kind = random.choice(["let", "index", "load"])
@@ -155,11 +155,11 @@ CHANGES = (_number, _number, _word, _word, _rename, _retype, _move, _move, _inde
 
 
 class TooLong(Exception):
-    """A kernel takes more steps than a test waits for."""
+    """A kernel takes too many steps for a test."""
 
 
 class Checked(Walk):
-    """Runs a kernel statement by statement, as machine code does, and looks at each index.
+    """Runs a kernel statement by statement, like machine code, and checks each index.
 
     Names are looked up as a printer with one namespace would: what was named last.
     """
@@ -252,7 +252,7 @@ class Checked(Walk):
 
 
 def saturated(value, dtype):
-    """A cast as the loop language means it."""
+    """A cast with the meaning of the loop language."""
     if dtype.kind in "iu" and np.asarray(value).dtype.kind == "f":
         limits = np.iinfo(dtype)
         return 0 if np.isnan(value) else int(min(limits.max, max(limits.min, value)))

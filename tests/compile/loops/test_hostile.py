@@ -1,4 +1,4 @@
-"""Hostile kernels: whatever the verifier accepts stays within its memory, in the interpreter and in machine code."""
+"""Hostile kernels: all that the verifier accepts stay within their memory, interpreted and as machine code."""
 
 from functools import cache
 from random import Random
@@ -13,9 +13,9 @@ from minigrad.compile.save.read import FAULTS
 from tests.compile.codegen.running import native
 from tests.compile.loops import hostile
 
-MARGIN = 64  # elements around each array that nothing may touch
+MARGIN = 64  # elements around each array that no kernel may touch
 EACH = 25  # kernels of an example
-COMPILED = 40  # one of so many is run by LLVM, too
+COMPILED = 40  # one kernel in so many also runs as machine code
 
 
 @cache
@@ -24,7 +24,7 @@ def corpus():
 
 
 class Guarded:
-    """An array with something on both sides of it."""
+    """An array with a margin on both sides."""
 
     def __init__(self, parameter, random):
         self.whole = np.empty(parameter.size + 2 * MARGIN, parameter.dtype)
@@ -42,7 +42,7 @@ class Guarded:
 
 
 def accepted(data):
-    """The kernel, if the verifier takes it for one."""
+    """The kernel, if the verifier accepts it."""
     try:
         return kernel_from_data(data)
     except FAULTS:
@@ -81,7 +81,7 @@ def check(kernel, random, compiled):
 
 
 def compare(actual, wanted):
-    """Equal, but for what rounding and the order of sums may do."""
+    """Check equality up to rounding and the order of sums."""
     if actual.dtype.kind != "f":
         np.testing.assert_array_equal(actual, wanted)
         return
@@ -91,7 +91,7 @@ def compare(actual, wanted):
 
 @given(st.integers(0, 2**63))
 def test_what_is_accepted_stays_within_its_memory(seed):
-    random = Random(seed)  # hypothesis's own are slow where so much is drawn
+    random = Random(seed)  # random numbers from hypothesis would be too slow here
     for _ in range(EACH):
         kernel = accepted(hostile.mutated(random.choice(corpus()), random))
         if kernel is not None:

@@ -1,4 +1,4 @@
-"""The operations that are left in a kernel once it is legalised."""
+"""The operations in a legalised kernel."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The functions that are written out: how far they are off, and what they do to awkward numbers."""
+"""Functions written as arithmetic: their errors, and their results for special values."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ RUN = dict.fromkeys(WRITTEN_OUT)
 
 
 def apply(op, x):
-    """A function of an array, by machine code."""
+    """A function of arrays, as machine code."""
     run = RUN[op] = RUN[op] or native(kernel_of(op, 1))
     result = np.empty_like(x)
     run([x, result], 0, x.size)
@@ -43,7 +43,7 @@ def exact(op, x):
 
 
 def off(op, x):
-    """How far it is off, in units of the last place; infinite where only one of the two is finite."""
+    """The error in units of the last place; infinite where only one of the two values is finite."""
     result, true = apply(op, x), exact(op, x)
     with np.errstate(all="ignore"):
         rounded = true.astype(np.float32)

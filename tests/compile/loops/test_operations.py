@@ -1,4 +1,4 @@
-"""The table of operations: an entry is all that a new operation takes."""
+"""The table of operations: a new operation needs one entry."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ from tests.compile.codegen.samples import BOOL_OPERATIONS, FLOAT_OPERATIONS, INT
 from tests.compile.codegen.samples import awkward, check, expected, sample  # isort: skip
 
 def bits(x):
-    """How many bits of each number are set."""
+    """The number of bits that are set in each element."""
     return np.bitwise_count(x.view(f"u{x.itemsize}")).astype(x.dtype)
 
 
@@ -35,7 +35,7 @@ CAPPED = Operation("capped", 2, "f", lambda x, y: np.where(y < x, y, x), c="retu
 
 @pytest.fixture
 def new(monkeypatch):
-    """Puts operations into the table, and into the language of `expr`."""
+    """Adds operations to the table and to the language of `expr`."""
 
     def add(operation):
         monkeypatch.setitem(OPERATIONS, operation.name, operation)

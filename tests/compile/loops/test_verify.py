@@ -1,4 +1,4 @@
-"""Kernels verified, and as plain data: every sample passes and comes back the same, and what is wrong is found."""
+"""The verifier accepts every sample and finds every fault; kernels survive a round trip through plain data."""
 
 import json
 
@@ -60,12 +60,12 @@ def _nested_loops(depth):
     (kernel(loop(Store("b", "i", 1.0))), "it writes b, which it may only read"),
     (kernel(loop(Store("c", "i", 1.0))), "there is no memory named 'c'"),
     (kernel(loop(Store("a", "j", 1.0))), "there is no variable 'j'"),
-    (kernel(loop(Store("a", "i", "x"))), "'x' is not a value that is defined there"),
-    (kernel([*loop(LOAD), Store("a", 0, "x")]), "'x' is not a value that is defined there"),  # of the loop only
+    (kernel(loop(Store("a", "i", "x"))), "'x' is not a value in scope"),
+    (kernel([*loop(LOAD), Store("a", 0, "x")]), "'x' is not a value in scope"),  # defined in the loop only
     (kernel(loop(Store("a", ("%", "i", 0), 1.0))), "the index operation '%'"),
     (kernel(loop(Store("a", ("//", "i", "i"), 1.0))), "the index operation '//'"),
     (kernel(loop(Accumulate("mean", "a", "i", 1.0))), "the reduction 'mean'"),
-    (kernel(loop(LOAD, accumulators=[Accumulator("s", "sum", "y", FLOAT)])), "'y' is not a value"),
+    (kernel(loop(LOAD, accumulators=[Accumulator("s", "sum", "y", FLOAT)])), "'y' is not a value in scope"),
     (kernel(loop(LOAD, accumulators=[Accumulator("s", "mean", "x", FLOAT)])), "the reduction 'mean'"),
     (kernel(loop(Let("x y", "exp", (1.0,), FLOAT))), "the name 'x y'"),
     (kernel(loop(Let("x", "exp", (1.0, 2.0), FLOAT))), "the operation 'exp' of 2 operands"),
@@ -84,13 +84,13 @@ def _nested_loops(depth):
         [LOAD, For("j", 0, 2, [LOAD])], [For("j", 0, 2, [LOAD], [Accumulator("x", "sum", 1.0, FLOAT)])],
         [For("j", 0, 2, [], [Accumulator("j", "sum", 1.0, FLOAT)])],
     )],
-    (kernel(loop(Let("x_0", "add", (1.0, 1.0), FLOAT))), "the name 'x_0'"),  # as the steps of x are called
+    (kernel(loop(Let("x_0", "add", (1.0, 1.0), FLOAT))), "the name 'x_0'"),  # like the steps of x
     (kernel(loop(Store("a", ("min", ("*", "i", 2**62 - 10**9), 7), 1.0))), "64 bits do not hold"),
     (kernel(loop(Store("a", ("min", ("+", 2**63 - 5, "i"), 7), 1.0))), "64 bits do not hold"),
-    (kernel(loop(Prefetch("a", ("*", "i", 2**59)))), "64 bits do not hold"),  # counted in bytes
+    (kernel(loop(Prefetch("a", ("*", "i", 2**59)))), "64 bits do not hold"),  # in bytes
     (kernel(loop(high=("+", 2**63 - 1, "hi"))), "64 bits do not hold"),
     (kernel(loop(Store("a", _nested("i", 250), 1.0))), "the index"),
-    (kernel(_nested_loops(20)), "a loop in 16 others"),
+    (kernel(_nested_loops(20)), "a loop inside 16 loops"),
     (kernel(loop(Let("x", "load", ("b", "i"), LONG))), "x is a int64 and b holds float32"),
     (kernel(loop(LOAD, Let("y", "add", ("x", 1), LONG))), "add of float32 as int64"),
     (kernel(loop(LOAD, Let("y", "and", ("x", 1.0), FLOAT))), "and of float32 as float32"),
@@ -100,7 +100,7 @@ def _nested_loops(depth):
     (kernel(loop(Let("y", "add", (300, 1), np.dtype(np.int8)))), "300 is not a int8"),
     (kernel(loop(Let("y", "index", ("i",), LONG), Store("a", "i", "y"))), "'y' is a int64 where a float32 is needed"),
     (kernel(loop(LOAD, accumulators=[Accumulator("s", "sum", "x", LONG)])), "'x' is a float32 where a int64 is needed"),
-    # Where a loop is never entered, it is printed all the same.
+    # A loop without rounds is printed as well.
     (kernel([For("i", 3, 3, [Let("x = call void @exit(i32 1)", "add", (1.0, 1.0), FLOAT)])]), "the name 'x = "),
     (kernel([For("i", 3, 3, [Store("a", "j", 1.0)])]), "there is no variable 'j'"),
 ])

@@ -1,4 +1,4 @@
-"""Lowering: what kernels compute, in what memory, in how many chunks, and what that takes."""
+"""Lowering: the results of kernels, their memory, their chunks and their cost."""
 
 from dataclasses import FrozenInstanceError
 
@@ -26,7 +26,7 @@ def floats(*shape, seed=0, dtype=mg.float32, requires_grad=True):
 
 
 def tame(tensor):
-    """Whether float32 can be compared: not beyond what sums and differences lose."""
+    """Whether float32 is precise enough for a comparison after sums and differences."""
     value = tensor.numpy_copy().astype(np.float64)
     return np.isfinite(value).all() and np.abs(value).max(initial=0) < 1e4
 
@@ -97,7 +97,7 @@ def test_what_is_filled_or_counted_takes_no_memory():
 
 
 def row_loops(lowered):
-    """The loops over the columns of a row that compute something."""
+    """The loops over the columns of a row, without prefetches."""
     return [s for s in statements(lowered.kernel.body) if isinstance(s, For) and s.variable.startswith("r")]
 
 
