@@ -22,7 +22,7 @@ from .body import Body, draws_of, traced
 
 def cond(test: Tensor, true_fun: Callable[..., Any], false_fun: Callable[..., Any], operands: Sequence[Any]) -> Any:
     """Record a choice between two functions."""
-    chosen, other = Body("cond: true_fun"), Body("cond: false_fun")
+    then_body, else_body = Body("cond: true_fun"), Body("cond: false_fun")
     results: list[Values] = []
 
     def branch(function: Callable[..., Any]) -> Callable[[list[Tensor]], list[Tensor]]:
@@ -33,17 +33,16 @@ def cond(test: Tensor, true_fun: Callable[..., Any], false_fun: Callable[..., An
 
         return run
 
-    outputs = traced(chosen, branch(true_fun), [])
-    otherwise = traced(other, branch(false_fun), [])
-    around = _around(chosen, other)
-    then, instead = _function(chosen, around, outputs), _function(other, around, otherwise)
-    if chosen.drawn != other.drawn:
+    outputs, else_outputs = traced(then_body, branch(true_fun), []), traced(else_body, branch(false_fun), [])
+    around = _around(then_body, else_body)
+    then, otherwise = _function(then_body, around, outputs), _function(else_body, around, else_outputs)
+    if then_body.drawn != else_body.drawn:
         raise TraceError(
             "cond: the branches draw different amounts of random numbers, and the trace cannot tell which one will run",
-            actual=f"true_fun {_blocks(chosen.drawn)}, false_fun {_blocks(other.drawn)}",
+            actual=f"true_fun {_blocks(then_body.drawn)}, false_fun {_blocks(else_body.drawn)}",
             hint="draw them before the cond and pass them to the branches",
         )
-    found = emit(P.cond, test, *around, then=then, otherwise=instead, draws=draws_of(chosen.drawn))
+    found = emit(P.cond, test, *around, then=then, otherwise=otherwise, draws=draws_of(then_body.drawn))
     return results[0].rebuild(list(found[: len(outputs)]))
 
 
