@@ -357,6 +357,22 @@ def test_loops_draw_new_numbers_in_each_round(compiled):
     assert len(compiled) <= 4
 
 
+def test_branches_in_loops_in_loops_draw_and_print_in_each_round(compiled, capsys):
+    def inner(y):
+        y = mg.cond(y.sum() > 0, lambda y: y + mg.random.normal(2), lambda y: y - mg.random.normal(2), y)
+        return mg.fori_loop(0, 2, lambda j, y: (mg.print("{:.3f}", y.sum()), y * 0.9 + mg.random.uniform(2))[1], y)
+
+    def numbers(mode):
+        mg.random.seed(7)
+        with mode():
+            return [mg.fori_loop(0, 3, lambda i, y: inner(y), mg.asarray([k - 2.0, 1])).tolist() for k in range(4)]
+
+    expected = numbers(nullcontext), capsys.readouterr().out
+    np.testing.assert_allclose(numbers(mg.graph), expected[0], rtol=1e-5)
+    assert capsys.readouterr().out == expected[1]
+    assert len(compiled) == 5, "the graph, the body of each loop, and both branches"
+
+
 def test_programs_that_are_kept_keep_no_tensor_of_the_user():
     w, x = mg.ones(3, requires_grad=True), mg.ones(3)
     references = [weakref.ref(t) for t in (w, x)]
