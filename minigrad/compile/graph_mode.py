@@ -1,11 +1,11 @@
-"""Graph mode: operations only note what is to be computed, and reading a value computes it.
+"""Graph mode: operations are only recorded, and reading a value computes it.
 
     with mg.graph() as g:
-        y = model(x)          # nothing has been computed
-        print(y.sum().item()) # now it is: everything that somebody still holds, in one program
+        y = model(x)          # nothing is computed
+        print(y.sum().item()) # now all tensors in use are computed, in one program
 
-At the end of the block whatever is still wanted is computed, what was written is written back, and the tensors are
-tensors like any other, with their histories.
+At the end of the block, tensors in use are computed and writes reach the tensors outside.  From then on the tensors
+are like any others, with their histories.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from .nodes.source import Source
 from .running.program import PlainProgram, Program, program_for
 from .tracing.tracer import Pending, Tracer
 
-SHOWN = 1000  # nodes: how far back recipes go of what was computed before the last program
+SHOWN = 1000  # nodes: how far back the recipes of computed values are kept
 
 
 class Handles:
-    """Tensors, as long as they are in use."""
+    """Weak references to tensors."""
 
     def __init__(self) -> None:
         self._references: list[weakref.ref[Tensor]] = []
-        self._most = 64  # references, until it is looked which tensors are still in use
+        self._most = 64  # references; beyond that, dead ones are removed
 
     def add(self, *tensors: Tensor) -> None:
         self._references += map(weakref.ref, tensors)
@@ -50,7 +50,7 @@ class Handles:
             self._most = 2 * len(self._references) + 64
 
     def in_use(self) -> list[Tensor]:
-        """The tensors, and all that share memory with them: a base may be nothing but the memory."""
+        """The tensors that are alive, and all that share memory with them."""
         found = {id(t): t for reference in self._references if (t := reference()) is not None}
         for alias in [t.alias for t in found.values() if t.alias is not None]:
             views = [reference() for reference in alias.views]
@@ -59,22 +59,22 @@ class Handles:
 
 
 class GraphMode(Tracer):
-    """Records operations, and computes what is read, together with all that has not been computed yet.
+    """Records operations.  A read computes the value, together with all other values that are not computed yet.
 
-    A recorded value keeps its operands until it is computed.  From then on it keeps its array, and the array lives as
-    long as the value is used.  Recipes hold no values; those of the last operations are kept, to be shown.
+    A recorded value keeps its operands until it is computed, and its array from then on.  The recipes of the last
+    operations are kept, without values, to be shown.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.values = weakref.WeakKeyDictionary()  # type: ignore[assignment]
         self.made = Handles()  # the tensors that get their arrays at the end
-        self.waiting = Handles()  # those made or changed since the last program
-        self.due: list[Pending] = []  # the results of the effects that have not happened yet
+        self.waiting = Handles()  # the tensors made or changed since the last program
+        self.due: list[Pending] = []  # the results of effects that have not happened yet
         self.programs: deque[Program | PlainProgram] = deque(maxlen=KEPT)  # that have run
-        self.recipes: deque[tuple[int, list[weakref.ref[Node]]]] = deque()  # how many nodes a program had, and which
+        self.recipes: deque[tuple[int, list[weakref.ref[Node]]]] = deque()  # of each program: its size and outputs
         self.shown = 0  # the nodes of these programs
-        self.cut: weakref.WeakSet[Node] = weakref.WeakSet()  # computed long ago: they have no recipe any more
+        self.cut: weakref.WeakSet[Node] = weakref.WeakSet()  # computed long ago: their recipes are dropped
 
     def recorded(self, op: Primitive, values: list[Any], attrs: dict[str, Any], device: Any) -> Any:
         before = len(self.effects)
@@ -101,15 +101,15 @@ class GraphMode(Tracer):
 
     def before_write(self, tensor: Tensor) -> None:
         base = tensor if tensor.alias is None or tensor.alias.base is None else tensor.alias.base
-        self.waiting.add(base)  # it, and what looks at its memory, will have another value
+        self.waiting.add(base)  # the base and its views will have other values
 
     def source(self, kind: str, held: Any, shape: tuple[int, ...], dtype: Any, device: Any) -> Pending:
         pending = super().source(kind, held, shape, dtype, device)
-        self.sources.clear()  # they are found from what is read
+        self.sources.clear()  # a read finds them
         return pending
 
     def history_of(self, tensor: Tensor, stand_in: Tensor) -> Node:
-        return tensor.node  # the history goes on from where it is
+        return tensor.node  # the history continues
 
     def set_gradient(self, tensor: Tensor, gradient: Tensor | None) -> None:
         entry = self.outside(tensor)
@@ -124,7 +124,7 @@ class GraphMode(Tracer):
         return constant
 
     def take_blocks(self, generator: Any, count: int) -> None:
-        return None  # drawn now: a node is computed once
+        return None  # drawn now, because a node is computed once
 
     def seeded(self, generator: Any, key: int, block: int) -> bool:
         return False
@@ -148,20 +148,20 @@ class GraphMode(Tracer):
         return pending if pending.value is None else pending.value
 
     def evaluate(self, asked: list[Pending]) -> None:
-        """Compute what is read, and all that is in use and has no value, in one program."""
+        """Compute the values `asked`, and all values in use, in one program."""
         waiting = self.waiting.in_use()
         self.made.add(*waiting)
-        self.waiting = Handles()  # after an error too: the next read goes on
+        self.waiting = Handles()  # also after an error, so that the next read continues
         data = [*asked, *[tensor._data for tensor in waiting]]
         pending = [p for p in data if p.__class__ is Pending and p.trace is self]
         wanted = {p.node: p for p in pending if p.value is None}
         for each in wanted.values():
-            if isinstance(each.node, Source):  # the tensor outside is written to at the end
+            if isinstance(each.node, Source):  # the tensor outside is written at the end
                 each.value = each.node.held._data.copy()
         self._run([each for each in wanted.values() if each.value is None])
 
     def _run(self, wanted: list[Pending]) -> None:
-        """Compute values that are not known yet; effects that are due happen on the way."""
+        """Compute values.  Effects that are due happen too."""
         effects, due, expected = self.effects, self.due, self.expected
         self.effects, self.due, self.expected = [], [], []
         if not wanted and not effects:
@@ -185,7 +185,7 @@ class GraphMode(Tracer):
         self._keep_recipes(graph)
 
     def _keep_recipes(self, graph: Graph) -> None:
-        """Keep what was computed from what for the last operations only, so that a loop does not grow."""
+        """Keep the recipes of the last operations only, so that memory does not grow in a loop."""
         self.recipes.append((len(graph.nodes), [weakref.ref(node) for node in graph.outputs]))
         self.shown += len(graph.nodes)
         while self.shown > SHOWN and len(self.recipes) > 1:
@@ -196,7 +196,7 @@ class GraphMode(Tracer):
                 self.cut.add(node)
 
     def have_effects(self) -> None:
-        """Print what was to be printed before an error, which it may explain; another error would hide that one."""
+        """Run the effects that came before an error: what they print may explain it."""
         with suppress(MinigradError):
             self._run([])
 
@@ -206,13 +206,13 @@ class GraphMode(Tracer):
     # the end --------------------------------------------------------------------------------------------------------
 
     def finish(self) -> None:
-        """Compute what is still wanted, give tensors their arrays, and change outside what was changed inside."""
+        """Compute the values in use, give tensors their arrays, and write to the tensors outside."""
         self.made.add(*self.waiting.in_use())
         alive = [t for t in self.made.in_use() if id(t) not in self.standing]
         kept = [*alive, *self._changed()]
         nodes = [n for n in topological_order([t.node for t in kept if t.tracked]) if n.saved.__class__ is tuple]
         saved = {v: node for node in nodes for v in _each(node.saved) if v.__class__ is Pending and v.trace is self}
-        # What was overwritten since stays pending: its gradient is the error that it would be without graph mode.
+        # Overwritten values stay pending: a gradient that reads them is an error, as in eager mode.
         unchanged = [v for v, node in saved.items() if written_since(v, node.serial) is None]
         self.evaluate([*[t._data for t in kept], *unchanged])
         for node in nodes:
@@ -220,7 +220,7 @@ class GraphMode(Tracer):
         all_or_none(partial(self._hand_over, sorted(alive, key=_chain_length)))
 
     def _hand_over(self, alive: list[Tensor]) -> None:
-        """Write outside what was written inside, and give the tensors their arrays; bases come before their views."""
+        """Write to the tensors outside, and give tensors their arrays, bases before their views."""
         self._write_back()
         for tensor in alive:
             self._settle(tensor)
@@ -246,7 +246,7 @@ class GraphMode(Tracer):
                 mark_written(tensor._data)
 
     def _settle(self, tensor: Tensor) -> None:
-        """Give a tensor its array: its own, or, if it is a view, the part of the memory that it looks at."""
+        """Give a tensor its array; a view, its part of the array of the base."""
         alias = tensor.alias
         if tensor._data.__class__ is not Pending:
             return
@@ -267,7 +267,7 @@ class GraphMode(Tracer):
 
 
 def _sources(wanted: list[Pending]) -> list[Pending]:
-    """The values that are there already, or come from outside, from which those that are wanted are computed."""
+    """The values that `wanted` is computed from: those computed before, and those from outside."""
     seen = {id(pending) for pending in wanted}
     sources, stack = [], wanted[::-1]
     while stack:
@@ -288,7 +288,7 @@ def _array_of(source: Pending) -> Any:
 
 
 def _each(saved: tuple[Any, ...]) -> list[Any]:
-    """What was saved, one by one: of an operation with several results all of them."""
+    """The saved values one by one, several results taken apart."""
     return [part for v in saved for part in (v if isinstance(v, tuple) else (v,))]
 
 
@@ -299,17 +299,17 @@ def _computed(saved: Any) -> Any:
 
 
 def _chain_length(tensor: Tensor) -> int:
-    """How far a view is from its base; less than any for a base."""
+    """The number of steps from its base to a view; -1 for a base."""
     return -1 if tensor.alias is None or tensor.alias.base is None else len(tensor.alias.chain)
 
 
 def _is_traced() -> bool:
-    """Whether a trace, which computes nothing, is going on."""
+    """Whether this runs inside a trace, which computes nothing."""
     return current_mode().state.seals_generators
 
 
 class graph:
-    """Graph mode for a block: operations are only recorded, and computed when a value is read, or at the end.
+    """Graph mode for a block: operations are recorded, and run when a value is read, or at the end.
 
     >>> x = mg.ones(3, requires_grad=True)
     >>> with mg.graph() as g:
@@ -333,7 +333,7 @@ class graph:
         outer = current_mode().interpreter
         self._recorder.hunter = outer if outer is not None and outer.runs_programs else None
         if _is_traced():
-            self._switch = switch()  # all is recorded as it is
+            self._switch = switch()  # the trace records everything
         self._switch.__enter__()
         return self
 
@@ -349,13 +349,13 @@ class graph:
 
     @property
     def programs(self) -> list[Program | PlainProgram]:
-        """What has been run so far."""
+        """The programs that have run."""
         return list(self._recorder.programs)
 
     def recorded(self, *outputs: Tensor) -> Graph:
-        """What was recorded, from the tensors that came in to these results.
+        """The graph from the tensors that came in to these results.
 
-        Of what was computed more than the last 1,000 operations ago, only the values are left: it is an input here.
+        A value that was computed more than 1,000 operations ago is an input here.
         """
         recorder = self._recorder
         nodes = [recorder.values[o.node] if o.node in recorder.values else o._data.node for o in outputs]

@@ -1,4 +1,4 @@
-"""`jit`: trace a function once for each kind of arguments, and run the program from then on."""
+"""`jit`: trace a function once for each kind of arguments, and run its program in later calls."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ from .tracing.collector import no_collection
 from .tracing.guards import burden
 from .tracing.signature import hashable, in_words, kind_of, kinds_of_tensors
 
-STORM = 8  # traces of one function from which a warning is due
-KEPT = 256  # recordings of one function; when there are more, the oldest is forgotten
+STORM = 8  # traces of one function that cause a warning
+KEPT = 256  # recordings of one function; beyond that, the oldest is dropped
 
 
 class RetraceWarning(UserWarning):
-    """A jitted function is traced again and again, which takes longer than running it."""
+    """A jitted function is traced again and again, which is slower than eager mode."""
 
 
 class GuardWarning(UserWarning):
-    """What a jitted function reads without being given it is so much that comparing it takes long, before each run."""
+    """A jitted function reads large data by name, which are compared before each run."""
 
 
 class Traces(list[str]):
@@ -51,7 +51,7 @@ class Traces(list[str]):
 
 
 class Jitted(Stages):
-    """A function that is traced when it is called with arguments of a new kind, and runs as a program after that."""
+    """A function that is traced when it is called with a new kind of arguments, and otherwise runs as a program."""
 
     def __init__(
         self, function: Callable[..., Any], static: tuple[Any, ...] = (), disable: bool = False,
@@ -73,7 +73,7 @@ class Jitted(Stages):
         module = sys.modules.get(getattr(self, "__module__", None) or "")
         name = getattr(self, "__qualname__", "")
         if getattr(module, name, None) is self:
-            return name  # it is found by name; programs are made anew where it is used
+            return name  # it is found by name; programs are compiled again where it is loaded
         return Jitted, (self.function, tuple(self.static), self.disabled, self.executor, self.check)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -90,11 +90,11 @@ class Jitted(Stages):
         return f"<jit of {getattr(self.function, '__qualname__', self.function)}, traced {len(self.traces)} times>"
 
     def ran(self, *args: Any, **kwargs: Any) -> Ran:
-        """The programs of the last call for such arguments; where there was none, those that a call would run now.
+        """The programs of the last call with such arguments; without such a call, those that a call would run.
 
         Such arguments have the same shapes, dtypes and devices, and the same values where they are not tensors.
-        Whether they require gradients does not count: inside `mg.grad`, they do.  All stages are of these
-        programs.  One that kept values for its gradient says so, and has a `.gradient` if that was computed.
+        Whether they require gradients does not matter.  All stages show these programs.  A program that kept values
+        for its gradient says so, and has a `.gradient` if the gradient was computed.
 
         >>> f = mg.jit(lambda x: mg.tanh(x).sum())
         >>> gradient = mg.grad(f)(mg.ones(3))
@@ -109,19 +109,19 @@ class Jitted(Stages):
         return Ran(*self._recording(args, kwargs))
 
     def save(self, path: str | os.PathLike[str], *args: Any, **kwargs: Any) -> None:
-        """Write the program for arguments like these to a file, for `mg.load_program`: it runs without this function.
+        """Write the program for arguments like these to a file.  `mg.load_program` runs it without this function.
 
-        Tensors that it uses by name go into the file with their values.  It is for inference: what changes tensors,
-        draws random numbers or has other effects is refused.
+        The file holds the values of tensors that the function uses by name.  A saved program is for inference: a
+        function that changes tensors, draws random numbers or has other effects is refused.
         """
         save_program(self.function, path, args, kwargs)
 
-    # which recording ------------------------------------------------------------------------------------------------
+    # finding the recording -------------------------------------------------------------------------------------------
 
     def _recording(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], keep: bool = True
     ) -> tuple[Recording, list[Tensor]]:
-        """The recording for these arguments; a new one keeps the tensors among them if `keep` says so."""
+        """The recording for these arguments, and the tensors among them, which a new recording keeps if `keep`."""
         tensors: list[Tensor] = []
         key = self._key(args, kwargs, tensors)
         reason = None
@@ -129,7 +129,7 @@ class Jitted(Stages):
             mismatch = recording.mismatch(tensors)
             if mismatch is None:
                 return recording, tensors
-            reason = reason or mismatch  # of the newest
+            reason = reason or mismatch  # of the newest recording
         with self._lock:
             for recording in self.recordings.get(key, ()):
                 if recording.mismatch(tensors) is None:
@@ -145,13 +145,13 @@ class Jitted(Stages):
 
     def _keep(self, key: Any, recording: Recording) -> None:
         recording.watch(partial(self._forget, weakref.ref(recording)))
-        self._order.append((key, recording))  # first: what is not in there is never forgotten
+        self._order.append((key, recording))  # first: only recordings in this list are ever dropped
         self.recordings.setdefault(key, []).insert(0, recording)
         if len(self._order) > KEPT:
             self._forget(weakref.ref(self._order[0][1]))
 
     def _forget(self, reference: weakref.ref[Recording], gone: Any = None) -> None:
-        """Let go of a recording: there are too many, or an object that it was made for is gone."""
+        """Drop a recording, because there are too many or an object among its arguments was deleted."""
         with self._lock:
             recording = reference()
             for key in [key for key, known in self._order if known is recording]:
@@ -173,18 +173,19 @@ class Jitted(Stages):
         return tuple(kinds), tuple(labels), tuple(kinds_of_tensors(tensors)), mode.grad, mode.device
 
     def _news(self, key: Any) -> str:
-        """What is new about this kind of arguments."""
+        """How this kind of arguments differs from the most similar one before."""
         if not self.recordings:
             return "the first call"
         kinds, labels, tensors, grad, device = key
         closest = max(self.recordings, key=lambda known: _likeness(known, key))
         old_kinds, old_labels, old_tensors, old_grad, old_device = closest
         if labels != old_labels or len(tensors) != len(old_tensors):
-            return "other arguments were given"
+            return "the call has other arguments"
         for label, new, old in zip(labels, kinds, old_kinds):
             if new != old:
                 was, now = in_words(old), in_words(new)
-                return f"argument {label} is another one" if was == now else f"argument {label} was {was} and is {now}"
+                same = was == now
+                return f"argument {label} is another object" if same else f"argument {label} was {was} and is {now}"
         for new, old in zip(tensors, old_tensors):
             for what, before, now in zip(("shape", "dtype", "device", "gradient", "memory"), old, new):
                 if before != now:
@@ -196,7 +197,7 @@ class Jitted(Stages):
         much = burden(recording.guards) if len(self.traces) == 1 else []
         if much:
             warnings.warn(
-                f"{self!r}, called at {show(where)}: each call first compares {'; '.join(much)} with what was traced. "
+                f"{self!r}, called at {show(where)}: each call first compares {'; '.join(much)} with the trace. "
                 "Hint: pass an array as an argument, make it a tensor outside, mg.asarray(array), or set "
                 "array.flags.writeable = False",
                 GuardWarning,
@@ -206,13 +207,13 @@ class Jitted(Stages):
             listed = "\n".join(f"  {i + 1}. {r}" for i, r in enumerate(self.traces))
             warnings.warn(
                 f"{self!r}, called at {show(where)}: tracing takes longer than running. Why each time:\n{listed}\n"
-                "  Hint: pass what changes as a tensor, pad to a few shapes, or leave jit off this function",
+                "  Hint: pass values that change as tensors, pad to a few shapes, or do not jit this function",
                 RetraceWarning, stacklevel=5,
             )
 
 
 class JittedMethod(Stages):
-    """A jitted function and the object it is a method of, which is the first argument of every call."""
+    """A jitted method of an object, which is the first argument of every call."""
 
     def __init__(self, jitted: Jitted, instance: Any) -> None:
         self.jitted, self.__self__ = jitted, instance
@@ -226,11 +227,11 @@ class JittedMethod(Stages):
         return getattr(self.jitted, name)
 
     def ran(self, *args: Any, **kwargs: Any) -> Ran:
-        """What `Jitted.ran` says."""
+        """Like `Jitted.ran`."""
         return self.jitted.ran(self.__self__, *args, **kwargs)
 
     def save(self, path: str | os.PathLike[str], *args: Any, **kwargs: Any) -> None:
-        """What `Jitted.save` does; what the object holds goes into the file."""
+        """Like `Jitted.save`; the tensors that the object holds go into the file."""
         Jitted(MethodType(self.jitted.function, self.__self__)).save(path, *args, **kwargs)
 
     def __repr__(self) -> str:
@@ -238,7 +239,7 @@ class JittedMethod(Stages):
 
 
 def trace(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Graph:
-    """What a function computes for these arguments, as a graph; nothing is computed.
+    """The graph of what a function computes for these arguments; nothing is computed.
 
     >>> graph = mg.trace(lambda x, y: mg.tanh(x @ y).sum(), mg.ones((2, 3)), mg.ones((3, 4)))
     >>> graph
@@ -250,13 +251,13 @@ def trace(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Graph:
 
 
 def _without_gradients(key: Any) -> Any:
-    """A kind of arguments, whether gradients flow to them or not, and whatever they are views of."""
+    """A kind of arguments without gradients and views."""
     kinds, labels, tensors, _, device = key
     return kinds, labels, [tensor[:3] for tensor in tensors], device
 
 
 def _likeness(known: Any, key: Any) -> tuple[int, ...]:
-    """How much two kinds of arguments have in common, what counts most first."""
+    """How much two kinds of arguments have in common, the most important part first."""
     return known[1] == key[1], *[sum(a == b for a, b in zip(known[i], key[i])) for i in (0, 2)]
 
 
@@ -264,34 +265,34 @@ def jit(
     function: Callable[..., Any] | None = None, *, static: Any = (), disable: bool = False, executor: str | None = None,
     check: bool = False,
 ) -> Any:
-    """Make a function into a program: it is traced once for each kind of arguments, and runs compiled after that.
+    """Compile a function: it is traced once for each kind of arguments, and runs as a program after that.
 
-    Tensors that it uses without being given them are inputs too, and those that it changes are changed.  Arguments that
-    are no tensors, and those named or numbered in `static`, are part of the kind.  `f.traces` says why it was traced.
-    With `executor="parallel"` kernels that do not wait for each other run at the same time, with "auto" where that may
-    pay, and by default ("serial") never; `MINIGRAD_EXECUTOR` says it for all programs.
+    Tensors that the function uses by name are inputs too, and writes to tensors happen in each call.  Arguments that
+    are not tensors, and those named or numbered in `static`, are part of the kind.  `f.traces` lists why it was traced.
+    With `executor="parallel"` independent kernels run at the same time, with "auto" only where that may be faster, and
+    by default ("serial") never; `MINIGRAD_EXECUTOR` sets it for all programs.
 
-    Besides the arguments, a trace depends on what the function reads by name: globals, closure cells, and those
-    attributes whose names occur in its code or in code that it calls, with the entries of lists, dicts and arrays found
-    there.  These are compared before each run, and a change makes a new trace.  Where code computes a name (`getattr(x,
-    name)`, `vars`, `eval`), all attributes of your objects count.  A NumPy array is compared value by value unless it
-    is read-only; a `GuardWarning` says so where that takes long.
+    A trace also depends on what the function reads by name: globals, closure cells, and those attributes whose names
+    occur in its code or in code that it calls, with the entries of lists, dicts and arrays found there.  These are
+    compared before each run, and a change causes a new trace.  Where code computes a name (`getattr(x, name)`, `vars`,
+    `eval`), all attributes of your objects count.  A NumPy array is compared value by value unless it is read-only; a
+    `GuardWarning` appears where that is slow.
 
-    These raise a `TraceError` with the line: changing what is not a tensor, reading an iterator or a clock, and drawing
-    random numbers from the system, Python, NumPy or torch instead of `mg.random`.
+    These raise a `TraceError` with the line: changing something that is not a tensor, reading an iterator or a clock,
+    and drawing random numbers from the system, Python, NumPy or torch instead of `mg.random`.
 
     These are not noticed: changes inside other packages and their objects (installed in `site-packages`, or Python's
     own), such as a value assigned in a DataFrame; files, environment variables, and memory shared by `copy=False`;
-    random numbers that any other package draws; a writable view of an array that is read-only; and, while a profiler
-    set by `sys.setprofile` is at work, clocks and new generators.  Pass such values as arguments.
+    random numbers that any other package draws; a writable view of a read-only array; and, while a profiler set by
+    `sys.setprofile` is active, clocks and new generators.  Pass such values as arguments.
 
     Each stage of the compiler is an object that prints: `f.graph(...)`, `.passes`, `.kernels`, `.program`, `.cost` and
-    `.values` take the arguments of a call, and show what ran in the last call for such arguments; before any call,
+    `.values` take the arguments of a call, and show what ran in the last call with such arguments; before any call,
     what a call would run.  If the call kept values for its gradient, they say so, and `f.program(...).gradient` is the
-    program of the gradient, once that ran; `.passes`, `.kernels` and `.cost` have a `.gradient` too.
+    program of the gradient, once it ran; `.passes`, `.kernels` and `.cost` have a `.gradient` too.
 
-    With `check` each call also runs the function itself, on copies of all that it uses: where results, writes or
-    gradients differ, a `CheckError` names the first node that does, and the pass that makes it so.
+    With `check` each call also runs the function itself, on copies of everything that it uses.  Where results, writes
+    or gradients differ, a `CheckError` names the first node that differs, and the pass that causes it.
 
     >>> @mg.jit
     ... def step(x):
@@ -302,37 +303,37 @@ def jit(
     if function is None:
         return partial(jit, static=static, disable=disable, executor=executor, check=check)
     if not disable:
-        _refuse_what_is_no_function(function)
+        _check_function(function)
     listed = static if isinstance(static, (tuple, list)) else (static,)
     if executor is not None and executor not in EXECUTORS:
         raise no_executor(executor)
     return Jitted(function, tuple(listed), disable, executor, check)
 
 
-def _refuse_what_is_no_function(function: Any) -> None:
+def _check_function(function: Any) -> None:
     if isinstance(function, (classmethod, staticmethod)):
         kind = type(function).__name__
-        raise ConversionError(f"jit: a {kind} is no function yet", hint=f"@{kind} goes above @mg.jit")
+        raise ConversionError(f"jit: a {kind} is not a function", hint=f"put @{kind} above @mg.jit")
     if not callable(function):
         raise ConversionError(
-            f"jit makes a function faster, and this is a {type(function).__name__}",
+            f"jit takes a function, not {shown(function)}",
             hint="@mg.jit above a def, or mg.jit(f, static=..., disable=...)",
         )
     piecewise = isgeneratorfunction(function) or isasyncgenfunction(function) or iscoroutinefunction(function)
     if piecewise:
         name = getattr(function, "__name__", function)
         raise ConversionError(
-            f"jit: {name} is a generator or async: it runs in pieces, a program whole",
+            f"jit: {name} is a generator or async: it runs in pieces, and a program runs as a whole",
             hint="jit the computation inside it, or return a list",
         )
 
 
 def _both_spellings(function: Callable[..., Any], static: tuple[Any, ...]) -> frozenset[Any]:
-    """Static arguments by number and by name: a call may give them either way."""
+    """Static arguments by number and by name, because a call may pass them either way."""
     try:
         parameters = list(signature(function).parameters.values())
     except (TypeError, ValueError):
-        return frozenset(static)  # a function that Python knows nothing of
+        return frozenset(static)  # a function without a signature
     places = [p.name for p in parameters if p.kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)]
     names = [p.name for p in parameters if p.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)]
     more = any(p.kind is Parameter.VAR_POSITIONAL for p in parameters)
@@ -348,7 +349,7 @@ def _both_spellings(function: Callable[..., Any], static: tuple[Any, ...]) -> fr
             both |= {label, places.index(label)} if label in places else {label}
         else:
             raise ConversionError(
-                f"jit: there is no argument {shown(label)} that could be static",
+                f"jit: there is no argument {shown(label)} to be static",
                 expect=f"numbers from 0 to {len(places) - 1}, or names: {', '.join(names)}" if names else "none",
             )
     return frozenset(both)

@@ -20,7 +20,7 @@ from minigrad.core import emit
 from minigrad.core.node import Leaf, Node
 from tests.compile.interpreter import run_kernel
 
-MARGIN = 8  # elements beyond each buffer that nobody may write
+MARGIN = 8  # elements beyond each buffer that must not be written
 
 
 def graph_of(*tensors):

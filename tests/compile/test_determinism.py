@@ -1,4 +1,4 @@
-"""What a function is compiled to does not depend on the seed of hashes, on addresses, or on what ran before."""
+"""Compilation does not depend on the seed of hashes, on addresses, or on earlier runs."""
 
 import os
 import subprocess

@@ -82,7 +82,7 @@ def test_many_elements_are_formatted_one_by_one():
     assert f"{fixed(1, 2.25):.1f}" == "[1.0, 2.2]" and f"{fixed(1):.1f}" == "1.0" and f"{fixed(1, 2)}" == "[1., 2.]"
 
 
-def test_what_cannot_be_filled_in_is_refused_where_it_is_written():
+def test_messages_with_unknown_fields_are_refused_at_once():
     for message, values, named in (("{y}", (), {"x": 1}), ("{} {}", (1,), {}), ("{3}", (1,), {})):
         with pytest.raises(mg.ConversionError, match="there is no value for the field"):
             mg.print(message, *values, **named)
@@ -104,7 +104,7 @@ def test_a_format_that_does_not_fit_the_value_is_an_error_at_the_line(mode):
 
 
 @every_mode
-def test_what_is_printed_is_the_value_of_that_moment(mode, capsys):
+def test_a_print_shows_the_value_at_that_time(mode, capsys):
     w = fixed(1, 2)
 
     @mode
@@ -121,7 +121,7 @@ def test_what_is_printed_is_the_value_of_that_moment(mode, capsys):
         )
 
 
-def test_effects_are_not_dead_and_not_merged_whatever_the_passes_do():
+def test_passes_neither_remove_nor_merge_effects():
     def f(x):
         for _ in range(3):
             mg.print("x", x * 1)
@@ -179,7 +179,7 @@ def test_tensors_on_several_devices_are_printed_together(capsys):
         assert capsys.readouterr().out == "[1.], [0.]\n"
 
 
-def test_an_error_in_graph_mode_does_not_swallow_what_was_to_be_printed(capsys):
+def test_prints_before_an_error_in_graph_mode_happen(capsys):
     with pytest.raises(ZeroDivisionError), mg.graph():
         mg.print("so far", mg.ones(1) + 1)
         raise ZeroDivisionError
@@ -249,7 +249,7 @@ def test_forward_mode_prints_the_value(mode, capsys):
 
 
 @every_mode
-def test_what_a_checkpoint_computes_again_is_not_printed_again(mode, capsys):
+def test_a_checkpoint_does_not_print_again(mode, capsys):
     @mg.checkpoint
     def f(w):
         h = w.tanh()

@@ -1,4 +1,4 @@
-"""Graph mode in loops: a structure is compiled once, and neither values nor recipes pile up."""
+"""Graph mode in loops: a structure is compiled once, and memory stays constant."""
 
 import gc
 import weakref
@@ -58,7 +58,7 @@ def training(steps, mode=mg.graph, read=True):
     return losses, [p.numpy_copy() for p in model.parameters()], counts
 
 
-def test_a_training_loop_is_compiled_once_and_gives_what_eager_mode_gives(compiled):
+def test_a_training_loop_is_compiled_once_and_equals_eager_mode(compiled):
     expected, parameters, _ = training(8, nullcontext)
     losses, found, _ = training(8)
     assert len(compiled) <= 3  # the first step makes the momentum
@@ -112,7 +112,7 @@ def test_numbers_that_change_become_inputs(compiled):
     assert len(compiled) == 2, "once with the numbers as they are, and once with inputs in their place"
 
 
-def test_numbers_beside_integers_stay_what_they_are(compiled):
+def test_numbers_among_integers_do_not_become_inputs(compiled):
     """They decide the dtype, and what fits."""
     for number in (2, 3, 4):
         with mg.graph():
@@ -135,7 +135,7 @@ def test_numbers_beside_integers_stay_what_they_are(compiled):
         (lambda x: mg.full((2,), 1), lambda x: mg.full((2,), True)),
     ],
 )
-def test_what_computes_something_else_has_another_structure(one, other):
+def test_different_computations_have_different_structures(one, other):
     x = mg.asarray([[1.0, 2.0], [3.0, 4.0]])
     keys = [structure_of(mg.trace(f, x))[:2] for f in (one, other, one)]
     assert keys[0] == keys[2] != keys[1]
@@ -214,7 +214,7 @@ def test_an_error_names_the_line_of_this_round(compiled):
     assert any("another line" in note for note in notes)
 
 
-def test_what_is_registered_later_is_used():
+def test_a_kernel_that_is_registered_later_is_used():
     def gated():
         with mg.graph():
             return (mg.tanh(mg.ones(2) * 0.5) * 3).tolist()
@@ -251,7 +251,7 @@ def test_effects_happen_once_and_in_order(compiled, capsys):
     assert capsys.readouterr().out.split("\n") == ["x is 2.0", "x is 4.0", "x is 6.0", "the end", ""]
 
 
-def test_writes_after_reads_reach_the_views_and_what_is_outside():
+def test_writes_after_reads_reach_views_and_tensors_outside():
     outside = mg.zeros(4)
     with mg.graph():
         x = mg.ones(4) * 1
@@ -270,7 +270,7 @@ def test_writes_after_reads_reach_the_views_and_what_is_outside():
     assert x.tolist() == [0, 7, 7, 2] and detached.tolist() == [0, 7, 7, 2] and outside.tolist() == [6, 1, 1, 1]
 
 
-def test_branches_and_loops_give_what_they_give_in_eager_mode():
+def test_branches_and_loops_equal_eager_mode():
     def rounds(x):
         y = mg.cond(x.sum() > 2, lambda x: x * 2, lambda x: x - 1, x)
         return mg.fori_loop(0, 3, lambda i, y: y + i, y)
@@ -371,6 +371,22 @@ def test_loops_draw_new_numbers_in_each_round(compiled):
 
     np.testing.assert_allclose(numbers(mg.graph), numbers(nullcontext), rtol=1e-6)
     assert len(compiled) <= 4
+
+
+def test_branches_in_loops_in_loops_draw_and_print_in_each_round(compiled, capsys):
+    def inner(y):
+        y = mg.cond(y.sum() > 0, lambda y: y + mg.random.normal(2), lambda y: y - mg.random.normal(2), y)
+        return mg.fori_loop(0, 2, lambda j, y: (mg.print("{:.3f}", y.sum()), y * 0.9 + mg.random.uniform(2))[1], y)
+
+    def numbers(mode):
+        mg.random.seed(7)
+        with mode():
+            return [mg.fori_loop(0, 3, lambda i, y: inner(y), mg.asarray([k - 2.0, 1])).tolist() for k in range(4)]
+
+    expected = numbers(nullcontext), capsys.readouterr().out
+    np.testing.assert_allclose(numbers(mg.graph), expected[0], rtol=1e-5)
+    assert capsys.readouterr().out == expected[1]
+    assert len(compiled) == 5, "the graph, the body of each loop, and both branches"
 
 
 def test_programs_that_are_kept_keep_no_tensor_of_the_user():

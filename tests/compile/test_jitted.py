@@ -1,4 +1,4 @@
-"""Jitted functions do what the functions do: values, gradients, writes, random numbers, errors."""
+"""Jitted functions behave like the functions: values, gradients, writes, random numbers, errors."""
 
 import gc
 import threading
@@ -89,7 +89,7 @@ def test_arrays_are_arguments_too():
     assert len(f.traces) == 1
 
 
-def test_what_cannot_be_told_apart_is_refused():
+def test_arguments_that_cannot_be_compared_are_refused():
     with pytest.raises(mg.ConversionError, match="a set cannot be an argument"):
         mg.jit(lambda x, s: x)(mg.ones(2), {1, 2})
 
@@ -119,7 +119,7 @@ def test_a_method_and_a_module():
 # gradients ----------------------------------------------------------------------------------------------------------
 
 
-def test_gradients_flow_through_to_arguments_and_to_what_is_captured():
+def test_gradients_flow_to_arguments_and_captured_tensors():
     w, x = leaf(1, 2), leaf(0.5, 0.1)
     f = mg.jit(lambda x: (x * w).exp())
     f(x).sum().backward()
@@ -410,7 +410,7 @@ def test_nested_functions_are_one_trace():
 # random numbers -------------------------------------------------------------------------------------------------------
 
 
-def test_dropout_draws_what_it_draws_eagerly():
+def test_dropout_draws_the_numbers_of_eager_mode():
     layer = mg.nn.Dropout(0.5)
     f = mg.jit(lambda x: layer(x))
     mg.random.seed(0)
@@ -488,7 +488,7 @@ def test_a_tensor_that_leaks():
         kept.append(x * 2)
         return x
 
-    refused(f, "changes something that is no tensor", mg.TraceError, fixed(1, 2))
+    refused(f, "changes something that is not a tensor", mg.TraceError, fixed(1, 2))
     with pytest.raises(mg.TraceError, match=r"a tensor of a trace is used after that has ended, made at .*test_jit"):
         kept[0] + 1
 
@@ -531,7 +531,7 @@ def test_an_exception_leaves_everything_as_it_was():
     assert (w * 2).tolist() == [2, 4]
 
 
-def test_backward_ends_at_what_is_inside():
+def test_backward_ends_at_tensors_inside():
     w = leaf(1, 2)
     h = w * 2
     refused(lambda: (h * h).sum().backward(), "made outside")
@@ -599,7 +599,7 @@ def test_errors_are_the_same_and_name_the_line():
     assert any(__file__ in note for note in caught.value.__notes__)
 
 
-def test_positions_that_are_none_are_found_though_kernels_compare():
+def test_indices_out_of_bounds_are_found_in_kernels():
     @mg.jit
     def loss(x, target):
         return mg.cross_entropy(x, target)

@@ -1,4 +1,4 @@
-"""Every primitive and every composed function gives in graph mode and under jit what it gives eagerly: values,
+"""Every primitive and every composed function has the same results in graph mode, under jit and eagerly: values,
 gradients, and gradients of gradients."""
 
 from contextlib import nullcontext

@@ -1,4 +1,4 @@
-"""The dump of what the compiler makes: complete, the same in every process, and compared."""
+"""The dump of the compiler's results: complete, the same in every process, and compared."""
 
 import os
 import shutil
@@ -70,7 +70,7 @@ def test_a_changed_listing_is_reported(dump, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("lost", ["scan", "scan/counts.txt"])
-def test_what_is_missing_is_reported(lost, dump, tmp_path, capsys):
+def test_missing_files_are_reported(lost, dump, tmp_path, capsys):
     old, new = dump[0], tmp_path / "new"
     shutil.copytree(old, new)
     (shutil.rmtree if (new / lost).is_dir() else os.remove)(new / lost)

@@ -1,4 +1,4 @@
-"""The words of errors in programs: what the user gave and asked for, as eager mode says it."""
+"""The messages of errors in programs name the user's values and operations, as in eager mode."""
 
 import copy
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("numpy_kernels")
     (lambda x: mg.nonzero(mg.stack([x])), "keeps the shape"), (copy.copy, "x.copy"),
 ])
 @pytest.mark.parametrize("transform", [lambda f: mg.jit(f)(mg.ones(2)), lambda f: mg.vmap(f)(mg.ones((2, 2)))])
-def test_who_asks_for_a_value_gets_the_advice_for_what_was_asked(ask, advice, transform):
+def test_the_hint_depends_on_how_a_value_is_read(ask, advice, transform):
     with pytest.raises(mg.TraceError, match=rf"needs the value of a tensor .*\n  Hint: .*{advice}"):
         transform(lambda x: ask(x.sum()))
 

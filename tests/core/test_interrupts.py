@@ -184,7 +184,7 @@ def test_a_program_that_is_stopped_while_it_writes_says_so(monkeypatch):
     interrupted(Frame, "_run_steps", monkeypatch)
     with pytest.raises(KeyboardInterrupt) as error:
         f(x)
-    assert "writes 1 tensors in place, of shapes (2,)" in error.value.__notes__[0]
+    assert "wrote tensors of shapes (2,) in place" in error.value.__notes__[0]
 
 
 def test_what_a_block_set_is_set_back_once_nothing_holds_it():

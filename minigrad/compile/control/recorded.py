@@ -1,8 +1,7 @@
-"""Branches and loops where operations are only recorded: one node each.
+"""`cond`, `while_loop` and `scan` in a trace: each records one node.
 
-`cond`, `while_loop` and `scan` are what the public functions of these names call in a trace.  The functions that they
-are given are traced once, into closed functions, which are attributes of the node.  What becomes of the nodes is told
-in `control_rules.py`.
+The public functions of these names call them.  Branches and bodies are traced once; the traced functions are attributes
+of the node.  `rules.py` has the gradients and batches of the nodes.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ from .body import Body, draws_of, traced
 
 
 def cond(test: Tensor, true_fun: Callable[..., Any], false_fun: Callable[..., Any], operands: Sequence[Any]) -> Any:
-    """One node for a choice between two functions."""
-    chosen, other = Body("cond: true_fun"), Body("cond: false_fun")
+    """Record a choice between two functions."""
+    then_body, else_body = Body("cond: true_fun"), Body("cond: false_fun")
     results: list[Values] = []
 
     def branch(function: Callable[..., Any]) -> Callable[[list[Tensor]], list[Tensor]]:
@@ -34,24 +33,23 @@ def cond(test: Tensor, true_fun: Callable[..., Any], false_fun: Callable[..., An
 
         return run
 
-    outputs = traced(chosen, branch(true_fun), [])
-    otherwise = traced(other, branch(false_fun), [])
-    around = _around(chosen, other)
-    then, instead = _function(chosen, around, outputs), _function(other, around, otherwise)
-    if chosen.drawn != other.drawn:
+    outputs, else_outputs = traced(then_body, branch(true_fun), []), traced(else_body, branch(false_fun), [])
+    around = _around(then_body, else_body)
+    then, otherwise = _function(then_body, around, outputs), _function(else_body, around, else_outputs)
+    if then_body.drawn != else_body.drawn:
         raise TraceError(
-            "cond: the branches draw different amounts of random numbers, and which one runs is not known yet",
-            actual=f"true_fun {_blocks(chosen.drawn)}, false_fun {_blocks(other.drawn)}",
-            hint="draw them before the cond and give them to the branches",
+            "cond: the branches draw different amounts of random numbers, and the trace cannot tell which one will run",
+            actual=f"true_fun {_blocks(then_body.drawn)}, false_fun {_blocks(else_body.drawn)}",
+            hint="draw them before the cond and pass them to the branches",
         )
-    found = emit(P.cond, test, *around, then=then, otherwise=instead, draws=draws_of(chosen.drawn))
+    found = emit(P.cond, test, *around, then=then, otherwise=otherwise, draws=draws_of(then_body.drawn))
     return results[0].rebuild(list(found[: len(outputs)]))
 
 
 def while_loop(
     cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], carry: Values, max_steps: int | None
 ) -> Any:
-    """One node for a loop that ends when a condition does not hold any more."""
+    """Record a loop that ends when a condition no longer holds."""
     test, body = Body("while_loop: cond_fun"), Body("while_loop: body_fun")
 
     def asked(given: list[Tensor]) -> list[Tensor]:
@@ -66,8 +64,8 @@ def while_loop(
     condition, again = _function(test, around, verdict), _function(body, around, outputs)
     if test.drawn or body.drawn:
         raise TraceError(
-            "while_loop: random numbers are drawn in a loop whose number of rounds is not known yet",
-            hint="fori_loop or scan, which know it; or draw the numbers before the loop",
+            "while_loop: the loop draws random numbers, and its number of iterations is not known in advance",
+            hint="use fori_loop or scan, or draw the numbers before the loop",
         )
     if max_steps is not None and not carry.tensors:
         max_steps = None  # nothing to keep
@@ -78,7 +76,7 @@ def while_loop(
 def scan(
     name: str, f: Callable[[Any, Any], Any], carry: Values, xs: Values, length: int, reverse: bool
 ) -> tuple[Any, Any]:
-    """One node for a loop over the first dimension of some tensors."""
+    """Record a loop over the first dimension of some tensors."""
     body = Body(f"{name}: the body")
     results: list[Values] = []
 
@@ -109,7 +107,7 @@ class Like(NamedTuple):
 
 
 def one_of(stack: Any) -> Like:
-    """What the elements along the first dimension are like: rounds, or examples."""
+    """The shape and dtype of one element along the first dimension."""
     return Like(stack.shape[1:], stack.dtype, stack.device)
 
 
@@ -118,13 +116,13 @@ def _arguments(body: Body, name: str, likes: Iterable[Any]) -> list[Tensor]:
 
 
 def _around(*bodies: Body) -> list[Tensor]:
-    """The tensors from around that any of them uses."""
+    """The tensors from around that the bodies use."""
     found = {id(entry.tensor): entry.tensor for body in bodies for entry in body.captured.values()}
     return list(found.values())
 
 
 def _function(body: Body, around: Sequence[Tensor], outputs: Sequence[Tensor]) -> TracedFunction:
-    """A closed function that takes all of `around`; one without results gives a number that nobody reads."""
+    """A function that takes all of `around`.  Without results it returns a number that nothing reads."""
     for tensor in around:
         body.stand_in(tensor)
     return body.function(around, outputs or traced(body, lambda _: [zeros(())], []))
@@ -135,9 +133,9 @@ def _blocks(drawn: Mapping[Any, int]) -> str:
 
 
 def emit_loop(inputs: Sequence[Tensor], keep: bool = False, **attrs: Any) -> tuple[Tensor, ...]:
-    """The node of a while_loop, which has a condition, or of a scan.
+    """Record a while_loop, which has a condition, or a scan.
 
-    It keeps what it carried in each round if somebody may want the gradient, and it is known how many there can be.
+    The loop keeps its carry of each iteration if a gradient may need it and the number of iterations is bounded.
     """
     bounded = attrs.get("limit", 0) is not None
     keep = keep or (bounded and current_mode().grad and any(t.tracked for t in inputs))

@@ -1,10 +1,9 @@
-"""What becomes of branches and loops: gradients, batches and forward mode, made of the same primitives.
+"""Gradients, batches and forward mode of `cond`, `while_loop` and `scan`, by the same primitives with other functions.
 
-The rules of `cond`, `while_loop` and `scan` put other closed functions into the same nodes.  For the rules a
-while_loop is a scan without anything for each round, whose number of rounds is found out by a condition.
+To these rules a while_loop is a scan without inputs for each iteration, whose condition decides when it ends.
 
-The gradient of a loop is a loop backwards.  The loop keeps what it carried into each round, and going back a round is
-computed again from that: a value of each round for the carry, in place of one for each operation of the body.
+The gradient of a loop is a loop that runs backwards.  The forward loop keeps the carry of each iteration, and the
+backward loop computes everything else of the iteration again from that.
 """
 
 from __future__ import annotations
@@ -33,35 +32,35 @@ Pushed = tuple[tuple[Tensor, ...], list[Tensor | None]]
 
 
 class Loop:
-    """A loop by its parts: a body of `consts` fixed inputs, `carries` carried ones and those of each round."""
+    """The parts of a loop.  The body has `consts` fixed inputs, `carries` carried ones, and those of each iteration."""
 
     def __init__(self, attrs: Attrs, inputs: Sequence[Any]) -> None:
         self.attrs, self.body, self.consts = attrs, attrs["body"], attrs["consts"]
         self.test: TracedFunction | None = attrs.get("condition")
-        self.first = int(attrs.get("counted", False))  # inputs in front of those: how many rounds there are
+        self.first = int(attrs.get("counted", False))  # inputs before these: the number of iterations, if counted
         self.carries = attrs.get("carries", len(inputs) - self.consts)
         self.length = attrs["length"] if self.test is None else attrs["limit"]
-        # Results between the carry and what is kept of it: those of each round, or how many rounds there were.
+        # Results between the carry and the kept carries: those of each iteration, or the number of iterations.
         self.between = len(self.body.outputs) - self.carries if self.test is None else 1
 
     def given(self, inputs: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
-        """Of the inputs the fixed ones, the carry, and those of each round."""
+        """The inputs in three parts: fixed, carried, and those of each iteration."""
         begin = self.first + self.consts
         end = begin + self.carries
         return list(inputs[self.first : begin]), list(inputs[begin:end]), list(inputs[end:])
 
     def made(self, results: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
-        """Of the results the carry, what is between, and what is kept of each round's carry."""
+        """The results in three parts: the carry, those in between, and the kept carries."""
         end = self.carries + self.between
         return list(results[: self.carries]), list(results[self.carries : end]), list(results[end:])
 
     def again(self, inputs: Sequence[Tensor], body: TracedFunction, **changes: Any) -> tuple[Tensor, ...]:
-        """A loop like this one, of another body."""
+        """A loop like this one, with another body."""
         return emit_loop(inputs, **(self.attrs | {"body": body} | changes))
 
 
 def _both(attrs: Attrs, made: Callable[[TracedFunction], TracedFunction]) -> Attrs:
-    """The attributes of a cond with something else made of both branches."""
+    """The attributes of a cond with other branches, made from these."""
     return attrs | {"then": made(attrs["then"]), "otherwise": made(attrs["otherwise"])}
 
 
@@ -81,7 +80,7 @@ def once(
 
 
 def _asked(node: Node, first: int) -> list[int]:
-    """The inputs whose gradients a walk may ask for, counted from number `first`."""
+    """The inputs that can have a gradient, counted from number `first`."""
     asked = [rule.index for rule in node.plan.rules if node.inputs[rule.index].dtype.kind == "f"]
     return [index - first for index in asked if index >= first]
 
@@ -105,14 +104,14 @@ def gradient_of_cond(g: Any, pred: Tensor, inputs: Sequence[Tensor], node: Node,
 
 
 def gradient_of_loop(g: Any, inputs: Sequence[Tensor], out: Sequence[Tensor], node: Node, index: int) -> Tensor | None:
-    """The rounds backwards, as many as there were."""
+    """A loop over the iterations in reverse."""
     loop = Loop(node.attrs, inputs)
     if loop.length is None:
         raise GradError(
-            f"there is no gradient of the while_loop at {show(node.where)} where operations are only recorded",
-            expect="room for what each round keeps has to be made before, and how many rounds there will be is unknown",
-            hint="while_loop(..., max_steps=n), fori_loop or scan, which know it; or eager mode, where Python loops; "
-            "or x.detach() where no gradient is meant to flow",
+            f"the while_loop at {show(node.where)} has no gradient in a trace",
+            expect="a bound on the number of iterations: memory for the value of each is allocated in advance",
+            hint="while_loop(..., max_steps=n), fori_loop or scan; or eager mode, where Python loops; "
+            "or x.detach() where no gradient should flow",
         )
 
     def compute() -> dict[int, Tensor]:
@@ -124,10 +123,10 @@ def gradient_of_loop(g: Any, inputs: Sequence[Tensor], out: Sequence[Tensor], no
 def _pulled_back(
     loop: Loop, asked: Sequence[int], inputs: Sequence[Tensor], g: Sequence[Tensor], out: Sequence[Tensor]
 ) -> dict[int, Tensor]:
-    """The gradients of the inputs that are asked for, by number.
+    """The gradients of the inputs `asked`, by number.
 
-    The loop back carries the gradient of the carry, and adds up those of the fixed inputs; it is given what was carried
-    into each round, and what comes to that from elsewhere.
+    The backward loop carries the gradient of the carry and the sums of the gradients of the fixed inputs.  In each
+    iteration it reads the kept carry, and the gradient that comes to the kept carry from elsewhere.
     """
     body, consts, carries = loop.body, loop.consts, loop.carries
     (fixed, _, xs), (g_carry, g_ys, g_kept) = loop.given(inputs), loop.made(g)
@@ -166,7 +165,7 @@ def _pulled_back(
 
 
 def _backwards(draw: Draw, length: int) -> Draw:
-    """The same random numbers for each round, from the last to the first."""
+    """The random numbers of each iteration, from the last to the first."""
     generator, key, block, step = draw
     return generator, key, block + step * max(length - 1, 0), -step
 
@@ -179,17 +178,17 @@ def _repeated(tensor: Tensor, many: bool, size: int) -> Tensor:
 
 
 def _stack_of_examples(stack: Tensor, many: bool, size: int) -> Tensor:
-    """A stack of rounds of examples, as one of examples of rounds."""
+    """Move the batch axis in front of the axis of iterations."""
     return moveaxis(stack, 0, 1) if many else _repeated(stack, False, size)
 
 
 def _column(of_examples: Tensor, ndim: int) -> Tensor:
-    """A number for each example, so that it broadcasts with examples of other dimensions."""
+    """A number for each example, shaped to broadcast with examples of `ndim` dimensions."""
     return reshape(of_examples, (of_examples.shape[0], *[1] * (ndim - 1)))
 
 
 def batch_cond(inputs: Sequence[Tensor], many: Sequence[bool], size: int, attrs: Attrs) -> tuple[Tensor, ...]:
-    """A choice for all examples, or, where they differ, both branches and a choice for each."""
+    """One choice for all examples; where they differ, run both branches and choose for each example."""
     pred, rest, m_rest = inputs[0], list(inputs[1:]), many[1:]
     every = [True] * len(attrs["then"].outputs)
     if not many[0]:
@@ -209,7 +208,7 @@ def batch_cond(inputs: Sequence[Tensor], many: Sequence[bool], size: int, attrs:
 
 
 def _of_those(x: Tensor, many: bool, taken: Tensor) -> Tensor:
-    """What a branch is given, whose results count for some examples: no gradient comes back from the others."""
+    """The input of a branch that only the `taken` examples use: no gradient comes back from the others."""
     if x.dtype.kind != "f" or not taken.shape[0]:
         return x
     return lent_rows(x, taken) if many else where(any_of(taken), x, x.detach())  # type: ignore[attr-defined]
@@ -218,7 +217,7 @@ def _of_those(x: Tensor, many: bool, taken: Tensor) -> Tensor:
 def batch_loop(inputs: Sequence[Tensor], many: Sequence[bool], size: int, attrs: Attrs) -> tuple[Tensor, ...]:
     """One loop whose body works on all examples at once.
 
-    Where they end in different rounds, it goes on until the last does: what has ended stays as it is.
+    Where examples end in different iterations, the loop runs until the last one ends; the others stay unchanged.
     """
     loop = Loop(attrs, inputs)
     if loop.first and many[0]:
@@ -250,7 +249,7 @@ def batch_loop(inputs: Sequence[Tensor], many: Sequence[bool], size: int, attrs:
         return [*stays, rounds + goes.astype(rounds.dtype)]
 
     if differ:
-        carry.append(zeros((size,), int64, inputs[0].device))  # how many rounds each example has had
+        carry.append(zeros((size,), int64, inputs[0].device))  # the number of iterations of each example so far
     likes = [*fixed, *carry, *map(one_of, xs)]
     condition = {} if test is None else {"condition": function_of(test.what, going, likes)}
     found = loop.again([*inputs[: loop.first], *fixed, *carry, *xs], function_of(body.what, step, likes), **condition)
@@ -281,7 +280,7 @@ def _settled(
 
 
 def _batch_of_counts(loop: Loop, inputs: Sequence[Tensor], many: Sequence[bool], size: int) -> tuple[Tensor, ...]:
-    """The same where each example has so many rounds of its own: as many as any has, idle where it has fewer."""
+    """The same where examples have different numbers of iterations: as many as the longest, idle in the others."""
     body, consts, carries, length = loop.body, loop.consts, loop.carries, loop.length
     counts = inputs[0]
 
@@ -308,19 +307,19 @@ def _tangents(primals: Sequence[Tensor], tangents: Sequence[Tensor | None]) -> l
 
 
 def _spread(outputs: Sequence[Any], moved: Sequence[Tensor]) -> list[Tensor | None]:
-    """The tangents of all outputs, None for those that are no floats."""
+    """The tangents of all outputs, None for those that are not floats."""
     left = iter(moved)
     return [next(left) if o.dtype.kind == "f" else None for o in outputs]
 
 
 def _grouped(given: Sequence[Tensor], groups: Sequence[Sequence[Any]]) -> list[list[Tensor]]:
-    """The tensors in groups as long as these."""
+    """The tensors, split into groups of the same lengths."""
     left = iter(given)
     return [[next(left) for _ in group] for group in groups]
 
 
 def push_cond(primals: Sequence[Tensor], tangents: Sequence[Tensor | None], attrs: Attrs) -> Pushed:
-    """A choice between what the branches make of values and tangents."""
+    """A choice between branches that compute values and tangents."""
     rest, count = list(primals[1:]), len(primals) - 1
     moving = _tangents(rest, tangents[1:])
 
@@ -337,7 +336,7 @@ def push_cond(primals: Sequence[Tensor], tangents: Sequence[Tensor | None], attr
 
 
 def push_loop(primals: Sequence[Tensor], tangents: Sequence[Tensor | None], attrs: Attrs) -> Pushed:
-    """A loop that carries values and tangents, and gives both in each round."""
+    """A loop that carries values and tangents, and returns both in each iteration."""
     loop = Loop(attrs, primals)
     body, test, carries = loop.body, loop.test, loop.carries
     fixed, carry, xs = loop.given(primals)

@@ -1,1 +1,1 @@
-"""Traced functions: a graph, its program, its gradient, and where its inputs are found."""
+"""Traced functions: a graph, its program, its gradient, and where to find its inputs."""

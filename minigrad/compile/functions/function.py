@@ -116,7 +116,7 @@ class TracedFunction(Function):
 
     @cached_property
     def _loud(self) -> frozenset[Node]:
-        return self.again.union([node for node in self.whole_graph.nodes if node.effect == "within"])
+        return self.again.union([node for node in self.graph.nodes if node.effect == "within"])
 
     # the gradient ---------------------------------------------------------------------------------------------------
 

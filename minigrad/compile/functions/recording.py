@@ -1,6 +1,6 @@
-"""A recording: one trace of a function, with all that a run of it needs besides the program.
+"""Recordings: one trace of a function, and everything that a call needs to use it instead of the function.
 
-Where the program's inputs are found, what becomes of its outputs, and when it may be used instead of the function.
+A recording finds the program's inputs, writes its outputs where they belong, and checks that the trace still holds.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from .function import Application, TracedFunction
 
 
 class Location(NamedTuple):
-    """Where a tensor is found at each call: an argument, its base, the gradient of another place, or a fixed tensor."""
+    """Where a call finds a tensor."""
 
-    kind: str  # "argument", "base", "gradient" or "tensor"
-    what: Any  # the number of the argument, the place whose gradient it is, or the tensor
+    kind: str  # "argument", "base" (of an argument), "gradient" or "tensor"
+    what: Any  # the number of the argument, the location whose gradient it is, or the tensor itself
 
     def find(self, arguments: list[Tensor]) -> Tensor:
         if self.kind == "tensor":
@@ -54,9 +54,9 @@ class Location(NamedTuple):
 
 
 class Result(NamedTuple):
-    """A tensor that the function returns: output `number` of the program, or the tensor at `place`, through `chain`.
+    """A tensor that the function returns: a view, by `chain`, of output `number` or of the tensor at `place`.
 
-    What is not `linked` has no history: it was detached.
+    A result that is not `linked` was detached: it has no history.
     """
 
     number: int
@@ -66,9 +66,9 @@ class Result(NamedTuple):
 
 
 class Recording:
-    """A function as it was traced with some arguments."""
+    """One trace of a function, for one kind of arguments."""
 
-    called = 0  # the time of the last call that used it
+    called = 0  # when it was used last
 
     def __init__(
         self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], arguments: list[Tensor],
@@ -77,7 +77,7 @@ class Recording:
         self.executor = executor
         self.tracer = tracer = Tracer()
         self.guards = guards_of(function, *objects((args, kwargs)))
-        self.objects = objects((args, kwargs))  # while they live, nothing else takes their ids
+        self.objects = objects((args, kwargs))  # kept alive, so that their ids stay theirs
         mode = current_mode()
         stand_ins = [tracer.stand_in(t) for t in arguments]
         given, inside = [replaced((args, kwargs), iter(stand_ins)) for _ in range(2)]
@@ -89,13 +89,13 @@ class Recording:
             tracer.ended = True
             self.hooks = _hooks_seen(tracer)
         if tracer.missed is not None:
-            raise tracer.missed  # it was caught, and what came after it is a guess
+            raise tracer.missed  # the function caught it: the rest of the trace cannot be trusted
         side_effect = changed(guards) or changed(guards.own) or changed_container(given, inside)
         if side_effect is not None:
             raise TraceError(
-                f"jit: the function changes something that is no tensor: {side_effect}",
-                expect="a trace runs the Python code once, and the program never again",
-                hint="make it a tensor that is changed in place, return it, or do it outside",
+                f"jit: the function changes something that is not a tensor: {side_effect}",
+                expect="a trace runs the Python code once; the program does not run it",
+                hint="change a tensor in place, return the new value, or make the change outside",
             )
         if unknown or guards.later:
             self.guards = guards_of(function, *self.objects, more=unknown.items())
@@ -104,7 +104,7 @@ class Recording:
         returned, self.rebuild = flatten(result, (np.ndarray,))
         self.outputs: list[Tensor] = []
         self.numbers: dict[int, int] = {}  # id of a tensor -> its number among the outputs
-        self.returned: list[Tensor] = []  # kept alive, so that nothing else takes their ids
+        self.returned: list[Tensor] = []  # kept alive, so that their ids stay theirs
         self.results = [self._result(t) for t in returned]
         self._note_writes()
         self._note_gradients()
@@ -115,18 +115,18 @@ class Recording:
         self.differentiable = differentiable
 
     def watch(self, gone: Callable[[Any], None]) -> None:
-        """Let go of the objects among the arguments, and call `gone` when one of them is no longer there.
+        """Hold the objects among the arguments weakly, and call `gone` when one of them is deleted.
 
-        A trace made for an object would otherwise keep it for as long as the function.
+        Otherwise a trace would keep its objects alive for as long as the function.
         """
         for number, value in enumerate(self.objects):
             try:
                 self.objects[number] = weakref.ref(value, gone)
             except TypeError:
-                pass  # it has to be kept alive, so that nothing else takes its id
+                pass  # no weak reference to it is possible: it stays alive
 
     def release_arguments(self) -> None:
-        """Keep no tensor that each call brings along: a function with many shapes would keep one of each."""
+        """Drop the tensors that each call brings: a function with many shapes would keep one of each."""
         for key, entry in list(self.tracer.captured.items()):
             if self._place(entry.tensor).kind != "tensor":
                 del self.tracer.captured[key]
@@ -134,13 +134,13 @@ class Recording:
                 if isinstance(entry.first.node, Source):
                     entry.first.node.held = None
         places = list(self.known.items())
-        self.known.clear()  # ids are used again: of what is not kept, they mean nothing
+        self.known.clear()  # the ids of deleted tensors are used again
         self.known.update((id(place) if place.kind != "tensor" else key, place) for key, place in places)
 
     # what was recorded ----------------------------------------------------------------------------------------------
 
     def _places(self, arguments: list[Tensor]) -> None:
-        """Where each captured tensor will be found."""
+        """Find out where a call finds each captured tensor."""
         self.known: dict[int, Location] = {}
         for i, tensor in enumerate(arguments):
             if tensor.alias is not None and tensor.alias.base is not None:
@@ -152,14 +152,14 @@ class Recording:
             if entry.had_gradient and gradient is not None:
                 self.known.setdefault(id(gradient), Location("gradient", self._place(entry.tensor)))
         fixed = [e.tensor for e in self.tracer.captured.values() if id(e.tensor) not in self.known]
-        self.fixed = [(t, weakref.ref(t._data), _kind(t)) for t in fixed]  # with what they were as of the last look
+        self.fixed = [(t, weakref.ref(t._data), _kind(t)) for t in fixed]  # with their state at the last check
         self.fixed_ids = {id(t) for t in fixed}
 
     def _place(self, tensor: Tensor) -> Location:
         return self.known.setdefault(id(tensor), Location("tensor", tensor))
 
     def _sharing(self, arguments: list[Tensor]) -> list[Any]:
-        """Which gradients that are there already are the same tensor, or look at the same memory as another one."""
+        """Which existing gradients are the same tensor, or share memory."""
         numbers = {id(t): i for i, t in enumerate((*arguments, *[t for t, _, _ in self.fixed]))}
         found = []
         for place, there in self.looked:
@@ -198,7 +198,7 @@ class Recording:
         return number
 
     def _note_writes(self) -> None:
-        """The tensors outside that are written, and with which outputs."""
+        """Note which tensors from outside are written, and with which outputs."""
         self.writes: list[tuple[Location, int]] = []
         self.adoptions: list[tuple[Location, int]] = []
         for entry in self.tracer.captured.values():
@@ -211,7 +211,7 @@ class Recording:
             noted.append((self._place(entry.tensor), self._output(value)))
 
     def _note_gradients(self) -> None:
-        """The `.grad`s that are replaced, and by what: an output, a tensor that is there already, or None."""
+        """Note which `.grad`s are replaced, and by what: an output, an existing tensor, or None."""
         self.gradients: list[tuple[Location, int | Location | None]] = []
         self.looked: list[tuple[Location, bool]] = []
         for entry in list(self.tracer.captured.values()):
@@ -227,7 +227,7 @@ class Recording:
                 self.gradients.append((place, None if now is None else self._output(now)))
 
     def _traced(self, differentiable: bool) -> TracedFunction:
-        """The function from its inputs to its outputs; those that gradients flow to come first."""
+        """The function from its inputs to its outputs.  Inputs that gradients flow to come first."""
         tracked = [e for e in self.tracer.captured.values() if differentiable and e.leaf is not None]
         others = [e for e in self.tracer.captured.values() if e not in tracked and isinstance(e.first.node, Source)]
         self.inputs = [self._place(e.tensor) for e in tracked]
@@ -244,7 +244,7 @@ class Recording:
     # running it -----------------------------------------------------------------------------------------------------
 
     def mismatch(self, arguments: list[Tensor]) -> str | None:
-        """Why this recording may not be used for these arguments, or None."""
+        """Why this recording cannot be used for these arguments; None if it can."""
         for tensor in arguments:
             alias = tensor.alias
             if id(tensor) in self.fixed_ids or (alias is not None and id(alias.base) in self.fixed_ids):
@@ -270,7 +270,7 @@ class Recording:
         return changed(self.guards)
 
     def run(self, arguments: list[Tensor]) -> Any:
-        """The function's result for these arguments, and all that it does besides."""
+        """Do what the function does for these arguments, and return its result."""
         if self.tracer.hunter is not None and current_mode().interpreter is None:
             with switch(interpreter=self.tracer.hunter):
                 return self.run(arguments)
@@ -303,7 +303,7 @@ class Recording:
     def _run_program(
         self, others: list[Any], starts: Starts, written: list[Tensor], arguments: list[Tensor]
     ) -> list[Any]:
-        """The outputs, and outside is changed what the function changes: all of it once the program has ended."""
+        """Compute the outputs.  Tensors outside change only once the program has ended."""
         arrays = change = None
         try:
             arrays = self.traced.program(others, starts)
@@ -316,7 +316,7 @@ class Recording:
             self._mark(written)
             raise
         except BaseException as error:
-            if arrays is not None:  # the program has ended: what is stored where an input is has been stored
+            if arrays is not None:  # the program has ended: outputs stored in place of inputs are complete
                 (change or self._change(written, self._wrapped(arrays), arguments))()
             elif written:
                 self._mark(written)
@@ -327,17 +327,17 @@ class Recording:
         return [None if a is None else wrap(a, o.device) for a, o in zip(arrays, self.outputs)]
 
     def _mark(self, written: list[Tensor]) -> None:
-        """What is stored where an input is may have been stored already."""
+        """Mark tensors that the program may have overwritten."""
         for tensor in written:
             mark_written(tensor._data)
 
     @cached_property
     def changes(self) -> bool:
-        """Whether a run does anything besides computing results."""
+        """Whether a run does more than compute results."""
         return bool(self.writes or self.adoptions or self.gradients or self.tracer.restarted)
 
     def _change(self, written: list[Tensor], results: list[Any], arguments: list[Tensor]) -> Callable[[], None]:
-        """What changes outside what the function changes; it may be called again where it is interrupted."""
+        """A function that makes the changes outside.  After an interrupt it can be called again."""
         gradients = [(p.find(arguments), self._gradient(what, results, arguments)) for p, what in self.gradients]
         adoptions = [(place.find(arguments), results[number]) for place, number in self.adoptions]
         line = caller() if written else None
@@ -345,7 +345,7 @@ class Recording:
         def writes() -> None:
             for tensor, (_, number) in zip(written, self.writes):
                 new = results[number]
-                if new is not None:  # else it is there already
+                if new is not None:  # None: the program has stored it in place
                     tensor.device.kernels["put"](tensor._data, new._data, chain=(), out=tensor._data)
                 mark_written(tensor._data, where=line)
             for tensor, value in adoptions:
@@ -358,7 +358,7 @@ class Recording:
         return writes
 
     def used(self, arguments: list[Tensor]) -> list[Tensor]:
-        """The tensors that the function was seen to use, as they are found now."""
+        """The tensors that the trace used, as a call would find them now."""
         places = [self._place(entry.tensor) for entry in self.tracer.captured.values()]
         return [t for t in [place.find(arguments) for place in (*places, *self.known.values())] if t is not None]
 
@@ -366,7 +366,7 @@ class Recording:
         """The arrays of the graph's inputs, as they are now."""
         found = [place.find(arguments) for place in (*self.inputs, *self.others)]
         if any(t is None or t.shape != node.shape for t, node in zip(found, self.traced.sources)):
-            raise Gone("the program of the last call reads a .grad that is None now, or what an argument was a view of")
+            raise Gone("the program of the last call reads a .grad that is None now, or the base of an argument")
         return [tensor._data for tensor in found]
 
     def _gradient(self, what: Any, results: list[Tensor], arguments: list[Tensor]) -> Tensor | None:
@@ -374,7 +374,7 @@ class Recording:
 
     def _returned(self, result: Any, results: list[Tensor], arguments: list[Tensor]) -> Any:
         if result.__class__ is not Result:
-            return result.copy()  # a NumPy array, another one for each call
+            return result.copy()  # a NumPy array: each call returns a new one
         number, place, chain, linked = result
         tensor = results[number] if place is None else place.find(arguments)
         for op, attrs in chain:
@@ -385,20 +385,20 @@ class Recording:
 def _half_done(written: Sequence[Tensor]) -> str:
     shapes = ", ".join([str(tensor.shape) for tensor in written[:5]] + ["..."] * (len(written) > 5))
     return (
-        f"the program writes {len(written)} tensors in place, of shapes {shapes}: it was stopped, and any of them may "
-        "have its old value or its new one"
+        f"the program was stopped while it wrote tensors of shapes {shapes} in place: each may have its old value or "
+        "its new one"
     )
 
 
 def _as_captured(entry: Captured) -> Tensor:
-    """The stand-in as it was when it was captured."""
+    """The stand-in in its first state."""
     tensor = wrap(entry.first, entry.tensor.device)
     tensor.node, tensor.tracked = entry.leaf, 1
     return tensor
 
 
 def _without_spent_history(tensor: Tensor) -> Tensor:
-    """A tensor through whose history a backward pass has been: outside, there is nothing left to go back through."""
+    """The tensor; without its history if a backward pass has freed that."""
     if not tensor.tracked or not any(node.saved is FREED for node in topological_order([tensor.node])):
         return tensor
     return wrap(tensor._data, tensor.device)
@@ -409,7 +409,7 @@ def _kind(tensor: Tensor) -> Any:
 
 
 def _difference(before: Any, now: Any) -> str:
-    """What is different between two kinds of a tensor, in words."""
+    """The difference between two states of a tensor, in words."""
     shape = "" if before[0] == now[0] else f" {now[0]}"
     for what, old, new in zip(("shape", "dtype", "device"), before, now):
         if old != new:
@@ -419,7 +419,7 @@ def _difference(before: Any, now: Any) -> str:
 
 
 def _hooks_seen(tracer: Tracer) -> list[list[Any]]:
-    """The hooks of each captured tensor that gradients flow to.  They have done their work in the trace."""
+    """Take the hooks of the captured tensors out of the trace, which has run them; refuse new ones."""
     found = []
     for entry in tracer.captured.values():
         if entry.leaf is not None:
@@ -427,21 +427,21 @@ def _hooks_seen(tracer: Tracer) -> list[list[Any]]:
             if inside != outside:
                 raise TraceError(
                     f"jit: a hook is registered on a tensor from outside, of shape {entry.tensor.shape}, or removed",
-                    expect="what a function does besides is done to tensors: a hook stays, and each call would add one",
-                    hint="register it outside, or on a result that is made inside",
+                    expect="a hook stays on its tensor, and each call would add one",
+                    hint="register it outside, or on a tensor that is made inside",
                 )
             found.append(list(outside))
     return found
 
 
 def _refuse_hidden(result: Any, tracer: Tracer, inside: str = "", depth: int = 0) -> None:
-    """Refuse results of which tensors are a part that will not be found."""
+    """Refuse results that hold tensors in objects that jit does not look into."""
     if isinstance(result, Tensor):
         if inside and result._data.__class__ is Pending and result._data.trace is tracer:
             raise TraceError(
-                f"jit: the function returns a {inside} that holds tensors, and it is no container that is looked into",
+                f"jit: the function returns a {inside} that holds tensors, and jit does not look into it",
                 expect="tensors, numbers, and tuples, lists, dicts and modules of them",
-                hint="return the tensors themselves, and put them together outside",
+                hint="return the tensors, and build the object outside",
             )
     elif isinstance(result, (list, tuple, dict)):
         for part in result.values() if isinstance(result, dict) else result:

@@ -84,10 +84,12 @@ def _skeleton(graph: Graph, draws: list[Draw], numbers: list[str] | None, names:
             else:
                 key.append((i.__class__, repr(i)))
         if node.attrs:
-            attrs, inner = _named(node.attrs, names, draws)
-            for name, value in attrs.items():
-                is_function = isinstance(value, Function)
-                key += name, _skeleton(value.graph, draws, None, inner) if is_function else _comparable(value)
+            attrs = node.attrs
+            if node.op.kind in ("random", "structural"):
+                attrs, inner = _named(attrs, names, draws)
+                key += [_skeleton(a.graph, draws, None, inner) for a in attrs.values() if isinstance(a, Function)]
+                attrs = {name: a for name, a in attrs.items() if not isinstance(a, Function)}
+            key.append(tuple([(name, _comparable(value)) for name, value in attrs.items()]))
     key += [places[node] for node in (*graph.outputs, *graph.effects)]
     return tuple(key)
 

@@ -1,8 +1,8 @@
-"""`jit(check=True)`: each call is compared with eager mode, and a difference is traced to the node where it begins.
+"""`jit(check=True)`: compares each call with eager mode, and finds the node where a difference begins.
 
-The function is run eagerly first, on copies of all that it was traced to use: arguments, tensors that it finds by name,
-gradients, generators of random numbers.  Then the program runs on the real ones.  Results, what was written, `.grad`s
-and the gradients of the results have to be the same.
+First the function runs eagerly, on copies of everything that its trace uses: arguments, tensors that it reads by name,
+gradients, generators of random numbers.  Then the program runs on the originals.  Results, written tensors, `.grad`s
+and the gradients of the results must be the same.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from ..running.program import program_for
 from ..tracing.signature import replaced
 
 TOLERANCE = {"float16": 2e-2, "float32": 1e-4, "float64": 1e-9}  # relative to the largest element
-SMALL = 1e-2  # where all are smaller than this, they may be what is left of numbers that cancel out
+SMALL = 1e-2  # smaller elements may be the rounding errors of numbers that cancel out
 
 
 class Rehearsal(Eager, State):
-    """Eager mode in which copies stand in for tensors from outside, so that nothing outside is touched.
+    """Eager mode on copies of the tensors from outside, so that nothing outside changes.
 
-    With `keep`, it remembers the results of all operations, by what made them.
+    With `keep`, it stores the results of all operations, by name and line.
     """
 
     def __init__(self, tensors: Sequence[Tensor], keep: bool = False) -> None:
-        self.outside = list(tensors)  # kept alive: they are known by id
+        self.outside = list(tensors)  # kept alive, so that their ids stay theirs
         self.copies: dict[int, Tensor] = {}
         self.drawn: dict[Any, tuple[int, int]] = {}
         self.kept: dict[Any, list[Any]] | None = defaultdict(list) if keep else None
@@ -110,7 +110,7 @@ class Rehearsal(Eager, State):
         return nullcontext()
 
     def run(self, function: Callable[..., Any], args: Any, kwargs: Any, tensors: Sequence[Tensor]) -> Any:
-        """What the function returns for copies of its arguments."""
+        """The results of the function for copies of its arguments."""
         again, named = replaced((args, kwargs), iter([self.stand_in(t) for t in tensors]))
         with switch(interpreter=self), held_back():
             return function(*again, **named)
@@ -119,7 +119,7 @@ class Rehearsal(Eager, State):
 def checked(
     function: Callable[..., Any], recording: Recording, tensors: list[Tensor], args: Any, kwargs: Any
 ) -> Any:
-    """The result of a recording, if that and all that it does are what the function gives and does."""
+    """The result of a recording, if its results and effects are those of the function."""
     used = [*tensors, *recording.used(tensors)]
     before, rehearsal = Rehearsal(used), Rehearsal(used)
     starts: Starts = {generator: _state(generator) for generator in recording.tracer.drawn}
@@ -128,8 +128,8 @@ def checked(
     try:
         expected = rehearsal.run(function, args, kwargs, tensors)
     except MinigradError as error:
-        recording.run(tensors)  # which says it too, and names the line
-        raise CheckError(f"jit(check=True): an error in eager mode, and none in the program: {error}") from error
+        recording.run(tensors)  # raises the same error, with the line
+        raise CheckError(f"jit(check=True): eager mode raises an error, the program does not: {error}") from error
     result = recording.run(tensors)
     theirs, _ = flatten(expected, (np.ndarray,))
     ours, _ = flatten(result, (np.ndarray,))
@@ -140,14 +140,14 @@ def checked(
         case.compare(f"result {number}", one, other)
     for tensor in used:
         copy = rehearsal.copies[id(tensor)]
-        case.compare(f"a tensor {tensor.shape} that the function is given, or finds by name, is then", tensor, copy)
+        case.compare(f"a tensor {tensor.shape} that the function uses, after the call", tensor, copy)
         if (tensor._grad is None) != (copy._grad is None):
-            case.fail(f"the .grad of a tensor {tensor.shape}", "None in the one, and there in the other")
+            case.fail(f"the .grad of a tensor {tensor.shape}", "None in one of them, and not in the other")
         if copy._grad is not None:
             case.compare(f"the .grad of a tensor {tensor.shape}", tensor._grad, copy._grad)
     for generator in starts:
         if rehearsal.drawn.get(generator, starts[generator]) != _state(generator):
-            case.fail("the amount of random numbers", f"{rehearsal.drawn.get(generator)} and {_state(generator)}")
+            case.fail("the number of random numbers", f"{rehearsal.drawn.get(generator)} and {_state(generator)}")
     if recording.differentiable:
         copies = [rehearsal.leaves[id(place.find(tensors))] for place in recording.inputs]
         case.compare_gradients(ours, nodes, theirs, copies)
@@ -155,7 +155,7 @@ def checked(
 
 
 class Case:
-    """One call, as it was before it ran: to find out where it goes wrong, if it does."""
+    """One call in its state before the run, to find the node where a difference begins."""
 
     def __init__(
         self, function: Any, recording: Recording, tensors: list[Tensor], args: Any, kwargs: Any, before: Rehearsal,
@@ -165,7 +165,7 @@ class Case:
         self.before, self.starts = before, starts
 
     def compare(self, what: str, ours: Any, theirs: Any) -> None:
-        """Raise where the program's value is not the one of eager mode."""
+        """Raise if the program's value differs from eager mode."""
         reason = difference(_raw(ours), _raw(theirs))
         if reason:
             self.fail(what, reason)
@@ -173,32 +173,33 @@ class Case:
     def compare_gradients(
         self, ours: Sequence[Any], nodes: Sequence[Node], theirs: Sequence[Any], copies: Sequence[Node]
     ) -> None:
-        """The gradients of the results by what came in.
+        """Compare the gradients of the results by the inputs.
 
-        Left out is what has hooks, which are the user's to be called, and what others of them were made from outside.
+        Inputs with hooks are left out, because a hook would be called again, and so are inputs that other inputs were
+        computed from.
         """
         behind = {i for node in topological_order(nodes) for i in node.inputs}
         numbers = [i for i, node in enumerate(nodes) if node not in HOOKS and node not in behind]
         try:
             mine = _pulled_back(ours, [nodes[i] for i in numbers])
-        except GradError:  # of a loop without a bound, which has a gradient in eager mode only
+        except GradError:  # a loop without a bound has a gradient in eager mode only
             return
         right = _pulled_back(theirs, [copies[i] for i in numbers])
         for number, one, other in zip(numbers, mine, right):
-            nothing = np.zeros(nodes[number].shape, nodes[number].dtype)  # of a branch that is not taken, say
+            nothing = np.zeros(nodes[number].shape, nodes[number].dtype)  # for example, the branch was not taken
             reason = difference(*[nothing if g is None else _raw(g) for g in (one, other)])
             if reason:
                 what = f"the gradient of the results by a tensor {nodes[number].shape}"
                 self.fail(what, reason, self.recording.traced.gradient)
 
     def fail(self, what: str, reason: str, gradient: TracedFunction | None = None) -> None:
-        """Raise, with the node where it begins, and what has to be left out for it not to happen."""
+        """Raise with the node where the difference begins, and the pass or backend that causes it."""
         name = getattr(self.function, "__name__", "the function")
         with held_back(), switch(interpreter=None):
             culprit = self._diagnosis(gradient)
         raise CheckError(
             f"jit(check=True): the program of {name} differs from eager mode: {what}: {reason}",
-            actual=culprit, hint="mg.jit(disable=True) runs it eagerly until that is mended",
+            actual=culprit, hint="mg.jit(disable=True) runs it eagerly until the fault is fixed",
         )
 
     def _diagnosis(self, gradient: TracedFunction | None) -> str:
@@ -223,7 +224,7 @@ class Case:
         return [copies[id(place.find(self.tensors))]._data for place in places]
 
     def _trace_differs(self, graph: Graph, values: Mapping[Node, Any]) -> str:
-        """The first node whose value the function does not compute any more."""
+        """The first node whose value differs when the function runs again."""
         again = Rehearsal(self.before.outside, keep=True)
         for tensor in self.before.outside:
             copy, then = again.copies[id(tensor)], self.before.copies[id(tensor)]
@@ -238,8 +239,8 @@ class Case:
                 reason = difference(values[node], made.pop(0))
                 if reason:
                     return (
-                        f"{node.name}, made at {show(node.where)}, is the first node that differs ({reason}), already "
-                        "where the trace is run node by node: the function depends on what a trace does not see"
+                        f"{node.name}, made at {show(node.where)}, is the first node that differs ({reason}), also "
+                        "when the trace runs node by node: the function depends on something that a trace does not see"
                     )
         return ""
 
@@ -249,7 +250,7 @@ def _all_values(graph: Graph, arrays: Sequence[Any], starts: Starts) -> dict[Nod
 
 
 def _suspect(graph: Graph, arrays: Sequence[Any], starts: Starts, values: Mapping[Node, Any]) -> str:
-    """Which node a program computes wrongly, and which pass makes it so."""
+    """The first node that a program computes wrongly, and the pass or backend that causes it."""
 
     def first(outputs: Sequence[Node], **options: Any) -> Node | None:
         copies = [array.copy() for array in arrays]
@@ -259,19 +260,19 @@ def _suspect(graph: Graph, arrays: Sequence[Any], starts: Starts, values: Mappin
     every = [n for n in graph.nodes if n.op is not None and n.effect is None and not isinstance(values[n], tuple)]
     node = first(every) or first(graph.outputs)
     if node is None:
-        return "no node differs when the graph is run again: memory is shared, or a result is not always the same"
+        return "no node differs when the graph runs again: memory is shared, or a result varies between runs"
     words = f"{node.name}, made at {show(node.where)}, is the first node that differs"
     outputs = [node, *graph.outputs]
     innocent = [each.name for each in PASSES if first(outputs, without=[each.name]) is None]
     if innocent:
-        return f"{words}; it does not without the pass {' or '.join(innocent)}"
+        return f"{words}; it does not differ without the pass {' or '.join(innocent)}"
     if first(outputs, backend="numpy") is None:
-        return f"{words}; it does not with MINIGRAD_BACKEND=numpy"
-    return f"{words}, whatever pass is left out: its kernel is wrong"
+        return f"{words}; it does not differ with MINIGRAD_BACKEND=numpy"
+    return f"{words}, whichever pass is left out: its kernel is wrong"
 
 
 def difference(ours: Any, theirs: Any) -> str:
-    """In what one array differs from another by more than rounding; nothing, if it does not."""
+    """How one array differs from another by more than rounding; empty if it does not."""
     if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
         return f"{ours.dtype} {ours.shape} instead of {theirs.dtype} {theirs.shape}"
     if theirs.dtype.kind != "f":
@@ -294,7 +295,7 @@ def _raw(value: Any) -> Any:
 
 
 def _weights(like: Any) -> Any:
-    """A gradient for a result: no two elements have the same, so that none is hidden by another."""
+    """A gradient for a result, different for each element, so that no element hides another."""
     size = int(np.prod(like.shape))
     return like.device.from_numpy((1 + np.cos(np.arange(size)) / 2).reshape(like.shape).astype(like.dtype))
 

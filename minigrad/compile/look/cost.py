@@ -1,19 +1,18 @@
-"""The cost model: what a graph takes when it is computed node by node, and what its program takes, side by side.
+"""The cost model: the bytes, operations and memory of a graph node by node, beside those of its program.
 
-    print(step.cost(x))            # a table: the kernels, what they read, write and compute
-    step.cost(x).eager.bytes       # and each figure by itself
+    print(step.cost(x))            # a table: what each kernel reads, writes and computes
+    step.cost(x).eager.bytes       # a single figure
 
-All figures are counted, none is measured (`Cost.roofline` measures).  "Node by node" is what eager mode does, if each
-value is let go after its last use.  A `put` writes into memory that is there, all else makes new memory.
+All figures are counted; `Cost.roofline` measures.  "Node by node" is eager mode, where each value is freed after its
+last use.  A `put` writes into existing memory, all other operations allocate.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Any
 
 from ...core.node import Node
 from ...core.primitive import P
@@ -33,7 +32,7 @@ HEAD = ("step", "computes", "read", "written", "flops", "flops/byte", "read and 
 
 @dataclass(frozen=True)
 class NodeCost:
-    """What a node takes by itself."""
+    """The cost of a node alone."""
 
     node: Node
     name: str
@@ -42,31 +41,31 @@ class NodeCost:
 
 @dataclass(frozen=True)
 class KernelCost:
-    """A step of a program: what it takes, and what its nodes take one by one.
+    """The cost of a step of a program, and of its nodes one by one.
 
-    `nodes` are those that it computes, in order; one that several kernels compute is in each of them.
+    `nodes` are the nodes that it computes, in order; a node that several kernels compute is in each of them.
     """
 
     name: str
     kind: str  # kernel, library or copies (of results that are views)
     nodes: list[NodeCost]
     program: Count
-    scratch: int = 0  # bytes of its own
+    scratch: int = 0  # bytes of scratch memory
 
     @cached_property
     def eager(self) -> Count:
-        """What its nodes take one by one."""
+        """The cost of its nodes one by one."""
         return sum([node.eager for node in self.nodes], Count())
 
 
 @dataclass(frozen=True)
 class Memory:
-    """The bytes that a program asks for besides what comes in: nothing of it is given back before the run ends."""
+    """The bytes that a program allocates, without its inputs: nothing is freed before the run ends."""
 
-    arena: int  # what passes between steps; a frame keeps it from run to run
-    scratch: int  # rows that kernels keep for themselves; kept too
-    results: int  # what is handed out
-    libraries: int  # what library calls make anew
+    arena: int  # values between steps; kept for the next run
+    scratch: int  # rows that kernels use while they run; kept too
+    results: int
+    libraries: int  # results of library calls
 
     @property
     def total(self) -> int:
@@ -75,10 +74,10 @@ class Memory:
 
 
 class Cost(Titled):
-    """What a program takes, and what the same takes node by node.
+    """The cost of a program, and of the same graph node by node.
 
-    `nodes` are those of the graph as it was traced, `kernels` the steps of the program; `eager` and `program` are the
-    sums, `eager_peak` and `memory.total` the bytes that are needed at the same time, besides what comes in.
+    `nodes` are the nodes of the traced graph, and `kernels` the steps of the program.  `eager` and `program` are the
+    sums; `eager_peak` and `memory.total` are the most bytes in use at the same time, without the inputs.
 
     >>> cost = mg.jit(lambda x: mg.exp(x - x.max(-1, keepdims=True))).cost(mg.ones((4, 16)))
     >>> [(kernel.name, [node.name for node in kernel.nodes]) for kernel in cost.kernels]
@@ -100,43 +99,27 @@ class Cost(Titled):
 
     @property
     def eager(self) -> Count:
-        """What the graph takes node by node, as it was traced."""
+        """The cost of the traced graph node by node."""
         return sum([node.eager for node in self.nodes], Count())
 
     @property
     def after_passes(self) -> Count:
-        """What the graph takes node by node after all passes."""
+        """The cost of the graph node by node after all passes."""
         return sum([node.eager for node in self.optimised_nodes], Count())
 
     @property
     def program(self) -> Count:
-        """What the program takes."""
+        """The cost of the program."""
         return sum([kernel.program for kernel in self.kernels], Count())
 
     def roofline(self, runs: int = 20) -> Roofline:
-        """Run the program, and compare how long each step takes with what this machine could do at best."""
+        """Run the program, and compare the time of each step with the best that this machine can do."""
         return measured(self._program, self.kernels, runs)
-
-    def plain(self) -> dict[str, Any]:
-        """All of it as plain data, for drawing."""
-        names = {each.node: each.name for each in self.nodes}
-        return {
-            "nodes": [{"name": names[n.node], **asdict(n.eager)} for n in self.nodes],
-            "kernels": [
-                {"name": k.name, "kind": k.kind, "nodes": [n.name for n in k.nodes],
-                 "scratch": k.scratch, "program": asdict(k.program), "eager": asdict(k.eager)}
-                for k in self.kernels
-            ],
-            "eager": asdict(self.eager) | {"peak": self.eager_peak},
-            "after_passes": asdict(self.after_passes),
-            "program": asdict(self.program) | {"peak": self.memory.total},
-            "memory": asdict(self.memory),
-        }
 
     # as a table -----------------------------------------------------------------------------------------------------
 
     def rows(self) -> list[tuple[str, ...]]:
-        """The table, a row for each step."""
+        """The rows of the table, one for each step."""
         return [
             (kernel.name, _listed([node.name for node in kernel.nodes]), *_figures(kernel.program),
              bytes_text(kernel.eager.bytes))
@@ -144,7 +127,7 @@ class Cost(Titled):
         ]
 
     def sums(self) -> list[tuple[str, str, str, str, str, str]]:
-        """Each way to compute it: launches, bytes read and written, operations, and the peak of memory."""
+        """The sums, node by node and fused: launches, bytes read and written, operations, and the peak of memory."""
         ways = [("node by node", self.eager, self.eager_peak), ("fused", self.program, self.memory.total)]
         return [
             (name, str(c.launches), bytes_text(c.bytes_read), bytes_text(c.bytes_written), f"{c.flops:,}",
@@ -171,26 +154,26 @@ class Cost(Titled):
 
 
 def node_costs(graph: Graph) -> list[NodeCost]:
-    """What each node of a graph takes by itself."""
+    """The cost of each node of a graph."""
     views, names = views_of(graph), graph.names()
     return [NodeCost(node, names[node], eager_count(node, views)) for node in graph.nodes]
 
 
 def eager_peak(graph: Graph) -> int:
-    """The bytes that values take at the same time, if each is let go after its last use."""
+    """The most bytes that values take at the same time, if each is freed after its last use."""
     return max(eager_memory(graph), default=0)
 
 
 def eager_memory(graph: Graph) -> list[int]:
-    """The bytes that are held when each node has been computed, if each value is let go after its last use.
+    """The bytes in use after each node, if each value is freed after its last use.
 
-    What comes in is somebody else's.  Views and parts of several results are not let go before what they look at.
+    Inputs do not count.  A value is freed after the last use of its views, or of the results it is one of.
 
     >>> eager_memory(mg.trace(lambda x: mg.tanh(x * 2) + x, mg.ones(4)))
     [16, 32, 32]
     """
     views = views_of(graph)
-    home: dict[Node, Node] = {}  # whose memory a node's value is
+    home: dict[Node, Node] = {}  # the node whose memory holds a node's value
     for node in (*graph.inputs, *graph.nodes):
         into = node.inputs[0] if node.op in (P.project, P.put) else views[node].base
         home[node] = node if into is node else home[into]
@@ -228,7 +211,7 @@ def _steps(plan: Plan, costs: Mapping[str, NodeCost]) -> list[KernelCost]:
 
 
 def _scratch(launch: Launch) -> int:
-    """The bytes of rows that a kernel keeps for itself: one of each kind for every piece that threads may run."""
+    """The bytes of a kernel's scratch memory: one row of each kind for every piece that threads may run."""
     sizes = [p.size * p.dtype.itemsize + ALIGNMENT for p in launch.kernel.parameters if p.role == "scratch"]
     return sum(sizes) * len(pieces_of(launch)) if sizes else 0
 
@@ -262,12 +245,12 @@ def _listed(names: Sequence[str], most: int = 6) -> str:
 
 
 def cost_of(graph: Graph) -> Cost:
-    """What a graph takes node by node, and what the program that is made of it takes.
+    """The cost of a graph node by node, and of its program.
 
     >>> mg.trace(lambda x: x * 2 + 1, mg.ones(100)).cost().program.bytes
     800
     """
-    return Cost(Program(graph, backend="numpy"))  # the backend that takes least to make
+    return Cost(Program(graph, backend="numpy"))  # the backend that compiles fastest
 
 
 Graph.cost = cost_of

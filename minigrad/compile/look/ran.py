@@ -1,4 +1,4 @@
-"""What ran: the program of a call, and the programs of its gradient where they ran, with all stages of each."""
+"""What ran: the program of a call and the programs of its gradients, with all stages of each."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ FORWARD = "forward pass, keeps values for the gradient"
 
 
 class Part(NamedTuple):
-    """One of the programs that ran: which one, and the traced function that it computes."""
+    """One of the programs that ran: its title, and the traced function that it computes."""
 
     title: str
     function: TracedFunction
-    keeps: bool  # what its gradient reads
+    keeps: bool  # whether it keeps the values that its gradient reads
 
     @property
     def graph(self) -> Graph:
-        """What the program computes."""
+        """The graph that the program computes."""
         return self.function.recording_graph if self.keeps else self.function.graph
 
     @property
     def compiled(self) -> Program | PlainProgram | None:
-        """The program that ran last, or one that was made for the next call."""
+        """The program that ran last, or the one compiled for the next call, if there is one."""
         made = vars(self.function).get("recording_program" if self.keeps else "program")
         return self.function.ran or made  # type: ignore[no-any-return]
 
@@ -49,7 +49,7 @@ class Part(NamedTuple):
 
 
 class Ran:
-    """The programs of a call with these arguments: of the function, and of its gradient where that was computed."""
+    """The programs of a call with these arguments: of the function, and of its gradients that were computed."""
 
     def __init__(self, recording: Recording, tensors: list[Tensor]) -> None:
         self.recording, self.tensors = recording, tensors
@@ -67,13 +67,13 @@ class Ran:
 
     @cached_property
     def outdated(self) -> str:
-        """Why another call would be traced again, if it would."""
+        """Why the next call would be traced again; empty if it would not."""
         reason = self.recording.mismatch(self.tensors)
         return f"as of the last call; the next one is traced again: {reason}" if reason else ""
 
     @property
     def graph(self) -> Graph:
-        """All that was computed, as one graph: the gradient's nodes come last, and read what the function computes."""
+        """Everything that was computed, as one graph, with the nodes of the gradient last."""
         functions = [part.function for part in self.parts]
         if len(functions) == 1:
             return functions[0].graph.titled(self.outdated) if self.outdated else functions[0].graph
@@ -85,30 +85,30 @@ class Ran:
 
     @property
     def program(self) -> Program | PlainProgram:
-        """The program, with that of its gradient."""
+        """The program, with the program of its gradient."""
         return self._stage(lambda program: program, [part.program for part in self.parts])
 
     @property
     def passes(self) -> Log:
-        """The log, with that of its gradient."""
+        """The log, with the log of its gradient."""
         return self._stage(attrgetter("log"), self.programs)
 
     @property
     def kernels(self) -> Partition:
-        """The partition, with that of its gradient."""
+        """The partition, with the partition of its gradient."""
         return self._stage(attrgetter("partition"), self.programs)
 
     @property
     def cost(self) -> Cost:
-        """The cost, with that of its gradient."""
+        """The cost, with the cost of its gradient."""
         return self._stage(Cost, self.programs)
 
     @property
     def programs(self) -> list[Program]:
-        """The programs, where they have kernels."""
+        """The programs; an error if they have no kernels."""
         programs = [part.program for part in self.parts if isinstance(part.program, Program)]
         if len(programs) < len(self.parts):
-            raise CompileError("there are no kernels for where this runs", hint="f.graph(...) is what was traced")
+            raise CompileError("this runs on a device without kernels", hint="f.graph(...) shows the traced graph")
         return programs
 
     @property
@@ -126,14 +126,14 @@ class Ran:
 
     @cached_property
     def inputs(self) -> dict[Node, Any]:
-        """The array of each input as it is now; the gradients of results are ones."""
+        """The array of each input now; the gradients of results are ones."""
         found = dict(zip(self.recording.traced.sources, self.recording.arrays(self.tensors)))
         for node in (node for part in self.parts[1:] for node in part.function.own if node not in found):
             found[node] = node.device.from_numpy(np.ones(node.shape, node.dtype))
         return found
 
     def arrays(self, part: Part) -> list[Any]:
-        """What a program is given: of a gradient also what the programs before it kept."""
+        """The inputs of a program; for a gradient, with the values that the programs before it kept."""
         values = self.values
         return [values.array(node) for node in part.function.sources]
 

@@ -1,14 +1,14 @@
-"""The roofline: how long each step of a program takes, beside what this machine could do at best.
+"""The roofline: the time of each step of a program, beside the best that this machine can do.
 
-A step can be no faster than memory brings what it reads and writes, than the processor computes, and than a launch
-takes.  Which of the three is longest bounds it, and how close the measured time comes to that is the fraction attained.
-It may be above 1 where data come from a cache, which is faster than the memory that the bound is taken from.
+Three times bound a step: moving its bytes through memory, computing its operations, and a launch.  The longest of the
+three is the bound, and bound / measured time is the fraction attained.  It may exceed 1 where data come from a cache,
+which is faster than memory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
     from .cost import KernelCost
 
 COPIED = 1 << 24  # float32 numbers: more than caches hold
-BLOCK = 1 << 18  # of these
-ORDER = 512  # of the matrices that are multiplied
-REPEATED = 10  # times, of which the fastest counts
+BLOCK = 1 << 18  # of these numbers, for each thread at a time
+ORDER = 512  # of the matrices in the measured product
+REPEATED = 10  # runs, of which the fastest counts
 HEAD = ("step", "time", "bound by", "at best", "attained")
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What this machine does at best, as measured: bytes and operations a second, and the seconds of a launch."""
+    """The measured limits of this machine: bytes and operations a second, and the seconds of a launch."""
 
     bandwidth: float
     flops: float
@@ -48,7 +48,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Measured:
-    """A step of a program: its time in seconds, what that is bound by, and the time that the bound allows."""
+    """A step of a program: its time in seconds, the kind of its bound, and the time that the bound allows."""
 
     kernel: KernelCost
     seconds: float
@@ -57,27 +57,18 @@ class Measured:
 
     @property
     def attained(self) -> float:
-        """The part of what the machine could do that is done."""
+        """The fraction of the machine's best."""
         return self.best / self.seconds if self.seconds else 0.0
 
 
 class Roofline:
-    """The steps of a program as measured, the fastest of some runs; `machine` is what they are compared with."""
+    """The measured steps of a program, each in its fastest run, and the limits of the machine."""
 
     def __init__(self, machine: Machine, steps: list[Measured]) -> None:
         self.machine, self.steps = machine, steps
 
-    def plain(self) -> dict[str, Any]:
-        """All of it as plain data, for drawing."""
-        steps = [
-            {"name": s.kernel.name, "seconds": s.seconds, "bound": s.bound, "best": s.best, "attained": s.attained,
-             "bytes": s.kernel.program.bytes, "flops": s.kernel.program.flops}
-            for s in self.steps
-        ]
-        return {"machine": asdict(self.machine), "steps": steps}
-
     def rows(self) -> list[tuple[str, ...]]:
-        """The table, a row for each step."""
+        """The rows of the table, one for each step."""
         return [
             (s.kernel.name, f"{s.seconds * 1e6:,.1f} µs", s.bound, f"{s.best * 1e6:,.1f} µs", f"{s.attained:.0%}")
             for s in self.steps
@@ -90,19 +81,19 @@ class Roofline:
         return f"{as_html(HEAD, self.rows())}<p>{self.limits()}</p>"
 
     def limits(self) -> str:
-        """What the machine does at best, in words."""
+        """The limits of the machine, in words."""
         m = self.machine
         return f"{m.bandwidth / 1e9:.1f} GB/s, {m.flops / 1e9:,.0f} GFLOP/s, {m.launch * 1e6:.1f} µs a launch"
 
 
 def measured(program: Executable, kernels: Sequence[KernelCost], runs: int) -> Roofline:
-    """Run a program some times, on inputs of its own, and time its steps.  What has effects has them each time."""
+    """Run a program several times on made-up inputs, and time its steps.  Effects happen in each run."""
     arrays, starts = _inputs(program), starts_of(program.graph)
     fastest: dict[str, float] = {}
     for number in range(runs + 1):
         with profile() as run:
             program(arrays, starts)
-        for event in run.events if number else ():  # the first one warms up
+        for event in run.events if number else ():  # the first run warms up
             fastest[event.name] = min(fastest.get(event.name, np.inf), event.end - event.begin)
     this = machine()
     return Roofline(this, [_compared(k, fastest[k.name], this) for k in kernels if k.name in fastest])
@@ -117,7 +108,7 @@ def _compared(kernel: KernelCost, seconds: float, machine: Machine) -> Measured:
 
 
 def _inputs(program: Executable) -> list[Any]:
-    """Numbers between 0 and 1 for all inputs but the constants; as integers 0, which are positions anywhere."""
+    """Random numbers from 0 to 1 for all inputs except constants; integers are 0, a valid position everywhere."""
     rng = np.random.default_rng(0)
     inputs = program.plan.inputs[: len(program.plan.inputs) - len(program.constants)]
     return [buffer.device.from_numpy(rng.random(buffer.shape).astype(buffer.dtype)) for buffer in inputs]
@@ -128,7 +119,7 @@ def _inputs(program: Executable) -> list[Any]:
 
 @cache
 def machine() -> Machine:
-    """What this machine does at best: measured once in a process, in about a tenth of a second."""
+    """The limits of this machine, measured once in a process, in about a tenth of a second."""
     return Machine(_bandwidth(), _flops(), _launch())
 
 
@@ -142,7 +133,7 @@ def _fastest(work: Callable[[], object]) -> float:
 
 
 def _bandwidth() -> float:
-    """Bytes that are read and written in a second when a large array is copied."""
+    """The bytes that a copy of a large array reads and writes in a second."""
     source, target = np.zeros(COPIED, np.float32), np.ones(COPIED, np.float32)
 
     def copy() -> None:
@@ -152,14 +143,14 @@ def _bandwidth() -> float:
 
 
 def _flops() -> float:
-    """Operations in a second of a matrix product."""
+    """The operations of a matrix product in a second."""
     x = np.ones((ORDER, ORDER), np.float32)
     out = np.empty_like(x)
     return 2 * ORDER**3 / _fastest(lambda: np.matmul(x, x, out))
 
 
 def _launch() -> float:
-    """The seconds of a step that has hardly anything to do."""
+    """The seconds of a step that does almost nothing."""
     x = Source("tensor", None, (1,), float32, CPU, current_mode())
     program = Program(Graph([x], [node_like(P.add, (x, 1), {}, like=x)]))
 

@@ -1,4 +1,4 @@
-"""The stages of a jitted function, each as an object that prints."""
+"""The stages of a jitted function, as objects that print."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from .values import Values
 
 
 class Stages:
-    """What the compiler makes of a function, stage by stage: of the last call for such arguments, or of the next."""
+    """The stages of the compiler for a function, of the last call with such arguments or of the next one."""
 
     def ran(self, *args: Any, **kwargs: Any) -> Ran:
-        """The programs of the last call for such arguments."""
+        """The programs of the last call with such arguments."""
         raise NotImplementedError
 
     def traced(self, *args: Any, **kwargs: Any) -> TracedFunction:
-        """The function as it was traced for these arguments: its graph, and its program when that is read."""
+        """The traced function for these arguments, with its graph and its program."""
         return self.ran(*args, **kwargs).recording.traced
 
     def graph(self, *args: Any, **kwargs: Any) -> Graph:
-        """What these arguments make the function compute; where its gradient was computed, with the gradient's nodes.
+        """The graph for these arguments, with the nodes of the gradient if it was computed.
 
         >>> print(mg.jit(lambda x: (x * x).sum()).graph(mg.ones(3)))
         tensor_1: float32 (3,)
@@ -37,7 +37,7 @@ class Stages:
         return self.ran(*args, **kwargs).graph
 
     def program(self, *args: Any, **kwargs: Any) -> Program | PlainProgram:
-        """The program that runs for these arguments: its steps, where each value lies, and which step waits for which.
+        """The program for these arguments: its steps, the place of each value, and which step waits for which.
 
         >>> print(mg.jit(lambda x: mg.tanh(x @ x) @ x).program(mg.ones((8, 8))))
         turn  step      writes               reads                                after
@@ -46,7 +46,7 @@ class Stages:
         2     matmul_2  matmul_2 [result 0]  tanh_1 [slot 1], tensor_1 [input 0]  kernel_1
         arena of 512 B in 2 slots (256 B, 256 B)
 
-        The program of its gradient, where that was computed, is printed below it:
+        The program of the gradient, if it was computed, is printed below:
 
         >>> f = mg.jit(lambda x: (x * x).sum())
         >>> gradient = mg.grad(f)(mg.ones(3))
@@ -66,9 +66,9 @@ class Stages:
         return self.ran(*args, **kwargs).program
 
     def values(self, *args: Any, **kwargs: Any) -> Values:
-        """The values of all nodes for these arguments, each computed when it is read; nothing else is done.
+        """The values of all nodes for these arguments, each computed when it is read, without any effects.
 
-        Of a gradient that was computed, they are those for ones as the gradients of all results.
+        With the nodes of a gradient, the gradients of all results are ones.
 
         >>> f = mg.jit(lambda x: mg.tanh(x * 2).sum())
         >>> values = f.values(mg.zeros(2))
@@ -78,7 +78,7 @@ class Stages:
         return self.ran(*args, **kwargs).values
 
     def passes(self, *args: Any, **kwargs: Any) -> Log:
-        """What the passes did to the graph; `.gradient` is the same for the gradient, where that was computed.
+        """The log of the passes; `.gradient` is the log of the gradient, if it was computed.
 
         >>> mg.jit(lambda x: x * 1 + 0 * x).passes(mg.ones(3)).counts()["x * 1 -> x"]
         1
@@ -86,7 +86,7 @@ class Stages:
         return self.ran(*args, **kwargs).passes
 
     def kernels(self, *args: Any, **kwargs: Any) -> Partition:
-        """The kernels and library calls that the graph is divided into, and why; those of the gradient likewise.
+        """The kernels and library calls of the graph, and the reasons; `.gradient` has those of the gradient.
 
         >>> print(mg.jit(lambda x: mg.exp(x - x.max(-1, keepdims=True)).sum(-1)).kernels(mg.ones((4, 16))))
         kernel_0 (level 0): 4 rows of 16
@@ -98,7 +98,7 @@ class Stages:
         return self.ran(*args, **kwargs).kernels
 
     def cost(self, *args: Any, **kwargs: Any) -> Cost:
-        """What the program takes and what the same takes node by node: bytes, operations, launches, memory.
+        """The cost of the program, and of the graph node by node: bytes, operations, launches, memory.
 
         >>> print(mg.jit(lambda x: mg.tanh(x @ x) * 2).cost(mg.ones((8, 8))))
         step      computes             read  written  flops  flops/byte  read and written node by node

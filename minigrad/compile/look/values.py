@@ -1,7 +1,7 @@
-"""Looking into a graph: the value of any of its nodes, computed when somebody asks for it.
+"""The values of a graph's nodes, computed when they are read.
 
-A program keeps its values where nobody sees them, or never has them in memory.  Here the same graph is run node by
-node, by the kernels of eager mode, on the same inputs and with the same random numbers.
+A program hides most of its values, or never stores them.  Here the same graph runs node by node, with the kernels of
+eager mode, on the same inputs and with the same random numbers.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from ...support.source import show
 from ..nodes.graph import Graph
 from ..nodes.interpret import Starts, run_nodes
 
-KEPT = 1 << 28  # bytes of values that are kept for whoever asks next; beyond that they are computed again
+KEPT = 1 << 28  # bytes of values that are kept; others are computed again at each read
 
 
 class Values(Mapping[Any, Any]):
-    """The values of a graph's nodes, by node or by the name that the printed graph has for it.
+    """The values of a graph's nodes, by node or by its name in the printed graph.
 
-    What is asked for is computed, and what it is computed from; random numbers are those that the next run would draw,
-    and nothing is printed again.  A value is a tensor of your own; of an operation with several results, a tuple.
+    A read computes the value and everything it depends on.  Random numbers are those that the next run would draw, and
+    nothing is printed again.  A value is a copy, as a tensor; for several results, a tuple of tensors.
 
     >>> values = mg.trace(lambda x: mg.exp(x * 2).sum(), mg.zeros(2)).values()
     >>> values["exp_1"].tolist(), list(values.named())
@@ -45,11 +45,11 @@ class Values(Mapping[Any, Any]):
     def __getitem__(self, which: Any) -> Any:
         node = self._nodes.get(which, which) if isinstance(which, str) else which
         if node not in self._names:
-            raise KeyError(f"{which!r} is no node of this graph, which has {', '.join(self._nodes)}")
+            raise KeyError(f"{which!r} is not a node of this graph, which has {', '.join(self._nodes)}")
         return _as_tensors(self.array(node), node)
 
     def array(self, node: Node) -> Any:
-        """The value of a node as an array, which is not to be changed."""
+        """The value of a node as an array, which must not be changed."""
         if node.op is None or node not in self._known:
             self._check_inputs()
         return self._known[node] if node in self._known else self._computed(node)
@@ -74,10 +74,10 @@ class Values(Mapping[Any, Any]):
         for node, array in self._inputs:
             changed = written_since(array, self._since)
             if changed is not None:
-                raise Gone(f"{self._names[node]} was changed since, at {show(changed)}")
+                raise Gone(f"{self._names[node]} has changed since, at {show(changed)}")
 
     def _computed(self, wanted: Node) -> Any:
-        """Run what leads to a node, keeping what there is room for."""
+        """Run the nodes that lead to a node, and keep values while there is room."""
 
         def keep(node: Node, given: list[Any], value: Any) -> None:
             size = 0 if isinstance(value, tuple) else value.nbytes
@@ -97,9 +97,9 @@ def _as_tensors(value: Any, node: Node) -> Any:
 
 
 def values_of(graph: Graph, *inputs: Any) -> Values:
-    """The values of a graph's nodes, each computed when it is read: by node, or by the name that is printed for it.
+    """The values of a graph's nodes, each computed when it is read, by node or by its printed name.
 
-    `inputs` are tensors for each of `graph.inputs`; without any, they are those that it was traced with.
+    `inputs` are tensors for each of `graph.inputs`; by default, the tensors that the graph was traced with.
 
     >>> graph = mg.trace(lambda x: (x * 2).sum(), mg.ones(2))
     >>> graph.values()["multiply_1"].tolist(), graph.values(mg.zeros(2))[graph.outputs[0]].item()
@@ -111,7 +111,7 @@ def values_of(graph: Graph, *inputs: Any) -> Values:
         raise ConversionError(
             f"values: the graph has {len(graph.inputs)} inputs, and {len(inputs)} are given",
             expect=f"one for each of graph.inputs: {', '.join(f'{n.dtype} {n.shape}' for n in graph.inputs)}",
-            hint="f.values(...) of a jitted function takes its arguments, and finds the rest",
+            hint="f.values(...) of a jitted function takes its arguments, and finds the other inputs",
         )
     arrays = [_fitting(node, as_tensor(given, node.device)) for node, given in zip(graph.inputs, inputs)]
     return Values(graph, arrays, starts_of(graph))
@@ -127,20 +127,20 @@ def _fitting(node: Node, given: Tensor) -> Any:
 
 
 def _traced_with(node: Any) -> Any:
-    """What an input was when the graph was traced."""
+    """The value of an input when the graph was traced."""
     kind = getattr(node, "kind", None)
     if kind in ("constant", "array"):
         return node.array()
     if kind != "tensor" or node.held is None:
-        raise Gone(f"the value of the input {node.name} {node.shape} is not known: give one for each of graph.inputs")
+        raise Gone(f"the value of the input {node.name} {node.shape} is not known: pass one for each of graph.inputs")
     changed = written_since(node.held._data, node.serial)
     if changed is not None:
-        raise Gone(f"an input {node.shape} was changed since it was recorded, at {show(changed)}")
+        raise Gone(f"an input {node.shape} has changed since it was recorded, at {show(changed)}")
     return node.held._data
 
 
 def starts_of(graph: Graph) -> Starts:
-    """Where the generators that a graph draws from would begin in the next run, which is left to that run."""
+    """Where the generators of a graph would begin in the next run.  They are not advanced."""
     drawn = [node.attrs["key"] for node in graph.nodes if "key" in node.attrs]
     drawn += [draw[1] for node in graph.nodes for draw in node.attrs.get("draws", ())]
     states = {generator: generator.get_state() for generator in drawn if hasattr(generator, "get_state")}

@@ -1,4 +1,4 @@
-"""A graph: what is computed from what, as an object that prints, is passed from pass to pass, and becomes a program."""
+"""Graphs: the nodes from some inputs to some outputs, as an object that prints.  Passes rewrite graphs."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from .titled import Titled
 
 
 class Check(NamedTuple):
-    """That the integers of a node are positions in a dimension of this size, counted from the front or the back."""
+    """A condition: the integers of a node are valid positions in a dimension of this size."""
 
     node: Node
     size: int
 
 
 class Graph(Titled):
-    """Some nodes as inputs, some as outputs, and all that leads from the ones to the others.
+    """Inputs, outputs, and all nodes between them.
 
-    The nodes are those that every mode records; a graph adds where it begins and where it ends.  It is never changed:
-    a pass makes a new one.  The `checks` have to hold when it is run.
+    Every mode records nodes; a graph adds where they begin and end.  A graph never changes: a pass makes a new one.
+    The `checks` must hold when it runs.
     """
 
-    cost: ClassVar[Callable[..., Any]]  # these two are attached by `look`, which stands above the graph
+    cost: ClassVar[Callable[..., Any]]  # `look`, a higher room, attaches these two
     values: ClassVar[Callable[..., Any]]
 
     def __init__(
@@ -48,7 +48,7 @@ class Graph(Titled):
         return Counter(i for node in self.nodes for i in node.inputs if isinstance(i, Node))
 
     def names(self) -> dict[Node, str]:
-        """A short name for each node: `matmul_1` is the first product."""
+        """A short name for each node: `matmul_1` is the first matrix product."""
         names: dict[Node, str] = {}
         seen: Counter[str] = Counter()
         for node in (*self.inputs, *self.nodes):
@@ -74,15 +74,15 @@ class Graph(Titled):
         return "\n".join(lines)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        """In a notebook, a picture.  What draws it looks at everything, so nothing here may depend on it."""
+        """In a notebook, a picture.  `viz` is above all other rooms, so it is imported by name."""
         return import_module("minigrad.viz").shown(self)  # type: ignore[no-any-return]
 
     def rebuilt(
         self, replace: Callable[[Node, tuple[Any, ...]], Node], inputs: Sequence[Node] | None = None
     ) -> Graph:
-        """The graph, on other `inputs` if any are given, in which each node is what `replace(node, inputs)` says.
+        """The graph with `replace(node, inputs)` in place of each node, and on other `inputs` if they are given.
 
-        The inputs of a node are replaced before it.
+        The inputs of a node are replaced before the node.
         """
         begins = self.inputs if inputs is None else inputs
         new: dict[Any, Any] = dict(zip(self.inputs, begins))
@@ -93,14 +93,14 @@ class Graph(Titled):
 
 
 def _kind(node: Node) -> str:
-    """The dtype and shape of a node; of several results those of each."""
+    """The dtype and shape of each result of a node."""
     if isinstance(node.dtype, tuple):
         return ", ".join([f"{dtype} {shape}" for dtype, shape in zip(node.dtype, node.shape)])
     return f"{node.dtype} {node.shape}"
 
 
 def _between(inputs: set[Node], roots: Sequence[Node]) -> list[Node]:
-    """The nodes that lead from the inputs to the roots, in the order of their making."""
+    """The nodes from the inputs to the roots, in the order in which they were made."""
     found = set(roots) - inputs
     stack = list(found)
     while stack:
@@ -112,7 +112,7 @@ def _between(inputs: set[Node], roots: Sequence[Node]) -> list[Node]:
 
 
 def remade(node: Node, inputs: tuple[Any, ...]) -> Node:
-    """The same recipe applied to other inputs of the same shapes; the node itself, if they are the same."""
+    """The same operation on other inputs of the same shapes; the node itself, if the inputs are the same."""
     if len(inputs) == len(node.inputs) and all(map(is_, inputs, node.inputs)):
         return node
     new = in_place_of(node)
@@ -121,7 +121,7 @@ def remade(node: Node, inputs: tuple[Any, ...]) -> Node:
 
 
 def node_like(op: Primitive, inputs: tuple[Any, ...], attrs: dict[str, Any], like: Node) -> Node:
-    """A node that a pass puts in the place of another: its line, scope and origin are those of the one it replaces."""
+    """A node to replace another one: it has the line, scope and origin of `like`."""
     new = in_place_of(like)
     new.op, new.inputs, new.attrs = op, inputs, attrs
     new.shape, new.dtype = op.infer(*inputs, **attrs)
@@ -129,7 +129,7 @@ def node_like(op: Primitive, inputs: tuple[Any, ...], attrs: dict[str, Any], lik
 
 
 def in_place_of(node: Node) -> Node:
-    """A node without a recipe yet, with the line, scope and origin of another."""
+    """A node without an operation yet, with the line, scope and origin of another."""
     new = Node.__new__(Node)
     new.plan, new.saved = NO_RULES, None
     new.device, new.mode, new.code, new.offset = node.device, node.mode, node.code, node.offset

@@ -1,6 +1,6 @@
-"""Running a graph node by node, by the kernels of eager mode: to look into it, and where there are no kernels of ours.
+"""Runs a graph node by node with the kernels of eager mode: to look into it, and on devices without kernels of ours.
 
-Where nans are hunted, this is done before a program runs: it tells what made one, and on which line.
+`debug_nans` runs a graph in this way before its program, to find the line that made a nan.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from ...support.errors import IndexingError, MinigradError, NanError
 from ...support.source import Where, show
 from .graph import Graph
 
-Starts = dict[Any, tuple[Any, int]]  # where each generator of random numbers begins, in one run
-Look = Callable[[Node, list[Any], Any], object]  # at a node, the values of its inputs, and its own
+Starts = dict[Any, tuple[Any, int]]  # the key and first block of each generator of random numbers, in one run
+Look = Callable[[Node, list[Any], Any], object]  # called with a node, the values of its inputs, and its value
 
 
 def compute(node: Node, given: list[Any], starts: Starts) -> Any:
-    """The value of one node, by its device's kernel; an error says which line made the node."""
+    """The value of one node, by its device's kernel; an error names the line that made the node."""
     if node.op is None:
         return node.array()  # type: ignore[attr-defined]
     try:
@@ -41,7 +41,7 @@ def compute(node: Node, given: list[Any], starts: Starts) -> Any:
 def run_nodes(
     nodes: Sequence[Node], values: dict[Node, Any], starts: Starts, wanted: Collection[Node], look: Look | None = None
 ) -> dict[Node, Any]:
-    """The `values` with those of the nodes that are wanted; all others are let go after their last use."""
+    """The `values` with those of the nodes that are wanted added; others are freed after their last use."""
     for node, given, value in interpret(nodes, values, partial(compute, starts=starts), wanted):
         if look is not None:
             look(node, given, value)
@@ -52,7 +52,7 @@ def eager_index_error(
     error: IndexingError, expected: Sequence[tuple[Node, Callable[[Any], None]]], graph: Graph, arrays: Sequence[Any],
     starts: Starts,
 ) -> IndexingError:
-    """What eager mode says, where a program finds an index out of range: the number that came in, and what it names."""
+    """The error of eager mode for an index that a program found out of range."""
     nodes = [node for node, _ in expected]
     known = dict(zip(graph.inputs, arrays))
     try:
@@ -63,7 +63,7 @@ def eager_index_error(
         for note in getattr(error, "__notes__", ()):
             ours.add_note(note)
         return ours
-    except (MinigradError, KeyError):  # KeyError: of a node that another trace computes
+    except (MinigradError, KeyError):  # KeyError: another trace computes the node
         return error
     return error
 
@@ -71,7 +71,7 @@ def eager_index_error(
 def hunted(
     graph: Graph, arrays: Sequence[Any], starts: Starts, hunter: Any, run: Callable[[], list[Any]]
 ) -> list[Any]:
-    """What `run()` gives, the graph's outputs for these inputs, unless a node makes what is hunted."""
+    """The result of `run()`, the graph's outputs for these inputs, unless a node makes a value that is hunted."""
 
     def look(node: Node, given: list[Any], value: Any) -> None:
         if node.op is not None:
@@ -81,7 +81,7 @@ def hunted(
         try:
             expected = run_nodes(graph.nodes, dict(zip(graph.inputs, arrays)), starts, set(graph.outputs), look)
         except NanError:
-            for text in printed:  # up to here: it may tell how it came to this
+            for text in printed:  # by the nodes before this one: it may explain the nan
                 builtins.print(text)
             raise
     with switch(interpreter=None):
@@ -90,8 +90,8 @@ def hunted(
         what = None if result is None else hunter.found(result)
         if what is not None and hunter.found(expected[node]) != what:
             raise NanError(
-                f"the program made {what} of {node.name}, made at {show(node.where)}; its nodes one by one do not",
-                hint="mg.jit(f, check=True) says which pass or kernel it is",
+                f"the program made {what} in {node.name}, made at {show(node.where)}; node by node it does not",
+                hint="mg.jit(f, check=True) names the pass or kernel",
             )
     return results
 
@@ -118,7 +118,7 @@ def _constant(node: Any) -> Tensor:
 
 
 def started(attrs: dict[str, Any], starts: Starts) -> dict[str, Any]:
-    """The attributes of what draws random numbers, or calls what does, from where its generators begin in this run."""
+    """The attributes of a node that draws random numbers, with the keys and blocks of this run."""
     if attrs.get("key") in starts:
         key, first = starts[attrs["key"]]
         return attrs | {"key": key, "block": first + attrs["block"]}
@@ -135,7 +135,7 @@ def _begun(draw: tuple[Any, Any, int, int], starts: Starts) -> tuple[Any, Any, i
 
 
 def failed(error: Exception, op: Any, attrs: Any, device: Any, where: Where | None, values: Sequence[Any]) -> Exception:
-    """An error of what a library computes, in our words, with the line of its operation; of a user's, in theirs."""
+    """An error of a library in our form, with the line of the operation; an error of a user's kernel as it is."""
     if not isinstance(error, MinigradError) and op.kind != "own":
         given = [wrap(v, device) if isinstance(v, device.ndarray) else v for v in values]
         error = explained(op, given, attrs, error)
@@ -143,7 +143,7 @@ def failed(error: Exception, op: Any, attrs: Any, device: Any, where: Where | No
 
 
 def located(error: MinigradError, name: str, where: Where | None) -> MinigradError:
-    """An error of a running program, with the line of the operation that failed: the line of the call is in it."""
+    """The error with a note that names the line of the operation that failed."""
     if where is not None:
         error.add_note(f"while computing {name}, made at {show(where)}")
     return error

@@ -1,4 +1,4 @@
-"""Sources: the nodes where the values of a graph come from."""
+"""Sources: nodes whose values come from outside the graph."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ...support.source import caller
 
 
 class Source(Node):
-    """Where a value comes from that nothing in the graph computes: `kind` says what, `held` is what is known of it."""
+    """A node whose value comes from outside: `held` is a tensor, an array or a number of an output, as `kind` says."""
 
     __slots__ = ("held", "kind")
     held: Any
-    kind: str  # "tensor": held outside; "constant": this array; "array": a copy of this one; "cotangent": of output
+    kind: str  # "tensor": of a call; "constant": this array; "array": a copy of it; "cotangent": of this output
 
     def __init__(self, kind: str, held: Any, shape: tuple[int, ...], dtype: Any, device: Any, mode: Mode) -> None:
         self.op, self.inputs, self.attrs, self.plan, self.saved = None, (), {}, NO_RULES, None
@@ -33,7 +33,7 @@ class Source(Node):
         return self.kind
 
     def array(self) -> Any:
-        """The array of a constant.  What is the user's is copied now: it may have changed."""
+        """The array of a constant.  A user's array is copied now, because it may have changed."""
         if self.kind == "array":
             held = self.held if self.held.dtype == self.dtype else cast(np, self.held, self.dtype)
             return self.device.from_numpy(np.array(held, dtype=self.dtype, order="C"))

@@ -1,4 +1,4 @@
-"""Which program a stage of the compiler belongs to, and the same stage of the program of its gradient."""
+"""Titles: a stage of the compiler says which program it belongs to, and prints together with its gradient's stage."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ T = TypeVar("T", bound="Titled")
 
 
 class Titled:
-    """A stage that says which program it belongs to: `title`; `gradient` is the same stage of the gradient's program.
+    """A stage with a `title` that names its program; `gradient` is the same stage of the gradient's program.
 
-    Both are empty unless a call kept values for its gradient, and the gradient was computed.
+    Both are empty unless a call kept values for its gradient and the gradient was computed.
     """
 
     title = ""

@@ -1,9 +1,9 @@
-"""Views: a node as a way of reading another node's memory.
+"""Views: nodes that only read another node's memory.
 
-A reshape, a permutation, a broadcast and a slice compute nothing.  What they make is the memory of some other node,
-the *base*, read from an offset with a stride for each dimension.  So a compiler needs no kernels for them: each becomes
-the strides with which its readers load.  The one exception is a reshape of elements that are not evenly spaced, which
-has to copy, and is then a base itself.
+A reshape, a permutation, a broadcast and a slice compute nothing.  They read the memory of another node, the *base*,
+from an offset and with a stride for each dimension.  The compiler therefore needs no kernels for them: the kernels that
+read a view load with its strides.  One exception: a reshape of elements that are not evenly spaced has to copy, and is
+a base itself.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from ...core.node import Node
 from .graph import Graph
 
-FILLED = ("full", "arange")  # what a loop can count for itself, element by element
+FILLED = ("full", "arange")  # a loop computes their elements where it reads them
 Dims = list[tuple[int, int]]  # (size, stride) for each dimension, outermost first
 
 
@@ -35,20 +35,17 @@ class View(NamedTuple):
 
     @property
     def dims(self) -> Dims:
-        """Its dimensions, as few as there can be."""
+        """Its dimensions, joined into as few as possible."""
         return coalesced(self.shape, self.strides)
 
     @property
     def in_order(self) -> bool:
-        """Whether it reads all of its base, in the order in which that lies in memory."""
+        """Whether it reads all of its base, in the order in memory."""
         return in_order(self.base.size, self.offset, self.shape, self.strides)
 
     @property
     def repeats(self) -> int:
-        """How often it reads each element of its base in a row, if it reads them all in order: of (n, 1) as (n, k), k.
-
-        0 if it does not.
-        """
+        """How often it reads each element of its base in a row, for (n, 1) broadcast to (n, k): k; else 0."""
         dims = self.dims
         whole = len(dims) == 2 and self.offset == 0 and dims[0] == (self.base.size, 1) and dims[1][1] == 0
         return dims[1][0] if whole else 0
@@ -59,7 +56,7 @@ class View(NamedTuple):
         return prod([size for size, stride in zip(self.shape, self.strides) if stride])
 
     def broadcast(self, shape: tuple[int, ...]) -> View:
-        """The same, repeated along new dimensions in front and those of size 1."""
+        """The view repeated along new dimensions in front and dimensions of size 1."""
         if shape == self.shape:
             return self
         extra = len(shape) - len(self.shape)
@@ -69,7 +66,7 @@ class View(NamedTuple):
 
 @lru_cache(4096)
 def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The strides of elements that lie in order.
+    """The strides of elements in order.
 
     >>> row_major((2, 3, 4))
     (12, 4, 1)
@@ -95,7 +92,7 @@ def _coalesced(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[tuple[
 
 
 def coalesced(shape: tuple[int, ...], strides: tuple[int, ...]) -> Dims:
-    """Neighbouring dimensions that can be walked as one, joined; those of size 1 left out.
+    """The dimensions with neighbours joined where one stride fits both; dimensions of size 1 are dropped.
 
     >>> coalesced((2, 3, 4), (12, 4, 1)), coalesced((2, 1, 4), (1, 7, 2))
     ([(24, 1)], [(2, 1), (4, 2)])
@@ -104,26 +101,26 @@ def coalesced(shape: tuple[int, ...], strides: tuple[int, ...]) -> Dims:
 
 
 def in_order(size: int, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
-    """Whether these are all of `size` elements in memory, in their order."""
+    """Whether these are all `size` elements in memory, in order."""
     if offset or prod(shape) != size:
         return False
     return strides == row_major(shape) or coalesced(shape, strides) in ([], [(size, 1)])
 
 
 def is_filled(node: Node) -> bool:
-    """Whether a loop can make the elements of this node where it reads them."""
+    """Whether a loop can compute the elements of this node where it reads them."""
     return not node.inputs and node.name in FILLED
 
 
 def whole(node: Node) -> View:
     """A node as a view of itself."""
-    if isinstance(node.dtype, tuple):  # of several results: their shapes are in its shape
+    if isinstance(node.dtype, tuple):  # several results: the shape is a tuple of shapes
         return View(node, 0, node.shape, ())
     return View(node, 0, node.shape, row_major(node.shape))
 
 
 def views_of(graph: Graph) -> dict[Node, View]:
-    """Each node as a view.  A node that is a view of itself is computed, or comes from outside."""
+    """Each node as a view.  Nodes that are computed or come from outside are views of themselves."""
     views: dict[Node, View] = {node: whole(node) for node in graph.inputs}
     for node in graph.nodes:
         view = None
@@ -134,7 +131,7 @@ def views_of(graph: Graph) -> dict[Node, View]:
 
 
 def through(node: Node, source: View) -> View | None:
-    """What the view operation of `node` makes of a view; None where it has to copy."""
+    """The result of the view operation `node` on a view; None where it has to copy."""
     name, attrs = node.name, node.attrs
     if not node.size:
         return None
@@ -155,7 +152,7 @@ def through(node: Node, source: View) -> View | None:
 
 @dataclass(frozen=True)
 class Pick:
-    """What a slice takes of one dimension: `count` elements from `start`, `step` apart; `kept` is False for x[2]."""
+    """The part of one dimension in a slice: `count` elements from `start`, `step` apart; `kept` is False for x[2]."""
 
     start: int
     step: int
@@ -163,7 +160,7 @@ class Pick:
     kept: bool
 
     def is_all_of(self, size: int) -> bool:
-        """Whether it leaves nothing out of a dimension of `size`."""
+        """Whether it takes all of a dimension of `size`, in order."""
         return (self.start, self.step, self.count) == (0, 1, size)
 
     def part(self, size: int) -> Any:
@@ -179,7 +176,7 @@ class Pick:
 
 
 def picks_of(index: tuple[Any, ...], shape: Sequence[int]) -> list[Pick | None]:
-    """What an index takes of each dimension of a shape, in order; None is a dimension of size 1 that it puts in.
+    """The part of each dimension that an index picks, in order; None is a new dimension of size 1.
 
     >>> picks_of((1, ..., None, slice(None, None, -1)), (2, 3))
     [Pick(start=1, step=1, count=1, kept=False), None, Pick(start=2, step=-1, count=3, kept=True)]
@@ -207,7 +204,7 @@ def picks_of(index: tuple[Any, ...], shape: Sequence[int]) -> list[Pick | None]:
 
 
 def sliced(source: View, index: tuple[Any, ...]) -> View:
-    """The part that an index of integers, slices, `None` and `...` chooses."""
+    """The part that an index of integers, slices, `None` and `...` picks."""
     offset, steps = source.offset, iter(source.strides)
     dims: Dims = []
     for pick in picks_of(index, source.shape):
@@ -222,7 +219,7 @@ def sliced(source: View, index: tuple[Any, ...]) -> View:
 
 
 def windowed(source: View, shape: tuple[int, ...], attrs: dict[str, tuple[int, ...]]) -> View:
-    """All windows along some dimensions: the steps from one to the next, and behind them those within a window."""
+    """All windows along some dimensions: first the steps between windows, then those within a window."""
     strides = list(source.strides)
     for axis, step in zip(attrs["axis"], attrs["stride"]):
         strides[axis] *= step
@@ -231,10 +228,10 @@ def windowed(source: View, shape: tuple[int, ...], attrs: dict[str, tuple[int, .
 
 
 def reshaped(source: View, shape: tuple[int, ...]) -> View | None:
-    """The same elements in the same order, in another shape, or None where no strides describe that.
+    """The same elements in the same order, in another shape; None where no strides describe that.
 
-    The rule is NumPy's: what lies evenly spaced is one run, however many dimensions it has, and each new dimension has
-    to be cut from one run.
+    The rule is NumPy's: evenly spaced elements are one run, whatever their number of dimensions, and each new dimension
+    is cut from one run.
     """
     runs = source.dims
     strides, run, stride = [], 1, 1  # what is left of the current run, and the distance of its next elements

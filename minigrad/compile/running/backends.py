@@ -1,4 +1,4 @@
-"""Backends: how a lowered kernel becomes a function that can be called, natively or by NumPy."""
+"""Backends: make a function of a lowered kernel, by LLVM or with NumPy."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ NAMED = 3  # kernels, and operations of each, that a warning names
 
 
 class BackendWarning(UserWarning):
-    """A kernel could not be compiled, and NumPy runs it instead, which takes longer."""
+    """A kernel could not be compiled, and NumPy runs it instead, which is slower."""
 
 
 def compiled(launches: Mapping[int, Launch], backend: str | None = None) -> dict[int, Function]:
-    """A function for each kernel; `backend` is "llvm", or "numpy" where that is missing or asked for."""
+    """A function for each kernel; `backend` is "llvm" by default, or "numpy"."""
     chosen = backend or os.environ.get("MINIGRAD_BACKEND") or "llvm"
     if chosen not in BACKENDS:
         raise CompileError(f"there is no backend named {chosen!r}", expect=" or ".join(BACKENDS))
@@ -38,7 +38,7 @@ def compiled(launches: Mapping[int, Launch], backend: str | None = None) -> dict
 
 
 def _native(launches: Mapping[int, Launch]) -> dict[int, Function]:
-    """Machine code for the kernels that it can be made for; for others a warning says which these are, and why."""
+    """Machine code for the kernels that compile; a warning names the others, and the reason."""
     from ..codegen.native import compile_kernels
 
     functions: dict[int, Function] = {}
@@ -57,7 +57,7 @@ def _native(launches: Mapping[int, Launch]) -> dict[int, Function]:
 
 
 def _described(launch: Launch) -> str:
-    """The name of a kernel, what it computes, and a line that made some of that."""
+    """The name of a kernel, some of its operations, and the line of the first one."""
     if not launch.computes:
         return launch.name
     operations = [name.rpartition("_")[0] for name in launch.computes[:NAMED]]
@@ -65,18 +65,18 @@ def _described(launch: Launch) -> str:
 
 
 def _in_short(error: Exception) -> str:
-    """What an error says, without the text of the kernel."""
+    """The message and the hint of an error, without the text of the kernel."""
     lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
     return "\n".join([lines[0], *[line for line in lines if line.startswith("  Hint")]])
 
 
 def is_native(kernel: Kernel) -> bool:
-    """Whether processors compute with all of its types: half precision they only store."""
+    """Whether processors can compute with all its dtypes: they only store half precision."""
     return not kernel.computes_in(float16)
 
 
 def on_tables(kernel: Kernel) -> Function:
-    """A kernel run by NumPy, called like a native one."""
+    """A kernel that NumPy runs, called like a native one."""
     from ..codegen.numpy_blocks import compile_blocks
 
     function = compile_blocks(kernel)

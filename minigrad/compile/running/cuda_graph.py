@@ -1,8 +1,8 @@
-"""Replay: the steps of a frame, recorded once as a CUDA graph, and launched by a single call from then on.
+"""Replay: records the steps of a frame as a CUDA graph, which later runs launch with a single call.
 
-A graph has fixed addresses.  The frame's own memory stays where it is; what comes in and what goes out may lie
-elsewhere each time.  So a run is recorded when everything lies where it lay the last time.  A value that has moved
-twice gets a place in the frame, where it is copied to before each run, or from after it.
+A CUDA graph has fixed addresses.  The frame's memory does not move, but inputs and results may lie elsewhere in each
+run.  A run is therefore recorded when all addresses are those of the run before.  A value that has moved twice gets
+memory in the frame, and is copied there before each run, or from there after it.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from .plan import LIBRARY
 if TYPE_CHECKING:
     from .gpu import CudaFrame
 
-# The library calls that only queue work: others read something back, or ask the GPU to finish.
+# The library calls that only queue work: others read results, or wait for the GPU.
 REPLAYABLE = {
     P.matmul, P.random, P.gather, P.scatter_add, P.concat, P.place, P.full, P.arange, P.reshape, P.argmax, P.argmin,
     P.cumulative_sum, P.cumulative_prod,
 }
-PATIENCE = 2  # how often a value may lie elsewhere before it is copied
-FEWEST = 3  # steps that are worth it
+PATIENCE = 2  # a value that has moved this often is copied
+FEWEST = 3  # steps of a run that is worth recording
 
 
 class Passing(NamedTuple):
@@ -49,14 +49,14 @@ class Replay:
             frame.slots[each.buffers[0]].append((self.where, place, 0))
         self.before: list[Any] | None = None
         self.moves = [0] * len(self.passing)
-        self.copies: dict[int, Any] = {}  # what has a place in the frame
+        self.copies: dict[int, Any] = {}  # the values with memory in the frame
         self.graph: Any = None
-        self.pool: Any = None  # the memory of what libraries make on the way
-        self.made: dict[int, Any] = {}  # the results that libraries make
-        self.refused = ""  # why it can't be recorded
+        self.pool: Any = None  # the memory that libraries allocate during the recording
+        self.made: dict[int, Any] = {}  # the results that libraries allocate
+        self.refused = ""  # why the run cannot be recorded
 
     def run(self, arrays: Sequence[Any], results: Sequence[Any], starts: Any) -> None:
-        """Run the steps, by the recording where there is one."""
+        """Run the steps, by the recording if there is one."""
         moved = self.where != self.before
         if moved:
             self._note_moves()
@@ -73,10 +73,10 @@ class Replay:
             if goes:
                 self.frame.library.copyto((arrays if comes else results)[number], copy)
 
-    # what lies elsewhere --------------------------------------------------------------------------------------------
+    # values that move -----------------------------------------------------------------------------------------------
 
     def _note_moves(self) -> None:
-        """Forget the recording; what has moved often gets a place in the frame."""
+        """Drop the recording; values that have moved often get memory in the frame."""
         before, self.graph = self.before or self.where, None
         for place, (old, new) in enumerate(zip(before, self.where)):
             self.moves[place] += old != new
@@ -93,7 +93,7 @@ class Replay:
             frame.slots[number] = []
 
     def _use(self, copy: Any, passing: Passing, arrays: Sequence[Any]) -> None:
-        """Let the steps work on a copy."""
+        """Make the steps work on a copy."""
         frame = self.frame
         if passing.comes:
             frame.library.copyto(copy, arrays[passing.number])
@@ -104,18 +104,18 @@ class Replay:
     # the recording --------------------------------------------------------------------------------------------------
 
     def _record(self, starts: Any) -> bool:
-        """Record the steps and run them; whether that was possible."""
+        """Record the steps and run them; return whether that was possible."""
         frame, cuda = self.frame, self.frame.library.cuda
         pool, stream = cuda.MemoryPool(), cuda.Stream(non_blocking=True)
         try:
-            with cuda.using_allocator(pool.malloc), stream:  # this memory is the recording's, and nobody else's
+            with cuda.using_allocator(pool.malloc), stream:  # only the recording uses this memory
                 stream.begin_capture()
                 try:
                     for step in frame.steps:
                         step(starts)
                 finally:
                     self.graph = stream.end_capture()
-        except Exception as error:  # whatever a library says when it wants to ask the GPU something
+        except Exception as error:  # any error of a library that cannot be recorded
             self.graph, self.refused = None, f"{type(error).__name__}: {error}"
             return False
         self.pool = pool

@@ -1,8 +1,8 @@
-"""Executors: the steps of a program one after the other, or level by level, with those of a level at the same time.
+"""Executors: run the steps of a program one after the other, or the steps of a level at the same time.
 
-Native kernels and array libraries let go of the interpreter's lock while they compute, so that threads are enough.
-The helpers are those that share a large kernel.  A step that shares its work asks them from within a level: whoever is
-free takes part, and nobody waits for a helper that has not begun.
+Native kernels and array libraries release the interpreter's lock while they compute, so threads are enough.  They are
+the same threads that share a large kernel.  A step that shares its work uses the threads that are free, and does not
+wait for a thread that has not begun.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from .order import Schedule, ScheduledStep
 from .profiler import RUNNING, timed
 
 EXECUTORS = ("serial", "auto", "parallel")
-WORTH_SHARING = 2_000_000  # bytes, or what takes as long, from which several threads share a kernel
-# From which a step gains by running beside another: a smaller one ends as a helper wakes up.  One that shares its work
-# gains nothing, and matrix products are shared by their library.
+WORTH_SHARING = 2_000_000  # cost in bytes: from here on, several threads share a kernel
+# From here on, a step gains by running at the same time as another: a smaller step ends while a thread wakes up.  A
+# step that shares its work gains nothing, nor does a matrix product, which its library shares.
 WORTH_A_THREAD = 1_000_000
 
-Run = Callable[[Any], object]  # of where the generators of random numbers begin
+Run = Callable[[Any], object]  # called with the starts of the generators of random numbers
 
 
 class Named(NamedTuple):
-    """A step that can be run, with its name."""
+    """The function of a step, with its name."""
 
     name: str
     run: Run
 
 
 def turns(schedule: Schedule, executor: str) -> list[list[ScheduledStep]]:
-    """The steps in the order of a run, in lists of those that run at the same time.
+    """The steps in the order of a run, in lists of steps that run at the same time.
 
-    "parallel" takes each level as a whole; "auto" only where at least two of its steps may gain by it.  "serial" is the
-    default: on two cores there is nothing to gain, because what takes longer than waking up a thread does (50 to 90 µs)
-    is soon large enough to share its own work.
+    "parallel" runs each level at the same time; "auto" only where at least two of its steps may gain.  "serial" is the
+    default: on two cores there is nothing to gain, because a step that takes longer than waking up a thread (50 to
+    90 µs) is almost large enough to share its work.
 
     >>> f = mg.jit(lambda x, y: (x @ x, y @ y))
     >>> schedule = f.program(mg.ones((2, 2)), mg.ones((3, 3))).schedule
@@ -63,33 +63,33 @@ def _pays(level: Sequence[ScheduledStep]) -> bool:
 
 
 def no_executor(name: str) -> CompileError:
-    """The error of a name that no executor has."""
+    """The error for an unknown executor."""
     return CompileError(f"there is no executor named {name!r}", expect=" or ".join(EXECUTORS))
 
 
 def as_steps(levels: Sequence[Sequence[Named]]) -> list[Run]:
-    """A function for each level, which runs all of its calls."""
+    """A function for each level, which runs all its calls."""
     return [level[0].run if len(level) == 1 else partial(together, level) for level in levels if level]
 
 
 def as_timed_steps(levels: Sequence[Sequence[Named]]) -> list[Run]:
-    """The same, with each call written down by the profile that is on."""
+    """The same, with each call noted in the active profile."""
     return as_steps([[Named(name, timed(name, run)) for name, run in level] for level in levels])
 
 
 def is_profiled() -> bool:
-    """Whether somebody wants the calls to be written down."""
+    """Whether a profile is active."""
     return RUNNING.get() is not None
 
 
 def in_turn(runs: Sequence[Run], starts: Any) -> None:
-    """One after the other."""
+    """Run functions one after the other."""
     for run in runs:
         run(starts)
 
 
 def together(calls: Sequence[Named], starts: Any) -> None:
-    """All calls of a level at the same time; if some fail, the first of them is the error."""
+    """Run all calls of a level at the same time; if several fail, raise the error of the first."""
     errors: dict[int, Exception] = {}
 
     def work(number: int, _: int) -> None:

@@ -1,8 +1,7 @@
-"""Running a plan: memory that is there already, addresses that are written once, and a list of steps.
+"""Frames: the memory, the tables of addresses and the list of steps that one run of a plan needs.
 
-A `Frame` is what one run at a time needs.  Its steps know where everything lies but for what changes from call to
-call: the arrays that come in, the results, and what a library makes anew.  These are *bound*: their addresses are
-written into the tables of the kernels that use them.
+A frame is used again by later runs.  Only some arrays change between calls: the inputs, the results, and the arrays
+that libraries allocate.  Each run *binds* these: it writes their addresses into the tables of the kernels.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ import numpy as np
 
 from ...core.emit import EAGER
 from ...devices.threads import THREADS, in_blocks
-from ...support.errors import IndexingError
+from ...support.errors import IndexingError, MinigradError
 from ..nodes.interpret import Starts, failed, located, started
 from ..nodes.view import row_major
 from .executors import WORTH_SHARING, Named, Run, as_steps, as_timed_steps, is_profiled
@@ -28,21 +27,21 @@ from .memory import aligned
 from .order import work_of
 from .plan import IN_PLACE, INPUT, LIBRARY, RESULT, SLOT, Buffer, Call, Check, Launch, Plan, Read
 
-PIECES = 2  # of the work for each thread, so that one that is busy elsewhere delays little
+PIECES = 2  # of the work for each thread, so that a busy thread causes little delay
 STEP = 16  # elements: pieces begin where vectors do
-POOLED = 1 << 16  # bytes from which results come from memory that is used again
+POOLED = 1 << 16  # bytes: larger results come from a pool
 
 Table = Any  # of addresses
 
 
 class Layout:
-    """What all frames of a plan do before and after the steps: which inputs and results are bound, and to what."""
+    """What all frames of a plan bind before the steps, and return after them."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         outputs = [each for each in enumerate(plan.outputs) if self._is_finished_later(*each)]
         self.finishing = [(number, read, plan.is_copied(number)) for number, read in outputs]
-        arrays = {read.buffer for _, read, _ in self.finishing}  # the buffers that are read as arrays
+        arrays = {read.buffer for _, read, _ in self.finishing}  # the buffers that are used as arrays
         for step in plan.steps:
             if not isinstance(step, Launch):
                 arrays.update([number for numbers in plan.uses(step) for number in numbers])
@@ -58,7 +57,7 @@ class Layout:
         self.passing = [i for i, buffer in numbered if i in arrays and buffer.kind != SLOT]
 
     def _is_finished_later(self, number: int, read: Read) -> bool:
-        """Whether a result is a copy, made by a library, or of another shape than what was computed."""
+        """Whether a result is a copy, a library's array, or a view of another shape."""
         buffer = self.plan.buffers[read.buffer]
         other = buffer.kind == LIBRARY or (buffer.kind == RESULT and read.shape != buffer.shape)
         return other or self.plan.is_copied(number)
@@ -67,20 +66,17 @@ class Layout:
 def address(array: Any) -> int:
     """Where the memory of an array begins."""
     if array.flags.writeable and array.size:
-        return addressof(c_char.from_buffer(array))  # in half the time
+        return addressof(c_char.from_buffer(array))  # twice as fast
     return int(array.__array_interface__["data"][0])
 
 
 def strided(flat: Any, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
-    """An array in memory that is there, so many bytes from where that begins."""
+    """A view of an array, from an offset in bytes."""
     return np.ndarray(shape, flat.dtype, flat, offset, strides)
 
 
 class Frame:
-    """All that a single run at a time needs.
-
-    What stands first is what a frame for another device has in another way.
-    """
+    """Everything that one run at a time needs.  Frames of other devices override the first attributes."""
 
     library: Any = np  # the array library
     new_memory = staticmethod(aligned)
@@ -91,11 +87,11 @@ class Frame:
     def __init__(self, layout: Layout, functions: Mapping[int, Any]) -> None:
         self.layout, self.plan, self.buffers = layout, layout.plan, layout.plan.buffers
         self.memory = [self.new_memory(size) for size in self.plan.slots]
-        self.keep: list[Any] = []  # what only addresses refer to
-        self.arrays: list[Any] = [None] * len(self.buffers)  # the values in order, as arrays of one dimension
-        # Where the address of each buffer is written: in which table, at which index, so many bytes further on.
+        self.keep: list[Any] = []  # memory that only addresses refer to
+        self.arrays: list[Any] = [None] * len(self.buffers)  # the values as arrays of one dimension
+        # Where the address of each buffer is written: a table, an index, and an offset in bytes to add.
         self.slots: list[list[tuple[Table, int, int]]] = [[] for _ in self.buffers]
-        self.last: list[Callable[[], Any]] = [_nothing] * len(layout.arriving)  # weak references to what came in last
+        self.last: list[Callable[[], Any]] = [_nothing] * len(layout.arriving)  # weak references to the last inputs
         for number, buffer in enumerate(self.buffers):
             if buffer.kind == SLOT:
                 self.arrays[number] = self.memory[buffer.number][: buffer.nbytes].view(buffer.dtype)
@@ -112,18 +108,13 @@ class Frame:
         return self._product(step) if step.fills else self._library(step)
 
     def _check(self, check: Check) -> Run:
-        """Positions that are none: an array library would say so, where a kernel compares and finds nothing."""
+        """Refuse positions out of bounds, as array libraries do."""
         size, read = check.size, self._reader(check.read)
 
         def look(starts: Starts) -> None:
             positions = read()
             if positions.size and (positions.min() < -size or positions.max() >= size):
-                wrong = positions[(positions < -size) | (positions >= size)].flat[0]
-                error = IndexingError(
-                    f"index {wrong} is out of bounds in a dimension of {size}",
-                    expect=f"integers from {-size} to {size - 1}",
-                )
-                raise located(error, check.op, check.where)
+                raise out_of_bounds(positions[(positions < -size) | (positions >= size)].flat[0], check)
 
         return look
 
@@ -139,9 +130,9 @@ class Frame:
         return run
 
     def _tables(self, launch: Launch, function: Any) -> tuple[list[Table], Run]:
-        """What a kernel is called with, once for each piece of its work, and the step that runs it on them.
+        """The arguments of a kernel, one table for each piece of its work, and the step that runs it on them.
 
-        The addresses in the tables are still missing, but for those of scratch memory.
+        The tables have only the addresses of scratch memory so far.
         """
         kernel = launch.kernel
         tables = []
@@ -159,12 +150,12 @@ class Frame:
         return tables, lambda starts: in_blocks(lambda first, _: function(addresses[first]), len(addresses), 1)
 
     def _kept(self, size: int) -> int:
-        """The address of so many bytes that are the frame's own."""
+        """The address of new memory that the frame keeps."""
         self.keep.append(self.new_memory(size))
         return self.address(self.keep[-1])
 
     def _address(self, number: int, offset: int, table: Table, index: int) -> int | None:
-        """Where an element of a buffer lies; None if that is written into the table when it is bound."""
+        """The address of an element of a buffer; None if a run binds it."""
         buffer = self.buffers[number]
         further = offset * buffer.dtype.itemsize
         if buffer.kind == SLOT:
@@ -191,7 +182,7 @@ class Frame:
         return lambda starts: xp.matmul(left(), right(), out=out())
 
     def _reader(self, read: Read) -> Callable[[], Any]:
-        """A function that gives an operand of a library as an array; made once where its memory stays the same."""
+        """A function that returns an operand of a library as an array, which is made once if its memory is fixed."""
         number, shape, arrays, buffer = read.buffer, read.shape, self.arrays, self.buffers[read.buffer]
         if isinstance(buffer.dtype, tuple):
             return lambda: arrays[number]
@@ -236,7 +227,7 @@ class Frame:
     # a run ----------------------------------------------------------------------------------------------------------
 
     def bind(self, number: int, array: Any) -> None:
-        """Let `array`, whose elements lie in order, be the value of a buffer."""
+        """Make `array`, which is contiguous, the value of a buffer."""
         if array.__class__ is tuple:
             self.arrays[number] = array
             return
@@ -248,7 +239,7 @@ class Frame:
             table[index] = where + further
 
     def run(self, arrays: Sequence[Any], starts: Starts) -> list[Any]:
-        """The results for these inputs, None for those that are stored in an input."""
+        """The results for these inputs, None for results that are stored in an input."""
         try:
             arrays = self._bind_inputs(arrays)
             results = self._bind_results()
@@ -257,7 +248,7 @@ class Frame:
                 results[number] = read().copy() if copied else read()
             return results
         finally:
-            for number in self.layout.passing:  # the caller's, not ours
+            for number in self.layout.passing:  # they belong to the caller
                 self.arrays[number] = None
 
     def _run_steps(self, arrays: Sequence[Any], results: list[Any], starts: Starts) -> None:
@@ -265,7 +256,7 @@ class Frame:
             step(starts)
 
     def _bind_results(self) -> list[Any]:
-        """Memory for the results, but for those that are stored in an input or that a library makes."""
+        """Allocate and bind the results, except those that are stored in an input or that a library allocates."""
         results: list[Any] = [None] * len(self.plan.outputs)
         for buffer, number, take, shape, dtype, as_array in self.layout.results:
             result = results[number] = take(shape, dtype)
@@ -275,7 +266,7 @@ class Frame:
         return results
 
     def _bind_inputs(self, arrays: Sequence[Any]) -> Sequence[Any]:
-        """Bind what has come in, where it is not what came in the last time; the answer has to be kept alive."""
+        """Bind the inputs that differ from those of the last run.  The caller keeps the returned arrays alive."""
         if not all(map(is_, arrays, [last() for last in self.last])):
             arrays = [self._bind_input(number, array) for number, array in enumerate(arrays)]
         for buffer, number in self.layout.looked_at:
@@ -285,7 +276,7 @@ class Frame:
     def _bind_input(self, number: int, array: Any) -> Any:
         if self.last[number]() is array:
             return array
-        self.last[number] = _nothing  # until all addresses are written: an interrupt may come at any time
+        self.last[number] = _nothing  # until all addresses are written, because an interrupt may come at any time
         given = array
         if not array.flags.c_contiguous:
             array = self.library.ascontiguousarray(array)
@@ -297,13 +288,21 @@ class Frame:
         return array
 
 
+def out_of_bounds(index: Any, check: Check, hint: str | None = None) -> MinigradError:
+    """The error for an index that is not a position, with the line that uses it."""
+    size = check.size
+    expect = f"integers from {-size} to {size - 1}"
+    error = IndexingError(f"index {index} is out of bounds in a dimension of {size}", expect=expect, hint=hint)
+    return located(error, check.op, check.where)
+
+
 def _number(value: Any) -> Any:
-    """An operand that is no tensor."""
+    """An operand that is a number."""
     return value
 
 
 def pieces_of(launch: Launch) -> list[tuple[int, int]]:
-    """The ranges of a kernel's units that threads share; a single one where sharing takes longer than working."""
+    """The ranges of a kernel's units for threads to share; a single range if the work is too small."""
     kernel = launch.kernel
     shared = work_of(launch) >= WORTH_SHARING and THREADS.count > 1
     return _pieces(kernel.units, PIECES * THREADS.count if shared else 1, STEP if kernel.parallel == "elements" else 1)
@@ -316,11 +315,11 @@ def _pieces(units: int, count: int, step: int) -> list[tuple[int, int]]:
 
 
 def memory_for(buffer: Buffer) -> Callable[[tuple[int, ...], Any], Any]:
-    """What finds memory for a result of this size."""
+    """The function that allocates memory for a result of this size."""
     if buffer.nbytes >= POOLED:
         return buffer.device.pool.take  # type: ignore[no-any-return]
     return np.empty
 
 
 def _nothing() -> None:
-    """What a reference to an array that is gone gives."""
+    """A weak reference to nothing."""

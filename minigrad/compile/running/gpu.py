@@ -1,8 +1,7 @@
-"""Programs on NVIDIA GPUs: CuPy compiles and launches the kernels, and a whole run is recorded and replayed at once.
+"""Programs on NVIDIA GPUs: CuPy compiles and launches the kernels, and a whole run is recorded and replayed.
 
-All work is queued on CuPy's current stream, in order, and nothing waits for it.  What can't be known before the GPU has
-done its part is found out later: where a position is none, the GPU notes it, and whoever next reads a value of this
-device is told.
+All work is queued on CuPy's current stream, in order, and nothing waits for it.  Errors therefore appear later: the GPU
+notes an index that is out of bounds, and the next read of a value of this device raises the error.
 """
 
 from __future__ import annotations
@@ -17,19 +16,18 @@ import numpy as np
 from ...core.emit import EAGER
 from ...core.primitive import P
 from ...devices.philox import blocks_for, cuda_module, key_words
-from ...support.errors import IndexingError
 from ..codegen.nvrtc import GpuKernel, compile_for_gpu
 from ..fusion.count import Count
 from ..fusion.loop_shape import Chunking
-from ..nodes.interpret import Starts, located
+from ..nodes.interpret import Starts
 from .cuda_graph import REPLAYABLE, Replay
 from .executors import Run, as_timed_steps, in_turn, is_profiled
-from .frame import Frame, Layout, Table
+from .frame import Frame, Layout, Table, out_of_bounds
 from .plan import Call, Check, Launch, Read
 from .targets import Target, register_target
 
 CHUNKING = Chunking(most=256, least=1 << 13, rounds=False)  # about two blocks for each processor of a large GPU
-FIRST_INDEX = {"gather": 1, "scatter_add": 2}  # which inputs of a library call are positions: from this one on
+FIRST_INDEX = {"gather": 1, "scatter_add": 2}  # of a library call, this input and those after it are positions
 THREADS = 128  # of a block of the small kernels below
 
 CHECKS = """
@@ -51,7 +49,7 @@ CHECK(check_uint8, unsigned char)
 
 @cache
 def checks_module(cupy: Any) -> Any:
-    """The kernels that look at positions."""
+    """The kernels that check positions."""
     return cupy.RawModule(code=CHECKS)
 
 
@@ -63,9 +61,9 @@ def compiled_for(device: Any, launches: Mapping[int, Launch]) -> dict[int, GpuKe
 
 
 class Findings:
-    """What the kernels of a frame have found wrong: for each check whether, and the first number that was no position.
+    """The results of a frame's checks: for each, whether it failed, and an index that is out of bounds.
 
-    The numbers are in the GPU's memory: looking at them waits for all that is queued.
+    They are in the GPU's memory, and reading them waits for all queued work.
     """
 
     def __init__(self, device: Any, checks: Sequence[Check]) -> None:
@@ -73,33 +71,27 @@ class Findings:
         self.found = device.cupy.zeros((len(checks), 2), np.int64)
 
     def address(self, number: int) -> Any:
-        """Where the kernel of this check writes."""
+        """The address that the kernel of this check writes to."""
         return np.uint64(self.found.data.ptr + 16 * number)
 
     def look(self) -> None:
-        """Raise what has been found, once."""
+        """Raise the error of a failed check, once."""
         with self.device.gpu:
             found = self.found.get()
             if not found[:, 0].any():
                 return
             self.found.fill(0)
         number = int(found[:, 0].argmax())
-        check = self.checks[number]
-        size = check.size
-        error = IndexingError(
-            f"index {found[number, 1]} is out of bounds in a dimension of {size}",
-            expect=f"integers from {-size} to {size - 1}",
-            hint=f"a program on {self.device} found it: what has run since may have used wrong elements",
-        )
-        raise located(error, check.op, check.where)
+        hint = f"a program on {self.device} found it: operations since then may have used wrong elements"
+        raise out_of_bounds(found[number, 1], self.checks[number], hint)
 
 
 class CudaFrame(Frame):
-    """What a run on a GPU needs."""
+    """Everything that one run on a GPU at a time needs."""
 
     def __init__(self, device: Any, layout: Layout, functions: dict[int, GpuKernel]) -> None:
         self.device, self.library = device, device.cupy
-        self.starts: dict[Any, Any] = {}  # for each generator, where it begins: three words in the GPU's memory
+        self.starts: dict[Any, Any] = {}  # of each generator, the key and the block: three words in the GPU's memory
         self.checks: list[Check] = []
         with device.gpu:
             self.processors = device.gpu.attributes["MultiProcessorCount"]
@@ -109,7 +101,7 @@ class CudaFrame(Frame):
         replayable = all(call.op in REPLAYABLE for call in calls) and device.replays
         self.replay = Replay(self) if replayable else None
 
-    # what is different ----------------------------------------------------------------------------------------------
+    # memory and library ---------------------------------------------------------------------------------------------
 
     def new_memory(self, size: int) -> Any:  # type: ignore[override]
         return self.library.empty(size, np.uint8)
@@ -121,12 +113,12 @@ class CudaFrame(Frame):
         return self.library.ndarray(shape, flat.dtype, flat.data + offset, strides)
 
     def compute(self, op: Any, values: list[Any], attrs: Any, device: Any) -> Any:  # type: ignore[override]
-        if self._is_own(op.name):  # with positions that a kernel of ours has looked at
+        if self._is_own(op.name):  # a step before has checked the positions
             return device.unchecked[op.name](*values, **attrs)
         return EAGER.compute(op, values, attrs, device)
 
     def _is_own(self, name: str) -> bool:
-        """Whether the device's kernel looks at positions, and is not one that a user has registered."""
+        """Whether the device's kernel checks positions, and no user has replaced it."""
         device = self.device
         return name in device.unchecked and device.kernels[name] is device.own_kernels[name]
 
@@ -137,7 +129,7 @@ class CudaFrame(Frame):
         table: list[Any] = [None] * len(kernel.parameters)
         blocks = source.blocks(kernel.units, self.processors)
         names = [parameter.name for parameter in kernel.parameters]
-        for parameter in source.rows:  # what a block needs for its row and has no room for
+        for parameter in source.rows:  # rows of a block that do not fit its shared memory
             table[names.index(parameter.name)] = self._kept(blocks * parameter.size * parameter.dtype.itemsize)
         given = [names.index(parameter.name) for parameter in source.arguments]
         integer = np.int32 if source.integer == "int" else np.int64
@@ -154,7 +146,7 @@ class CudaFrame(Frame):
         return partial(in_turn, [*[self._check(c) for c in self._positions(call.reads[first:], shape)], run])
 
     def _positions(self, reads: Sequence[Read], shape: tuple[int, ...]) -> list[Check]:
-        """That what a library reads are positions in the dimensions of an array, one after the other."""
+        """Checks that the operands of a library call are positions in the dimensions of an array, in order."""
         made = [self.buffers[read.buffer] for read in reads]
         return [
             Check("", read, size, buffer.name.rpartition("_")[0], Count(), buffer.where)
@@ -177,7 +169,7 @@ class CudaFrame(Frame):
         return look
 
     def _draw(self, call: Call) -> Run:
-        """Random numbers that begin where the run says: the place is read from memory, so that it can be replayed."""
+        """Draw random numbers.  The kernel reads the key and the block from memory, where a replay can change them."""
         attrs = call.attrs
         shape, dtype, generator = attrs["shape"], attrs["dtype"], attrs["key"]
         start = self.starts.setdefault(generator, self.library.zeros(3, np.uint64))
@@ -225,7 +217,7 @@ class CudaFrame(Frame):
             step(starts)
 
     def _waited(self, run: Run, starts: Starts) -> None:
-        """Run a step and wait for it: else a profile would show how long it takes to queue it."""
+        """Run a step and wait for it, because a profile would otherwise show only the time to queue it."""
         run(starts)
         self.device.gpu.synchronize()
 

@@ -1,6 +1,6 @@
-"""The arena: which values share memory, because they are not needed at the same time.
+"""The arena: values that are not needed at the same time share memory.
 
-Only what passes between steps is planned.  What comes in belongs to the caller, and results get memory of their own.
+Only values between steps are in the arena.  Inputs belong to the caller, and results get new memory.
 """
 
 from __future__ import annotations
@@ -12,27 +12,27 @@ from typing import Any
 
 import numpy as np
 
-ALIGNMENT = 64  # bytes: a line of the cache, and the widest vector
+ALIGNMENT = 64  # bytes: a cache line, and the widest vector
 
 
 @dataclass
 class Arena:
-    """`slots` are the sizes in bytes of the pieces of an arena, `place` says in which one each value lies."""
+    """`slots` are the sizes of the arena's pieces in bytes; `place` maps each value to its slot."""
 
     slots: list[int] = field(default_factory=list)
     place: dict[Hashable, int] = field(default_factory=dict)
 
     @property
     def bytes(self) -> int:
-        """What all of it takes."""
+        """The size of the arena."""
         return sum(self.slots)
 
 
 def arena_for(steps: Sequence[tuple[Iterable[Any], Iterable[Any]]], size_of: Callable[[Any], int | None]) -> Arena:
-    """An arena for steps that each read some values and then write some.
+    """An arena for steps, each of which reads some values and then writes some.
 
-    A value lives from the step that writes it to the last one that reads it; `size_of` gives its bytes, or None if it
-    has memory elsewhere.  The smallest free slot that is large enough is taken; else the largest is made larger.
+    A value lives from the step that writes it to the last step that reads it.  `size_of` returns its bytes, or None if
+    it has memory elsewhere.  A value takes the smallest free slot that is large enough, or enlarges the largest one.
 
     >>> sizes = {"a": 100, "b": 60, "c": 80}
     >>> made = arena_for([((), "a"), ("a", "b"), ("b", "c"), ("c", ())], sizes.get)
@@ -41,7 +41,7 @@ def arena_for(steps: Sequence[tuple[Iterable[Any], Iterable[Any]]], size_of: Cal
     """
     last = {value: number for number, (reads, writes) in enumerate(steps) for value in (*reads, *writes)}
     made = Arena()
-    free: list[tuple[int, int, int]] = []  # slots that nobody needs: (bytes, when it became free, which), sorted
+    free: list[tuple[int, int, int]] = []  # free slots, sorted: (bytes, the step that freed it, its number)
     for number, (reads, writes) in enumerate(steps):
         written = list(writes)
         for value in written:
@@ -66,7 +66,7 @@ def _slot(slots: list[int], free: list[tuple[int, int, int]], size: int) -> int:
 
 
 def aligned(size: int) -> Any:
-    """So many bytes that begin where a line of the cache does."""
+    """New memory of this many bytes that begins at a cache line."""
     memory = np.empty(size + ALIGNMENT, np.uint8)
     start = -memory.ctypes.data % ALIGNMENT
     return memory[start : start + size]

@@ -1,28 +1,29 @@
-"""The schedule: which steps of a plan wait for which, and so which may run at the same time.
+"""Schedules: which steps of a plan wait for which, and which may run at the same time.
 
-The *level* of a step is the length of the longest chain of steps that it waits for: steps of one level are independent.
+The *level* of a step is the length of the longest chain of steps that it waits for.  The steps of a level are
+independent.
 """
 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...core.primitive import P
 from ...support.table import as_table
 from .plan import Call, Check, Launch, Plan, Step, has_effect
 
-FLOP = 0.5  # bytes of memory traffic that take as long as an operation in a kernel
-PRODUCT_FLOP = 0.1  # the same for a matrix product, whose libraries keep what they read in registers
+FLOP = 0.5  # the cost of an operation in a kernel, in bytes of memory traffic that take as long
+PRODUCT_FLOP = 0.1  # of an operation in a matrix product, which reuses operands in registers
 
 
 class ScheduledStep(NamedTuple):
-    """One kernel, library call or check: what it waits for, and what it takes.
+    """One kernel, library call or check: the steps that it waits for, and its cost.
 
-    `cost` is an estimate of its time, in bytes of memory traffic that take as long.
+    `cost` estimates its time, in bytes of memory traffic that take as long.
     """
 
-    number: int  # in the order of a run one after the other
+    number: int  # in a serial run
     name: str
     kind: str  # "kernel", "library" or "check"
     level: int
@@ -30,8 +31,8 @@ class ScheduledStep(NamedTuple):
     bytes: int
     flops: int
     cost: float
-    is_product: bool  # of matrices, whose library has threads of its own
-    has_effect: bool  # which happens in the thread that called
+    is_product: bool  # of matrices, which a library shares among its threads
+    has_effect: bool  # an effect happens in the calling thread
 
 
 KINDS = {Launch: "kernel", Call: "library", Check: "check"}
@@ -59,7 +60,7 @@ class Schedule:
 
     @cached_property
     def levels(self) -> list[list[ScheduledStep]]:
-        """The steps that may run at the same time, level by level."""
+        """The steps by level: those of one level may run at the same time."""
         levels: list[list[ScheduledStep]] = [[] for _ in range(max([s.level for s in self.steps], default=-1) + 1)]
         for step in self.steps:
             levels[step.level].append(step)
@@ -67,7 +68,7 @@ class Schedule:
 
     @cached_property
     def critical_path(self) -> list[ScheduledStep]:
-        """The chain of steps, each waiting for the one before, that takes longest: no number of threads is faster."""
+        """The chain of steps, each waiting for the one before, that takes longest: more threads are not faster."""
         until: list[float] = []  # the cost of the longest chain that ends in each step
         before: list[int | None] = []
         for step in self.steps:
@@ -91,10 +92,6 @@ class Schedule:
         """The cost of the critical path."""
         return sum(step.cost for step in self.critical_path)
 
-    def plain(self) -> list[dict[str, Any]]:
-        """The steps as plain data, for drawing."""
-        return [step._asdict() for step in self.steps]
-
     def __repr__(self) -> str:
         return f"<Schedule of {len(self.steps)} steps in {len(self.levels)} levels>"
 
@@ -115,6 +112,6 @@ def _is_product(step: Step) -> bool:
 
 
 def work_of(step: Step) -> float:
-    """What a step costs, in bytes of memory traffic that take as long."""
+    """The cost of a step, in bytes of memory traffic that take as long."""
     flop = FLOP if isinstance(step, Launch) else PRODUCT_FLOP * _is_product(step)
     return step.count.bytes + flop * step.count.flops

@@ -1,7 +1,7 @@
-"""The plan of a program: what lies where in memory, which steps run, and in which order.
+"""Plans: the result of the compiler, plain data with the steps of a program and the memory of each value.
 
-The compiler hands it on, and a run needs nothing else.  It is plain data: steps refer to buffers by number, and buffers
-hold no values.  A program runs its plan, draws it, counts what it takes, and writes it to a file.
+A run needs only the plan.  Steps refer to buffers by number, and buffers hold no values.  The runtime, the views, the
+cost model and saved programs read plans.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ INPUT, IN_PLACE, SLOT, RESULT, LIBRARY = "input", "in place", "slot", "result", 
 
 @dataclass(frozen=True)
 class Buffer:
-    """The memory of a value; of a value of several parts, `shape` and `dtype` are tuples of theirs.
+    """The memory of a value; for several results, `shape` and `dtype` are tuples.
 
     `kind` says where it lies: in an input, in place of an input (which is overwritten), in a slot of the arena, in a
-    result, or where a library puts it.  `number` says in which input, slot or result; of what a library makes, which
-    result it becomes, or -1.  `where` is the line of code that made the value.
+    result, or in memory of a library.  `number` is the number of the input, slot or result; for memory of a library,
+    the number of the result that it becomes, or -1.  `where` is the line of code that made the value.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Buffer:
 
     @property
     def nbytes(self) -> int:
-        """The bytes of all parts."""
+        """The bytes of all results."""
         if isinstance(self.dtype, tuple):
             return sum(prod(shape) * dtype.itemsize for shape, dtype in zip(self.shape, self.dtype))
         return int(self.size * self.dtype.itemsize)
@@ -55,7 +55,7 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Read:
-    """Elements of a buffer: element (i, j) lies at `offset` + i · strides[0] + j · strides[1], counted in elements."""
+    """A view of a buffer: element (i, j) lies at `offset` + i · strides[0] + j · strides[1], in elements."""
 
     buffer: int
     offset: int
@@ -69,9 +69,9 @@ class Read:
 
 @dataclass(frozen=True)
 class Launch:
-    """A kernel of ours: for each parameter the buffer that it is given (None: a row of its own), from which element.
+    """A call of a compiled kernel: the buffer of each parameter (None: scratch memory), and the first element.
 
-    `computes` names the values that it computes, also those that are nowhere in memory.
+    `computes` names the values that the kernel computes, also those that it does not store.
     """
 
     name: str
@@ -85,9 +85,9 @@ class Launch:
 
 @dataclass(frozen=True)
 class Call:
-    """An operation of a library, applied to parts of buffers and to numbers.
+    """A library call, on views of buffers and on numbers.
 
-    The library makes the buffer `out` anew, or fills memory that is there (`fills`).
+    The library allocates the buffer `out`, or fills existing memory (`fills`).
     """
 
     name: str
@@ -97,13 +97,13 @@ class Call:
     out: int
     fills: bool
     count: Count
-    effect: str | None = None  # what it does apart from computing its result
+    effect: str | None = None  # what it does apart from computing its result, such as "print"
     where: Where | None = None
 
 
 @dataclass(frozen=True)
 class Check:
-    """That integers, made by the operation `op`, are positions in a dimension of `size`, from the front or the back."""
+    """A check that the integers of the operation `op` are valid positions in a dimension of `size`."""
 
     name: str
     read: Read
@@ -119,9 +119,9 @@ Turns = Callable[["Plan"], Sequence[Sequence[int]]]
 
 @dataclass(frozen=True)
 class Plan:
-    """All that a run needs.  The first buffers are the inputs; `outputs` says where each result is read.
+    """Everything that a run needs.  The first buffers are the inputs; `outputs` are the views that are returned.
 
-    `turns` are the numbers of the steps in the order in which they run, those that run at the same time together.
+    `turns` lists the numbers of the steps in the order of a run; the steps of one turn run at the same time.
     """
 
     buffers: tuple[Buffer, ...]
@@ -131,12 +131,12 @@ class Plan:
 
     @cached_property
     def inputs(self) -> tuple[Buffer, ...]:
-        """The buffers that come in."""
+        """The buffers of the inputs."""
         return tuple([buffer for buffer in self.buffers if buffer.kind == INPUT])
 
     @cached_property
     def slots(self) -> tuple[int, ...]:
-        """The bytes of each slot of the arena: as many as the largest value that lies there takes."""
+        """The bytes of each slot of the arena: the size of the largest value in it."""
         sizes: dict[int, int] = {}
         for buffer in self.buffers:
             if buffer.kind == SLOT:
@@ -147,9 +147,9 @@ class Plan:
     def after(self) -> tuple[tuple[int, ...], ...]:
         """For each step, the numbers of the steps that it waits for.
 
-        A step waits for those that make what it reads.  One that overwrites an input also waits for all that read the
-        input.  What cannot be undone (overwriting, effects) waits for all checks that may still stop the run, and
-        effects wait for each other.
+        A step waits for the steps that write what it reads.  A step that overwrites an input also waits for all steps
+        that read the input.  Steps that cannot be undone (overwriting, effects) wait for all checks before them, which
+        may stop the run, and effects wait for each other.
 
         >>> f = mg.jit(lambda x: mg.tanh(x @ x) @ x)
         >>> f.program(mg.ones((2, 2))).plan.after
@@ -180,7 +180,7 @@ class Plan:
         return tuple(found)
 
     def is_whole(self, read: Read) -> bool:
-        """Whether a read takes all of its buffer, in the order in which that lies in memory."""
+        """Whether a view is all of its buffer, in the order in memory."""
         return in_order(self.buffers[read.buffer].size, read.offset, read.shape, read.strides)
 
     def __repr__(self) -> str:
@@ -188,7 +188,7 @@ class Plan:
         return f"<Plan of {len(self.steps)} steps, {kernels} of them kernels, arena {bytes_text(sum(self.slots))}>"
 
     def is_copied(self, number: int) -> bool:
-        """Whether a result is copied once all steps have run, because its memory is not, or not only, its own."""
+        """Whether a result is copied after all steps, because it does not own its memory."""
         buffer = self.buffers[self.outputs[number].buffer]
         return buffer.kind != IN_PLACE and (buffer.kind not in (RESULT, LIBRARY) or buffer.number != number)
 
@@ -217,7 +217,7 @@ class Plan:
         return f"{as_table(('turn', 'step', 'writes', 'reads', 'after'), rows, left=5)}\n{arena}"
 
     def _placed(self, number: int) -> str:
-        """The name of a value and where it lies."""
+        """The name of a value and its place."""
         buffer = self.buffers[number]
         where = f"{buffer.kind} {buffer.number}"
         if buffer.kind == IN_PLACE:
@@ -233,12 +233,12 @@ def has_effect(step: Step) -> bool:
 
 
 def is_product(op: Primitive, shape: tuple[int, ...], dtype: Any) -> bool:
-    """Whether a library writes the result into memory that is there: none does so for halves and integers."""
+    """Whether a library can write the result into existing memory: not for halves and integers."""
     return op is P.matmul and dtype in (float32, float64) and prod(shape) > 0
 
 
 def one_by_one(plan: Plan) -> list[list[int]]:
-    """Each step by itself."""
+    """Each step alone."""
     return [[number] for number in range(len(plan.steps))]
 
 
@@ -246,7 +246,7 @@ def one_by_one(plan: Plan) -> list[list[int]]:
 
 
 def laid_out(buffers: Sequence[Buffer], steps: Sequence[Step], outputs: Sequence[Read], turns: Turns) -> Plan:
-    """The plan of these steps, in which each buffer has a place."""
+    """The plan of these steps, with a place for each buffer."""
     draft = Plan(tuple(buffers), tuple(steps), tuple(outputs))
     order = tuple([tuple(turn) for turn in turns(draft)])
     used: list[tuple[list[int], list[int]]] = []
@@ -265,10 +265,7 @@ def laid_out(buffers: Sequence[Buffer], steps: Sequence[Step], outputs: Sequence
 
 
 def _places(plan: Plan) -> list[tuple[str, int]]:
-    """The kind and the number of each buffer.
-
-    What a library makes lies where it puts it.  What is a result as it is lies in that result, the rest in the arena.
-    """
+    """The kind and the number of each buffer: a library's memory, a result if it is one as a whole, or the arena."""
     made = {step.out for step in plan.steps if isinstance(step, Call) and not step.fills}
     results: dict[int, int] = {}
     for number, read in enumerate(plan.outputs):

@@ -1,4 +1,4 @@
-"""Planning: a partition and its kernels become a plan, which no longer needs the graph, its nodes and its groups."""
+"""Planning: makes the plan of a partition and its kernels.  The plan does not refer to nodes and groups."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from .plan import (
 
 
 def planned(partition: Partition, lowered: Mapping[Group, Lowered], turns: Turns = one_by_one) -> Plan:
-    """The plan of a partition; `turns` says which of its steps run at the same time.
+    """The plan of a partition; `turns` decides which steps run at the same time.
 
     >>> from minigrad.compile.fusion.fuse import fuse
     >>> from minigrad.compile.lowering.lower import lower
@@ -48,7 +48,7 @@ class _Planning:
         self.partition, self.lowered = partition, lowered
         self.names = partition.graph.names()
         self.buffers: list[Buffer] = []
-        self.numbers: dict[Any, int] = {}  # of nodes in memory, and of the partial results of nodes
+        self.numbers: dict[Any, int] = {}  # the buffers of nodes and of their partial results
         self.steps: list[Step] = []
         for number, node in enumerate(partition.graph.inputs):
             self._add(node, self._made(node, INPUT, number))
@@ -61,7 +61,7 @@ class _Planning:
     # buffers --------------------------------------------------------------------------------------------------------
 
     def _buffer(self, node: Node, kind: str = "", number: int = -1) -> int:
-        """The number of a node's buffer, which is made where there is none."""
+        """The number of a node's buffer, which is added if it is new."""
         if node not in self.numbers:
             self._add(node, self._made(node, kind, number))
         return self.numbers[node]
@@ -70,7 +70,7 @@ class _Planning:
         return Buffer(self.names[node], node.shape, node.dtype, node.device, node.where, kind, number)
 
     def _partial(self, node: Node, parameter: Parameter) -> int:
-        """The same for the partial results of a reduction across rows."""
+        """The number of the buffer for the partial results of a reduction across rows."""
         if (node, "partial") not in self.numbers:
             name = f"partial {self.names[node]}"
             made = Buffer(name, (parameter.size,), parameter.dtype, node.device, node.where)
@@ -109,7 +109,7 @@ class _Planning:
 
     @staticmethod
     def _is_computed_in(node: Node, group: Group) -> bool:
-        """Whether a kernel computes a node, instead of putting together its partial results only."""
+        """Whether a kernel computes a node, instead of only combining its partial results."""
         return node not in group.finishes or node in group.partials
 
     def _call(self, group: Group, compute: Library) -> Call:
@@ -121,7 +121,7 @@ class _Planning:
         return Call(self.names[node], node.op, reads, node.attrs, self._buffer(node), fills, *takes)
 
     def _check(self, group: Group | None) -> None:
-        """Add the checks of what a group has made (None: of what comes in)."""
+        """Add the checks of a group's results (None: of the inputs)."""
         for (node, size), view in self.partition.checked.get(group, ()):
             number = sum(isinstance(step, Check) for step in self.steps) + 1
             count = Count(view.footprint * node.dtype.itemsize)

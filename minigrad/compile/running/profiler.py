@@ -1,4 +1,4 @@
-"""What ran when: the record of a run of programs, step by step and thread by thread."""
+"""`profile`: records when each step of a program runs, and in which thread."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RUNNING: ContextVar[profile | None] = switched_variable("minigrad profile", None
 
 
 class Event(NamedTuple):
-    """One step of a program: what, in which thread, and when, in seconds since the profile began."""
+    """One step of a program: its name, its thread, and its times in seconds since the profile began."""
 
     name: str
     thread: str
@@ -27,7 +27,7 @@ class Event(NamedTuple):
 
 
 class profile(Block):
-    """Write down each kernel and library call of the programs that run in this block: when, and in which thread.
+    """Record each kernel and library call of the programs that run in this block, with its times and its thread.
 
     >>> f = mg.jit(lambda x: mg.tanh(x @ x).sum())
     >>> with mg.profile() as run:
@@ -45,18 +45,14 @@ class profile(Block):
         self.start = perf_counter()
 
     def value(self) -> profile:
-        return weakref.proxy(self)  # the block keeps it, not the variable: see `Block.__del__`
+        return weakref.proxy(self)  # only the block keeps it alive: see `Block.__del__`
 
     def note(self, name: str, begin: float, end: float) -> None:
-        """Write down a step that ran in this thread."""
+        """Record a step that ran in this thread."""
         self.events.append(Event(name, threading.current_thread().name, begin - self.start, end - self.start))
 
-    def plain(self) -> list[dict[str, Any]]:
-        """The events as plain data, for drawing."""
-        return [event._asdict() for event in self.events]
-
     def trace(self) -> dict[str, Any]:
-        """The events in the form that the viewers of browsers draw (chrome://tracing, ui.perfetto.dev)."""
+        """The events in the format of trace viewers (chrome://tracing, ui.perfetto.dev)."""
         threads = {name: i for i, name in enumerate(dict.fromkeys(event.thread for event in self.events))}
         shared = {"pid": os.getpid(), "cat": "minigrad"}
         rows: list[dict[str, Any]] = [
@@ -64,12 +60,12 @@ class profile(Block):
             for name, i in threads.items()
         ]
         for name, thread, begin, end in self.events:
-            times = {"ts": begin * 1e6, "dur": (end - begin) * 1e6}  # which are microseconds there
+            times = {"ts": begin * 1e6, "dur": (end - begin) * 1e6}  # in microseconds
             rows.append({"ph": "X", "name": name, "tid": threads[thread]} | shared | times)
         return {"traceEvents": rows, "displayTimeUnit": "ms"}
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the events as such a trace."""
+        """Write this trace to a file."""
         with open(path, "w", encoding="utf-8") as file:
             json.dump(self.trace(), file)
 
@@ -88,7 +84,7 @@ class profile(Block):
 
 
 def timed(name: str, run: Callable[[Any], object]) -> Callable[[Any], object]:
-    """A step that is written down each time that it runs."""
+    """A step that is recorded each time it runs."""
 
     def step(starts: Any) -> None:
         begin = perf_counter()

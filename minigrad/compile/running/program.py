@@ -1,4 +1,4 @@
-"""A program: the plan that a graph becomes, with functions for its kernels and memory for its runs."""
+"""Programs: compile a graph to a plan, and run the plan with compiled kernels and memory that is used again."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from .targets import HOST, Target, target_of
 
 @dataclass(frozen=True, eq=False)
 class Compiled:
-    """What each stage makes of a graph.  A run needs the plan; the rest is for views."""
+    """The result of each stage for one graph.  A run needs only the plan; the others are for views."""
 
     graph: Graph
     log: Log
@@ -70,8 +70,8 @@ def compile(
 
 
 def in_place(donate: Mapping[int, int], partition: Partition) -> dict[Node, Node]:
-    """The values that may be stored where an input is: each is one result as it is, and
-    the input is not a result.
+    """The values that may be stored in place of an input: each is exactly one result,
+    and the input is not a result.
     """
     inputs, outputs = partition.graph.inputs, partition.outputs
     returned, given = Counter(view.base for view in outputs), set(inputs)
@@ -85,10 +85,10 @@ def in_place(donate: Mapping[int, int], partition: Partition) -> dict[Node, Node
 
 
 class Executable(Titled):
-    """A plan that can run: on `target`, by `executor`, with the arrays of its constants after those that are given.
+    """A plan that can run on `target`, by `executor`.  The arrays of its constants follow those of the caller.
 
-    `graph` is what it computes, to be run node by node where a fault is looked for.  The plan names the values of the
-    graph `final`, which is what the passes make of it.
+    `graph` is the graph before all passes, for runs node by node that look for a fault.  `final` is the graph after all
+    passes, whose values the plan names.
     """
 
     def __init__(
@@ -109,27 +109,27 @@ class Executable(Titled):
 
     @cached_property
     def schedule(self) -> Schedule:
-        """What waits for what, and what could run at the same time."""
+        """The order of the steps: which wait for which, and which could run at the same time."""
         return Schedule(self.plan)
 
     def __repr__(self) -> str:
         return f"<Program{repr(self.plan).removeprefix('<Plan')}"
 
     def listing(self) -> str:
-        """The steps, and where each value lies."""
+        """The steps, and the place of each value in memory."""
         return str(self.plan)
 
     @overridable
     def turns(self, plan: Plan) -> list[list[int]]:
-        """The steps of a plan in the order in which they run, in lists of those that run at the same time."""
+        """The numbers of the steps in the order of a run, in lists of steps that run at the same time."""
         if self.executor == "serial" or not self.target.threads:
             return one_by_one(plan)
         return [[step.number for step in turn] for turn in turns(Schedule(plan), self.executor)]
 
     def __call__(self, arrays: Sequence[Any], starts: Starts | None = None) -> list[Any]:
-        """The outputs for these inputs, None for those that are stored in one of them.
+        """The outputs for these inputs, None for outputs that are stored in an input.
 
-        `starts` says where each generator of random numbers begins in this run.
+        `starts` has the key and the first block of each generator of random numbers.
         """
         try:
             given = [*arrays, *[node.array() for node in self.constants]]
@@ -144,7 +144,7 @@ class Executable(Titled):
             raise self._without_memory(error) from None
 
     def _without_memory(self, error: MemoryError) -> Exception:
-        """The error of a run for which there is not enough memory: what it takes, and what takes most of that."""
+        """The error of a run without enough memory: how much it needs, and its largest value."""
         plan = self.plan
         made = [buffer for buffer in plan.buffers if buffer.kind == RESULT]
         kept = [buffer for buffer in plan.buffers if buffer.kind == SLOT]
@@ -163,7 +163,7 @@ class Executable(Titled):
         )
 
     def _run_on_copy(self, source: int, given: list[Any], starts: Starts | None) -> list[Any]:
-        """A run that stores a result where an input is, whose elements do not lie in order."""
+        """Run on a contiguous copy of an input that a result overwrites, and write the copy back."""
         array, device = given[source], self.graph.inputs[source].device
         given[source] = device.contiguous(array)
         results = self(given[: len(given) - len(self.constants)], starts)
@@ -172,7 +172,7 @@ class Executable(Titled):
 
     def _run(self, given: list[Any], starts: Starts) -> list[Any]:
         try:
-            frame = self._idle.pop()  # as many as there are runs at a time
+            frame = self._idle.pop()  # there are as many frames as runs at the same time
         except IndexError:
             with self._lock:
                 frame = self.target.frame(self.layout, self.functions)
@@ -183,10 +183,10 @@ class Executable(Titled):
 
 
 class Program(Executable):
-    """What a graph becomes: the plan, and on the way to it the graph `optimised` by the passes (`log` says how), the
-    `partition` into kernels and library calls, and the kernels `lowered` to loops.
+    """A compiled graph: the plan, and the results of the stages before it.  These are the `optimised` graph with its
+    `log`, the `partition` into kernels and library calls, and the kernels `lowered` to loops.
 
-    `donate` names outputs, by number, that may be stored where an input is: for these a call returns None.
+    `donate` names outputs, by number, that may be stored in place of an input: for these a call returns None.
     """
 
     def __init__(
@@ -204,7 +204,7 @@ class Program(Executable):
         self.load(made.plan, backend)
 
     def divided(self, partition: Partition) -> Program:
-        """The same program with its graph divided in another way."""
+        """The same program with another partition of its graph."""
         other = Program.__new__(Program)
         Executable.__init__(other, self.graph, self.constants, self.target, self.executor)
         lowered = {group: lower(partition, group) for group in partition.kernels}
@@ -214,7 +214,7 @@ class Program(Executable):
 
 
 class PlainProgram(Titled):
-    """The same, node by node, each by its device's kernel: where there are no kernels of ours, and to compare with."""
+    """A program that runs node by node, by the devices' kernels: for devices without targets, and to compare with."""
 
     stored_in: Mapping[int, int] = {}
 
@@ -222,7 +222,7 @@ class PlainProgram(Titled):
         self.graph = graph
 
     def listing(self) -> str:
-        """The nodes: each is a step."""
+        """The nodes, each of which is a step."""
         return str(self.graph)
 
     def __call__(self, arrays: Sequence[Any], starts: Starts | None = None) -> list[Any]:
@@ -236,14 +236,14 @@ class PlainProgram(Titled):
         return [self._owned(node, values[node], seen) for node in self.graph.outputs]
 
     def _owned(self, node: Node, array: Any, seen: set[int]) -> Any:
-        """A result that shares no memory with anything that somebody else holds."""
+        """A result that shares memory with no input, constant or other result."""
         shared = node.op is None or node.op.kind == "view" or id(array) in seen
         seen.add(id(array))
         return array.copy() if shared else array
 
 
 def program_for(graph: Graph, donate: Mapping[int, int] | None = None, **options: Any) -> Program | PlainProgram:
-    """A program for where the graph's values are; node by node where they are in several places, or compiling fails."""
+    """A program for the device of the graph; one that runs node by node if there are several, or compiling fails."""
     target = target_of((*graph.inputs, *graph.nodes))
     if target is HOST:
         return Program(graph, donate, **options)
@@ -251,5 +251,5 @@ def program_for(graph: Graph, donate: Mapping[int, int] | None = None, **options
         try:
             return Program(graph, donate, **options, target=target)
         except CompileError as error:
-            warnings.warn(f"the graph runs node by node, which takes longer: {error}", BackendWarning, stacklevel=2)
+            warnings.warn(f"the graph runs node by node, which is slower: {error}", BackendWarning, stacklevel=2)
     return PlainProgram(graph)

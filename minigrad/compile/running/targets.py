@@ -1,4 +1,4 @@
-"""Targets: what programs are made for.  Everything up to the kernels' loops and the plan of memory is common to all."""
+"""Targets: how programs differ between devices.  All targets share the stages up to the loops of the kernels."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ from .plan import Launch
 
 @dataclass(frozen=True)
 class Target:
-    """How a device's programs differ.
+    """The parts of the compiler that depend on the device.
 
-    `chunking` says how work is divided whose results are put together.  `compiled` makes a function for each launch, by
-    the number of its step.  `frame` makes what one run at a time needs.  Only with `threads` may the steps of a level
-    run at the same time.
+    `chunking` divides reductions whose partial results are combined.  `compiled` makes a function for each launch, by
+    the number of its step.  `frame` makes a frame.  Only with `threads` may the steps of a level run at the same time.
     """
 
     chunking: Chunking
@@ -30,20 +29,20 @@ class Target:
 
 
 HOST = Target(Chunking(), compiled, Frame, threads=True)
-_MAKERS: dict[str, Callable[[Any], Target]] = {}  # kind of device -> what makes the target of such a device
+_MAKERS: dict[str, Callable[[Any], Target]] = {}  # kind of device -> function that makes its target
 
 
 def register_target(kind: str, make: Callable[[Any], Target]) -> None:
     """Compile programs for devices of this kind: `make(device)` returns the target of one of them.
 
-    Devices with NumPy's arrays and kernels have the target of the CPU.  Programs on any other device, and those on
-    several devices, call the devices' kernels node by node.
+    Devices with NumPy's arrays and kernels use the target of the CPU.  Programs on other devices, or on several
+    devices, run node by node with the devices' kernels.
     """
     _MAKERS[kind] = cache(make)
 
 
 def target_of(nodes: Iterable[Node]) -> Target | None:
-    """The target for nodes, all of whose devices it has to serve; None where there is none."""
+    """The target that fits the devices of all nodes, or None."""
     devices = {node.device for node in nodes}
     if len(devices) == 1:
         (device,) = devices

@@ -1,1 +1,1 @@
-"""Saved programs: what is written to a file, and what is read back and verified."""
+"""Saved programs: written to files, read back and verified."""

@@ -1,7 +1,7 @@
-"""Values as plain data that JSON can hold, and back: what of a program goes into a file.
+"""Converts values to plain data for JSON, and back.
 
-No code is ever stored.  Containers, numbers, dtypes and the like have forms of their own, and everything else is
-refused with the place where it was found.
+Files hold no code.  Containers, numbers, dtypes and a few others have a form as plain data.  Everything else is
+refused, with its place.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PLAIN = (bool, int, str, type(None))
 
 
 class ProgramError(ConversionError):
-    """A function cannot be saved as a program, or a file holds none that can be run here.
+    """A function cannot be saved as a program, or a file holds no program that can run here.
 
     >>> import minigrad as mg
     >>> f = mg.jit(lambda x: mg.random.normal(x.shape) + x)
@@ -32,7 +32,7 @@ class ProgramError(ConversionError):
     minigrad.compile.save.codec.ProgramError: save: the function draws random numbers...
     ...
 
-    Hint: the message says what is in the way; what changes from call to call has to be an argument.
+    Hint: the message names the reason; values that change between calls must be arguments.
     """
 
 
@@ -43,7 +43,7 @@ class Slot(NamedTuple):
 
 
 def encoded(value: Any, where: str = "it") -> Any:
-    """A value as plain data; `where` is what it is called if it has none.
+    """A value as plain data; `where` names it in an error.
 
     >>> encoded((1, [2.5, slice(None, 3)], {"a": float("inf")}))
     {'tuple': [1, {'list': [2.5, {'slice': [None, 3, None]}]}, {'dict': [['a', {'float': 'inf'}]]}]}
@@ -80,7 +80,7 @@ def encoded(value: Any, where: str = "it") -> Any:
 
 
 def decoded(data: Any) -> Any:
-    """The value that plain data stands for, with a `Slot` for each tensor.
+    """The value of plain data, with a `Slot` for each tensor.
 
     >>> decoded({"tuple": [1, {"dict": [["a", {"tensor": 0}]]}]})
     (1, {'a': Slot(number=0)})
@@ -118,9 +118,9 @@ DECODERS: dict[str, Callable[[Any], Any]] = {
 
 
 def unknown(data: Any) -> ProgramError:
-    """The error of data that stands for nothing."""
+    """The error for data that is not the form of any value."""
     text = repr(data)
-    return ProgramError(f"load: {text[:60]}{'...' if len(text) > 60 else ''} stands for nothing")
+    return ProgramError(f"load: {text[:60]}{'...' if len(text) > 60 else ''} is not a value")
 
 
 def filled(tree: Any, tensors: list[Any]) -> Any:

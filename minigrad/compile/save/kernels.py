@@ -1,4 +1,4 @@
-"""Kernels as plain data that JSON can hold, and back: each statement is a list of its kind and its fields."""
+"""Converts kernels to plain data for JSON, and back: each statement is a list of its kind and its fields."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def kernel_as_data(kernel: Kernel) -> dict[str, Any]:
 
 
 def kernel_from_data(data: dict[str, Any]) -> Kernel:
-    """The kernel that plain data stands for, verified."""
+    """The kernel of plain data, verified."""
     kernel: Kernel = _record(Kernel, [data[name] for name in FIELDS[Kernel]])
     verify(kernel)
     return kernel
 
 
 def _as_data(value: Any) -> Any:
-    """A part of a kernel: what is infinite or nan has no form in JSON."""
+    """A part of a kernel.  JSON has no form for infinity and nan."""
     if value.__class__ in FIELDS:
         kind = [value.__class__.__name__.lower()] if isinstance(value, Statement) else []
         return [*kind, *[_as_data(getattr(value, name)) for name in FIELDS[value.__class__]]]
@@ -62,7 +62,7 @@ def _read_operand(data: Any) -> Any:
     return float(data["float"]) if isinstance(data, dict) else data
 
 
-READERS: dict[str, Callable[[Any], Any]] = {  # of the fields that are no operands
+READERS: dict[str, Callable[[Any], Any]] = {  # of the fields that are not operands
     "dtype": dtypes.ALL.__getitem__,
     "body": lambda data: [_read_statement(s) for s in data],
     "accumulators": lambda data: [_record(Accumulator, parts) for parts in data],

@@ -1,4 +1,4 @@
-"""The parts of a saved program: plain data becomes a graph and a plan, of which each part is checked."""
+"""Makes the graph and the plan of a saved program from plain data, and checks each part."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from ..running.plan import INPUT, Buffer, Call, Check, Launch, Plan, Read, Step,
 from .codec import ProgramError, decoded
 from .kernels import kernel_from_data
 
-KEPT_OUT = ("random", "own")  # kinds of primitives that no file has
+KEPT_OUT = ("random", "own")  # kinds of primitives that a file cannot have
 
 
 def input_of(entry: dict[str, Any], arrays: list[bytes]) -> Source:
-    """The node of an argument, or of an array in the file."""
+    """The node of an argument or of an array in the file."""
     shape, dtype, device = tuple(entry["shape"]), dtypes.ALL[entry["dtype"]], as_device(entry["device"])
     _check_shape(shape)
     if not device.hosted:
@@ -35,14 +35,14 @@ def input_of(entry: dict[str, Any], arrays: list[bytes]) -> Source:
     if "argument" not in entry:
         raw = arrays[entry["array"]]
         if len(raw) != prod(shape) * dtype.itemsize:
-            raise ProgramError(f"load: the array {entry['name']!r} has {len(raw)} bytes, and should be {dtype} {shape}")
+            raise ProgramError(f"load: the array {entry['name']!r} has {len(raw)} bytes, which is not {dtype} {shape}")
         little = np.frombuffer(raw, dtype.newbyteorder("<"))
         kind, held = "constant", np.array(little.reshape(shape), dtype)
     return Source(kind, held, shape, dtype, device, Mode())
 
 
 class Parts:
-    """Makes the graph and the parts of the plan again that a file describes, each checked."""
+    """The graph and the parts of the plan in a file, each checked."""
 
     def __init__(self, data: dict[str, Any], inputs: list[Source]) -> None:
         self.data = data
@@ -81,7 +81,7 @@ class Parts:
             _check_windows(*node.inputs, **node.attrs)
         node.shape, node.dtype = op.infer(*node.inputs, **node.attrs)
         if node.shape != decoded(entry["shape"]) or node.dtype != decoded(entry["dtype"]):
-            raise ProgramError(f"load: {name} gives {node.dtype} {node.shape}, which is not what the file says")
+            raise ProgramError(f"load: {name} returns {node.dtype} {node.shape}, and the file says something else")
         for shape in node.shape if isinstance(node.dtype, tuple) else (node.shape,):
             _check_shape(shape)
         devices = [i.device for i in node.inputs if isinstance(i, Node)]
@@ -104,7 +104,7 @@ class Parts:
         _check_roles(kernel, buffers)
         computed = [self._at(place) for place in step["computes"]]
         if any(node.op is None for node in computed):
-            raise ProgramError("load: a kernel computes what comes in")
+            raise ProgramError("load: a kernel computes an input")
         computes = tuple([self.names[node] for node in computed])
         return Launch(str(step["name"]), kernel, buffers, offsets, count, computes)
 
@@ -149,7 +149,7 @@ def _buffer(entry: dict[str, Any]) -> Buffer:
 
 
 class CheckedFrame(Frame):
-    """A frame whose kernels read what a library has made only if it is what the graph says.
+    """A frame that checks the size and dtype of each library result.
 
     The attributes of a library call come from the file, and kernels read as much memory as the node's shape says.
     """
@@ -161,7 +161,7 @@ class CheckedFrame(Frame):
         made = array if several else (array,)
         said: Any = zip(shape, dtype) if several else ((shape, dtype),)
         if [(part.size, part.dtype) for part in made] != [(prod(shape), dtype) for shape, dtype in said]:
-            raise ProgramError(f"{buffer.name} of a loaded program is something else than the file says")
+            raise ProgramError(f"{buffer.name} of a loaded program is not what the file says")
         super().bind(number, array)
 
 
@@ -173,24 +173,24 @@ def _check_shape(shape: Any) -> None:
 
 
 def _count(number: Any) -> int:
-    """A whole number that is not negative, from a file."""
+    """An integer from a file, checked to be 0 or more."""
     if number.__class__ is not int or number < 0:
         raise ProgramError(f"load: {number!r} is not a size, an offset or a number of operations")
     return number
 
 
 def _check_windows(x: Any, axis: Any, size: Any, stride: Any, dilation: Any) -> None:
-    """See to it that windows lie within what they look at: array libraries make such views without a check."""
+    """Refuse windows beyond the memory of `x`: array libraries make such views without a check."""
     whole = all(given.__class__ is tuple and len(given) == len(axis) for given in (axis, size, stride, dilation))
     numbers = [*axis, *size, *stride, *dilation] if whole else [None]
     if any(number.__class__ is not int for number in numbers) or min((*size, *stride, *dilation), default=1) < 1:
-        raise ProgramError("load: windows of which a size or a step is not a whole number above 0")
+        raise ProgramError("load: a size or a step of windows is not a whole number above 0")
     if len({*axis}) < len(axis) or not set(axis) <= set(range(len(x.shape))):
         raise ProgramError("load: windows along a dimension that does not exist, or along one twice")
 
 
 def _check_argument(parameter: Parameter, buffer: Buffer | None, offset: int) -> None:
-    """Refuse a buffer that has another size or type than the parameter."""
+    """Refuse a buffer that does not fit the parameter."""
     role = parameter.role
     if buffer is None:
         fits = role == "scratch"
@@ -200,15 +200,15 @@ def _check_argument(parameter: Parameter, buffer: Buffer | None, offset: int) ->
         same = (parameter.size, parameter.dtype, 0) == (buffer.size, buffer.dtype, offset)
         fits = same and role in ("in", "out", "partial")
     if not fits:
-        raise ProgramError(f"load: {parameter.name} of a kernel has another size or role than what it stands for")
+        raise ProgramError(f"load: {parameter.name} of a kernel has another size or role than its buffer")
 
 
 def _check_roles(kernel: Kernel, buffers: tuple[int | None, ...]) -> None:
-    """Refuse a kernel of which two parameters are one buffer, if it writes there."""
+    """Refuse a kernel that writes to a buffer which it has as two parameters."""
     given = [(number, parameter.role) for number, parameter in zip(buffers, kernel.parameters) if number is not None]
     written = [number for number, role in given if role != "in"]
     if len({*written}) < len(written) or {*written} & {number for number, role in given if role == "in"}:
-        raise ProgramError("load: a kernel writes what it is given twice")
+        raise ProgramError("load: a kernel writes to a buffer that it has twice")
 
 
 def _check_order(plan: Plan, inputs: int) -> None:
@@ -217,7 +217,7 @@ def _check_order(plan: Plan, inputs: int) -> None:
     for step in plan.steps:
         reads, writes = plan.uses(step)
         if not written.issuperset(reads) or written.intersection(writes):
-            raise ProgramError("load: a step reads what is not there yet, or writes what is there already")
+                raise ProgramError("load: a step reads what is not there yet, or writes what is there already")
         written.update(writes)
     if not written.issuperset([read.buffer for read in plan.outputs]):
         raise ProgramError("load: no step computes a result")

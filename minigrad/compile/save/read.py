@@ -1,4 +1,4 @@
-"""Reading a saved program.  Nothing in the file is believed: see `parts`."""
+"""Loads saved programs.  Nothing in a file is trusted: see `parts`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FAULTS = (
 
 
 def load_program(path: str | os.PathLike[str]) -> LoadedProgram:
-    """The program in a file that `f.save(path, ...)` wrote; it runs without the function that it was made from.
+    """Load a program that `f.save(path, ...)` wrote; it runs without the original function.
 
     >>> import os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "double.program")
@@ -54,12 +54,12 @@ def load_program(path: str | os.PathLike[str]) -> LoadedProgram:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
             content, arrays = _parts(archive, len(raw))
     except (zipfile.BadZipFile, struct.error, OSError, EOFError, ValueError, RuntimeError) as error:
-        raise ProgramError(f"load_program: {os.fspath(path)} is no saved program, or damaged: {error}") from None
+        raise ProgramError(f"load_program: {os.fspath(path)} is not a saved program, or damaged: {error}") from None
     try:
         data = json.loads(content)
         version, made_by = data["format"], str(data["minigrad"])
     except FAULTS:
-        raise ProgramError(f"load_program: {os.fspath(path)} is no saved program") from None
+        raise ProgramError(f"load_program: {os.fspath(path)} is not a saved program") from None
     if version != FORMAT:
         raise ProgramError(
             "load_program: the file is in another format",
@@ -71,13 +71,13 @@ def load_program(path: str | os.PathLike[str]) -> LoadedProgram:
     except FAULTS as error:
         why = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
         raise ProgramError(
-            f"load_program: {os.fspath(path)} cannot be run here: {why}",
+            f"load_program: {os.fspath(path)} cannot run here: {why}",
             hint=f"it was written by minigrad {made_by[:20]}; save the function again",
         ) from error
 
 
 def _parts(archive: zipfile.ZipFile, size: int) -> tuple[bytes, list[bytes]]:
-    """The files in an archive of `size` bytes: stored as they are and apart, so that reading them takes no more."""
+    """The files in an archive of `size` bytes: not compressed and not overlapping, so that they need no more memory."""
     members = archive.infolist()
     names = [CONTENT, *[f"{ARRAYS}{i}" for i in range(len(members) - 1)]]
     stored = all(m.compress_type == zipfile.ZIP_STORED for m in members)
@@ -90,15 +90,15 @@ def _parts(archive: zipfile.ZipFile, size: int) -> tuple[bytes, list[bytes]]:
 class LoadedProgram:
     """A program from a file: called like the function, with arguments of the same kinds.  It has no gradients.
 
-    `args`, `kwargs` and `result` are the containers of the example, with a `Slot` for each tensor; `arrays` the values
-    that the function used by name; and `program` has the graph, the plan and the schedule.
+    `args`, `kwargs` and `result` are the containers of the example, with a `Slot` for each tensor.  `arrays` are the
+    values that the function used by name, and `program` has the graph, the plan and the schedule.
     """
 
     def __init__(self, data: dict[str, Any], arrays: list[bytes]) -> None:
         self.name = str(data["name"])
         self.args, self.kwargs, self.result = [decoded(data[key]) for key in ("args", "kwargs", "result")]
         if self.args.__class__ is not list or self.kwargs.__class__ is not dict:
-            raise ProgramError("load: the arguments are no list and no dict")
+            raise ProgramError("load: the arguments are not a list and a dict")
         inputs = [input_of(entry, arrays) for entry in data["inputs"]]
         given = {entry["argument"]: node for entry, node in zip(data["inputs"], inputs) if "argument" in entry}
         count = len([node for node in inputs if node.kind == "tensor"])
@@ -111,17 +111,17 @@ class LoadedProgram:
         self.program = Executable(parts.graph, inputs[count:], replace(HOST, frame=CheckedFrame))
         self.program.load(laid_out(parts.buffers, parts.steps, parts.results, self.program.turns))
         self.devices = [self.program.plan.buffers[read.buffer].device for read in parts.results]
-        self.given = given  # by number of the tensor among the arguments
+        self.given = given  # by the number of the tensor among the arguments
         numbers = slots((self.args, self.kwargs))
         right = sorted(numbers) == list(range(len(numbers))) and set(given) <= set(numbers)
         if not right or not set(slots(self.result)) <= set(range(len(parts.results))):
-            raise ProgramError("load: a tensor is not there")
+            raise ProgramError("load: a tensor is missing")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         tensors: dict[int, Tensor] = {}
         if len(args) != len(self.args) or kwargs.keys() != self.kwargs.keys():
             raise ProgramError(
-                f"{self.name} is called in another way than when it was saved",
+                f"{self.name} is called with other arguments than those it was saved with",
                 expect=_call(len(self.args), self.kwargs), actual=_call(len(args), kwargs),
             )
         for number, (saved, value) in enumerate(zip(self.args, args)):
@@ -134,7 +134,7 @@ class LoadedProgram:
         return filled(self.result, [wrap(array, device) for array, device in zip(results, self.devices)])
 
     def cost(self) -> Cost:
-        """What the program takes, and what its graph takes node by node."""
+        """The cost of the program, and of its graph node by node."""
         return Cost(self.program)
 
     def __str__(self) -> str:
@@ -149,7 +149,7 @@ class LoadedProgram:
 
 
 def _collect(saved: Any, value: Any, where: str, tensors: dict[int, Tensor]) -> None:
-    """The tensors of an argument by their numbers; everything else has to be what it was when the program was saved."""
+    """Collect the tensors of an argument by number; everything else must be the same as in the saved program."""
     if isinstance(saved, Slot):
         if not isinstance(value, (Tensor, np.ndarray)):
             raise ProgramError(f"{where} has to be a tensor", actual=f"a {type(value).__name__}")
@@ -166,13 +166,13 @@ def _collect(saved: Any, value: Any, where: str, tensors: dict[int, Tensor]) -> 
         for key in saved:
             _collect(saved[key], value[key], f"{where}[{key!r}]", tensors)
     elif type(value) is not type(saved) or not (value == saved or value != value != saved != saved):
-        raise ProgramError(f"{where} is part of the program, and another one now", expect=saved, actual=_short(value))
+        raise ProgramError(f"{where} is part of the program, and has another value", expect=saved, actual=_short(value))
 
 
 def _check_tensor(tensor: Tensor, node: Node, number: int) -> None:
     interpreter = current_mode().interpreter
     if not isinstance(tensor._data, np.ndarray) or (interpreter is not None and not interpreter.runs_programs):
-        raise TraceError("a loaded program was called inside a trace or a transformation", hint="call it outside")
+        raise TraceError("a loaded program cannot be called inside a trace or a transformation", hint="call it outside")
     if tensor.shape != node.shape:
         raise ShapeError(f"tensor {number} of a loaded program's arguments", expect=node.shape, actual=tensor.shape)
     if tensor.dtype != node.dtype:

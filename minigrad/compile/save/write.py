@@ -1,9 +1,9 @@
-"""Programs in files: saved ahead of time, and run where the function that they were made from is not known.
+"""Writes programs to files, to run without the functions that they were made from.
 
-A file is a zip archive, stored as it is: `program.json` has the plan, the kernels in the loop language, the graph that
-they compute and the containers that arguments and results come in; `arrays/0` and so on are the values of tensors that
-the function uses by name.  A file is checked when it is read, because anyone may have written it: shapes are computed
-anew, every index of every kernel stays within its memory, and there is no code in it but kernels.
+A file is a zip archive without compression.  `program.json` has the plan, the kernels in the loop language, the graph,
+and the containers of arguments and results; `arrays/0` and so on are the values of tensors that the function uses by
+name.  A file is checked when it is read, because anyone may have written it: shapes are computed again, every index of
+every kernel stays within its memory, and kernels are the only code.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from ..tracing.signature import kind_of, replaced
 from .codec import ProgramError, Slot, encoded
 from .kernels import kernel_as_data
 
-FORMAT = 2  # of the files: another number is another language
+FORMAT = 2  # of the files; other formats are refused
 CONTENT, ARRAYS = "program.json", "arrays/"
 
 
 def save_program(function: Callable[..., Any], path: str | os.PathLike[str], args: Any, kwargs: Any) -> None:
     """Write the program of a function for arguments like these."""
     if current_mode().interpreter is not None:
-        raise ProgramError("save: a program can be saved in eager mode only, and this is inside of another trace")
+        raise ProgramError("save: a program can be saved only in eager mode, not inside a trace")
     tensors: list[Tensor] = []
     for part in (*args, *kwargs.values()):
         kind_of(part, tensors)
@@ -66,7 +66,7 @@ def save_program(function: Callable[..., Any], path: str | os.PathLike[str], arg
 
 
 def recorded(function: Callable[..., Any], args: Any, kwargs: Any, tensors: list[Tensor]) -> Recording:
-    """The function traced with tensors that nobody else has, and with results that are no views of anything."""
+    """The function traced with new tensors, and with results that are copies, not views."""
 
     @wraps(function)
     def with_copied_results(*args: Any, **kwargs: Any) -> Any:
@@ -79,17 +79,17 @@ def recorded(function: Callable[..., Any], args: Any, kwargs: Any, tensors: list
 
 
 def effects_of(recording: Recording) -> tuple[str, str]:
-    """What a function does besides computing results, and the way out; no words if it does nothing else."""
+    """What a function does other than compute results, and a hint; empty if it does nothing else."""
     tracer = recording.tracer
     names = names_of(recording)
     written = [names.get(id(e.tensor), "a tensor") for e in tracer.captured.values() if e.written]
     if written:
-        hint = "return the new value, and put it into the tensor outside; model.eval() for running statistics"
+        hint = "return the new value, and assign it outside; model.eval() for running statistics"
         return f"changes {', '.join(written)} in place", hint
     if recording.gradients:
-        return "replaces a .grad", "a program in a file computes results only: train outside"
+        return "replaces a .grad", "a saved program only computes results: train outside"
     if tracer.drawn:
-        return "draws random numbers", "model.eval() switches dropout off; else give the numbers as an argument"
+        return "draws random numbers", "model.eval() switches dropout off; or pass the numbers as an argument"
     return "", ""
 
 
@@ -99,21 +99,21 @@ def _refuse(recording: Recording, program: Any) -> None:
     if reason:
         pass
     elif not isinstance(program, Program) or not all(node.device.hosted for node in program.graph.inputs):
-        reason, hint = "runs on a device without kernels of ours", "move the model to a CPU first"
+        reason, hint = "runs on a device that is not a CPU", "move the model to a CPU first"
     elif program.final.effects:
         node = program.final.effects[0]
         reason = f"does more than compute its result: {node.name}, at {show(node.where)}"
     else:
         own = [node for node in program.final.nodes if node.op is not None and node.op.kind == "own"]
         if own:
-            reason = f"is computed by a kernel of yours, {own[0].name}, and a file holds no Python code"
-            hint = "forget the kernel before"
+            reason = f"uses your kernel {own[0].name}, and a file holds no Python code"
+            hint = "call forget() on the kernel first"
     if reason:
         raise ProgramError(f"save: the function {reason}", hint=hint or None)
 
 
 def names_of(recording: Recording) -> dict[int, str]:
-    """What tensors are called that were found by name, by their ids."""
+    """The names of tensors that the function reads by name, by id."""
     return {
         id(value): join(guard.name, key)
         for guard in recording.guards
@@ -200,7 +200,7 @@ def _read(read: Read) -> list[Any]:
 
 
 def _write(path: Path, data: dict[str, Any], arrays: list[Any]) -> None:
-    """Write all of it or nothing."""
+    """Write the whole file or nothing."""
     with whole_file(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr(CONTENT, json.dumps(data, allow_nan=False))
         for number, array in enumerate(arrays):

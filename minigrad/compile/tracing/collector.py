@@ -1,7 +1,7 @@
-"""Python's garbage collector, asked to wait while a graph is made.
+"""Switches Python's garbage collector off while a graph is made.
 
-It looks through all that is new again and again as objects are made, and a trace makes many that all stay: of ten
-thousand nodes, half of the time would be its.
+A trace creates many objects, and all of them stay alive.  The collector would visit them repeatedly and find nothing:
+for ten thousand nodes, that takes half of the time.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ WAITING: set[int] = set()  # the threads that have switched the collector off
 
 
 class no_collection:
-    """No garbage is collected in this block, unless another thread asks for it.
+    """Switch the collector off in this block, unless another thread switches it on.
 
-    Where Ctrl-C stops `__exit__` before its first line, `__del__` switches the collector on as soon as the exception is
-    dropped.
+    If Ctrl-C stops `__exit__` before its first line, `__del__` switches the collector on once the exception is freed.
 
     >>> import gc
     >>> with no_collection():
@@ -27,11 +26,11 @@ class no_collection:
     True
     """
 
-    thread = 0  # that has switched the collector off here
+    thread = 0  # the thread that has switched the collector off here
 
     def __enter__(self) -> None:
         if gc.isenabled():
-            self.thread = get_ident()  # first: from here on the collector is switched on at the end
+            self.thread = get_ident()  # first, so that `__exit__` switches the collector on in any case
             WAITING.add(self.thread)
             gc.disable()
 
@@ -46,7 +45,7 @@ class no_collection:
 
 
 def _switch_on() -> None:
-    """In a forked process, do what a thread would have done that the process does not have."""
+    """Switch the collector on in a forked process, which does not have the thread that would do it."""
     if WAITING and get_ident() not in WAITING:
         WAITING.clear()
         gc.enable()

@@ -1,4 +1,4 @@
-"""What holds what: the entries of containers, the attributes of objects, and what is followed of a class's objects."""
+"""Reads objects for the walk over names: the entries of containers, attributes, and the parts of functions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 import types
 import weakref
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from enum import Enum
 from functools import lru_cache
@@ -23,14 +23,21 @@ from .origin import is_foreign_class, is_ours
 from .reads import reads
 
 OPAQUE = (Tensor, types.MethodType, Enum, io.IOBase, types.CodeType, np.generic, np.dtype, *SIMPLE)
-ROOMS = tuple(f"minigrad.{room}" for room in ("core", "devices", "ops", "autodiff", "compile"))  # keep caches only
+ROOMS = tuple(f"minigrad.{room}" for room in ("core", "devices", "ops", "autodiff", "compile"))  # hold only caches
 FUNCTIONS = (types.FunctionType, types.MethodType, functools.partial)
-HELD = (Tensor, list, tuple, dict)  # what minigrad looks into, of the attributes of a module
-PLAIN = ("types", "argparse", "collections", "_thread")  # Python's own classes that hold what they are given
+HELD = (Tensor, list, tuple, dict)  # attributes of a module that minigrad reads, whatever their names
+PLAIN = ("types", "argparse", "collections", "_thread")  # modules of Python whose objects hold users' values
+PARTS: tuple[tuple[Any, tuple[str, ...]], ...] = (  # of objects that cannot change
+    (types.MethodType, ("__func__", "__self__")),
+    ((functools.partial, functools.partialmethod), ("func", "args", "keywords")),
+    (property, ("fget", "fset", "fdel")),
+    ((classmethod, staticmethod), ("__func__",)),
+    (functools.cached_property, ("func",)),
+)
 
 
 class Kind:
-    """What is followed of the objects of a class."""
+    """Which parts of a class's objects the walk follows."""
 
     def __init__(self, cls: type) -> None:
         self.cls = cls
@@ -41,59 +48,47 @@ class Kind:
         self.looked_into = not str(cls.__module__).startswith(ROOMS)
         self.users = cls is object or not is_foreign_class(cls) or cls.__module__ in PLAIN
         self.types = (*HELD, *REGISTRY) if library else ()
-        self.names: frozenset[str] = frozenset().union(*names)  # those that the code of its bases reads
-        self.ignored = tuple(name for name in caches if name != "_hooks")  # kept for speed only; hooks are called
+        self.names: frozenset[str] = frozenset().union(*names)  # that the code of its bases reads
+        self.ignored = tuple(name for name in caches if name != "_hooks")  # caches, except hooks, which are called
         self.slots = _slots(cls)
 
 
 def contents(name: str, value: Any, kind: type) -> Iterator[Guard]:
-    """What a container holds, whatever its class adds to that."""
+    """A guard for the entries of a container."""
     if issubclass(kind, list):
         yield Guard(name, value, dict(enumerate(value)))
     elif issubclass(kind, dict):
         yield OrderGuard(name, value, dict(value))
-    elif issubclass(kind, (set, frozenset)):
-        yield Guard(name, value, _members(value), reader=_members)
-    elif issubclass(kind, deque):
-        yield Guard(name, value, _counted(value), reader=_counted)
-    elif issubclass(kind, np.ndarray):
-        yield Guard(name, value, _objects(value), reader=_objects)
-    elif issubclass(kind, types.MappingProxyType):
-        yield Guard(name, value, dict(value), reader=dict)
-    elif issubclass(kind, ContextVar):
-        yield Guard(name, value, _in_context(value), reader=_in_context)
+    else:
+        for classes, reader in READERS:
+            if issubclass(kind, classes):
+                yield Guard(name, value, reader(value), reader=reader)
+                return
 
 
 def reached_from(value: Any, kind: type) -> list[Any]:
-    """What is reached from a value that cannot change itself."""
-    if issubclass(kind, types.MethodType):
-        return [value.__func__, value.__self__]
+    """The parts of a value that cannot change."""
+    for classes, names in PARTS:
+        if issubclass(kind, classes):
+            return [getattr(value, name) for name in names]
     if issubclass(kind, tuple):
         return list(value)
     if issubclass(kind, weakref.ref):
         return [value()]
     if issubclass(kind, weakref.ProxyTypes):
         return [_attribute(_attribute(value, "__init__"), "__self__")]
-    if issubclass(kind, (functools.partial, functools.partialmethod)):
-        return [value.func, value.args, value.keywords]
-    if issubclass(kind, property):
-        return [value.fget, value.fset, value.fdel]
-    if issubclass(kind, (classmethod, staticmethod)):
-        return [value.__func__]
-    if issubclass(kind, functools.cached_property):
-        return [value.func]
     if issubclass(kind, OPAQUE):
         return []
     return [_attribute(value, name) for name in ("__wrapped__", "__self__") if _has(value, kind, name)]
 
 
 def _has(value: Any, kind: type, name: str) -> bool:
-    """Whether an object has an attribute, without calling a `__getattr__` of anyone but us."""
+    """Whether an object has an attribute, without calling a `__getattr__` of another package or the user."""
     return is_ours(kind.__module__) or name in (own_dict(value) or ()) or any(name in vars(b) for b in kind.__mro__)
 
 
 def _attribute(value: Any, name: str) -> Any:
-    """An attribute of something foreign, which may raise anything when it is read."""
+    """An attribute of another package's object, which may raise anything when it is read."""
     try:
         return getattr(value, name, None)
     except Exception:
@@ -101,7 +96,7 @@ def _attribute(value: Any, name: str) -> Any:
 
 
 def own_dict(value: Any) -> dict[str, Any] | None:
-    """The dict that holds an object's attributes, if there is one that stays; no code of its class is run for this."""
+    """The dict of an object's attributes, if it has one of its own; no code of its class runs."""
     try:
         found, again = [object.__getattribute__(value, "__dict__") for _ in range(2)]
     except Exception:
@@ -110,7 +105,7 @@ def own_dict(value: Any) -> dict[str, Any] | None:
 
 
 def functions_in(values: list[Any]) -> list[Any]:
-    """The functions among values, and in the lists, tuples and dicts among them: what a package was given to call."""
+    """The functions among values, and in lists, tuples and dicts among them: callbacks given to a package."""
     inner = [list(v.values()) if type(v) is dict else v for v in values if type(v) in (list, tuple, dict)]
     return [part for parts in (values, *inner) for part in parts if issubclass(type(part), FUNCTIONS)]
 
@@ -128,7 +123,7 @@ def _objects(values: Any) -> dict[Any, Any]:
 
 
 def _flat(values: Any) -> Iterator[Any]:
-    """The objects in an array, and in its records, which come as new tuples each time."""
+    """The objects in an array; the records of a structured array come as new tuples, which are taken apart."""
     for value in values:
         if type(value) is tuple:
             yield from _flat(value)
@@ -138,6 +133,12 @@ def _flat(values: Any) -> Iterator[Any]:
 
 def _in_context(variable: ContextVar[Any]) -> dict[str, Any]:
     return {"": variable.get(MISSING)}
+
+
+READERS: tuple[tuple[Any, Callable[[Any], dict[Any, Any]]], ...] = (
+    ((set, frozenset), _members), (deque, _counted), (np.ndarray, _objects), (types.MappingProxyType, dict),
+    (ContextVar, _in_context),
+)
 
 
 def _slots(kind: type) -> dict[str, Any]:
@@ -157,7 +158,7 @@ def held_in_slots(slots: dict[str, Any], value: Any) -> dict[str, Any]:
 
 
 def is_plain_iterator(kind: type, value: Any) -> bool:
-    """Whether it is an iterator whose position cannot be seen: a generator, `iter(...)`, `itertools.count()`."""
+    """Whether an object is an iterator whose position cannot be read: a generator, `iter(...)`, `itertools.count()`."""
     steps = any("__next__" in vars(base) for base in kind.__mro__) and is_foreign_class(kind)
     return steps and not issubclass(kind, (io.IOBase, Tensor, *weakref.ProxyTypes)) and own_dict(value) is None
 

@@ -1,7 +1,7 @@
-"""What a traced function has read besides its arguments: if any of it changes, the trace no longer holds.
+"""Guards: they check, before each run, that everything that a traced function reads by name is unchanged.
 
-A trace sees the values of names, attributes and list entries as they are while it is recorded.  They are noted here,
-for everything that can be reached from the function by name, and looked at again before each run.
+A trace uses the values of names, attributes and list entries at the time of tracing.  A guard notes the values of one
+place that the function can reach by name, and compares them before each run.
 """
 
 from __future__ import annotations
@@ -17,27 +17,26 @@ import numpy as np
 from ...core.tensor import Tensor
 
 SIMPLE = (int, float, complex, str, bytes, bool, type(None))
-COMPARED = {*SIMPLE, types.MethodType, types.BuiltinMethodType}  # of what only looks like these, `==` may be anything
+COMPARED = {*SIMPLE, types.MethodType, types.BuiltinMethodType}  # exact classes: a subclass may define any `==`
 MISSING = object()
-LARGE, MANY = 1 << 20, 20_000  # bytes and entries at one place, from which comparing them takes some 100 microseconds
+LARGE, MANY = 1 << 20, 20_000  # bytes and entries at one place: comparing so many takes about 100 microseconds
 Reader = Callable[[Any], dict[Any, Any]]
 
 
 class Guard:
-    """One place where values are held: a closure cell, some globals, the attributes of an object, a list or a dict.
+    """One place that holds values: a closure cell, some globals, the attributes of an object, a list or a dict.
 
-    `held` and `entries` are what is there as of the last look: mostly it is the very same again, quickly seen.  Of a
-    `part` of a place only the entries noted matter, and of what is neither a list nor a dict what `reader` makes of it.
+    `held` and `entries` are the values and their number at the last check: mostly the same objects are still there,
+    which is quick to see.  In a `part` of a place only the noted entries count.  A place that is neither a list nor a
+    dict has a `reader` that makes a dict of it.
     """
 
-    __slots__ = ("entries", "held", "ignored", "name", "part", "place", "reader", "values")
+    __slots__ = ("entries", "held", "name", "part", "place", "reader", "values")
 
     def __init__(
-        self, name: str, place: Any, values: dict[Any, Any], ignored: tuple[str, ...] = (), part: bool = False,
-        reader: Reader | None = None,
+        self, name: str, place: Any, values: dict[Any, Any], part: bool = False, reader: Reader | None = None
     ) -> None:
-        self.name, self.place, self.values, self.ignored = name, place, values, ignored
-        self.part, self.reader = part, reader
+        self.name, self.place, self.values, self.part, self.reader = name, place, values, part, reader
         self.held, self.entries = self._look()
 
     def _look(self) -> tuple[list[Any], int | None]:
@@ -46,7 +45,7 @@ class Guard:
         return [now.get(key, MISSING) for key in self.values], None if partly else len(self.place)
 
     def holds(self) -> bool:
-        """Whether nothing is different."""
+        """Whether nothing has changed."""
         place = self.place
         if self.reader is not None:
             now = self.reader(place)
@@ -60,14 +59,14 @@ class Guard:
             same = all(map(is_, here, self.held))
         if same:
             return True
-        seen = self._look()  # before it is compared: whatever another thread does meanwhile is found the next time
+        seen = self._look()  # before the comparison, so that a change by another thread is found the next time
         if self.change() is not None:
             return False
         self.held, self.entries = seen
         return True
 
     def current(self) -> dict[Any, Any]:
-        """What is held there now."""
+        """The values that are there now."""
         place = self.place
         if self.reader is not None:
             return self.reader(place)
@@ -77,10 +76,10 @@ class Guard:
             return dict(enumerate(place))
         if self.part:
             return {name: place.get(name, MISSING) for name in self.values}
-        return {k: v for k, v in place.items() if k not in self.ignored} if self.ignored else place
+        return place  # type: ignore[no-any-return]
 
     def change(self) -> str | None:
-        """What is different from when the guard was made, in words, or None."""
+        """The first change since the guard was made, in words, or None."""
         values, now = self.values, self.current()
         if len(now) != len(values):
             new = next((key for key in now if key not in values), None)
@@ -94,13 +93,13 @@ class Guard:
 
 
 class OrderGuard(Guard):
-    """The entries of a dict of the user's, which may be gone through in their order."""
+    """The entries of a user's dict, and their order, because the function may iterate over it."""
 
     __slots__ = ()
 
     def holds(self) -> bool:
         place = self.place
-        if len(place) == self.entries and place.__class__ is dict:  # to look a key up could run the user's code
+        if len(place) == self.entries and place.__class__ is dict:  # in a subclass, a lookup could run the user's code
             if all(map(is_, place, self.values)) and all(map(is_, place.values(), self.held)):
                 return True
         return (super().holds() and all(map(is_, self.place, self.values))) or self.change() is None
@@ -133,44 +132,39 @@ def _parts_of_function(function: Any) -> dict[str, Any]:
 
 
 class AttributeGuard(Guard):
-    """Those attributes of an object, a class, a module, or those globals, that the code can read.
+    """The attributes of an object, a class or a module, or the globals, that the code can read.
 
-    It is made before all names are known that the code reads: `settle` is called when they are.  An attribute counts if
-    its name is read, or if its value is of one of the `types`: minigrad looks at all tensors that a module holds.  What
-    is not there, and is read, must not appear.
+    `settle` is called once all names that the code reads are known.  An attribute counts if the code reads its name, or
+    if its value is of one of the `types`: minigrad reads all tensors that a module holds.  An attribute that is read
+    and missing must stay missing.
     """
 
-    __slots__ = ("absent", "get", "keys", "loose", "names", "types")
+    __slots__ = ("absent", "get", "ignored", "keys", "loose", "names", "types")
 
     def __init__(
-        self,
-        name: str,
-        place: Any,
-        reader: Reader | None = None,
-        ignored: tuple[str, ...] = (),
-        types: tuple[type, ...] = (),
-        names: frozenset[str] = frozenset(),
+        self, name: str, place: Any, reader: Reader | None = None, ignored: tuple[str, ...] = (),
+        types: tuple[type, ...] = (), names: frozenset[str] = frozenset(),
     ) -> None:
         self.absent: frozenset[str] = frozenset()
-        self.keys: frozenset[Any] = frozenset()  # all that are there, where new ones may count by their type
-        self.loose: tuple[Any, ...] = ()  # those that do not count, for as long as they are not of these types
+        self.keys: frozenset[Any] = frozenset()  # with `types`: all attributes, because new ones may count
+        self.loose: tuple[Any, ...] = ()  # the attributes that count only if they get a value of these types
         self.get: Any = None
-        self.types, self.names = types, names
-        super().__init__(name, place, {}, ignored, part=True, reader=reader)
+        self.ignored, self.types, self.names = ignored, types, names
+        super().__init__(name, place, {}, part=True, reader=reader)
 
     @property
     def attributes(self) -> Any:
-        """All attributes that are there now."""
+        """All attributes now."""
         return self.place if self.reader is None else self.reader(self.place)
 
     def follows(self, key: Any, value: Any) -> bool:
-        """Whether an attribute counts because of what it is."""
+        """Whether an attribute counts because of its type."""
         if not self.types or key in self.ignored or _is_special(key):
             return False
         return issubclass(type(value), self.types)
 
     def settle(self, names: set[str], cache: dict[Any, frozenset[str]]) -> None:
-        """Look at the attributes that count when code reads these names, and those that the guard was made with."""
+        """Note the attributes that count when code reads these names and those of the guard."""
         now, ignored = dict(self.attributes), self.ignored
         read = names | self.names if self.names else names
         self.values = {k: v for k, v in now.items() if k not in ignored and (k in read or self.follows(k, v))}
@@ -191,7 +185,7 @@ class AttributeGuard(Guard):
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing that could change."""
+        """Whether nothing here could change the trace."""
         return not (self.values or self.absent or self.types)
 
     def holds(self) -> bool:
@@ -204,7 +198,7 @@ class AttributeGuard(Guard):
                     return True
             except KeyError:
                 pass
-        seen = dict(now)  # before it is compared: whatever another thread does meanwhile is found the next time
+        seen = dict(now)  # before the comparison, as above
         if self.change() is not None:
             return False
         self._note(seen)
@@ -230,21 +224,21 @@ def _is_special(key: Any) -> bool:
 
 
 class ContentGuard:
-    """The values in something of the user's: `holds()` says whether none is different, `says` what is, in words."""
+    """The values in a user's object: `holds()` compares them, and `says` names the change in words."""
 
     __slots__ = ("holds", "name", "says", "size")
 
     def __init__(self, name: str, holds: Callable[[], bool], says: str, size: int = 0) -> None:
         self.name, self.holds, self.says = name, holds, says
-        self.size = size  # how many bytes are compared
+        self.size = size  # bytes that are compared
 
     def change(self) -> str | None:
-        """What is different, in words, or None."""
+        """The change, in words, or None."""
         return None if self.holds() else self.says
 
 
 def array_guard(name: str, array: Any) -> ContentGuard:
-    """That the values in a NumPy array are what they were."""
+    """A guard on the values in a NumPy array."""
     if _is_fixed(array):
         return ContentGuard(name, lambda: _is_fixed(array), f"the array {name} can be written (it was read-only)")
     before = _words(array).copy()
@@ -253,27 +247,27 @@ def array_guard(name: str, array: Any) -> ContentGuard:
 
 
 def buffer_guard(name: str, value: Any) -> ContentGuard:
-    """That what lies in the memory of an `array.array`, a `memoryview`, a `bytearray` ... is what it was."""
+    """A guard on the memory of an `array.array`, a `memoryview`, a `bytearray` ..."""
     before = _memory(value)
     says = f"the content of {name}, a {type(value).__name__}, has changed (as an argument it may change)"
     return ContentGuard(name, lambda: _memory(value) == before, says, len(before[-1]))
 
 
 def alive_guard(name: str, reference: Any) -> ContentGuard:
-    """That what a weak reference points to is still there, or is not."""
+    """A guard on whether the target of a weak reference exists."""
     gone = reference() is None
-    return ContentGuard(name, lambda: (reference() is None) is gone, f"what {name} refers to is gone")
+    return ContentGuard(name, lambda: (reference() is None) is gone, f"the target of {name} was deleted")
 
 
 def state_guard(name: str, source: Any) -> ContentGuard:
-    """That no number has been drawn from a generator of random numbers that is none of ours."""
+    """A guard against drawing numbers from a generator that is not minigrad's."""
     before, kind = _state(source), f"{type(source).__module__}.{type(source).__name__}"
     says = f"the state of {name}, a {kind}: mg.random draws new numbers in each run"
     return ContentGuard(name, lambda: _state(source) == before, says)
 
 
 def _is_fixed(array: Any) -> bool:
-    """Whether no array can write to this memory: it, and all that it looks at, are read-only."""
+    """Whether no array can write to this memory: the array and all its bases are read-only."""
     while isinstance(array, np.ndarray):
         if array.flags.writeable:
             return False
@@ -282,17 +276,17 @@ def _is_fixed(array: Any) -> bool:
 
 
 def _words(array: Any) -> Any:
-    """The memory of an array, in words as wide as fit: of these the fewest have to be compared."""
+    """The memory of an array as wide integers, which are faster to compare."""
     flat = np.ascontiguousarray(array).reshape(-1)
     return flat.view(np.uint64 if flat.nbytes % 8 == 0 else np.uint8)
 
 
 def _memory(value: Any) -> tuple[Any, ...]:
-    """What lies in an object's memory.  The view of it ends here: while there is one, the object cannot grow."""
+    """The content of an object's memory.  The view is released at once: while it exists, the object cannot grow."""
     try:
         with memoryview(value) as view:
             return view.format, view.shape, view.tobytes()
-    except (ValueError, TypeError, BufferError):  # one that was closed or released
+    except (ValueError, TypeError, BufferError):  # closed or released
         return (b"",)
 
 
@@ -300,7 +294,7 @@ AnyGuard = Guard | ContentGuard
 
 
 def burden(guards: Iterable[AnyGuard]) -> list[str]:
-    """The places at which so much is compared that each call takes longer for it, in words."""
+    """The places where so much is compared that each call takes noticeably longer, in words."""
     found = []
     for guard in guards:
         if isinstance(guard, ContentGuard):
@@ -321,12 +315,13 @@ def changed(guards: Iterable[AnyGuard]) -> str | None:
 def _state(source: Any) -> str:
     if hasattr(source, "bit_generator"):
         source = source.bit_generator
-    return repr(source.state if hasattr(source, "state") else (source.get_state if hasattr(source, "get_state") else
-                                                              source.getstate)())
+    if hasattr(source, "state"):
+        return repr(source.state)
+    return repr(source.get_state() if hasattr(source, "get_state") else source.getstate())
 
 
 def content(cell: types.CellType) -> Any:
-    """What a closure cell holds."""
+    """The value in a closure cell."""
     try:
         return cell.cell_contents
     except ValueError:
@@ -336,15 +331,15 @@ def content(cell: types.CellType) -> Any:
 def _same(new: Any, old: Any) -> bool:
     if type(new) is not type(old):
         return False
-    if issubclass(type(new), (float, complex)):  # an object may lie about its class, or raise when it is read
-        return repr(new) == repr(old)  # nan is itself, and 0.0 is not -0.0
+    if issubclass(type(new), (float, complex)):  # not `isinstance`: `__class__` may be computed, and raise
+        return repr(new) == repr(old)  # nan equals nan, and 0.0 differs from -0.0
     if issubclass(type(new), np.generic):
         return new.tobytes() == old.tobytes()
     return type(new) in COMPARED and bool(new == old)
 
 
 def join(name: str, key: Any) -> str:
-    """How a part of something is called in a message: `model.layers`, `layers[2]`, `the global scale`."""
+    """The name of a part in a message: `model.layers`, `layers[2]`, `the global scale`."""
     if isinstance(key, int):
         return f"{name}[{key}]"
     return str(key or name) if name == "global" else f"{name}.{key}" if key else name

@@ -1,8 +1,8 @@
-"""Whose code is it: the user's, minigrad's, or another package's?
+"""Decides whether code is the user's, minigrad's, or another package's.
 
-Another package is what lies in Python's own library or in a folder `site-packages` or `dist-packages`, and what has no
-file and is a part of one of these.  All else is the user's: scripts, notebooks, packages in an editable install, and
-what is made by `exec` for one of them.
+Another package lies in Python's standard library or in a folder `site-packages` or `dist-packages`; a module without a
+file belongs where its package does.  All other code is the user's: scripts, notebooks, packages in an editable install,
+and code that `exec` makes for one of these.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def is_our_file(filename: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def is_foreign_file(filename: str) -> bool:
-    """Whether a file belongs to another package: Python's own library, or an installed one, minigrad excepted."""
+    """Whether a file belongs to another package: the standard library, or an installed one other than minigrad."""
     if is_our_file(filename):
         return False
     path = filename.replace("\\", "/") + "/"  # a folder may be one of these itself
@@ -37,7 +37,7 @@ def is_foreign_file(filename: str) -> bool:
 
 
 def is_foreign_module(name: Any) -> bool:
-    """Whether the module of this name, or the package that it is in, is another package's."""
+    """Whether the module of this name, or its package, is another package's."""
     if not isinstance(name, str) or name == "__main__":
         return False
     root = name.partition(".")[0]
@@ -49,7 +49,7 @@ def _file_of(module: Any) -> str | None:
     entries = vars(module) if isinstance(module, types.ModuleType) else {}
     file, path = entries.get("__file__"), entries.get("__path__")
     if not isinstance(file, str) and path is not None:
-        file = next(iter(path), None)  # of a package without a file of its own, the folder
+        file = next(iter(path), None)  # for a namespace package, its folder
     return file if isinstance(file, str) else None
 
 
@@ -59,7 +59,7 @@ def is_foreign_class(cls: type) -> bool:
 
 
 def is_foreign_function(function: Any) -> bool:
-    """Whether a function is another package's; what has no file belongs where its globals do."""
+    """Whether a function is another package's; without a file, it belongs where its globals do."""
     filename = function.__code__.co_filename
     if filename.startswith("<") and not filename.startswith("<frozen"):
         return is_foreign_module(function.__globals__.get("__name__"))

@@ -1,12 +1,12 @@
-"""What a function can read by name: whatever a trace may have read, and where it is held.
+"""The walk over names: finds everything that a function can read by name, and makes a guard for each place.
 
-The walk starts at the function, and follows what its code can read: globals, closure cells, defaults, and of objects,
-classes and modules those attributes whose names occur in code that was reached.  What is in a list, a dict or another
-container that is reached is reached too.  The walk never goes into another package's modules, classes and functions.
-Of an object of another package it follows the attributes that the user's code names, and the user's own functions.
+The walk starts at the function and follows globals, closure cells and defaults.  Of objects, classes and modules it
+follows the attributes whose names occur in code that it has reached, and it visits the entries of containers.  It does
+not enter modules, classes and functions of other packages.  Of another package's object it follows the attributes that
+the user's code names, and the user's functions.
 
 Code that computes the name of an attribute (`getattr(x, name)`, `vars(x)`, `eval`) can read every attribute of the
-user's objects, and then all of them count.
+user's objects, so all of them count.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ from .reads import Reads, all_codes, reads
 
 BUFFERS = (array.array, bytearray, memoryview, mmap.mmap, ctypes.Array, ctypes.Structure, ctypes._SimpleCData)
 SOURCES = (random.Random, np.random.Generator, np.random.RandomState, np.random.BitGenerator)
-UNREPEATED = ("random", "_random", "secrets", "uuid", "time", "datetime")  # what these give differs from call to call
-ANYTHING = (getattr, vars, dir, eval, exec, globals)  # given to `map`, say, they read what the walk cannot see
-READERS = [dataclasses.asdict, dataclasses.astuple, dataclasses.replace]  # of all attributes
+UNREPEATED = ("random", "_random", "secrets", "uuid", "time", "datetime")  # their results differ between calls
+ANYTHING = (getattr, vars, dir, eval, exec, globals)  # as values, for `map` for example, they can read anything
+READERS = [dataclasses.asdict, dataclasses.astuple, dataclasses.replace]  # they read all attributes
 READERS += [copy.copy, copy.deepcopy, inspect.getmembers]
 UNCALLED = ("__getstate__", "__setstate__", "__reduce__", "__reduce_ex__", "__dir__", "__class__")
 
@@ -60,16 +60,16 @@ USERS = Kind(object)  # of classes, modules and functions
 
 
 class Guards(list[AnyGuard]):
-    """Guards that have to hold for as long as a trace does; `own` are for what the function itself may not change."""
+    """The guards of a trace; those in `own` also check that the function itself changed nothing."""
 
     own: list[AnyGuard]
-    codes: set[types.CodeType]  # the user's code that was looked at
+    codes: set[types.CodeType]  # the user's code that the walk has read
     suspect: bool  # whether the function can run code that the walk does not see
-    later: bool  # whether it imports what is not imported yet
+    later: bool  # whether it imports modules that are not imported yet
 
 
 def guards_of(*roots: Any, more: Iterable[tuple[types.CodeType, dict[str, Any]]] = ()) -> Guards:
-    """Guards for all that can be read by name from functions and objects, and from `more` code with its globals."""
+    """Guards for everything that functions, objects, and `more` code with its globals, can read by name."""
     walk = NameWalk()
     for root in reversed(roots):
         walk.stack.append(("", root))
@@ -80,24 +80,24 @@ def guards_of(*roots: Any, more: Iterable[tuple[types.CodeType, dict[str, Any]]]
 
 
 class NameWalk:
-    """One walk: what is still to be visited, what has been found."""
+    """One walk: the values that are left to visit, and the guards so far."""
 
     def __init__(self) -> None:
         self.guards = Guards()
         self.guards.own, self.guards.codes, self.guards.suspect, self.guards.later = [], set(), False, False
         self.stack: list[tuple[str, Any]] = []  # name, value
-        self.seen: dict[int, Any] = {}  # by id, with the values: no other one takes an id meanwhile
-        self.names: set[str] = set()  # of the attributes that the code reads, of whatever
-        self.waiting: dict[str, list[tuple[str, Any, bool]]] = {}  # attributes not read yet; whether in an own object
-        self.attributes: list[tuple[AttributeGuard, bool]] = []  # the same: of the user's objects, or of a package's
+        self.seen: dict[int, Any] = {}  # by id, with the values, so that the ids stay theirs
+        self.names: set[str] = set()  # of the attributes that the code reads
+        self.waiting: dict[str, list[tuple[str, Any, bool]]] = {}  # attributes not read yet; whether the user's
+        self.attributes: list[tuple[AttributeGuard, bool]] = []  # the guards of attributes; whether the user's
         self.globals: dict[int, AttributeGuard] = {}  # by the id of the dict
-        self.classes: dict[int, type] = {}  # by id, since a class may define what is equal to it
+        self.classes: dict[int, type] = {}  # by id, because a metaclass may define `==`
         self.kinds: dict[int, Kind] = {}
-        self.computed = False  # whether names are computed: then every attribute can be read
-        self.certain = True  # whether what is visited now is read by its name
+        self.computed = False  # whether the code computes names, so that it can read every attribute
+        self.certain = True  # whether the values visited now are read by name
 
     def run(self) -> None:
-        """Visit all that is reached."""
+        """Visit all values that can be reached."""
         while self.stack or (self.computed and self.waiting):
             if not self.stack:
                 self._release_all()
@@ -108,14 +108,14 @@ class NameWalk:
                 self._visit(name, value)
 
     def _release_all(self) -> None:
-        """Visit all attributes of the user's, after those that are read by name."""
+        """Visit all attributes of users' objects, after those that are read by name."""
         self.certain = False
         for entries in self.waiting.values():
             self.stack += [(name, value) for name, value, users in entries if users]
         self.waiting.clear()
 
     def finish(self) -> Guards:
-        """The guards, settled: all names are known now that the code reads."""
+        """The guards, settled with the names that the code reads."""
         cache: dict[Any, frozenset[str]] = {}
         known = {id(guard) for guard in self.globals.values()}
         for guard, users in self.attributes:
@@ -152,21 +152,20 @@ class NameWalk:
         self.stack += [entry for entry in entries if type(entry[1]) not in SIMPLE]
 
     def _add(self, guard: Guard) -> None:
-        """A guard, and a visit to all that it looks at."""
+        """Add a guard, and visit the values that it checks."""
         self.guards.append(guard)
         held = [(key, value) for key, value in guard.values.items() if type(value) not in SIMPLE]
         self._push(*[(join(guard.name, key), value) for key, value in held])
 
     def _changing(self, name: str, value: Any) -> None:
-        """Something that gives another value each time."""
+        """A generator or an iterator, which returns another value each time."""
         kind = f"{type(value).__module__}.{type(value).__name__}"
         if isinstance(value, SOURCES) and not isinstance(value, random.SystemRandom):
             self.guards.own.append(state_guard(name, value))
         elif self.certain:
             raise TraceError(
-                f"jit: the function reads {name}, a {kind.removeprefix('builtins.')}: what it gives differs from call "
-                "to call",
-                expect="a trace runs the Python code once, and the program never again",
+                f"jit: the function reads {name}, a {kind.removeprefix('builtins.')}: its values differ between calls",
+                expect="a trace runs the Python code once; the program does not run it",
                 hint="take the next value outside, and pass it as an argument",
             )
 
@@ -176,7 +175,7 @@ class NameWalk:
         self.computed |= function in READERS
         cells = list(zip(function.__code__.co_freevars, function.__closure__ or ()))
         ours = is_our_file(function.__code__.co_filename)
-        if ours or is_foreign_function(function):  # of what it was given to call, the user's functions are followed
+        if ours or is_foreign_function(function):  # follow the user's functions that it may call
             self._doubt(function.__globals__.get("__name__"))
             held = [content(cell) for _, cell in cells]
             self._push((name, vars(function).get("__wrapped__")))
@@ -201,7 +200,7 @@ class NameWalk:
             self._push(("", owner))
 
     def code(self, code: types.CodeType, names: dict[str, Any]) -> None:
-        """What code of the user's reads, with these globals."""
+        """Follow the names that users' code reads, with these globals."""
         self.guards.codes.update(all_codes(code))
         found = reads(code)
         self._read(found.names)
@@ -221,7 +220,7 @@ class NameWalk:
         self._imports(found, names)
 
     def _imports(self, found: Reads, names: dict[str, Any]) -> None:
-        """The modules that code imports when it runs."""
+        """Follow the modules that code imports when it runs."""
         for name, level in sorted(found.imports):
             if level:
                 package = str(names.get("__package__") or names.get("__name__") or "")
@@ -241,7 +240,7 @@ class NameWalk:
                 self._push(*[(called, value) for called, value, _ in self.waiting.pop(name, ())])
 
     def _doubt(self, module: Any) -> None:
-        """Code of this module may be called: whether it may do what the walk does not see."""
+        """Note that code of this module may be called, which may do things that the walk does not see."""
         if isinstance(module, str) and is_foreign_module(module):
             root = module.partition(".")[0]
             harmless = root in sys.stdlib_module_names and root not in UNREPEATED
@@ -251,7 +250,7 @@ class NameWalk:
     # what has attributes --------------------------------------------------------------------------------------------
 
     def _hold(self, name: str, place: Any, reader: Any = None, kind: Kind = USERS) -> None:
-        """A place where attributes are: those that are read are visited, the others wait until they are."""
+        """Guard a place with attributes: visit those that the code reads; the others wait until it does."""
         guard = AttributeGuard(name, place, reader, kind.ignored, kind.types, kind.names)
         self.guards.append(guard)
         self.attributes.append((guard, kind.users))
@@ -268,7 +267,7 @@ class NameWalk:
                 self.waiting.setdefault(key, []).append((called, value, users))
 
     def _object(self, name: str, value: Any, kind: type) -> None:
-        """Any other object: what it holds as a container, its attributes, and what its class gives it."""
+        """Any other object: its entries if it is a container, its attributes, and those of its class."""
         if not issubclass(kind, OPAQUE):
             known = self.kinds.get(id(kind))
             if known is None:
@@ -284,7 +283,7 @@ class NameWalk:
         self._push(*[(name, part) for part in reached_from(value, kind)])
 
     def _of_kind(self, name: str, kind: Kind) -> None:
-        """What all objects of a class have in common."""
+        """Follow what all objects of a class have in common."""
         cls = kind.cls
         self._doubt(cls.__module__)
         if kind.looked_into and not is_foreign_class(cls):
@@ -293,7 +292,7 @@ class NameWalk:
             self._push(*[(name, parts) for parts in opened])
 
     def _attributes(self, name: str, value: Any, kind: Kind) -> None:
-        if issubclass(kind.cls, threading.local):  # each thread has other attributes
+        if issubclass(kind.cls, threading.local):  # with other attributes in each thread
             self._hold(name, value, vars, kind)
         elif (attributes := own_dict(value)) is not None:
             self._hold(name, attributes, None, kind)
@@ -303,13 +302,13 @@ class NameWalk:
             self._hold(name, value, functools.partial(held_in_slots, kind.slots), kind)
 
     def _class_itself(self, cls: type) -> None:
-        """A class that is a value: its attributes can be read, its methods called, and those of its own class."""
+        """A class as a value: its attributes and methods, and those of its metaclass."""
         self._doubt(cls.__module__)
         self._class(cls, by_name=True)
         self._class(type(cls), by_name=False)
 
     def _class(self, cls: type, by_name: bool) -> None:
-        """What an object finds in its class: the methods that are called, and attributes."""
+        """The attributes of a class, and its methods that can be called without their names."""
         for base in cls.__mro__:
             if is_foreign_class(base) or is_ours(base.__module__):
                 continue

@@ -1,7 +1,7 @@
-"""What a piece of code can read: the names of attributes and globals in it, and whether it computes such names.
+"""Finds the names of attributes and globals that code can read, and whether it computes such names.
 
-Names are found in the instructions.  `getattr(x, "name")` reads the attribute as `x.name` does; with a name that is not
-a constant, and with `vars`, `eval` and the like, the code may read any attribute.
+The names are in the instructions.  `getattr(x, "name")` reads the attribute like `x.name`.  With a name that is not a
+constant, or with `vars`, `eval` and similar functions, the code may read any attribute.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ BY_NAME = ("getattr", "hasattr", "setattr", "delattr")  # their second argument 
 FACTORIES = ("attrgetter", "methodcaller")
 ANY_ATTRIBUTE = ("vars", "dir", "eval", "exec", "compile")
 ANY_GLOBAL = ("globals", "eval", "exec")
-ATTRIBUTES = ("__dict__", "__getattribute__", "__match_args__")  # read as attributes, they give all others
+ATTRIBUTES = ("__dict__", "__getattribute__", "__match_args__")  # attributes that give access to all others
 IMPORTERS = ("import_module", "__import__", "modules")  # the last is that of `sys`
 
 
 class Reads(NamedTuple):
-    """What a code object and those in it read."""
+    """What a code object, and the functions in it, can read."""
 
     names: frozenset[str]  # of attributes
     globals: frozenset[str]
-    imports: frozenset[tuple[str, int]]  # modules, and how many packages up they are looked for
-    computed: frozenset[str]  # builtin functions that are given a name which is not a constant
-    anything: bool  # whether it reads attributes in another way than by name
+    imports: frozenset[tuple[str, int]]  # modules, with the level of a relative import
+    computed: frozenset[str]  # builtin functions that are called with a name that is not a constant
+    anything: bool  # whether it reads attributes without their names
 
 
 @lru_cache(maxsize=4096)
 def reads(code: types.CodeType) -> Reads:
-    """What a function, and those in it, can read."""
+    """What code can read."""
     steps = list(dis.get_instructions(code))
     found = {step.argval for step in steps if step.opname in GLOBAL}
     others = {step.argval for step in steps if step.opname not in GLOBAL and step.argval.__class__ is str}
@@ -68,7 +68,7 @@ def reads(code: types.CodeType) -> Reads:
 
 
 def all_codes(code: types.CodeType) -> list[types.CodeType]:
-    """A code object, and those of the functions in it."""
+    """A code object, and those inside it."""
     return [code, *[c for part in code.co_consts if isinstance(part, types.CodeType) for c in all_codes(part)]]
 
 
@@ -79,13 +79,13 @@ def _strings(constants: Sequence[object]) -> set[str]:
 
 
 def _level(steps: list[dis.Instruction], i: int) -> int:
-    """The level of an import: it is put on the stack before the names."""
+    """The level of an import, which is pushed on the stack before the names."""
     level = next((s.argval for s in reversed(steps[:i]) if s.argval.__class__ is int), 0)
     return level if level.__class__ is int and level >= 0 else 0
 
 
 def _second_argument(steps: list[dis.Instruction], at: int) -> str | None:
-    """The constant that a function, put on the stack at `at` and called right after, has as its second argument."""
+    """The second argument of the call of the function that is pushed at `at`, if it is a constant."""
     depths: list[int] = []  # of the stack above the function, before each instruction
     depth, first = 0, at + 1
     if steps[first].opname == "PUSH_NULL":
@@ -103,7 +103,7 @@ def _second_argument(steps: list[dis.Instruction], at: int) -> str | None:
 
 
 def _constant(steps: list[dis.Instruction], depths: list[int], arguments: int) -> str | None:
-    """The second of the arguments that these instructions put on the stack, if it is a constant."""
+    """The second of the arguments that these instructions push, if it is a constant string."""
     place = len(steps) - 1  # of the instruction that ends the second argument
     if arguments == 3 and 2 in depths:
         place = len(depths) - 2 - depths[::-1].index(2)

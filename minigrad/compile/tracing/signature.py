@@ -1,4 +1,4 @@
-"""The arguments of a traced function: what of them is part of a trace, and what may differ from call to call."""
+"""The kind of arguments: the part of them that a trace depends on.  Tensors' values may differ between calls."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...support.errors import ConversionError
 
 
 def kind_of(value: Any, tensors: list[Tensor]) -> Any:
-    """What a trace depends on in an argument; the tensors in it are added to `tensors`."""
+    """The kind of an argument, which a trace depends on; the tensors in it are appended to `tensors`."""
     if value.__class__ is Tensor:
         tensors.append(value)
         return Tensor
@@ -27,12 +27,12 @@ def kind_of(value: Any, tensors: list[Tensor]) -> Any:
     if isinstance(value, dict):
         return type(value), tuple([(hashable(k), kind_of(v, tensors)) for k, v in value.items()])
     if is_object(value):
-        return type(value), id(value)  # an object is what it is; guards look at what it holds
+        return type(value), id(value)  # guards check what the object holds
     return hashable(value)
 
 
 def _copied(array: Any) -> Tensor:
-    """A tensor in the place of an array.  What is written into it would not come to the array: it may not be."""
+    """A read-only tensor in place of an array, because writes to it would not reach the array."""
     tensor = as_tensor(array)
     if isinstance(tensor._data, np.ndarray):
         tensor._data.flags.writeable = False
@@ -40,7 +40,7 @@ def _copied(array: Any) -> Tensor:
 
 
 def is_object(value: Any) -> bool:
-    """Whether a value is told from others by what it is, not by what it equals: a module, an optimizer."""
+    """Whether a value is compared by identity: a module, an optimizer."""
     return hasattr(value, "__dict__") and not isinstance(value, (type, types.FunctionType, enum.Enum))
 
 
@@ -53,27 +53,27 @@ def objects(value: Any) -> list[Any]:
 
 
 def replaced(value: Any, tensors: Iterator[Tensor]) -> Any:
-    """The same containers with other tensors in place of those that `kind_of` found, in the same order."""
+    """The same containers with other tensors, in the order in which `kind_of` finds them."""
     if value.__class__ is Tensor or isinstance(value, np.ndarray):
         return next(tensors)
     if isinstance(value, (list, tuple)):
         parts = [replaced(v, tensors) for v in value]
         return value._make(parts) if hasattr(value, "_make") else type(value)(parts)
     if isinstance(value, dict):
-        new = {} if value.__class__ is dict else copy(value)  # a defaultdict goes on having its default
+        new = {} if value.__class__ is dict else copy(value)  # a defaultdict keeps its default
         new.update([(k, replaced(v, tensors)) for k, v in value.items()])
         return new
     return value
 
 
 def changed_container(before: Any, now: Any, name: str = "") -> str | None:
-    """Where a function has changed a list or dict that it was given, in words; None if it has not.
+    """Where a function has changed a list or dict among its arguments, in words; None if it has not.
 
-    `before` and `now` were made alike by `replaced`, and the function was given `now`.
+    `replaced` made both `before` and `now`, and the function was called with `now`.
     """
     if not isinstance(now, (list, tuple, dict)):
         same = now is before or (now.__class__ is before.__class__ in NUMBERS and now == before)
-        return None if same else f"what is at {name} in the arguments is replaced"
+        return None if same else f"the entry {name} of the arguments is replaced"
     if len(now) != len(before):
         return f"a {type(now).__name__} among the arguments had {len(before)} entries and has {len(now)}"
     if isinstance(now, dict) and list(now) != list(before):
@@ -86,9 +86,9 @@ def changed_container(before: Any, now: Any, name: str = "") -> str | None:
 
 
 def hashable(value: Any, role: str = "an argument") -> Any:
-    """What tells a value that is no tensor from others: 1, 1.0 and True are not the same to a trace."""
+    """The kind of a value that is not a tensor: 1, 1.0 and True differ."""
     if value.__class__ in (float, complex):
-        return type(value), repr(value)  # nan is itself, and 0.0 is not -0.0
+        return type(value), repr(value)  # nan equals nan, and 0.0 differs from -0.0
     if isinstance(value, tuple):
         return type(value), tuple([hashable(v, role) for v in value])
     if isinstance(value, slice):
@@ -97,12 +97,12 @@ def hashable(value: Any, role: str = "an argument") -> Any:
         return type(value), value.tobytes()
     if isinstance(value, Iterator):
         raise ConversionError(
-            f"jit: a {type(value).__name__} cannot be {role}: what it gives differs from call to call",
+            f"jit: a {type(value).__name__} cannot be {role}: its values differ between calls",
             hint="list(...) of it, or a tensor for each call",
         )
     if value.__class__ is Tensor or isinstance(value, np.ndarray):
         raise ConversionError(
-            f"jit: a {type(value).__name__} cannot be {role}: its values may change, and a trace would not know",
+            f"jit: a {type(value).__name__} cannot be {role}: its values may change without a new trace",
             hint="an argument that is not static, or a tuple of numbers",
         )
     try:
@@ -110,10 +110,10 @@ def hashable(value: Any, role: str = "an argument") -> Any:
     except TypeError:
         static = role != "an argument"
         raise ConversionError(
-            f"jit: a {type(value).__name__} cannot be {role}: whether it is the same as before cannot be told",
-            expect="numbers, strings and tuples of them; anything else has to be hashable" if static else
-            "tensors, numbers, strings, and lists, tuples and dicts of them; anything else has to be hashable",
-            hint="a tuple in place of a list or a set, or let the function find it by name instead",
+            f"jit: a {type(value).__name__} cannot be {role}: it cannot be compared with the one of the last call",
+            expect="numbers, strings and tuples of them; anything else must be hashable" if static else
+            "tensors, numbers, strings, and lists, tuples and dicts of them; anything else must be hashable",
+            hint="a tuple in place of a list or a set, or let the function read it by name",
         ) from None
     return type(value), value
 
@@ -124,7 +124,7 @@ def in_words(kind: Any) -> str:
         return f"a {kind.__name__}"
     cls, what = kind
     if what.__class__ is int and not issubclass(cls, int):
-        return f"a certain {cls.__name__}"
+        return f"a {cls.__name__} object"
     if cls in (float, complex):
         return str(what)
     if issubclass(cls, dict):
@@ -136,7 +136,7 @@ def in_words(kind: Any) -> str:
 
 
 def kinds_of_tensors(tensors: list[Tensor]) -> list[Any]:
-    """Shape, dtype, device, gradients, and which of them look at the same memory, and how."""
+    """Shape, dtype, device, gradient, and which tensors share memory, and how."""
     numbers: dict[int, int] = {}
     kinds = []
     for tensor in tensors:

@@ -1,11 +1,11 @@
-"""Tracing: an interpreter that computes nothing and notes what would be computed.
+"""Tracing: an interpreter that records operations instead of computing them.
 
-Two records are made of each operation.  The *history*, which the gradient walk follows, is what eager mode records too.
-The *value graph* is new: its nodes say what a value is computed from, whatever has a gradient, and is overwritten, or
-not.  A traced tensor's data is a `Pending`, which stands for the array that a node of the value graph will give.
+Each operation is recorded twice.  The *history*, which the backward pass follows, is the same as in eager mode.  The
+*value graph* records how every value is computed, also those without a gradient and those that are overwritten later.
+The data of a traced tensor is a `Pending`: it names the node of the value graph that will compute the array.
 
-Nothing outside is touched.  A tensor from outside that is read or written is *captured*: a tensor of the trace stands
-in for it, data, gradient and views.  Who runs the trace writes back what became of it; an exception drops it all.
+Nothing outside changes.  A tensor from outside that is read or written is *captured*: a tensor of the trace, the
+*stand-in*, replaces it, with its data, gradient and views.  After a trace, its caller writes the changes back.
 """
 
 from __future__ import annotations
@@ -34,10 +34,9 @@ from ..nodes.view import through, whole
 
 
 class Pending(StandIn):
-    """The data of a traced tensor: the node that will give its value.
+    """The data of a traced tensor: the node that will compute its value.
 
-    `base` is whose memory it would look at, as of a NumPy array: the clock that catches stale gradients asks for it.
-    `view` says how, `value` is the array, once it has been computed.
+    `base` and `view` say whose memory it would share, and how; `value` is the array once it is computed.
     """
 
     __slots__ = ("base", "dtype", "node", "shape", "trace", "value", "view", "waits_for")
@@ -46,7 +45,7 @@ class Pending(StandIn):
         self.trace, self.node, self.base = trace, node, base
         self.shape, self.dtype = node.shape, node.dtype
         self.value: Any = None
-        self.waits_for: Sequence[Pending] = ()  # graph mode: the operands, until the value has been computed
+        self.waits_for: Sequence[Pending] = ()  # graph mode: the operands, until the value is computed
         self.view = whole(node)
 
     @property
@@ -72,13 +71,13 @@ class Pending(StandIn):
         return self.trace.evaluated(self)
 
 
-SAFE = 127  # integers from 0 to this fit every type of integers
+SAFE = 127  # every integer dtype holds 0 to 127
 
 
 def in_range(trace: Tracer, op: Primitive, values: list[Any], attrs: dict[str, Any], device: Any) -> list[Any]:
-    """The operands of an operation where Python integers fit the type that they are computed in.
+    """The operands, with Python integers replaced by what eager mode makes of them where they do not fit the dtype.
 
-    Where they don't, eager mode compares them all the same, wraps them round (`where`), or refuses, and so it is here.
+    Comparisons use a wider dtype, `where` wraps the integers round, and everything else refuses them.
     """
     tensors = [v for v in values if v.__class__ is Pending]
     if op is P.put:
@@ -104,7 +103,7 @@ def in_range(trace: Tracer, op: Primitive, values: list[Any], attrs: dict[str, A
 
 
 def _assignable(values: list[Any]) -> list[Any]:
-    """The operands of an assignment, a number being what it becomes in a tensor of integers."""
+    """The operands of an assignment; a number is converted to the dtype of a tensor of integers."""
     base, value, *indices = values
     if base.dtype.kind not in "iu" or value.__class__ not in NUMBERS:
         return values
@@ -118,7 +117,7 @@ MOST_INFERRED = 4096
 
 
 def _inferred(op: Primitive, inputs: tuple[Any, ...]) -> Any:
-    """The shape and dtype of a result without attributes: a loop records the same operations again and again."""
+    """The shape and dtype of a result, cached for operations without attributes: a loop records them repeatedly."""
     key = op, *[(x.shape, x.dtype) if isinstance(x, Node) else x.__class__ for x in inputs]
     found = _INFERRED.get(key)
     if found is None:
@@ -129,15 +128,15 @@ def _inferred(op: Primitive, inputs: tuple[Any, ...]) -> Any:
 
 
 class Captured:
-    """A tensor from outside, what stands in for it, and what it was when it was captured."""
+    """A tensor from outside, its stand-in, and its first state."""
 
     __slots__ = ("first", "gradient_known", "had_gradient", "leaf", "stand_in", "tensor")
 
     def __init__(self, tensor: Tensor, stand_in: Tensor) -> None:
         self.tensor, self.stand_in, self.first = tensor, stand_in, stand_in._data
-        self.leaf = stand_in.node if stand_in.tracked else None  # where a gradient for it arrives
-        self.gradient_known = False  # whether the stand-in's gradient is what the tensor's would be now
-        self.had_gradient: bool | None = None  # whether there was one, if anybody looked before it was replaced
+        self.leaf = stand_in.node if stand_in.tracked else None  # where its gradient arrives
+        self.gradient_known = False  # whether the stand-in has the gradient that the tensor would have now
+        self.had_gradient: bool | None = None  # whether there was one; None if it was replaced before it was read
 
     @property
     def is_view(self) -> bool:
@@ -146,12 +145,12 @@ class Captured:
 
     @property
     def written(self) -> bool:
-        """Whether its memory would have changed.  What a view shows is written through its base."""
+        """Whether the trace writes to its memory.  Writes to a view go to its base."""
         return not self.is_view and self.stand_in._data is not self.first
 
 
 class Tracer(Interpreter, State, Control):
-    """Records every operation as a node, and keeps all that outlives an operation to itself."""
+    """Records every operation as a node, and every change of state."""
 
     flow: Any = None  # `compile.control` sets this
     what = "the function"  # in messages
@@ -164,12 +163,12 @@ class Tracer(Interpreter, State, Control):
         self.effects: list[Node] = []
         self.drawn: dict[Any, int] = {}  # generator -> how many blocks have been drawn
         self.restarted: dict[Any, tuple[int, int]] = {}  # generator that was seeded -> its key and next block
-        self.missed: Exception | None = None  # the first error of asking for a value that is not there
+        self.missed: Exception | None = None  # the first error of reading a value that is not computed
         self.values: dict[Node, Node] = {}  # a node of the history -> the node of its value
-        self.last_mode = Mode()  # that was given to a node
-        self.expected: list[tuple[Node, Callable[[Any], None]]] = []  # integers that name rows, and what checks them
-        self.hunter: Any = None  # the interpreter by which to run this, if `debug_nans` says so inside
-        self.looked_into: list[tuple[Any, Any]] = []  # arrays of the user's, and copies of what was in them
+        self.last_mode = Mode()  # of the node recorded last
+        self.expected: list[tuple[Node, Callable[[Any], None]]] = []  # integers that name rows, and their checks
+        self.hunter: Any = None  # the interpreter to run this with, if the function uses `debug_nans`
+        self.looked_into: list[tuple[Any, Any]] = []  # users' arrays whose values were read, and copies of them
         self.ended = False
 
     # recording ------------------------------------------------------------------------------------------------------
@@ -186,7 +185,7 @@ class Tracer(Interpreter, State, Control):
         return self.stand_in(tensor)
 
     def manifest(self, op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
-        """The same in one pass, where the inputs are numbers, and tensors of this trace on one device."""
+        """The fast path: the inputs are numbers, and tensors of this trace on one device."""
         device, mask, bit = None, 0, 1
         lifted, values = [], []
         for x in inputs:
@@ -226,20 +225,20 @@ class Tracer(Interpreter, State, Control):
 
     def compute(self, op: Primitive, values: list[Any], attrs: dict[str, Any], device: Any) -> Any:
         if op is P.call:
-            return attrs["application"].compute(*values)  # a function of the user's own is recorded as what it does
+            return attrs["application"].compute(*values)  # record the operations of a custom function
         if op is P.full or op is P.put or any(v.__class__ is int and not 0 <= v <= SAFE for v in values):
             values = in_range(self, op, values, attrs, device)
         return self.recorded(op, values, attrs, device)
 
     def recorded(self, op: Primitive, values: list[Any], attrs: dict[str, Any], device: Any) -> Any:
-        """What stands for the result of an operation, or for each of its results."""
+        """The pending result of an operation, or a tuple of them."""
         node = self.noted(op, tuple([v.node if v.__class__ is Pending else v for v in values]), attrs, device)
         if node.shape and node.shape[0].__class__ is tuple:
             return tuple([self._part(node, i) for i in range(len(node.shape))])
         return Pending(self, node) if op.kind != "view" else self._view(node, values[0])
 
     def _view(self, node: Node, source: Pending) -> Pending:
-        """What a view operation gives: the same memory, unless that cannot be read in the new shape."""
+        """The result of a view operation: it shares memory, unless the memory cannot be read in the new shape."""
         seen = through(node, source.view)
         if seen is None:
             return Pending(self, node)
@@ -251,7 +250,7 @@ class Tracer(Interpreter, State, Control):
         return Pending(self, self.noted(P.project, (whole,), {"index": index}, whole.device))
 
     def noted(self, op: Primitive, inputs: tuple[Any, ...], attrs: dict[str, Any], device: Any) -> Node:
-        """A node of the value graph."""
+        """A new node of the value graph."""
         node = Node.__new__(Node)
         node.shape, node.dtype = op.infer(*inputs, **attrs) if attrs else _inferred(op, inputs)
         node.op, node.inputs, node.attrs, node.plan, node.saved = op, inputs, attrs, NO_RULES, None
@@ -263,7 +262,7 @@ class Tracer(Interpreter, State, Control):
         return node
 
     def _mode(self) -> Mode:
-        """The part of the mode that a node keeps: its scope, its composite, and the node whose gradient it computes."""
+        """The parts of the mode that a node keeps: its scope, its composite, and the node whose gradient it computes."""
         mode = current_mode()
         origin = None if mode.origin is None else self.values.get(mode.origin)
         last = self.last_mode
@@ -278,7 +277,7 @@ class Tracer(Interpreter, State, Control):
         return getattr(tensor._data, "node", None)
 
     def source(self, kind: str, held: Any, shape: tuple[int, ...], dtype: Any, device: Any) -> Pending:
-        """A value that comes from outside of the graph."""
+        """A value that comes from outside the graph."""
         node = Source(kind, held, shape, dtype, device, self._mode())
         self.sources.append(node)
         return Pending(self, node)
@@ -301,7 +300,7 @@ class Tracer(Interpreter, State, Control):
         return (known or self.capture(tensor)).stand_in
 
     def capture(self, tensor: Tensor) -> Captured:
-        """Let a tensor of the trace stand in for one from outside."""
+        """Make a stand-in for a tensor from outside."""
         alias = tensor.alias
         if alias is None or alias.base is None:
             stand_in = wrap(self.source("tensor", tensor, tensor.shape, tensor.dtype, tensor.device), tensor.device)
@@ -313,7 +312,7 @@ class Tracer(Interpreter, State, Control):
         return known
 
     def history_of(self, tensor: Tensor, stand_in: Tensor) -> Node:
-        """Where gradients that flow to a tensor from outside arrive: here, at a leaf in its place."""
+        """A leaf in the trace, where gradients of a tensor from outside arrive."""
         leaf = Leaf(stand_in)
         leaf.code, leaf.offset = tensor.node.code, tensor.node.offset
         if tensor.node in HOOKS:
@@ -321,7 +320,7 @@ class Tracer(Interpreter, State, Control):
         return leaf
 
     def _same_view(self, base: Tensor, alias: Alias) -> Tensor:
-        """The view of a stand-in that `alias` is of the tensor which it stands in for."""
+        """A view of the stand-in of a base, by the steps of `alias`."""
         with switch(interpreter=self, grad=True):
             view = base
             for op, attrs in alias.chain:
@@ -329,12 +328,12 @@ class Tracer(Interpreter, State, Control):
             return view if alias.linked and view is not base else detach(view)
 
     def admitted(self, tensor: Tensor, source: Any) -> Tensor:
-        """A constant: whatever becomes of it here, each run starts with what it was made from."""
+        """A constant.  Each run starts with its original values, even if the function writes to it."""
         kind, held = ("constant", tensor._data) if source is None else ("array", source)
         return wrap(self.source(kind, held, tensor.shape, tensor.dtype, tensor.device), tensor.device)
 
     def outside(self, tensor: Tensor) -> Captured | None:
-        """What is known of a tensor from outside, or of what stands in for it; None of those that were made here."""
+        """The entry of a tensor from outside or of a stand-in; None for tensors made in the trace."""
         known = self.standing.get(id(tensor)) or self.captured.get(id(tensor))
         return self.capture(tensor) if known is None and tensor._data.__class__ is not Pending else known
 
@@ -355,9 +354,9 @@ class Tracer(Interpreter, State, Control):
             return
         if known.leaf is not None and known.tensor.node.op is not None:
             raise TraceError(
-                f"a gradient has come to a tensor that was made outside, at {show(known.tensor.node.where)}",
-                expect="inside, backward() ends at leaves: what they were made into outside is not part of this",
-                hint="compute it inside as well, or call backward() on the result outside",
+                f"a gradient has reached a tensor that was made outside, at {show(known.tensor.node.where)}",
+                expect="inside a jitted function, backward() ends at leaves and at tensors made inside",
+                hint="compute the tensor inside as well, or call backward() on the result outside",
             )
         known.gradient_known = True
         known.stand_in._grad = gradient if gradient is None else self.lift(gradient)
@@ -381,9 +380,9 @@ class Tracer(Interpreter, State, Control):
     # the end --------------------------------------------------------------------------------------------------------
 
     def evaluated(self, pending: Pending) -> Any:
-        """The value of a pending tensor, if it can be had: else `pending` itself.
+        """The value of a pending tensor if it is a constant, else `pending`.
 
-        That of a constant is known; if it was copied from an array of the user's, the trace depends on what is in that.
+        If the constant was copied from a user's array, the trace depends on the values in the array.
         """
         node = pending.node
         if not isinstance(node, Source) or node.kind not in ("constant", "array"):
@@ -393,12 +392,12 @@ class Tracer(Interpreter, State, Control):
         return node.array()
 
     def graph(self, outputs: Iterable[Pending]) -> Graph:
-        """What has been recorded, from all sources to these outputs."""
+        """The graph from all sources to these outputs."""
         return Graph(self.sources, [o.node for o in outputs], self.effects)
 
 
 def leaked(data: Pending) -> TraceError:
-    """The error of using a traced tensor after its trace."""
+    """The error for using a traced tensor after its trace."""
     made = f", made at {show(data.where)}" if data.where else ""
     return TraceError(
         f"a tensor of a trace is used after that has ended{made}",

@@ -1,7 +1,7 @@
-"""What the walk over names does not see, watched while a function is traced: code found at run time, fresh randomness.
+"""Watches a trace for what the walk over names does not see: code found at run time, clocks, and random numbers.
 
-A trace of code that may call other packages, or that looks up names which it computes, runs under a profile function of
-Python's, which is called at each call.  That slows the trace down, and therefore no other trace is watched.
+If the code may call other packages, or computes names, the trace runs under a profile function, which Python calls at
+each call.  That slows the trace down, so other traces are not watched.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ TORCH = (
 
 
 class Watch:
-    """What was called during a trace that guards have to be added for, or that makes the trace worthless."""
+    """Collects code that a trace calls and the walk did not find, and refuses clocks and foreign randomness."""
 
     def __init__(self, tracer: Tracer, known: set[CodeType]) -> None:
         self.tracer, self.known = tracer, known
-        self.codes: dict[CodeType, dict[str, Any]] = {}  # code of the user's that was not known, and its globals
+        self.codes: dict[CodeType, dict[str, Any]] = {}  # users' code that was not known, and its globals
 
     def __call__(self, frame: FrameType, event: str, what: Any) -> None:
-        """What Python calls at each call, of a Python function ("call") or another one ("c_call")."""
+        """The profile function: Python calls it for Python functions ("call") and others ("c_call")."""
         if event == "call":
             code = frame.f_code
             if code not in self.known and code not in self.codes and is_users(frame):
@@ -54,20 +54,20 @@ class Watch:
     def _refuse(self, frame: FrameType, source: str) -> None:
         at: FrameType | None = frame
         while at is not None and not is_users(at):
-            if at.f_code.co_filename == tempfile.__file__:  # the name of a file is no part of a result
+            if at.f_code.co_filename == tempfile.__file__:  # random names of files do not matter
                 return
             at = at.f_back
         line = show((at.f_code, at.f_lasti)) if at is not None else "an unknown line"
         self.tracer.missed = self.tracer.missed or TraceError(
             f"jit: the function reads {source} at {line}",
-            expect="a trace runs the Python code once: each call would get this very value again",
-            hint="mg.random draws new numbers in each run; anything else can be read outside and passed as an argument",
+            expect="a trace runs the Python code once: each call would use this same value",
+            hint="mg.random draws new numbers in each run; read other values outside and pass them as arguments",
         )
 
 
 @contextmanager
 def watched(tracer: Tracer, known: set[CodeType], suspect: bool) -> Iterator[dict[CodeType, dict[str, Any]]]:
-    """Watch what is called in this block; while another profiler is at work, nothing is watched."""
+    """Watch the calls in this block, unless another profiler is active."""
     watch = Watch(tracer, known)
     if not suspect or sys.getprofile() is not None:
         yield watch.codes
@@ -80,7 +80,7 @@ def watched(tracer: Tracer, known: set[CodeType], suspect: bool) -> Iterator[dic
 
 
 def is_users(frame: FrameType) -> bool:
-    """Whether a frame runs code of the user's."""
+    """Whether a frame runs users' code."""
     filename = frame.f_code.co_filename
     if filename.startswith("<") and not filename.startswith("<frozen"):
         return not is_foreign_module(frame.f_globals.get("__name__"))
@@ -88,16 +88,16 @@ def is_users(frame: FrameType) -> bool:
 
 
 def _unrepeated(frame: FrameType, function: Any) -> str | None:
-    """What a builtin function gives that differs from call to call, in words, or None."""
+    """The result of a builtin function that differs between calls, in words; None for other functions."""
     name, owner = function.__name__, getattr(function, "__self__", None)
     if name == "urandom" and function is os.urandom:
         return None if _seeds_the_old_way(frame) else "the system's randomness"
     if isinstance(owner, random.Random):
         if name == "seed" and frame.f_code is random.Random.seed.__code__:
             return "a generator that is seeded by the system" if frame.f_locals.get("a") is None else None
-        return "random numbers of Python's" if owner is GLOBAL else None
+        return "random numbers from Python" if owner is GLOBAL else None
     if name in TORCH and _lies_in_torch(function, owner):
-        return f"random numbers of torch's ({name})"
+        return f"random numbers from torch ({name})"
     clock = any(function is clock for clock in CLOCKS) or (name in ("now", "today", "utcnow") and owner in DAYS)
     if clock and is_users(frame):
         return f"a clock ({name})"
@@ -105,7 +105,7 @@ def _unrepeated(frame: FrameType, function: Any) -> str | None:
 
 
 def _seeds_the_old_way(frame: FrameType | None) -> bool:
-    """Whether this is `np.random.RandomState(seed)`, which asks the system first and then takes the seed."""
+    """Whether this is `np.random.RandomState(seed)`, which first reads the system's randomness, then sets the seed."""
     while frame is not None and frame.f_code.co_filename == random.__file__:
         frame = frame.f_back
     if frame is None or "RandomState" not in frame.f_code.co_names:

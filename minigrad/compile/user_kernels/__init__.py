@@ -1,1 +1,1 @@
-"""Kernels written by users, and the patterns of operations that they replace."""
+"""Users' kernels, and the patterns of operations that they replace."""

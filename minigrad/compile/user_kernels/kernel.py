@@ -1,7 +1,6 @@
-"""Kernels of users' own: a function that runs in place of what a pattern computes.
+"""Users' kernels: functions that replace the operations of a pattern.
 
-Only values are replaced: gradients remain those of the pattern, because the match is made in the graph of what is
-computed, which the walk back has been recorded into already.
+Gradients remain those of the pattern: kernels are matched in the value graph, after the backward pass was recorded.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ from ..rewriting.passes import forget_pass, register_pass
 from ..rewriting.rules import Note, rewritten
 from .pattern import Pattern
 
-OWN: dict[str, OwnKernel] = {}  # all that are registered, by name
+OWN: dict[str, OwnKernel] = {}  # the registered kernels, by name
 
 
 class OwnKernel:
-    """A kernel of a user's own, in use until `forget()`, or to the end of a `with` block."""
+    """A user's kernel, in use until `forget()`, or to the end of a `with` block."""
 
     def __init__(self, function: Callable[..., Any], pattern: Pattern, when: Callable[..., bool] | None) -> None:
         self.function, self.pattern, self.when = function, pattern, when
@@ -47,31 +46,31 @@ class OwnKernel:
         return f"<kernel {self.name}{'' if OWN.get(self.name) is self else ', forgotten'}>"
 
     def register(self) -> None:
-        """Use it in all programs that are made from now on."""
+        """Use the kernel in all programs compiled from now on."""
         known = OWN.get(self.name)
-        if known is not None:  # a cell of a notebook that is run again
+        if known is not None:  # for example, a cell of a notebook runs again
             known.forget()
         if hasattr(P, self.name):
-            raise ConversionError(f"a kernel cannot be named {self.name!r}: there is a primitive of that name")
+            raise ConversionError(f"a kernel cannot be named {self.name!r}: a primitive has this name")
 
         def put_in(graph: Graph, note: Note) -> Graph:
             assert isinstance(note, PassRun)
             return self.put_in(graph, note)
 
-        put_in.__doc__ = f"A kernel of a user's own: {self.name}."
+        put_in.__doc__ = f"A user's kernel: {self.name}."
         register_pass(self.name, put_in, before="simplify")
         OWN[self.name] = self
 
     def forget(self) -> None:
-        """Do not use it in programs any more; those that were made with it keep it."""
+        """Do not use the kernel in new programs; programs that use it keep it."""
         if OWN.get(self.name) is self:
             forget_pass(self.name)
             del OWN[self.name]
 
-    # where it fits --------------------------------------------------------------------------------------------------
+    # matching -------------------------------------------------------------------------------------------------------
 
     def put_in(self, graph: Graph, log: PassRun) -> Graph:
-        """The graph with this kernel wherever its pattern is."""
+        """The graph with this kernel in place of each match of its pattern."""
 
         def replace(node: Node, inputs: tuple[Any, ...]) -> Node:
             now = remade(node, inputs)
@@ -79,9 +78,9 @@ class OwnKernel:
                 return now
             found, why = self.pattern.at(now)
             if found and not now.device.hosted:
-                why = f"it runs on {now.device}, and kernels of yours on CPUs only"
+                why = f"it runs on {now.device}, and your kernels run only on CPUs"
             elif found and self.when is not None and not self.when(*found):
-                why = "`when` said no"
+                why = "`when` returned False"
             if why:
                 log.miss(self.name, node, why)
                 return now
@@ -91,27 +90,27 @@ class OwnKernel:
 
         return rewritten(graph, replace)
 
-    # running it -----------------------------------------------------------------------------------------------------
+    # running --------------------------------------------------------------------------------------------------------
 
     def run(self, node: Node, arrays: list[Any]) -> Any:
-        """What the function makes of these arrays, if it is an array of the shape and dtype that the pattern has."""
+        """The result of the function, which must have the shape and dtype of the pattern."""
         try:
             result = self.function(*[_read_only(array) for array in arrays])
         except MinigradError:
             raise
         except Exception as error:
-            error.add_note(f"in the kernel {self.name}, which runs in place of what was made at {show(node.where)}")
+            error.add_note(f"in the kernel {self.name}, which replaces the operation made at {show(node.where)}")
             raise
         if not isinstance(result, (np.ndarray, np.generic)):
             raise ConversionError(f"the kernel {self.name} returned a {type(result).__name__}", expect="a NumPy array")
         if result.shape != node.shape:
             raise ShapeError(
-                f"the kernel {self.name} returned another shape than its pattern has",
+                f"the kernel {self.name} returned a shape that is not that of its pattern",
                 expect=node.shape, actual=result.shape,
             )
         if result.dtype != node.dtype:
             raise DtypeError(
-                f"the kernel {self.name} returned another dtype than its pattern has",
+                f"the kernel {self.name} returned a dtype that is not that of its pattern",
                 expect=node.dtype, actual=result.dtype, hint=f"result.astype({str(node.dtype)!r})",
             )
         result = np.asarray(result)
@@ -122,13 +121,14 @@ class OwnKernel:
 def kernel(
     pattern: Callable[..., Any], *examples: Tensor, when: Callable[..., bool] | None = None
 ) -> Callable[[Callable[..., Any]], OwnKernel]:
-    """Run a function of yours, in compiled programs on CPUs, wherever they compute what `pattern` computes.
+    """Replace the operations of `pattern` by your function, in compiled programs on CPUs.
 
-    The function is given NumPy arrays, which it may only read, and returns a new one.  It can be called from several
-    threads at once.  `when` is asked with the inputs found (their `shape` and `dtype`).  The pattern is any function of
-    tensors with one result, traced with `examples` (by default float32, two dimensions): the same operations in the
-    same order are found in any shape.  Gradients remain those of the pattern.  `f.passes(...)` says where the kernel
-    was put in and where not, and `forget()`, or the end of a `with` block, takes it out of later programs.
+    The function takes NumPy arrays, which it may only read, and returns a new one.  Several threads may call it at the
+    same time.  The pattern is any function of tensors with one result, traced with `examples` (by default float32, two
+    dimensions): it matches the same operations in the same order, in any shape.  `when`, called with the inputs of a
+    match (their `shape` and `dtype`), decides whether to replace it.  Gradients remain those of the pattern.
+    `f.passes(...)` says where the kernel was used and where not.  `forget()`, or the end of a `with` block, removes it
+    from later programs.
 
     >>> import numpy as np
     >>> @mg.kernel(lambda x: mg.tanh(x) * x)

@@ -1,8 +1,8 @@
-"""Patterns: an ordinary function, traced, and the places of a graph that compute the same.
+"""Patterns: traced functions, and the places of a graph that compute the same.
 
-Shapes are not part of a pattern.  It is traced with examples first, and whatever has its operations, in its order, is a
-candidate.  Then it is traced again with the shapes and dtypes that were found there, and the candidate has to be the
-same in everything: axes, numbers, shapes, dtypes.  So a pattern means what the function means, and nothing else.
+Shapes are not part of a pattern.  First it is traced with examples, and every place with the same operations in the
+same order is a candidate.  Then it is traced again with the shapes and dtypes of the candidate, which must be equal in
+everything: axes, numbers, shapes, dtypes.  A match therefore computes exactly what the function computes.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from ..rewriting.common import comparable
 from ..rewriting.match import Bound, Operation, Part, ways
 from ..rewriting.passes import OURS, optimise
 
-MOST_BINDINGS = 16  # that are tried at one node: a pattern of sums can be read in many ways
+MOST_BINDINGS = 16  # tried at one node: a pattern of sums can match in many ways
 Kind = tuple[tuple[int, ...], Any, Any]  # shape, dtype, device
 
 
 class Pattern:
-    """A function of tensors with one result; `examples` are tensors that it can be traced with, (4, 4) by default."""
+    """A function of tensors with one result; `examples` are tensors to trace it with, (4, 4) by default."""
 
     def __init__(self, function: Callable[..., Any], examples: Sequence[Tensor]) -> None:
         self.function = function
@@ -44,7 +44,7 @@ class Pattern:
         self.general = {graph: parts_of(graph, general=True) for graph in graphs}
 
     def at(self, node: Node) -> tuple[tuple[Node, ...], str]:
-        """The nodes that are the pattern's inputs where this one is its result; none, and why it is not."""
+        """The inputs of the pattern if its result is this node; else no inputs, and the reason."""
         why = ""
         for graph, parts in self.general.items():
             nearest = Nearest()
@@ -58,15 +58,15 @@ class Pattern:
         return (), why
 
     def begins(self, node: Node) -> bool:
-        """Whether a node has the operation of the result."""
+        """Whether a node has the operation of the pattern's result."""
         return any(node.op is graph.outputs[0].op for graph in self.general)
 
     def _exactly(self, node: Node, inputs: tuple[Node, ...]) -> str:
-        """Why the pattern with inputs of these shapes is not what the node is; nothing if it is."""
+        """Why the pattern on these inputs does not match the node; empty if it does."""
         try:
             graphs = self._graphs(tuple([_kind(i, i.device) for i in inputs]))
         except MinigradError as error:
-            return f"for these shapes the pattern is an error: {str(error).splitlines()[0]}"
+            return f"for these shapes the pattern raises an error: {str(error).splitlines()[0]}"
         reasons = []
         for graph in graphs:
             nearest, parts = Nearest(), parts_of(graph)
@@ -77,7 +77,7 @@ class Pattern:
         return max(reasons)[1]
 
     def _graphs(self, kinds: tuple[Kind, ...]) -> list[Graph]:
-        """The pattern for inputs of these kinds, as it is traced and as the passes leave it."""
+        """The pattern for inputs of these kinds, before and after the passes."""
         found = self._traced.get(kinds)
         if found is None:
             with switch(Mode(grad=False)):
@@ -94,7 +94,7 @@ class Pattern:
 
 
 class Nearest:
-    """Why a node cannot be read as a pattern: the reason of the attempt that found the most parts."""
+    """Why a node does not match: the reason of the attempt that found the most parts."""
 
     def __init__(self) -> None:
         self.found, self.reason = -1, ""
@@ -105,7 +105,7 @@ class Nearest:
 
 
 class TracedPattern(Operation):
-    """A node or a number of a traced function.  `general`: only the operation counts."""
+    """A node or a number of a traced function; if `general`, only the operation counts."""
 
     def __init__(self, what: Any, inputs: Sequence[Part], general: bool) -> None:
         super().__init__(what.name if isinstance(what, Node) else repr(what), inputs)
@@ -131,7 +131,7 @@ class TracedPattern(Operation):
 
 
 def parts_of(graph: Graph, general: bool = False) -> dict[Node, Part]:
-    """A traced function as a pattern: the part for each of its nodes."""
+    """The part of the pattern for each node of a traced function."""
     parts: dict[Node, Part] = {node: TracedPattern(node, (), general) for node in graph.inputs}
     for node in graph.nodes:
         inputs = [parts[x] if isinstance(x, Node) else TracedPattern(x, (), general) for x in node.inputs]
@@ -156,42 +156,42 @@ def _kind(data: Any, device: Any) -> Kind:
 
 
 def _stand_in(kind: Kind) -> Tensor:
-    """A tensor to trace with, which takes no memory."""
+    """A tensor to trace with, which needs no memory."""
     shape, dtype, device = kind
     return wrap(np.broadcast_to(np.zeros((), dtype), shape), device)
 
 
 def _count(function: Callable[..., Any]) -> int:
-    """How many tensors a function takes."""
+    """The number of tensors that a function takes."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         raise ConversionError(f"kernel: a pattern is a function of tensors, not {shown(function)}") from None
     if any(p.kind is p.VAR_POSITIONAL for p in parameters):
         raise ConversionError(
-            "a pattern of any number of tensors", hint="give as many examples as it has inputs in this pattern"
+            "kernel: the pattern takes any number of tensors", hint="pass an example for each input of this pattern"
         )
     return sum(p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
 
 
 def _check(graph: Graph, count: int) -> None:
-    """Refuse what can't be a pattern."""
+    """Refuse functions that cannot be a pattern."""
     inputs = graph.inputs
     reason = ""
     if len(graph.outputs) != 1:
-        reason = "it returns what it was given"
+        reason = "it does not have one result that it computes"
     elif len(inputs) != count or any(n.name == "tensor" and n not in inputs for n in graph.nodes):
-        reason = "it uses a tensor that it is not given"
+        reason = "it uses a tensor that is not an argument"
     elif graph.outputs[0] in inputs or graph.outputs[0].op is None or not set(inputs) <= set(graph.uses()):
         reason = "its result does not depend on all of its inputs"
     elif graph.effects or any(node.op is not None and node.op.kind == "random" for node in graph.nodes):
-        reason = "it draws random numbers, or does more than compute its result"
+        reason = "it draws random numbers or has effects"
     if reason:
         raise no_pattern(reason)
 
 
 def no_pattern(reason: str) -> ConversionError:
-    """The error of a function that can't be a pattern."""
+    """The error for a function that cannot be a pattern."""
     return ConversionError(
-        f"this function is no pattern: {reason}", expect="one tensor, computed from all inputs and nothing else"
+        f"this function is not a pattern: {reason}", expect="one tensor, computed from all inputs and nothing else"
     )

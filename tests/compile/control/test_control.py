@@ -1,4 +1,4 @@
-"""`cond`, `while_loop`, `fori_loop` and `scan` where operations are only recorded: everything as in eager mode."""
+"""`cond`, `while_loop`, `fori_loop` and `scan` in a trace do the same as in eager mode."""
 
 import numpy as np
 import pytest
@@ -302,7 +302,7 @@ def test_the_gradient_of_a_loop_is_one_node_too_and_traces_nothing_again(capsys)
     assert [n.attrs["reverse"] for n in nodes_of(graph, "scan")] == [False, True]
 
 
-def test_what_branches_use_from_around_are_inputs_of_the_node_each_once():
+def test_tensors_that_branches_capture_are_inputs_of_the_node_once():
     w, b = mg.ones(3), mg.zeros(3)
     graph = mg.trace(lambda p, x: mg.cond(p, lambda: w * x + b, lambda: w - x), mg.asarray(True), mg.ones(3))
     [node] = nodes_of(graph, "cond")
@@ -459,7 +459,7 @@ def test_branches_of_a_batch_both_draw():
     assert after.shape == (2,)
 
 
-def test_what_is_printed_in_branches_and_bodies_is_printed_in_order_in_every_round(capsys):
+def test_prints_in_branches_and_bodies_keep_their_order(capsys):
     def step(h, row):
         mg.print("h", h.sum())
         return mg.cond(h.sum() > 2, lambda: (mg.print("large"), h * 0)[1], lambda: h + row), None
@@ -480,7 +480,7 @@ def test_random_numbers_that_cannot_be_those_of_eager_mode_are_refused():
     p = mg.asarray(1.0)
     with pytest.raises(mg.TraceError, match=r"different amounts of random[\s\S]*true_fun 1 blocks, false_fun 0"):
         mg.jit(lambda x: mg.cond(x > 0, lambda: x * mg.random.uniform(), lambda: x))(p)
-    with pytest.raises(mg.TraceError, match=r"while_loop: random numbers[\s\S]*fori_loop or scan"):
+    with pytest.raises(mg.TraceError, match=r"while_loop: the loop draws random numbers[\s\S]*fori_loop or scan"):
         mg.jit(lambda x: mg.while_loop(lambda v: v < 3, lambda v: v + mg.random.uniform(), x))(p)
 
 
@@ -532,7 +532,7 @@ def writes_through_a_view(x, buffer):
 
 
 @pytest.mark.parametrize("case", [writes_in_a_branch, adds_in_a_body, writes_through_a_view], ids=lambda c: c.__name__)
-def test_changing_what_was_made_outside_is_done_eagerly_and_refused_with_the_line_where_it_is_recorded(case):
+def test_writes_to_captured_tensors_work_eagerly_and_are_refused_in_a_trace(case):
     buffer = mg.zeros(3)
     case(mg.ones(3), buffer)
     changed = buffer.tolist()
@@ -581,7 +581,7 @@ def test_an_error_in_a_program_names_the_line_of_the_body():
     assert any("test_control.py" in note for note in raised.value.__notes__)
 
 
-def test_what_a_loop_kept_for_nobody_is_not_computed():
+def test_kept_carries_that_nothing_reads_are_not_computed():
     def eightfold(h):
         return mg.scan(lambda c, _: (c * 2, None), h, length=3)[0]
 

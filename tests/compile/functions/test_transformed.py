@@ -1,4 +1,4 @@
-"""Derivatives and batches of jitted functions, in every order and nested: what they are without jit."""
+"""Derivatives and batches of jitted functions, in every order and nested, are the same as without jit."""
 
 import numpy as np
 import pytest

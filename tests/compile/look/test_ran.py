@@ -1,4 +1,4 @@
-"""What the stages of a jitted function show: the programs of the last call, and which they are."""
+"""The stages of a jitted function show the programs of the last call, with titles."""
 
 import numpy as np
 import pytest
@@ -104,7 +104,7 @@ def test_a_gradient_of_a_gradient_is_shown_too():
     assert [values[output].tolist() for output in f.graph(x).outputs[2:]] == [[6, 12], 15]
 
 
-def test_what_another_call_would_trace_again_says_so():
+def test_a_stage_says_when_the_next_call_is_traced_again():
     scale = mg.ones(2, requires_grad=True)
 
     class State:
@@ -162,7 +162,7 @@ def gpt():
 
 
 @pytest.mark.parametrize("made", [mlp, cnn, gpt])
-def test_of_a_training_step_the_whole_is_shown_or_both_of_its_programs(made, programs):
+def test_a_training_step_is_shown_as_one_program_or_as_two(made, programs):
     model, loss_of, x = made()
     optimizer = mg.optim.Adam(model.parameters(), lr=0.1)
 

@@ -1,4 +1,4 @@
-"""The value of any node, on demand, of what is jitted, traced, or recorded in graph mode."""
+"""The values of nodes, on demand, of jitted functions, traced graphs, and graph mode."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def test_every_node_of_a_jitted_function_has_its_value(capsys):
     assert len(values) == 5 and values[f.graph(x).outputs[0]].item() == pytest.approx(np.tanh(h).sum())
     assert {n.name for n, v in values.items() if v.shape == (1, 2)} == {"tensor", "matmul", "tanh"}
     assert "tanh_1: Tensor([[" in str(values)
-    with pytest.raises(KeyError, match="no node of this graph, which has tensor_1, tensor_2"):
+    with pytest.raises(KeyError, match="not a node of this graph, which has tensor_1, tensor_2"):
         values["exp_1"]
     assert "exp_1" not in values and "tanh_1" in values
 
@@ -92,7 +92,7 @@ def test_intermediate_values_in_graph_mode():
     assert values["exp_1"].tolist() == pytest.approx([np.exp(2)] * 3) and inner == pytest.approx(y.item() * 2)
 
 
-def test_what_was_overwritten_is_not_made_up():
+def test_values_that_were_overwritten_are_errors():
     w = fixed(1, 2)
     graph = mg.trace(lambda: w * 2)
     values = graph.values()

@@ -1,4 +1,4 @@
-"""An error of a running program is the one of eager mode, and names the line that made the node."""
+"""Errors of running programs are those of eager mode, and name the line that made the node."""
 
 import numpy as np
 import pytest

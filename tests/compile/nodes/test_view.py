@@ -40,7 +40,7 @@ sizes = st.lists(st.integers(1, 4), min_size=0, max_size=4)
 
 
 @given(st.data())
-def test_chains_of_views_read_what_numpy_reads(data):
+def test_chains_of_views_are_those_of_numpy(data):
     shape = tuple(data.draw(sizes))
     x = mg.arange(int(np.prod(shape))).reshape(shape).copy()
     with mg.record():
@@ -115,7 +115,7 @@ def test_dimensions_that_can_be_walked_as_one_are_joined():
     assert coalesced((), ()) == []
 
 
-def test_a_view_knows_whether_it_reads_everything_in_order():
+def test_whether_a_view_is_all_of_its_base_in_order():
     memory = Memory(4, 6)
     assert whole(memory).in_order and reshaped(whole(memory), (24, 1)).in_order
     assert not sliced(whole(memory), (slice(1, None),)).in_order
@@ -123,7 +123,7 @@ def test_a_view_knows_whether_it_reads_everything_in_order():
     assert not whole(memory).broadcast((2, 4, 6)).in_order
 
 
-def test_a_view_knows_how_often_it_repeats_each_element():
+def test_how_often_a_view_repeats_each_element():
     column = View(Memory(4, 1), 0, (4, 1), (1, 1))
     assert column.broadcast((4, 6)).repeats == 6
     assert column.broadcast((4, 6)).footprint == 4
@@ -148,7 +148,7 @@ def test_a_reshape_that_copies_is_a_base_itself():
     assert view.base is y.node and view.in_order
 
 
-def test_inputs_of_a_graph_are_bases_whatever_made_them():
+def test_inputs_of_a_graph_are_bases():
     x = mg.ones((4, 6)).copy()
     with mg.record():
         y = mg.permute_dims(x)

@@ -124,7 +124,7 @@ def test_half_precision(gpu):
     np.testing.assert_allclose(y.numpy_copy(), (mg.layer_norm(mg.asarray(x)) * 2).numpy_copy(), atol=4e-3)
 
 
-def test_random_numbers_are_those_of_the_cpu_and_others_each_time(gpu):
+def test_random_numbers_are_those_of_the_cpu_and_new_in_each_run(gpu):
     def f(x):
         return mg.dropout(x, 0.5, True) + mg.random.uniform((40,), device=x.device)
 
@@ -204,7 +204,7 @@ def test_a_run_is_recorded_once_everything_lies_where_it_lay(gpu):
     assert emulated.Graph.LAUNCHED == launches[1] + 1 and len(emulated.LAUNCHES) > launches[0]
 
 
-def test_what_lies_elsewhere_each_time_is_copied(gpu):
+def test_values_that_move_are_copied(gpu):
     f = mg.jit(three_steps)
     (w,) = on("cuda", floats(4, 4, seed=1))
     kept = []
@@ -219,7 +219,7 @@ def test_what_lies_elsewhere_each_time_is_copied(gpu):
     np.testing.assert_allclose(f(x, w).numpy_copy(), three_steps(x, w).numpy_copy(), rtol=1e-5)
 
 
-def test_what_is_written_in_place_may_lie_elsewhere_too(gpu):
+def test_values_written_in_place_may_move_too(gpu):
     @mg.jit
     def step(p, g):
         p -= mg.tanh(p @ g) * 0.1
@@ -235,7 +235,7 @@ def test_what_is_written_in_place_may_lie_elsewhere_too(gpu):
         values = ours.numpy_copy()
 
 
-def test_a_library_that_asks_the_gpu_is_not_recorded(gpu, monkeypatch):
+def test_a_library_call_that_waits_for_the_gpu_is_not_recorded(gpu, monkeypatch):
     f = mg.jit(lambda x: mg.linalg.solve(mg.exp(x) + mg.eye(3, device="cuda") * 9, x) @ x @ x)
     (x,) = on("cuda", floats(3, 3))
     results = [f(x).numpy_copy() for _ in range(4)]
@@ -281,7 +281,7 @@ def test_a_profile_waits_for_each_step(gpu):
     ],
     ids=["gather", "picked", "scatter_add"],
 )
-def test_a_position_that_is_none_is_an_error_when_a_value_is_read(gpu, f):
+def test_an_index_out_of_bounds_is_an_error_when_a_value_is_read(gpu, f):
     (x,) = on("cuda", floats(5, 4))
     run = mg.jit(f)
     run(x, mg.asarray([0, 1, 2, 3, 0], device="cuda")).sum().item()

@@ -1,4 +1,4 @@
-"""Schedules, and executors that run independent steps at the same time: the same results, and really at once."""
+"""Schedules, and executors that run independent steps at the same time, with the same results."""
 
 import json
 import threading
@@ -76,17 +76,17 @@ def test_the_critical_path_is_the_dearest_chain(numpy_kernels):
     assert (product.bytes, product.flops, product.level, product.after) == (2 * 100, 2 * 125, 0, ())  # y is read once
 
 
-def test_a_schedule_prints_and_is_plain_data(numpy_kernels):
+def test_a_schedule_prints(numpy_kernels):
     schedule = mg.jit(lambda x, y: (mg.exp(x @ x), y @ y)).program(mg.ones((8, 8)), mg.ones((4, 4))).schedule
     assert repr(schedule) == "<Schedule of 3 steps in 2 levels>"
     lines = str(schedule).splitlines()
     assert lines[0].split() == ["level", "step", "after", "bytes", "flops", "cost"]
     assert [line.split()[:2] for line in lines[1:4]] == [["0", "matmul_1"], ["0", "matmul_2"], ["1", "kernel_2"]]
     assert "*" in lines[1] and "*" not in lines[2] and "on the critical path" in lines[-1]
-    assert json.loads(json.dumps(schedule.plain()))[2]["after"] == [0]
+    assert schedule.steps[2].after == (0,)
 
 
-def test_what_overwrites_an_input_waits_for_all_that_read_it(numpy_kernels):
+def test_a_step_that_overwrites_an_input_waits_for_all_readers(numpy_kernels):
     def f(p, w):
         return p - 0.5 * p.sum(), p @ w, mg.argsort(p, axis=-1)
 
@@ -106,7 +106,7 @@ def test_what_overwrites_an_input_waits_for_all_that_read_it(numpy_kernels):
         before = p.copy()
 
 
-def test_what_is_overwritten_waits_for_what_may_stop_the_run(numpy_kernels):
+def test_steps_that_overwrite_wait_for_steps_that_may_fail(numpy_kernels):
     def f(p, x, t):
         picked = mg.exp(x)[mg.arange(6), t * 2]
         return p - 1, picked
@@ -178,7 +178,7 @@ def test_two_kernels_run_at_the_same_time():
         program([np.ones(50, np.float32), np.ones(60, np.float32)])
 
 
-def test_auto_runs_only_large_steps_beside_each_other(numpy_kernels):
+def test_auto_runs_only_large_steps_at_the_same_time(numpy_kernels):
     def f(x, y):
         return mg.exp(x), mg.tanh(y)
 
@@ -286,7 +286,6 @@ def test_a_profile_writes_down_every_step(tmp_path, numpy_kernels):
     assert times == sorted(times) and times[0] > 0
     assert repr(run) == "<profile of 6 steps in 1 threads>"
     assert [line.split()[:2] for line in sorted(str(run).splitlines()[1:])] == [["kernel_1", "3"], ["matmul_1", "3"]]
-    assert run.plain()[0]["name"] == "matmul_1"
     f(mg.ones((4, 4)), mg.ones((4, 4)))
     assert len(run.events) == 6  # of the block only
 

@@ -1,4 +1,4 @@
-"""Programs on a real GPU: what the emulation can't show.  Skipped, with the reason, where there is none."""
+"""Programs on a real GPU: tests that the emulation cannot replace.  Skipped without a GPU."""
 
 import threading
 
@@ -117,7 +117,7 @@ def test_results_that_somebody_holds_are_not_written_again(gpu):
     assert len({value[2].tobytes() for value in values}) == 10
 
 
-def test_a_position_that_is_none_is_found_in_replayed_runs_too(gpu):
+def test_an_index_out_of_bounds_is_found_in_replayed_runs(gpu):
     f = mg.jit(lambda x, i: mg.cross_entropy(mg.tanh(x @ x), i))
     x = mg.random.normal((8, 8), device="cuda")
     index = mg.asarray(np.arange(8), device="cuda")

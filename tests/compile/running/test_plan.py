@@ -1,4 +1,4 @@
-"""Plans: plain frozen data that says where each value lies, what runs, and which step waits for which."""
+"""Plans: frozen data with the place of each value, the steps, and which step waits for which."""
 
 import dataclasses
 import types
@@ -47,7 +47,7 @@ def given():
     return mg.ones(40), mg.ones((40, 40)), mg.zeros(40, dtype="int64")
 
 
-def test_a_plan_holds_none_of_the_compilers_structures_and_cannot_be_changed():
+def test_a_plan_is_frozen_and_has_no_nodes_or_groups():
     plan = plan_of(everything, *given(), donate={0: 0})
     assert {Launch, Call, Check} == {type(step) for step in plan.steps}
     held = [*parts(plan, {})]
@@ -71,7 +71,7 @@ def test_each_buffer_has_a_place():
     assert all(plan.slots[buffer.number] >= buffer.nbytes for buffer in slots)
 
 
-def test_a_plan_lists_its_steps_where_values_lie_and_what_waits_for_what():
+def test_a_plan_prints_steps_places_and_order():
     plan = plan_of(lambda x: (mg.tanh(x @ x) @ x, mg.argsort(x), x.T), mg.ones((3, 3)))
     assert str(plan).splitlines() == [
         "turn  step       writes                     reads                                after",
@@ -84,7 +84,7 @@ def test_a_plan_lists_its_steps_where_values_lie_and_what_waits_for_what():
     assert repr(plan) == "<Plan of 4 steps, 1 of them kernels, arena 72 B>"
 
 
-def test_a_check_is_a_step_that_what_is_overwritten_waits_for():
+def test_steps_that_overwrite_wait_for_checks():
     plan = plan_of(everything, *given(), donate={0: 0})
     (check,) = [number for number, step in enumerate(plan.steps) if isinstance(step, Check)]
     written = [{plan.buffers[number].kind for number in plan.uses(step)[1]} for step in plan.steps]

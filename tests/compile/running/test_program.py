@@ -1,4 +1,4 @@
-"""Programs: the same results from every backend and without passes, memory that is safe to use again, work in place."""
+"""Programs: the same results from every backend and without passes, memory that is used again, and writes in place."""
 
 import re
 
@@ -48,7 +48,7 @@ def test_results_are_the_callers():
     program([a * 2 for a in arrays_of(given)])
     for result, before in zip(first, kept):
         np.testing.assert_array_equal(result, before)
-        result += 1  # nobody else looks at this memory
+        result += 1  # the result owns this memory
     for again, before in zip(program(arrays_of(given)), kept):
         np.testing.assert_array_equal(again, before)
 
@@ -85,7 +85,7 @@ def test_a_result_stored_where_an_input_is():
     assert (spread[::2] == 2).all() and (spread[1::2] == 3).all()
 
 
-def test_what_is_stored_where_an_input_is_can_be_read_by_later_kernels_and_libraries():
+def test_later_steps_can_read_a_result_in_place_of_an_input():
     def f(p, w):
         q = p - 0.5
         return q, q @ w, mg.softmax(q.T, axis=-1) * w.sum()
@@ -100,7 +100,7 @@ def test_what_is_stored_where_an_input_is_can_be_read_by_later_kernels_and_libra
             np.testing.assert_allclose(ours, theirs.numpy_copy(), rtol=2e-5)
 
 
-def test_what_must_not_be_overwritten_is_not():
+def test_inputs_that_are_read_later_are_not_overwritten():
     graph = mg.trace(lambda p: (p[::-1] * 0.5, p + 1), mg.ones(40))
     assert Program(graph, donate={0: 0}).stored_in == {}  # an element is read after its place was written
     graph = mg.trace(lambda p: p * 0.5, mg.ones(40))
@@ -138,7 +138,7 @@ def test_memory_is_used_again():
     assert sum(program.plan.slots) <= 4 * 16 * 16 * 4
 
 
-def test_a_plan_never_shares_what_is_needed_together():
+def test_values_in_use_at_the_same_time_share_no_memory():
     steps = [((), ("a", "b")), (("a",), ("c",)), (("b", "c"), ("d",)), (("d",), ())]
     made = arena_for(steps, {"a": 10, "b": 20, "c": 30, "d": 5}.get)
     place = made.place

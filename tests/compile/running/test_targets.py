@@ -1,4 +1,4 @@
-"""Targets: which one a program has, and a toy target whose kernels are counted."""
+"""Targets: how a program gets one, and a toy target that counts its kernels."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""Other packages are left alone: their modules are not walked, whatever they hold, and the user's code in them is."""
+"""The walk over names does not enter other packages, but it follows the user's code in them."""
 
 import argparse
 import functools
@@ -115,7 +115,7 @@ def foreign(tmp_path_factory):
 
 
 class Trainer:
-    """A class as users write them: a model, and what training needs besides."""
+    """A class as users write them: a model, and the parts that training needs."""
 
     def __init__(self, **held):
         self.w = mg.ones(3)
@@ -241,7 +241,7 @@ def test_a_subclass_of_the_users(foreign):
     assert f(mg.ones(1)).item() == 3 * NUMBER
 
 
-def test_whose_code_it_is(tmp_path, monkeypatch):
+def test_the_origin_of_code(tmp_path, monkeypatch):
     files = {
         "/home/me/project/train.py": False, "/home/me/.venv/lib/python3.12/site-packages/torch/__init__.py": True,
         "/usr/lib/python3/dist-packages/numpy/__init__.py": True, "<frozen os>": True, argparse.__file__: True,
@@ -321,7 +321,7 @@ def test_many_numbers_on_an_object():
     assert sum(len(getattr(guard, "values", ())) for guard in guards_of(trainer.step)) < 12
 
 
-def test_what_takes_long_to_compare_is_said_once():
+def test_a_slow_comparison_is_a_warning_once():
     array, numbers = np.zeros(300_000), list(range(30_000))
     f = mg.jit(lambda x: x * array[0] + len(numbers))
     with pytest.warns(mg.GuardWarning, match=r"mg\.asarray\(array\)") as caught:
@@ -382,5 +382,5 @@ def test_random_numbers_of_packages():
         mg.jit(lambda: mg.ones(1) * stats.norm.rvs())()
     torch = pytest.importorskip("torch")
     for draw in (lambda: torch.rand(1).item(), lambda: torch.ones(1).normal_().item()):
-        with pytest.raises(mg.TraceError, match=r"random numbers of torch's .* at .*test_foreign\.py"):
+        with pytest.raises(mg.TraceError, match=r"random numbers from torch .* at .*test_foreign\.py"):
             mg.jit(lambda draw=draw: mg.ones(1) * draw())()

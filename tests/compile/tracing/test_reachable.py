@@ -1,4 +1,4 @@
-"""What a trace depends on without being given it: a change is noticed, wherever it is, and so is a side effect."""
+"""Values that a trace reads by name: a change is noticed everywhere, and so is a side effect."""
 
 import collections
 import functools
@@ -227,7 +227,7 @@ def test_zero_with_another_sign_is_another_value(place, kind):
 @pytest.mark.parametrize("number", [0, 3, 4, 14, 15, 16])
 def test_a_change_inside(number):
     read, change = CHANGES[number]()
-    with pytest.raises(mg.TraceError, match="changes something that is no tensor"):
+    with pytest.raises(mg.TraceError, match="changes something that is not a tensor"):
         mg.jit(lambda: (change(), mg.ones(1) * read())[1])()
 
 
@@ -235,19 +235,19 @@ def test_a_change_inside(number):
 def test_an_iterator_that_the_function_advances(make):
     steps = make()
     first = next(steps)
-    with pytest.raises(mg.TraceError, match=r"the function reads steps, a .*: what it gives differs"):
+    with pytest.raises(mg.TraceError, match=r"the function reads steps, a .*: its values differ"):
         mg.jit(lambda: mg.ones(1) * next(steps))()
     assert next(steps) == first + 1
 
 
-def test_random_numbers_that_are_none_of_ours():
+def test_random_numbers_of_other_packages():
     generator = np.random.default_rng(0)
     for draw in (random.random, np.random.rand, generator.random, lambda: random.random() + 1):
         with pytest.raises(mg.TraceError, match=r"mg\.random draws new numbers"):
             mg.jit(lambda draw=draw: mg.ones(1) * draw())()
 
 
-def test_what_is_not_read_does_not_count():
+def test_values_that_are_not_read_do_not_count():
     held = types.SimpleNamespace(scale=2.0, generator=np.random.default_rng(0), rows=iter([1]), table=np.zeros(3))
     f = mg.jit(lambda: mg.ones(1) * held.scale)
     f()
@@ -268,7 +268,7 @@ class Lazy:
         raise ImportError(f"{name} is not installed")
 
 
-def test_what_raises_when_it_is_asked_is_left_alone():
+def test_objects_that_raise_when_they_are_read():
     lazy = Lazy()
     f = mg.jit(lambda x: x * 2 if lazy is not None else x)
     assert f(mg.ones(2)).tolist() == [2, 2]

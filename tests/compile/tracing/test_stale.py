@@ -383,7 +383,7 @@ def test_each_thread_has_values_of_its_own():
 @pytest.mark.parametrize("write", ["own", "late"])
 def test_an_attribute_that_is_only_written_is_a_side_effect(write):
     held = Held()
-    with pytest.raises(mg.TraceError, match="changes something that is no tensor"):
+    with pytest.raises(mg.TraceError, match="changes something that is not a tensor"):
         mg.jit(lambda: (setattr(held, "own", 5) if write == "own" else setattr(held, "late", 5), mg.ones(1))[1])()
 
 

@@ -1,4 +1,4 @@
-"""Kernels of users' own: where they are put in, why not elsewhere, gradients, and what they may not return."""
+"""Users' kernels: where they are used, the reasons where not, gradients, and results that are refused."""
 
 import ctypes
 import shutil
@@ -62,7 +62,7 @@ def test_a_pattern_is_found_in_any_shape_and_dtype(shape, dtype):
     np.testing.assert_allclose(result.numpy_copy(), rowwise(x.numpy_copy() * 2).sum(0), rtol=1e-5)
 
 
-def test_it_is_found_in_what_is_written_by_hand_and_not_in_what_differs():
+def test_matches_of_a_pattern():
     def by_hand(x, axis=1):
         e = mg.exp(x - x.max(axis=axis, keepdims=True))
         return e / e.sum(axis=axis, keepdims=True)
@@ -133,7 +133,7 @@ def test_several_inputs_their_order_and_their_shapes():
     assert seen == [((6, 4), (4, 3), (3,))] * 2
 
 
-def test_what_is_read_twice_must_be_the_same():
+def test_an_input_used_twice_must_be_the_same():
     def square_sum(x):
         return x * x + x
 
@@ -163,7 +163,7 @@ def test_when_decides():
         for x in (normal(2, 9), normal(2, 10), normal(2, 9, dtype="float64")):
             f(x)
         assert mine.shapes == [(2, 9)]
-        assert [m.why for m in f.passes(normal(2, 10)).missed] == ["`when` said no"]
+        assert [m.why for m in f.passes(normal(2, 10)).missed] == ["`when` returned False"]
 
 
 def test_a_kernel_registered_again_replaces_the_first_and_can_be_forgotten():
@@ -199,7 +199,7 @@ def test_results_are_never_the_callers_memory():
         assert x.tolist() == [1, 1, 1]
 
 
-def test_what_comes_in_cannot_be_written():
+def test_inputs_cannot_be_written():
     def greedy(x):
         x[0] = 7
         return x
@@ -207,16 +207,16 @@ def test_what_comes_in_cannot_be_written():
     with mg.kernel(last_softmax)(greedy):
         with pytest.raises(ValueError, match="read-only") as caught:
             mg.jit(last_softmax)(normal(2, 3))
-        assert "in the kernel greedy, which runs in place of what was made at" in caught.value.__notes__[0]
+        assert "in the kernel greedy, which replaces the operation made at" in caught.value.__notes__[0]
 
 
 @pytest.mark.parametrize(("returned", "kind", "message"), [
-    (lambda x: x[0], mg.ShapeError, r"kernel wrong returned another shape(.|\n)*Expected: \(2, 3\)\n  Got: \(3,\)"),
-    (lambda x: x.astype("float64"), mg.DtypeError, r"another dtype(.|\n)*float64\n  Hint: result.astype"),
+    (lambda x: x[0], mg.ShapeError, r"kernel wrong returned a shape that(.|\n)*Expected: \(2, 3\)\n  Got: \(3,\)"),
+    (lambda x: x.astype("float64"), mg.DtypeError, r"a dtype that(.|\n)*float64\n  Hint: result.astype"),
     (lambda x: x.tolist(), mg.ConversionError, r"the kernel wrong returned a list\n  Expected: a NumPy array"),
     (lambda x: None, mg.ConversionError, "returned a NoneType"),
 ])
-def test_what_a_kernel_may_not_return(returned, kind, message):
+def test_results_that_are_refused(returned, kind, message):
     def wrong(x):
         return returned(x)
 
@@ -227,14 +227,14 @@ def test_what_a_kernel_may_not_return(returned, kind, message):
 
 @pytest.mark.parametrize(("pattern", "message"), [
     (lambda x: (x, x + 1), "it returns a tuple"),
-    (lambda x: x, "it returns what it was given"),
+    (lambda x: x, "it does not have one result that it computes"),
     (lambda x, y: mg.exp(x), "does not depend on all"),
     (lambda x: mg.ones(3) + 1, "does not depend on all"),
     (lambda x: x * mg.random.normal(4), "it draws random numbers"),
-    (lambda x: x * HERE, "it uses a tensor that it is not given"),
+    (lambda x: x * HERE, "it uses a tensor that is not an argument"),
     (lambda *xs: xs[0], "any number of tensors"),
 ])
-def test_what_is_no_pattern(pattern, message):
+def test_functions_that_are_not_patterns(pattern, message):
     with pytest.raises(mg.ConversionError, match=message):
         mg.kernel(pattern)
 
