@@ -262,7 +262,7 @@ class Tracer(Interpreter, State, Control):
         return node
 
     def _mode(self) -> Mode:
-        """The parts of the mode that a node keeps: its scope, its composite, and the node whose gradient it computes."""
+        """The parts of the mode that a node keeps: its scope and composite, and the node whose gradient it computes."""
         mode = current_mode()
         origin = None if mode.origin is None else self.values.get(mode.origin)
         last = self.last_mode
