@@ -87,7 +87,7 @@ def test_a_click_on_a_layer_and_the_keyboard_way_to_it():
         assert said(page).startswith("the primitive") and "def tanh" in page.inner_text(".mg-code")
         page.locator("[aria-label='kernel: numpy.tanh']").focus()
         page.keyboard.press("Enter")
-        assert said(page).startswith("kernel: What computes") and page.locator(".mg-code").count() == 0
+        assert said(page).startswith("kernel: It computes") and page.locator(".mg-code").count() == 0
         assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "kernel: numpy.tanh"
 
 

@@ -108,7 +108,7 @@ def test_a_notebook_from_the_first_run_to_being_opened_again(jupyter, host):
     assert {"text/html", "image/svg+xml", "text/plain"} == set(saved["cells"][0]["outputs"][0]["data"])
     stop_kernels(address)
 
-    strange = copy.deepcopy(saved)  # as a student gets it from a teacher: nobody on this machine has signed it
+    strange = copy.deepcopy(saved)  # as a student gets it from a teacher: not signed on this machine
     strange["cells"][0]["source"] += "  # changed"
     strange["cells"][0]["outputs"][0]["data"]["text/plain"] += " "
     (work / f"strange-{host}.ipynb").write_text(json.dumps(strange))

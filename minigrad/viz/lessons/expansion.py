@@ -1,4 +1,4 @@
-"""`mg.viz.expand`: what a composed operation is made of, down to the primitives: a box for each function, to open."""
+"""`mg.viz.expand`: a composed operation as boxes to open, one for each function, down to the primitives."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from ...core.primitive import P, Primitive
 from ...core.source import in_library
 from ...core.tensor import Tensor
 from ...core.tree import leaves
+from ..exhibit import check_function
 from ..graphs import MOST
 from ..opening import views_of
 from ..picture import Picture
@@ -28,17 +29,14 @@ from ..scene import Scene, names_in_code, scene_of
 
 
 def expand(function: Callable[..., Any], *args: Any, direction: str = "auto", **kwargs: Any) -> Picture:
-    """Open an operation: the functions that it calls as boxes in boxes, and the primitives that all of it comes to.
+    """Show an operation as the functions that it calls, as boxes in boxes, down to the primitives.
 
     >>> mg.viz.expand(mg.softmax, mg.ones((2, 3)), axis=-1)
     <picture of a graph of 1 input, 1 group>
     >>> mg.viz.expand(mg.tanh, mg.ones(3))
     <picture of a graph of 1 input, 1 operation>
     """
-    if not callable(function):
-        raise MinigradError(
-            f"expand opens a function, and a {type(function).__name__} is none", hint="mg.viz.expand(mg.softmax, x)"
-        )
+    check_function("expand", function, "mg.viz.expand(mg.softmax, x)")
     own = getattr(function, "__name__", type(function).__name__)
     with switch(interpreter=_Callers(), keep=True):
         result = function(*args, **kwargs)
@@ -47,8 +45,8 @@ def expand(function: Callable[..., Any], *args: Any, direction: str = "auto", **
     if not any(node.op is not None for node in nodes):
         raise MinigradError(
             f"{own} computed nothing, so there is nothing to open",
-            expect="a function whose result is made of its inputs",
-            hint="what a program of mg.jit computes is seen by mg.viz.graph(f, *arguments)",
+            expect="a function that computes its result from its inputs",
+            hint="mg.viz.graph(f, *arguments) shows the program of mg.jit",
         )
     given = _arguments(function, args, kwargs, nodes)
     scene = scene_of(nodes, roots, names_in_code(nodes) | given)
@@ -60,16 +58,16 @@ def expand(function: Callable[..., Any], *args: Any, direction: str = "auto", **
 
 
 class _Callers(Eager):
-    """Eager mode that writes down which functions of minigrad were running, as the scope of each node."""
+    """Eager mode that records, as the scope of each node, which functions of minigrad are running."""
 
     def __init__(self) -> None:
-        self.labels: dict[FrameType, str] = {}  # the frames are held, so that no two are taken for one
+        self.labels: dict[FrameType, str] = {}  # the frames are kept alive, so that each has its own identity
         self.taken: Counter[tuple[str, ...]] = Counter()
 
     def manifest(self, op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
         path = self._running()
         scope = current_mode().scope
-        if scope[-len(path) :] == path:  # a cast, which the operation that needs it asks for
+        if scope[-len(path) :] == path:  # a cast, which is a part of the operation that needs it
             return super().manifest(op, inputs, attrs)
         with switch(scope=(*scope, *path)):
             return super().manifest(op, inputs, attrs)
@@ -95,7 +93,7 @@ class _Callers(Eager):
 
 @cache
 def composed() -> dict[CodeType, str]:
-    """The functions that are made of others, by their code: `softmax`, `mean`; not those that are a primitive."""
+    """The functions that call other operations, such as `softmax` and `mean`, by their code; not the primitives."""
     found: dict[CodeType, str] = {}
     primitive = {op.name for op in P}
     for source in (minigrad, minigrad.linalg, minigrad.random, Tensor):
@@ -108,7 +106,7 @@ def composed() -> dict[CodeType, str]:
 
 
 def _arguments(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], nodes: list[Node]) -> dict[Node, str]:
-    """What the function calls the tensors that it was given."""
+    """The names of the function's parameters, for the tensors that were given."""
     try:
         given = inspect.signature(function).bind(*args, **kwargs).arguments
     except (TypeError, ValueError):
