@@ -1,4 +1,4 @@
-"""What the views of the compiler hand over: plain data, texts, pictures and errors."""
+"""The views of the compiler: their plain data, texts, pictures and errors."""
 
 import json
 import re
@@ -93,7 +93,7 @@ def test_each_line_of_a_kernel_belongs_to_a_node_of_it():
 def test_at_each_boundary_is_a_reason():
     known = re.compile(
         "is a library call|it is an input|complete only when|at other positions|ready only after|loop of|"
-        "rows of different length|computed again by those|placed elsewhere|nodes already|outputs already|of yours"
+        "rows of different length|computed again by each|placed elsewhere|nodes already|outputs already|of yours"
     )
     for seed in range(20):
         tensors, _keep = random_program(seed, 14 + seed % 20)
@@ -299,7 +299,7 @@ def test_what_has_no_program(view, monkeypatch):
     with pytest.raises(mg.MinigradError, match=r"there are no kernels for these devices[\s\S]*node by node"):
         jitted = mg.jit(f)
         traced = jitted.traced(X, W, B)
-        traced.__dict__["program"] = PlainProgram(traced.graph)  # as where the tensors are in several places
+        traced.__dict__["program"] = PlainProgram(traced.graph)  # as for tensors on several devices
         monkeypatch.setattr(compiled, "target_of", lambda nodes: None)
         show(jitted, X, W, B)
 
@@ -319,4 +319,4 @@ def test_other_mistakes(tmp_path):
     with pytest.raises(mg.MinigradError, match=r"can't be saved as 'v.gif'[\s\S]*\.svg"):
         mg.viz.fusion(f, X, W, B).save(tmp_path / "v.gif")
     with pytest.raises(mg.ShapeError):
-        mg.viz.fusion(f, X, mg.ones((3, 3)), B)  # the function's own error, as it is
+        mg.viz.fusion(f, X, mg.ones((3, 3)), B)  # the error of the function itself

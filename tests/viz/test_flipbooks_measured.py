@@ -1,4 +1,4 @@
-"""Views of what is measured, kept and learnt: the tape, the bench, timelines, trainings."""
+"""Flipbooks of measurements: the tape, the bench, timelines, training runs."""
 
 import math
 import re
@@ -30,7 +30,7 @@ def kept_by(result, others):
         if isinstance(node.saved, Segment):
             found |= {id(owner(v)): owner(v).nbytes for v in node.saved.incoming.values()}
         elif isinstance(node.saved, tuple):
-            made = [v for i, v in zip((*node.inputs, node), node.saved) if isinstance(i, Node)]  # not what is a number
+            made = [v for i, v in zip((*node.inputs, node), node.saved) if isinstance(i, Node)]  # not numbers
             found |= {id(owner(v)): owner(v).nbytes for v in made if v is not None}
     return sum(size for key, size in found.items() if key not in {id(owner(t.data)) for t in others})
 
@@ -49,7 +49,7 @@ def layers(count, size=8):
 
 @pytest.mark.parametrize("parts", [1, 2, 3, 5])
 def test_the_bytes_are_those_that_checkpoints_really_keep(parts):
-    """The layers checkpointed part by part, but for the last, for real and as the view says."""
+    """Real checkpoints of all parts but the last keep the bytes that the view shows."""
     made, x = layers(6), mg.ones((4, 8))
     weights = [w for _, w in made]
 
@@ -140,7 +140,7 @@ def test_the_bench_reads_values_and_slopes():
     data = book.data()
     for i in (0, 13, 40):
         x = float(data["knobs"][0]["settings"][i].replace("−", "-"))
-        ((name, slope, passed, check),) = numbers(book, i * 7 + 6)  # the gradient that comes is 2
+        ((name, slope, passed, check),) = numbers(book, i * 7 + 6)  # the incoming gradient is 2
         slope, passed = (float(text.replace("−", "-")) for text in (slope, passed))
         assert name == "x" and check.startswith("✓")
         assert slope == pytest.approx(math.cos(x), abs=6e-3) and passed == pytest.approx(2 * math.cos(x), abs=1e-2)
@@ -282,7 +282,7 @@ def test_a_dashboard_is_fed_by_any_loop():
     assert len(board.numbers["loss"]) == 100 and set(board.norms) == {name for name, _ in net.named_parameters()}
     assert 2 < len(board.weights) <= PICTURES and 1 in board.weights
     steps = list(board.weights)
-    assert len({b - a for a, b in pairwise(steps)}) == 1  # evenly spread, however long it gets
+    assert len({b - a for a, b in pairwise(steps)}) == 1  # evenly spread, for any number of steps
     book = board.book()
     assert book.pages[0][-1].say == f"After step 100: loss is {board.numbers['loss'][-1][1]:.3g}."
     assert "0.weight" in book.to_svg() and repr(board).startswith("<training: 100 steps, loss ")
@@ -360,4 +360,4 @@ def test_in_a_notebook_it_grows(monkeypatch):
     board = mg.viz.Dashboard(total=3)
     for step in range(1, 4):
         board.log(step, loss=1 / step)
-    assert len(shown) == 2 and "data:image/svg" in shown[0].data  # the first, and the last without delay
+    assert len(shown) == 2 and "data:image/svg" in shown[0].data  # the first picture, and the last one without delay

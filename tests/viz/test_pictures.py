@@ -1,4 +1,4 @@
-"""Pictures of real computations: what is on them, and that it is safe and always the same."""
+"""Pictures of real computations: their content, that they are safe, and that they are always the same."""
 
 import base64
 import random
@@ -147,7 +147,7 @@ def test_a_graph_draws_itself_in_a_notebook():
 
 
 def without_pattern(x, count):
-    """A computation that never does the same twice in a row."""
+    """A computation without repeats."""
     chance = random.Random(0)
     for _ in range(count):
         x = x + mg.sin(x) if chance.random() < 0.5 else x * 2.0

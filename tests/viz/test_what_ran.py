@@ -1,4 +1,4 @@
-"""Views of jitted functions: they show the programs of the last call, with those of its gradient, and say which."""
+"""Views of jitted functions: they show the programs of the last call and of its gradient, with headings."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ X = mg.ones((8, 8))
 
 @pytest.fixture
 def f():
-    """A jitted function whose gradient was taken last."""
+    """A jitted function; its last call computed a gradient."""
     f = mg.jit(lambda x: mg.tanh(x @ x).sum())
     mg.grad(f)(X)
     return f

@@ -8,14 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.emit import LARGE
-from ...core.errors import MinigradError
 from ...core.source import in_library
-from ...devices.registry import DEVICES, MAKERS, REGISTRATIONS, Device, as_device
+from ...devices.registry import DEVICES, MAKERS, Device, as_device
 from ...devices.table import label_of
 from ..drawing import Drawing, counted
-from ..exhibit import check_function
 from ..flipbook import Flipbook, Page
-from .watching import Call, watching
+from .watching import Call, calls_of
 
 MOST = 120  # operations that have a page
 ROWS = 16  # operations in the table at once
@@ -47,15 +45,9 @@ def dispatch(function: Callable[..., Any], *args: Any, devices: Any = ()) -> Fli
     3. full on cpu runs full: nothing → (3,) float32
     4. add on cpu runs numpy.add: (2, 1) float32, (3,) float32 → (2, 3) float32
     """
-    check_function("dispatch", function, "mg.viz.dispatch(mg.tanh, x)")
     columns = [as_device(device) for device in devices]
-    with watching() as calls:
-        function(*args)
-    if not calls:
-        raise MinigradError(
-            "no operation ran, so no kernel was chosen", expect="a function that computes with tensors",
-            hint="mg.jit chooses kernels when it compiles a function: mg.jit(f).program(x) lists its steps",
-        )
+    hint = "mg.jit chooses kernels when it compiles a function: mg.jit(f).program(x) lists its steps"
+    calls = calls_of("dispatch", function, args, "mg.viz.dispatch(mg.tanh, x)", hint)
     choices = _choices(calls)
     table = list(dict.fromkeys([*DEVICES.values(), *columns]))
     rows = list(dict.fromkeys(choice.name for choice in choices))
@@ -157,8 +149,8 @@ def _door(call: Call) -> str:
 def _page(
     at: int, choice: Choice, call: Call, rows: list[str], devices: list[Device], choices: list[Choice]
 ) -> Page:
-    put_in = any(registration.function is call.kernel for registration in REGISTRATIONS)
-    says = f"{choice.name} on {choice.device}: {choice.kernel} runs" + (", which you registered." if put_in else ".")
+    whose = ", which you registered" if call.registered else ""
+    says = f"{choice.name} on {choice.device}: {choice.kernel} runs{whose}."
     blocks = (
         ("inputs and result", ("text", choice.given)),
         ("why this kernel", ("table", {"head": None, "rows": [list(reason) for reason in choice.reasons]})),

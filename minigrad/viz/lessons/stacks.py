@@ -12,14 +12,12 @@ from typing import Any, NamedTuple
 
 import minigrad
 
-from ...core.errors import MinigradError
 from ...core.source import HOME, in_library
-from ...devices.registry import REGISTRATIONS, Device
+from ...devices.registry import Device
 from ...devices.table import label_of
 from ..drawing import Drawing, counted
-from ..exhibit import check_function
 from ..flipbook import Block, Flipbook, Knob, Page
-from .watching import Call, watching
+from .watching import Call, calls_of
 
 MOST = 60  # operations of a function that have pages
 AROUND = 4  # lines of source before and after the current one
@@ -63,14 +61,8 @@ def stack(function: Callable[..., Any], *args: Any) -> Flipbook:
       kernel table   cpu × tanh
       kernel         numpy.tanh
     """
-    check_function("stack", function, "mg.viz.stack(lambda: x @ w + b)")
-    with watching() as calls:
-        function(*args)
-    if not calls:
-        raise MinigradError(
-            "no operation ran, so there is no stack to show", expect="a function that computes with tensors",
-            hint="inside a program of mg.jit no Python runs: mg.viz.timeline shows its steps",
-        )
+    hint = "inside a program of mg.jit no Python runs: mg.viz.timeline shows its steps"
+    calls = calls_of("stack", function, args, "mg.viz.stack(lambda: x @ w + b)", hint)
     shown = calls[:MOST]
     stacks = [layers_of(call) for call in shown]
     names = [call.op.name for call in shown]
@@ -94,8 +86,7 @@ def layers_of(call: Call) -> list[Layer]:
                         f"{rules}. It says what the door checks, casts and saves."))
     label = label_of(call.kernel)
     own = getattr(inspect.unwrap(call.kernel), "__code__", None)
-    put_in = any(registration.function is call.kernel for registration in REGISTRATIONS)
-    source = "registered by register_kernel" if put_in else "built in"
+    source = "registered by register_kernel" if call.registered else "built in"
     found = f"One look into the dictionary of the device, device.kernels[{name!r}]: {label}, {source}."
     layers.append(Layer("kernel table", "quiet", f"{call.device} × {name}", _entry(call.device, name), found))
     ends = "" if own is not None else " It is compiled code: Python's part ends here."

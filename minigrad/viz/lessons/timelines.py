@@ -17,7 +17,7 @@ from ...core.errors import MinigradError
 from ...core.tensor import Tensor
 from ...core.tree import leaves
 from ..compiled import programs_of
-from ..drawing import Axes, Drawing, counted
+from ..drawing import Axes, Drawing, counted, time_text
 from ..exhibit import check_function
 from ..flipbook import Block, Flipbook, Page
 from .watching import watching
@@ -177,15 +177,13 @@ def _page(ways: Sequence[Run], which: int, at: int) -> Page:
     gap = max(0.0, span.begin - before)
     took = _time(span.end - span.begin)
     says = f"{run.way}, call {at + 1}: {span.name} ran for {took}, after {_time(gap)} of Python."
-    rows = [["Python before it", _time(gap)], ["the kernel", _time(span.end - span.begin)],
+    rows = [["Python before it", _time(gap)], ["the kernel", took],
             ["done after", _time(span.end)], ["in all", _time(run.total)]]
     return Page(_drawn(ways, (which, at)), says, (("times", ("table", {"head": None, "rows": rows})),))
 
 
 def _time(microseconds: float) -> str:
-    if microseconds >= 1000:
-        return f"{microseconds / 1000:.3g} ms"
-    return f"{microseconds:.3g} µs"
+    return time_text(microseconds / 1e6)
 
 
 def _drawn(ways: Sequence[Run], here: tuple[int, int] | None) -> Drawing:

@@ -16,9 +16,11 @@ from types import CodeType
 from typing import Any
 
 from ...core.arguments import __file__ as TAKES_IN  # its frames are between a call and its function
+from ...core.errors import MinigradError
 from ...core.primitive import P, Primitive
 from ...core.source import in_library
-from ...devices.registry import DEVICES, Device
+from ...devices.registry import DEVICES, REGISTRATIONS, Device
+from ..exhibit import check_function
 
 Frame = tuple[CodeType, int]  # a function, and the current line
 
@@ -37,6 +39,23 @@ class Call:
     shared: bool  # whether the device provided the memory of the result, and may have used several threads
     begin: float
     end: float
+
+    @property
+    def registered(self) -> bool:
+        """Whether the kernel was registered by `register_kernel`."""
+        return any(registration.function is self.kernel for registration in REGISTRATIONS)
+
+
+def calls_of(view: str, function: Callable[..., Any], args: tuple[Any, ...], example: str, hint: str) -> list[Call]:
+    """The kernels that a function runs."""
+    check_function(view, function, example)
+    with watching() as calls:
+        function(*args)
+    if not calls:
+        raise MinigradError(
+            f"{view}: no operation ran", expect="a function that computes with tensors", hint=hint
+        )
+    return calls
 
 
 @contextmanager
