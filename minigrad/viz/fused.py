@@ -211,7 +211,7 @@ class Fusion(Exhibit):
                 ["loops over", _loops(group) or "the library chooses"],
                 ["reads", bytes_text(taken.bytes_read)], ["writes", bytes_text(taken.bytes_written)],
                 ["operations", f"{taken.flops:,}"], ["for each byte", f"{taken.intensity:.2f} operations"],
-                ["node by node", f"{bytes_text(kernel.eager.bytes)}, {kernel.eager.launches} launches"],
+                ["node by node", f"{bytes_text(kernel.eager.bytes)}, {counted(kernel.eager.launches, 'launch', 'es')}"],
             ],
         }
 

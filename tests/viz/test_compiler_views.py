@@ -13,6 +13,7 @@ from minigrad.compile.fusion.fuse import fuse
 from minigrad.compile.look.cost import Cost
 from minigrad.compile.rewriting.passes import optimise
 from minigrad.compile.running.program import PlainProgram
+from minigrad.core.table import bytes_text
 from minigrad.viz import compiled
 from minigrad.viz.charts import Chart
 from minigrad.viz.kernels import scene_of_kernels, source_of
@@ -216,6 +217,15 @@ def test_memory_over_time_is_the_programs_own():
         for b in lives:
             if a is not b and a.lane == b.lane and a.lane.startswith("slot"):
                 assert a.end < b.begin or b.end < a.begin, (a, b)
+
+
+def test_the_head_of_memory_agrees_with_its_chart():
+    step, x = training_step()
+    view = mg.viz.memory(step, x)
+    (most, eager) = re.search("at most (.*) in use, (.*) node by node", repr(view)).groups()
+    assert f"— fused, at most {most}<" in view.to_svg() and f"— node by node, at most {eager}<" in view.to_svg()
+    allocated = bytes_text(mg.jit(step).cost(x).memory.total)
+    assert f"allocated for the fused program: {allocated}<" in view.to_svg()
 
 
 def test_which_tensors_share_memory():

@@ -1,5 +1,7 @@
 """The views of the compiler in a real browser: the slider through the passes, sources, reasons, dragging, charts."""
 
+import json
+
 import pytest
 
 import minigrad as mg
@@ -247,6 +249,21 @@ def test_it_ends_by_escape(page):
     page.focus(".mg-view")
     page.keyboard.press("Escape")
     assert state(page, "tab") == "picture"
+
+
+def test_a_large_program_is_compressed_and_shown():
+    def long(x):
+        for _ in range(30):
+            x = mg.tanh(x @ x) * 2 + 1
+        return x
+
+    view = mg.viz.fusion(long, mg.ones((4, 4)))
+    bare = len(json.dumps(view.data()))
+    for html in (view.to_html(), view._repr_mimebundle_()["text/html"]):
+        assert '{"deflated":' in html and len(html) < bare
+        with opened(html) as page:
+            page.wait_for_selector(".mg-view .mg-box")
+            assert len(page.inner_text(".mg-side")) > 50
 
 
 # charts ---------------------------------------------------------------------------------------------------------------

@@ -190,7 +190,7 @@ def _blocks(way: str, now: Round, so_far: Sequence[Round], workers: int) -> tupl
     whole = f"2 · {workers - 1}{f' / {workers}' if way == 'ring' else ''} × {bytes_text(size)}"
     return (
         ("bytes sent", ("table", {"head": ["worker", "this round", "so far"], "rows": rows})),
-        ("one after the other", ("text", f"{long} have passed the busiest wire; in all it will be {whole}.")),
+        ("one after the other", ("text", f"{long} went over the busiest wire so far; in the end it will be {whole}.")),
     )
 
 
