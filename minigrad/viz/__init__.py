@@ -40,22 +40,17 @@ if TYPE_CHECKING:
     from .schedules import schedule
     from .stepper import Stepper, step
 
-__all__ = [
-    "graph", "step", "beside", "expand", "bench", "tape", "fusion", "memory", "schedule", "profile", "roofline",
-    "dispatch", "stack", "timeline", "training", "ring", "Dashboard", "Beside", "Flipbook", "Fusion", "Picture",
-    "Stepper", "shown",
-]
-
 # The module of each name.
 _MODULES = {
-    "graph": "graphs", "shown": "graphs", "Picture": "picture", "step": "stepper", "Stepper": "stepper",
-    "beside": "lessons.side_by_side", "Beside": "lessons.side_by_side", "expand": "lessons.expansion",
-    "bench": "lessons.benches", "tape": "lessons.tapes", "Flipbook": "flipbook",
-    "fusion": "fused", "Fusion": "fused", "memory": "memories", "schedule": "schedules",
-    "profile": "profiles", "roofline": "profiles",
+    "graph": "graphs", "step": "stepper", "beside": "lessons.side_by_side", "expand": "lessons.expansion",
+    "bench": "lessons.benches", "tape": "lessons.tapes",
+    "fusion": "fused", "memory": "memories", "schedule": "schedules", "profile": "profiles", "roofline": "profiles",
     "dispatch": "lessons.dispatches", "stack": "lessons.stacks", "timeline": "lessons.timelines",
     "training": "lessons.trainings", "Dashboard": "dashboard", "ring": "lessons.rings",
+    "Picture": "picture", "Stepper": "stepper", "Beside": "lessons.side_by_side", "Fusion": "fused",
+    "Flipbook": "flipbook", "shown": "graphs",
 }
+__all__ = [*_MODULES]
 
 
 def __getattr__(name: str) -> Any:

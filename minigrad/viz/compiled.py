@@ -1,4 +1,4 @@
-"""What the views of the compiler look at: the programs of a function, and what the user calls the values in them."""
+"""The programs that the views of the compiler show, with the user's names for their values."""
 
 from __future__ import annotations
 
@@ -21,37 +21,37 @@ E = TypeVar("E", bound=Exhibit)
 
 
 class Shown(NamedTuple):
-    """A program to look at: which one it is, the names of its inputs, and what computes the arrays for them."""
+    """A program to show: its title, the names of its inputs, and a function that returns arrays for the inputs."""
 
     title: str
     program: Executable
     names: dict[Node, str]
-    keeps: bool = False  # values for the gradient
+    keeps: bool = False  # whether it keeps values for the gradient
     arrays: Callable[[], list[Any]] = list
 
     @property
     def compiled(self) -> Program:
-        """The program with the stages that led to its plan."""
+        """The program, with its graph and its partition into kernels."""
         if not isinstance(self.program, Program):
             raise MinigradError(
-                "a loaded program does not say how it was made",
+                "a loaded program does not contain how it was compiled",
                 expect="the function that was saved",
                 hint="mg.viz.schedule, memory, profile and roofline show a loaded program",
             )
         return self.program
 
     def run(self) -> None:
-        """Run the program on the arguments.  Nothing outside changes if it keeps values for a gradient, or is one."""
+        """Run the program on the arguments.  A program that keeps values, and a gradient's, have no side effects."""
         self.program(self.arrays(), starts_of(self.program.graph))
 
 
 def programs_of(
     what: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], view: str, runs: bool = False
 ) -> list[Shown]:
-    """The program of a function for these arguments, and that of its gradient if it ran in the last call.
+    """The program of a function for these arguments, and the gradient's program if it ran in the last call.
 
-    One that has not run and need not (`runs`) is one whose kernels are not compiled, which takes a fraction of the
-    time.  A jitted function, a Graph, a Program and a loaded program may be given too.
+    Without `runs`, a program that has not run yet is planned, but its kernels are not compiled, which is much faster.
+    `what` can also be a jitted function, a Graph, a Program or a loaded program.
     """
     if isinstance(what, LoadedProgram):
         return [Shown("", what.program, {})]
@@ -60,9 +60,9 @@ def programs_of(
     if isinstance(what, Graph):
         return [Shown("", _of_graph(what, {}, view), {})]
     if isinstance(what, Tensor) or not callable(what):
-        kind = "a tensor has been computed already, and shows no more how" if isinstance(what, Tensor) else ""
+        why = ": a tensor is a result, not a computation" if isinstance(what, Tensor) else ""
         raise MinigradError(
-            f"there is no program in a {type(what).__name__}" + (f": {kind}" if kind else ""),
+            f"there is no program in a {type(what).__name__}{why}",
             expect="a function or model and its arguments, or a jitted function", hint=f"mg.viz.{view}(f, *arguments)",
         )
     ran = ran_of(what, args, kwargs)
@@ -72,7 +72,7 @@ def programs_of(
 
 
 def view_of(shown: Sequence[Shown], view: Callable[[Shown], E]) -> E:
-    """A view of the first program, whose `gradient` is the view of the next one."""
+    """A view of the first program; the `gradient` of each view is the view of the next program."""
     found: E | None = None
     for each in reversed(shown):
         found = view(each).titled(each.title, found)
@@ -98,7 +98,7 @@ def _of_graph(graph: Graph, donate: Mapping[int, int], view: str) -> Program:
 
 def _no_kernels(view: str) -> MinigradError:
     return MinigradError(
-        f"mg.viz.{view}: there are no kernels for where this runs, so it runs node by node and nothing is fused",
+        f"mg.viz.{view}: there are no kernels for these devices: the graph runs node by node, and nothing is fused",
         expect="all tensors on one CPU, or on a GPU with the compiler's backend",
         hint="mg.viz.graph(f, *arguments) draws what was traced",
     )

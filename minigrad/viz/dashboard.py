@@ -1,7 +1,7 @@
-"""`mg.viz.Dashboard`: how a training goes: its curves, the gradients of its layers, pictures of its weights.
+"""`mg.viz.Dashboard`: a training run: curves, norms of gradients, pictures of weights.
 
-Any loop can feed it: `board.log(step, loss=loss, model=model)`.  In a notebook it grows; elsewhere it prints a line
-now and then, which a log file can hold.
+Any loop can log to it: `board.log(step, loss=loss, model=model)`.  In a notebook the dashboard updates itself;
+elsewhere it prints a line from time to time.
 """
 
 from __future__ import annotations
@@ -23,23 +23,24 @@ from .flipbook import Block, Flipbook, Page
 from .heat import curves, heat_map, largest, matrix_of, norm_of, size_text, spark
 from .numbers import short
 
-PICTURES, PARAMETERS, LAYERS, NUMBERS = 24, 6, 5, 5  # moments, weights, norms and other numbers that are shown, at most
-POINTS = 400  # of a curve that is drawn
+PICTURES, PARAMETERS, LAYERS, NUMBERS = 24, 6, 5, 5  # the most moments, weights, norms and other numbers
+POINTS = 400  # of a curve
 OFTEN = 1.0  # seconds between two pictures in a notebook
+Points = list[tuple[float, float]]  # (step, value)
 
 
 class Weights(NamedTuple):
-    """A small picture of a parameter, and what is to be said of it."""
+    """A small picture of a parameter, and its shape and norm."""
 
     matrix: Any
     about: str
 
 
 class Dashboard(Exhibit):
-    """What was told of a training, step by step.
+    """The log of a training run, step by step.
 
-    `total` is the number of steps, if it is known, and `every` how many steps lie between two that are looked at.
-    `show` is "auto" (a picture that grows in a notebook, lines of text elsewhere), "text" or "nothing".
+    `total` is the number of steps, if it is known.  Only every `every`-th step is logged.  `show` is "auto" (a picture
+    in a notebook, lines of text elsewhere), "text" or "nothing".
 
     >>> board = mg.viz.Dashboard(show="nothing")
     >>> for step in range(1, 5):
@@ -60,24 +61,26 @@ class Dashboard(Exhibit):
         if every < 1 or (total is not None and total < 1):
             raise ConversionError("Dashboard: total and every count steps", expect="at least 1")
         self.total, self.every, self.show = total, every, show
-        self.numbers: dict[str, list[tuple[float, float]]] = {}
-        self.norms: dict[str, list[tuple[float, float]]] = {}  # of gradients, by parameter
-        self.weights: dict[int, dict[str, Weights]] = {}  # at some steps, small pictures of parameters
+        self.numbers: dict[str, Points] = {}
+        self.norms: dict[str, Points] = {}  # of gradients, by parameter
+        self.weights: dict[int, dict[str, Weights]] = {}  # by step: small pictures of parameters
         self.last = 0
         self._gap = 1  # steps between two pictures
         self._begun = time.monotonic()
         self._screen: Any = None
-        self._told, self._drawn = 0, 0.0
+        self._printed, self._drawn = 0, 0.0
 
-    # what is told ---------------------------------------------------------------------------------------------------
+    # logging --------------------------------------------------------------------------------------------------------
 
     def log(self, step: int, *, model: Module | None = None, **numbers: Any) -> None:
-        """What is to be said of a step: numbers by name, and the model, whose weights and gradients are looked at.
+        """Log a step: numbers by name, and the weights and gradients of the model.
 
-        Call it after `backward()`, before the gradients are forgotten.
+        Call it after `backward()` and before the gradients are cleared.
         """
         if model is not None and not isinstance(model, Module):
-            raise ConversionError(f"Dashboard.log: a {type(model).__name__} is no model", expect="model=an nn.Module")
+            raise ConversionError(
+                f"Dashboard.log: a {type(model).__name__} is not a model", expect="model=an nn.Module"
+            )
         if step % self.every and step != self.total:
             return
         read = {name: _number(name, value) for name, value in numbers.items()}
@@ -97,7 +100,7 @@ class Dashboard(Exhibit):
             shown = sorted(named, key=lambda item: item[1].ndim < 2)[:PARAMETERS]
             arrays = [(name, p.detach().numpy()) for name, p in shown]  # type: ignore[attr-defined]
             self.weights[step] = {name: Weights(matrix_of(a, 12, 16), size_text(a)) for name, a in arrays}
-            if len(self.weights) > PICTURES:  # every second one goes
+            if len(self.weights) > PICTURES:  # keep every second picture
                 self.weights = {s: w for i, (s, w) in enumerate(self.weights.items()) if i % 2 == 0}
                 kept = list(self.weights)
                 self._gap = kept[1] - kept[0]
@@ -110,15 +113,16 @@ class Dashboard(Exhibit):
         shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
         if self.show == "auto" and hasattr(shell, "kernel"):
             self._draw(last=step == self.total)
-        elif self._worth_telling(step):
-            self._told = step
+        elif self._worth_printing(step):
+            self._printed = step
             print(self._line(step, read), file=sys.stderr)
 
-    def _worth_telling(self, step: int) -> bool:
-        """Ten times in all, or where nobody knows how many there will be, ever more seldom."""
-        if self.total is not None:
-            return step == self.total or step * 10 // self.total > self._told * 10 // self.total or not self._told
-        return step >= 1.5 * self._told
+    def _worth_printing(self, step: int) -> bool:
+        """Ten times in all; if the number of steps is not known, after longer and longer pauses."""
+        if self.total is None:
+            return step >= 1.5 * self._printed
+        tenth, before = (each * 10 // self.total for each in (step, self._printed))
+        return step == self.total or tenth > before or not self._printed
 
     def _line(self, step: int, read: dict[str, float]) -> str:
         of = "" if self.total is None else f"/{self.total}"
@@ -149,21 +153,21 @@ class Dashboard(Exhibit):
 
     def __repr__(self) -> str:
         if not self.numbers and not self.weights:
-            return "<training: nothing told yet>"
+            return "<training: nothing logged yet>"
         ends = [f"{name} {short(v[0][1])} → {short(v[-1][1])}" for name, v in self.numbers.items()]
         return f"<training: {', '.join([f'{self.last} steps', *ends])}>"
 
     def text(self) -> str:
-        """The numbers as a table, with their curves in a line each."""
+        """The numbers as a table, with a small curve in each line."""
         rows = []
-        for name, told in [*self.numbers.items(), *[(f"‖∂{name}‖", told) for name, told in self.norms.items()]]:
-            values = [value for _, value in told]
+        for name, points in self._all().items():
+            values = [value for _, value in points]
             finite = [v for v in values if math.isfinite(v)] or [math.nan]
             rows.append([name, *map(short, (values[0], values[-1], min(finite), max(finite)))])
         if not rows:
-            return "nothing told yet"
+            return "nothing logged yet"
         lines = as_table(["", "first", "last", "least", "most"], rows, left=1).splitlines()
-        sparks = [spark([v for _, v in told]) for told in (*self.numbers.values(), *self.norms.values())]
+        sparks = [spark([v for _, v in points]) for points in self._all().values()]
         return "\n".join([lines[0], *[f"{line}  {curve}" for line, curve in zip(lines[1:], sparks)]])
 
     def data(self) -> dict[str, Any]:
@@ -171,32 +175,36 @@ class Dashboard(Exhibit):
         return self.book().data()
 
     def to_svg(self) -> str:
-        """How things stand at the end."""
+        """The state at the last step."""
         return self._picture(self._moments()[-1]).to_svg(repr(self))
 
     def book(self) -> Flipbook:
-        """A page for each moment of which there is a picture, the last one first to be seen."""
+        """A page for each moment that has a picture; the last moment is shown first."""
         moments = self._moments()
         pages = [Page(self._picture(moment), self._said(moment), self._blocks(moment)) for moment in moments]
         return Flipbook(repr(self)[1:-1], [pages], unit="moment", start=len(pages) - 1)
 
     def _moments(self) -> list[int]:
-        """The steps that have a page of their own."""
-        steps = sorted({int(step) for told in self.numbers.values() for step, _ in told})
+        """The steps that have a page."""
+        steps = sorted({int(step) for points in self.numbers.values() for step, _ in points})
         few = [steps[int(i * (len(steps) - 1) / (PICTURES - 1))] for i in range(PICTURES)] if steps else []
         return sorted(set(self.weights) | ({*few, self.last} if not self.weights else {self.last}))
 
     def _said(self, step: int) -> str:
-        here = [f"{name} is {short(v)}" for name, told in self.numbers.items() if (v := _at(told, step)) is not None]
+        values = {name: _at(points, step) for name, points in self.numbers.items()}
+        here = [f"{name} is {short(value)}" for name, value in values.items() if value is not None]
         return f"After step {step}" + (f": {', '.join(here)}." if here else ".")
 
     def _blocks(self, step: int) -> tuple[tuple[str, Block], ...]:
-        rows = [[name, short(told[0][1]), "–" if (v := _at(told, step)) is None else short(v)]
-                for name, told in self.numbers.items()]
-        norms = [[name, "–" if (v := _at(told, step)) is None else short(v), short(max(v for _, v in told))]
-                 for name, told in list(self.norms.items())[:12]]
-        strange = [f"{name}: step {int(s)}" for name, told in (*self.numbers.items(), *self.norms.items())
-                   for s, v in told if not math.isfinite(v)][:3]
+        def here(points: Points) -> str:
+            value = _at(points, step)
+            return "–" if value is None else short(value)
+
+        rows = [[name, short(points[0][1]), here(points)] for name, points in self.numbers.items()]
+        few = list(self.norms.items())[:12]
+        norms = [[name, here(points), short(max(v for _, v in points))] for name, points in few]
+        strange = [f"{name}: step {int(s)}" for name, points in self._all().items()
+                   for s, v in points if not math.isfinite(v)][:3]
         found: list[tuple[str, Block]] = []
         if rows:
             found.append(("numbers", ("table", {"head": ["", "at first", "here"], "rows": rows})))
@@ -207,13 +215,13 @@ class Dashboard(Exhibit):
         return tuple(found)
 
     def _picture(self, step: int) -> Drawing:
-        """Curves on the left, weights as they were at a step on the right."""
-        charts: list[tuple[str, dict[str, list[tuple[float, float]]]]] = [
-            (name, {name: _thinned(told)}) for name, told in list(self.numbers.items())[:NUMBERS]
+        """Curves on the left, the weights at a step on the right."""
+        charts: list[tuple[str, dict[str, Points]]] = [
+            (name, {name: _thinned(points)}) for name, points in list(self.numbers.items())[:NUMBERS]
         ]
         if self.norms:
             largest_first = sorted(self.norms.items(), key=lambda item: -max(v for _, v in item[1] if v == v))[:LAYERS]
-            charts.append(("norms of gradients", {name: _thinned(told) for name, told in largest_first}))
+            charts.append(("norms of gradients", {name: _thinned(points) for name, points in largest_first}))
         near = max([s for s in self.weights if s <= step], default=None)
         weights = {} if near is None else self.weights[near]
         width = 330.0 if weights else 560.0
@@ -231,11 +239,15 @@ class Dashboard(Exhibit):
         return drawing
 
     def _first(self) -> float:
-        return min([told[0][0] for told in (*self.numbers.values(), *self.norms.values())], default=0.0)
+        return min([points[0][0] for points in self._all().values()], default=0.0)
+
+    def _all(self) -> dict[str, Points]:
+        """The logged numbers, and the norms of the gradients."""
+        return {**self.numbers, **{f"‖∂{name}‖": points for name, points in self.norms.items()}}
 
 
 def _number(name: str, value: Any) -> float:
-    """What is told as a number: of a tensor, its only element."""
+    """A logged value as a number."""
     if isinstance(value, Tensor) and value.size == 1:
         return float(value.item())
     if isinstance(value, (bool, int, float, np.number)):
@@ -245,14 +257,14 @@ def _number(name: str, value: Any) -> float:
                           hint=f"{name}={name}.mean(), or model= for a model")
 
 
-def _at(told: list[tuple[float, float]], step: int) -> float | None:
-    """The last number told until a step."""
-    return next((value for at, value in reversed(told) if at <= step), None)
+def _at(points: Points, step: int) -> float | None:
+    """The last value at a step or before it."""
+    return next((value for at, value in reversed(points) if at <= step), None)
 
 
-def _thinned(told: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """A curve of not too many points, of which the last one is the last."""
-    if len(told) <= POINTS:
-        return told
-    skip = -(-len(told) // POINTS)
-    return told[::skip][:-1] + told[-1:]
+def _thinned(points: Points) -> Points:
+    """At most `POINTS` points of a curve, its last point among them."""
+    if len(points) <= POINTS:
+        return points
+    skip = -(-len(points) // POINTS)
+    return points[::skip][:-1] + points[-1:]

@@ -248,6 +248,15 @@ def counted(count: int, thing: str, ending: str = "s") -> str:
     return f"{count:,} {thing}{ending * (count != 1)}"
 
 
+def time_text(seconds: float) -> str:
+    """A time with its unit.
+
+    >>> time_text(2.5e-6), time_text(0.0125)
+    ('2.5 µs', '12.5 ms')
+    """
+    return f"{seconds * 1e6:.3g} µs" if seconds < 1e-3 else f"{seconds * 1e3:.3g} ms"
+
+
 def tick_text(value: float) -> str:
     """A number at an axis.
 

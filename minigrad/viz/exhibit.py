@@ -1,7 +1,7 @@
-"""An exhibit: what shows itself wherever it is, as well as it can there.
+"""`Exhibit`, the base class of all views: how a view shows itself in a notebook, in a terminal and in a file.
 
-In a notebook it runs in the output; where nothing may run, the picture inside an `<img>` and a text are left; a file
-that it is saved to needs no other file, and no network.
+In a notebook, the view runs in the output; where no script may run, a picture and a text remain.  A saved page needs no
+other file and no network.
 """
 
 from __future__ import annotations
@@ -19,20 +19,26 @@ from .page import live, page, pixels, widget
 E = TypeVar("E", bound="Exhibit")
 
 
-class Exhibit:
-    """What all of them have in common.  Each says what is shown in four ways: `data`, `to_svg`, `text` and its repr."""
+def check_function(view: str, what: Any, hint: str) -> None:
+    """Raise an error if a view that needs a function is given something else."""
+    if not callable(what):
+        raise MinigradError(f"{view} needs a function, and a {type(what).__name__} is not one", hint=hint)
 
-    script: ClassVar[str]  # the name of what runs in the page
-    heading = ""  # of which program it is a view, where there are several
-    gradient: Any = None  # the same view of the program of the gradient; what shows the one shows the other
+
+class Exhibit:
+    """A view.  A subclass defines four forms of what it shows: `data`, `to_svg`, `text` and `said`."""
+
+    script: ClassVar[str]  # the name of its script in `static/`
+    heading = ""  # which program it shows, where there are several
+    gradient: Any = None  # the same view of the gradient's program, shown below this one
 
     def titled(self: E, title: str, gradient: E | None = None) -> E:
-        """Say which program it is a view of, and show the view of its gradient with it."""
+        """Set the heading, and the view of the gradient's program."""
         self.heading, self.gradient = title, gradient
         return self
 
     def said(self) -> str:
-        """What is shown, in a line."""
+        """One line that describes the view."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -42,25 +48,26 @@ class Exhibit:
         return [self, *(self.gradient._parts() if self.gradient is not None else ())]
 
     def _all_data(self) -> dict[str, Any]:
-        """The data of all views: those of one are not packed."""
+        """The data of this view; with a gradient, those of both views under their headings."""
         views = self._parts()
-        packed = {"about": repr(self)[1:-1], "parts": [[view.heading, view.data()] for view in views]}
-        return packed if self.heading or len(views) > 1 else self.data()
+        if not self.heading and len(views) == 1:
+            return self.data()
+        return {"about": repr(self)[1:-1], "parts": [[view.heading, view.data()] for view in views]}
 
     def data(self) -> dict[str, Any]:
-        """All that is shown, as plain data."""
+        """Everything that the view shows, as plain data."""
         raise NotImplementedError
 
     def to_svg(self) -> str:
-        """One picture that says the most."""
+        """The most useful picture of the view."""
         raise NotImplementedError
 
     def text(self) -> str:
-        """The same in words."""
+        """The view in words."""
         raise NotImplementedError
 
     def to_html(self) -> str:
-        """A page that needs no other file, and no network."""
+        """A page that needs no other file and no network."""
         return page(self.script, self._all_data(), repr(self), self._static())
 
     def to_png(self, scale: float = 2.0) -> bytes:
@@ -68,7 +75,7 @@ class Exhibit:
         return pixels(self.to_svg(), scale)
 
     def save(self, path: str | File) -> None:
-        """Write a page (.html), a picture (.svg, .png), a text (.txt), or what else this view can be saved as."""
+        """Write a page (.html), a picture (.svg, .png), a text (.txt), or another form that this view has."""
         file = File(path)
         forms = self._forms()
         if file.suffix not in forms:
@@ -81,14 +88,14 @@ class Exhibit:
         return {".html": self.to_html, ".svg": self.to_svg, ".png": self.to_png, ".txt": self._words}
 
     def widget(self) -> Any:
-        """A widget that tells Python what is seen (`step`) and is told; it lives as long as its kernel.
+        """The view as a widget, whose `step` is the step that is shown and can be set from Python.
 
-        Nobody needs it in Jupyter, where the output is alive by itself; hosts that run no scripts in outputs do.
+        Jupyter needs no widget, because the output itself runs; hosts that run no scripts in outputs need one.
         """
         return live(self.script, self._all_data())
 
     def _display_(self) -> Any:
-        """What marimo asks for, which runs no scripts in outputs."""
+        """The output for marimo, which runs no scripts in outputs."""
         return self.widget()
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
@@ -96,16 +103,16 @@ class Exhibit:
         return widget(self.script, self._all_data(), forms)
 
     def _plain(self) -> str:
-        """What a terminal shows."""
+        """The output for a terminal."""
         return f"{self!r}\n{self._words()}"
 
     def _words(self) -> str:
-        """The same in words, which a terminal can show whatever names there are."""
+        """The view in words, with control characters in names written out."""
         texts = [f"{view.heading}:\n{view.text()}" if view.heading else view.text() for view in self._parts()]
         return printable("\n\n".join(texts))
 
     def _static(self) -> str:
-        """What is seen where no script runs."""
+        """The output where no script runs."""
         encoded = base64.b64encode(self.to_svg().encode()).decode()
         listing = f"<details><summary>the same in words</summary><pre>{escape(self.text())}</pre></details>"
         heading = f"<p>{escape(self.heading)}</p>" if self.heading else ""

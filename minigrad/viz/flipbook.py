@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import product
 from pathlib import Path as File
@@ -102,10 +102,7 @@ class Flipbook(Exhibit):
             ]
             for setting in self.pages
         ]
-        knobs = [
-            {"name": knob.name, "settings": list(knob.settings), "start": knob.start, "choice": knob.choice}
-            for knob in self.knobs
-        ]
+        knobs = [asdict(knob) for knob in self.knobs]
         return {
             "about": self.title, "unit": self.unit, "knobs": knobs, "pages": pages, "start": self.start,
             "wide": self.wide, "pieces": pieces.things, "blocks": blocks.things, "marks": self.marks,

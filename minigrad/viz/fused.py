@@ -1,4 +1,4 @@
-"""`mg.viz.fusion`: what the compiler makes of a function, pass by pass, and at the end kernel by kernel."""
+"""`mg.viz.fusion`: how the compiler transforms a function, pass by pass, into kernels."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from ..core.node import Node
 from ..support.errors import MinigradError
 from ..support.table import as_table, bytes_text
 from .compiled import programs_of, view_of
+from .drawing import counted
 from .exhibit import Exhibit
 from .flipbook import Flipbook
 from .folding import BUDGET, fold
@@ -29,26 +30,26 @@ from .profiles import roofline_of
 from .scene import Box, Scene, excerpt, names_in_code, scene_of, type_of
 from .svg import draw, laid_out, lean
 
-DRAWN = 300  # boxes in all pictures of the kernels that somebody can come to by opening and closing
+DRAWN = 300  # boxes in all pictures that opening and closing kernels leads to
 
 
 def fusion(what: Any, *args: Any, measure: bool = False, budget: int = BUDGET, **kwargs: Any) -> Fusion:
-    """See what the compiler makes of a function for these arguments.
+    """Show how the compiler transforms a function for these arguments.
 
-    A slider goes through the passes, up to the kernels: a frame around what each of them computes, its source, what it
-    reads and writes, and at each arrow between kernels why it was not fused.  Operations can be moved from kernel to
-    kernel, in the notebook or by `.move(...)`.  With `measure=True` the program also runs, for a roofline.
+    A slider steps through the passes to the kernels.  Each kernel is a frame with its source and the bytes that it
+    reads and writes.  Each arrow between kernels says why they were not fused.  Operations can be moved between
+    kernels, in the notebook or with `.move(...)`.  With `measure=True` the program also runs, for a roofline.
 
     >>> mg.viz.fusion(lambda x, w: mg.softmax(mg.tanh(x @ w) * 2), mg.ones((64, 32)), mg.ones((32, 32)))
     <fusion of 9 operations: 2 launches instead of 9, 36.9 kB instead of 120 kB>
     """
     first, *gradients = programs_of(what, args, kwargs, "fusion", runs=measure)
-    gradients = [each for each in gradients if each.program.plan.steps]  # one may be a copy, which fuses nothing
+    gradients = [each for each in gradients if each.program.plan.steps]  # without steps, there is nothing to fuse
     return view_of([first, *gradients], lambda each: Fusion(each.compiled, each.names, measure, budget))
 
 
 class Fusion(Exhibit):
-    """A program that shows how it came about."""
+    """The passes and the kernels of a program."""
 
     script = "fusion"
 
@@ -58,7 +59,7 @@ class Fusion(Exhibit):
         self.program, self.partition, self.budget = program, program.partition, budget
         if not self.partition.groups:
             raise MinigradError(
-                "nothing is computed here: every result comes in as an argument, or is a view of one",
+                "nothing is computed here: every result is an argument, or a view of one",
                 hint="mg.viz.graph(f, *arguments) draws what was traced",
             )
         self.cost = Cost(program)
@@ -66,30 +67,30 @@ class Fusion(Exhibit):
         self.inputs = names
         self.names = {**self.partition.graph.names(), **names}
         self.picked: Picked = scene_of_kernels(self.partition, names)
-        # What comes in is drawn for each kernel that reads it, and is no more to look at for that.
+        # An input is drawn in each kernel that reads it, and does not count.
         self.room = budget + sum(place.group is None for place in self.picked.places)
         if len(fold(self.picked.scene, self.room).boxes) > MOST:
             raise MinigradError(
-                f"a picture of {len(self.partition.groups):,} kernels and library calls would show nothing",
+                f"a picture of {len(self.partition.groups):,} kernels and library calls would be unreadable",
                 expect=f"at most {MOST}", hint="a smaller example: one layer, or one step",
             )
 
     def said(self) -> str:
-        """What is shown, in a line."""
+        """The launches and bytes before and after fusion."""
         before, after = self.cost.eager, self.cost.program
         operations = sum(node.op is not None and node.op.kind != "view" for node in self.program.graph.nodes)
         return (
-            f"fusion of {operations} operation{'s' * (operations != 1)}: {after.launches} "
-            f"launch{'es' * (after.launches != 1)} instead of {before.launches}, "
+            f"fusion of {counted(operations, 'operation')}: {counted(after.launches, 'launch', 'es')} "
+            f"instead of {before.launches}, "
             f"{bytes_text(after.bytes)} instead of {bytes_text(before.bytes)}"
         )
 
     # moving ---------------------------------------------------------------------------------------------------------
 
     def move(self, what: str, to: str = "", copy: bool = False) -> Fusion:
-        """The same with an operation in another kernel, or all of a kernel (`to=""`: in a kernel of its own).
+        """Move an operation, or a whole kernel, to another kernel (`to=""`: to a new kernel), and show the result.
 
-        With `copy` it is computed in both.  What can't be is refused, with the reason.
+        With `copy`, both kernels compute it.  A move that is not possible raises an error with the reason.
 
         >>> view = mg.viz.fusion(lambda x: mg.tanh(x) * 2, mg.ones(1000))
         >>> view.move("multiply_1")
@@ -108,7 +109,7 @@ class Fusion(Exhibit):
     def _members(self, name: str) -> list[Member]:
         found: list[Member] = [node for node, known in self.names.items() if known == name and node in self._computed]
         finishes = [node for group in self.partition.groups for node in group.finishes]
-        found += [Finish(node) for node in finishes if f"{self.names[node]}, put together" == name]
+        found += [Finish(node) for node in finishes if f"{self.names[node]}, combined" == name]
         if not found:
             known = ", ".join(self.names[node] for node in self._computed)
             raise MinigradError(f"no kernel computes anything named {name!r}", expect=f"a kernel, or one of {known}")
@@ -123,16 +124,16 @@ class Fusion(Exhibit):
         partition = divided(old.partition, [list(kernel) for kernel in kernels], old.target.chunking)
         return old.divided(partition)
 
-    # what is handed over --------------------------------------------------------------------------------------------
+    # data for the page -----------------------------------------------------------------------------------------------
 
     def data(self) -> dict[str, Any]:
-        """All that is shown, as plain data."""
+        """Everything that the page shows, as plain data."""
         board = tables(self.partition, self.names)
         number = {each["name"]: i for i, each in enumerate(board["items"])}
         charts: list[Flipbook] = [memory_of(self.program), *([self.roofline] if self.roofline else [])]
         stages = stages_of(self.program)
         views = self._views()
-        direction = laid_out(views[0].scene)[1]  # for all, so that nothing turns round
+        direction = laid_out(views[0].scene)[1]  # the same for all pictures
         computing = [kernel for kernel in self.cost.kernels if kernel.kind != "copies"]  # in the order of the groups
         following = [*[{node for _, node, _ in stage.fired} for stage in stages[1:]], set()]
         return {
@@ -152,12 +153,12 @@ class Fusion(Exhibit):
         return [[name, f"{c.launches:,}", bytes_text(c.bytes), f"{c.flops:,}"] for name, c in rows]
 
     def _copied(self) -> list[int]:
-        """The launches and bytes of results that are copied at the end, whoever computes what."""
+        """The launches and bytes of the copies of results at the end, which no move changes."""
         copies = [kernel.program for kernel in self.cost.kernels if kernel.kind == "copies"]
         return [sum(c.launches for c in copies), sum(c.bytes for c in copies)]
 
     def _views(self) -> list[View]:
-        """The picture of the kernels; where some are closed, also those in which they are open."""
+        """The picture of the kernels; if some kernels are closed, also pictures with these kernels open."""
         if len(fold(self.picked.scene, self.room).boxes) == len(self.picked.scene.boxes):
             return [View(self.picked.scene, {}, {})]
         return views_of(self.picked.scene, self.room, MOST, DRAWN, rounds=False)
@@ -179,7 +180,7 @@ class Fusion(Exhibit):
         }
 
     def _view(self, view: View, direction: str) -> dict[str, Any]:
-        """A picture of the kernels, some of them closed: which places are in which box, which arrows are traffic."""
+        """A picture of the kernels, some of them closed: the places in each box, and the arrows through memory."""
         boxes = _places_of(view.scene, self.picked)
         traffic = self._traffic(view.scene, boxes)
         svg = lean(draw(view.scene, direction, set(traffic)))
@@ -187,7 +188,7 @@ class Fusion(Exhibit):
         return {"svg": svg, "boxes": boxes, "traffic": traffic, "doors": view.doors, "exits": exits}
 
     def _traffic(self, scene: Scene, boxes: list[list[int]]) -> dict[int, list[int]]:
-        """The arrows of a scene that go through memory, each with the crossings that it stands for."""
+        """The arrows of a scene that go through memory, with the crossings that each arrow shows."""
         home = {place: i for i, places in enumerate(boxes) for place in places}
         edges: dict[tuple[int, int, int], int] = {edge: i for i, edge in enumerate(scene.edges)}
         traffic: dict[int, list[int]] = {}
@@ -204,13 +205,13 @@ class Fusion(Exhibit):
         known = {node: number[name] for node, name in self.names.items() if name in number}
         lines = plain_lines(source_of(self.program.lowered[group], self.names), known) if group.library is None else []
         return {
-            "name": group.name if group.library is None else kernel.name, "kind": kernel.kind, "says": _told(group),
+            "name": group.name if group.library is None else kernel.name, "kind": kernel.kind, "says": _kind(group),
             "lines": lines, "rows": [
                 ["computes", ", ".join(node.name for node in kernel.nodes)],
-                ["goes through", _loops(group) or "what its library chooses"],
+                ["loops over", _loops(group) or "the library chooses"],
                 ["reads", bytes_text(taken.bytes_read)], ["writes", bytes_text(taken.bytes_written)],
                 ["operations", f"{taken.flops:,}"], ["for each byte", f"{taken.intensity:.2f} operations"],
-                ["node by node", f"{bytes_text(kernel.eager.bytes)}, {kernel.eager.launches} launches"],
+                ["node by node", f"{bytes_text(kernel.eager.bytes)}, {counted(kernel.eager.launches, 'launch', 'es')}"],
             ],
         }
 
@@ -227,7 +228,7 @@ class Fusion(Exhibit):
         source, target, _ = self.picked.scene.edges[crossing.edge]
         return [source, target, bytes_text(crossing.bytes), crossing.why]
 
-    # how it is shown ------------------------------------------------------------------------------------------------
+    # other forms ----------------------------------------------------------------------------------------------------
 
     def to_svg(self) -> str:
         """The kernels in one picture."""
@@ -235,7 +236,7 @@ class Fusion(Exhibit):
         return draw(scene, heavy=set(self._traffic(scene, _places_of(scene, self.picked))))
 
     def text(self) -> str:
-        """What each kernel computes and takes, and why what is not in one kernel is not."""
+        """The work of each kernel, and the reasons why kernels were not fused."""
         lines = [str(self.cost)]
         reasons: Counter[str] = Counter()
         for crossing in self.picked.crossings:
@@ -253,14 +254,14 @@ def _loops(group: Group) -> str:
     return str(group.loops).removesuffix(" in 1 chunks") if group.loops is not None else ""
 
 
-def _told(group: Group) -> str:
+def _kind(group: Group) -> str:
     if group.library is None:
-        return f"a kernel of ours: {_loops(group)}"
-    return "a kernel of yours" if isinstance(group.library, UserKernel) else "a library call"
+        return f"a generated kernel: {_loops(group)}"
+    return "your kernel" if isinstance(group.library, UserKernel) else "a library call"
 
 
 def _places_of(scene: Scene, picked: Picked) -> list[list[int]]:
-    """Which of the places each box of a scene stands for, in which some kernels are closed."""
+    """The places in each box of a scene in which some kernels are closed."""
     number = {id(box): i for i, box in enumerate(picked.scene.boxes)}
     inside: dict[str, list[int]] = {}
     for i, box in enumerate(picked.scene.boxes):

@@ -1,4 +1,4 @@
-"""`mg.viz.graph`: a picture of anything that has a graph."""
+"""`mg.viz.graph`: a picture of a graph."""
 
 from __future__ import annotations
 
@@ -17,18 +17,17 @@ from .picture import Picture
 from .scene import Scene, names_in_code, scene_of
 from .steps import record_steps, values_of
 
-MOST = 500  # boxes; past that, a picture says nothing
+MOST = 500  # boxes: a larger picture is unreadable
 
 
 def graph(
     what: Any, *args: Any, backward: bool = False, names: Mapping[str, Tensor] | Module | None = None,
     values: bool = False, direction: str = "auto", budget: int = BUDGET, engine: str = "minigrad", **kwargs: Any,
 ) -> Picture:
-    """A picture of how a tensor came about, or of what a function or a model does with these arguments.
+    """Draw the operations that computed a tensor, or those of a function or model for these arguments.
 
-    `backward=True` shows the gradients beside it, and `values=True` the numbers, if it is a tensor's history.  Names
-    come from your code, from a model's parameters, and from `names`.  Scopes are closed until at most `budget` boxes
-    are seen.
+    `backward=True` adds the gradients, and `values=True` the values, if `what` is a tensor.  Names come from your code,
+    from a model's parameters, and from `names`.  Scopes are closed until at most `budget` boxes are visible.
 
     >>> w = mg.asarray([1.0, 2.0], requires_grad=True)
     >>> loss = (w * w).sum()
@@ -61,12 +60,12 @@ def graph(
 
 
 def _numbers(what: Any, values: bool, backward: bool) -> tuple[dict[Node, Summary] | None, dict[Node, str]]:
-    """What is known of the values and of the gradients."""
+    """Summaries of the values, and the gradients in one line each."""
     if not values:
         return None, {}
     if not isinstance(what, Tensor):
         raise MinigradError(
-            "a function or a graph that was only recorded has no values", expect="values=True for a tensor",
+            "a graph that was only recorded has no values", expect="values=True for a tensor",
             hint="mg.viz.graph(function(*arguments), values=True)",
         )
     if not backward:
@@ -76,7 +75,7 @@ def _numbers(what: Any, values: bool, backward: bool) -> tuple[dict[Node, Summar
 
 
 def shown(what: Any) -> dict[str, str]:
-    """What a notebook shows of a graph: a picture; of what is too large for one, the words."""
+    """The output of a graph in a notebook: a picture, or one line if the graph is too large."""
     try:
         return graph(what)._repr_mimebundle_()
     except MinigradError as error:
@@ -94,7 +93,7 @@ def _history(tensor: Tensor) -> list[Node]:
 
 
 def names_of(nodes: list[Node], names: Mapping[str, Tensor] | Module | None) -> dict[Node, str]:
-    """What the values are called in the user's code, and the leaves by a model or a dictionary."""
+    """The names of values in the user's code, and of leaves in a model or a dictionary."""
     if names is None:
         return names_in_code(nodes)
     named = names.named_parameters() if isinstance(names, Module) else names.items()
@@ -107,8 +106,8 @@ def names_of(nodes: list[Node], names: Mapping[str, Tensor] | Module | None) -> 
 def _drawable(scene: Scene) -> Scene:
     if len(scene.boxes) > MOST:
         raise MinigradError(
-            f"a picture of {len(scene.boxes):,} boxes would show nothing",
+            f"a picture of {len(scene.boxes):,} boxes would be unreadable",
             expect=f"at most {MOST}",
-            hint="with mg.scope('name'): around parts of the computation, which are then drawn as one box each",
+            hint="with mg.scope('name'): around a part of the computation draws that part as one box",
         )
     return scene

@@ -1,7 +1,7 @@
-"""A partition as a picture: a frame around what each kernel computes, and why each arrow between frames is there.
+"""A partition as a scene: a frame around the nodes of each kernel, and the reason for each arrow between frames.
 
-A node that several kernels compute, and what several of them read from outside, has a box in each of them.  Views have
-none: they are only strides with which others read, so an arrow comes from what lies in memory.
+A node that several kernels compute has a box in each of these kernels, and an input has a box in each kernel that reads
+it.  Views have no boxes: a view is only strides for reading, so its arrows start at the value in memory.
 """
 
 from __future__ import annotations
@@ -16,18 +16,19 @@ from ..compile.fusion.group import Group, Partition
 from ..compile.lowering.lower import Lowered
 from ..compile.nodes.view import View
 from ..core.node import Node
+from .drawing import counted
 from .scene import Box, Edge, Scene, names_in_code, scene_of
 
 UNFINISHED = "a reduction across rows is complete only when the kernel has gone through all of them"
-OUTSIDE = "it comes from outside, so it is in memory"
+OUTSIDE = "it is an input, so it is in memory"
 NAME = re.compile(r"\b[vbs]\d+")
 
 
 class Place(NamedTuple):
-    """A node in a kernel that computes it; of no kernel is what comes in, once for each kernel that reads it.
+    """A node in a kernel that computes it, or an input (`group` is None) in a kernel that reads it.
 
-    `part` is "partial" where one kernel leaves parts of a reduction for another one to put together, and of what comes
-    in the name of the kernel that reads it.
+    `part` is "partial" where a kernel computes parts of a reduction and another kernel combines them.  For an input,
+    `part` is the name of the kernel that reads it.
     """
 
     group: Group | None
@@ -36,7 +37,7 @@ class Place(NamedTuple):
 
 
 class Crossing(NamedTuple):
-    """An arrow between kernels: what goes through memory, and why."""
+    """An arrow between kernels: the bytes that go through memory, and the reason."""
 
     edge: int
     bytes: int
@@ -44,7 +45,7 @@ class Crossing(NamedTuple):
 
 
 class Picked(NamedTuple):
-    """The scene of a partition: its boxes are `places`, in the same order."""
+    """The scene of a partition, with a place for each box."""
 
     scene: Scene
     places: list[Place]
@@ -96,7 +97,7 @@ def _computed(group: Group) -> dict[Node, None]:
 
 
 def _parts(partition: Partition, group: Group, node: Node) -> list[str]:
-    """As what a group computes a node: all of it, the parts of it, or, where it does both, one after the other."""
+    """The parts of a node that a group computes: "partial" for parts of a reduction, "" for the whole value."""
     if group.library is not None or node not in group.partials:
         return [""]
     if node in group.stores and not any(node in g.finishes for g in partition.groups):
@@ -105,22 +106,22 @@ def _parts(partition: Partition, group: Group, node: Node) -> list[str]:
 
 
 def _boxed(place: Place, box: Box, result: bool, name: str, frames: Mapping[str, tuple[str, ...]]) -> Box:
-    """A box in the frame of its kernel.  So is what comes in, where it is read: arrows stay short."""
+    """A box in the frame of its kernel.  An input is in the frame of its reader, so that arrows are short."""
     if place.group is None:
         return replace(box, scope=frames.get(place.part, ()), result=False)
-    box = replace(box, title=box.title.replace(place.node.name, name, 1))  # what the source and the tables call it
+    box = replace(box, title=box.title.replace(place.node.name, name, 1))  # the name in the source and in the tables
     if place.group.library is not None:
         return replace(box, scope=(), kind="library")
     if place.part:
         box = replace(box, title=f"{name}: parts", result=False)
     elif place.node in place.group.finishes:
-        box = replace(box, title=f"{name}: put together")
+        box = replace(box, title=f"{name}: combined")
     stored = place.node in place.group.stores or place.part
     return replace(box, scope=(place.group.name,), result=result and bool(stored))
 
 
 def _sources(partition: Partition, place: Place, home: Mapping[Node, Group]) -> list[tuple[int, Place, int]]:
-    """What a place reads: the number of the operand, where that is, and the bytes if it goes through memory."""
+    """The operands of a place: the number of each, its place, and its bytes if it goes through memory."""
     group, node = place.group, place.node
     if group is None:
         return []
@@ -144,7 +145,7 @@ def _sources(partition: Partition, place: Place, home: Mapping[Node, Group]) -> 
 
 
 def nbytes_read(view: View) -> int:
-    """The bytes of the different elements that a view reads."""
+    """The bytes of the elements that a view reads, each counted once."""
     if isinstance(view.base.dtype, tuple):
         return 0
     return int(min(view.footprint, view.base.size) * view.base.dtype.itemsize)
@@ -161,21 +162,21 @@ def _why(partition: Partition, source: Place, reader: Place) -> str:
         return recorded
     if source.node in source.group.partials:
         return UNFINISHED
-    return f"{reader.node.name} is computed again by those who read it, which takes less time than storing it does"
+    return f"{reader.node.name} is computed again by each reader, which takes less time than storing it"
 
 
 # The source -----------------------------------------------------------------------------------------------------------
 
 
 class Line(NamedTuple):
-    """A line of a kernel's source, and the nodes that it is about: those computed there, and those loaded or stored."""
+    """A line of a kernel's source, and its nodes: computed, loaded or stored there."""
 
     text: str
     nodes: tuple[Node, ...]
 
 
 def source_of(lowered: Lowered, names: Mapping[Node, str]) -> list[Line]:
-    """The listing of a kernel in C: first what its parameters are, then the function.
+    """The listing of a kernel in C: a comment for each parameter, then the function.
 
     >>> program = mg.jit(lambda x: mg.tanh(x) * 2).program(mg.ones(8))
     >>> (lowered,) = program.lowered.values()
@@ -194,30 +195,27 @@ def source_of(lowered: Lowered, names: Mapping[Node, str]) -> list[Line]:
     head = []
     for parameter, argument in zip(lowered.kernel.parameters, lowered.arguments):
         node = argument.node
-        what = "a row for itself"
+        what = "a temporary row"
         if node is not None:
             about[parameter.name] = node
             part = {"partial": "parts of ", "number": f"element {argument.offset} of "}.get(argument.kind, "")
             what = part + names[node]
-        head.append(Line(f"// {parameter.name}: {what}, {_elements(parameter.size)}", () if node is None else (node,)))
+        text = f"// {parameter.name}: {what}, {counted(parameter.size, 'element')}"
+        head.append(Line(text, () if node is None else (node,)))
     listing = CPrinter(lowered.kernel, lowered.group.name).function().splitlines()
     lines = [Line(text, _meant(text, about) if number else ()) for number, text in enumerate(listing)]
     return [*head, Line("", ()), *lines]
 
 
-def _elements(count: int) -> str:
-    return f"{count:,} element{'s' * (count != 1)}"
-
-
 def _meant(text: str, about: Mapping[str, Node]) -> tuple[Node, ...]:
-    """The nodes of a line: that of what is defined or stored, then those of the memory that is touched."""
+    """The nodes of a line: the value that is defined or stored, then the memory that is read."""
     found = NAME.findall(text)
-    if found and found[0][0] == "s":  # of a row that a kernel keeps for itself: what is kept
+    if found and found[0][0] == "s":  # a temporary row: the stored value comes first
         found = found[::-1]
     names = [*found[:1], *[name for name in found[1:] if name[0] == "b"]]
     return tuple(dict.fromkeys(about[name] for name in names if name in about))
 
 
 def plain_lines(lines: list[Line], number: Mapping[Node, Any]) -> list[Any]:
-    """Lines as plain data: text, and the numbers of nodes."""
+    """Lines as plain data: the text, and the numbers of the nodes."""
     return [[line.text, [number[node] for node in line.nodes if node in number]] for line in lines]

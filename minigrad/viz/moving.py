@@ -1,8 +1,8 @@
-"""What somebody who moves operations from kernel to kernel needs to know: tables, made here and only added up there.
+"""Tables for moving operations between kernels by hand: the page adds up the numbers that are computed here.
 
-Each value has its bytes, each reader the bytes that it reads of each value if that is in memory, and how it reads it,
-on which depends whether the two may be in one kernel.  The compiler's own answer for a division by hand is that of
-`compile.byhand`; tests compare the two.
+Each value has its size.  Each reader has, for each value, the bytes that it reads if the value is in memory, and how it
+reads the value, which decides whether the two may be in one kernel.  The compiler checks such a partition in
+`compile/fusion/by_hand.py`; tests compare its answers with those of the page.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .scene import type_of
 
 
 def tables(partition: Partition, names: Mapping[Node, str]) -> dict[str, Any]:
-    """The values that come in or are computed, who reads what of them, and who is in which kernel.
+    """The inputs and the computed values, what each value reads, and the values of each kernel.
 
     >>> from minigrad.compile.fusion.fuse import fuse
     >>> graph = mg.trace(lambda x: mg.tanh(x) * 2, mg.ones(4))
@@ -43,7 +43,7 @@ class Tables:
         nodes = sorted([m for m in members if not isinstance(m, Finish)], key=lambda n: self.computes[n].position)
         read = {base for node in nodes for base in self.computes[node].bases}
         self.inputs = [node for node in partition.graph.inputs if node in read]
-        # A reduction across rows of several chunks is read from what puts its parts together.
+        # The readers of a reduction across rows in several chunks read the step that combines the parts.
         self.finished = [m.node for m in members if isinstance(m, Finish)]
         order: list[Member] = [*self.inputs, *nodes, *map(Finish, self.finished)]
         self.number = {member: i for i, member in enumerate(order)}
@@ -51,7 +51,7 @@ class Tables:
         self.views: dict[View, int] = {}
 
     def plain(self) -> dict[str, Any]:
-        """All tables as plain data."""
+        """All tables, as plain data."""
         return {
             "items": [self._item(member) for member in self.number],
             "kernels": [
@@ -83,9 +83,9 @@ class Tables:
 
     def _finish(self, node: Node) -> dict[str, Any]:
         parts = [self.number[node], -1, self.partition.partial_bytes(node), "after", 0]
-        kept = node in self.kept or node in self.partition.gathered  # which is put together in memory
+        kept = node in self.kept or node in self.partition.gathered  # whose parts are combined in memory
         return {
-            "name": f"{self.names[node]}, put together", "type": type_of(node), "bytes": _nbytes(node),
+            "name": f"{self.names[node]}, combined", "type": type_of(node), "bytes": _nbytes(node),
             "kind": "finish", "reads": [parts], "size": node.size, "rows": 0, "kept": kept,
             "idle": self.partition.chunks_of[node] == 1 and accumulated_in(node) == node.dtype,
         }
@@ -94,7 +94,7 @@ class Tables:
         return view.base in self.number and view.base in compute.bases
 
     def _read(self, compute: Compute, view: View) -> list[Any]:
-        """The value, which of its views, how many bytes, how it is read, and how often in a row."""
+        """The value, the number of the view, the bytes, the kind of access, and the repeats in a row."""
         base = view.base
         source: Member = Finish(base) if base in self.finished else base
         how = compute.access(view)

@@ -1,4 +1,4 @@
-"""A graph on its way through the passes: what it is after each, what is new in it, and what fired where."""
+"""The graph of a program after each pass: its new nodes, and the rules that fired."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from ..support.source import show
 
 
 class Stage(NamedTuple):
-    """A graph, how it came about, and what it takes node by node.
+    """A graph after a pass, and its cost node by node.
 
-    `fired` has a line for each rule that fired, with the nodes before and after; `fresh` are the nodes that are new.
+    `fired` has a line for each rule that fired, with the nodes before and after it; `fresh` are the new nodes.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Stage(NamedTuple):
 
 
 def stages_of(program: Program) -> list[Stage]:
-    """The graph as it was traced, and after each run of a pass that changed it.
+    """The graph as it was traced, and after each pass that changed it.
 
     >>> program = mg.jit(lambda x: mg.tanh(x * 1) + mg.tanh(x * 1)).program(mg.ones(4))
     >>> [(stage.name, len(stage.graph)) for stage in stages_of(program)]
@@ -59,7 +59,7 @@ def _fired(run: PassRun) -> Iterator[tuple[str, Node, Node]]:
 
 
 def _fresh(before: Graph, after: Graph) -> set[Node]:
-    """The nodes of a graph that are no operation of the other one on perhaps other inputs."""
+    """The nodes whose operation is not in the graph before, whatever its inputs."""
     old: dict[Any, int] = defaultdict(int)
     known = set(before.nodes)
     for node in before.nodes:

@@ -1,8 +1,4 @@
-"""A picture: what a notebook shows, and what is written to a file.
-
-A notebook is given several forms of it and takes the best that it can show.  The picture inside an `<img>` is what is
-left in a notebook that somebody else has made, where nothing may run.
-"""
+"""`Picture`: the drawing of a graph, to look around in on a page, or to write to a file."""
 
 from __future__ import annotations
 
@@ -23,7 +19,7 @@ NO_DOT = "the program `dot` is missing: apt install graphviz, brew install graph
 
 
 class Picture(Exhibit):
-    """A drawing of a scene.  The last line of a notebook's cell shows itself; `save` writes a file.
+    """A drawing of a scene.  A notebook shows it, and `save` writes a file.
 
     >>> x = mg.asarray([1.0, 2.0], requires_grad=True)
     >>> mg.viz.graph((x * 2).sum())
@@ -57,13 +53,13 @@ class Picture(Exhibit):
         return self.svg
 
     def to_html(self) -> str:
-        """A page with the picture to look around in.  It needs no other file, and no network."""
+        """A page with the picture.  It needs no other file and no network."""
         if self.engine == "dot":
             return f"<!doctype html><meta charset='utf-8'><body>{self._static()}</body>\n"
         return super().to_html()
 
     def data(self) -> dict[str, Any]:
-        """All that can be seen, as plain data: the pictures with scopes opened and closed, and what each box is."""
+        """The pictures, with scopes open and closed, and the facts about each box, as plain data."""
         direction = laid_out(self.scene, self.direction)[1]
         numbers: dict[Box, int] = {}
         views = [
@@ -74,7 +70,7 @@ class Picture(Exhibit):
             }
             for view in self.views
         ]
-        return {"about": described(self.scene), "views": views, "info": [_told(box) for box in numbers]}
+        return {"about": described(self.scene), "views": views, "info": [_info(box) for box in numbers]}
 
     def to_png(self, scale: float = 2.0) -> bytes:
         """The picture in pixels."""
@@ -94,7 +90,7 @@ class Picture(Exhibit):
         return {**super()._forms(), ".dot": self.to_dot, ".pdf": lambda: _by_dot(self.to_graphviz(), "pdf")}
 
     def text(self) -> str:
-        """The boxes in words, one in a line."""
+        """The boxes in words, one in each line."""
         return "\n".join(f"{title_of(box)}: {', '.join(box.lines)}" for box in self.scene.boxes)
 
     def _plain(self) -> str:
@@ -106,21 +102,21 @@ class Picture(Exhibit):
         return {"text/html": self._static(), "image/svg+xml": self.svg, "text/plain": repr(self)}
 
 
-def _told(box: Box) -> dict[str, Any]:
-    """What is said of a box when somebody asks."""
+def _info(box: Box) -> dict[str, Any]:
+    """The facts about a box that the side panel shows."""
     node = box.nodes[0] if len(box.nodes) == 1 else None
-    about = [line for line in box.about[node is not None :] if not line.startswith("line ")]  # which is shown below
-    told: dict[str, Any] = {
+    about = [line for line in box.about[node is not None :] if not line.startswith("line ")]  # shown below the facts
+    info: dict[str, Any] = {
         "title": title_of(box), "about": "\n".join([*box.lines, *about]), "formula": "",
         "scope": " / ".join(box.scope), "rules": [], "line": None,
     }
     if node is None:
-        return told
+        return info
     if node.op is not None:
         if node.op.formula and box.kind != "gradient":
-            told["formula"] = mathml(node.op.formula)
-        told["rules"] = [mathml(rule_of(node, rule.index, lambda each: each.name)) for rule in node.plan.rules]
-    return told | {"line": excerpt(node)}
+            info["formula"] = mathml(node.op.formula)
+        info["rules"] = [mathml(rule_of(node, rule.index, lambda each: each.name)) for rule in node.plan.rules]
+    return info | {"line": excerpt(node)}
 
 
 def _by_dot(graph: Any, form: str) -> bytes:

@@ -22,7 +22,7 @@ from ..support.errors import MinigradError
 from ..support.table import as_table, bytes_text
 from .charts import Chart, Marks, mark
 from .compiled import Shown, programs_of, view_of
-from .drawing import counted
+from .drawing import counted, time_text
 from .flipbook import Flipbook, Page
 
 WIDTH, LEFT, RIGHT, LANE = 860.0, 150.0, 16.0, 26.0
@@ -87,7 +87,7 @@ def _drawn(run: recorder, costs: Mapping[str, KernelCost]) -> Flipbook:
     total = sum(map(sum, taken.values())) or 1.0
     for name, times in sorted(taken.items(), key=lambda item: -sum(item[1])):
         seconds = sum(times)
-        about = [("time", _time(seconds)), ("of all", f"{seconds / total:.0%}"), ("calls", str(len(times)))]
+        about = [("time", time_text(seconds)), ("of all", f"{seconds / total:.0%}"), ("calls", str(len(times)))]
         about += _rates(costs.get(name), seconds / len(times))
         marks[f"p{name}"] = mark(name, about)
         rows.append((name, *[dict(about).get(column, "") for column in COLUMNS]))
@@ -96,7 +96,7 @@ def _drawn(run: recorder, costs: Mapping[str, KernelCost]) -> Flipbook:
         Page(_by_step(taken), "the steps that took longest", name="by step"),
     ]
     return Flipbook(
-        f"profile of {steps}: {_time(_span(events))}", [pages], marks=marks, cover=0, unit="picture",
+        f"profile of {steps}: {time_text(_span(events))}", [pages], marks=marks, cover=0, unit="picture",
         words=as_table(("step", *COLUMNS), rows, left=1), files={"run.json": json.dumps(run.trace())},
     )
 
@@ -114,10 +114,6 @@ def _rates(cost: KernelCost | None, seconds: float) -> list[tuple[str, str]]:
     return rows
 
 
-def _time(seconds: float) -> str:
-    return f"{seconds * 1e6:,.1f} µs" if seconds < 1e-3 else f"{seconds * 1e3:,.2f} ms"
-
-
 def _over_time(events: list[Event], threads: list[str]) -> Chart:
     begin = min([e.begin for e in events], default=0.0)
     bottom = 14.0 + LANE * len(threads)
@@ -129,7 +125,7 @@ def _over_time(events: list[Event], threads: list[str]) -> Chart:
     for event in events:
         y = 14.0 + LANE * threads.index(event.thread)
         x, wide = LEFT + (event.begin - begin) * scale, (event.end - event.begin) * scale
-        about = f"{event.name}, {_time(event.end - event.begin)}"
+        about = f"{event.name}, {time_text(event.end - event.begin)}"
         chart.bar(x, y + 2, wide, LANE - 4, _kind(event.name), f"p{event.name}", event.name, about)
     return chart
 
@@ -142,8 +138,8 @@ def _by_step(taken: Mapping[str, list[float]]) -> Chart:
         y, seconds = 10.0 + LANE * number, sum(times)
         wide = (WIDTH - LEFT - RIGHT - 90.0) * seconds / (most or 1.0)
         chart.lane(LEFT, y, LANE, name, room=LEFT - 14.0)
-        chart.bar(LEFT, y + 3.0, wide, LANE - 6.0, _kind(name), f"p{name}", "", f"{name}, {_time(seconds)}")
-        chart.text(LEFT + wide + 8.0, y + LANE / 2 + 3.0, _time(seconds), fill="quiet")
+        chart.bar(LEFT, y + 3.0, wide, LANE - 6.0, _kind(name), f"p{name}", "", f"{name}, {time_text(seconds)}")
+        chart.text(LEFT + wide + 8.0, y + LANE / 2 + 3.0, time_text(seconds), fill="quiet")
     return chart
 
 
@@ -174,8 +170,8 @@ def roofline_of(found: Roofline) -> Flipbook:
     for step in found.steps:
         taken = step.kernel.program
         marks[f"r{step.kernel.name}"] = mark(step.kernel.name, [
-            ("computes", ", ".join(node.name for node in step.kernel.nodes)), ("time", _time(step.seconds)),
-            ("bound by", step.bound), ("at best", _time(step.best)), ("attained", f"{step.attained:.0%}"),
+            ("computes", ", ".join(node.name for node in step.kernel.nodes)), ("time", time_text(step.seconds)),
+            ("bound by", step.bound), ("at best", time_text(step.best)), ("attained", f"{step.attained:.0%}"),
             ("operations for a byte", f"{taken.intensity:.2f}"), ("bytes", bytes_text(taken.bytes)),
             ("operations", f"{taken.flops:,}"),
         ])
@@ -218,7 +214,7 @@ def _roof(found: Roofline) -> Chart:
     chart.text(across(ridge), up(machine.flops) - 8.0, found.limits(), fill="back", anchor="middle")
     for step, x, y in points:
         name = step.kernel.name
-        about = f"{name}: {_time(step.seconds)}, {step.attained:.0%} of what is possible"
+        about = f"{name}: {time_text(step.seconds)}, {step.attained:.0%} of what is possible"
         chart.point(across(x), up(y), _kind(name), f"r{name}", name, about)
     return chart
 

@@ -19,14 +19,14 @@ from .scene import names_in_code
 def traced(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], backward: bool
 ) -> tuple[list[Node], list[Node], dict[Node, str], str]:
-    """What a function records, and what its inputs are called."""
+    """The nodes that a function records, its results, the names of its inputs, and a heading."""
     named = named_tensors(function, args, kwargs)
     if backward:
         result = function(*args, **kwargs)
         tensors = [t for t in flatten(result)[0] if t.tracked]
         if not tensors:
             raise MinigradError(
-                "no gradient flows through this function", hint="requires_grad=True for what it should be taken by"
+                "no gradient flows through this function", hint="requires_grad=True for the tensors to differentiate by"
             )
         nodes = topological_order([t.node for t in tensors])
         leaves = {id(node.tensor()): node for node in nodes if isinstance(node, Leaf)}
@@ -41,13 +41,13 @@ def traced(
 
 
 def ran_of(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Ran:
-    """What ran in the last call of a jitted function; of another function, what would run if it were jitted."""
+    """The graphs of the last call of a jitted function; another function is jitted first."""
     jitted = function if isinstance(function, (Jitted, JittedMethod)) else jit(function)
     return jitted.ran(*args, **kwargs)
 
 
 def named_tensors(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int, str]:
-    """The names of tensors that a function is given, that it closes over, and that belong to a model it uses."""
+    """The names of the tensors that a function can use: its arguments, its closure, and the parameters of models."""
     if isinstance(getattr(function, "jitted", None), Jitted):
         args = (function.__self__, *args)  # type: ignore[attr-defined]
     target: Any = function.forward if isinstance(function, Module) else function
@@ -61,7 +61,7 @@ def named_tensors(function: Callable[..., Any], args: tuple[Any, ...], kwargs: d
         sources |= {**closed.globals, **closed.nonlocals}
         sources |= inspect.signature(target).bind(*args, **kwargs).arguments
     except (TypeError, ValueError):
-        pass  # built in, or called wrongly, which the call itself will say better
+        pass  # a built-in function, or wrong arguments: the call itself raises the better error
     for name, value in sources.items():
         if isinstance(value, Tensor):
             found.setdefault(id(value), name)

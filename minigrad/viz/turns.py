@@ -1,7 +1,7 @@
-"""Loops: what a graph repeats, one round after the other, so that it can be shown once.
+"""Find loops in a graph: rounds of the same operations, which a picture can show once.
 
-A graph does not know that a loop made it.  But its operations come in the order of their making, with the line of code
-of each: where the same lines make the same operations again and again, that was a loop.
+A graph does not record loops.  But its operations are in the order in which they were made, each with its line of code.
+If the same lines make the same operations several times in a row, they are a loop.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from .scene import Scene, place_of
 
 LONGEST = 200  # operations of a round
-ROUNDS, WORTH = 3, 12  # rounds, and operations in all of them: fewer are not worth a box
+ROUNDS, WORTH = 3, 12  # the fewest rounds of a loop, and the fewest operations in all its rounds
 
 
 def with_rounds(scene: Scene) -> Scene:
@@ -30,7 +30,7 @@ def with_rounds(scene: Scene) -> Scene:
     users: dict[int, list[tuple[int, int]]] = {}
     for source, target, slot in scene.edges:
         users.setdefault(source, []).append((target, slot))
-    inside: dict[int, tuple[int, int, str]] = {}  # box -> where its loop begins, its place in its round, its round
+    inside: dict[int, tuple[int, int, str]] = {}  # box -> the start of its loop, its place in its round, the round
     rounds: dict[int, int] = {}
     for start, period, count in repeats(kinds):
         place = place_of(boxes[made[start]].nodes[0])
@@ -38,7 +38,8 @@ def with_rounds(scene: Scene) -> Scene:
         rounds[start] = count
         for k in range(period * count):
             inside[made[start + k]] = (start, k % period, f"{name} [{k // period}]")
-    weights: dict[tuple[int, int, int], list[tuple[int, str]]] = {}  # those that one round uses, by where it does
+    # Parameters that only one round uses, by the place of their use.
+    weights: dict[tuple[int, int, int], list[tuple[int, str]]] = {}
     for i, box in enumerate(boxes):
         used_by = {inside[user][2] if user in inside else "" for user, _ in users.get(i, ())}
         if box.kind == "parameter" and len(used_by) == 1 and "" not in used_by:
@@ -48,20 +49,20 @@ def with_rounds(scene: Scene) -> Scene:
     for i, (_, _, name) in inside.items():
         boxes[i] = replace(boxes[i], scope=(*boxes[i].scope, name))
     for (start, _, _), found in weights.items():
-        if len(found) == rounds[start]:  # each round has its own
+        if len(found) == rounds[start]:  # each round has its own parameter
             for i, name in found:
                 boxes[i] = replace(boxes[i], scope=(*scene.boxes[users[i][0][0]].scope, name))
     return Scene(tuple(boxes), scene.edges)
 
 
 def repeats(kinds: Sequence[int]) -> list[tuple[int, int, int]]:
-    """Where a sequence repeats itself: the beginning, the length of a round and how many there are, none overlapping.
+    """The repeats in a sequence, without overlaps: the start, the length of a round and the number of rounds.
 
     >>> repeats([9, *[1, 2, 3, 4] * 3, 7])
     [(1, 4, 3)]
     """
     sequence = np.array(kinds)
-    covered: list[tuple[int, int, int, int]] = []  # how much, and the three
+    covered: list[tuple[int, int, int, int]] = []  # minus the covered length, period, start, count
     for period in range(1, min(LONGEST, len(kinds) // ROUNDS) + 1):
         same = np.concatenate([[0], sequence[:-period] == sequence[period:], [0]]).astype(np.int8)
         edges = np.flatnonzero(np.diff(same))

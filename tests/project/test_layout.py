@@ -30,12 +30,12 @@ ONLOOKERS = ["viz", "course", "examples"]
 # What lies above all rooms: it may import anything, and no room imports it.
 ROOF = ["__init__", "random", "linalg"]
 
-# Lines of Python in each room, docstrings included, the units of the course left out.  A commit that raises
-# one says what the lines buy.
+# Lines of Python, JavaScript and CSS in each room, docstrings included, without the units of the course.  A
+# commit that raises a budget says what the lines buy.
 BUDGETS = {
     "support": 950, "core": 2850, "arguments": 520, "devices": 2350, "ops": 6590, "autodiff": 2250, "compile": 17100,
     "scripting": 2450, "nn": 2425, "optim": 1500, "data": 1150, "io": 3000, "train": 850,
-    "viz": 7800, "course": 2250, "examples": 600,
+    "viz": 9850, "course": 2250, "examples": 600,
 }
 
 NEVER_AT_IMPORT = [
@@ -166,7 +166,8 @@ for name, module in list(sys.modules.items()):
 
 @pytest.mark.parametrize("room", BUDGETS)
 def test_no_room_is_larger_than_its_budget(room):
-    paths = [path for path in (ROOT / "minigrad" / room).rglob("*.py") if "units" not in path.parts]
+    written = [path for path in (ROOT / "minigrad" / room).rglob("*") if path.suffix in (".py", ".js", ".css")]
+    paths = [path for path in written if "units" not in path.parts]
     lines = sum([len(path.read_text(encoding="utf-8").splitlines()) for path in paths])
     assert lines <= BUDGETS[room], f"{room} has {lines:,} lines"
 

@@ -1,4 +1,4 @@
-"""A headless browser for the tests of widgets, or the reason why there is none."""
+"""A headless browser for tests of pages, or the reason why there is no browser."""
 
 import atexit
 import shutil
@@ -31,7 +31,7 @@ needs_browser = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 
 @cache
 def _browser():
-    """One for all tests of a process: there may be no second one."""
+    """One browser for all tests of a process: a second one is not allowed."""
     from playwright.sync_api import sync_playwright
 
     playwright = sync_playwright().start()
@@ -44,7 +44,7 @@ def _browser():
 def opened(
     html=None, url=None, dark=False, size=(1100, 700), timeout=5000, allowed=(), strict=True, scripts=True
 ):
-    """A page that shows some HTML; what it asks of the network is refused, noted, and must be nothing.
+    """A page that shows some HTML.  Requests to the network are refused, and a request fails the test.
 
     `allowed` are words in addresses that a host's own page may ask for, in vain; a host's own errors do not count when
     it is not `strict`.

@@ -1,4 +1,4 @@
-"""A Jupyter server of our own on loopback, with JupyterLab and Notebook 7, and none of the user's settings."""
+"""A Jupyter server on loopback with JupyterLab and Notebook 7, without the user's settings."""
 
 import json
 import os
@@ -34,7 +34,7 @@ def notebook(*cells, **metadata):
 
 
 def surroundings(folder):
-    """The environment variables that keep everything of Jupyter's in a folder, and let kernels find this minigrad."""
+    """Environment variables that keep Jupyter's files in a folder, and let kernels import this minigrad."""
     private = {
         name: str(folder / name.lower())
         for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "JUPYTERLAB_SETTINGS_DIR",
@@ -45,7 +45,7 @@ def surroundings(folder):
 
 @contextmanager
 def server(folder, work):
-    """The address of a server of the files in `work`."""
+    """The address of a server for the files in `work`."""
     for name, settings in SETTINGS.items():
         path = folder / "jupyterlab_settings_dir" / f"{name}.jupyterlab-settings"
         path.parent.mkdir(parents=True)
@@ -72,7 +72,7 @@ def server(folder, work):
 
 
 def stop_kernels(address):
-    """Let go of all kernels, as closing Jupyter does."""
+    """Shut down all kernels, as Jupyter does when it closes."""
     with urllib.request.urlopen(f"{address}/api/sessions") as answer:
         sessions = json.load(answer)
     for session in sessions:

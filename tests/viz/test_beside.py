@@ -1,4 +1,4 @@
-"""Eager mode beside graph mode: what each does at each step, as data and on a page."""
+"""Eager mode beside graph mode: each step of both, as data and on a page."""
 
 import json
 
@@ -43,7 +43,7 @@ def test_as_text_and_in_a_file(tmp_path):
     assert repr(beside) == "<5 operations one by one, beside 2 kernels>"
     assert beside._repr_mimebundle_()["text/plain"] == repr(beside)
     beside.save(tmp_path / "both.html")
-    assert "written down" in (tmp_path / "both.html").read_text(encoding="utf-8")
+    assert "is recorded" in (tmp_path / "both.html").read_text(encoding="utf-8")
     beside.save(tmp_path / "both.txt")
     with pytest.raises(mg.MinigradError, match="can't be saved"):
         beside.save("both.gif")

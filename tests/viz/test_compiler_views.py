@@ -1,4 +1,4 @@
-"""What the views of the compiler hand over: plain data, texts, pictures and errors."""
+"""The views of the compiler: their plain data, texts, pictures and errors."""
 
 import json
 import re
@@ -13,6 +13,7 @@ from minigrad.compile.fusion.fuse import fuse
 from minigrad.compile.look.cost import Cost
 from minigrad.compile.rewriting.passes import optimise
 from minigrad.compile.running.program import PlainProgram
+from minigrad.support.table import bytes_text
 from minigrad.viz import compiled
 from minigrad.viz.charts import Chart
 from minigrad.viz.kernels import scene_of_kernels, source_of
@@ -92,8 +93,8 @@ def test_each_line_of_a_kernel_belongs_to_a_node_of_it():
 
 def test_at_each_boundary_is_a_reason():
     known = re.compile(
-        "is a library call|comes from outside|complete only when|at other positions|ready only after|loop of|"
-        "rows of different length|computed again by those|placed elsewhere|nodes already|outputs already|of yours"
+        "is a library call|it is an input|complete only when|at other positions|ready only after|loop of|"
+        "rows of different length|computed again by each|placed elsewhere|nodes already|outputs already|of yours"
     )
     for seed in range(20):
         tensors, _keep = random_program(seed, 14 + seed % 20)
@@ -136,7 +137,7 @@ def test_what_is_put_together_at_the_end_is_moved_too():
     (found,) = apart.program([x, np.ones(64, np.float32)])
     np.testing.assert_allclose(found, np.tanh(np.tanh(x.astype(np.float64)).sum(0)), rtol=1e-4, atol=1e-4)
     with pytest.raises(mg.CompileError, match="complete only when the kernel has gone through all"):
-        view.move("sum_1, put together", "kernel_0")
+        view.move("sum_1, combined", "kernel_0")
 
 
 def test_moves_that_are_refused():
@@ -184,7 +185,7 @@ def test_the_ladder():
 def test_a_program_of_too_many_kernels_is_not_drawn(monkeypatch):
     monkeypatch.setattr("minigrad.viz.fused.MOST", 2)
     step, x = training_step()
-    with pytest.raises(mg.MinigradError, match=r"kernels and library calls would show nothing\n  Expected: at most 2"):
+    with pytest.raises(mg.MinigradError, match=r"kernels and library calls would be unreadable\n  Expected: at most 2"):
         mg.viz.fusion(step, x)
 
 
@@ -216,6 +217,15 @@ def test_memory_over_time_is_the_programs_own():
         for b in lives:
             if a is not b and a.lane == b.lane and a.lane.startswith("slot"):
                 assert a.end < b.begin or b.end < a.begin, (a, b)
+
+
+def test_the_head_of_memory_agrees_with_its_chart():
+    step, x = training_step()
+    view = mg.viz.memory(step, x)
+    (most, eager) = re.search("at most (.*) in use, (.*) node by node", repr(view)).groups()
+    assert f"— fused, at most {most}<" in view.to_svg() and f"— node by node, at most {eager}<" in view.to_svg()
+    allocated = bytes_text(mg.jit(step).cost(x).memory.total)
+    assert f"allocated for the fused program: {allocated}<" in view.to_svg()
 
 
 def test_which_tensors_share_memory():
@@ -282,7 +292,7 @@ def test_a_program_from_a_file_shows_its_plan(tmp_path, numpy_kernels):
     assert repr(mg.viz.schedule(program)) == repr(mg.viz.schedule(f, X, W, B))
     assert mg.viz.memory(program).text() == mg.viz.memory(f, X, W, B).text()
     assert "tanh_1" in repr(Cost(program))
-    with pytest.raises(mg.MinigradError, match=r"does not say how it was made"):
+    with pytest.raises(mg.MinigradError, match=r"does not contain how it was compiled"):
         mg.viz.fusion(program)
 
 
@@ -296,10 +306,10 @@ def test_what_has_no_program(view, monkeypatch):
         show(mg.ones(2))
     with pytest.raises(mg.MinigradError, match="no program in a int"):
         show(3)
-    with pytest.raises(mg.MinigradError, match=r"there are no kernels for where this runs[\s\S]*node by node"):
+    with pytest.raises(mg.MinigradError, match=r"there are no kernels for these devices[\s\S]*node by node"):
         jitted = mg.jit(f)
         traced = jitted.traced(X, W, B)
-        traced.__dict__["program"] = PlainProgram(traced.graph)  # as where the tensors are in several places
+        traced.__dict__["program"] = PlainProgram(traced.graph)  # as for tensors on several devices
         monkeypatch.setattr(compiled, "target_of", lambda nodes: None)
         show(jitted, X, W, B)
 
@@ -319,4 +329,4 @@ def test_other_mistakes(tmp_path):
     with pytest.raises(mg.MinigradError, match=r"can't be saved as 'v.gif'[\s\S]*\.svg"):
         mg.viz.fusion(f, X, W, B).save(tmp_path / "v.gif")
     with pytest.raises(mg.ShapeError):
-        mg.viz.fusion(f, X, mg.ones((3, 3)), B)  # the function's own error, as it is
+        mg.viz.fusion(f, X, mg.ones((3, 3)), B)  # the error of the function itself

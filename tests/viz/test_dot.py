@@ -1,4 +1,4 @@
-"""Graphviz: its language, its package, and its program where there is one."""
+"""Graphviz: its language, its package, and its program if it is installed."""
 
 import re
 import shutil

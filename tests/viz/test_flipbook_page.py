@@ -87,7 +87,7 @@ def test_a_click_on_a_layer_and_the_keyboard_way_to_it():
         assert said(page).startswith("the primitive") and "def tanh" in page.inner_text(".mg-code")
         page.locator("[aria-label='kernel: numpy.tanh']").focus()
         page.keyboard.press("Enter")
-        assert said(page).startswith("kernel: What computes") and page.locator(".mg-code").count() == 0
+        assert said(page).startswith("kernel: It computes") and page.locator(".mg-code").count() == 0
         assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "kernel: numpy.tanh"
 
 
@@ -101,7 +101,7 @@ def test_turning_the_knobs_of_the_bench():
         x.focus()
         page.keyboard.press("ArrowLeft")
         assert page.get_attribute(".mg-view", "data-settings") == "11,0,2"
-        assert page.locator("button:visible").count() == 1  # nothing to turn over
+        assert page.locator("button:visible").count() == 1  # there is only one page
         page.focus(".mg-view")
         page.keyboard.press("ArrowRight")
         assert page.get_attribute(".mg-view", "data-settings") == "12,0,2"
@@ -171,7 +171,7 @@ def test_two_of_them_in_the_outputs_of_one_notebook():
 def test_where_no_script_runs_the_picture_and_the_words_are_left():
     for book in rest():
         html = book._repr_mimebundle_()["text/html"]
-        bare = re.sub(r"<script>.*?</script>", "", html, flags=re.S)  # what an untrusted notebook leaves
+        bare = re.sub(r"<script>.*?</script>", "", html, flags=re.S)  # as in an untrusted notebook
         with opened(bare) as page:
             assert page.evaluate("document.querySelector('img').naturalWidth") > 100
             assert len(page.locator("pre").text_content()) > 3

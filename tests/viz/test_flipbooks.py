@@ -1,4 +1,4 @@
-"""Flipbooks, and the views that are made of them: what is handed to the page, and that it is true."""
+"""Flipbooks, and the views that are flipbooks: the data for the page are correct."""
 
 import json
 import math
@@ -42,7 +42,7 @@ def test_pieces_and_blocks_are_handed_over_once():
     data = small_book().data()
     pages = data["pages"][0]
     assert len(data["pieces"]) == 6 and [len(page[0]) for page in pages] == [2, 2, 2]
-    assert len({page[0][0] for page in pages}) == 3  # each box leads elsewhere
+    assert len({page[0][0] for page in pages}) == 3  # each box leads to another page
     same = Flipbook("same", [[small_book().pages[0][0]] * 5]).data()
     assert len(same["pieces"]) == 2 and len(same["blocks"]) == 1
 
@@ -189,7 +189,8 @@ def test_why_a_kernel_was_taken():
     assert "(2, 1) and (3,) broadcast to (2, 3)" in reasons(book, 3)["shapes"]
     assert lines[5].startswith("6. permute_dims") and "nothing is computed or copied" in reasons(book, 5)["memory"]
     assert "an input is a view with strides" in reasons(book, 6)["memory"]
-    assert "the device found the memory" in reasons(book, 7)["memory"] and "the general way" in reasons(book, 7)["door"]
+    assert "the device provides the memory" in reasons(book, 7)["memory"]
+    assert "the general way" in reasons(book, 7)["door"]
     assert reasons(book, 3)["door"].startswith("two_inputs, the short way")
 
 
@@ -201,7 +202,7 @@ def test_a_kernel_that_was_put_in_is_seen():
         book = mg.viz.dispatch(mg.tanh, mg.ones(2))
         stack = mg.viz.stack(mg.tanh, mg.ones(2))
     assert "tanh on cpu runs mine *" in book.text()
-    assert "which you put in" in book.data()["pages"][0][0][1]
+    assert "which you registered" in book.data()["pages"][0][0][1]
     shown = str(stack.data())
     assert "put in by register_kernel" in shown and "return np.tanh(x)" in shown
 

@@ -1,4 +1,4 @@
-"""Views of what is measured, kept and learnt: the tape, the bench, timelines, trainings."""
+"""Flipbooks of measurements: the tape, the bench, timelines, training runs."""
 
 import math
 import re
@@ -23,16 +23,16 @@ def owner(array):
     return array
 
 
-def held_by(result, besides):
-    """The bytes that the real nodes hold: once each, and not what somebody else holds."""
+def kept_by(result, others):
+    """The bytes of the arrays that the nodes keep, each counted once, without the arrays of `others`."""
     found = {}
     for node in topological_order([result.node]):
         if isinstance(node.saved, Segment):
             found |= {id(owner(v)): owner(v).nbytes for v in node.saved.incoming.values()}
         elif isinstance(node.saved, tuple):
-            made = [v for i, v in zip((*node.inputs, node), node.saved) if isinstance(i, Node)]  # not what is a number
+            made = [v for i, v in zip((*node.inputs, node), node.saved) if isinstance(i, Node)]  # not numbers
             found |= {id(owner(v)): owner(v).nbytes for v in made if v is not None}
-    return sum(size for key, size in found.items() if key not in {id(owner(t.data)) for t in besides})
+    return sum(size for key, size in found.items() if key not in {id(owner(t.data)) for t in others})
 
 
 def layers(count, size=8):
@@ -49,7 +49,7 @@ def layers(count, size=8):
 
 @pytest.mark.parametrize("parts", [1, 2, 3, 5])
 def test_the_bytes_are_those_that_checkpoints_really_keep(parts):
-    """The layers checkpointed part by part, but for the last, for real and as the view says."""
+    """Real checkpoints of all parts but the last keep the bytes that the view shows."""
     made, x = layers(6), mg.ones((4, 8))
     weights = [w for _, w in made]
 
@@ -71,8 +71,8 @@ def test_the_bytes_are_those_that_checkpoints_really_keep(parts):
     for units in segments:
         y = mg.checkpoint(run(units[-1] + 1, units[0]))(y)
     y = run(6, segments[-1][-1] + 1)(y)
-    assert play(tape, parts)[6].bytes == held_by(y, [x, *weights])
-    assert play(tape, 0)[6].bytes == held_by(run(6)(x), [x, *weights])
+    assert play(tape, parts)[6].bytes == kept_by(y, [x, *weights])
+    assert play(tape, 0)[6].bytes == kept_by(run(6)(x), [x, *weights])
 
 
 def test_nothing_is_held_before_and_after():
@@ -113,7 +113,7 @@ def test_a_tape_of_a_jungle_is_still_a_picture():
         return y.sum()
 
     book = mg.viz.tape(f)
-    assert repr(book) == "<tape of 401 operations: 2.4 kB are kept for the way back>"
+    assert repr(book) == "<tape of 401 operations: 2.4 kB are kept for the backward pass>"
     assert len(book.pages[0]) <= 2 * 32 + 2
 
 
@@ -140,7 +140,7 @@ def test_the_bench_reads_values_and_slopes():
     data = book.data()
     for i in (0, 13, 40):
         x = float(data["knobs"][0]["settings"][i].replace("−", "-"))
-        ((name, slope, passed, check),) = numbers(book, i * 7 + 6)  # the gradient that comes is 2
+        ((name, slope, passed, check),) = numbers(book, i * 7 + 6)  # the incoming gradient is 2
         slope, passed = (float(text.replace("−", "-")) for text in (slope, passed))
         assert name == "x" and check.startswith("✓")
         assert slope == pytest.approx(math.cos(x), abs=6e-3) and passed == pytest.approx(2 * math.cos(x), abs=1e-2)
@@ -166,13 +166,13 @@ def test_a_row_of_numbers_has_a_table_of_derivatives():
 def test_what_does_not_fit_on_the_bench():
     with pytest.raises(mg.MinigradError, match="9 numbers go into"):
         mg.viz.bench(mg.sum, x=np.ones((3, 3)))
-    with pytest.raises(mg.MinigradError, match=r"x=\(2, 1\) says no range"):
+    with pytest.raises(mg.MinigradError, match=r"x=\(2, 1\) is not a range"):
         mg.viz.bench(mg.tanh, x=(2, 1))
     with pytest.raises(mg.MinigradError, match="tanh has no input y"):
         mg.viz.bench(mg.tanh, y=(0, 1))
     with pytest.raises(mg.MinigradError, match="has no derivative"):
         mg.viz.bench(lambda x: x > 0)
-    with pytest.raises(mg.MinigradError, match="no function in a Tensor"):
+    with pytest.raises(mg.MinigradError, match="bench needs a function"):
         mg.viz.bench(mg.ones(2))
 
 
@@ -205,7 +205,7 @@ def test_a_timeline_is_measured_and_its_text_has_no_times(numpy_kernels):
 def test_what_cannot_be_a_program_is_timed_eagerly():
     book = mg.viz.timeline(lambda x: x.sum().item(), mg.ones(3), runs=1)
     assert repr(book) == "<timeline: 1 kernel eagerly>"
-    assert "As a program it does not run" in book.pages[0][0].say
+    assert "does not run as a program" in book.pages[0][0].say
     with pytest.raises(mg.MinigradError, match="0 runs"):
         mg.viz.timeline(lambda: None, runs=0)
 
@@ -261,9 +261,9 @@ def test_trainings_that_cannot_be_shown():
         mg.viz.training(*arguments, [data()[0]])
     with pytest.raises(mg.MinigradError, match="1000 steps can't be shown"):
         mg.viz.training(*arguments, [data()], steps=1000)
-    with pytest.raises(mg.MinigradError, match="is no model"):
+    with pytest.raises(mg.MinigradError, match="is not a model"):
         mg.viz.training(lambda x: x, *arguments[1:], [data()])
-    with pytest.raises(mg.MinigradError, match="no number that depends on the parameters"):
+    with pytest.raises(mg.MinigradError, match="not a number that depends on the parameters"):
         mg.viz.training(*arguments[:2], lambda y, t: 3.0, [data()])
 
 
@@ -282,7 +282,7 @@ def test_a_dashboard_is_fed_by_any_loop():
     assert len(board.numbers["loss"]) == 100 and set(board.norms) == {name for name, _ in net.named_parameters()}
     assert 2 < len(board.weights) <= PICTURES and 1 in board.weights
     steps = list(board.weights)
-    assert len({b - a for a, b in pairwise(steps)}) == 1  # evenly spread, however long it gets
+    assert len({b - a for a, b in pairwise(steps)}) == 1  # evenly spread, for any number of steps
     book = board.book()
     assert book.pages[0][-1].say == f"After step 100: loss is {board.numbers['loss'][-1][1]:.3g}."
     assert "0.weight" in book.to_svg() and repr(board).startswith("<training: 100 steps, loss ")
@@ -327,7 +327,7 @@ def test_nan_is_told_and_not_drawn():
 
 def test_only_every_so_many_steps_and_an_empty_one():
     board = mg.viz.Dashboard(total=10, every=4, show="nothing")
-    assert repr(board) == "<training: nothing told yet>" and board.text() == "nothing told yet" and board.to_svg()
+    assert repr(board) == "<training: nothing logged yet>" and board.text() == "nothing logged yet" and board.to_svg()
     for step in range(1, 11):
         board.log(step, loss=step)
     assert [at for at, _ in board.numbers["loss"]] == [4, 8, 10]
@@ -341,7 +341,7 @@ def test_what_a_dashboard_cannot_be_told():
     board = mg.viz.Dashboard(show="nothing")
     with pytest.raises(mg.MinigradError, match=r"loss is a tensor of shape \(2,\)"):
         board.log(1, loss=mg.ones(2))
-    with pytest.raises(mg.MinigradError, match="a list is no model"):
+    with pytest.raises(mg.MinigradError, match="a list is not a model"):
         board.log(1, model=[])
 
 
@@ -360,4 +360,4 @@ def test_in_a_notebook_it_grows(monkeypatch):
     board = mg.viz.Dashboard(total=3)
     for step in range(1, 4):
         board.log(step, loss=1 / step)
-    assert len(shown) == 2 and "data:image/svg" in shown[0].data  # the first, and the last without delay
+    assert len(shown) == 2 and "data:image/svg" in shown[0].data  # the first picture, and the last one without delay

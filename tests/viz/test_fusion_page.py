@@ -1,5 +1,7 @@
 """The views of the compiler in a real browser: the slider through the passes, sources, reasons, dragging, charts."""
 
+import json
+
 import pytest
 
 import minigrad as mg
@@ -39,7 +41,7 @@ def said(page):
 
 
 def board(page):
-    """The board, as the compiler divides the operations."""
+    """The board, with the compiler's own partition."""
     if state(page, "tab") != "move":
         page.focus(".mg-view")
         page.keyboard.press("m")
@@ -166,7 +168,7 @@ def test_an_operation_is_dragged_into_a_kernel_of_its_own_and_back(page):
     board(page)
     before = taken(page)
     drag(page, chip(page, "tanh_1"), ".mg-own")
-    assert "not possible" in page.inner_text(".mg-note")  # it waits for what it is read by
+    assert "not possible" in page.inner_text(".mg-note")  # it would wait for its own reader
     assert page.locator(".mg-own.mg-cannot").count() == 1
     release(page)
     assert taken(page) == before and "kernels would wait for each other" in page.inner_text(".mg-note")
@@ -193,7 +195,7 @@ def test_computing_in_both(page):
     subtract = page.locator(".mg-card", has=page.locator(chip(page, "subtract_1"))).get_attribute("data-kernel")
     drag(page, chip(page, "tanh_1"), f'.mg-card[data-kernel="{subtract}"]', shift=True)
     release(page)
-    assert page.locator(".mg-chip sup").count() == 2  # for max_1, which reads it too, it stays where it was
+    assert page.locator(".mg-chip sup").count() == 2  # it also stays where it was, for its other reader max_1
     assert taken(page) == before  # it reads as much as it saves
     assert "is computed in kernel" in page.inner_text(".mg-note")
 
@@ -228,7 +230,7 @@ def test_moving_by_keys(page):
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
     assert taken(page)[0] == before[0] + 1
-    assert page.evaluate("document.activeElement.textContent") == "add_1"  # where it is now
+    assert page.evaluate("document.activeElement.textContent") == "add_1"  # the focus follows the operation
 
 
 def test_the_board_begins_with_the_compilers_own_figures():
@@ -247,6 +249,21 @@ def test_it_ends_by_escape(page):
     page.focus(".mg-view")
     page.keyboard.press("Escape")
     assert state(page, "tab") == "picture"
+
+
+def test_a_large_program_is_compressed_and_shown():
+    def long(x):
+        for _ in range(30):
+            x = mg.tanh(x @ x) * 2 + 1
+        return x
+
+    view = mg.viz.fusion(long, mg.ones((4, 4)))
+    bare = len(json.dumps(view.data()))
+    for html in (view.to_html(), view._repr_mimebundle_()["text/html"]):
+        assert '{"deflated":' in html and len(html) < bare
+        with opened(html) as page:
+            page.wait_for_selector(".mg-view .mg-box")
+            assert len(page.inner_text(".mg-side")) > 50
 
 
 # charts ---------------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""A picture to look around in, in a real browser: opening, closing, following arrows, finding."""
+"""The page of a picture in a real browser: opening and closing scopes, following arrows, finding boxes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The views where people see them: JupyterLab, Notebook 7, the pages of nbconvert, slides, and what nobody trusts.
+"""The views in their hosts: JupyterLab, Notebook 7, pages of nbconvert, slides, and untrusted notebooks.
 
 Real clicks and keys in a real browser, on what the page holds afterwards; and nothing may leave this machine.
 """
@@ -46,12 +46,12 @@ def open_notebook(jupyter, host, name):
 
 
 def run(page, number):
-    """Run a cell by clicking into it and pressing the keys for that; its output."""
+    """Click into a cell, run it by keys, and return its output."""
     cell = page.locator(".jp-CodeCell").nth(number)
     begun = cell.locator(".jp-InputPrompt", has_text=re.compile(r"\[[*\d]+\]"))
-    for _ in range(30):  # what is run before the kernel is there is not run
+    for _ in range(30):  # a cell that is run before the kernel has started does not run
         question = page.locator(".jp-Dialog .jp-mod-accept")
-        if question.count():  # which kernel?  This one.
+        if question.count():  # the dialog that offers kernels
             question.click()
         cell.locator(".cm-content").click()
         page.keyboard.press("Shift+Enter")
@@ -99,7 +99,7 @@ def test_a_notebook_from_the_first_run_to_being_opened_again(jupyter, host):
         widget = run(page, 2).locator(".mg-view")
         widget.wait_for()
         widget.get_by_text("next ›").click()
-        assert run(page, 3).inner_text().strip() == str(begin + 1)  # Python knows what was clicked
+        assert run(page, 3).inner_text().strip() == str(begin + 1)  # the click reached Python
 
         page.keyboard.press("Control+s")
         page.wait_for_function("!document.querySelector('.jp-mod-dirty')")
@@ -108,7 +108,7 @@ def test_a_notebook_from_the_first_run_to_being_opened_again(jupyter, host):
     assert {"text/html", "image/svg+xml", "text/plain"} == set(saved["cells"][0]["outputs"][0]["data"])
     stop_kernels(address)
 
-    strange = copy.deepcopy(saved)  # as a student gets it from a teacher: nobody on this machine has signed it
+    strange = copy.deepcopy(saved)  # as a student gets it from a teacher: not signed on this machine
     strange["cells"][0]["source"] += "  # changed"
     strange["cells"][0]["outputs"][0]["data"]["text/plain"] += " "
     (work / f"strange-{host}.ipynb").write_text(json.dumps(strange))
@@ -121,7 +121,7 @@ def test_a_notebook_from_the_first_run_to_being_opened_again(jupyter, host):
         assert page.locator(".mg-view").count() == 0
         assert "passes back to" in page.locator("details").first.text_content()
 
-    with open_notebook(jupyter, host, f"{host}.ipynb") as page:  # where it was made, without running anything
+    with open_notebook(jupyter, host, f"{host}.ipynb") as page:  # in its own host, without running a cell
         ready(page)
         view = page.locator(".mg-view").first
         view.wait_for()
@@ -131,7 +131,7 @@ def test_a_notebook_from_the_first_run_to_being_opened_again(jupyter, host):
 
 @pytest.fixture(scope="module")
 def executed(tmp_path_factory):
-    """A notebook that was run without a browser, its outputs saved in it."""
+    """A notebook with outputs that was run without a browser."""
     folder = tmp_path_factory.mktemp("executed")
     (folder / "a.ipynb").write_text(json.dumps(notebook(STEP, GRAPH)))
     command = [sys.executable, "-m", "nbconvert", "--to", "notebook", "--execute", "--inplace", "a.ipynb"]
@@ -140,7 +140,7 @@ def executed(tmp_path_factory):
 
 
 def test_outputs_are_the_same_each_time(executed):
-    """What nbval compares: every form of every output, but for the scripts, which change more often."""
+    """What nbval compares: every form of every output, without the scripts, which change more often."""
     saved = json.loads((executed / "a.ipynb").read_text())
     for cell in saved["cells"]:
         data = cell["outputs"][0]["data"]
@@ -157,7 +157,7 @@ def test_a_page_of_nbconvert_is_alive_without_network(executed):
     from nbconvert import HTMLExporter
 
     page_of, _ = HTMLExporter().from_filename(executed / "a.ipynb")
-    own = ("require", "mathjax", "mermaid")  # what nbconvert's own page would like to have; nothing of ours
+    own = ("require", "mathjax", "mermaid")  # requests of nbconvert's own page, none of them ours
     with opened(page_of, allowed=own, strict=False) as page:
         view = page.locator(".mg-view").first
         view.get_by_text("next ›").click()
@@ -173,7 +173,7 @@ def test_markdown_of_nbconvert_has_the_pictures(executed):
 
 
 def outputs(*shown):
-    """A page with outputs as a notebook puts them into it: the text set first, the scripts started afterwards."""
+    """A page with outputs, inserted as notebooks do: first the HTML, then its scripts."""
     forms = json.dumps([view._repr_mimebundle_()["text/html"] for view in shown]).replace("<", "\\u003c")
     return f"""<!doctype html><body><section id="slide" style="transform: scale(0.8)"></section><script>
       window.slides = 0;

@@ -1,4 +1,4 @@
-"""The tables for moving operations: what a page adds up is what the compiler says of the same division."""
+"""The tables for moving operations: the sums of the page equal the compiler's for the same partition."""
 
 import json
 
@@ -20,7 +20,7 @@ from tests.compile.programs import random_program
 from tests.viz.browser import needs_browser, opened
 
 PROGRAMS, MOVES = 25, 12
-LARGE = [  # so that reductions across rows are made in several chunks
+LARGE = [  # large enough for reductions across rows in several chunks
     (lambda x, w: (mg.layer_norm(x) * w).sum(0), (4096, 256), (256,)),
     (lambda x, w: mg.tanh((mg.tanh(x) * w).sum(0)) + 1, (4096, 64), (64,)),
     (lambda x: mg.tanh(x) / mg.tanh(x).sum(), (512, 512)),
@@ -46,7 +46,7 @@ def taken(partition):
 
 
 def random_move(rng, kernels):
-    """The kernels after one of their members went to another kernel, or to one of its own; sometimes it stays too."""
+    """The kernels after moving one member to another kernel or to a new one; sometimes both compute it."""
     source, target = rng.integers(len(kernels)), rng.integers(len(kernels) + 1)
     moving = kernels[source]
     if rng.random() < 0.8:
@@ -59,7 +59,7 @@ def random_move(rng, kernels):
 
 
 def case_of(seed):
-    """A partition, its tables, who is who in them, and divisions that come of one random move after another."""
+    """A partition, its tables, the members by number, and partitions after a series of random moves."""
     if seed < len(LARGE):
         function, *shapes = LARGE[seed]
         graph, keep = mg.trace(function, *map(mg.ones, shapes)), ()
@@ -104,4 +104,4 @@ def test_the_page_adds_up_what_the_compiler_says():
             else:
                 assert not problems, (seed, step, problems)
                 assert (size, launches) == taken(there), (seed, step)
-    assert PROGRAMS < refused < (MOVES - 2) * PROGRAMS  # so that both have been seen
+    assert PROGRAMS < refused < (MOVES - 2) * PROGRAMS  # both answers occurred

@@ -1,4 +1,4 @@
-"""Names with any characters at all: pictures stay valid, and nothing but text reaches a terminal."""
+"""Names with any characters: pictures stay valid, and terminals get only printable text."""
 
 import re
 from xml.etree import ElementTree

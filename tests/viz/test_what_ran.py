@@ -1,4 +1,4 @@
-"""Views of jitted functions: they show the programs of the last call, with those of its gradient, and say which."""
+"""Views of jitted functions: they show the programs of the last call and of its gradient, with headings."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ X = mg.ones((8, 8))
 
 @pytest.fixture
 def f():
-    """A jitted function whose gradient was taken last."""
+    """A jitted function; its last call computed a gradient."""
     f = mg.jit(lambda x: mg.tanh(x @ x).sum())
     mg.grad(f)(X)
     return f
@@ -129,5 +129,5 @@ def test_a_loaded_program_shows_its_steps(tmp_path):
     assert set(mg.viz.roofline(loaded, X, runs=1).marks) == {"rmatmul_1", "rkernel_1"}
     assert repr(mg.viz.profile(loaded, X, runs=1)).startswith("<profile of 2 steps")
     assert repr(mg.viz.timeline(loaded, X, runs=1)) == "<timeline: 2 kernels as a program>"
-    with pytest.raises(mg.MinigradError, match="a loaded program does not say how it was made"):
+    with pytest.raises(mg.MinigradError, match="a loaded program does not contain how it was compiled"):
         mg.viz.fusion(loaded, X)

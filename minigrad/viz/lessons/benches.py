@@ -1,6 +1,6 @@
-"""`mg.viz.bench`: one operation on the bench, with sliders for the numbers that go in and the gradient that comes.
+"""`mg.viz.bench`: one operation, with sliders for its inputs and for the gradient of its output.
 
-Values and derivatives are computed here for every setting of the sliders, by the operation and by its gradient rule.
+The operation and its gradient rule compute values and derivatives here, for every setting of the sliders.
 """
 
 from __future__ import annotations
@@ -19,40 +19,41 @@ from ...core.primitive import P
 from ...core.tensor import Tensor
 from ...ops.creation import asarray
 from ...support.errors import ConversionError, MinigradError
-from ..drawing import DASHES, Axes, Drawing
+from ..drawing import DASHES, Axes, Drawing, counted
+from ..exhibit import check_function
 from ..flipbook import Block, Flipbook, Knob, Page, settings_of
 from ..numbers import short
 from ..rules import mathml
 
-SETTINGS = {1: 41, 2: 13, 3: 5, 4: 3}  # of each slider, by how many there are
+SETTINGS = {1: 41, 2: 13, 3: 5, 4: 3}  # of each slider, by the number of sliders
 GRADIENTS = {1: (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0), 2: (-1.0, 0.5, 1.0), 3: (-1.0, 0.5, 1.0), 4: (-1.0, 1.0)}
 RANGE, POSITIVE, AROUND = (-3.0, 3.0), (0.05, 4.0), 2.0
 FINE, STEP = 121, 1e-6
 
 
 class Number(NamedTuple):
-    """A number that goes in: what it is called, where it stands, and the values it can be set to."""
+    """A number among the inputs: its name, its place, and the values of its slider."""
 
     name: str
     argument: int
-    place: tuple[int, ...] | None  # in the array that is the argument; None: it is the argument
+    place: tuple[int, ...] | None  # in the array; None: the argument is a single number
     values: list[float]
     start: int
 
 
 class Reading(NamedTuple):
-    """What is measured at one setting: the result, its derivatives by each number, and the same by differences."""
+    """The result at one setting, its derivatives by the gradient rule, and by finite differences."""
 
     value: Any  # 1-d
-    rows: Any  # a row for each number of the result, a column for each that goes in
+    rows: Any  # a row for each output, a column for each input
     by_differences: Any
 
 
 def bench(function: Callable[..., Any], **inputs: Any) -> Flipbook:
-    """Turn the numbers that go into an operation, and the gradient that comes back to it, and see what it passes on.
+    """Change the inputs of an operation and the gradient of its output, and see the gradients of its inputs.
 
-    `inputs` are, by the names of the parameters, the two ends of a slider (`x=(-1, 1)`), or an array whose numbers get
-    a slider each (`x=[0.5, 1.0]`).  All in all there may be four.
+    `inputs` are, by the names of the parameters, the two ends of a slider (`x=(-1, 1)`), or an array with a slider for
+    each number (`x=[0.5, 1.0]`).  At most four sliders are possible.
 
     >>> mg.viz.bench(mg.tanh)
     <tanh on the bench: 1 slider for x, 1 for the gradient>
@@ -79,15 +80,14 @@ def bench(function: Callable[..., Any], **inputs: Any) -> Flipbook:
         pages.append([_page(measure, draw, tuple(setting), reading, np.array(gradients[chosen][1]))])
     many = len(numbers)
     names = ", ".join(number.name for number in numbers)
-    title = f"{name} on the bench: {many} slider{'s' * (many > 1)} for {names}, 1 for the gradient"
+    title = f"{name} on the bench: {counted(many, 'slider')} for {names}, 1 for the gradient"
     words = _in_words(measure, tuple(number.start for number in numbers), first)
     return Flipbook(title, pages, tuple(knobs), words=words)
 
 
 def _arguments(function: Callable[..., Any], name: str, inputs: dict[str, Any]) -> dict[str, Any]:
-    """What is given for each parameter; for those of which nothing is said, a range that makes sense."""
-    if not callable(function):
-        raise MinigradError(f"bench: there is no function in a {type(function).__name__}", hint="mg.viz.bench(mg.tanh)")
+    """The given value of each parameter, or None."""
+    check_function("bench", function, "mg.viz.bench(mg.tanh)")
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except ValueError:
@@ -99,7 +99,7 @@ def _arguments(function: Callable[..., Any], name: str, inputs: dict[str, Any]) 
         raise ConversionError(
             f"bench: {name} has no input {', '.join(sorted(unknown))}" if needed else f"bench: {name} has no inputs",
             expect=f"some of {', '.join(needed)}" if needed else "a function of one to four numbers",
-            hint="a lambda says what stays as it is: mg.viz.bench(lambda x: mg.power(x, 3))",
+            hint="a lambda fixes the other arguments: mg.viz.bench(lambda x: mg.power(x, 3))",
         )
     return {key: inputs.get(key) for key in needed}
 
@@ -118,8 +118,8 @@ def _numbers(function: Callable[..., Any], name: str, arguments: dict[str, Any])
             places.append((label, i, at, (value - AROUND, value + AROUND), value))
     if len(places) not in SETTINGS:
         raise ConversionError(
-            f"bench: {len(places)} numbers go into {name}, too many to turn", expect="from one to four",
-            hint="an array of fewer numbers, or a lambda that keeps some as they are",
+            f"bench: {len(places)} numbers go into {name}, too many for sliders", expect="from one to four",
+            hint="an array of fewer numbers, or a lambda that fixes some of them",
         )
     count = SETTINGS[len(places)]
     if None in arguments.values() and not np.isfinite(_tried(function, [-1.0] * len(arguments))):
@@ -135,7 +135,7 @@ def _numbers(function: Callable[..., Any], name: str, arguments: dict[str, Any])
 def _ends(name: str, key: str, given: tuple[Any, ...]) -> tuple[float, float]:
     if len(given) != 2 or not all(isinstance(x, (int, float)) for x in given) or not given[0] < given[1]:
         raise ConversionError(
-            f"bench: {key}={given!r} says no range", expect="two numbers, the smaller first, or an array in brackets",
+            f"bench: {key}={given!r} is not a range", expect="two numbers, the smaller first, or an array in brackets",
             hint=f"mg.viz.bench(mg.{name}, {key}=(-2, 2))",
         )
     return float(given[0]), float(given[1])
@@ -150,7 +150,7 @@ def _tried(function: Callable[..., Any], values: list[float]) -> float:
 
 
 def _gradients(many: int, width: int) -> list[tuple[str, list[float]]]:
-    """What can come back: a number, or for a result of several numbers ones, and a one for each of them alone."""
+    """The settings of the gradient: numbers; for an output of several numbers, ones, or a one for a single number."""
     if width == 1:
         return [(short(g), [g]) for g in GRADIENTS[many]]
     units = [(f"1 for number {i}, else 0", [float(i == j) for j in range(width)]) for i in range(min(width, 3))]
@@ -158,7 +158,7 @@ def _gradients(many: int, width: int) -> list[tuple[str, list[float]]]:
 
 
 class _Bench:
-    """The operation, and what was measured already."""
+    """The operation, and what has been measured so far."""
 
     def __init__(
         self, function: Callable[..., Any], name: str, arguments: list[Any], numbers: list[Number]
@@ -215,11 +215,11 @@ def _flat(result: Any, name: str) -> Any:
     if not isinstance(result, Tensor) or result.dtype.kind != "f":
         what = f"a tensor of {result.dtype}" if isinstance(result, Tensor) else f"a {type(result).__name__}"
         raise ConversionError(
-            f"bench: {name} gives {what}, which has no derivative", expect="a function that gives a tensor of floats"
+            f"bench: {name} returns {what}, which has no derivative", expect="a function that returns floats"
         )
     flat = np.asarray(result.numpy(), np.float64).reshape(-1)
     if not 1 <= flat.size <= 8:
-        raise ConversionError(f"bench: {name} gives {flat.size} numbers", expect="one to eight, to be seen at once")
+        raise ConversionError(f"bench: {name} returns {flat.size} numbers", expect="from one to eight")
     return flat
 
 
@@ -251,7 +251,7 @@ def _page(
 
 
 def _tidy(numbers: Any) -> Any:
-    """Numbers without those that are only what rounding leaves of zero."""
+    """The numbers, with zeros in place of rounding errors."""
     return np.where(np.abs(numbers) < 1e-9, 0.0, numbers)
 
 
@@ -263,7 +263,7 @@ def _mark(rule: float, differences: float) -> str:
 
 
 class _Curves:
-    """A chart for each number: the operation as a function of it alone, and the slope where it stands."""
+    """A chart for each number: the operation as a function of this number, and its slope at the setting."""
 
     def __init__(self, measure: _Bench) -> None:
         self.measure = measure
@@ -281,7 +281,7 @@ class _Curves:
         return [tuple(map(int, at)) for at in np.ndindex(*map(len, counts))]
 
     def curve(self, i: int, setting: tuple[int, ...]) -> list[tuple[float, float]]:
-        """The operation by number `i`, the others being as they are set."""
+        """The operation as a function of number `i`, with the other numbers at their settings."""
         key = self._key(i, setting)
         if key not in self.known:
             values = self.measure.at(setting)
@@ -328,12 +328,12 @@ class _Curves:
             drawing.rect(left + 40, high + 36, wide - 40, 34, "back-fill", "back")
             text = f"slope {short(slope)} × gradient {short(float(g[0]))} = {short(float(passed[i]))}"
             drawing.text(left + wide / 2 + 20, high + 57, text, size=12, bold=True, anchor="middle", room=wide - 48)
-            drawing.text(left + 40, high + 86, f"∂{number.name}: what is passed back to it", fill="quiet")
+            drawing.text(left + 40, high + 86, f"∂{number.name}: the gradient that is passed back", fill="quiet")
         return drawing
 
 
 class _Matrix:
-    """The table of all derivatives, the gradient that comes beside it, and what is passed back under it."""
+    """The table of all derivatives, the incoming gradient beside it, and the gradients passed back below it."""
 
     SIDE, LEFT, TOP = 74.0, 120.0, 56.0
 
@@ -350,7 +350,7 @@ class _Matrix:
             x = self.LEFT + j * side
             drawing.text(x + side / 2, 34, number.name, anchor="middle", bold=True)
             drawing.text(x + side / 2, 48, short(number.values[setting[j]]), anchor="middle", fill="quiet")
-        drawing.text(self.LEFT + columns * side + 46, 34, "comes", anchor="middle", bold=True, fill="back")
+        drawing.text(self.LEFT + columns * side + 46, 34, "gradient", anchor="middle", bold=True, fill="back")
         drawing.merge(begin)
         most = float(np.abs(reading.rows[np.isfinite(reading.rows)]).max(initial=1e-12))
         for i in range(rows):
@@ -364,7 +364,7 @@ class _Matrix:
         drawing.text(self.LEFT - 12, y + 24, "passed back", anchor="end", bold=True, fill="back")
         for j in range(columns):
             _cell(drawing, self.LEFT + j * side, y, side, float(passed[j]), most * 2, "back")
-        drawing.text(self.LEFT, y + 60, "each column, times what comes, added up", fill="quiet")
+        drawing.text(self.LEFT, y + 60, "each column times the gradient, summed", fill="quiet")
         return drawing
 
 

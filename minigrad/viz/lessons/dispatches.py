@@ -8,21 +8,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.emit import LARGE
-from ...devices.registry import DEVICES, MAKERS, REGISTRATIONS, Device, as_device
+from ...devices.registry import DEVICES, MAKERS, Device, as_device
 from ...devices.table import label_of
-from ...support.errors import MinigradError
 from ...support.source import in_library
-from ..drawing import Drawing
+from ..drawing import Drawing, counted
 from ..flipbook import Flipbook, Page
-from .watching import Call, watching
+from .watching import Call, calls_of
 
-MOST = 120  # operations that are shown one by one
-ROWS = 16  # operations of the table that are drawn at once
+MOST = 120  # operations that have a page
+ROWS = 16  # operations in the table at once
 ROW, NAME, CELL = 26.0, 130.0, 150.0
 
 
 class Choice(NamedTuple):
-    """What was called, with what, which kernel ran, and why: one line for each reason."""
+    """An operation, the kernel that ran for it, the types, and a line for each reason."""
 
     name: str
     device: str
@@ -32,9 +31,9 @@ class Choice(NamedTuple):
 
 
 def dispatch(function: Callable[..., Any], *args: Any, devices: Any = ()) -> Flipbook:
-    """Trace the choice of kernels: for each operation, the kernel in the table of operations and devices, and why.
+    """Show, for each operation of a function, which kernel of the table of operations and devices runs, and why.
 
-    `devices` are columns of the table besides those of the devices in use.
+    `devices` are more columns of the table, after the devices in use.
 
     >>> x = mg.asarray([[1], [2]])
     >>> book = mg.viz.dispatch(lambda x: mg.tanh(x) + mg.ones(3), x)
@@ -46,32 +45,22 @@ def dispatch(function: Callable[..., Any], *args: Any, devices: Any = ()) -> Fli
     3. full on cpu runs full: nothing → (3,) float32
     4. add on cpu runs numpy.add: (2, 1) float32, (3,) float32 → (2, 3) float32
     """
-    if not callable(function):
-        raise MinigradError(
-            f"dispatch looks at a function while it runs, not at a {type(function).__name__}",
-            hint="mg.viz.dispatch(mg.tanh, x)",
-        )
     columns = [as_device(device) for device in devices]
-    with watching() as calls:
-        function(*args)
-    if not calls:
-        raise MinigradError(
-            "no operation ran, so no kernel was chosen", expect="a function that computes with tensors",
-            hint="a function of mg.jit chooses while it is compiled: mg.jit(f).program(x) lists its steps",
-        )
+    hint = "mg.jit chooses kernels when it compiles a function: mg.jit(f).program(x) lists its steps"
+    calls = calls_of("dispatch", function, args, "mg.viz.dispatch(mg.tanh, x)", hint)
     choices = _choices(calls)
     table = list(dict.fromkeys([*DEVICES.values(), *columns]))
     rows = list(dict.fromkeys(choice.name for choice in choices))
     shown = choices[:MOST]
     pages = [_page(i, choice, call, rows, table, shown) for i, (choice, call) in enumerate(zip(shown, calls))]
     count, kernels = len(calls), len({(c.name, c.device) for c in choices})
-    title = f"dispatch of {count} operation{'s' * (count > 1)}: {kernels} kernel{'s' * (kernels > 1)}"
+    title = f"dispatch of {counted(count, 'operation')}: {counted(kernels, 'kernel')}"
     words = [f"{i}. {c.name} on {c.device} runs {c.kernel}: {c.given}" for i, c in enumerate(choices, 1)]
     return Flipbook(title, [pages], unit="operation", words="\n".join(words), cover=0, wide=True)
 
 
 def _choices(calls: list[Call]) -> list[Choice]:
-    cast: dict[int, Call] = {}  # results of casts, by their identity: the calls hold them
+    cast: dict[int, Call] = {}  # casts, by the identity of their results, which the calls keep alive
     found = []
     for call in calls:
         found.append(Choice(call.op.name, call.device.name, label_of(call.kernel), _types(call), _reasons(call, cast)))
@@ -103,9 +92,9 @@ def _reasons(call: Call, cast: dict[int, Call]) -> list[tuple[str, str]]:
 
 def _device(call: Call, arrays: list[Any]) -> str:
     if "device" in call.attrs:
-        return f"{call.device}: what makes a tensor is told where"
-    whose = "its input is" if len(arrays) == 1 else "all its inputs are"
-    return f"{call.device}: {whose} there, and nothing is copied unasked"
+        return f"{call.device}: an operation that makes a tensor has a device as argument"
+    inputs = "its input is" if len(arrays) == 1 else "all its inputs are"
+    return f"{call.device}: {inputs} there, and minigrad never copies between devices by itself"
 
 
 def _dtype(call: Call, arrays: list[Any], cast: dict[int, Call]) -> str:
@@ -115,19 +104,19 @@ def _dtype(call: Call, arrays: list[Any], cast: dict[int, Call]) -> str:
         return f"from {arrays[0].dtype} to {call.attrs['dtype']}" + (", as your line says" if user else "")
     if casts:
         before = ", ".join(f"{c.values[0].dtype} became {c.attrs['dtype']}" for c in casts)
-        return f"{before}, by an astype before: a kernel never sees mixed types"
+        return f"{before}, by an astype before: a kernel never gets mixed types"
     numbers = [v for v in call.values if isinstance(v, (bool, int, float)) or (hasattr(v, "shape") and v.shape == ())]
     if not arrays:
-        return f"{call.attrs.get('dtype', 'that of the result')}: nothing came in"
+        return f"{call.attrs.get('dtype', 'that of the result')}: there are no inputs"
     if call.op.casting is False:
         return "any: it only moves numbers, or reads none"
-    own = f"{arrays[0].dtype}: the inputs agree" if len(arrays) > 1 else f"{arrays[0].dtype}, as it came"
+    own = f"{arrays[0].dtype}: the inputs agree" if len(arrays) > 1 else f"{arrays[0].dtype}, as its input"
     return own + ("; a Python number takes the type of the tensor" if numbers and len(call.values) > 1 else "")
 
 
 def _shapes(call: Call, arrays: list[Any]) -> str:
     if call.op.kind != "elementwise" or len(call.values) == 1:
-        return "; ".join(f"{key} = {value!r}" for key, value in call.attrs.items() if key != "device") or "as they are"
+        return "; ".join(f"{key} = {value!r}" for key, value in call.attrs.items() if key != "device") or "unchanged"
     target = call.result.shape
     wider = [v.shape for v in arrays if v.shape != target]
     if not wider:
@@ -139,12 +128,12 @@ def _shapes(call: Call, arrays: list[Any]) -> str:
 def _memory(call: Call, arrays: list[Any]) -> str:
     if call.op.kind == "view":
         strided = not getattr(call.result, "flags", None) or not call.result.flags.c_contiguous
-        order = "; its elements do not lie in order" if strided else ""
-        return f"a view: nothing is computed or copied, the result looks at the input's memory{order}"
+        order = "; its elements are not in order" if strided else ""
+        return f"a view: nothing is computed or copied, and the result shares the input's memory{order}"
     strided_inputs = [v for v in arrays if v.ndim and not getattr(getattr(v, "flags", None), "c_contiguous", True)]
-    read = "; an input is a view with strides, read where it lies" if strided_inputs else ""
+    read = "; an input is a view with strides, which is read in place" if strided_inputs else ""
     if call.shared:
-        return f"large: the device found the memory, and threads may share the work{read}"
+        return f"large: the device provides the memory, and threads may share the work{read}"
     return f"new memory for the result{read}"
 
 
@@ -154,23 +143,23 @@ def _door(call: Call) -> str:
         return f"{names[-1].split('.')[0]}, the short way: eager, one device, no cast, fewer than {LARGE:,} elements"
     if names:
         return "emit, the general way: for casts, attributes, large tensors, and modes that keep recipes"
-    return "none: minigrad asked the device itself"
+    return "none: minigrad called the kernel directly"
 
 
 def _page(
     at: int, choice: Choice, call: Call, rows: list[str], devices: list[Device], choices: list[Choice]
 ) -> Page:
-    put_in = any(registration.function is call.kernel for registration in REGISTRATIONS)
-    says = f"{choice.name} on {choice.device}: {choice.kernel} runs" + (", which you put in." if put_in else ".")
+    whose = ", which you registered" if call.registered else ""
+    says = f"{choice.name} on {choice.device}: {choice.kernel} runs{whose}."
     blocks = (
-        ("from what to what", ("text", choice.given)),
+        ("inputs and result", ("text", choice.given)),
         ("why this kernel", ("table", {"head": None, "rows": [list(reason) for reason in choice.reasons]})),
     )
     return Page(_drawn(at, choice, rows, devices, choices), says, blocks)
 
 
 def _drawn(at: int, choice: Choice, rows: list[str], devices: list[Device], choices: list[Choice]) -> Drawing:
-    """The table of operations and devices, as much of it as is used, with the kernel that runs."""
+    """The part of the table of operations and devices that is used, with the kernel that runs."""
     here = rows.index(choice.name)
     first = max(0, min(here - ROWS // 2, len(rows) - ROWS))
     seen = rows[first : first + ROWS]

@@ -16,6 +16,7 @@ from ...core.tensor import Tensor
 from ...core.tree import leaves
 from ...ops.composite import Composite
 from ...support.errors import MinigradError
+from ..exhibit import check_function
 from ..graphs import MOST
 from ..opening import views_of
 from ..picture import Picture
@@ -30,10 +31,7 @@ def expand(function: Callable[..., Any], *args: Any, direction: str = "auto", **
     >>> mg.viz.expand(mg.tanh, mg.ones(3))
     <picture of a graph of 1 input, 1 operation>
     """
-    if not callable(function):
-        raise MinigradError(
-            f"expand opens a function, and a {type(function).__name__} is none", hint="mg.viz.expand(mg.softmax, x)"
-        )
+    check_function("expand", function, "mg.viz.expand(mg.softmax, x)")
     own = getattr(function, "__name__", type(function).__name__)
     with switch(interpreter=_Calls(), keep=True):
         result = function(*args, **kwargs)
@@ -42,8 +40,8 @@ def expand(function: Callable[..., Any], *args: Any, direction: str = "auto", **
     if not any(node.op is not None for node in nodes):
         raise MinigradError(
             f"{own} computed nothing, so there is nothing to open",
-            expect="a function whose result is made of its inputs",
-            hint="what a program of mg.jit computes is seen by mg.viz.graph(f, *arguments)",
+            expect="a function that computes its result from its inputs",
+            hint="mg.viz.graph(f, *arguments) shows the program of mg.jit",
         )
     given = _arguments(function, args, kwargs, nodes)
     scene = scene_of(nodes, roots, names_in_code(nodes) | given)
@@ -86,7 +84,7 @@ class _Calls(Eager):
 
 
 def _arguments(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], nodes: list[Node]) -> dict[Node, str]:
-    """What the function calls the tensors that it was given."""
+    """The names of the function's parameters, for the tensors that were given."""
     try:
         given = inspect.signature(function).bind(*args, **kwargs).arguments
     except (TypeError, ValueError):

@@ -1,6 +1,6 @@
-"""`mg.viz.ring`: how workers in a ring sum their arrays, message by message, beside the simple way.
+"""`mg.viz.ring`: how workers in a ring sum their arrays, message by message, compared with a single summing worker.
 
-The sums are really made, of real arrays: what is drawn is what each worker has in memory.
+The workers sum real arrays: the drawing shows what each worker has in memory.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from ..numbers import short
 from ..svg import number
 
 FEWEST, MOST = 2, 8  # workers
-WIDTH, HEIGHT, ACROSS, DOWN = 118.0, 40.0, 96.0, 62.0  # of a chunk in the drawing; where the first one is
+WIDTH, HEIGHT, ACROSS, DOWN = 118.0, 40.0, 96.0, 62.0  # the size of a chunk, and the place of the first
 
 
 class Message(NamedTuple):
-    """What one worker sends to another: a chunk of its array, to be added to the other's or to replace it."""
+    """A chunk that one worker sends to another, which adds the chunk to its own or replaces its own by it."""
 
     sender: int
     receiver: int
@@ -31,9 +31,9 @@ class Message(NamedTuple):
 
 
 class Round(NamedTuple):
-    """Messages that are sent at the same time, and what each worker has of each chunk afterwards.
+    """Messages that are sent at the same time, and the chunks of each worker afterwards.
 
-    `held[worker][chunk]` are the numbers, and `of[worker][chunk]` whose parts are in them.
+    `held[worker][chunk]` are the numbers, and `of[worker][chunk]` the workers whose numbers are in the sum.
     """
 
     phase: str
@@ -43,7 +43,7 @@ class Round(NamedTuple):
 
 
 def ring_rounds(arrays: Sequence[Any]) -> Iterator[Round]:
-    """Sum arrays, one of each worker, by sending chunks around a ring: first each chunk is summed, then handed out.
+    """Sum one array of each worker by sending chunks around a ring: first sum each chunk, then distribute the sums.
 
     >>> rounds = list(ring_rounds([np.array([1.0, 2.0]), np.array([10.0, 20.0])]))
     >>> [r.phase for r in rounds], [float(chunk[0]) for chunk in rounds[-1].held[0]]
@@ -60,9 +60,9 @@ def ring_rounds(arrays: Sequence[Any]) -> Iterator[Round]:
 
 
 def star_rounds(arrays: Sequence[Any]) -> Iterator[Round]:
-    """The simple way: one worker is sent everything, adds it up, and sends the sum to all.
+    """Sum the arrays in one worker: all others send their arrays to it, and it sends the sum back.
 
-    A worker's wire carries one array at a time, so those who send to one worker wait for each other.
+    A worker receives one array at a time, so the senders wait for each other.
     """
     n = len(arrays)
     held, of = _begin(arrays)
@@ -79,7 +79,7 @@ def _begin(arrays: Sequence[Any]) -> tuple[list[list[Any]], list[list[frozenset[
 
 
 def _sent(phase: str, messages: list[Message], held: list[list[Any]], of: list[list[frozenset[int]]]) -> Round:
-    """Send messages, all at once: what is sent is what was there before any of them came."""
+    """Send messages at the same time: each contains the numbers from before any message arrives."""
     sent = [(held[m.sender][m.chunk], of[m.sender][m.chunk]) for m in messages]
     for message, (numbers, whose) in zip(messages, sent):
         to, chunk = message.receiver, message.chunk
@@ -89,7 +89,7 @@ def _sent(phase: str, messages: list[Message], held: list[list[Any]], of: list[l
 
 
 def ring(workers: int | Sequence[Any] = 4, size: int | None = None) -> Flipbook:
-    """Step through an all-reduce: `workers` many, each with an array of `size` numbers, or the arrays themselves.
+    """Step through an all-reduce of a number of workers with `size` numbers each, or of given arrays.
 
     >>> book = mg.viz.ring(3)
     >>> book
@@ -132,7 +132,7 @@ def _check_count(workers: int) -> None:
     if not FEWEST <= workers <= MOST:
         raise ConversionError(
             f"ring: {workers} workers can't be drawn", expect=f"from {FEWEST} to {MOST}",
-            hint="the bytes that each sends are 2 (n - 1) / n of its array, however many they are",
+            hint="with any number n of workers, each sends 2 (n - 1) / n of the bytes of its array",
         )
 
 
@@ -140,7 +140,7 @@ HEAD = ("way", "rounds", "all that is sent", "by the busiest", "bytes one after 
 
 
 def _bytes(round: Round) -> dict[int, int]:
-    """How many bytes each worker sends in a round."""
+    """The bytes that each worker sends in a round."""
     sent: dict[int, int] = {}
     for message in round.messages:
         sent[message.sender] = sent.get(message.sender, 0) + round.held[message.receiver][message.chunk].nbytes
@@ -158,13 +158,13 @@ def _pages(way: str, arrays: Sequence[Any], rounds: Sequence[Round], total: Any)
     held, of = _begin(arrays)
     n = len(arrays)
     start = Round("before", [], held, of)
-    pages = [Page(_drawn(start, None), f"{n} workers, each with an array of its own, in {n} chunks.",
+    pages = [Page(_drawn(start, None), f"{n} workers, each with one array in {n} chunks.",
                   _blocks(way, start, [], n))]
     for i, now in enumerate(rounds):
         pages.append(Page(_drawn(now, now), _said(way, now), _blocks(way, now, rounds[: i + 1], n)))
     same = all(np.allclose(np.concatenate(row), total, equal_nan=True) for row in rounds[-1].held)
-    assert same, "an all-reduce that does not make the sum"
-    done = f"Done: every worker has the sum of all {n} arrays, {len(rounds)} rounds after the beginning."
+    assert same, "the all-reduce does not compute the sum"
+    done = f"Done: after {len(rounds)} rounds, every worker has the sum of all {n} arrays."
     pages.append(Page(_drawn(rounds[-1], None), done, _blocks(way, rounds[-1], rounds, n)))
     return pages
 
@@ -172,7 +172,7 @@ def _pages(way: str, arrays: Sequence[Any], rounds: Sequence[Round], total: Any)
 def _said(way: str, round: Round) -> str:
     first = round.messages[0]
     if way == "ring":
-        what = "which adds it to its own" if first.added else "which takes it in place of its own: it is complete"
+        what = "which adds it to its own" if first.added else "which replaces its own by it: it is complete"
         return f"{round.phase}: each worker sends one chunk to the next, {what}."
     if first.added:
         return f"Worker {first.sender} sends all of its array to worker 0, which adds it to its own; the others wait."
@@ -190,12 +190,12 @@ def _blocks(way: str, now: Round, so_far: Sequence[Round], workers: int) -> tupl
     whole = f"2 · {workers - 1}{f' / {workers}' if way == 'ring' else ''} × {bytes_text(size)}"
     return (
         ("bytes sent", ("table", {"head": ["worker", "this round", "so far"], "rows": rows})),
-        ("one after the other", ("text", f"{long} have passed the busiest wire; in all it will be {whole}.")),
+        ("one after the other", ("text", f"{long} went over the busiest wire so far; in the end it will be {whole}.")),
     )
 
 
 def _drawn(state: Round, now: Round | None) -> Drawing:
-    """A row for each worker, a column for each chunk: what it holds, whose parts are in it, what moves."""
+    """A row for each worker, a column for each chunk: its numbers, its parts, and the messages."""
     n = len(state.held)
     drawing = Drawing(ACROSS + n * (WIDTH + 10), DOWN + n * (HEIGHT + 34) - 20)
     drawing.heading(0, 14, state.phase if now else "the workers and their chunks")
@@ -230,13 +230,13 @@ def _cell(
     drawing.rect(x, y, WIDTH, HEIGHT, fill, stroke, thick=2.4 if came else 1.2, about=about)
     drawing.text(x + WIDTH / 2, y + 16, _listed(state.held[worker][chunk]), anchor="middle", bold=True, room=WIDTH - 8)
     marks = [f"M{number(x + WIDTH / 2 + (i - n / 2) * 11)} {number(y + HEIGHT - 15)}h9v9h-9z" for i in range(n)]
-    drawing.shape("".join(marks), "line", 0.35)  # a mark for each worker, full where its part is in the sum
+    drawing.shape("".join(marks), "line", 0.35)  # a mark for each worker, filled if its part is in the sum
     drawing.shape("".join([mark for i, mark in enumerate(marks) if i in whose]), "good" if complete else "there")
     drawing.merge(begin)
 
 
 def _arrow(drawing: Drawing, message: Message, workers: int) -> None:
-    """From the sender's row to the receiver's; what goes from the last worker to the first goes round on the right."""
+    """From the sender's row to the receiver's; from the last worker to the first, around on the right."""
     x = ACROSS + message.chunk * (WIDTH + 10) + WIDTH / 2
     colour = "back" if message.added else "good"
     if message.receiver == message.sender + 1:

@@ -1,7 +1,7 @@
-"""`mg.viz.beside`: what eager mode and graph mode do with the same lines of code, step by step, side by side.
+"""`mg.viz.beside`: eager mode and graph mode with the same lines of code, step by step, side by side.
 
-Eager mode computes a value at each operation.  Graph mode writes the operations down, makes fewer of them, puts them
-into kernels, and only then computes.
+Eager mode computes a value at each operation.  Graph mode records the operations, simplifies them, fuses them into
+kernels, and only then computes.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from ...core.node import Node
 from ...devices.effects import held_back
 from ...support.errors import MinigradError
 from ..compiled import Shown, programs_of, view_of
+from ..drawing import counted
 from ..exhibit import Exhibit
 from ..numbers import Summary
 from ..scene import excerpt, names_in_code, scene_of, type_of
@@ -27,7 +28,7 @@ MOST = 300  # operations
 
 
 def beside(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Beside:
-    """Step through a function in eager mode and in graph mode at once.
+    """Step through a function in eager mode and in graph mode at the same time.
 
     >>> mg.viz.beside(lambda x: mg.tanh(x * 2.0 + 1.0), mg.ones(3))
     <3 operations one by one, beside 1 kernel>
@@ -36,7 +37,7 @@ def beside(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Beside:
 
 
 class Beside(Exhibit):
-    """Both ways of one function, which shows itself: in a notebook and in a file as a page, elsewhere as text."""
+    """A function in eager mode beside the same function in graph mode."""
 
     script = "beside"
 
@@ -46,7 +47,7 @@ class Beside(Exhibit):
         self.optimised, self.log, self.partition = program.optimised, program.log, program.partition
         if len(self.graph.nodes) > MOST:
             raise MinigradError(
-                f"{len(self.graph.nodes):,} operations are too many to look at one by one",
+                f"{len(self.graph.nodes):,} operations are too many to step through",
                 expect=f"at most {MOST}", hint="a part of the function, or fewer rounds of its loops",
             )
         self.names = names_in_code(self.graph.nodes)
@@ -56,12 +57,12 @@ class Beside(Exhibit):
         self.later = {node: value for node, value in later.items() if node.op is not None}
 
     def said(self) -> str:
-        """What is shown, in a line."""
-        kernels = len(self.partition.groups)
-        return f"{len(self.graph.nodes)} operations one by one, beside {kernels} kernel{'s' * (kernels != 1)}"
+        """The numbers of operations and of kernels."""
+        operations, kernels = counted(len(self.graph.nodes), "operation"), counted(len(self.partition.groups), "kernel")
+        return f"{operations} one by one, beside {kernels}"
 
     def data(self) -> dict[str, Any]:
-        """All that is shown, as plain data."""
+        """Both lists and the steps, as plain data."""
         kernels = [self._kernel(number, group) for number, group in enumerate(self.partition.groups)]
         return {
             "about": f"<{self.said()}>",
@@ -89,41 +90,41 @@ class Beside(Exhibit):
         steps: list[dict[str, Any]] = []
         for i, node in enumerate(self.graph.nodes):
             value = self.values[node].short() if node in self.values else type_of(node)
-            moves = " looks at memory that is there" if node.op.kind == "view" else f" is computed: {value}"
+            moves = " shares memory, as a view" if node.op.kind == "view" else f" is computed: {value}"
             steps.append({
                 "kind": "line", "row": i, "eager": f"{node.name}{moves}",
-                "graph": f"{node.name} is written down, its shape is known, and nothing is computed.",
+                "graph": f"{node.name} is recorded with its shape, and nothing is computed.",
             })
         before, after = len(self.graph.nodes), len(self.optimised.nodes)
         fired = ", ".join(f"{rule} × {n}" if n > 1 else rule for rule, n in self.log.counts().items() if n)
-        done = "Each value was computed when its line ran: nothing is left to do."
+        done = "Each value was computed when its line ran: there is nothing left to do."
         steps.append({
             "kind": "passes", "eager": done,
-            "graph": f"Now the whole is known. Of {before} operations, passes leave {after}"
+            "graph": f"Now the whole graph is recorded. Passes reduce its {before} operations to {after}"
             + (f": {fired}." if fired else "."),
         })
         steps.append({
             "kind": "fused", "eager": done,
-            "graph": f"Operations that can share a loop are put into one kernel: that makes {len(kernels)} to run.",
+            "graph": f"Operations that can share a loop become one kernel: {counted(len(kernels), 'kernel')} to run.",
         })
         for number, kernel in enumerate(kernels):
             inside = [self.optimised.nodes[i].name for i in kernel["nodes"]]
             wrote = ", ".join(f"{row['name']}, {row['value'] or row['type']}" for row in kernel["writes"])
-            who = "a library's routine computes" if kernel["library"] else "one loop computes"
+            what = "a library routine computes" if kernel["library"] else "one loop computes"
             steps.append({
                 "kind": "run", "row": number, "eager": done,
-                "graph": f"{kernel['name']} runs: {who} {', '.join(inside) or 'what is to be moved'}"
+                "graph": f"{kernel['name']} runs: {what} {', '.join(inside) or 'a copy'}"
                 + (f", and writes {wrote}." if wrote else "."),
             })
         return steps
 
     def to_svg(self) -> str:
-        """The graph, with its values."""
+        """The graph with its values."""
         nodes = [*self.graph.inputs, *self.graph.nodes]
         return draw(scene_of(nodes, self.graph.outputs, self.names, self.values))
 
     def text(self) -> str:
-        """The steps in words, what eager mode does beside what graph mode does."""
+        """The steps of both modes, in words."""
         steps = self._steps([self._kernel(n, group) for n, group in enumerate(self.partition.groups)])
         return "\n".join(f"{i}. eager: {s['eager']}\n   graph: {s['graph']}" for i, s in enumerate(steps, 1))
 
@@ -132,7 +133,7 @@ class Beside(Exhibit):
 
 
 def _values_of(graph: Graph, inputs: list[Any]) -> dict[Node, Summary]:
-    """What is to be said of each value, computed one after the other, as eager mode does."""
+    """A summary of each value, computed node by node as in eager mode."""
     found: dict[Node, Summary] = {}
 
     def look(node: Node, given: list[Any], value: Any) -> None:

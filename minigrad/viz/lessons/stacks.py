@@ -1,4 +1,4 @@
-"""`mg.viz.stack`: all layers that one line of code goes through, from the line to NumPy, in their own source."""
+"""`mg.viz.stack`: all layers that one line of code goes through, from the line to NumPy, with their source."""
 
 from __future__ import annotations
 
@@ -12,33 +12,32 @@ from typing import Any, NamedTuple
 
 import minigrad
 
-from ...devices.registry import REGISTRATIONS, Device
+from ...devices.registry import Device
 from ...devices.table import label_of
-from ...support.errors import MinigradError
 from ...support.source import HOME, in_library
-from ..drawing import Drawing
+from ..drawing import Drawing, counted
 from ..flipbook import Block, Flipbook, Knob, Page
-from .watching import Call, watching
+from .watching import Call, calls_of
 
-MOST = 60  # operations of a function that are looked at
-AROUND = 4  # lines shown before and after the one that is meant
+MOST = 60  # operations of a function that have pages
+AROUND = 4  # lines of source before and after the current one
 WIDTH, HEIGHT = 560.0, 46.0
 
-# What files of minigrad do, by the beginning of their names: a word, a colour, what is to be said.
+# The layers of minigrad, by the beginning of a file's name: a word, a colour, a sentence.
 PARTS = [
-    ("core/emit.py", "the door", "now", "Every operation goes through here: the mode says what happens with it."),
+    ("core/emit.py", "the door", "now", "Every operation goes through here: the mode decides what applying it does."),
     ("core/quick.py", "the door", "now", "The door in eager mode, unrolled: it computes, wraps and records."),
-    ("core/", "tensor", "good", "A tensor: what people hold. Its methods are put there by the operations."),
-    ("ops/", "operation", "there", "The operation as a function: it checks what it is given and asks the door."),
+    ("core/", "tensor", "good", "The class Tensor. The operations add its methods."),
+    ("ops/", "operation", "there", "The operation as a function: it checks its arguments and calls the door."),
     ("nn/", "module", "good", "A module: its parameters and what it computes with them."),
-    ("autodiff/", "autodiff", "back", "The walk back through what was recorded."),
-    ("devices/", "device", "quiet", "The device: one copy of NumPy, and a kernel for each primitive."),
-    ("compile/", "compiler", "quiet", "A program that was made of the function."),
+    ("autodiff/", "autodiff", "back", "The backward pass through the recorded nodes."),
+    ("devices/", "device", "quiet", "The device: its array library, and a kernel for each primitive."),
+    ("compile/", "compiler", "quiet", "The program that was compiled from the function."),
 ]
 
 
 class Layer(NamedTuple):
-    """One layer: what it is, in a word; who, and where; what it does."""
+    """One layer: its part of minigrad, its function and source, and what it does."""
 
     part: str
     colour: str
@@ -48,7 +47,7 @@ class Layer(NamedTuple):
 
 
 def stack(function: Callable[..., Any], *args: Any) -> Flipbook:
-    """Which layer does what for a line of code: every function that is gone through, in its own source.
+    """Show each layer that a line of code goes through: every function that runs, with its source.
 
     >>> x = mg.ones((2, 3))
     >>> book = mg.viz.stack(lambda: mg.tanh(x))
@@ -62,32 +61,21 @@ def stack(function: Callable[..., Any], *args: Any) -> Flipbook:
       kernel table   cpu × tanh
       kernel         numpy.tanh
     """
-    if not callable(function):
-        raise MinigradError(
-            f"stack looks at a function while it runs, not at a {type(function).__name__}",
-            hint="mg.viz.stack(lambda: x @ w + b)",
-        )
-    with watching() as calls:
-        function(*args)
-    if not calls:
-        raise MinigradError(
-            "no operation ran, so there is no stack to show", expect="a function that computes with tensors",
-            hint="what runs inside a program of mg.jit has no Python below it: mg.viz.timeline shows that",
-        )
+    hint = "inside a program of mg.jit no Python runs: mg.viz.timeline shows its steps"
+    calls = calls_of("stack", function, args, "mg.viz.stack(lambda: x @ w + b)", hint)
     shown = calls[:MOST]
     stacks = [layers_of(call) for call in shown]
     names = [call.op.name for call in shown]
     settings = tuple(f"{i}. {name}" for i, name in enumerate(names, 1))
     pages = [[_page(layers, at) for at in range(len(layers))] for layers in stacks]
-    count = f"{len(calls)} operation" + "s" * (len(calls) > 1)
-    title = f"the stack of {count}, from your line to the kernel"
+    title = f"the stack of {counted(len(calls), 'operation')}, from your line to the kernel"
     knobs = (Knob("operation", settings, choice=True),)
     words = "\n".join(_in_words(name, layers) for name, layers in zip(names, stacks))
     return Flipbook(title, pages, knobs, unit="layer", words=words, wide=True)
 
 
 def layers_of(call: Call) -> list[Layer]:
-    """The layers of a call, from the line outside to what runs."""
+    """The layers of a call, from the user's line to the kernel."""
     op, name = call.op, call.op.name
     layers = [_layer(code, line, name) for code, line in call.frames]
     declared = inspect.unwrap(getattr(minigrad, name, op.infer))
@@ -95,23 +83,22 @@ def layers_of(call: Call) -> list[Layer]:
     rules = ", ".join(op.rules) or "no input"
     layers.append(Layer("the primitive", "there", name, _source(code.co_filename, _definition(code), AROUND),
                         f"A record, the same for all devices: an operation of kind {op.kind}, with gradient rules for "
-                        f"{rules}. The door looked it up for what to check, to cast and to save."))
+                        f"{rules}. It says what the door checks, casts and saves."))
     label = label_of(call.kernel)
     own = getattr(inspect.unwrap(call.kernel), "__code__", None)
-    put_in = any(registration.function is call.kernel for registration in REGISTRATIONS)
-    whose = "put in by register_kernel" if put_in else "which the device came with"
-    found = f"One look into the device's dictionary, device.kernels[{name!r}]: {label}, {whose}."
+    source = "registered by register_kernel" if call.registered else "built in"
+    found = f"One look into the dictionary of the device, device.kernels[{name!r}]: {label}, {source}."
     layers.append(Layer("kernel table", "quiet", f"{call.device} × {name}", _entry(call.device, name), found))
-    ends = "" if own is not None else " It is compiled: Python's part ends here."
+    ends = "" if own is not None else " It is compiled code: Python's part ends here."
     layers.append(Layer("kernel", "good", label, own and _source(own.co_filename, _definition(own), AROUND),
-                        f"What computes, on raw arrays: {_given(call)}.{ends}"))
+                        f"It computes on raw arrays: {_given(call)}.{ends}"))
     return layers
 
 
 def _layer(code: Any, line: int, op: str) -> Layer:
     name = code.co_qualname.replace(".<locals>", "")
     name = name.rpartition(".")[2] if name.endswith("<lambda>") else name
-    if name.endswith(".apply"):  # the quick form, made for each operation
+    if name.endswith(".apply"):  # the quick form, one for each operation
         name = op
     if not in_library(code.co_filename):
         return Layer("your line", "back", name, _source(code.co_filename, line, AROUND), "The line as you wrote it.")
@@ -121,25 +108,25 @@ def _layer(code: Any, line: int, op: str) -> Layer:
 
 
 def _definition(code: Any) -> int:
-    """The line that says `def`: decorators come before it."""
+    """The line with `def`, which comes after the decorators."""
     first: int = code.co_firstlineno
     lines = [linecache.getline(code.co_filename, n).strip() for n in range(first, first + 12)]
     return first + next((i for i, line in enumerate(lines) if line.startswith("def ")), 0)
 
 
 def _inside(filename: str) -> str:
-    """The name of a file of minigrad's, from its folder on; of others, the last part."""
+    """The path of a file inside minigrad; the name of another file."""
     if filename.startswith(HOME):
         return filename[len(HOME) :].replace(os.sep, "/")
     return File(filename).name if File(filename).exists() else ""
 
 
 def _entry(device: Device, op: str) -> dict[str, Any] | None:
-    """Where the device's class of kernels defines the kernel of an operation."""
+    """The definition of an operation's kernel in the class of the device's kernels."""
     owner: Any = next((each for each in device.kernel_class.__mro__ if op in vars(each)), None)
     try:
         lines, first = inspect.getsourcelines(owner)
-    except (OSError, TypeError):  # the class was typed at a prompt, or there is none
+    except (OSError, TypeError):  # the class was defined at a prompt, or does not exist
         return None
     begins = f"def {op}(", f"{op} = "
     at = next((i for i, line in enumerate(lines) if line.strip().startswith(begins)), 0)
@@ -147,7 +134,7 @@ def _entry(device: Device, op: str) -> dict[str, Any] | None:
 
 
 def _source(filename: str, line: int, around: int) -> dict[str, Any] | None:
-    """A line of a file and those around it."""
+    """A line of a file and the lines around it."""
     first = max(1, line - around)
     text = [linecache.getline(filename, n).rstrip("\n") for n in range(first, line + around + 1)]
     while text and not text[-1].strip():

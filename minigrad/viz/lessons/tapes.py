@@ -1,7 +1,7 @@
-"""`mg.viz.tape`: what is kept from a forward pass for the way back, and what checkpoints would save and cost.
+"""`mg.viz.tape`: the memory that a forward pass keeps for the backward pass, and the effect of checkpoints.
 
-The bytes are those of the arrays that the recorded nodes hold.  What checkpoints would leave of them follows from the
-rules of `mg.checkpoint`: of each part, only what comes in from outside is kept, and the rest is computed again.
+The bytes are those of the arrays that the recorded nodes store.  The effect of checkpoints follows from the rules of
+`mg.checkpoint`: each part keeps only its inputs from outside, and computes the rest again.
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ from ...core.node import Constant, Leaf, Node, topological_order
 from ...core.primitive import P
 from ...core.tensor import Tensor
 from ...core.tree import leaves
-from ...support.errors import GradError, MinigradError
+from ...support.errors import GradError
 from ...support.table import as_table, bytes_text, bytes_unit
-from ..drawing import Axes, Drawing
+from ..drawing import Axes, Drawing, counted
+from ..exhibit import check_function
 from ..flipbook import Block, Flipbook, Knob, Page
 
-UNITS, SEGMENTS = 32, 10  # parts that are drawn, and checkpoints, at most
+UNITS, SEGMENTS = 32, 10  # the most parts in the drawing, and the most checkpoints
 WIDTH, BARS, CHART = 620.0, 150.0, 150.0
 
 
 class Unit(NamedTuple):
-    """A part of the forward pass that is checkpointed as a whole or not at all: a module, or a few operations."""
+    """A part of the forward pass that is checkpointed as a whole: a module, or a few operations."""
 
     name: str
     nodes: list[Node]
@@ -36,62 +37,59 @@ class Unit(NamedTuple):
 
 @dataclass
 class Tape:
-    """What the nodes of a forward pass keep: of each, the memory that its rules need, by number.
+    """The memory that the nodes of a forward pass keep.
 
-    `size` and `made` say of a piece of memory how large it is and which node made it.  What came from outside (data,
-    parameters) is left out: somebody holds it anyway.
+    `needs` has, for each node, the numbers of the arrays that its rules need; `size` and `made` have the bytes of each
+    array and the node that made it.  Data and parameters are not counted: they exist without the tape too.
     """
 
     units: list[Unit]
     needs: dict[Node, frozenset[int]]
     size: dict[int, int]
     made: dict[int, Node]
-    outside: int  # bytes of what came from outside
+    outside: int  # bytes of data and parameters
 
 
 class Moment(NamedTuple):
-    """The state of the tape after a step: which memory it holds, how much that is, and what happens."""
+    """The state of the tape after a step: the arrays that it keeps, their bytes, and what happens."""
 
     kept: frozenset[int]
     bytes: int
     say: str
     unit: int
-    again: frozenset[int]  # what was computed a second time, whether it is still held or not
+    again: frozenset[int]  # the arrays that were computed a second time, even if they are freed by now
 
 
 def tape(function: Callable[..., Any], *args: Any) -> Flipbook:
-    """Run a function, show what its tape keeps byte for byte, and with a slider what checkpoints would leave of it.
+    """Run a function, and show the bytes that its tape keeps; a slider shows the effect of checkpoints.
 
     >>> net = mg.nn.Sequential(*[mg.nn.Linear(8, 8) if i % 2 else mg.nn.Tanh() for i in range(8)])
     >>> x = mg.ones((4, 8), requires_grad=True)
     >>> book = mg.viz.tape(lambda x: net(x).sum(), x)
     >>> book
-    <tape of 17 operations: 512 B are kept for the way back>
+    <tape of 17 operations: 512 B are kept for the backward pass>
     >>> print(book.text())
     checkpoints  kept after the forward pass  most at once  computed again
     none                               512 B         512 B             0 %
     1                                  256 B         256 B            49 %
     ...
     """
-    if not callable(function):
-        raise MinigradError(
-            f"tape runs a function, and a {type(function).__name__} is none", hint="mg.viz.tape(lambda: model(x).sum())"
-        )
+    check_function("tape", function, "mg.viz.tape(lambda: model(x).sum())")
     with record():
         result = function(*args)
     roots = [t.node for t in leaves(result) if isinstance(t, Tensor) and t.tracked]
     if not roots:
         raise GradError(
-            "nothing is kept for the way back: no gradient flows through this function",
-            hint="requires_grad=True for what it should be taken by, or an nn module",
+            "nothing is kept for the backward pass: no gradient flows through this function",
+            hint="requires_grad=True for the tensors to differentiate by, or an nn module",
         )
     found = read_tape(topological_order(roots))
-    after = len(found.units)  # the moment when the forward pass is done
+    after = len(found.units)  # the moment after the forward pass
     histories = [play(found, count) for count in range(min(SEGMENTS, after - 1) + 1)]
     figures = [_figures(found, count, history) for count, history in enumerate(histories)]
     pages = [_Pages(found, histories, count, figures).all() for count in range(len(histories))]
     nodes = sum(len(unit.nodes) for unit in found.units)
-    title = f"tape of {nodes} operation{'s' * (nodes != 1)}: {figures[0][1]} are kept for the way back"
+    title = f"tape of {counted(nodes, 'operation')}: {figures[0][1]} are kept for the backward pass"
     best = min(range(len(histories)), key=lambda count: (peak(histories[count]), count))
     knob = Knob("checkpoints", tuple(row[0] for row in figures), best)
     return Flipbook(title, pages, (knob,), cover=after, start=after, words=as_table(HEAD, figures, left=1))
@@ -101,9 +99,9 @@ def tape(function: Callable[..., Any], *args: Any) -> Flipbook:
 
 
 def read_tape(order: Sequence[Node]) -> Tape:
-    """What recorded nodes hold on to, and how large what they do not hold would be."""
+    """The arrays that recorded nodes keep, and the sizes of all values."""
     nodes = [node for node in order if node.op is not None]
-    owners: dict[Node, Any] = {}  # whose value has which memory, which is kept alive so that identities are true
+    owners: dict[Node, Any] = {}  # the array of each node's memory, kept alive so that identities stay valid
     needs: dict[Node, frozenset[int]] = {}
     outside: dict[int, int] = {}
     number = {node: i for i, node in enumerate(nodes)}
@@ -114,7 +112,7 @@ def read_tape(order: Sequence[Node]) -> Tape:
             if isinstance(maker, (Leaf, Constant)):
                 outside[id(owner)] = owner.nbytes
                 continue
-            if owners.setdefault(maker, owner) is not owner:  # a view that had to be copied
+            if owners.setdefault(maker, owner) is not owner:  # the copy of a view
                 maker = source
                 owners[maker] = owner
             needed.add(number[maker])
@@ -124,7 +122,7 @@ def read_tape(order: Sequence[Node]) -> Tape:
 
 
 def _saved(node: Node) -> list[tuple[Node, Any]]:
-    """The arrays that a node saved, each with the node whose value it is."""
+    """The arrays that a node saved, each with the node that computed it."""
     if not isinstance(node.saved, tuple):
         return []
     found = []
@@ -135,21 +133,21 @@ def _saved(node: Node) -> list[tuple[Node, Any]]:
 
 
 def _owner(value: Any) -> Any:
-    """The array that has the memory which an array looks at."""
+    """The array that owns the memory of an array."""
     while hasattr(getattr(value, "base", None), "nbytes"):
         value = value.base
     return value
 
 
 def _maker(node: Node) -> Node:
-    """The node that made the memory: a view made none."""
+    """The node that made the memory of a node; views make none."""
     while node.op is not None and (node.op.kind == "view" or node.op is P.project):
         node = node.inputs[0]
     return node
 
 
 def units_of(nodes: Sequence[Node]) -> list[Unit]:
-    """The parts that are checkpointed: the modules that follow each other, or operations where there are none."""
+    """The parts to checkpoint: consecutive modules, or operations if there are no modules."""
     units = [Unit(node.name, [node]) for node in nodes]
     for depth in range(1, max(len(node.scope) for node in nodes) + 1):
         runs = [(path, list(run)) for path, run in groupby(nodes, lambda node: node.scope[:depth])]  # noqa: B023
@@ -168,9 +166,9 @@ def units_of(nodes: Sequence[Node]) -> list[Unit]:
 
 
 def segments_of(tape: Tape, count: int) -> list[range]:
-    """The parts in stretches of about as many bytes each, `count` of them, and a last one that is no checkpoint.
+    """The parts in `count` checkpoints of about equal bytes, and a last stretch without a checkpoint.
 
-    The way back begins with the last one, so that letting go of it would save nothing.
+    The backward pass begins with the last stretch, so a checkpoint there would save nothing.
 
     >>> nodes = [(mg.ones(2, requires_grad=True) * 2).node for _ in range(4)]
     >>> units, needs = [Unit("a", [node]) for node in nodes], dict.fromkeys(nodes, frozenset())
@@ -183,8 +181,8 @@ def segments_of(tape: Tape, count: int) -> list[range]:
     ends: list[int] = []
     for i, weight in enumerate(weights):
         so_far += weight
-        left = stretches - len(ends) - 1  # stretches that are still to begin after this one
-        coming = weights[i + 1] / 2 if left else 0  # half of it: whether it lies on this side, mostly
+        left = stretches - len(ends) - 1  # stretches that begin after this one
+        coming = weights[i + 1] / 2 if left else 0  # half of the next part: it goes to the nearer side
         if left and (so_far + coming >= total * (len(ends) + 1) / stretches or len(weights) - i - 1 == left):
             ends.append(i + 1)
     starts = [0, *ends]
@@ -192,7 +190,7 @@ def segments_of(tape: Tape, count: int) -> list[range]:
 
 
 def play(tape: Tape, count: int) -> list[Moment]:
-    """The tape at the beginning, after each part on the way there, and after each on the way back."""
+    """The tape at the beginning, after each part of the forward pass, and after each part of the backward pass."""
     player = _Player(tape, segments_of(tape, count))
     for i in range(len(tape.units)):
         player.forward(i)
@@ -202,14 +200,14 @@ def play(tape: Tape, count: int) -> list[Moment]:
 
 
 class _Player:
-    """Goes through a forward and a backward pass, and writes down what is held."""
+    """Plays a forward and a backward pass, and records what is kept at each moment."""
 
     def __init__(self, tape: Tape, segments: list[range]) -> None:
         self.tape = tape
         self.segment_of = {unit: units for units in segments for unit in units}
         self.incoming = {units: _incoming(tape, units) for units in segments}
-        self.kept: dict[Node, frozenset[int]] = {}  # what each node holds on to
-        self.entered: dict[range, frozenset[int]] = {}  # what each checkpoint does
+        self.kept: dict[Node, frozenset[int]] = {}  # what each node keeps
+        self.entered: dict[range, frozenset[int]] = {}  # what each checkpoint keeps
         self.again: frozenset[int] = frozenset()
         self.moments: list[Moment] = []
         self.note("Nothing has been computed yet.", -1)
@@ -223,11 +221,11 @@ class _Player:
         unit, segment = self.tape.units[i], self.segment_of.get(i)
         if segment is None:
             self.kept |= {node: self.tape.needs[node] for node in unit.nodes}
-            self.note(f"Forward through {unit.name}: its rules will need this.", i)
+            self.note(f"Forward through {unit.name}: the tape keeps what its rules need.", i)
             return
         reads = [self.incoming[segment][node] for node in unit.nodes]
         self.entered[segment] = self.entered.get(segment, frozenset()).union(*reads)
-        self.note(f"Forward through {unit.name}: a checkpoint keeps only what comes in from outside of it.", i)
+        self.note(f"Forward through {unit.name}: a checkpoint keeps only its inputs.", i)
 
     def back(self, i: int) -> None:
         unit, segment = self.tape.units[i], self.segment_of.get(i)
@@ -235,7 +233,7 @@ class _Player:
             self.restore(segment, i)  # type: ignore[arg-type]
         for node in unit.nodes:
             self.kept.pop(node, None)
-        self.note(f"Back through {unit.name}: what its rules needed is let go.", i)
+        self.note(f"Back through {unit.name}: what its rules needed is freed.", i)
 
     def restore(self, segment: range, i: int) -> None:
         """Compute a checkpoint's part again, and keep what its rules need."""
@@ -245,11 +243,11 @@ class _Player:
         self.again |= frozenset().union(*needs.values()) - came_in
         first, last = self.tape.units[segment[0]].name, self.tape.units[i].name
         span = last if len(segment) == 1 else f"{first} to {last}"
-        self.note(f"The way back needs what {span} let go: it is computed again.", i)
+        self.note(f"The backward pass needs what {span} did not keep: it is computed again.", i)
 
 
 def _incoming(tape: Tape, units: Iterable[int]) -> dict[Node, frozenset[int]]:
-    """For each node of a segment, the memory that it reads and that was made outside of it."""
+    """For each node of a segment, the arrays from outside of the segment that it reads."""
     number = {node: i for i, node in tape.made.items()}
     inside = {node for u in units for node in tape.units[u].nodes}
     found = {}
@@ -260,7 +258,7 @@ def _incoming(tape: Tape, units: Iterable[int]) -> dict[Node, frozenset[int]]:
 
 
 def peak(history: Sequence[Moment]) -> int:
-    """The most bytes that are held at once."""
+    """The most bytes that are kept at once."""
     return max(moment.bytes for moment in history)
 
 
@@ -293,29 +291,29 @@ class _Pages:
         self.axes, self.drawn_axes = self._chart()
 
     def all(self) -> list[Page]:
-        besides = f"{bytes_text(self.tape.outside)} of data and parameters, which somebody holds anyway"
+        outside = f"{bytes_text(self.tape.outside)} of data and parameters, which exist without the tape too"
         pages = []
         for moment in self.history:
             held = self._listed(moment)
-            blocks = [("checkpoints", self.table), *([("what is held", held)] if held else [])]
-            say = f"{moment.say} {bytes_text(moment.bytes)} are held."
-            pages.append(Page(self._drawn(moment), say, (*blocks, ("besides", ("text", besides)))))
+            blocks = [("checkpoints", self.table), *([("what is kept", held)] if held else [])]
+            say = f"{moment.say} {bytes_text(moment.bytes)} are kept."
+            pages.append(Page(self._drawn(moment), say, (*blocks, ("not counted", ("text", outside)))))
         return pages
 
     def _listed(self, moment: Moment) -> Block | None:
-        """The largest of what is held."""
+        """The largest arrays that are kept."""
         tape = self.tape
         rows = []
         for key in sorted(moment.kept, key=lambda key: (-tape.size[key], key))[:6]:
             node, users = tape.made[key], self.users[key]
             shape = "several" if isinstance(node.dtype, tuple) else " × ".join(map(str, node.shape)) or "scalar"
-            rows.append([node.name, shape, bytes_text(tape.size[key]), f"{users} rule{'s' * (users != 1)}"])
+            rows.append([node.name, shape, bytes_text(tape.size[key]), counted(users, "rule")])
         return ("table", {"head": ["made by", "shape", "bytes", "for"], "rows": rows}) if rows else None
 
     def _drawn(self, moment: Moment) -> Drawing:
         """Above, a bar for each part; below, the bytes over time, with and without checkpoints."""
         drawing = Drawing(WIDTH, BARS + CHART + 112)
-        drawing.heading(0, 12, "what is held, by the part that made it")
+        drawing.heading(0, 12, "what is kept, by the part that made it")
         units = self.tape.units
         full, now, again = self._amounts(moment)
         wide, most, base = WIDTH / len(units), max(*full, 1), 24 + BARS
@@ -342,7 +340,7 @@ class _Pages:
         return drawing
 
     def _amounts(self, moment: Moment) -> tuple[list[int], list[int], list[int]]:
-        """For each part: the bytes that rules need of it, that are held now, and that were computed again."""
+        """For each part: the bytes that rules need, the bytes that are kept now, and those computed again."""
         full, now, again = ([0] * len(self.tape.units) for _ in range(3))
         for key in {*self.users, *moment.kept}:
             i, size = self.unit_of[self.tape.made[key]], self.tape.size[key]
@@ -352,9 +350,9 @@ class _Pages:
         return full, now, again
 
     def _chart(self) -> tuple[Axes, str]:
-        """The bytes over time: the same on all pages."""
+        """The bytes over time, the same on all pages."""
         drawing, top = Drawing(0, 0), BARS + 96.0
-        drawing.heading(0, top - 12, "held over time: forward, then back")
+        drawing.heading(0, top - 12, "kept over time: forward, then backward")
         longest, most = max(map(len, self.histories)) - 1, max(map(peak, self.histories))
         self.unit, name = bytes_unit(most)
         up = (0.0, 1.08 * most / self.unit or 1.0)

@@ -1,6 +1,6 @@
-"""`mg.viz.timeline`: where the time of a function goes, eagerly and as a program: Python, and what it calls.
+"""`mg.viz.timeline`: how a function spends its time, eagerly and as a program: in Python and in kernels.
 
-Times differ from run to run, so they stand in the picture and in the tables, never in what a notebook compares.
+Times differ from run to run, so only the picture and the tables contain them, not the text that a notebook compares.
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ from ...core.tensor import Tensor
 from ...core.tree import leaves
 from ...support.errors import MinigradError
 from ..compiled import programs_of
-from ..drawing import Axes, Drawing
+from ..drawing import Axes, Drawing, counted, time_text
+from ..exhibit import check_function
 from ..flipbook import Block, Flipbook, Page
 from .watching import watching
 
-MOST = 400  # kernels of one way that are drawn one by one
+MOST = 400  # kernels of one run in the drawing
 WIDTH, LANE, LEFT = 640.0, 54.0, 104.0
-SHORT = 6.0  # of a block in the drawing: below, no name fits
+SHORT = 6.0  # the width that a letter needs in a block
 
 
 class Span(NamedTuple):
-    """A kernel or a library call: when it ran, in microseconds since the beginning."""
+    """A kernel or a library call: its begin and end, in microseconds since the run began."""
 
     name: str
     begin: float
@@ -35,7 +36,7 @@ class Span(NamedTuple):
 
 
 class Run(NamedTuple):
-    """The quickest of some runs: how long it took in all, what it called, and what it is."""
+    """The quickest of some runs: the way of running, the total time, and the kernels."""
 
     way: str
     total: float
@@ -48,30 +49,29 @@ class Run(NamedTuple):
 
 
 def timeline(function: Callable[..., Any], *args: Any, runs: int = 7, **kwargs: Any) -> Flipbook:
-    """Time a function, eagerly and as a program of `mg.jit`, and show what is Python's part and what the kernels'.
+    """Time a function, eagerly and as a program of `mg.jit`, and show the time in Python and in kernels.
 
-    Of a jitted function whose last call kept values for its gradient, that program is timed, and the gradient's.
-    The quickest of `runs` is shown.  Watching takes time too, about a third of a microsecond a kernel.
+    If the last call of a jitted function kept values for its gradient, that program and the gradient's are timed.  The
+    quickest of `runs` is shown.  The measurement itself takes about a third of a microsecond for each kernel.
 
     >>> x = mg.ones((8, 8))
     >>> mg.viz.timeline(lambda x: mg.tanh(x @ x).sum(), x)
     <timeline: 3 kernels eagerly, 2 as a program>
     """
-    if not callable(function):
-        raise MinigradError(f"timeline runs a function, and a {type(function).__name__} is none", hint="lambda: x @ w")
+    check_function("timeline", function, "mg.viz.timeline(lambda: x @ w)")
     if runs < 1:
-        raise MinigradError(f"timeline: the quickest of {runs} runs is none", expect="runs of at least 1")
+        raise MinigradError(f"timeline: {runs} runs show nothing", expect="runs=1 or more")
     ways = [] if isinstance(function, LoadedProgram) else [_eager(_not_jitted(function), args, kwargs, runs)]
     try:
         return timeline_of([*ways, *_programs(function, args, kwargs, runs)])
     except MinigradError as error:
         if not ways:
             raise
-        return timeline_of(ways, f"As a program it does not run: {str(error).splitlines()[0]}")
+        return timeline_of(ways, f"It does not run as a program: {str(error).splitlines()[0]}")
 
 
 def timeline_of(ways: Sequence[Run], why: str = "") -> Flipbook:
-    """The timeline of runs that were measured; `why` says what kept one from it.
+    """The timeline of measured runs; `why` is the reason why one run is missing.
 
     >>> timeline_of([Run("eagerly", 10.0, [Span("add", 1.0, 4.0)])])
     <timeline: 1 kernel eagerly>
@@ -100,14 +100,14 @@ def _eager(function: Callable[..., Any], args: Any, kwargs: Any, runs: int) -> R
 
 
 def _not_jitted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function that was jitted."""
+    """The function inside a jitted function."""
     if isinstance(function, JittedMethod):
         return MethodType(function.jitted.function, function.__self__)
     return function.function if isinstance(function, Jitted) else function
 
 
 def _programs(function: Callable[..., Any], args: Any, kwargs: Any, runs: int) -> list[Run]:
-    """The same as a program; with its gradient, if the last call was for that."""
+    """The runs as a program, and of the gradient's program if the last call kept values for it."""
     if isinstance(function, LoadedProgram):
         return [_quickest("as a program", lambda: function(*args, **kwargs), runs)]
     jitted = function if isinstance(function, (Jitted, JittedMethod)) else jit(function)
@@ -119,7 +119,7 @@ def _programs(function: Callable[..., Any], args: Any, kwargs: Any, runs: int) -
 
 
 def _quickest(way: str, call: Callable[[], object], runs: int) -> Run:
-    """The quickest run of what runs programs, step by step."""
+    """The quickest run of a call of programs, step by step."""
     best: Run | None = None
     _settled(call())
     for _ in range(runs):
@@ -142,7 +142,7 @@ def _settled(result: Any) -> None:
 
 
 def _many(run: Run) -> str:
-    return f"{len(run.spans)} kernel{'' if len(run.spans) == 1 else 's'}"
+    return counted(len(run.spans), "kernel")
 
 
 def _share(run: Run) -> str:
@@ -177,19 +177,17 @@ def _page(ways: Sequence[Run], which: int, at: int) -> Page:
     gap = max(0.0, span.begin - before)
     took = _time(span.end - span.begin)
     says = f"{run.way}, call {at + 1}: {span.name} ran for {took}, after {_time(gap)} of Python."
-    rows = [["Python before it", _time(gap)], ["the kernel", _time(span.end - span.begin)],
+    rows = [["Python before it", _time(gap)], ["the kernel", took],
             ["done after", _time(span.end)], ["in all", _time(run.total)]]
     return Page(_drawn(ways, (which, at)), says, (("times", ("table", {"head": None, "rows": rows})),))
 
 
 def _time(microseconds: float) -> str:
-    if microseconds >= 1000:
-        return f"{microseconds / 1000:.3g} ms"
-    return f"{microseconds:.3g} µs"
+    return time_text(microseconds / 1e6)
 
 
 def _drawn(ways: Sequence[Run], here: tuple[int, int] | None) -> Drawing:
-    """A lane for each way on one scale: Python's part grey, the kernels in colour."""
+    """A lane for each run on one scale: Python grey, the kernels in colour."""
     drawing = Drawing(WIDTH + LEFT, 60 + len(ways) * (LANE + 34))
     longest = max([run.total for run in ways], default=1.0) or 1.0
     scale = WIDTH / longest
@@ -199,7 +197,7 @@ def _drawn(ways: Sequence[Run], here: tuple[int, int] | None) -> Drawing:
         drawing.heading(0, y + 12, run.way)
         drawing.text(0, y + 30, _time(run.total), fill="quiet")
         drawing.text(0, y + 45, f"{_share(run)} Python", fill="quiet")
-        drawing.rect(LEFT, y, run.total * scale, LANE, "tint", "quiet", round=2, about="Python and the door")
+        drawing.rect(LEFT, y, run.total * scale, LANE, "tint", "quiet", round=2, about="Python")
     drawing.merge(begin)
     first = 1
     for w, run in enumerate(ways):

@@ -1,4 +1,4 @@
-"""`mg.viz.training`: some steps of a real training to step through: batch, forward, backward, update."""
+"""`mg.viz.training`: some steps of a training run, to step through: batch, forward, backward, update."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from ...nn.module import Module
 from ...ops.creation import asarray
 from ...optim.optimizer import Optimizer
 from ...support.errors import ConversionError, GradError
-from ..drawing import Axes, Drawing
+from ..drawing import Axes, Drawing, counted
 from ..flipbook import Flipbook, Page
 from ..heat import curves, heat_map, largest, matrix_of, norm_of, size_text
 from ..numbers import short
 
-STEPS, PARAMETERS = 24, 6  # that are shown, at most
-LEFT = 300.0  # the room for the data
+STEPS, PARAMETERS = 24, 6  # the most that are shown
+LEFT = 300.0  # the width of the data
 PHASES = ("batch", "forward", "backward", "update")
 
 
 class Moment(NamedTuple):
-    """One phase of one step: what is known then."""
+    """One phase of one step, with the values that exist then."""
 
     step: int
     phase: str
@@ -34,15 +34,15 @@ class Moment(NamedTuple):
     before: dict[str, Any]  # the parameters
     gradients: dict[str, Any]
     after: dict[str, Any]
-    curve: Any  # what the model says over a row of numbers, where that can be drawn
+    curve: Any  # the output of the model over a range of inputs, if it can be drawn
 
 
 def training(
     model: Module, optimizer: Optimizer, loss: Callable[..., Any], batches: Iterable[Any], steps: int = STEPS
 ) -> Flipbook:
-    """Train a model for some steps, and step through them.  `loss(model(x), y)` for each batch `(x, y)`.
+    """Train a model for some steps with `loss(model(x), y)` on batches `(x, y)`, and show each step.
 
-    The model is really trained: afterwards it has gone these steps.
+    The steps change the parameters of the model.
 
     >>> model = mg.nn.Linear(1, 1)
     >>> x = mg.asarray([[0.0], [1.0], [2.0]])
@@ -52,7 +52,7 @@ def training(
     <training of Linear: 3 steps, 2 parameters>
     """
     if not isinstance(model, Module):
-        raise ConversionError(f"training: a {type(model).__name__} is no model", expect="an nn.Module, with parameters")
+        raise ConversionError(f"training: a {type(model).__name__} is not a model", expect="an nn.Module")
     if not 1 <= steps <= STEPS:
         raise ConversionError(f"training: {steps} steps can't be shown", expect=f"from 1 to {STEPS}",
                               hint="mg.viz.Dashboard shows a long training")
@@ -64,7 +64,7 @@ def training(
     count, many = moments[-1].step, len(model.parameters())
     losses = [(float(s.step), float(s.loss)) for s in moments if s.phase == "forward" and s.loss is not None]
     pages = [_page(model, moments, i, losses) for i in range(len(moments))]
-    title = f"training of {type(model).__name__}: {count} step{'s' * (count > 1)}, {many} parameters"
+    title = f"training of {type(model).__name__}: {counted(count, 'step')}, {counted(many, 'parameter')}"
     words = "\n".join(f"step {int(step)}: loss {short(value)}" for step, value in losses)
     return Flipbook(title, [pages], cover=-1, unit="phase", words=words)
 
@@ -79,13 +79,13 @@ def _pair(batch: Any) -> tuple[Any, Any]:
 
 
 def _step(model: Module, optimizer: Any, loss: Callable[..., Any], batch: tuple[Any, Any], number: int) -> list[Moment]:
-    """A step of training, and how things stand after each of its phases."""
+    """Run a training step, and return the state after each of its phases."""
     arrays = tuple(_array(each) for each in batch)
     before, curve = _parameters(model), _curve(model, *arrays)
     optimizer.zero_grad()
     value = loss(model(batch[0]), batch[1])
     if not isinstance(value, Tensor) or not value.tracked or value.size != 1:
-        raise GradError("training: the loss gives no number that depends on the parameters", expect="a scalar tensor",
+        raise GradError("training: the loss is not a number that depends on the parameters", expect="a scalar tensor",
                         actual=repr(value))
     value.backward()
     gradients = {name: _array(p.grad) for name, p in model.named_parameters() if p.grad is not None}
@@ -108,7 +108,7 @@ def _parameters(model: Module) -> dict[str, Any]:
 
 
 def _curve(model: Module, x: Any, y: Any) -> Any:
-    """What the model says for numbers from the smallest to the largest, where one goes in and one comes out."""
+    """The output of a model with one input and one output, from the smallest input to the largest."""
     if x.ndim != 2 or x.shape[1] != 1 or y.size != x.size or not x.size or x.dtype.kind != "f":
         return None
     xs = np.linspace(float(x.min()), float(x.max()), 41, dtype=x.dtype).reshape(-1, 1)
@@ -124,10 +124,10 @@ def _page(model: Module, moments: list[Moment], at: int, losses: list[tuple[floa
     shapes = " and ".join(" × ".join(map(str, array.shape)) or "scalar" for array in moment.batch)
     total = norm_of([norm_of(g) for g in moment.gradients.values()])
     said = {
-        "batch": f"a batch is taken: {shapes}.",
-        "forward": f"the model says what it thinks, and the loss is {short(moment.loss)}.",
-        "backward": f"the loss is differentiated by every parameter: the gradient's norm is {short(total)}.",
-        "update": "the optimizer takes a step against the gradient: the parameters have moved.",
+        "batch": f"take a batch: {shapes}.",
+        "forward": f"the model computes its predictions, and the loss is {short(moment.loss)}.",
+        "backward": f"the loss is differentiated by every parameter: the norm of the gradient is {short(total)}.",
+        "update": "the optimizer changes the parameters, against the gradient.",
     }[moment.phase]
     rows = []
     for name, array in list(moment.after.items())[:PARAMETERS]:
@@ -167,7 +167,7 @@ def _drawn(moments: list[Moment], at: int, losses: list[tuple[float, float]]) ->
 
 
 def _data(drawing: Drawing, moments: list[Moment], moment: Moment) -> None:
-    """The batch: points and what the model says, where it is one number for one; else the numbers."""
+    """The batch: points and the curve of the model if it has one input and one output, else a heat map."""
     x, y = moment.batch
     drawing.heading(0, 12, "batch and model" if moment.curve is not None else "batch")
     if moment.curve is None:
@@ -194,7 +194,7 @@ def _small(array: Any) -> Any:
 
 
 def _side(array: Any) -> float:
-    """How large a square is, so that a matrix fits into its column."""
+    """The side of a square, so that the matrix fits into its column."""
     rows, columns = _small(array).shape
     return min(15.0, 72 / rows, 150 / columns)
 

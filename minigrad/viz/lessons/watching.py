@@ -1,7 +1,7 @@
-"""Watching kernels: which of them ran, of whose doing, with what, and when.
+"""Record the kernels that run: their arguments, the functions that called them, and the times.
 
-For as long as somebody watches, each kernel in the devices' tables stands behind a function that notes its calls; the
-ways to it are those that are always taken.
+While kernels are recorded, a function that notes each call replaces each kernel in the tables of the devices.  All code
+before that is the same as always.
 """
 
 from __future__ import annotations
@@ -15,17 +15,19 @@ from time import perf_counter
 from types import CodeType
 from typing import Any
 
-from ...arguments.public import __file__ as TAKES_IN  # whose frames stand between a call and its function
+from ...arguments.public import __file__ as TAKES_IN  # its frames are between a call and its function
 from ...core.primitive import P, Primitive
-from ...devices.registry import DEVICES, Device
+from ...devices.registry import DEVICES, REGISTRATIONS, Device
+from ...support.errors import MinigradError
 from ...support.source import in_library
+from ..exhibit import check_function
 
-Frame = tuple[CodeType, int]  # a function, and the line in it
+Frame = tuple[CodeType, int]  # a function, and the current line
 
 
 @dataclass
 class Call:
-    """A kernel that ran: with these arrays and numbers, for these functions, the outermost first, and when."""
+    """A kernel that ran: its arguments, its result, the calling functions (the outermost first), and the times."""
 
     op: Primitive
     device: Device
@@ -34,16 +36,33 @@ class Call:
     attrs: dict[str, Any]
     result: Any
     frames: list[Frame]
-    shared: bool  # whether the device found the memory for the result itself, and maybe shared the work
+    shared: bool  # whether the device provided the memory of the result, and may have used several threads
     begin: float
     end: float
+
+    @property
+    def registered(self) -> bool:
+        """Whether the kernel was registered by `register_kernel`."""
+        return any(registration.function is self.kernel for registration in REGISTRATIONS)
+
+
+def calls_of(view: str, function: Callable[..., Any], args: tuple[Any, ...], example: str, hint: str) -> list[Call]:
+    """The kernels that a function runs."""
+    check_function(view, function, example)
+    with watching() as calls:
+        function(*args)
+    if not calls:
+        raise MinigradError(
+            f"{view}: no operation ran", expect="a function that computes with tensors", hint=hint
+        )
+    return calls
 
 
 @contextmanager
 def watching(frames: bool = True, keep: bool = True) -> Iterator[list[Call]]:
     """The kernels that this thread runs in this block, in order.
 
-    `keep` holds on to what went in and came out; `frames` notes the functions that asked for it.
+    `keep` stores the arguments and the results; `frames` stores the calling functions.
 
     >>> with watching() as calls:
     ...     _ = mg.tanh(mg.ones(2)) + 1
@@ -97,7 +116,7 @@ class _Watch:
         self, op: Primitive, device: Device, kernel: Any, run: Callable[[], Any], values: tuple[Any, ...],
         attrs: dict[str, Any], shared: bool,
     ) -> Any:
-        """Run a kernel and note it; what it runs itself is its own business."""
+        """Run a kernel and note the call; kernels that the kernel itself calls are not noted."""
         frames = _frames_above(3) if self.frames else []
         self.inside = True
         begin = perf_counter()
@@ -114,7 +133,7 @@ class _Watch:
 
 
 def _frames_above(depth: int) -> list[Frame]:
-    """The functions from the caller's line down to here, those of minigrad and the one outside."""
+    """The functions from the user's line down to here: those of minigrad, and the user's function."""
     found = []
     frame = sys._getframe(depth)
     while frame is not None:

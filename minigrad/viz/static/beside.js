@@ -1,9 +1,9 @@
-// Eager mode beside graph mode: one list of operations that have values at once, one that is written down first.
+// Eager mode beside graph mode: a list of operations that are computed at once, and a list that is recorded first.
 
-const show = (parent, data, told = ALONE) => {
+const show = (parent, data, shared = ALONE) => {
   const root = rootOf(parent, data.about);
   const last = data.steps.length;
-  let at = told.get() || 0;
+  let at = shared.get() || 0;
 
   const pager = pagerOf((to) => go(to), "step");
   const columns = make("div", { class: "mg-columns" });
@@ -24,7 +24,7 @@ const show = (parent, data, told = ALONE) => {
     let graph;
     if (reached("fused")) {
       graph = data.kernels.map((kernel, i) => make("div", { class: `mg-kernel ${i < ran ? "mg-done" : "mg-waits"} ${current("run", i)}` },
-        make("div", { class: "mg-quiet" }, `${kernel.name}${kernel.library ? ", a library's" : ""}${i < ran ? "" : ", waits"}`),
+        make("div", { class: "mg-quiet" }, `${kernel.name}${kernel.library ? ", a library call" : ""}${i < ran ? "" : ", waits"}`),
         ...kernel.nodes.map((n) => row(data.left[n], "", "")),
         ...(i < ran ? kernel.writes.map((each) => make("div", { class: "mg-written" }, `writes ${each.name}: ${each.value || each.type}`)) : [])));
     } else if (reached("passes")) {
@@ -37,7 +37,7 @@ const show = (parent, data, told = ALONE) => {
     const begin = "Nothing has run yet.";
     columns.replaceChildren(
       column("eager mode", `${lines} computed`, now ? now.eager : begin, eager),
-      column("graph mode", `${reached("passes") ? data.left.length : lines} written down, ${ran} kernels run`, now ? now.graph : begin, graph));
+      column("graph mode", `${reached("passes") ? data.left.length : lines} recorded, ${ran} kernels run`, now ? now.graph : begin, graph));
     const line = now && now.kind === "line" ? data.eager[now.row].line : null;
     code.replaceChildren(...(line ? codeOf(line) : []));
     pager.paint(at, last, `${at} / ${last}`);
@@ -51,10 +51,10 @@ const show = (parent, data, told = ALONE) => {
     }
   };
 
-  const go = (to, tell = true) => {
+  const go = (to, share = true) => {
     at = Math.max(0, Math.min(last, to));
     paint();
-    if (tell) told.set(at);
+    if (share) shared.set(at);
   };
 
   onKeys(root, () => ({ ArrowRight: () => go(at + 1), ArrowLeft: () => go(at - 1), Home: () => go(0), End: () => go(last) }));

@@ -1,12 +1,12 @@
-// Moving operations from kernel to kernel.  The tables say who reads how many bytes of what, and how; here they are added
-// up for a division that somebody makes, and what the compiler would refuse is refused, with the same reasons.
+// Moving operations between kernels.  The tables contain what each operation reads, how, and how many bytes.  This script
+// adds the bytes up for a given partition, and refuses what the compiler would refuse, with the same reasons.
 
 const inBytes = (size) => {
   for (const [unit, one] of [["GB", 1e9], ["MB", 1e6], ["kB", 1e3]]) if (size >= one) return `${+(size / one).toPrecision(3)} ${unit}`;
   return `${size} B`;
 };
 
-// What a division takes, and what is wrong with it.  `kernels` are sets of the numbers of items.
+// The cost of a partition, and its problems.  `kernels` are sets of the numbers of items.
 const judged = (tables, kernels) => {
   const { items, copied, most } = tables;
   const home = homesOf(kernels);
@@ -66,7 +66,7 @@ const judged = (tables, kernels) => {
     card.reads = [...card.reads].map(([source, views]) => [source, Math.min([...views.values()].reduce((a, b) => a + b, 0), items[source].bytes)]);
     card.writes = card.members.filter((i) => home.get(i) === k && (items[i].kept || wanted.has(i))).map((i) => [i, items[i].bytes]);
     card.bytes = only.kind === "library" ? only.takes : [...card.reads, ...card.writes].reduce((sum, [, size]) => sum + size, 0);
-    // What puts together the results of a single chunk, and nothing else, need not run: these are final.
+    // A kernel that only combines the results of a single chunk need not run: these are final.
     card.idle = card.members.every((i) => items[i].idle);
     if (card.idle) card.bytes = 0;
     bytes += card.bytes;
@@ -75,7 +75,7 @@ const judged = (tables, kernels) => {
   return { cards, problems, bytes, launches };
 };
 
-// Where each item is to be had from memory: in the first kernel that has it.
+// The kernel that stores each item: the first one that computes it.
 const homesOf = (kernels) => {
   const home = new Map();
   kernels.forEach((kernel, k) => { for (const i of kernel) if (!home.has(i)) home.set(i, k); });
@@ -88,7 +88,7 @@ const readersOf = (items) => {
   return readers;
 };
 
-// Without what nobody needs: an item stays where it is stored for others, or read by its own kernel.
+// Remove items that are not needed: an item stays if its kernel reads it, or stores it for other kernels.
 const pruned = (tables, kernels) => {
   const readers = tables.readers ??= readersOf(tables.items);
   let left = kernels.map((kernel) => new Set(kernel)).filter((kernel) => kernel.size);
@@ -108,14 +108,14 @@ const pruned = (tables, kernels) => {
   return left;
 };
 
-// The board: a card for each kernel, in the order in which they can run; chips that are dragged, or moved by keys.
+// The board: a card for each kernel, in an order in which they can run, and chips to drag or to move by keys.
 const boardOf = (tables, say) => {
   const element = make("div", { class: "mg-board" });
   const score = make("div", { class: "mg-score", role: "status" });
   const place = make("div", { class: "mg-cards" });
   const compiled = tables.kernels.map((kernel) => new Set(kernel.items));
   const alone = () => pruned(tables, tables.items.flatMap((item, i) => (item.kind === "input" ? [] : [new Set([i])])));
-  let kernels = compiled, history = [], held = null, told = "";
+  let kernels = compiled, history = [], held = null;
   const best = judged(tables, compiled);
 
   const moved = (moving, from, to, copy) => {
@@ -126,7 +126,7 @@ const boardOf = (tables, say) => {
     return pruned(tables, next);
   };
 
-  // What a move would mean: the division after it, or why it is refused.
+  // The partition after a move, or the reason why the move is refused.
   const tried = (moving, from, to, copy) => {
     if (from === to) return { same: true, why: "it is there already" };
     const next = moved(moving, from, to, copy);
@@ -156,7 +156,6 @@ const boardOf = (tables, say) => {
   };
 
   const announce = (text, look = "") => {
-    told = text;
     note.textContent = text;
     note.className = `mg-note ${look}`;
     say(text);
@@ -168,7 +167,7 @@ const boardOf = (tables, say) => {
   const undo = make("button", { onclick: () => { if (history.length) { kernels = history.pop(); draw(); announce("undone"); } } }, "undo");
   const note = make("div", { class: "mg-note", "aria-live": "polite" });
   const bar = make("div", { class: "mg-boardbar" }, undo,
-    make("button", { onclick: () => set(compiled, "as the compiler divides it") }, "as compiled"),
+    make("button", { onclick: () => set(compiled, "the compiler's own partition") }, "as compiled"),
     make("button", { onclick: () => set(alone(), "each operation in a kernel of its own: can you do as well as the compiler?") }, "begin from nothing"), score);
 
   // dragging ----------------------------------------------------------------------------------------------------------
@@ -310,7 +309,7 @@ const boardOf = (tables, say) => {
     const own = make("div", { class: "mg-card mg-own", "data-kernel": kernels.length }, "a kernel of its own");
     place.replaceChildren(...order.map(([card, k]) => cardOf(card, k)), own);
     const [more, launches] = [answer.bytes - best.bytes, answer.launches - best.launches];
-    const compared = !more && !launches ? "as the compiler does it" : `${inBytes(Math.abs(more))} ${more < 0 ? "less" : "more"}, ${Math.abs(launches)} launch${Math.abs(launches) === 1 ? "" : "es"} ${launches < 0 ? "fewer" : "more"} than compiled`;
+    const compared = !more && !launches ? "the same as compiled" : `${inBytes(Math.abs(more))} ${more < 0 ? "less" : "more"}, ${Math.abs(launches)} launch${Math.abs(launches) === 1 ? "" : "es"} ${launches < 0 ? "fewer" : "more"} than compiled`;
     score.replaceChildren(make("strong", {}, `${answer.launches} launch${answer.launches === 1 ? "" : "es"}, ${inBytes(answer.bytes)}`), ` of memory traffic · ${compared}`);
     undo.disabled = !history.length;
     element.dataset.bytes = answer.bytes;
@@ -324,5 +323,5 @@ const boardOf = (tables, say) => {
   });
   draw();
   announce("Drag an operation, or the head of a kernel, to another kernel; by keys: Tab to it, Enter, arrows, Enter. With Shift it is computed in both.");
-  return { element, said: () => told };
+  return { element };
 };

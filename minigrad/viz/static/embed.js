@@ -1,4 +1,4 @@
-// In the output of a notebook: the view takes the place of the picture, which stays where scripts may not run.
+// In the output of a notebook: the view replaces the picture, which remains where no script runs.
 const places = [...document.querySelectorAll(`[data-mg="${key}"]:not([data-mg-live])`)];
 for (const place of places) place.setAttribute("data-mg-live", "");
 const data = await unpacked(packed);

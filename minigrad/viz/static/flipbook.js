@@ -1,20 +1,20 @@
-// A flipbook: pages to turn over, knobs to set, marks to choose.  Every drawing was made in Python; here it is looked up.
+// A flipbook: pages to turn, knobs to set, marks to choose.  Python made every drawing; this script looks them up.
 
 const keysOf = (charts, paged, knobs) => [
-  ...(charts ? [["← → ↑ ↓", "from mark to mark"], ["Enter", "what a mark is"], ["Esc", "choose nothing"]]
-    : [["← →", "back, on"], ["Home End", "to the first, to the last"], ["Tab Enter", "from part to part of the picture, and what a click on it does"]]),
+  ...(charts ? [["← → ↑ ↓", "from mark to mark"], ["Enter", "facts about the mark"], ["Esc", "choose nothing"]]
+    : [["← →", "one page back, one page on"], ["Home End", "to the first, to the last"], ["Tab Enter", "from part to part of the picture, and as a click on it"]]),
   ...(charts && paged ? [["− +", "another picture"]] : []),
   ...(!charts && paged ? [["Space", "play, or stop"]] : []),
   ...(!charts && knobs ? [["↑ ↓", "turn the first knob"]] : []),
   ["f", "fit the picture into its frame"], ["?", "this list"],
 ];
 
-const show = (parent, data, told = ALONE) => {
+const show = (parent, data, shared = ALONE) => {
   const charts = Object.keys(data.marks).length > 0;
   const paged = data.pages.some((each) => each.length > 1);
   const { root, help, turnHelp, helps, stage, side, aloud } = shellOf(parent, data.about, keysOf(charts, paged, data.knobs.length));
   const settings = data.knobs.map((knob) => knob.start);
-  let at = told.get() || data.start, timer = null, canvas = null, seen = "", marks = null, chosen = null;
+  let at = shared.get() || data.start, timer = null, canvas = null, seen = "", marks = null, chosen = null;
 
   const place = () => settings.reduce((sum, setting, i) => sum * data.knobs[i].settings.length + setting, 0);
   const pages = () => data.pages[place()];
@@ -62,7 +62,7 @@ const show = (parent, data, told = ALONE) => {
   const paint = () => {
     const [pieces, say, blocks, frame] = pages()[at];
     const active = root.getRootNode().activeElement;
-    const focused = stage.contains(active) ? active.closest("[data-go], .mg-mark")?.dataset : null; // which is about to go
+    const focused = stage.contains(active) ? active.closest("[data-go], .mg-mark")?.dataset : null; // it is about to be replaced
     const inside = pieces.map((piece) => data.pieces[piece]).join("");
     if (frame !== seen) {
       const [, , width, height] = frame.split(" ");
@@ -101,7 +101,7 @@ const show = (parent, data, told = ALONE) => {
     const alone = stage.classList.contains("mg-alone");
     chosen = found ? key : null;
     side.hidden = !found;
-    stage.style.minHeight = found ? "250px" : "0"; // room for what is said
+    stage.style.minHeight = found ? "250px" : "0"; // room for the facts
     if (stage.classList.toggle("mg-alone", !found) !== alone) requestAnimationFrame(() => canvas.fit(0.5));
     root.dataset.chosen = chosen ?? "";
     marks.keep(chosen);
@@ -111,13 +111,13 @@ const show = (parent, data, told = ALONE) => {
   };
 
   // moving ------------------------------------------------------------------------------------------------------------
-  const go = (to, tell = true) => {
+  const go = (to, share = true) => {
     at = Math.max(0, Math.min(pages().length - 1, to));
     paint();
-    if (tell) told.set(at);
+    if (share) shared.set(at);
   };
 
-  // A setting with as many pages keeps the page; another one keeps about the same place.
+  // If the new setting has as many pages, the page stays; else about the same place.
   const set = (knob, to) => {
     const before = pages().length;
     settings[knob] = Math.max(0, Math.min(data.knobs[knob].settings.length - 1, to));

@@ -1,17 +1,17 @@
-// What the compiler makes of a function: a slider through the passes, then the kernels.  What is shown was computed in
-// Python; here it is decided what is seen.
+// How the compiler transforms a function: a slider through the passes, then the kernels.  Python computed everything;
+// this script decides what is seen.
 
 const HELP = [
-  ["← →", "one pass back, one pass on"], ["Home End", "as you wrote it, as it is fused"], ["Tab Enter", "from box to box, and what it is"],
+  ["← →", "one pass back, one pass on"], ["Home End", "as you wrote it, as it is fused"], ["Tab Enter", "from box to box, and the facts about it"],
   ["k", "the next kernel, with its source"], ["o", "open or close a kernel in the picture"], ["w", "the next arrow between kernels: why not fused?"],
   ["m", "move operations"], ["f", "fit the picture into its frame"], ["Esc", "choose nothing"], ["?", "this list"],
 ];
 
-const show = (parent, data, told = ALONE) => {
+const show = (parent, data, shared = ALONE) => {
   const { root, help, turnHelp, helps, stage, side, aloud } = shellOf(parent, data.about, HELP);
   const last = data.stages.length; // the step after the last pass: the kernels
-  let at = Math.min(told.get(), last), view = 0, tab = "picture", canvas = null, boxes = new Map();
-  let kernel = null, why = null; // what is chosen of the fused picture: a kernel, or an arrow between two
+  let at = Math.min(shared.get(), last), view = 0, tab = "picture", canvas = null, boxes = new Map();
+  let kernel = null, why = null; // what is chosen in the fused picture: a kernel, or an arrow between two
 
   const pager = pagerOf((to) => go(to), "pass");
   pager.count.classList.add("mg-passname");
@@ -26,7 +26,7 @@ const show = (parent, data, told = ALONE) => {
   // pictures ----------------------------------------------------------------------------------------------------------
   const draw = () => {
     const active = root.getRootNode().activeElement;
-    if (stage.contains(active) || source.contains(active)) root.focus({ preventScroll: true }); // what has the focus goes
+    if (stage.contains(active) || source.contains(active)) root.focus({ preventScroll: true }); // the element with the focus is replaced
     source.hidden = true;
     canvas = null;
     if (tab === "move") return drawBoard();
@@ -156,7 +156,7 @@ const show = (parent, data, told = ALONE) => {
       }
       return line;
     }));
-    source.replaceChildren(make("div", { class: "mg-sourcehead" }, make("strong", {}, found.name), ` ${found.says}. In C; point at a line to see whose it is.`,
+    source.replaceChildren(make("div", { class: "mg-sourcehead" }, make("strong", {}, found.name), ` ${found.says}. In C; point at a line to see its operation.`,
       closer(() => { choose(kernel); source.hidden = true; })), code);
   };
 
@@ -176,7 +176,7 @@ const show = (parent, data, told = ALONE) => {
     if (at < last) return tellPass(data.stages[at]);
     if (why !== null) return tellWhy(data.whys[why]);
     if (kernel !== null) return tellKernel(data.kernels[kernel], places);
-    if (places !== null) { const p = data.places[places[0]]; return say(`${p.name}, ${p.type}, comes from outside.`); }
+    if (places !== null) { const p = data.places[places[0]]; return say(`${p.name}, ${p.type}, is an input.`); }
     const boundaries = data.whys.map((each, i) => [each, i]).filter(([each]) => data.places[each[0]].kernel >= 0);
     return say(`${data.about}.`, sums(),
       make("h3", {}, "kernels and library calls"),
@@ -221,7 +221,7 @@ const show = (parent, data, told = ALONE) => {
     root.dataset.tab = tab;
   };
 
-  const go = (to, tell_ = true) => {
+  const go = (to, share = true) => {
     const before = at;
     at = Math.max(0, Math.min(last, to));
     if (at === before && canvas && tab === "picture") return;
@@ -229,7 +229,7 @@ const show = (parent, data, told = ALONE) => {
     kernel = why = null;
     paintBar();
     draw();
-    if (tell_) told.set(at);
+    if (share) shared.set(at);
   };
 
   const turnTo = (name) => {

@@ -1,9 +1,9 @@
-// A picture of a graph to look around in: open and close scopes, follow arrows, see what a box is.
+// A picture of a graph: open and close scopes, follow arrows, read the facts about a box.
 
 const HELP = [
-  ["Tab Enter", "from box to box, and what it is"], ["↑ ↓ ← →", "along the arrows, against them and between siblings"],
+  ["Tab Enter", "from box to box, and the facts about it"], ["↑ ↓ ← →", "along the arrows, against them and between siblings"],
   ["o", "open the box, close the frame"], ["c", "open or close all scopes"], ["f", "fit the picture into its frame"],
-  ["/", "find a box by its name"], ["Esc", "close what was opened"], ["?", "this list"],
+  ["/", "find a box by its name"], ["Esc", "close the panel"], ["?", "this list"],
 ];
 
 const show = (parent, data) => {
@@ -39,7 +39,7 @@ const show = (parent, data) => {
   const turn = (to) => { view = to; draw(); root.focus(); };
   const turnAll = () => { if (data.views.length > 1) turn(view === data.views.length - 1 ? 0 : data.views.length - 1); };
 
-  // The arrows of a box, and what is at their other ends.
+  // The arrows of a box, and the boxes at their other ends.
   const light = (key) => {
     for (const element of canvas.svg.querySelectorAll(".mg-lit, .mg-near")) element.classList.remove("mg-lit", "mg-near");
     if (key === null) return;

@@ -1,9 +1,9 @@
 
-// What anywidget looks for.  `showAll` calls the view's own function `show`, which is given where to say which step is seen.
+// The entry point for anywidget.  `showAll` passes `shared`, where a view reads and writes the step that is seen.
 export default {
   render({ model, el }) {
-    const told = { get: () => model.get("step"), set: (step) => { model.set("step", step); model.save_changes(); } };
-    const view = showAll(el, model.get("data"), told);
+    const shared = { get: () => model.get("step"), set: (step) => { model.set("step", step); model.save_changes(); } };
+    const view = showAll(el, model.get("data"), shared);
     model.on("change:step", () => view.go(model.get("step"), false));
   },
 };
