@@ -6,11 +6,11 @@ One immutable `Mode` in one `ContextVar`: reading it takes 17 ns, and threads an
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..support.context import Block, switched_variable
 from ..support.errors import ConversionError
 from ..support.table import printable
 from ..support.words import shown
@@ -75,71 +75,8 @@ class Mode:
         return mode
 
 
-SWITCHED: list[ContextVar[Any]] = []  # what blocks set for as long as they run
-
-
-def switched_variable(name: str, default: Any) -> ContextVar[Any]:
-    """A context variable that blocks set; a cell that ends in an error leaves it as it was before."""
-    variable = ContextVar(name, default=default)
-    SWITCHED.append(variable)
-    return variable
-
-
 CURRENT: ContextVar[Mode] = switched_variable("minigrad mode", Mode())
 current_mode = CURRENT.get
-
-
-class Block:
-    """A `with` block in which a context variable has the value that `value()` gives.
-
-    Ctrl-C raises KeyboardInterrupt between any two instructions, and only what lies inside `__enter__` and `__exit__`
-    can be made safe against that.  Where `__exit__` is stopped before its first line, the block outside sets the
-    variable back, or `__del__` does so as soon as the exception is dropped; in a notebook, the end of the cell.
-    """
-
-    variable: ContextVar[Any]
-    entered: tuple[Token[Any], Any, Any] | None = None  # the token, the value, and the same of the entry before
-
-    def value(self) -> Any:
-        raise NotImplementedError
-
-    def __enter__(self) -> Self:
-        value, before, outer = self.value(), self.variable.get(), self.entered
-        try:
-            self.entered = self.variable.set(value), value, outer
-            return self
-        except BaseException:
-            self.entered = outer
-            self.variable.set(before)
-            raise
-
-    def __exit__(self, *error: object) -> None:
-        token, _, outer = self.entered  # type: ignore[misc]
-        try:
-            self.variable.reset(token)
-            self.entered = outer
-        except BaseException:
-            self.entered = outer
-            with suppress(RuntimeError, ValueError):  # it is reset already, or belongs to another thread
-                self.variable.reset(token)
-            raise
-
-    def __del__(self) -> None:
-        while self.entered is not None:
-            token, value, self.entered = self.entered
-            if self.variable.get() is value:
-                with suppress(RuntimeError, ValueError):
-                    self.variable.reset(token)
-
-
-class setting(Block):
-    """A block in which `variable` is `value`."""
-
-    def __init__(self, variable: ContextVar[Any], value: Any) -> None:
-        self.variable, self._value = variable, value
-
-    def value(self) -> Any:
-        return self._value
 
 
 class switch(Block):

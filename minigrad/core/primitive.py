@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..support.context import setting
 from ..support.errors import DeclarationError, DtypeError
 from ..support.source import ON_BEHALF_OF, caller
 from . import dtypes
 from .expression import check_expression
-from .mode import setting
 
 if TYPE_CHECKING:
     from .dtypes import DType
