@@ -58,7 +58,9 @@ def mark_written(array: Any, depth: int = 1, where: Where | None = None) -> None
 
 
 def written_since(array: Any, time: int) -> Where | None:
-    """The line that wrote into the memory of `array` after `time`, or None."""
+    """The line that wrote into the memory of `array` after `time`; None if there is none, or `array` is a number."""
+    if not hasattr(array, "base"):
+        return None
     buffer = buffer_of(array)
     entry = WRITTEN.get(id(buffer))
     return entry.where if entry is not None and entry.buffer() is buffer and entry.time > time else None

@@ -7,7 +7,7 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Any
 
 from ..support.errors import ConversionError, Gone
-from ..support.source import Where, show
+from ..support.source import show
 from ..support.words import shown
 from .clock import written_since
 from .emit import EAGER
@@ -86,7 +86,7 @@ def sources(order: Sequence[Node]) -> dict[Node, Any]:
     for user in order:
         for source in user.inputs:
             if source in values:
-                changed = _changed(values[source], user.serial)
+                changed = written_since(values[source], user.serial)
                 if changed is not None:
                     raise Gone(f"{source.name} {source.shape} was changed since, at {show(changed)}")
     return values
@@ -101,7 +101,3 @@ def _source_value(node: Node) -> Any:
     if value is None:
         raise Gone(f"a {node.name} {node.shape} that it was made from was let go")
     return value
-
-
-def _changed(value: Any, time: int) -> Where | None:
-    return written_since(value, time) if hasattr(value, "base") else None

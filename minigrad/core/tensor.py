@@ -144,18 +144,7 @@ class Tensor:
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
-        if value is not None and not isinstance(value, Tensor):
-            raise ConversionError(
-                f"a gradient is a tensor or None, not a {type(value).__name__}", hint="mg.asarray(...) makes a tensor"
-            )
-        if value is not None and value.shape != self.shape:
-            raise GradError(f"a gradient has the shape of its tensor, {self.shape}", actual=f"{value.shape}")
-        if value is not None and value.device is not self.device:
-            raise DeviceError(
-                f"a gradient is on the device of its tensor, {self.device}",
-                actual=f"on {value.device}", hint=f'g.to("{self.device}")',
-            )
-        if value is not None and value.dtype is not self.dtype:
+        if value is not None and checked_gradient("a gradient", value, self) is not value:
             raise DtypeError(
                 f"a gradient has the dtype of its tensor, {self.dtype}",
                 actual=f"{value.dtype}", hint=f"g.astype(mg.{self.dtype})",
@@ -267,6 +256,24 @@ def wrap(data: Any, device: Any) -> Tensor:
     tensor.node = tensor.alias = tensor._grad = None
     tensor.tracked = 0
     return tensor
+
+
+def checked_gradient(what: str, gradient: Any, like: Any) -> Tensor:
+    """The gradient of `like`, a tensor or a node, in its dtype.  Another type, shape or device is an error."""
+    if not isinstance(gradient, Tensor):
+        raise ConversionError(
+            f"{what} is a tensor, not a {type(gradient).__name__}", hint="mg.asarray(...) makes a tensor"
+        )
+    if gradient.shape != like.shape or gradient.device is not like.device:
+        error, same = (GradError, "shape") if gradient.shape != like.shape else (DeviceError, "device")
+        node = like.node if isinstance(like, Tensor) else like
+        made = f", made at {show(node.where)}," if node is not None and node.where else ""
+        raise error(
+            f"{what} and its tensor{made} have different {same}s",
+            expect=str(getattr(like, same)), actual=str(getattr(gradient, same)),
+            hint=f'g.to("{like.device}")' if same == "device" else None,
+        )
+    return gradient if gradient.dtype is like.dtype else gradient.astype(like.dtype)  # type: ignore[attr-defined]
 
 
 class StandIn:

@@ -127,7 +127,7 @@ class GradError(MinigradError, RuntimeError):
     >>> import minigrad as mg
     >>> mg.ones(2).sum().backward()
     Traceback (most recent call last):
-    minigrad.support.errors.GradError: backward: this tensor has no history to go back through, shape (), dtype float32
+    minigrad.support.errors.GradError: backward: this tensor has no history, shape (), dtype float32
     ...
 
     Hint: `requires_grad=True` on the tensors that you want gradients for; `retain_graph=True` to go back twice;
