@@ -157,12 +157,12 @@ def add_to(pending: dict[Node, Any], node: Node, value: Tensor) -> None:
 
 
 def targets_of(
-    order: Sequence[Node], wanted: Iterable[Node] | None, besides: Collection[Node]
+    order: Sequence[Node], wanted: Iterable[Node] | None, also: Collection[Node]
 ) -> set[Node]:
     """The nodes whose gradients a walk returns."""
     if wanted is not None:
         return set(wanted)
-    return {node for node in order if node.op is None or node in besides}
+    return {node for node in order if node.op is None or node in also}
 
 
 def leading_to(targets: set[Node], order: list[Node]) -> set[Any]:

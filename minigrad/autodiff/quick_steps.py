@@ -21,14 +21,14 @@ def quick_steps(
     cotangents: Sequence[Tensor],
     wanted: Iterable[Node] | None,
     retain: bool,
-    besides: Collection[Node],
+    also: Collection[Node],
 ) -> Generator[Any, Any, dict[Node, Tensor]]:
     """`steps` without its yields.  `tests/autodiff/test_quick_steps.py` compares the two.
 
     A leaf's gradient is copied only if its memory may be used elsewhere.
     """
     pending: dict[Node, Any] = {}
-    lent: set[Any] = set()  # weak references (ids are reused) to tensors whose memory other nodes or the caller may hold
+    lent: set[Any] = set()  # weak references to tensors whose memory is used elsewhere (ids are reused)
     for node, cotangent in zip(roots, cotangents):
         pending[node] = cotangent if node not in pending else pending[node] + cotangent
         lent.add(ref(_owner(cotangent)))
@@ -45,7 +45,7 @@ def quick_steps(
         if HOOKS.data and node in HOOKS:
             g = after_hooks(node, g)
             lent.add(ref(_owner(g)))
-        if (node.op is None or node in besides) if targets is None else (node in targets):
+        if (node.op is None or node in also) if targets is None else (node in targets):
             on_device_of(node, g)
             passed_on = node.op is not None or ref(_owner(g)) in lent
             found[node] = g.copy() if passed_on else _own(g)

@@ -51,11 +51,11 @@ def walk(
     wanted: Iterable[Node] | None = None,
     retain: bool = False,
     announced: bool = True,
-    besides: Collection[Node] = (),
+    also: Collection[Node] = (),
 ) -> Walk:
     """Go back from the roots, yielding each contribution.
 
-    The walk returns the gradients of the leaves (or of `wanted`), and of `besides`.  A
+    The walk returns the gradients of the leaves (or of `wanted`), and of `also`.  A
     tensor that is sent to the generator replaces the contribution.  Only contributions
     on a path to a wanted node are computed.  `retain` keeps the saved values for another
     walk.  With `announced=False` the walk yields nothing and is faster.
@@ -68,7 +68,7 @@ def walk(
     multiply 1 3.0
     """
     way = steps if announced else quick_steps
-    return way(roots, cotangents, wanted, retain, besides)
+    return way(roots, cotangents, wanted, retain, also)
 
 
 def steps(
@@ -76,7 +76,7 @@ def steps(
     cotangents: Sequence[Tensor],
     wanted: Iterable[Node] | None,
     retain: bool,
-    besides: Collection[Node],
+    also: Collection[Node],
 ) -> Walk:
     """The walk, step by step."""
     pending: dict[Node, Any] = {}
@@ -84,7 +84,7 @@ def steps(
         add_to(pending, node, g)
     order = topological_order(pending)
     useful = None if wanted is None else leading_to(set(wanted), order)
-    targets = targets_of(order, wanted, besides)
+    targets = targets_of(order, wanted, also)
     found: dict[Node, Tensor] = {}
     for node in reversed(order):
         if node not in pending:
@@ -147,7 +147,7 @@ def backward(tensor: Tensor, gradient: Tensor | None = None, retain_graph: bool 
     with switch(grad=False):
         start = seeds([tensor], [gradient], "backward")
         retained = {t.node: t for t in (handle() for handle in RETAINED.valuerefs()) if t is not None and t.tracked}
-        found = exhaust(walk([tensor.node], start, retain=retain_graph, announced=False, besides=retained))
+        found = exhaust(walk([tensor.node], start, retain=retain_graph, announced=False, also=retained))
         with ACCUMULATING:
             holders = [(node.tensor() if isinstance(node, Leaf) else retained[node], g) for node, g in found.items()]
             sums = [(t, g if t.grad is None else t.grad + g) for t, g in holders if t is not None]

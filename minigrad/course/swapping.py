@@ -151,7 +151,7 @@ def backward(function: Callable[[Node, Any, Passes], Any]) -> Iterator[Swapped]:
 
     def walk(
         roots: Sequence[Node], cotangents: Sequence[Tensor], wanted: Any = None, retain: bool = False,
-        announced: bool = True, besides: Any = (),
+        announced: bool = True, also: Any = (),
     ) -> Generator[reverse.Contribution, Any, dict[Node, Tensor]]:
         swapped.calls += 1
         if len(roots) != 1:
@@ -170,7 +170,7 @@ def backward(function: Callable[[Node, Any, Passes], Any]) -> Iterator[Swapped]:
             for node in topological_order(roots):
                 node.saved = None if node.saved is None else FREED
         leaves = {node for node in gradients if isinstance(node, Leaf)}
-        targets = {*besides, *(leaves if wanted is None else wanted)}
+        targets = {*also, *(leaves if wanted is None else wanted)}
         return {node: g.copy() for node, g in gradients.items() if node in targets}
 
     with swap(reverse.walk, walk):

@@ -467,7 +467,7 @@ def test_a_hook_that_removes_itself_does_not_hide_the_next():
     [
         (lambda g: g.numpy() * 2, "result of a hook on multiply is a tensor, not a ndarray"),
         (lambda g: 0.0, "result of a hook on multiply is a tensor, not a float"),
-        (lambda g: g.sum(), r"result of a hook on multiply and its tensor, made at[\s\S]*Expected: \(2,\)[\s\S]*Got: \(\)"),
+        (lambda g: g.sum(), r"result of a hook on multiply and its tensor, made[\s\S]*Expected: \(2,\)[\s\S]*Got: \("),
         (lambda g: mg.stack([g, g]), r"have different shapes[\s\S]*Got: \(2, 2\)"),
     ],
 )

@@ -416,7 +416,10 @@ def operand_that_is_no_tensor():
 # Gradients ------------------------------------------------------------------------------------------------------------
 
 
-@fault(GradError, "backward: only a single number has a gradient, and this output has shape (2,)", ".sum()", also=RuntimeError)
+@fault(
+    GradError, "backward: only a single number has a gradient, and this output has shape (2,)", ".sum()",
+    also=RuntimeError,
+)
 def backward_of_many():
     (leaf(1.0, 2.0) * 2).backward()
 
