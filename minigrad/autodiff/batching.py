@@ -63,7 +63,7 @@ class Vectorised(Interpreter):
             return self._lent(tensor) if self.branches and tensor._data.many else tensor
         if isinstance(tensor._data, Batched) and not self._surrounds(tensor._data.owner):
             raise TraceError(
-                "a tensor from inside a vmap is used after its end", hint="return it from the function instead"
+                "a tensor from inside a vmap is used after it has ended", hint="return it from the function instead"
             )
         return wrap(Batched(self, tensor, False), tensor.device)
 

@@ -1,6 +1,6 @@
-"""What an operation does when it is called: the current mode.
+"""The current mode: it decides what an operation does when it is called.
 
-One immutable `Mode` in one `ContextVar`: reading it takes 17 ns, and threads and asyncio tasks each have their own.
+It is one immutable `Mode` in one `ContextVar`.  Reading it takes 17 ns.  Each thread and each asyncio task has its own.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Mode:
-    """How nodes are manifested just now.
+    """The settings with which operations run.
 
     `interpreter`  decides what applying a primitive does; None is eager mode, which computes at once
-    `state`        what outlives an operation: tensors, gradients, generators
-    `control`      how branches and loops run
+    `state`        reads and writes what outlives an operation: tensors, gradients, generators
+    `control`      runs branches and loops
     `grad`         whether operations on tracked tensors are recorded
-    `keep`         whether recipes of untracked results are kept too (`mg.record()`)
-    `device`       where new tensors are made; None is the default device
-    `scope`        the module or function that is running, outermost first: `("encoder", "layers[0]")`
+    `keep`         whether nodes of untracked results are kept too (`mg.record()`)
+    `device`       the device of new tensors; None is the default device
+    `scope`        the modules and functions that are running, outermost first: `("encoder", "layers[0]")`
     `origin`       the forward node whose gradient is being computed, or None
-    `by`           the inputs' nodes, in a function that `mg.grad` or `mg.vjp` differentiates by these; else ()
+    `by`           in a function that `mg.grad` or `mg.vjp` differentiates: the nodes of its inputs; else ()
     """
 
     __slots__ = ("by", "control", "device", "grad", "interpreter", "keep", "origin", "scope", "state")
@@ -56,9 +56,9 @@ class Mode:
         self.state, self.control = state, control
 
     def but(self, **changes: Any) -> Mode:
-        """This mode with some things changed.
+        """A copy of this mode with changes.
 
-        An interpreter that is a state or a control too brings itself along; None brings Python's own.
+        An interpreter that is also a state or a control becomes the mode's; None restores Python's own.
         """
         mode = Mode(
             self.interpreter, self.grad, self.keep, self.device, self.scope, self.origin, self.by,
@@ -101,7 +101,7 @@ class switch(Block):
 
 
 def no_grad() -> switch:
-    """Record nothing in this block: for updates of parameters, and for inference.
+    """Record no operations in this block: for updates of parameters, and for inference.
 
     >>> import minigrad as mg
     >>> w = mg.asarray([1.0, 2.0], requires_grad=True)
@@ -114,7 +114,7 @@ def no_grad() -> switch:
 
 
 def enable_grad() -> switch:
-    """Record again, inside a `no_grad` block.
+    """Record operations again, inside a `no_grad` block.
 
     >>> import minigrad as mg
     >>> w = mg.asarray(1.0, requires_grad=True)
@@ -126,7 +126,7 @@ def enable_grad() -> switch:
 
 
 def record() -> switch:
-    """Keep the recipes of untracked results too, so that they can be drawn and replayed.
+    """Keep the nodes of untracked results too, so that they can be drawn and replayed.
 
     >>> import minigrad as mg
     >>> with mg.record():
@@ -138,7 +138,7 @@ def record() -> switch:
 
 
 def is_grad_enabled() -> bool:
-    """Whether operations on tracked tensors are being recorded.
+    """Whether operations on tracked tensors are recorded now.
 
     >>> import minigrad as mg
     >>> with mg.no_grad():
@@ -149,7 +149,7 @@ def is_grad_enabled() -> bool:
 
 
 def scope(name: str) -> switch:
-    """Name a part of the computation: nodes made inside carry the name, and pictures draw a box around them.
+    """Name a part of the computation: nodes made inside have the name, and pictures draw a box around them.
 
     >>> import minigrad as mg
     >>> w = mg.asarray([1.0], requires_grad=True)

@@ -169,7 +169,7 @@ class NanError(MinigradError, FloatingPointError):
     >>> with mg.debug_nans():
     ...     mg.log(mg.asarray([-1.0]))
     Traceback (most recent call last):
-    minigrad.support.errors.NanError: log made a nan out of inputs that held none...
+    minigrad.support.errors.NanError: log made a nan from inputs without one...
     ...
     """
 
@@ -239,7 +239,7 @@ class ScriptError(MinigradError, TypeError):
     >>> import minigrad as mg
     >>> mg.script(lambda x: x if x > 0 else -x)
     Traceback (most recent call last):
-    minigrad.support.errors.ScriptError: script: <lambda>, at ...: a lambda cannot be told from others on its line
+    minigrad.support.errors.ScriptError: script: <lambda>, at ...
     ...
 
     Hint: define the function with `def` in a file or a notebook cell, and put `@mg.script` above it.
@@ -319,7 +319,7 @@ class Gone(MinigradError, RuntimeError):
     >>> import minigrad as mg
     >>> mg.replay(mg.ones(2))
     Traceback (most recent call last):
-    minigrad.support.errors.Gone: nothing was recorded for this tensor; `with mg.record():` keeps recipes
+    minigrad.support.errors.Gone: nothing was recorded for this tensor; use `with mg.record():`
     ...
 
     Hint: keep the tensors that it was computed from, and change copies of them.
