@@ -333,7 +333,7 @@ def refused(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], error:
         converted = _with_tensors(function, args, kwargs)
         if converted is not None:
             return function(*converted[0], **converted[1])
-        if isinstance(error, (ValueError, ArithmeticError)):  # right types, but values that Python or NumPy does not accept
+        if isinstance(error, (ValueError, ArithmeticError)):  # right types, wrong values for Python or NumPy
             raise ConversionError(f"{_title(function)}: {error}") from error
         if isinstance(error, MemoryError):
             raise DeviceError(f"{_title(function)}: no memory is left: {error}", hint="smaller sizes") from error
@@ -474,7 +474,7 @@ def checked(function: Any) -> Any:
             raise wrong
         return result
 
-    tried, find = explained(function), misfit  # as local variables, because its globals are those of the function's file
+    tried, find = explained(function), misfit  # local, because its globals are those of the function's file
     return _named(call, function)
 
 

@@ -46,7 +46,8 @@ def quick_steps(
             g = after_hooks(node, g)
             lent.add(ref(_owner(g)))
         if (node.op is None or node in also) if targets is None else (node in targets):
-            on_device_of(node, g)
+            if g.device is not node.device:
+                on_device_of(node, g)
             passed_on = node.op is not None or ref(_owner(g)) in lent
             found[node] = g.copy() if passed_on else _own(g)
         if node.op is project:

@@ -130,8 +130,10 @@ def seeds(outputs: Sequence[Tensor], cotangents: Sequence[Tensor | None], name: 
                 f"{name}: only a single number has a gradient, and this output has shape {output.shape}",
                 hint="reduce it first (.sum() or .mean()), or pass a weight for each element: backward(gradient)",
             )
-        given = ones_like(output) if given is None else given
-        seeded.append(checked_gradient(f"{name}: the gradient of an output", given, output))
+        seeded.append(
+            ones_like(output) if given is None
+            else checked_gradient(f"{name}: the gradient of an output", given, output)
+        )
     return seeded
 
 

@@ -186,7 +186,7 @@ def test_gradients_add_up_over_several_backward_calls():
     held = w.grad
     assert held.tolist() == [6, 12]
     (w * 1.0).sum().backward()
-    assert w.grad.tolist() == [7, 13] and held.tolist() == [6, 12], "a gradient that somebody holds does not change"
+    assert w.grad.tolist() == [7, 13] and held.tolist() == [6, 12], "a gradient that is still in use does not change"
     assert not w.grad.requires_grad
     w.grad = None
     (w * 1.0).sum().backward()
