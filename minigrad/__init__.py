@@ -34,7 +34,6 @@ from .autodiff import (
     vmap,
     while_loop,
 )
-from .core.cells import watch_cells
 from .core.debug import debug_nans, live_graphs
 from .core.dtypes import *
 from .core.mode import enable_grad, is_grad_enabled, no_grad, record, scope
@@ -62,6 +61,7 @@ from .ops.segments import *
 from .ops.transfer import to_device
 from .ops.view import *
 from .ops.windows import *
+from .support.context import watch_cells
 from .support.errors import *
 
 if TYPE_CHECKING:  # for who reads types: these are loaded when they are first used

@@ -1,1 +1,1 @@
-"""What the public functions accept: a call that fails names the argument at fault."""
+"""Checks the arguments of public functions: the error of a failed call names the wrong argument."""

@@ -1,10 +1,9 @@
-"""Where public functions take their arguments in.
+"""Checks the arguments of public functions, and names the first wrong one.
 
-What a parameter takes is said by its annotation, and where that is `Any` by its name: `dtype`, `axis`, `stride` mean
-the same in every function.  `public` gives the functions of a file this check.  It costs a function one more call of a
-function with the same parameters, 0.04 µs, until a call fails: then the arguments are looked at, and the first that
-does not fit is named.  Classes, and functions that are named `eager`, look at them in every call, because they would
-keep a wrong argument and fail much later.
+The annotation of a parameter says what it takes.  If the annotation is `Any`, the name does: `dtype`, `axis` and
+`stride` mean the same in every function.  `public` adds the check to the functions of a file.  A call costs 0.04 µs
+more, because the arguments are checked only after the call has failed.  The arguments of classes and of `eager`
+functions are checked in each call, because these would store a wrong argument and fail much later.
 """
 
 from __future__ import annotations
@@ -96,9 +95,9 @@ def _has_class(value: Any, name: str) -> bool:
     return any(cls.__name__ == name for cls in type(value).__mro__)
 
 
-DEEPEST = 64  # levels of lists in lists: as many as an array of NumPy has dimensions
+DEEPEST = 64  # levels of nested lists: the most dimensions of a NumPy array
 Check = Callable[[Any], bool]
-# What an annotation means, and in words.
+# For each annotation: a check, and the expectation in words.
 KINDS: dict[str, tuple[Check, str]] = {
     "None": (lambda value: value is None, "None"),
     "bool": (_is_flag, "True or False"),
@@ -119,7 +118,7 @@ KINDS: dict[str, tuple[Check, str]] = {
 }
 TENSORS = (lambda value: isinstance(value, Tensor), "a tensor")
 _SIZES = (_is_whole_or_several, "an integer or several")
-# What a parameter means that is annotated as `Any`, by its name.
+# The same for parameters that are annotated as `Any`, by their names.
 NAMED: dict[str, tuple[Check, str]] = {
     "dtype": (_is_dtype, "a dtype: " + ", ".join(ALL)),
     "device": (_is_device, "a device or its name, such as 'cpu'"),
@@ -162,7 +161,7 @@ _COUNT: Limit = (0, MOST, "an integer, 0 or more")
 _FROM_ONE: Limit = (1, MOST, "an integer, 1 or more")
 _FINITE: Limit = (-sys.float_info.max, sys.float_info.max, "a finite number")
 _NOT_NEGATIVE: Limit = (0, sys.float_info.max, "a finite number, 0 or more")
-# What numbers mean something, by the name of a parameter.
+# The range of numbers, by the name of the parameter.
 LIMITS: dict[str, Limit] = {
     "eps": _NOT_NEGATIVE, "dropout": _PROBABILITY, "label_smoothing": _PROBABILITY, "p": _PROBABILITY,
     "momentum": _PROBABILITY, "patience": _COUNT, "cooldown": _COUNT, "min_delta": _NOT_NEGATIVE, "every": _COUNT,
@@ -192,7 +191,7 @@ Kind = tuple[Check, str]
 
 
 def _kind(annotation: str, name: str, names: Mapping[str, Any]) -> Kind | None:
-    """Whether a value fits a parameter, and what is expected in words; None where anything does."""
+    """The check of a parameter, and the expectation in words; None if it takes anything."""
     kinds: list[Kind] = []
     for part in _alternatives(annotation):
         outer, _, inner = part.partition("[")
@@ -212,7 +211,7 @@ def _kind(annotation: str, name: str, names: Mapping[str, Any]) -> Kind | None:
 
 
 def _named_kind(stem: str, names: Mapping[str, Any]) -> Kind | None:
-    """What a name means in a file: a class, or another annotation; a class that only type checkers see, by its name."""
+    """The check for a name in an annotation: a class, an alias, or a class imported for types only."""
     found = names.get(stem)
     if isinstance(found, type) and not getattr(found, "_is_protocol", False):
         return lambda value: isinstance(value, found), f"a {stem}"
@@ -224,7 +223,7 @@ def _named_kind(stem: str, names: Mapping[str, Any]) -> Kind | None:
 
 
 def _element(inner: str) -> str:
-    """What the elements are, where all are of one kind; else anything."""
+    """The annotation of the elements, if it is the same for all; else "Any"."""
     depth, parts, part = 0, [], ""
     for letter in inner.removesuffix("]"):
         depth += (letter == "[") - (letter == "]")
@@ -248,12 +247,12 @@ def _all_fit(outer: Check, element: Check, value: Any) -> bool:
 
 
 def misfit(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> MinigradError | None:
-    """The error that names the first argument that does not fit its parameter; None where all do."""
+    """The error that names the first argument that does not fit its parameter; None if all fit."""
     signature, kinds = _parameters(function)
     try:
         bound = signature.bind(*args, **kwargs)
     except TypeError:
-        return None  # Python says better what is wrong with the call
+        return None  # Python's own error is better
     for name, value in bound.arguments.items():
         parameter, kind = signature.parameters[name], kinds[name]
         if value is parameter.default:
@@ -271,14 +270,14 @@ def misfit(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
 
 
 def _within(limit: Limit, value: Any) -> bool:
-    """Whether a number, or each of several, is inside of limits; what is not a number has none."""
+    """Whether a number, or each of several, is within limits; True for other values."""
     if isinstance(value, (tuple, list)):
         return all(_within(limit, each) for each in value)
     return not isinstance(value, (int, float)) or limit[0] <= value <= limit[1]
 
 
 def _is_deep(value: Any) -> bool:
-    """Whether lists in lists go deeper than anything that has a meaning."""
+    """Whether lists are nested more deeply than `DEEPEST`."""
     level: list[Any] = [value]
     for _ in range(DEEPEST):
         inner = {id(v): v for each in level for v in (each.values() if isinstance(each, dict) else each)
@@ -291,7 +290,7 @@ def _is_deep(value: Any) -> bool:
 
 @functools.cache
 def _parameters(function: Any) -> tuple[inspect.Signature, dict[str, Kind | None]]:
-    """The signature of a function, and what each of its parameters takes."""
+    """The signature of a function, and the check of each parameter."""
     signature, kinds = inspect.signature(function), {}
     for name, parameter in signature.parameters.items():
         written = "Any" if parameter.annotation is parameter.empty else str(parameter.annotation)
@@ -321,10 +320,10 @@ def _error(function: Callable[..., Any], name: str, value: Any, expect: str) -> 
 
 
 def refused(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception) -> Any:
-    """Raise the error that names the argument at fault; where there is none, the error itself.
+    """Raise the error that names the wrong argument; if no argument is wrong, raise the error itself.
 
-    Where a number or a NumPy array was given for a tensor, the call is made again with a tensor.  An error of code that
-    is the user's, which a function calls, stays what it is.
+    If a number or a NumPy array was given for a tensor, the call is repeated with a tensor.  An error from the user's
+    own code, called by the function, is not changed.
     """
     if isinstance(function, types.MethodType):
         function, args = function.__func__, (function.__self__, *args)
@@ -335,7 +334,7 @@ def refused(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], error:
         converted = _with_tensors(function, args, kwargs)
         if converted is not None:
             return function(*converted[0], **converted[1])
-        if isinstance(error, (ValueError, ArithmeticError)):  # right types, and values that Python or NumPy refuses
+        if isinstance(error, (ValueError, ArithmeticError)):  # right types, wrong values for Python or NumPy
             raise ConversionError(f"{_title(function)}: {error}") from error
         if isinstance(error, MemoryError):
             raise DeviceError(f"{_title(function)}: no memory is left: {error}", hint="smaller sizes") from error
@@ -351,7 +350,7 @@ def _reason(error: OSError) -> str:
 
 
 def _with_tensors(function: Any, args: Any, kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-    """The arguments, with tensors where numbers and NumPy arrays were given for them; None where none were."""
+    """The arguments, with tensors for numbers and NumPy arrays; None if there are none to convert."""
     signature, _ = _parameters(function)
     try:
         bound, any_converted = signature.bind(*args, **kwargs), False
@@ -369,7 +368,7 @@ def _with_tensors(function: Any, args: Any, kwargs: Any) -> tuple[tuple[Any, ...
 
 
 def _is_of_users(error: Exception) -> bool:
-    """Whether an error comes from code that is neither minigrad's nor what minigrad calls."""
+    """Whether an error comes from code other than minigrad's and the packages that it calls."""
     trace = error.__traceback__
     trace = trace and trace.tb_next
     while trace is not None:
@@ -383,9 +382,9 @@ def _is_of_users(error: Exception) -> bool:
 
 
 def public(names: Iterable[str], room: dict[str, Any], quick: Iterable[str] = (), eager: Iterable[str] = ()) -> None:
-    """Check the arguments of what a room shows: of functions when a call fails, of `eager` ones and classes always.
+    """Check the arguments of a room's functions, after a failed call, and of its classes, always.
 
-    `quick` are functions that see to their arguments themselves, because they are called a million times.
+    `eager` functions are checked in each call.  `quick` functions check their arguments themselves, for speed.
     """
     for name in names:
         found = room[name]
@@ -404,7 +403,7 @@ def public(names: Iterable[str], room: dict[str, Any], quick: Iterable[str] = ()
 
 
 def public_class(cls: type, quick: Iterable[str] = ("forward",)) -> None:
-    """Check the arguments with which objects of a class are made, and those of its methods when a call fails."""
+    """Check the arguments of a class's constructor, and those of its methods after a failed call."""
     for base in cls.__mro__:
         if base.__module__.partition(".")[0] != __name__.partition(".")[0]:
             continue
@@ -417,7 +416,7 @@ def public_class(cls: type, quick: Iterable[str] = ("forward",)) -> None:
                 setattr(base, name, explained(found))
 
 
-_ABOVE = sys._getframe().f_lineno  # the lines above the text, so that tracebacks show the right lines of it
+_ABOVE = sys._getframe().f_lineno  # number of lines above the text, so that tracebacks show its lines
 _CALL = """
 def make(_function, _ours, _refused, _current, _marked):
     def call({declared}):
@@ -436,7 +435,7 @@ _MARKED = "_marked(_function, ({given}), dict({named})) if _current.get().interp
 def _maker(
     before_slash: int, positional: int, named: tuple[str, ...], rest: bool, others: bool, marks: bool
 ) -> Any:
-    """What makes calls with so many parameters, of which only those after `*` have names: 26 serve 400 functions."""
+    """A maker of wrappers for this parameter list; 26 makers serve 400 functions."""
     given = [*[f"_{i}" for i in range(positional)], *["*_rest"] * rest]
     after = ["**_others"] * others
     declared = [*given, *["*"] * (bool(named) and not rest), *named, *after]
@@ -454,9 +453,9 @@ def _maker(
 
 
 def explained(function: Any, marked: Any = None) -> Any:
-    """The function, whose failures are explained by its arguments.
+    """The function, with errors that name the wrong argument.
 
-    It is called through a function with the same parameters: one with `*args, **kwargs` would cost three times as much.
+    The wrapper has the same parameters: a wrapper with `*args, **kwargs` would cost three times as much.
     Where an interpreter is active, `marked(function, args, kwargs)` makes the call, if it is given.
     """
     code = function.__code__
@@ -472,7 +471,7 @@ def explained(function: Any, marked: Any = None) -> Any:
 
 
 def checked(function: Any) -> Any:
-    """The function, whose arguments are looked at in each call: after its own checks, whose words say more."""
+    """The function with its arguments checked in each call, after its own checks, which say more."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         result = tried(*args, **kwargs)
@@ -481,11 +480,11 @@ def checked(function: Any) -> Any:
             raise wrong
         return result
 
-    tried, find = explained(function), misfit  # as variables of its own: its globals are those of the function's file
+    tried, find = explained(function), misfit  # local, because its globals are those of the function's file
     return _named(call, function)
 
 
 def _named(call: Any, function: Any) -> Any:
-    """The call in place of the function: of its name, its file (where examples are looked for) and its signature."""
+    """The wrapper with the function's name, signature and file (in which doctest looks for examples)."""
     made = types.FunctionType(call.__code__, function.__globals__, function.__name__, None, call.__closure__)
     return functools.update_wrapper(made, function)

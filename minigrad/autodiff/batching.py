@@ -1,8 +1,8 @@
-"""`vmap`: an interpreter that carries a batch dimension through, so that a function of one example works on many.
+"""`vmap`: an interpreter that adds a batch dimension, so that a function of one example works on many at once.
 
-A tensor inside `vmap` has the shape of one example, and stands for all of them: its data is a tensor outside with one
-more dimension in front.  Each primitive says (by its kind, mostly) how it works with that dimension there, so a batch
-of 1,000 takes as many operations as a batch of one.
+A tensor inside `vmap` has the shape of one example.  Its data is a tensor from outside, with the batch dimension in
+front.  Each kind of primitive has a rule for that dimension, so a batch of 1,000 takes as many operations as one
+example.
 """
 
 from __future__ import annotations
@@ -30,33 +30,33 @@ from ..support.words import shown, whole
 
 
 class Batched(StandIn):
-    """The data of a tensor inside `vmap`: a tensor outside, whose first dimension counts the examples.
+    """The data of a tensor inside `vmap`: `value`, a tensor from outside.
 
-    `value` is the same for all of them where `many` is False.
+    The first dimension of the value is the batch dimension, unless `many` is False: then all examples share the value.
     """
 
     __slots__ = ("born", "dtype", "many", "owner", "shape", "value")
 
     def __init__(self, owner: Vectorised, value: Tensor, many: bool) -> None:
         self.owner, self.value, self.many = owner, value, many
-        self.born = tick()  # which tells what a branch has made from what it has found
+        self.born = tick()  # a branch compares it with the time when the branch began
         self.shape = value.shape[1:] if many else value.shape
         self.dtype = value.dtype
 
     @property
     def no_value(self) -> str:
-        return f"inside vmap, which stands for {self.owner.size} values at once"
+        return f"inside vmap, which has {self.owner.size} values, one for each example"
 
     def detached(self) -> Batched:
         return Batched(self.owner, self.value.detach(), self.many)
 
 
 class Vectorised(Interpreter):
-    """Applies each operation, in the mode outside, to all examples at once."""
+    """Applies each operation to all examples at once, in the mode outside."""
 
     def __init__(self, size: int) -> None:
         self.size, self.outer = size, current_mode()
-        self.branches: list[Branch] = []  # those that are being run
+        self.branches: list[Branch] = []  # the branches that are running, the outermost first
 
     def lift(self, tensor: Tensor) -> Tensor:
         if isinstance(tensor._data, Batched) and tensor._data.owner is self:
@@ -69,11 +69,9 @@ class Vectorised(Interpreter):
 
     def _surrounds(self, other: Vectorised) -> bool:
         interpreter: Any = self.outer.interpreter
-        while interpreter is not None:
-            if interpreter is other:
-                return True
+        while interpreter not in (None, other):
             interpreter = interpreter.outer.interpreter if hasattr(interpreter, "outer") else None
-        return False
+        return interpreter is other
 
     def compute(self, op: Primitive, values: list[Any], attrs: dict[str, Any], device: Any) -> Any:
         inputs = [v.value if isinstance(v, Batched) else v for v in values]
@@ -89,7 +87,7 @@ class Vectorised(Interpreter):
         return Batched(self, out, batched)
 
     def _lent(self, tensor: Tensor) -> Tensor:
-        """In a branch, what stands for a tensor from before it: examples that take another are lent other values."""
+        """The tensor, for the code of a branch.  Examples that take another branch get other values (see `Branch`)."""
         born, branches = tensor._data.born, self.branches
         self.branches = []
         try:
@@ -102,11 +100,11 @@ class Vectorised(Interpreter):
 
 
 class Examples(Control):
-    """Branches and loops inside `vmap`, where a test may hold for some of the examples."""
+    """Branches and loops inside `vmap`, where a test may be true for some of the examples."""
 
     def __init__(self, batch: Vectorised) -> None:
         self.batch, self.below = batch, batch.outer.control
-        self.seals: list[tuple[int, str]] = []  # since when, and in which words, writes to older tensors are refused
+        self.seals: list[tuple[int, str]] = []  # (time, code): writes by the code to older tensors are errors
 
     @property
     def flow(self) -> Any:
@@ -159,27 +157,26 @@ class Examples(Control):
             if getattr(base._data, "born", 0) < since:
                 raise MutationError(
                     f"{what} changes a tensor of shape {base.shape} in place that was made outside of it",
-                    hint="return the new value instead, and assign it outside; x.copy() can be changed at will",
+                    hint="return the new value and assign it outside, or change x.copy()",
                 )
         self.below.before_change(tensor)
 
 
 class Branch:
-    """A branch that is run for all examples, and taken by those for which `test` holds.
+    """A branch: it runs for all examples, but only the results for those where `test` is true are used.
 
-    What it makes of the others is thrown away, but the gradient of that is 0 times a derivative: nan, where the
-    derivative is infinite.  So the others are lent the values of an example that takes the branch, and no gradient
-    flows back through these.
+    The gradient of an unused result is 0 times a derivative, which is nan if the derivative is infinite.  So the
+    branch computes the unused results from the values of an example that takes the branch, without a gradient.
     """
 
     def __init__(self, owner: Vectorised, test: Tensor) -> None:
         self.owner, self.test, self.since = owner, test, tick()
-        self.known: dict[tuple[int, bool], tuple[Tensor, Tensor]] = {}  # what was lent for which tensor, kept alive
+        self.known: dict[tuple[int, bool], tuple[Tensor, Tensor]] = {}  # a tensor, which must live, and its substitute
         with switch(owner.outer):
             self.first = _first(test._data.value)
 
     def lent(self, tensor: Tensor) -> Tensor:
-        """What stands for a tensor from before the branch."""
+        """The substitute for a tensor from before the branch."""
         key = id(tensor), current_mode().grad
         if key not in self.known:
             with switch(self.owner.outer):
@@ -189,12 +186,12 @@ class Branch:
 
 
 def _first(taken: Tensor) -> Tensor:
-    """The number of the first example for which it holds."""
+    """The number of the first example that takes the branch."""
     return argmax(taken.astype(int8))
 
 
 def lent_rows(x: Tensor, taken: Tensor) -> Tensor:
-    """The rows of `x` for examples that take a branch; others are lent the row of the first that does (see `Branch`).
+    """The rows of `x`.  Examples that do not take a branch get the row of the first that does (see `Branch`).
 
     >>> lent_rows(mg.asarray([-1.0, 4.0, 9.0]), mg.asarray([False, True, True])).tolist()
     [4.0, 4.0, 9.0]
@@ -203,11 +200,11 @@ def lent_rows(x: Tensor, taken: Tensor) -> Tensor:
     return where(reshape(taken, (taken.shape[0], *[1] * (x.ndim - 1))), x, row)
 
 
-# How each kind of primitive works with one more dimension in front --------------------------------------------------
+# How each kind of primitive works with a batch dimension in front ----------------------------------------------------
 
 
 def aligned(inputs: Sequence[Any], many: Sequence[bool], least: int = 0) -> list[Any]:
-    """The inputs with ones between the batch dimension and the rest, so that they broadcast as single examples do."""
+    """The inputs with ones after the batch dimension, so that they broadcast like single examples."""
     ndims = [x.ndim - m if isinstance(x, Tensor) else 0 for x, m in zip(inputs, many)]
     widest = max([*ndims, least])
     return [
@@ -216,18 +213,16 @@ def aligned(inputs: Sequence[Any], many: Sequence[bool], least: int = 0) -> list
     ]
 
 
-def _broadcasting(op: Primitive, inputs: Any, many: Any, size: int, attrs: Any) -> Tensor:
-    out: Tensor = op.apply(*aligned(inputs, many), **attrs)
-    return out
+def _broadcasting(op: Primitive, inputs: Any, many: Any, size: int, attrs: Any) -> Any:
+    return op.apply(*aligned(inputs, many, least=2 if op.kind == "contract" else 0), **attrs)
 
 
-def _one_input(op: Primitive, inputs: Any, many: Any, size: int, attrs: Any) -> Tensor:
-    out: Tensor = op.apply(aligned_view(op, inputs[0], attrs), **shifted(op, size, attrs))
-    return out
+def _one_input(op: Primitive, inputs: Any, many: Any, size: int, attrs: Any) -> Any:
+    return op.apply(aligned_view(op, inputs[0], attrs), **shifted(op, size, attrs))
 
 
 def aligned_view(op: Primitive, x: Tensor, attrs: dict[str, Any]) -> Tensor:
-    """The input of a view: `broadcast_to` needs its new dimensions behind the batch dimension."""
+    """The input of a view.  `broadcast_to` needs its new dimensions after the batch dimension."""
     if op is P.broadcast_to:
         extra = len(attrs["shape"]) - (x.ndim - 1)
         return reshape(x, (x.shape[0], *[1] * extra, *x.shape[1:])) if extra else x
@@ -235,7 +230,7 @@ def aligned_view(op: Primitive, x: Tensor, attrs: dict[str, Any]) -> Tensor:
 
 
 def shifted(op: Primitive, size: int, attrs: dict[str, Any]) -> dict[str, Any]:
-    """The attributes of an operation on one example, for all of them."""
+    """The attributes for all examples, from those for one example."""
     new = dict(attrs)
     axis = attrs.get("axis")
     if axis is not None:
@@ -252,45 +247,40 @@ def shifted(op: Primitive, size: int, attrs: dict[str, Any]) -> dict[str, Any]:
 
 
 def repeated(x: Any, many: bool, size: int) -> Any:
-    """A tensor that is the same for all examples, as one that could differ."""
+    """The value with a batch dimension: a value that all examples share is repeated."""
     return x if many or x.__class__ in NUMBERS else broadcast_to(x, (size, *x.shape))
 
 
-def _concat(op: Primitive, inputs: Any, many: Any, size: int, attrs: Any) -> Tensor:
-    parts = [repeated(x, m, size) for x, m in zip(inputs, many)]
-    out: Tensor = op.apply(*parts, **shifted(op, size, attrs))
-    return out
+def _concat(op: Primitive, inputs: Any, many: Any, size: int, attrs: Any) -> Any:
+    return op.apply(*[repeated(x, m, size) for x, m in zip(inputs, many)], **shifted(op, size, attrs))
 
 
 def example_numbers(indices: Sequence[Tensor], many: Sequence[bool], size: int) -> list[Tensor]:
-    """Indices into examples, with the number of the example in front of them."""
+    """Indices into a batch: the number of the example, then the given indices."""
     listed = aligned(indices, many)
     width = max([i.ndim - m for i, m in zip(indices, many)], default=0)
     device = indices[0].device if indices else None
     return [reshape(arange(size, device=device), (size, *[1] * width)), *listed]
 
 
-def _gather(op: Primitive, inputs: Any, many: Any, size: int, attrs: Any) -> Tensor:
+def _gather(op: Primitive, inputs: Any, many: Any, size: int, attrs: Any) -> Any:
     x, *indices = inputs
-    if not many[0]:
-        out: Tensor = op.apply(x, *aligned(indices, many[1:]))
-        return out
-    return op.apply(x, *example_numbers(indices, many[1:], size))  # type: ignore[no-any-return]
+    return op.apply(x, *(example_numbers(indices, many[1:], size) if many[0] else aligned(indices, many[1:])))
 
 
-def _assign(op: Primitive, inputs: Any, many: Any, size: int, attrs: Any) -> Tensor:
-    """`put` and `scatter_add`: the base is repeated, because its copies become different."""
+def _assign(op: Primitive, inputs: Any, many: Any, size: int, attrs: Any) -> Any:
+    """`put` and `scatter_add`: the base is repeated, because each example changes its own copy."""
     base, value, *indices = inputs
     base = repeated(base, many[0], size)
     if isinstance(value, Tensor) and many[1]:
         width = _place_ndim(op, base, indices, many[2:], attrs)
         value = reshape(value, (size, *[1] * (width - (value.ndim - 1)), *value.shape[1:]))
     numbered = example_numbers(indices, many[2:], size) if indices else []
-    return op.apply(base, value, *numbered, **shifted(op, size, attrs))  # type: ignore[no-any-return]
+    return op.apply(base, value, *numbered, **shifted(op, size, attrs))
 
 
 def _place_ndim(op: Primitive, base: Tensor, indices: Any, many: Any, attrs: dict[str, Any]) -> int:
-    """How many dimensions the place of one example has that is assigned to."""
+    """The number of dimensions of the part of one example that is assigned to."""
     target: Any = base
     for step, theirs in shifted(op, base.shape[0], attrs).get("chain", ()):
         target = type("Shaped", (), {"shape": step.infer(target, **theirs)[0], "dtype": base.dtype})
@@ -298,39 +288,24 @@ def _place_ndim(op: Primitive, base: Tensor, indices: Any, many: Any, attrs: dic
     return len(target.shape) - 1 - len(indices) + width
 
 
-def _matmul(op: Primitive, inputs: Any, many: Any, size: int, attrs: Any) -> Tensor:
-    out: Tensor = op.apply(*aligned(inputs, many, least=2), **attrs)
-    return out
-
-
 Rule = Callable[[Primitive, Any, Any, int, dict[str, Any]], Any]
 BY_KIND: dict[str, Rule] = {
-    "elementwise": _broadcasting,
-    "reduce": _one_input,
-    "view": _one_input,
-    "index": _one_input,
-    "structural": _one_input,
-    "contract": _matmul,
+    "elementwise": _broadcasting, "contract": _broadcasting,
+    "reduce": _one_input, "view": _one_input, "index": _one_input, "structural": _one_input,
 }
-RULES: dict[str, Rule] = {
-    "concat": _concat,
-    "gather": _gather,
-    "scatter_add": _assign,
-    "put": _assign,
-}
+RULES: dict[str, Rule] = {"concat": _concat, "gather": _gather, "scatter_add": _assign, "put": _assign}
 
 
 def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: int = 0) -> Callable[..., Any]:
-    """A function of one example, made to work on a batch of them at once, without a loop.
+    """A function of one example, applied to a batch of examples at once, without a loop.
 
-    `in_axes` says which dimension of each argument counts the examples: one number for all, or one for each, None for
-    an argument that all examples share.  Random numbers drawn inside are the same for every example.
+    `in_axes` is the batch axis of the arguments: one number for all of them, or one for each, with None for an
+    argument that all examples share.  Random numbers drawn inside are the same for all examples.
 
     >>> dot = lambda x, y: (x * y).sum()
     >>> mg.vmap(dot, in_axes=(0, None))(mg.asarray([[1.0, 2.0], [3.0, 4.0]]), mg.asarray([1.0, 10.0])).tolist()
     [21.0, 43.0]
     """
-
     for axis in in_axes if isinstance(in_axes, (tuple, list)) else (in_axes,):
         if axis is not None and whole(axis) is None:
             raise AxisError(f"vmap: in_axes is an integer or None, or one for each argument, not {shown(in_axes)}")
@@ -347,9 +322,7 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: int = 0) -> C
             t if axis is None else moveaxis(t, normal_axis("vmap", axis, t.ndim), 0) for t, axis in zip(tensors, places)
         ]
         with switch(interpreter=vectorise, control=Examples(vectorise)):
-            inside = [
-                wrap(Batched(vectorise, t, axis is not None), t.device) for t, axis in zip(moved, places)
-            ]
+            inside = [wrap(Batched(vectorise, t, axis is not None), t.device) for t, axis in zip(moved, places)]
             outputs, rebuild_output = flatten(function(*rebuild(inside)))
             results = [vectorise.lift(o)._data for o in outputs]
         return rebuild_output([_out(r, size, out_axes) for r in results])
@@ -361,7 +334,7 @@ def _batch_size(tensors: list[Tensor], places: list[Any]) -> int:
     sizes = {t.shape[normal_axis("vmap", a, t.ndim)] for t, a in zip(tensors, places) if a is not None}
     if len(sizes) != 1:
         raise ShapeError(
-            "vmap: the arguments count different numbers of examples" if sizes else "vmap: no argument counts examples",
+            f"vmap: {'the arguments have different batch sizes' if sizes else 'no argument has a batch axis'}",
             expect="one size along in_axes",
             actual=", ".join(f"{t.shape} along {a}" for t, a in zip(tensors, places)),
         )

@@ -1,7 +1,7 @@
-"""Checkpoints: let go of what a part of the forward pass saved, and compute it again when the backward pass gets there.
+"""Checkpoints: a part of the forward pass saves only its inputs, and the backward pass computes the rest again.
 
-A node is a recipe, so nothing but the recipes has to be kept: the same nodes are computed again from what came in, with
-the same random numbers, because a random node holds the key and the block that it was drawn with.
+The nodes of the part are kept, because a node is a recipe.  Random numbers are the same again, because a random node
+stores the key and the block of its numbers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..support.source import show
 
 
 class Segment(Eager):
-    """Eager mode that keeps recipes, and of the values only those that came in from outside."""
+    """Eager mode that keeps all nodes, and only the values that came from outside."""
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
@@ -49,12 +49,12 @@ class Segment(Eager):
                     part.saved = self
 
     def restore(self) -> None:
-        """Compute the values again and give the nodes what they had saved."""
+        """Compute the values again and store them in the nodes that saved them."""
         for node, value in self.incoming.items():
-            changed = written_since(value, self.nodes[0].serial) if hasattr(value, "base") else None
+            changed = written_since(value, self.nodes[0].serial)
             if changed is not None:
                 raise MutationError(
-                    f"checkpoint: {node.name} {node.shape}, from which a part is computed again, was changed in place\n"
+                    f"checkpoint: {node.name} {node.shape}, an input of a part to compute again, was changed in place\n"
                     f"  changed: {show(changed)}",
                     hint="x = x + 1 instead of x += 1, or x.copy() before the checkpoint",
                 )
@@ -64,7 +64,7 @@ class Segment(Eager):
 
 
 def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same function, which saves nothing for the backward pass but what comes in, and computes the rest again.
+    """The same function, which saves only its inputs for the backward pass and computes the rest again.
 
     >>> w = mg.asarray([1.0, 2.0], requires_grad=True)
     >>> mg.checkpoint(lambda x: x.tanh().exp())(w).sum().backward()

@@ -1,8 +1,8 @@
 """Control flow on tensors: `cond`, `while_loop`, `fori_loop` and `scan`.
 
-In eager mode they are what they say, an `if` and loops in Python, with gradients as of any Python code.  Where
-operations are only recorded a value is not there to decide by, and Python would have to write a loop out: there each
-becomes one node, which holds what its branches or its body compute as graphs of their own (`compile/control`).
+In eager mode they run as an `if` and as loops in Python, and gradients flow through them as through any Python code.
+While a computation is traced its values are not known, so each of them becomes one node, which contains the graphs of
+its branches or of its body (`compile/control`).
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from ..ops.declare import declare
 from ..ops.elementwise import where
 from ..ops.joining import stack
 from ..support.errors import ConversionError, DtypeError, ShapeError
+from ..support.words import whole
 from .batching import Batched, Examples, Vectorised
 from .custom import call_with_gradient
 
-VALUES = (int, float, bool, np.ndarray, np.generic)  # what becomes a tensor where it is carried or returned
+VALUES = (int, float, bool, np.ndarray, np.generic)  # become tensors when they are carried or returned
 
 
 def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any) -> Any:
-    """`true_fun(*operands)` if the predicate holds, else `false_fun(*operands)`.
+    """`true_fun(*operands)` if the predicate is true, else `false_fun(*operands)`.
 
-    Both return tensors of the same shapes and dtypes in the same containers.  In eager mode the other branch is not
-    run, and not looked at.
+    Both return tensors of the same shapes and dtypes in the same containers.  Eager mode runs only one of them.
 
     >>> slope = lambda x: mg.cond(x > 0, lambda x: x, lambda x: 0.5 * x, x)
     >>> slope(mg.asarray(2.0)).item(), slope(mg.asarray(-2.0)).item()
     (2.0, -1.0)
     """
     _check_functions("cond", true_fun=true_fun, false_fun=false_fun)
-    if pred.__class__ is bool or isinstance(pred, np.bool_):  # known already, in every mode
+    if pred.__class__ is bool or isinstance(pred, np.bool_):  # known in every mode
         return Values((true_fun if pred else false_fun)(*operands)).whole()
     test = predicate("cond", pred)
     control = current_mode().control
@@ -49,7 +49,7 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     some, every = control.outcomes(test)
     if some == every:
         return Values((true_fun if some else false_fun)(*operands)).whole()
-    with control.sealed("cond: the predicate differs from example to example, and a branch"):
+    with control.sealed("cond: the predicate differs between examples, and a branch"):
         with control.taken_by(test):
             chosen = Values(true_fun(*operands))
         with control.taken_by(~test):
@@ -60,11 +60,11 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
 def while_loop(
     cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init: Any, max_steps: int | None = None
 ) -> Any:
-    """Go on with `value = body_fun(value)`, from `init`, for as long as `cond_fun(value)` holds; the last value.
+    """Repeat `value = body_fun(value)`, starting with `init`, while `cond_fun(value)` is true; return the last value.
 
-    The body returns what it was given: the same containers, shapes and dtypes.  `max_steps` ends the loop after so
-    many rounds whatever the condition says; under `jit`, only such a loop has a gradient, because room for the value
-    of each round is made beforehand.
+    The body returns the same containers, shapes and dtypes as it is given.  The loop ends after `max_steps` rounds at
+    the latest.  Under `jit` only a loop with `max_steps` has a gradient: the memory for the values of all rounds
+    is allocated before the first.
 
     >>> mg.while_loop(lambda x: x < 100, lambda x: x * x, mg.asarray(3.0)).item()
     6561.0
@@ -85,7 +85,7 @@ def while_loop(
         if every:
             now = carry.again("while_loop", body_fun(carry.rebuild(now)))
         else:
-            with control.sealed("while_loop: the condition differs from example to example, and the body"):
+            with control.sealed("while_loop: the condition differs between examples, and the body"):
                 with control.taken_by(test):
                     new = carry.again("while_loop", body_fun(carry.rebuild([t.copy() for t in now])))
                 now = [where(test, a, b) for a, b in zip(new, now)]
@@ -94,9 +94,9 @@ def while_loop(
 
 
 def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init: Any) -> Any:
-    """`value = body_fun(i, value)` for each i from `lower` up to, not including, `upper`; the last value.
+    """Repeat `value = body_fun(i, value)` for each i from `lower` to `upper - 1`; return the last value.
 
-    With bounds that are Python integers it is a `scan`, and has gradients in every mode; with tensors a `while_loop`.
+    With Python integers as bounds it is a `scan`, which has gradients in every mode; with tensors it is a `while_loop`.
 
     >>> mg.fori_loop(0, 5, lambda i, total: total + i, 0).item()
     10
@@ -119,10 +119,10 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init:
 def scan(
     f: Callable[[Any, Any], Any], init: Any, xs: Any = None, length: int | None = None, reverse: bool = False
 ) -> tuple[Any, Any]:
-    """`carry, y = f(carry, x)` for each x along the first dimension of `xs`: the last carry, and all y stacked.
+    """Repeat `carry, y = f(carry, x)` for each x along the first dimension of `xs`; return the last carry and all y.
 
-    Without `xs` there are `length` rounds, and x is None.  `reverse` goes from the last x to the first; each y stays
-    beside its x.
+    The y are stacked.  Without `xs` there are `length` rounds, and x is None.  With `reverse` the rounds go from the
+    last x to the first, and the y have the order of the x.
 
     >>> total, sums = mg.scan(lambda carry, x: (carry + x, carry + x), 0.0, mg.asarray([1.0, 2.0, 3.0]))
     >>> total.item(), sums.tolist()
@@ -157,12 +157,12 @@ def _scan(name: str, f: Any, init: Any, xs: Values, length: Any, reverse: bool) 
 
 
 def _no_rounds(name: str, f: Any, carry: Values, xs: Values) -> Any:
-    """What no results look like, stacked: the function tells, of a batch of no examples."""
-    nobody = Vectorised(0)
-    control = Examples(nobody)
-    with switch(interpreter=nobody, control=control, state=Unchanged()), control.sealed(f"{name}: the body"):
+    """The stacked results of no rounds.  A batch of no examples gives their shapes."""
+    empty = Vectorised(0)
+    control = Examples(empty)
+    with switch(interpreter=empty, control=control, state=Unchanged()), control.sealed(f"{name}: the body"):
         once = [t.copy() for t in carry.tensors]
-        given = [wrap(Batched(nobody, x, True), x.device) for x in xs.tensors]
+        given = [wrap(Batched(empty, x, True), x.device) for x in xs.tensors]
         new, y = carry_and_result(name, f(carry.rebuild(once), xs.rebuild(given)))
         carry.again(name, new)
         values = Values(y)
@@ -171,39 +171,37 @@ def _no_rounds(name: str, f: Any, carry: Values, xs: Values) -> Any:
 
 
 class Unchanged(State):
-    """Python's state, where drawing numbers leaves a generator as it is."""
+    """Python's state, except that drawing numbers does not change a generator."""
 
     def take_blocks(self, generator: Any, count: int) -> tuple[Any, int]:
-        """Numbers that the next draw takes as well."""
         state = generator.get_state()
         return state["key"], state["block"]
 
 
 def _rows(x: Tensor, count: int) -> Sequence[Tensor]:
-    """The elements along the first dimension, as tensors of their own.
+    """The elements along the first dimension, as separate tensors.
 
-    Taken all at once where somebody will want the gradient: each alone would give one of the size of them all.
+    If `x` has a history they are one operation: the gradient of each element alone would be as large as `x`.
     """
+    def split(x: Tensor) -> Any:
+        return tuple([x[i].copy() for i in range(count)]), None
+
     if not x.tracked or current_mode().interpreter is not None:
-        return [x[i].copy() for i in range(count)]
-    split = call_with_gradient(
-        [x], lambda x: (tuple([x[i].copy() for i in range(count)]), None), lambda kept, g: (stack(list(g)),)
-    )
-    rows: Sequence[Tensor] = split
-    return rows
+        return split(x)[0]  # type: ignore[no-any-return]
+    return call_with_gradient([x], split, lambda kept, g: (stack(list(g)),))  # type: ignore[no-any-return]
 
 
-# The primitives.  Their attributes are functions; `compile/control/rules.py` has the rules --------------------------
+# The primitives.  Their attributes hold functions, whose rules are in `compile/control/rules.py` ----------------------
 
 
 def _infer_cond(pred: Any, *inputs: Any, then: Any, otherwise: Any, draws: Any) -> Any:
-    return _shapes(then.results)
+    return tuple(zip(*then.results)) or ((), ())
 
 
 def _infer_while_loop(*inputs: Any, condition: Any, body: Any, consts: int, limit: Any, keep: bool) -> Any:
     carry = [(x.shape, x.dtype) for x in inputs[consts:]]
     kept = [((limit, *shape), dtype) for shape, dtype in carry] if keep else []
-    return _shapes([*carry, ((), int64), *kept])
+    return tuple(zip(*carry, ((), int64), *kept))
 
 
 def _infer_scan(
@@ -212,79 +210,80 @@ def _infer_scan(
 ) -> Any:
     results = body.results
     each = [*results[carries:], *(results[:carries] if keep else [])]
-    return _shapes([*results[:carries], *[((length, *shape), dtype) for shape, dtype in each]])
+    return tuple(zip(*results[:carries], *[((length, *shape), dtype) for shape, dtype in each])) or ((), ())
 
 
-def _shapes(results: Sequence[Any]) -> Any:
-    return tuple([shape for shape, _ in results]), tuple([dtype for _, dtype in results])
+def _gradient_of_loop(g: Any, inputs: Any, out: Any, node: Any, index: int) -> Any:
+    return node.attrs["body"].rules.gradient_of_loop(g, inputs, out, node, index)
 
 
-for _op in (
-    Primitive(
-        "cond", "structural", ("pred", "*inputs"), _infer_cond,
-        {"inputs": lambda g, pred, inputs, node, index: node.attrs["then"].rules.gradient_of_cond(
-            g, pred, inputs, node, index)},
-        promotes=(), formula=r"p \mathbin{?} f(x) : g(x)",
-        batch=lambda op, inputs, many, size, attrs: attrs["then"].rules.batch_cond(inputs, many, size, attrs),
-        jvp=lambda primals, tangents, **attrs: attrs["then"].rules.push_cond(primals, tangents, attrs),
-    ),
-    Primitive(
-        "while_loop", "structural", ("*inputs",), _infer_while_loop,
-        {"inputs": lambda g, inputs, out, node, index: node.attrs["body"].rules.gradient_of_loop(
-            g, inputs, out, node, index)},
-        promotes=(), formula=r"x \leftarrow f(x) \text{ while } p(x)",
-        batch=lambda op, inputs, many, size, attrs: attrs["body"].rules.batch_loop(inputs, many, size, attrs),
-        jvp=lambda primals, tangents, **attrs: attrs["body"].rules.push_loop(primals, tangents, attrs),
-    ),
-    Primitive(
-        "scan", "structural", ("*inputs",), _infer_scan,
-        {"inputs": lambda g, inputs, out, node, index: node.attrs["body"].rules.gradient_of_loop(
-            g, inputs, out, node, index)},
-        promotes=(), formula=r"c_{i+1}, y_i = f(c_i, x_i)",
-        batch=lambda op, inputs, many, size, attrs: attrs["body"].rules.batch_loop(inputs, many, size, attrs),
-        jvp=lambda primals, tangents, **attrs: attrs["body"].rules.push_loop(primals, tangents, attrs),
-    ),
+for _name, _infer, _formula in (
+    ("while_loop", _infer_while_loop, r"x \leftarrow f(x) \text{ while } p(x)"),
+    ("scan", _infer_scan, r"c_{i+1}, y_i = f(c_i, x_i)"),
 ):
-    declare(_op)
+    declare(Primitive(
+        _name, "structural", ("*inputs",), _infer, {"inputs": _gradient_of_loop}, promotes=(), formula=_formula,
+        batch=lambda op, inputs, many, size, attrs: attrs["body"].rules.batch_loop(inputs, many, size, attrs),
+        jvp=lambda primals, tangents, **attrs: attrs["body"].rules.push_loop(primals, tangents, attrs),
+    ))
+declare(Primitive(
+    "cond", "structural", ("pred", "*inputs"), _infer_cond,
+    {"inputs": lambda g, pred, inputs, node, index: node.attrs["then"].rules.gradient_of_cond(
+        g, pred, inputs, node, index)},
+    promotes=(), formula=r"p \mathbin{?} f(x) : g(x)",
+    batch=lambda op, inputs, many, size, attrs: attrs["then"].rules.batch_cond(inputs, many, size, attrs),
+    jvp=lambda primals, tangents, **attrs: attrs["then"].rules.push_cond(primals, tangents, attrs),
+))
 
 
-# Containers, and what is wrong with them ------------------------------------------------------------------------------
+# Containers, and errors about them ------------------------------------------------------------------------------------
 
 
 class Values:
-    """A container taken apart: its tensors (numbers and arrays have become some), and how it is built."""
+    """A container taken apart: its tensors (made of its numbers and arrays too), and its structure."""
 
     def __init__(self, tree: Any, device: Any = None) -> None:
         given, self.rebuild = flatten(tree, VALUES)
         self.structure = structure(tree, VALUES)
         self.tensors = [as_tensor(value, device) for value in given]
-        self.weak = [value.__class__ in NUMBERS for value in given]  # Python numbers: they take any dtype they fit in
+        self.weak = [value.__class__ in NUMBERS for value in given]  # Python numbers, whose dtype adapts
 
     def whole(self) -> Any:
         """The container, of tensors."""
         return self.rebuild(self.tensors)
 
+    def like(self, other: Values) -> list[Tensor]:
+        """The tensors; a Python number has the dtype and device of the tensor in its place in `other`."""
+        return [
+            t.to(like.device).astype(like.dtype, copy=False)
+            if weak and KINDS.index(t.dtype.kind) <= KINDS.index(like.dtype.kind) else t
+            for t, weak, like in zip(self.tensors, self.weak, other.tensors)
+        ]
+
     def again(self, name: str, tree: Any) -> list[Tensor]:
-        """The tensors of what a body has made of these, if it is the same but for their values."""
+        """The tensors that a body returned, if they have the structure, shapes and dtypes of these."""
         new = Values(tree)
         if new.structure != self.structure:
             raise ShapeError(
                 f"{name}: the body returns other containers than it was given",
                 expect=self.text(), actual=new.text(), hint="return the carry with the same parts in the same order",
             )
-        fitted = [fit(t, weak, old) for t, weak, old in zip(new.tensors, new.weak, self.tensors)]
+        fitted = new.like(self)
         for number, (t, old) in enumerate(zip(fitted, self.tensors)):
             if (t.shape, t.dtype, t.device) != (old.shape, old.dtype, old.device):
                 raise (DtypeError if t.shape == old.shape else ShapeError)(
                     f"{name}: the body changes tensor {number} of the carry from {_kind(old)} to {_kind(t)}",
                     expect=self.text(), actual=new.text(),
-                    hint=f"start with what it becomes, or bring it back: .astype(mg.{old.dtype}), .reshape(...)",
+                    hint=f"start with the final type, or convert back: .astype(mg.{old.dtype}), .reshape(...)",
                 )
         return fitted
 
     def text(self) -> str:
-        """The container with shapes and dtypes in the places of tensors."""
+        """The container with shapes and dtypes in place of its tensors."""
         return repr(self.rebuild([_Text(_kind(t)) for t in self.tensors]))
+
+
+KINDS = "biuf"  # of dtypes: a Python number takes the dtype of a tensor of the same kind or a later one
 
 
 class _Text(str):
@@ -293,7 +292,7 @@ class _Text(str):
 
 
 def _device_of(tree: Any) -> Any:
-    """Where the tensors of a container are, and so the numbers beside them; None if there are none."""
+    """The device of a container's tensors, for the numbers beside them; None if it has no tensors."""
     tensors = flatten(tree)[0]
     return tensors[0].device if tensors else None
 
@@ -302,33 +301,26 @@ def _kind(tensor: Tensor) -> str:
     return f"{tensor.dtype} {tensor.shape}"
 
 
-def fit(tensor: Tensor, weak: bool, like: Tensor) -> Tensor:
-    """A number that was written as one, in the dtype (and on the device) of what it is beside."""
-    order = "biuf"
-    if weak and order.index(tensor.dtype.kind) <= order.index(like.dtype.kind):
-        return tensor.to(like.device).astype(like.dtype, copy=False)
-    return tensor
-
-
 def same_results(one: Values, other: Values, name: str = "cond") -> list[Tensor]:
-    """The tensors of `other`, if it differs from `one` in nothing but values."""
-    fitted = [fit(t, weak, like) for t, weak, like in zip(other.tensors, other.weak, one.tensors)]
+    """The tensors of `other`, if it differs from `one` in values only."""
+    fitted = other.like(one)
     wrong = one.structure != other.structure
     if not wrong and all((a.shape, a.dtype) == (b.shape, b.dtype) for a, b in zip(one.tensors, fitted)):
         return fitted
-    who = "the branches return" if name == "cond" else "f returns, from round to round,"
-    difference = "containers" if wrong else "shapes or dtypes"
-    both = [v.shape for v in one.tensors] == [v.shape for v in other.tensors]
-    raise (DtypeError if both and not wrong else ShapeError)(
-        f"{name}: {who} different {difference}",
-        expect=f"the same as {'true_fun' if name == 'cond' else 'the first time'}: {one.text()}",
-        actual=f"{'false_fun' if name == 'cond' else 'then'}: {other.text()}",
-        hint="x.astype(...), mg.broadcast_to(x, shape), or mg.zeros_like(x) in the place of what is missing",
+    returned, first, second = (
+        ("the branches return", "true_fun", "false_fun") if name == "cond" else
+        ("f returns, from round to round,", "the first time", "then")
+    )
+    same_shapes = [v.shape for v in one.tensors] == [v.shape for v in other.tensors]
+    raise (DtypeError if same_shapes and not wrong else ShapeError)(
+        f"{name}: {returned} different {'containers' if wrong else 'shapes or dtypes'}",
+        expect=f"the same as {first}: {one.text()}", actual=f"{second}: {other.text()}",
+        hint="x.astype(...), mg.broadcast_to(x, shape), or mg.zeros_like(x) for a missing tensor",
     )
 
 
 def carry_and_result(name: str, pair: Any) -> tuple[Any, Any]:
-    """What `f` has returned, if it is a carry and a result."""
+    """The new carry and the result that `f` returned."""
     if not isinstance(pair, (tuple, list)) or len(pair) != 2:
         raise ConversionError(
             f"{name}: f(carry, x) returns a pair, the new carry and a result for this x",
@@ -339,17 +331,17 @@ def carry_and_result(name: str, pair: Any) -> tuple[Any, Any]:
 
 
 def predicate(name: str, value: Any) -> Tensor:
-    """What decides, if it is one bool."""
+    """The predicate as a tensor, if it is a single bool."""
     if value.__class__ is bool or isinstance(value, np.bool_):
         return as_tensor(bool(value))
     if not isinstance(value, Tensor):
-        raise ConversionError(f"{name}: what decides is a bool, not a {type(value).__name__}",
+        raise ConversionError(f"{name}: the predicate is a bool, not a {type(value).__name__}",
                               expect="a bool tensor of shape ()", hint="x > 0, x.any(), x.all()")
     if value.shape:
-        raise ShapeError(f"{name}: one bool decides, and this tensor has shape {value.shape}",
+        raise ShapeError(f"{name}: the predicate is one bool, and this tensor has shape {value.shape}",
                          expect="shape ()", hint="x.any(), x.all(); mg.where chooses element by element")
     if value.dtype.kind != "b":
-        raise DtypeError(f"{name}: a bool decides, and this tensor is {value.dtype}", hint="x != 0, x > 0")
+        raise DtypeError(f"{name}: the predicate is a bool, and this tensor is {value.dtype}", hint="x != 0, x > 0")
     return value
 
 
@@ -357,17 +349,18 @@ def _check_functions(name: str, **functions: Any) -> None:
     for parameter, function in functions.items():
         if not callable(function):
             raise ConversionError(f"{name}: {parameter} is a function, not a {type(function).__name__}",
-                                  hint=f"lambda ...: ... in the place of {parameter}")
+                                  hint=f"a lambda for {parameter}")
 
 
 def _count(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
+    count = None if isinstance(value, bool) else whole(value, 0)
+    if count is None:
         raise ConversionError(f"{name} is an integer, 0 or more, not {value!r}")
-    return int(value)
+    return count
 
 
 def _bound(name: str, value: Any) -> Any:
-    """A bound of `fori_loop`: an int where it is known now, else an integer tensor."""
+    """A bound of `fori_loop`: an int if its value is known, else an integer tensor."""
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         return int(value)
     if not isinstance(value, Tensor) or value.dtype.kind not in "iu":
@@ -379,19 +372,18 @@ def _bound(name: str, value: Any) -> Any:
 
 
 def _rounds(name: str, xs: Values, length: Any) -> int:
-    """How many rounds there are to be."""
+    """The number of rounds, from `length` and the first dimensions of `xs`."""
     count = None if length is None else _count(f"{name}: length", length)
-    for x in xs.tensors:
-        if not x.shape:
-            raise ShapeError(f"{name}: xs are walked along their first dimension, and there is a tensor without any",
-                             hint="what is the same in all rounds needs not be among xs")
+    if any(not x.shape for x in xs.tensors):
+        raise ShapeError(f"{name}: a tensor in xs has no dimension to loop over",
+                         hint="f can use a tensor that is the same in all rounds directly")
     lengths = {x.shape[0] for x in xs.tensors}
     if len(lengths | ({count} - {None})) > 1:
         raise ShapeError(
-            f"{name}: xs and length say different numbers of rounds",
-            expect="one size of all first dimensions" + ("" if count is None else f", {count}, which is `length`"),
+            f"{name}: xs and length give different numbers of rounds",
+            expect="equal first dimensions" + ("" if count is None else f" of size {count}, which is `length`"),
             actual=xs.text(),
         )
     if count is None and not lengths:
-        raise ConversionError(f"{name}: without xs, length says how many rounds there are", hint="length=10")
+        raise ConversionError(f"{name}: without xs, length gives the number of rounds", hint="length=10")
     return lengths.pop() if lengths else count  # type: ignore[return-value]

@@ -1,4 +1,4 @@
-"""Gradient rules of your own."""
+"""`custom_vjp`: functions with a gradient that the user writes."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from .batching import vmap
 class custom_vjp:
     """A function whose gradient you write yourself.
 
-    `forward(*args)` returns the result and whatever `backward(kept, g)` wants to see of it; `backward` returns a
-    gradient for each argument, None where there is none.
+    `forward(*args)` returns the result, and the values that `backward` needs.  `backward(kept, g)` gets these values
+    and the gradient of the result; it returns a gradient or None for each argument.
 
     >>> @mg.custom_vjp
     ... def clipped(x):
@@ -44,7 +44,7 @@ class custom_vjp:
         self.backward: Callable[..., Any] | None = None
 
     def defines(self, forward: Callable[..., Any]) -> Callable[..., Any]:
-        """Set `forward(*args) -> (result, kept)`; without it, the arguments themselves are kept."""
+        """Set `forward(*args) -> (result, kept)`.  The default keeps the arguments."""
         self.forward = forward
         return forward
 
@@ -65,7 +65,7 @@ NOT_RUN: Any = object()
 
 
 class _Application:
-    """What one call keeps for its gradient, and the gradient while the walk asks for it input by input."""
+    """The values that one call keeps for its gradient, and the gradients of its inputs once they are computed."""
 
     __slots__ = ("backward", "cotangent", "device", "forward", "found", "keeps", "kept")
 
@@ -76,15 +76,15 @@ class _Application:
         self.found: Any = None
 
     def compute(self, *values: Any) -> Any:
-        """The raw result, from raw arguments: the kernel of `call`."""
+        """The kernel of `call`: the raw result of raw arguments."""
         with switch(grad=False):
             result, self.kept = self.forward(*[wrap(v, self.device) for v in values])
         return tuple([r._data for r in result]) if isinstance(result, tuple) else result._data
 
     def gradients(self, g: Any, inputs: tuple[Tensor, ...]) -> tuple[Any, ...]:
-        """Run the backward function once for all inputs; on values with a history, where the gradient has one too."""
+        """Run the backward function once for all inputs; on values with a history if the gradient is recorded too."""
         if self.cotangent is not g:
-            again = current_mode().grad or self.kept is NOT_RUN  # inside vmap another application ran in its place
+            again = current_mode().grad or self.kept is NOT_RUN  # vmap runs another application
             kept = inputs if not self.keeps else self.forward(*inputs)[1] if again else self.kept
             found = self.backward(kept, tuple(g) if isinstance(g, list) else g)
             self.cotangent, self.found = g, found if isinstance(found, tuple) else (found,)
@@ -94,23 +94,22 @@ class _Application:
 def call_with_gradient(inputs: Sequence[Tensor], forward: Any, backward: Any, keeps: bool = True) -> Any:
     """The result of `forward(*inputs) -> (result, kept)`, whose gradient is `backward(kept, g)`.
 
-    If it `keeps` nothing, `backward` is given the inputs themselves.
+    With `keeps=False`, `backward` gets the inputs in place of `kept`.
     """
     application = _Application(forward, backward, common_device(P.call, inputs, {}), keeps)
     return emit(P.call, *inputs, application=application)
 
 
 def _gradient_of_call(g: Any, inputs: tuple[Tensor, ...], node: Any, index: int) -> Tensor | None:
-    application = node.attrs["application"]
-    found = application.gradients(g, inputs)
+    found = node.attrs["application"].gradients(g, inputs)
     if len(found) != len(inputs):
         raise GradError(f"a custom gradient returned {len(found)} gradients for {len(inputs)} arguments")
     part = found[index]
-    return part.copy() if part is not None else None  # it may be a tensor that the user holds
+    return part.copy() if part is not None else None  # the user may hold this tensor
 
 
 def _infer_call(*inputs: Any, application: Any) -> Any:
-    raise GradError("the shape of a custom function's result is known only when it has been run")
+    raise GradError("the shape of a custom function's result is known only after it has run")
 
 
 def _batch_call(op: Primitive, inputs: Any, many: Any, size: int, attrs: Any) -> Any:

@@ -1,9 +1,9 @@
-"""Forward mode: an interpreter that carries a derivative along with each value.
+"""Forward mode: an interpreter that computes a derivative together with each value.
 
-A tensor inside `jvp` stands for a pair, a value and how fast it changes.  Most operations need no rule for this beyond
-the one that reverse mode has: an elementwise rule multiplies by the local derivative, forwards as well as backwards; a
-linear operation is its own derivative; and the transpose of any other rule is found by differentiating it, because a
-rule is linear in the gradient that it is given.
+A tensor inside `jvp` is a pair: a value, and its tangent, the rate at which it changes.  Most operations use their
+gradient rule for this too.  An elementwise rule multiplies by the local derivative, which is the same in both
+directions; a linear operation is its own derivative; any other rule is linear in the gradient it gets, so
+differentiating the rule gives its transpose.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from .reverse import gradients
 
 
 class Dual(StandIn):
-    """The data of a tensor inside `jvp`: a value and its tangent (None: it does not change)."""
+    """The data of a tensor inside `jvp`: a value and its tangent (None: the value does not change)."""
 
     __slots__ = ("dtype", "owner", "primal", "shape", "tangent")
-    no_value = "inside jvp, which stands for a value and its tangent"
+    no_value = "inside jvp, which has a value and a tangent"
 
     def __init__(self, owner: Forward, primal: Tensor, tangent: Tensor | None) -> None:
         self.owner, self.primal, self.tangent = owner, primal, tangent
@@ -43,7 +43,7 @@ class Dual(StandIn):
 
 
 class Facts(NamedTuple):
-    """What a rule may ask of `node`, where no node has been recorded."""
+    """The facts that a rule reads from `node`, where no node was recorded."""
 
     inputs: Sequence[Any]
     attrs: dict[str, Any]
@@ -53,7 +53,7 @@ class Facts(NamedTuple):
 
 
 class Forward(Interpreter):
-    """Computes each value in the mode outside, and its tangent beside it."""
+    """Computes each value and its tangent, in the mode outside."""
 
     def __init__(self) -> None:
         self.outer = current_mode()
@@ -67,7 +67,7 @@ class Forward(Interpreter):
         primals = [v.primal if isinstance(v, Dual) else v for v in values]
         tangents = [v.tangent if isinstance(v, Dual) else None for v in values]
         with switch(self.outer):
-            if op.jvp is not None and op.kind == "structural":  # which compute values and tangents together
+            if op.jvp is not None and op.kind == "structural":  # computes values and tangents together
                 outs, moved = op.jvp(primals, tangents, **attrs)
                 return tuple([Dual(self, o, m) for o, m in zip(outs, moved)])
             out = op.apply(*primals, **attrs)
@@ -104,13 +104,13 @@ def _along(primal: Any, tangent: Tensor | None) -> Any:
 
 
 def _diagonal(rule: Rule, tangent: Any, op: Primitive, facts: Facts, out: Tensor) -> Tensor:
-    """The derivative of an elementwise operation is diagonal: its own transpose."""
+    """The tangent through an elementwise operation, whose derivative is diagonal and so its own transpose."""
     part = pulled(rule, broadcast_to(tangent, out.shape), _reading(rule, op, facts, out))
     return broadcast_to(part, out.shape)
 
 
 def _transposed(rule: Rule, tangent: Any, op: Primitive, facts: Facts, out: Tensor) -> Tensor:
-    """A rule is linear in g; the gradient of <rule(g), tangent> by g is the rule transposed, applied to the tangent."""
+    """The transpose of a rule, applied to the tangent: the gradient of <rule(g), tangent> with respect to g."""
     with switch(grad=True):
         g = zeros(out.shape, out.dtype, out.device)
         g.requires_grad = True
@@ -120,22 +120,22 @@ def _transposed(rule: Rule, tangent: Any, op: Primitive, facts: Facts, out: Tens
 
 
 def _reading(rule: Rule, op: Primitive, facts: Facts, out: Tensor) -> Callable[[int], Any]:
-    """What a rule reads, where no node was recorded."""
+    """A function that returns each value that a rule reads, where no node was recorded."""
     special = {NODE: facts, OUT: out, INDEX: rule.index, REST: tuple(facts.inputs[len(op.inputs) - 1 :])}
     return lambda slot: facts.inputs[slot] if slot >= 0 else special[slot]
 
 
 def _tangent(primal: Tensor, given: Tensor) -> Tensor | None:
-    """A tangent in the dtype of what moves; integers do not."""
+    """A tangent in the dtype of its value; None for integers, which have no tangent."""
     if primal.dtype.kind != "f":
         return None
     return given if given.dtype is primal.dtype else given.astype(primal.dtype)
 
 
 def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
-    """The value of a function, and how it changes when its arguments move along `tangents`.
+    """The value of a function, and the rate at which it changes when its arguments move along `tangents`.
 
-    One pass forwards, at about twice the cost of the function, whatever the number of its outputs.
+    One forward pass, at about twice the cost of the function, for any number of outputs.
 
     >>> value, change = mg.jvp(lambda x: x**2, (mg.asarray(3.0),), (mg.asarray(1.0),))
     >>> value.item(), change.item()
@@ -163,7 +163,7 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
 
 
 def check_arguments(name: str, **given: Any) -> None:
-    """Refuse a bare tensor in the place of a tuple of arguments: its rows would count as arguments."""
+    """Raise an error for a tensor in place of a tuple of arguments: its rows would be taken for arguments."""
     for what, arguments in given.items():
         if not isinstance(arguments, (tuple, list)):
             raise ConversionError(

@@ -1,4 +1,4 @@
-"""Is this gradient right?  Compared with central differences, in float64, to second order if wanted."""
+"""Compares gradients with central differences in float64, to first or second order."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def gradcheck(
     tolerance: float = 1e-5,
     seed: int = 0,
 ) -> bool:
-    """True if the gradients of `function` at `args` agree with central differences; else the error that says where.
+    """True if the gradients of `function` at `args` agree with central differences; else an error that says where.
 
     The outputs are weighted with random numbers, because plain sums hide mistakes (the rows of a softmax sum to 1).
-    `order=2` checks the gradient of the gradient as well.
+    `order=2` also checks the gradient of the gradient.
 
     >>> mg.gradcheck(lambda x: mg.tanh(x) * x, [mg.asarray([0.5, -1.0])], order=2)
     True
@@ -34,34 +34,44 @@ def gradcheck(
     rng = np.random.default_rng(seed)
     inputs = [t.detach().astype(dtypes.float64) if t.dtype.kind == "f" else t for t in tensors]
     moving = [i for i, t in enumerate(inputs) if t.dtype.kind == "f"]
+
+    def outputs_of(values: list[Tensor]) -> list[Tensor]:
+        return [o for o in flatten(function(*rebuild(values)))[0] if o.dtype.kind == "f"]
+
+    if not outputs_of(inputs):
+        raise CheckError("gradcheck: the function returns no tensor of floats")
+    total = _weighted(outputs_of, rng)
+    _check(total, inputs, moving, eps, tolerance, "")
+    if order > 1:
+        slopes = _weighted(lambda values: [g for g in _gradients(total, values, moving, True)[1] if g is not None], rng)
+        _check(slopes, inputs, moving, eps, 10 * tolerance, "second-order ")
+    return True
+
+
+Total = Callable[[list[Tensor]], "Tensor | float"]
+
+
+def _weighted(outputs_of: Callable[[list[Tensor]], list[Tensor]], rng: Any) -> Total:
+    """A function of the inputs: the sum of its outputs, weighted with the same random numbers in each call."""
     weights: list[Tensor] = []
 
-    def weighted(values: list[Tensor]) -> Tensor:
-        outputs = [o for o in flatten(function(*rebuild(values)))[0] if o.dtype.kind == "f"]
+    def total(values: list[Tensor]) -> Tensor | float:
+        outputs = outputs_of(values)
         if not weights:
             weights.extend(wrap(o.device.from_numpy(rng.standard_normal(o.shape)), o.device) for o in outputs)
-        parts = [(o * w).sum() for o, w in zip(outputs, weights)]
-        if not parts:
-            raise CheckError("gradcheck: the function returns no tensor of floats")
-        total = parts[0]
-        for part in parts[1:]:
-            total = total + part
-        return total
+        return sum([(o * w).sum() for o, w in zip(outputs, weights)], 0.0)
 
-    def gradient_of(values: list[Tensor], create_graph: bool = False) -> tuple[list[Tensor], list[Any]]:
-        leaves = [_leaf(v) if i in moving else v for i, v in enumerate(values)]
-        wanted = [leaves[i] for i in moving]
-        output = weighted(leaves)
-        if not output.tracked:
-            return wanted, [None] * len(wanted)
-        return wanted, gradients(output, wanted, create_graph=create_graph, allow_unused=True)
+    return total
 
-    for place, g in zip(moving, gradient_of(inputs)[1]):
-        numerical = _differences(lambda values: weighted(values).item(), inputs, place, eps)
-        _compare(g, numerical, place, tolerance, "")
-    if order > 1:
-        _check_second(gradient_of, inputs, moving, rng, eps, tolerance)
-    return True
+
+def _gradients(total: Total, values: list[Tensor], moving: list[int], record: bool) -> tuple[list[Tensor], list[Any]]:
+    """Leaves in the place of the moving values, and the gradients of the total with respect to them."""
+    leaves = [value if value.tracked or i not in moving else _leaf(value) for i, value in enumerate(values)]
+    wanted = [leaves[i] for i in moving]
+    output = total(leaves)
+    if not isinstance(output, Tensor) or not output.tracked:
+        return wanted, [None] * len(wanted)
+    return wanted, gradients(output, wanted, create_graph=record, allow_unused=True)
 
 
 def _leaf(tensor: Tensor) -> Tensor:
@@ -70,22 +80,9 @@ def _leaf(tensor: Tensor) -> Tensor:
     return leaf
 
 
-def _check_second(
-    gradient_of: Any, inputs: list[Tensor], moving: list[int], rng: Any, eps: float, tolerance: float
-) -> None:
-    """The gradient of <gradient, random vector>, against differences of the same."""
-    along = [wrap(inputs[i].device.from_numpy(rng.standard_normal(inputs[i].shape)), inputs[i].device) for i in moving]
-
-    def slope(values: list[Tensor], create_graph: bool = False) -> tuple[list[Tensor], Any]:
-        wanted, found = gradient_of(values, create_graph)
-        return wanted, sum((g * v).sum() for g, v in zip(found, along) if g is not None)
-
-    wanted, total = slope(inputs, create_graph=True)
-    tracked = isinstance(total, Tensor) and total.tracked
-    second = gradients(total, wanted, allow_unused=True) if tracked else [None] * len(moving)
-    for place, g in zip(moving, second):
-        numerical = _differences(lambda values: float(slope(values)[1]), inputs, place, eps)
-        _compare(g, numerical, place, 10 * tolerance, "second-order ")
+def _check(total: Total, inputs: list[Tensor], moving: list[int], eps: float, tolerance: float, order: str) -> None:
+    for place, g in zip(moving, _gradients(total, inputs, moving, False)[1]):
+        _compare(g, _differences(lambda values: float(total(values)), inputs, place, eps), place, tolerance, order)
 
 
 def _differences(value: Callable[[list[Tensor]], float], inputs: list[Tensor], place: int, eps: float) -> Any:

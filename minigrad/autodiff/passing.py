@@ -1,9 +1,9 @@
-"""What a node passes back: its gradient rules, applied to the gradient of its result."""
+"""What the two walks share: gradient rules, hooks, and the gradients that have come to a node so far."""
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,7 +12,9 @@ from ..core.emit import part
 from ..core.mode import current_mode, switch
 from ..core.node import FREED, Leaf, Node
 from ..core.primitive import INDEX, NODE, OUT, REST, Rule
-from ..core.tensor import NUMBERS, Tensor, wrap
+from ..core.tensor import NUMBERS, Tensor, checked_gradient, wrap
+from ..ops.creation import zeros
+from ..ops.elementwise import add
 from ..ops.view import unbroadcast
 from ..support.errors import DeviceError, GradError, MutationError
 from ..support.source import show
@@ -23,7 +25,7 @@ HOOKS: Any = weakref.WeakKeyDictionary()  # node -> list of functions of its gra
 def contributions(
     node: Node, g: Tensor, useful: Collection[Any] | None = None
 ) -> Iterator[tuple[int, Tensor]]:
-    """What a node of gradient g passes back: the index of an input, and its gradient.
+    """The contributions of a node to the gradients of its inputs: (index of the input, gradient).
 
     >>> x = mg.asarray(3.0, requires_grad=True)
     >>> y = x * x
@@ -43,7 +45,7 @@ def contributions(
 
 
 def pulled(rule: Rule, g: Any, reading: Callable[[int], Any]) -> Any:
-    """What a gradient rule gives for g; `reading(slot)` is what the rule reads."""
+    """Call a gradient rule on g; `reading(slot)` returns each value that the rule reads."""
     return rule.function(g, *[reading(slot) for slot in rule.reads])
 
 
@@ -55,7 +57,7 @@ def fitted(value: Tensor, source: Node) -> Tensor:
 
 
 def read(node: Node, slot: int, recording: bool, index: int = 0) -> Any:
-    """What a rule named: an input or the result as a tensor (with its history, if the gradient is recorded too)."""
+    """What a parameter of a rule names: an input or the result, with its history if the gradient is recorded too."""
     if slot == NODE:
         return node
     if slot == INDEX:
@@ -66,27 +68,22 @@ def read(node: Node, slot: int, recording: bool, index: int = 0) -> Any:
     source = node if slot == OUT else node.inputs[slot]
     if source.__class__ in NUMBERS:
         return source
-    if isinstance(node.saved[slot], tuple):
-        return _read_results(node, recording)
-    tensor = wrap(node.saved[slot], node.device)
+    saved = node.saved[slot]
+    if isinstance(saved, tuple):  # an operation with several results
+        results = tuple([wrap(data, node.device) for data in saved])
+        for i, result in enumerate(results if recording else ()):
+            result.tracked = 1 if result.dtype.kind == "f" else 0
+            result.node = part(node, i, result)
+        return results
+    tensor = wrap(saved, node.device)
     if recording:
         tensor.node = source
         tensor.tracked = 1 if source.plan.rules or source.__class__ is Leaf else 0
     return tensor
 
 
-def _read_results(node: Node, recording: bool) -> tuple[Tensor, ...]:
-    """The results of an operation that has several."""
-    results = tuple([wrap(data, node.device) for data in node.saved[OUT]])
-    if recording:
-        for i, result in enumerate(results):
-            result.tracked = 1 if result.dtype.kind == "f" else 0
-            result.node = part(node, i, result)
-    return results
-
-
 def make_readable(node: Node) -> None:
-    """See to it that the values which a node saved are there, and are what they were."""
+    """Make sure that the values which a node saved are there and unchanged."""
     if node.saved is None:
         return
     if node.saved is FREED:
@@ -98,17 +95,15 @@ def make_readable(node: Node) -> None:
 
 
 def check_unchanged(node: Node) -> None:
-    """Something was overwritten since this node was recorded; raise if it was something that its gradient needs."""
+    """Raise an error if a value that the gradient of this node needs was overwritten since the node was recorded."""
     values = node.saved or ()
     for i, value in enumerate(values):
-        if not hasattr(value, "base"):
-            continue  # a number, or nothing
         changed = written_since(value, node.serial)
         if changed is not None:
-            op = node.op
+            op: Any = node.op
             is_result = i == len(values) - 1
             maker = node if is_result else node.inputs[i]
-            what = f"the result of {op.name}" if is_result else f"input {op.name_of(i)} of {op.name}"  # type: ignore[union-attr]
+            what = f"the result of {op.name}" if is_result else f"input {op.name_of(i)} of {op.name}"
             raise MutationError(
                 f"{what}, a tensor of shape {value.shape} that its gradient needs, was changed in place\n"
                 + (f"  made:    {show(maker.where)}\n" if maker.where else "")
@@ -120,53 +115,69 @@ def check_unchanged(node: Node) -> None:
 
 def freed(node: Node) -> GradError:
     return GradError(
-        f"backward a second time through {node.name}, made at {show(node.where)}: what it had saved was let go",
+        f"backward a second time through {node.name}, made at {show(node.where)}: its saved values were deleted",
         hint="backward(retain_graph=True) the first time, or compute the loss again",
     )
 
 
-def moved(node: Node, g: Tensor) -> DeviceError:
-    return DeviceError(
-        f"the gradient of a tensor on {node.device}, made at {show(node.where)}, has come out on {g.device}",
-        expect="a hook or a gradient rule of yours gives an answer on the device of what it was given",
-        hint=f'g.to("{node.device}")',
-    )
-
-
 def on_device_of(node: Node, g: Tensor) -> Tensor:
-    """The gradient, which has to be where its tensor is."""
+    """The gradient g of a node.  It must be on the device of the node's value."""
     if g.device is not node.device:
-        raise moved(node, g)
+        raise DeviceError(
+            f"the gradient of a tensor on {node.device}, made at {show(node.where)}, is on {g.device}",
+            expect="a hook or a gradient rule returns a gradient on the device of its argument",
+            hint=f'g.to("{node.device}")',
+        )
     return g
 
 
 def after_hooks(node: Node, g: Tensor) -> Tensor:
-    """The gradient of a node, as its hooks leave it."""
+    """The gradient of a node after its hooks were called."""
     for hook in list(HOOKS.get(node, ())):  # a hook may remove itself
         called = tick()
         answer = hook(g)
-        changed = written_since(g._data, called) if hasattr(g._data, "base") else None
+        changed = written_since(g._data, called)
         if changed is not None:
             raise MutationError(
-                f"a hook changed the gradient of {node.name} {node.shape} in place, and others may hold it too\n"
+                f"a hook changed the gradient of {node.name} {node.shape} in place, and other code may use it too\n"
                 f"  changed: {show(changed)}",
-                hint="return the gradient to go on with: g * 2 instead of g *= 2",
+                hint="return the new gradient: g * 2 instead of g *= 2",
             )
         if answer is not None:
-            g = replacement(node, answer, "the answer of a hook")
+            g = checked_gradient(f"the result of a hook on {node.name}", answer, node)
     return g
 
 
-def replacement(node: Node, g: Any, what: str) -> Tensor:
-    """A gradient that came from outside, for the one of `node`, in its dtype."""
-    if not isinstance(g, Tensor):
-        raise GradError(f"{what} takes the place of a gradient: it is a tensor or None, not a {type(g).__name__}",
-                        hint="mg.asarray(...) makes a tensor")
-    if g.shape != node.shape:
-        raise GradError(
-            f"{what} takes the place of the gradient of {node.name}, made at {show(node.where)}, and has another shape",
-            expect=str(node.shape), actual=str(g.shape),
-        )
-    if g.device is not node.device:
-        raise moved(node, g)
-    return g if g.dtype is node.dtype else g.astype(node.dtype)
+# The gradients that have come to each node so far --------------------------------------------------------------------
+
+
+def add_to(pending: dict[Node, Any], node: Node, value: Tensor) -> None:
+    """Add a contribution to those that came to a node before."""
+    pending[node] = add(pending[node], value) if node in pending else value
+
+
+def targets_of(
+    order: Sequence[Node], wanted: Iterable[Node] | None, also: Collection[Node]
+) -> set[Node]:
+    """The nodes whose gradients a walk returns."""
+    if wanted is not None:
+        return set(wanted)
+    return {node for node in order if node.op is None or node in also}
+
+
+def leading_to(targets: set[Node], order: list[Node]) -> set[Any]:
+    """The nodes on a path from a target to a root."""
+    useful: set[Any] = set(targets)
+    for node in order:
+        if node not in useful and any(node.inputs[rule.index] in useful for rule in node.plan.rules):
+            useful.add(node)
+    return useful
+
+
+def gather_results(node: Node, g: Tensor, pending: dict[Node, Any]) -> None:
+    """Add the gradient of one of several results to the list for their common node, which begins with zeros."""
+    whole, index = node.inputs[0], node.attrs["index"]
+    parts = pending.get(whole)
+    if parts is None:
+        parts = pending[whole] = [zeros(s, d, node.device) for s, d in zip(whole.shape, whole.dtype)]
+    parts[index] = parts[index] + g

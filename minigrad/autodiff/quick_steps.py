@@ -1,4 +1,4 @@
-"""The walk of `reverse.py`, unrolled, for when its steps are not looked at."""
+"""The walk of `reverse.py`, unrolled: used when the caller does not look at its steps."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from ..core.primitive import P
 from ..core.tensor import NUMBERS, Tensor, new_tensor, wrap
 from ..ops.elementwise import add
 from ..ops.view import unbroadcast
-from .passing import HOOKS, after_hooks, check_unchanged, freed, moved, read
-from .pending import gather_results, leading_to
+from .passing import HOOKS, after_hooks, check_unchanged, freed, gather_results, leading_to, on_device_of, read
 
 
 def quick_steps(
@@ -22,15 +21,14 @@ def quick_steps(
     cotangents: Sequence[Tensor],
     wanted: Iterable[Node] | None,
     retain: bool,
-    besides: Collection[Node],
+    also: Collection[Node],
 ) -> Generator[Any, Any, dict[Node, Tensor]]:
-    """`steps`, unrolled, for a walk whose steps are not looked at.
+    """`steps` without its yields.  `tests/autodiff/test_quick_steps.py` compares the two.
 
-    A leaf's gradient is copied only where its memory may be used elsewhere.
-    `tests/autodiff/test_quick_steps.py` compares the two.
+    A leaf's gradient is copied only if its memory may be used elsewhere.
     """
     pending: dict[Node, Any] = {}
-    lent: set[Any] = set()  # references to tensors whose memory several nodes, or the caller, may hold; ids are reused
+    lent: set[Any] = set()  # weak references to tensors whose memory is used elsewhere (ids are reused)
     for node, cotangent in zip(roots, cotangents):
         pending[node] = cotangent if node not in pending else pending[node] + cotangent
         lent.add(ref(_owner(cotangent)))
@@ -47,9 +45,9 @@ def quick_steps(
         if HOOKS.data and node in HOOKS:
             g = after_hooks(node, g)
             lent.add(ref(_owner(g)))
-        if (node.op is None or node in besides) if targets is None else (node in targets):
+        if (node.op is None or node in also) if targets is None else (node in targets):
             if g.device is not node.device:
-                raise moved(node, g)
+                on_device_of(node, g)
             passed_on = node.op is not None or ref(_owner(g)) in lent
             found[node] = g.copy() if passed_on else _own(g)
         if node.op is project:
@@ -69,7 +67,7 @@ def quick_steps(
             source = inputs[index]
             if useful is not None and source not in useful:
                 continue
-            if recording or mode.interpreter is not None:  # which may want to know whose gradient it is
+            if recording or mode.interpreter is not None:  # an interpreter may use the origin
                 with switch(mode, origin=node):
                     value = function(g, *[read(node, slot, recording, index) for slot in reads])
             elif not reads:
@@ -78,7 +76,7 @@ def quick_steps(
                 value = function(g, *[read(node, slot, False, index) for slot in reads])
             elif (inputs[only] if only >= 0 else node).__class__ in NUMBERS:
                 value = function(g, inputs[only])
-            else:  # a handle on what was saved, without history: `read`, without the call
+            else:  # `read` without the call: a handle on the saved value, without history
                 tensor = new_tensor(Tensor)
                 tensor._data, tensor.device, tensor.alias, tensor._grad = saved[only], node.device, None, None
                 tensor.node, tensor.tracked = None, 0
@@ -101,13 +99,13 @@ def quick_steps(
 
 
 def _owner(tensor: Tensor) -> Tensor:
-    """The tensor whose memory this one looks at."""
+    """The tensor that owns the memory of this one."""
     alias = tensor.alias
     return tensor if alias is None or alias.base is None else alias.base
 
 
 def _own(g: Tensor) -> Tensor:
-    """A gradient that nobody else holds, as a tensor to keep: a view of all of its owner's elements needs no copy."""
+    """A tensor to keep, from a gradient that nothing else holds.  A view of all elements of its owner needs no copy."""
     if g.alias is None or g.alias.base is None:
         return g
     data = g._data

@@ -1,8 +1,8 @@
-"""Reverse mode: one walk back through the recipes, from an output to the leaves.
+"""Reverse mode: one walk back through the recorded nodes, from an output to the leaves.
 
-Fix one output ℓ.  The walk computes ∂ℓ/∂y for each value y that ℓ was made from, and
-begins with the value made last.  When it comes to a node, it has passed all nodes that
-used the node's value, so the gradient of the node is complete.
+Fix one output ℓ.  The walk computes ∂ℓ/∂y for each value y that ℓ depends on, the newest
+value first.  When the walk visits a node, it has already visited every node that used its
+value, so the gradient of the node is complete.
 """
 
 from __future__ import annotations
@@ -16,23 +16,22 @@ from ..core.mode import current_mode, switch
 from ..core.node import FREED, Leaf, Node, topological_order
 from ..core.override import overridable
 from ..core.primitive import P
-from ..core.tensor import Tensor, method
+from ..core.tensor import Tensor, checked_gradient, method
 from ..ops.creation import ones_like
-from ..support.errors import ConversionError, DeviceError, GradError
+from ..support.errors import ConversionError, GradError
 from ..support.forking import new_lock
 from ..support.interrupts import all_or_none
 from ..support.words import shown
 from .passing import HOOKS as HOOKS
-from .passing import after_hooks, contributions, on_device_of, replacement
-from .pending import add_to, gather_results, leading_to, targets_of
+from .passing import add_to, after_hooks, contributions, gather_results, leading_to, on_device_of, targets_of
 from .quick_steps import quick_steps
 
 
 class Contribution(NamedTuple):
     """One step of the walk: what `node` passes back to its input number `index`.
 
-    `cotangent` is the finished gradient of the node's result, `value` the contribution, and `so_far` what has come to
-    that input from elsewhere before, or None.
+    `cotangent` is the complete gradient of the node's result, `value` the contribution, and `so_far` the sum of the
+    earlier contributions to that input, or None.
     """
 
     node: Node
@@ -43,8 +42,8 @@ class Contribution(NamedTuple):
 
 
 Walk = Generator[Contribution, "Tensor | None", dict[Node, Tensor]]
-RETAINED: Any = weakref.WeakValueDictionary()  # by id: tensors whose .grad is filled although an operation made them
-ACCUMULATING = new_lock()  # several threads may add to the gradient of one leaf
+RETAINED: Any = weakref.WeakValueDictionary()  # by id: tensors that are not leaves and get a .grad too
+ACCUMULATING = new_lock()  # threads may add to the gradient of the same leaf
 
 
 @overridable
@@ -54,14 +53,14 @@ def walk(
     wanted: Iterable[Node] | None = None,
     retain: bool = False,
     announced: bool = True,
-    besides: Collection[Node] = (),
+    also: Collection[Node] = (),
 ) -> Walk:
     """Go back from the roots, yielding each contribution.
 
-    The walk returns the gradients of the leaves (or of `wanted`), and of `besides`.  A
-    tensor that is sent in answer to a contribution replaces it.  Only contributions on
-    a path to a wanted node are computed.  `retain` keeps what the nodes saved, for
-    another walk.  With `announced=False` nothing is yielded, which is quicker.
+    The walk returns the gradients of the leaves (or of `wanted`), and of `also`.  A
+    tensor that is sent to the generator replaces the contribution.  Only contributions
+    on a path to a wanted node are computed.  `retain` keeps the saved values for another
+    walk.  With `announced=False` the walk yields nothing and is faster.
 
     >>> x = mg.asarray(3.0, requires_grad=True)
     >>> y = x * x
@@ -71,7 +70,7 @@ def walk(
     multiply 1 3.0
     """
     way = steps if announced else quick_steps
-    return way(roots, cotangents, wanted, retain, besides)
+    return way(roots, cotangents, wanted, retain, also)
 
 
 def steps(
@@ -79,7 +78,7 @@ def steps(
     cotangents: Sequence[Tensor],
     wanted: Iterable[Node] | None,
     retain: bool,
-    besides: Collection[Node],
+    also: Collection[Node],
 ) -> Walk:
     """The walk, step by step."""
     pending: dict[Node, Any] = {}
@@ -87,7 +86,7 @@ def steps(
         add_to(pending, node, g)
     order = topological_order(pending)
     useful = None if wanted is None else leading_to(set(wanted), order)
-    targets = targets_of(order, wanted, besides)
+    targets = targets_of(order, wanted, also)
     found: dict[Node, Tensor] = {}
     for node in reversed(order):
         if node not in pending:
@@ -102,7 +101,7 @@ def steps(
             source = node.inputs[index]
             sent = yield Contribution(node, index, g, value, pending.get(source))
             if sent is not None:
-                value = replacement(source, sent, "what was sent to the walk")
+                value = checked_gradient("what was sent to the walk", sent, source)
             add_to(pending, source, value)
         if node.saved is not None and not retain:
             node.saved = FREED
@@ -119,39 +118,30 @@ def exhaust(steps: Walk) -> dict[Node, Tensor]:
 
 
 def seeds(outputs: Sequence[Tensor], cotangents: Sequence[Tensor | None], name: str) -> list[Tensor]:
-    """The gradients that a walk starts with: 1 for a number, and what the caller says for anything else."""
+    """The gradients that a walk starts with: 1 for a number; for other outputs the caller gives them."""
     seeded = []
     for output, given in zip(outputs, cotangents):
         if not output.tracked:
             raise GradError(
-                f"{name}: this tensor has no history to go back through, shape {output.shape}, dtype {output.dtype}",
+                f"{name}: this tensor has no history, shape {output.shape}, dtype {output.dtype}",
                 hint="requires_grad=True on the tensors that you want gradients for, and no no_grad() or detach() "
-                "on the way",
+                "between them and this tensor",
             )
-        if given is None:
-            if output._data.shape and output.size != 1:
-                raise GradError(
-                    f"{name}: a gradient is of one number, and this output has shape {output.shape}",
-                    hint="reduce it first (.sum() or .mean()), or say with what weights: backward(gradient)",
-                )
-            given = ones_like(output)
-        elif not isinstance(given, Tensor):
-            raise GradError(f"{name}: the gradient of an output is a tensor, not a {type(given).__name__}",
-                            hint="mg.asarray(...) makes a tensor")
-        elif given.shape != output.shape:
-            raise GradError(f"{name}: the gradient of an output has its shape, {output.shape}", actual=f"{given.shape}")
-        elif given.device is not output.device:
-            raise DeviceError(
-                f"{name}: the gradient of an output is on its device, {output.device}, not on {given.device}",
-                hint=f'gradient.to("{output.device}")',
+        if given is None and output._data.shape and output.size != 1:
+            raise GradError(
+                f"{name}: only a single number has a gradient, and this output has shape {output.shape}",
+                hint="reduce it first (.sum() or .mean()), or pass a weight for each element: backward(gradient)",
             )
-        seeded.append(given if given.dtype is output.dtype else given.astype(output.dtype))
+        seeded.append(
+            ones_like(output) if given is None
+            else checked_gradient(f"{name}: the gradient of an output", given, output)
+        )
     return seeded
 
 
 @method
 def backward(tensor: Tensor, gradient: Tensor | None = None, retain_graph: bool = False) -> None:
-    """Compute the gradient of this tensor with respect to every leaf it was made from, and add it to their `.grad`.
+    """Compute the gradient of this tensor with respect to every leaf it depends on, and add it to the leaf's `.grad`.
 
     >>> w = mg.asarray([1.0, 2.0], requires_grad=True)
     >>> (w * w).sum().backward()
@@ -161,7 +151,7 @@ def backward(tensor: Tensor, gradient: Tensor | None = None, retain_graph: bool 
     with switch(grad=False):
         start = seeds([tensor], [gradient], "backward")
         retained = {t.node: t for t in (handle() for handle in RETAINED.valuerefs()) if t is not None and t.tracked}
-        found = exhaust(walk([tensor.node], start, retain=retain_graph, announced=False, besides=retained))
+        found = exhaust(walk([tensor.node], start, retain=retain_graph, announced=False, also=retained))
         with ACCUMULATING:
             holders = [(node.tensor() if isinstance(node, Leaf) else retained[node], g) for node, g in found.items()]
             sums = [(t, g if t.grad is None else t.grad + g) for t, g in holders if t is not None]
@@ -181,46 +171,59 @@ def gradients(
     retain_graph: bool | None = None,
     allow_unused: bool = False,
 ) -> Any:
-    """The gradients of outputs with respect to inputs, leaving every `.grad` alone.
+    """The gradients of outputs with respect to inputs.  No `.grad` changes.
 
-    With `create_graph` the gradients have a history themselves, so that they can be differentiated again.
+    With `create_graph` the gradients have a history, so that they can be differentiated again.
 
     >>> x = mg.asarray(3.0, requires_grad=True)
     >>> dx = mg.gradients(x**3, x, create_graph=True)
     >>> dx.item(), mg.gradients(dx, x).item()
     (27.0, 18.0)
     """
-    one_output, one_input = isinstance(outputs, Tensor), isinstance(inputs, Tensor)
-    outs = [outputs] if isinstance(outputs, Tensor) else list(outputs)
-    ins = [inputs] if isinstance(inputs, Tensor) else list(inputs)
     state = current_mode().state
-    outs, ins = [state.stand_in(t) for t in outs], [state.stand_in(t) for t in ins]
-    given = [cotangents] if one_output or cotangents is None else list(cotangents)
-    given = given * len(outs) if cotangents is None else given
+    outs, ins = [
+        [state.stand_in(t) for t in ([given] if isinstance(given, Tensor) else given)] for given in (outputs, inputs)
+    ]
+    given = [cotangents] * len(outs) if cotangents is None or isinstance(outputs, Tensor) else list(cotangents)
     for i, tensor in enumerate(ins):
         if not tensor.tracked:
             raise GradError(
                 f"gradients: input {i} does not require a gradient", hint="x.requires_grad = True before it is used"
             )
-    with switch(grad=create_graph):
-        start = seeds(outs, given, "gradients")
-        retain = create_graph if retain_graph is None else retain_graph
-        found = exhaust(walk([o.node for o in outs], start, [t.node for t in ins], retain, announced=False))
-    result = [found.get(t.node) for t in ins]
-    for i, g in enumerate(result):
-        if g is None and not allow_unused:
+    retain = create_graph if retain_graph is None else retain_graph
+    result = pulled_back("gradients", outs, given, ins, create_graph, retain, allow_unused)
+    return result[0] if isinstance(inputs, Tensor) else result
+
+
+def pulled_back(
+    name: str,
+    outputs: Sequence[Tensor],
+    cotangents: Sequence[Tensor | None],
+    inputs: Sequence[Tensor],
+    record: bool,
+    retain: bool,
+    allow_unused: bool,
+) -> list[Tensor | None]:
+    """The gradients of outputs with respect to inputs, by one walk; None for inputs without a history."""
+    with switch(grad=record):
+        wanted = [t.node for t in inputs if t.tracked]
+        start = seeds(outputs, cotangents, name)
+        found = exhaust(walk([o.node for o in outputs], start, wanted, retain, announced=False))
+    result = [found.get(t.node) if t.tracked else None for t in inputs]
+    for i, (t, g) in enumerate(zip(inputs, result)):
+        if g is None and t.tracked and not allow_unused:
             raise GradError(
-                f"gradients: the outputs do not depend on input {i}, of shape {ins[i].shape}",
-                hint="allow_unused=True gives None for it",
+                f"{name}: the output does not depend on input {i}, of shape {t.shape}",
+                hint="allow_unused=True returns None for it",
             )
-    return result[0] if one_input else result
+    return result
 
 
 @method
 def register_hook(tensor: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Callable[[], None]:
-    """Call `hook(gradient)` when this tensor's gradient is complete; what it returns takes the gradient's place.
+    """Call `hook(gradient)` when this tensor's gradient is complete.  A tensor that it returns replaces the gradient.
 
-    The answer is a function that removes the hook.
+    Returns a function that removes the hook.
 
     >>> w = mg.asarray([1.0], requires_grad=True)
     >>> remove = w.register_hook(lambda g: g * 10)
@@ -245,9 +248,9 @@ def register_hook(tensor: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Ca
 
 @method
 def retain_grad(tensor: Tensor) -> None:
-    """Let `backward` fill the `.grad` of this tensor too, although an operation made it.
+    """Let `backward` fill the `.grad` of this tensor too, although the tensor is not a leaf.
 
-    It is the gradient by what the tensor is when `backward` is called, after hooks, and after changes in place.
+    The gradient is that of the tensor's value when `backward` is called: after changes in place, and after hooks.
 
     >>> w = mg.asarray([1.0], requires_grad=True)
     >>> h = w * 2

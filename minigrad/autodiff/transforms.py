@@ -1,6 +1,7 @@
-"""Transformations of functions: `grad`, `vjp`, `jacobian`, `hessian`, `hvp`, made of the walk, `jvp` and `vmap`.
+"""Transformations of functions: `grad`, `vjp`, `jacobian`, `hessian`, `hvp`, built from the walk, `jvp` and `vmap`.
 
-They take functions of tensors, nested containers of tensors and modules, leave every `.grad` alone, and nest.
+The functions take tensors, nested containers of tensors, and modules.  Transformations can be nested, and change no
+`.grad`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from ..ops.view import reshape
 from ..support.errors import GradError
 from .batching import vmap
 from .forward import check_arguments, jvp
-from .reverse import exhaust, seeds, walk
+from .reverse import pulled_back
 
 
 def value_and_grad(
@@ -26,9 +27,9 @@ def value_and_grad(
 ) -> Callable[..., Any]:
     """A function that returns the value of `function` and its gradient by the arguments `argnums`.
 
-    A gradient has the structure of its argument; it is None for integers.  With `has_aux` the function returns a pair,
-    the number to differentiate and anything else, and so does the value.  What the function makes a Python number of
-    has no gradient: a `GradientWarning` names the line.
+    A gradient has the structure of its argument; it is None for integers.  With `has_aux` the function returns a pair:
+    the number to differentiate, and anything else.  The value is then this pair.  No gradient flows through a Python
+    number that the function makes from a tensor: a `GradientWarning` names the line.
 
     >>> value, gradient = mg.value_and_grad(lambda p: (p["w"] ** 2).sum())({"w": mg.asarray([1.0, 3.0])})
     >>> value.item(), gradient["w"].tolist()
@@ -45,7 +46,7 @@ def value_and_grad(
         with switch(grad=True, by=_nodes_of(inputs)):
             result = function(*[replaced.get(i, a) for i, a in enumerate(args)], **kwargs)
         output, aux = result if has_aux else (result, None)
-        found = _pull_back([output], [None], inputs, "grad", allow_unused)
+        found = _pulled_back([output], [None], inputs, "grad", allow_unused)
         gradient = rebuild(found)
         value = _unlinked(output, inputs)
         return (value, aux) if has_aux else value, gradient if several else gradient[0]
@@ -72,7 +73,7 @@ def grad(
 
 
 def vjp(function: Callable[..., Any], *args: Any) -> tuple[Any, Callable[..., Any]]:
-    """The value of a function, and a function that takes gradients of its outputs back to gradients of its inputs.
+    """The value of a function, and a function from gradients of its outputs to gradients of its inputs.
 
     >>> value, back = mg.vjp(lambda x: x * 2, mg.asarray([1.0, 2.0]))
     >>> back(mg.asarray([1.0, 10.0]))[0].tolist()
@@ -88,29 +89,25 @@ def vjp(function: Callable[..., Any], *args: Any) -> tuple[Any, Callable[..., An
         given = flatten(cotangents)[0]
         if len(given) != len(outputs):
             raise GradError(
-                "vjp: a gradient, a tensor, for each output of the function is needed",
+                "vjp: each output of the function needs a gradient, a tensor",
                 expect=f"{len(outputs)} of shapes {[o.shape for o in outputs]}",
                 actual=f"{len(given)} of shapes {[g.shape for g in given]}",
             )
         pairs = [(o, g) for o, g in zip(outputs, given) if o.tracked]
-        found = _pull_back([o for o, _ in pairs], [g for _, g in pairs], inputs, "vjp", True, retain=True)
+        found = _pulled_back([o for o, _ in pairs], [g for _, g in pairs], inputs, "vjp", True, retain=True)
         return rebuild(found)
 
     return rebuild_output([_unlinked(o, inputs) for o in outputs]), back
 
 
-def _nodes_of(inputs: list[Tensor]) -> tuple[Node, ...]:
-    return tuple([t.node for t in inputs if t.tracked])
-
-
 def _argument(args: tuple[Any, ...], index: int) -> Any:
     if index >= len(args):
-        raise GradError(f"grad: argnums asks for argument {index}, and {len(args)} were given")
+        raise GradError(f"grad: argnums names argument {index}, and {len(args)} were given")
     return args[index]
 
 
 def _as_input(tensor: Tensor) -> Tensor:
-    """A handle on an argument at which the walk can stop: a leaf; a view, where somebody outside differentiates too."""
+    """A handle on an argument at which the walk can stop: a new leaf, or a view if the argument has a history."""
     interpreter = current_mode().interpreter
     tensor = tensor if interpreter is None else interpreter.lift(tensor)
     if tensor.dtype.kind != "f":
@@ -122,54 +119,49 @@ def _as_input(tensor: Tensor) -> Tensor:
     return leaf
 
 
-def _pull_back(
+def _nodes_of(inputs: list[Tensor]) -> tuple[Node, ...]:
+    return tuple([t.node for t in inputs if t.tracked])
+
+
+def _pulled_back(
     outputs: list[Any], cotangents: list[Any], inputs: list[Tensor], name: str, allow_unused: bool, retain: bool = False
 ) -> list[Tensor | None]:
+    """The gradients of outputs with respect to inputs; with a history, if an outer transformation needs one."""
     for output in outputs:
-        if not isinstance(output, Tensor):
-            raise GradError(f"{name}: the function has to return a tensor, not {type(output).__name__}",
-                            hint="has_aux=True where it returns more than the number to differentiate")
-    wanted = [t.node for t in inputs if t.tracked]
-    record = current_mode().grad and _somebody_else_differentiates(outputs, wanted)
+        _check_tensor(output, name, "has_aux=True if it returns more than the number to differentiate")
+    record = current_mode().grad and _has_other_leaves(outputs, inputs)
     if allow_unused and not any(o.tracked for o in outputs):
         return [None] * len(inputs)
-    with switch(grad=record):
-        start = seeds(outputs, cotangents, name)
-        found = exhaust(walk([o.node for o in outputs], start, wanted, record or retain, announced=False))
-    gradients = [found.get(t.node) if t.tracked else None for t in inputs]
-    for i, (t, g) in enumerate(zip(inputs, gradients)):
-        if g is None and t.tracked and not allow_unused:
-            raise GradError(
-                f"{name}: the output does not depend on input {i}, of shape {t.shape}",
-                hint="allow_unused=True gives None for it",
-            )
-    return gradients
+    return pulled_back(name, outputs, cotangents, inputs, record, record or retain, allow_unused)
 
 
-def _somebody_else_differentiates(outputs: list[Tensor], ours: list[Node]) -> bool:
-    """Whether the outputs were made from leaves that are not our inputs: then the gradient needs a history as well."""
-    mine = set(ours)
+def _check_tensor(output: Any, name: str, hint: str | None = None) -> Tensor:
+    if not isinstance(output, Tensor):
+        raise GradError(f"{name}: the function has to return a tensor, not {type(output).__name__}", hint=hint)
+    return output
+
+
+def _has_other_leaves(outputs: list[Tensor], inputs: list[Tensor]) -> bool:
+    """Whether the outputs depend on leaves other than the inputs.  Then their gradients need a history too."""
+    mine = set(_nodes_of(inputs))
     order = topological_order([o.node for o in outputs if o.tracked])
     return any(isinstance(node, Leaf) and node not in mine for node in order)
 
 
 def _unlinked(output: Tensor, inputs: list[Tensor]) -> Tensor:
-    """The value without the history that was made for this gradient, but with everybody else's."""
-    if not output.tracked:
-        return output
-    wanted = [t.node for t in inputs if t.tracked]
-    return output if _somebody_else_differentiates([output], wanted) else output.detach()
+    """The value without the history that was recorded for this gradient; histories of other leaves stay."""
+    return output if not output.tracked or _has_other_leaves([output], inputs) else output.detach()
 
 
 def _rows(shape: tuple[int, ...], like: Tensor) -> Tensor:
-    """Every unit vector of a space, as a batch."""
+    """All unit vectors of a space, as a batch."""
     return reshape(eye(math.prod(shape), dtype=like.dtype, device=like.device), (-1, *shape))
 
 
 def jacobian(function: Callable[..., Any], argnums: int = 0, mode: str = "reverse") -> Callable[..., Tensor]:
     """A function that computes the matrix of all derivatives: shape of the output, then shape of the input.
 
-    All rows in one batch: `mode="reverse"` takes a row for each output, `"forward"` a column for each input.
+    One batch computes all rows.  `mode="reverse"` computes a row for each output, `"forward"` a column for each input.
 
     >>> mg.jacobian(lambda x: x * x)(mg.asarray([1.0, 2.0])).tolist()
     [[2.0, 0.0], [0.0, 4.0]]
@@ -181,23 +173,16 @@ def jacobian(function: Callable[..., Any], argnums: int = 0, mode: str = "revers
         x: Tensor = _argument(args, argnums)
 
         def of_x(new: Tensor) -> Tensor:
-            result = function(*[new if i == argnums else a for i, a in enumerate(args)])
-            if not isinstance(result, Tensor):
-                raise GradError(f"jacobian: the function has to return a tensor, not {type(result).__name__}")
-            return result
+            return _check_tensor(function(*[new if i == argnums else a for i, a in enumerate(args)]), "jacobian")
 
         if mode == "forward":
             columns = vmap(lambda v: jvp(of_x, (x,), (v,))[1])(_rows(x.shape, x))
             return reshape(columns.permute_dims((*range(1, columns.ndim), 0)), (*columns.shape[1:], *x.shape))
         value, back = vjp(of_x, x)
-        rows = vmap(lambda g: _or_zeros(back(g)[0], x))(_rows(value.shape, value))
+        rows = vmap(lambda g: zeros_like(x) if (row := back(g)[0]) is None else row)(_rows(value.shape, value))
         return reshape(rows, (*value.shape, *x.shape))
 
     return of
-
-
-def _or_zeros(g: Tensor | None, like: Tensor) -> Tensor:
-    return zeros_like(like) if g is None else g
 
 
 def hessian(function: Callable[..., Any], argnums: int = 0) -> Callable[..., Tensor]:
@@ -210,7 +195,9 @@ def hessian(function: Callable[..., Any], argnums: int = 0) -> Callable[..., Ten
 
 
 def hvp(function: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
-    """The Hessian of a number times a vector, forward over reverse: at the cost of a few gradients, without the matrix.
+    """The Hessian of a number times a vector, by forward mode over reverse mode.
+
+    It costs as much as a few gradients: the matrix is not computed.
 
     >>> mg.hvp(lambda x: (x**3).sum(), (mg.asarray([1.0, 2.0]),), (mg.asarray([1.0, 1.0]),)).tolist()
     [6.0, 12.0]

@@ -1,1 +1,1 @@
-"""What a computation is: dtypes, errors, `Primitive`, `Node`, `Tensor`, and the one door, `emit`."""
+"""The representation of a computation: dtypes, `Primitive`, `Node`, `Tensor`, and `emit`, which applies a primitive."""

@@ -1,7 +1,7 @@
-"""One clock for everything that is made or overwritten: how a stale gradient is caught without a version on tensors.
+"""One clock for recorded nodes and overwritten buffers: it finds stale gradients without version numbers on tensors.
 
-A node's serial number is the time when it was recorded.  When a buffer is overwritten, the time is noted here; when a
-gradient is computed and something was overwritten since its node was recorded, what the node saved is looked up here.
+A node's serial number is the time when it was recorded.  This module stores the time of the last write into each
+buffer.  A gradient compares the two for the values that its node saved.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from typing import Any
 
 from ..support.source import Where, caller
 
-tick = itertools.count(1).__next__  # atomic, where `now += 1` is not
+tick = itertools.count(1).__next__  # atomic, unlike `now += 1`
 
 
 class LastWrite:
-    """When anything at all was last overwritten: nodes younger than that need no look-up."""
+    """The time of the last write into any buffer: younger nodes need no look-up."""
 
     time = 0
 
 
 class Written:
-    """The last write into a buffer: when, and by which line."""
+    """The last write into a buffer: its time, and the line that made it."""
 
     __slots__ = ("buffer", "time", "where")
     buffer: Any  # a weak reference
@@ -30,11 +30,11 @@ class Written:
     where: Where
 
 
-WRITTEN: dict[int, Written] = {}  # by id of the buffer, which the entry refers to weakly
+WRITTEN: dict[int, Written] = {}  # by the id of the buffer, to which the entry has a weak reference
 
 
 def buffer_of(array: Any) -> Any:
-    """The array that owns the memory which `array` looks at."""
+    """The array that owns the memory of `array`."""
     base = array.base
     while base is not None and base.__class__ is array.__class__:
         array = base
@@ -43,7 +43,7 @@ def buffer_of(array: Any) -> Any:
 
 
 def mark_written(array: Any, depth: int = 1, where: Where | None = None) -> None:
-    """Note that the memory of `array` was just overwritten: `where`, or by the caller, `depth` frames up or further."""
+    """Store that the line `where` has just overwritten the memory of `array`; by default the caller's line."""
     buffer = buffer_of(array)
     key = id(buffer)
     entry = WRITTEN.get(key)
@@ -52,13 +52,15 @@ def mark_written(array: Any, depth: int = 1, where: Where | None = None) -> None
         entry = Written()
         entry.buffer = weakref.ref(buffer, lambda _: WRITTEN.pop(key, None))
         entry.where, entry.time = where, 0
-        WRITTEN[key] = entry  # complete: an interrupt may come at any time
+        WRITTEN[key] = entry  # only now, when it is complete: an interrupt may come at any time
     LastWrite.time = now = tick()
     entry.where, entry.time = where, now
 
 
 def written_since(array: Any, time: int) -> Where | None:
-    """The line that wrote into the memory of `array` after `time`, or None."""
+    """The line that wrote into the memory of `array` after `time`; None if there is none, or `array` is a number."""
+    if not hasattr(array, "base"):
+        return None
     buffer = buffer_of(array)
     entry = WRITTEN.get(id(buffer))
     return entry.where if entry is not None and entry.buffer() is buffer and entry.time > time else None

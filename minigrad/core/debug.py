@@ -1,4 +1,4 @@
-"""Help with what goes wrong: the first nan, and graphs that somebody keeps alive."""
+"""Tools for debugging: `debug_nans` finds the first nan, `live_graphs` lists the graphs that are still in memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .state import Control, State
 
 
 class NanHunter(Eager, State, Control):
-    """Eager mode that looks at every result, and so do programs that are run by it."""
+    """Eager mode that checks every result, also those inside compiled programs."""
 
     runs_programs = True
 
@@ -33,27 +33,27 @@ class NanHunter(Eager, State, Control):
         return data
 
     def look_ahead(self, op: Primitive, values: list[Any], attrs: dict[str, Any], device: Any) -> None:
-        self.compute(op, values, attrs, device)  # in new memory: the tensor keeps its values where this raises
+        self.compute(op, values, attrs, device)  # in new memory: after an error the tensor has its old values
 
     def look(
         self, op: Primitive, values: Sequence[Any], attrs: dict[str, Any], data: Any, origin: Node | None,
         where: Where | None = None,
     ) -> None:
-        """Raise where a result holds what none of the inputs did."""
+        """Raise an error if the result has a nan (or an infinity) and the inputs have none."""
         what = self.found(data)
         if what is None or any(self.found(v) == what for v in (*values, attrs.get("value"))):
             return
         if op.kind == "structural" and any(getattr(held, "looks_inside", False) for held in attrs.values()):
-            return  # a program, whose nodes have been looked at
+            return  # a program, whose nodes were checked
         made = "" if where is None else f", made at {show(where)},"
         whose = "" if origin is None else f", in the gradient of {origin.name} made at {show(origin.where)}"
         raise NanError(
-            f"{op.name}{made} made {what} out of inputs that held none{whose}",
+            f"{op.name}{made} made {what} from inputs without one{whose}",
             actual=", ".join(f"{op.name_of(i)} {_range(v)}" for i, v in enumerate(values)),
         )
 
     def found(self, value: Any) -> str | None:
-        """Which of the values that are hunted is among these, if any."""
+        """"a nan" or "an infinity", if one is among these values."""
         if isinstance(value, tuple):
             return next((what for what in map(self.found, value) if what is not None), None)
         if not isinstance(value, float) and getattr(getattr(value, "dtype", None), "kind", "") != "f":
@@ -76,11 +76,11 @@ def _range(value: Any) -> str:
 
 
 class debug_nans:
-    """In this block, stop at the first operation that makes a nan, forward or backward; with `infinities`, or an inf.
+    """In this block, the first operation that makes a nan is an error; with `infinities`, or an infinity.
 
-    Programs of `mg.jit` and of graph mode are looked into as well: they are run node by node first, and the error names
-    the line that made the node.  A hunt that begins inside of a jitted function is for the whole of it, in each run.
-    A write in place is looked at before it is made, so that the tensor keeps the values that it had.
+    This includes the backward pass and programs of `mg.jit` and graph mode: these run node by node first, and the error
+    names the line that made the node.  A block inside a jitted function applies to the whole function, in each run.
+    Values are checked before they are written in place, so that the tensor keeps its old values.
 
     >>> with mg.debug_nans():
     ...     mg.sqrt(mg.asarray([4.0])).tolist()
@@ -89,7 +89,7 @@ class debug_nans:
     >>> with mg.debug_nans(infinities=True):
     ...     f(mg.asarray([1e3]))
     Traceback (most recent call last):
-    minigrad.support.errors.NanError: exp, made at ..., made an infinity out of inputs that held none
+    minigrad.support.errors.NanError: exp, made at ..., made an infinity from inputs without one
     ...
     """
 
@@ -116,14 +116,14 @@ class debug_nans:
 
 
 def _hunting(hunter: NanHunter) -> switch:
-    """A block in which the hunter computes, below what casts the inputs of operations."""
+    """A block in which the hunter computes, below an interpreter that casts inputs (autocast)."""
     found: Interpreter = hunter
     interpreter = current_mode().interpreter
     if interpreter is not None and not isinstance(interpreter, Eager):
         found, below = interpreter.on(hunter), getattr(interpreter, "outer").interpreter  # noqa: B009
         if found is hunter or not isinstance(below or hunter, Eager):
             raise TraceError(
-                "debug_nans begins inside of vmap or jvp, where a tensor stands for several values",
+                "debug_nans begins inside vmap or jvp, where a tensor has several values",
                 hint="`with mg.debug_nans():` around the call",
             )
     return switch(interpreter=found, state=hunter)
@@ -131,7 +131,7 @@ def _hunting(hunter: NanHunter) -> switch:
 
 @dataclass(frozen=True)
 class LiveGraph:
-    """A result that somebody holds, with everything it was made from."""
+    """A result that is in use, with all nodes that it depends on."""
 
     where: str
     nodes: int
@@ -140,7 +140,7 @@ class LiveGraph:
 
 @dataclass(frozen=True)
 class LiveGraphs:
-    """The graphs that are alive, the largest first; prints as a table with advice."""
+    """The graphs in memory, the largest first; prints as a table with advice."""
 
     graphs: list[LiveGraph]
 
@@ -167,7 +167,7 @@ class LiveGraphs:
 
 
 def live_graphs() -> LiveGraphs:
-    """The graphs that somebody keeps alive, by the line that made their last node.
+    """The graphs that are still in memory, by the line that made their last node.
 
     >>> w = mg.asarray([1.0], requires_grad=True)
     >>> losses = [(w * i).sum() for i in range(3)]

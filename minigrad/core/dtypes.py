@@ -1,8 +1,8 @@
-"""The element types, and how two of them meet.
+"""The element types, and the rules for promoting them.
 
-A dtype *is* a NumPy dtype, so that `t.dtype == np.float32` holds, but promotion is ours: NumPy would make
-`int32 + float32` a float64, and `sqrt(int8)` a float16.  Here an integer beside a float takes the float's type, a float
-function of an integer gives the default float, and a Python number is weak: it takes the type of the tensor beside it.
+A dtype is a NumPy dtype, so `t.dtype == np.float32` works.  Promotion is different from NumPy's, in which
+`int32 + float32` is a float64 and `sqrt(int8)` a float16.  Here an integer and a float give the float's type, a float
+function of an integer gives the default float, and a Python number takes the type of the tensor beside it.
 """
 
 from __future__ import annotations
@@ -14,11 +14,6 @@ import numpy as np
 
 from ..support.errors import DtypeError
 from ..support.words import shown
-
-__all__ = [
-    "bool", "int8", "int16", "int32", "int64", "uint8", "float16", "float32", "float64",
-    "can_cast", "finfo", "iinfo", "isdtype", "result_type",
-]
 
 __all__ = [
     "bool", "can_cast", "default_float", "default_int", "finfo", "float16", "float32", "float64", "iinfo",
@@ -53,7 +48,7 @@ SPELLINGS: dict[Any, DType] = {d: d for d in ALL.values()} | ALL | {float: defau
 
 
 def as_dtype(dtype: Any) -> DType:
-    """The dtype meant by a dtype, its name, a Python type or a NumPy scalar type.
+    """The dtype for a dtype, its name, a Python type or a NumPy scalar type.
 
     >>> as_dtype("float32"), as_dtype(int), as_dtype(np.float16)
     (dtype('float32'), dtype('int64'), dtype('float16'))
@@ -70,13 +65,13 @@ def as_dtype(dtype: Any) -> DType:
 
 
 def dtype_of(item: Any) -> DType:
-    """The dtype of a tensor or an array, or the one meant by what `as_dtype` takes.
+    """The dtype of a tensor or an array, or of an argument of `as_dtype`.
 
     >>> dtype_of(np.ones(1)), dtype_of("int8"), dtype_of(int8)
     (dtype('float64'), dtype('int8'), dtype('int8'))
     """
     found = getattr(item, "dtype", None)
-    return as_dtype(found if isinstance(found, np.dtype) else item)  # NumPy's scalar classes have one that is none
+    return as_dtype(found if isinstance(found, np.dtype) else item)  # not so for NumPy's scalar classes
 
 
 def is_float(dtype: DType) -> Any:
@@ -85,7 +80,7 @@ def is_float(dtype: DType) -> Any:
 
 
 def isdtype(dtype: Any, kind: Any) -> Any:
-    """Whether a dtype is of a kind: a dtype, a kind's name, or a tuple of these.
+    """Whether a dtype is of a kind: another dtype, the name of a kind, or a tuple of these.
 
     >>> isdtype(float32, "real floating"), isdtype(int8, ("bool", int8))
     (True, True)
@@ -101,7 +96,7 @@ def isdtype(dtype: Any, kind: Any) -> Any:
 
 @cache
 def promote_types(a: DType, b: DType) -> DType:
-    """The smallest type that both fit in, by the array API; an integer beside a float takes the float's type.
+    """The smallest type for the values of both, as in the array API; an integer and a float give the float's type.
 
     >>> promote_types(int32, float32), promote_types(uint8, int8)
     (dtype('float32'), dtype('int16'))
@@ -113,11 +108,11 @@ def promote_types(a: DType, b: DType) -> DType:
         return a
     if b.kind == "f" or a.kind == "b":
         return b
-    return ALL[np.promote_types(a, b).name]  # uint8 beside a signed integer
+    return ALL[np.promote_types(a, b).name]  # uint8 and a signed integer
 
 
 def weak_type(scalar: Any, dtype: DType) -> DType:
-    """What a tensor of `dtype` becomes beside a Python number: numbers are weak, but 2.5 does not fit an integer."""
+    """The dtype of a tensor of `dtype` and a Python number: the tensor's, unless the number does not fit (2.5, int)."""
     if scalar.__class__ is float and dtype.kind != "f":
         return default_float
     if scalar.__class__ is int and dtype.kind == "b":
@@ -131,7 +126,7 @@ def scalar_type(scalar: Any) -> DType:
 
 
 def result_type(*items: Any) -> DType:
-    """The dtype that an operation on these tensors, dtypes and Python numbers computes in.
+    """The dtype in which an operation on these tensors, dtypes and Python numbers computes.
 
     >>> result_type(int32, float32), result_type(int64, 2.5), result_type(float16, 1)
     (dtype('float32'), dtype('float32'), dtype('float16'))
@@ -151,7 +146,7 @@ def result_type(*items: Any) -> DType:
 
 
 def can_cast(from_: Any, to: Any) -> Any:
-    """Whether every value of one type (or of a tensor's) keeps its kind and range in the other.
+    """Whether every value of one type (or of a tensor's type) has its kind and range in the other.
 
     >>> can_cast(int8, int16), can_cast(float32, int32)
     (True, False)
@@ -196,7 +191,7 @@ class iinfo:
 
 
 def check_fits(name: str, least: Any, most: Any, dtype: DType) -> None:
-    """Refuse numbers that an integer dtype cannot hold.  Only casts of tensors and arrays saturate.
+    """Raise an error for numbers outside the range of an integer dtype.  Only casts of tensors and arrays saturate.
 
     >>> check_fits("full", 300, 300, int8)
     Traceback (most recent call last):

@@ -1,10 +1,10 @@
-"""The one door that every operation goes through: compute, wrap, record.
+"""`emit` applies a primitive: compute, wrap, record.  Every operation calls it.
 
-`emit` applies a primitive by the interpreter of the current mode.  Eager mode computes
-the result at once.  Other interpreters record it for later, or carry a batch dimension
-or a derivative along.  They differ in `lift` and `compute`, and share all the rest.
+The interpreter of the current mode decides how.  Eager mode computes the result at
+once.  Other interpreters record the operation, or add a batch dimension or a
+derivative.  They differ in `lift` and `compute`, and share the rest.
 
-`quick.py` is the same for eager mode, unrolled for the commonest cases.
+`quick.py` has the same code for eager mode, unrolled for the commonest cases.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .primitive import Attrs, P, Primitive
 from .tensor import NUMBERS, StandIn, Tensor, as_tensor, wrap
 from .view import alias_of, link
 
-LARGE = 1 << 16  # elements from which a device finds the memory and shares the work
+LARGE = 1 << 16  # elements from which a device allocates memory and uses threads
 
 
 def emit(op: Primitive, *inputs: Any, **attrs: Any) -> Any:
@@ -33,7 +33,7 @@ def emit(op: Primitive, *inputs: Any, **attrs: Any) -> Any:
 
 
 class Interpreter:
-    """Decides what a primitive does.  Most interpreters define `lift` and `compute`."""
+    """Decides what a primitive does.  Most define only `lift` and `compute`."""
 
     def manifest(self, op: Primitive, inputs: Sequence[Any], attrs: Attrs) -> Any:
         """The result of `op` as a tensor, or as a tuple of tensors."""
@@ -84,19 +84,19 @@ class Interpreter:
         return out
 
     def lift(self, tensor: Tensor) -> Tensor:
-        """What this interpreter works on in place of a tensor from outside."""
+        """The tensor to use in place of a tensor from outside."""
         return tensor
 
     def compute(
         self, op: Primitive, values: list[Any], attrs: Attrs, device: Any
     ) -> Any:
-        """The data of the result: an array, or what stands for one."""
+        """The data of the result: an array or a stand-in."""
         raise NotImplementedError
 
-    runs_programs = False  # whether jitted functions run as programs inside
+    runs_programs = False  # whether jitted functions run as compiled programs inside
 
     def on(self, other: Interpreter) -> Interpreter:
-        """`other`, with what this interpreter does to operations on their way to it."""
+        """`other`, below this interpreter's own changes to operations (autocast)."""
         outer: Mode | None = getattr(self, "outer", None)
         below = None if outer is None else outer.interpreter
         return other if below is None else below.on(other)
@@ -140,7 +140,7 @@ def recorded(
     data: Any,
     device: Any,
 ) -> Node:
-    """The node of a result: its recipe, and of the values those that its rules read."""
+    """The node of a result.  It saves the values that its gradient rules read."""
     if data.__class__ is not Results and data.dtype.kind != "f":
         mask = 0  # no gradient flows through integers
     plan = op.plan(mask, len(inputs))
@@ -153,13 +153,13 @@ def recorded(
 
 
 def constant(tensor: Tensor) -> Node:
-    """The node of an input without a recipe, made when it is first needed."""
+    """The node of an input without a node, made when it is first needed."""
     node = tensor.node = Constant(tensor)
     return node
 
 
 class Results(tuple[Any, ...]):
-    """The data of several results: the shape of their node is a tuple of shapes."""
+    """The data of several results: its shape is a tuple of shapes."""
 
     @property
     def shape(self) -> Any:
@@ -179,7 +179,7 @@ def several(
     results: tuple[Any, ...],
     device: Any,
 ) -> tuple[Tensor, ...]:
-    """Wrap and record several results: one node for all, and a projection for each."""
+    """Wrap and record several results: one common node, and a projection for each."""
     outs = tuple([wrap(data, device) for data in results])
     if mask or current_mode().keep:
         whole = recorded(op, inputs, values, mask, attrs, Results(results), device)
@@ -190,7 +190,7 @@ def several(
 
 
 def part(node: Node, index: int, result: Tensor) -> Node:
-    """The node of one of several results: a projection of the node of them all."""
+    """The node of one of several results: a projection of their common node."""
     plan = P.project.plan(result.tracked, 1)
     attrs = {"index": index}
     return Node(P.project, (node,), attrs, plan, None, result._data, result.device)

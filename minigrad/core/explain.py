@@ -1,4 +1,4 @@
-"""Errors of operations, in our words: what the array library says is only the last resort."""
+"""The errors of operations: they name shapes, dtypes and devices.  The array library's text is the last resort."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from .tensor import StandIn, Tensor, default_device
 
 
 def common_device(op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
-    """Where the result will be: on the device that the attributes say, else on the one that all the inputs are on."""
+    """The device of the result: the attribute `device`, else the common device of the inputs."""
     device = None
     for x in inputs:
         if x.__class__ is Tensor:
             if device is None:
                 device = x.device
-            elif x.device is not device and op.name != "call":  # a function may copy from one to the other by itself
+            elif x.device is not device and op.name != "call":  # a user's function may copy between devices
                 raise DeviceError(
                     f"{op.name}: its inputs are on different devices, {device} and {x.device}",
-                    expect="all inputs on one device: nothing is copied between devices behind your back",
+                    expect="all inputs on one device: minigrad does not copy between devices by itself",
                     actual=described(op, inputs),
                     hint=f'x.to("{device}") or x.to("{x.device}")',
                 )
@@ -31,7 +31,7 @@ def common_device(op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any]) -
 
 
 def described(op: Primitive, inputs: Sequence[Any]) -> str:
-    """`x (2, 3) float32 on cpu, y 2.0`: the inputs, for a message."""
+    """The inputs, for a message: `x (2, 3) float32 on cpu, y 2.0`."""
     words = []
     for i, x in enumerate(inputs):
         if isinstance(x, (Tensor, Node)):
@@ -42,7 +42,7 @@ def described(op: Primitive, inputs: Sequence[Any]) -> str:
 
 
 def explained(op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any], error: Exception) -> Exception:
-    """The array library's error in our words: what `infer` has to say, which is what graph mode says too."""
+    """A clear error for the array library's error.  Mostly it is that of `infer`, which graph mode raises too."""
     for x in inputs:
         if x.__class__ is Tensor and isinstance(x._data, StandIn) and current_mode().interpreter is None:
             return TraceError(
@@ -64,7 +64,7 @@ def explained(op: Primitive, inputs: Sequence[Any], attrs: dict[str, Any], error
     except MinigradError as ours:
         return ours
     except (TypeError, ValueError, OverflowError):
-        pass  # Python refuses too, and says no more than the array library did
+        pass  # `infer` says no more than the array library
     given = described(op, inputs) or None
     kind = DtypeError if isinstance(error, (TypeError, OverflowError)) else ConversionError
     return kind(f"{op.name}: {error}", actual=given)

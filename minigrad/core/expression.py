@@ -1,7 +1,7 @@
 """The language of `expr`: one element of an elementwise operation, in Python syntax.
 
-The compiler has an operation of its loop language for each operator and function here.
-A test compares the two, so that a name added to one of them is added to both.
+The loop language of the compiler has an operation for each operator and function here.
+A test compares the two lists.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def check_expression(name: str, text: str, inputs: tuple[str, ...]) -> None:
         raise DeclarationError(
             f"{name}: expr uses {ast.unparse(part)}, which the loop language does not have",
             expect=", ".join(["inputs", "numbers", "x if c else y", *OPERATORS.values(), *calls]),
-            hint="without expr, the operation is a call of its kernel, and is never fused",
+            hint="without expr, the operation calls its kernel and is never fused",
         )
 
 

@@ -1,16 +1,16 @@
-"""What an operation does when it is called: the current mode.
+"""The current mode: it decides what an operation does when it is called.
 
-One immutable `Mode` in one `ContextVar`: reading it takes 17 ns, and threads and asyncio tasks each have their own.
+It is one immutable `Mode` in one `ContextVar`.  Reading it takes 17 ns.  Each thread and each asyncio task has its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..support.context import Block, switched_variable
 from ..support.errors import ConversionError
 from ..support.table import printable
 from ..support.words import shown
@@ -24,17 +24,17 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Mode:
-    """How nodes are manifested just now.
+    """The settings with which operations run.
 
     `interpreter`  decides what applying a primitive does; None is eager mode, which computes at once
-    `state`        what outlives an operation: tensors, gradients, generators
-    `control`      how branches and loops run
+    `state`        reads and writes what outlives an operation: tensors, gradients, generators
+    `control`      runs branches and loops
     `grad`         whether operations on tracked tensors are recorded
-    `keep`         whether recipes of untracked results are kept too (`mg.record()`)
-    `device`       where new tensors are made; None is the default device
-    `scope`        the module or function that is running, outermost first: `("encoder", "layers[0]")`
+    `keep`         whether nodes of untracked results are kept too (`mg.record()`)
+    `device`       the device of new tensors; None is the default device
+    `scope`        the modules and functions that are running, outermost first: `("encoder", "layers[0]")`
     `origin`       the forward node whose gradient is being computed, or None
-    `by`           the inputs' nodes, in a function that `mg.grad` or `mg.vjp` differentiates by these; else ()
+    `by`           in a function that `mg.grad` or `mg.vjp` differentiates: the nodes of its inputs; else ()
     `composite`    the call of a composed function, such as `softmax`, that is being recorded; None outside of one
     """
 
@@ -58,9 +58,9 @@ class Mode:
         self.state, self.control, self.composite = state, control, composite
 
     def but(self, **changes: Any) -> Mode:
-        """This mode with some things changed.
+        """A copy of this mode with changes.
 
-        An interpreter that is a state or a control too brings itself along; None brings Python's own.
+        An interpreter that is also a state or a control becomes the mode's; None restores Python's own.
         """
         mode = Mode(
             self.interpreter, self.grad, self.keep, self.device, self.scope, self.origin, self.by,
@@ -77,71 +77,8 @@ class Mode:
         return mode
 
 
-SWITCHED: list[ContextVar[Any]] = []  # what blocks set for as long as they run
-
-
-def switched_variable(name: str, default: Any) -> ContextVar[Any]:
-    """A context variable that blocks set; a cell that ends in an error leaves it as it was before."""
-    variable = ContextVar(name, default=default)
-    SWITCHED.append(variable)
-    return variable
-
-
 CURRENT: ContextVar[Mode] = switched_variable("minigrad mode", Mode())
 current_mode = CURRENT.get
-
-
-class Block:
-    """A `with` block in which a context variable has the value that `value()` gives.
-
-    Ctrl-C raises KeyboardInterrupt between any two instructions, and only what lies inside `__enter__` and `__exit__`
-    can be made safe against that.  Where `__exit__` is stopped before its first line, the block outside sets the
-    variable back, or `__del__` does so as soon as the exception is dropped; in a notebook, the end of the cell.
-    """
-
-    variable: ContextVar[Any]
-    entered: tuple[Token[Any], Any, Any] | None = None  # the token, the value, and the same of the entry before
-
-    def value(self) -> Any:
-        raise NotImplementedError
-
-    def __enter__(self) -> Self:
-        value, before, outer = self.value(), self.variable.get(), self.entered
-        try:
-            self.entered = self.variable.set(value), value, outer
-            return self
-        except BaseException:
-            self.entered = outer
-            self.variable.set(before)
-            raise
-
-    def __exit__(self, *error: object) -> None:
-        token, _, outer = self.entered  # type: ignore[misc]
-        try:
-            self.variable.reset(token)
-            self.entered = outer
-        except BaseException:
-            self.entered = outer
-            with suppress(RuntimeError, ValueError):  # it is reset already, or belongs to another thread
-                self.variable.reset(token)
-            raise
-
-    def __del__(self) -> None:
-        while self.entered is not None:
-            token, value, self.entered = self.entered
-            if self.variable.get() is value:
-                with suppress(RuntimeError, ValueError):
-                    self.variable.reset(token)
-
-
-class setting(Block):
-    """A block in which `variable` is `value`."""
-
-    def __init__(self, variable: ContextVar[Any], value: Any) -> None:
-        self.variable, self._value = variable, value
-
-    def value(self) -> Any:
-        return self._value
 
 
 class switch(Block):
@@ -166,7 +103,7 @@ class switch(Block):
 
 
 def no_grad() -> switch:
-    """Record nothing in this block: for updates of parameters, and for inference.
+    """Record no operations in this block: for updates of parameters, and for inference.
 
     >>> import minigrad as mg
     >>> w = mg.asarray([1.0, 2.0], requires_grad=True)
@@ -179,7 +116,7 @@ def no_grad() -> switch:
 
 
 def enable_grad() -> switch:
-    """Record again, inside a `no_grad` block.
+    """Record operations again, inside a `no_grad` block.
 
     >>> import minigrad as mg
     >>> w = mg.asarray(1.0, requires_grad=True)
@@ -191,7 +128,7 @@ def enable_grad() -> switch:
 
 
 def record() -> switch:
-    """Keep the recipes of untracked results too, so that they can be drawn and replayed.
+    """Keep the nodes of untracked results too, so that they can be drawn and replayed.
 
     >>> import minigrad as mg
     >>> with mg.record():
@@ -203,7 +140,7 @@ def record() -> switch:
 
 
 def is_grad_enabled() -> bool:
-    """Whether operations on tracked tensors are being recorded.
+    """Whether operations on tracked tensors are recorded now.
 
     >>> import minigrad as mg
     >>> with mg.no_grad():
@@ -214,7 +151,7 @@ def is_grad_enabled() -> bool:
 
 
 def scope(name: str) -> switch:
-    """Name a part of the computation: nodes made inside carry the name, and pictures draw a box around them.
+    """Name a part of the computation: nodes made inside have the name, and pictures draw a box around them.
 
     >>> import minigrad as mg
     >>> w = mg.asarray([1.0], requires_grad=True)

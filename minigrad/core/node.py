@@ -1,4 +1,4 @@
-"""A node: the immutable recipe of one value."""
+"""A node: one recorded operation, from which its value can be computed again."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _serial = attrgetter("serial")
 
 
 class Node:
-    """How a value was made: the operation, what it was applied to, and where.
+    """One recorded operation: the primitive, its inputs and attributes, and the line that called it.
 
-    A node holds no tensor, so that there are no cycles: its inputs are nodes and Python numbers, and what the gradient
-    rules asked for is saved as raw arrays, which the backward pass lets go of while the recipe stays.
+    A node refers to no tensor, so there are no cycles: its inputs are nodes and Python numbers.  The values that its
+    gradient rules need are saved as raw arrays.  The backward pass deletes them; the rest of the node stays.
     """
 
     __slots__ = (
@@ -35,11 +35,11 @@ class Node:
     inputs: tuple[Any, ...]  # nodes and Python numbers
     attrs: dict[str, Any]
     plan: Plan  # the gradient rules of the inputs that gradients flow to
-    saved: Any  # a tuple (inputs..., out) with None where no rule asked; None, FREED, or a checkpoint
+    saved: Any  # a tuple (inputs..., out), with None where no rule needs the value; None, FREED, or a checkpoint
     shape: tuple[int, ...]
     dtype: DType
     device: Any
-    serial: int  # when it was recorded; inputs are older, so a topological order is a sort
+    serial: int  # the time when it was recorded; inputs are older, so sorting gives a topological order
     code: Any
     offset: int
     mode: Mode
@@ -61,7 +61,7 @@ class Node:
 
     @property
     def where(self) -> Where | None:
-        """The line of the caller's code that made this node, for `source.show`."""
+        """The place in the caller's code that made this node, for `source.show`."""
         return None if self.code is None else (self.code, self.offset)
 
     @property
@@ -77,19 +77,19 @@ class Node:
 
     @property
     def nbytes(self) -> int:
-        """The bytes of its value; of several results, of all of them."""
+        """The size of its value, or of all its results, in bytes."""
         if isinstance(self.dtype, tuple):
             return sum(prod(shape) * dtype.itemsize for shape, dtype in zip(self.shape, self.dtype))
         return self.size * self.dtype.itemsize
 
     @property
     def scope(self) -> tuple[str, ...]:
-        """The modules and functions that were running when it was made, outermost first."""
+        """The modules and functions that were running when the node was made, outermost first."""
         return self.mode.scope
 
     @property
     def origin(self) -> Node | None:
-        """The forward node whose gradient this node belongs to; None in the forward pass."""
+        """The forward node whose gradient this node helps to compute; None in the forward pass."""
         return self.mode.origin
 
     @property
@@ -103,7 +103,7 @@ class Node:
 
     @property
     def effect(self) -> str | None:
-        """What it does besides computing its result: itself, or in a branch or a body that it holds."""
+        """The effect of the operation beyond its result; "within" if only a branch or a body of it has one."""
         op = self.op
         if op is None or op.effect is not None or op.kind != "structural":
             return None if op is None else op.effect
@@ -113,18 +113,18 @@ class Node:
         return f"<{self.name} {self.shape} {self.dtype}, made at {show(self.where)}>"
 
 
-FREED = object()  # what `saved` becomes once a backward pass has been through
+FREED = object()  # the value of `saved` after a backward pass
 
 
 def _source(node: Any, data: Any, device: Any) -> None:
-    """Fill in a node that no operation made."""
+    """Set the attributes of a node without an operation."""
     node.op, node.inputs, node.attrs, node.plan, node.saved = None, (), {}, NO_RULES, None
     node.shape, node.dtype, node.device = data.shape, data.dtype, device
     node.serial, node.mode = tick(), current_mode()
 
 
 class Leaf(Node):
-    """A tensor that requires a gradient and that no recorded operation made: a parameter, an input."""
+    """The node of a tensor that requires a gradient and is not the result of an operation, such as a parameter."""
 
     __slots__ = ("tensor",)
 
@@ -139,7 +139,7 @@ class Leaf(Node):
 
 
 class Constant(Node):
-    """An input that no gradient flows to.  It does not keep the array alive."""
+    """The node of an input without a gradient.  It does not keep the array alive."""
 
     __slots__ = ("array",)
 
@@ -154,9 +154,9 @@ class Constant(Node):
 
 
 def topological_order(roots: Any) -> list[Node]:
-    """Every node that the roots were made from, inputs first.
+    """The roots and all nodes that they depend on, inputs first.
 
-    Nodes are made after their inputs, so the order of making is a topological order: no recursion, no marks.
+    Every node is recorded after its inputs, so sorting by serial number gives a topological order.
     """
     found = set(roots)
     stack = list(found)

@@ -11,7 +11,7 @@ from functools import wraps
 from inspect import unwrap
 from typing import Any, TypeVar
 
-from .mode import Block, switched_variable
+from ..support.context import Block, switched_variable
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -1,4 +1,4 @@
-"""A primitive: one operation, and everything about it, in one record."""
+"""A primitive: one operation, with its shape rule, gradient rules and formula in one record."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..support.context import setting
 from ..support.errors import DeclarationError, DtypeError
 from ..support.source import ON_BEHALF_OF, caller
 from . import dtypes
 from .expression import check_expression
-from .mode import setting
 from .override import override_of
 
 if TYPE_CHECKING:
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 Infer = Callable[..., tuple[tuple[int, ...], "DType"]]
 Attrs = dict[str, Any]
 
-# What a gradient rule may name as a parameter, besides the inputs, and the slot it is fetched from.
+# The parameters that a gradient rule may have in addition to the inputs, and the slot each is read from.
 OUT, NODE, REST, INDEX = -1, -2, -3, -4
 SPECIAL = {"out": OUT, "node": NODE, "index": INDEX}
 KINDS = (
     "elementwise", "reduce", "view", "index", "contract", "random", "creation", "structural",
-    "own",  # a user's kernel, which stands for a pattern of others
+    "own",  # a user's kernel, which replaces a pattern of operations
 )
 
 
 class Rule(NamedTuple):
-    """The gradient rule of one input: `function(g, *reads)`.  `only` is the slot read, where it is a single value."""
+    """The gradient rule of one input: `function(g, *reads)`.  `only` is the slot, if the rule reads a single value."""
 
     index: int  # type: ignore[assignment]  # of the input; a tuple has a method of that name
     function: Callable[..., Any]
@@ -38,7 +38,7 @@ class Rule(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """For one choice of tracked inputs: the rules to run, and which of (inputs..., out) they need kept."""
+    """For one set of tracked inputs: the rules to run, and which of (inputs..., out) they read."""
 
     rules: tuple[Rule, ...]
     keep: tuple[bool, ...] | None
@@ -48,7 +48,7 @@ NO_RULES = Plan((), None)
 
 
 class Casts(NamedTuple):
-    """For one combination of input types: the dtype that the operation computes in, and the inputs to cast to it."""
+    """For one combination of input types: the dtype of the computation, and the inputs to cast to it."""
 
     dtype: DType | None
     indices: tuple[int, ...]
@@ -56,48 +56,48 @@ class Casts(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Primitive:
-    """One operation.  Kernels are not here: each device has its own table of them.
+    """One operation.  Its kernels are in the tables of the devices.
 
-    A gradient rule is a function whose *parameters declare what it needs*: `lambda g, y: g * y` keeps `y` alive until
-    the backward pass and nothing else.  Besides `g`, the gradient of the result, a rule may name any input, `out` (the
-    result), and `node` (shapes, dtypes and attributes, which cost nothing to keep).  Rules are written in public
-    operations, so a gradient is a computation like any other, and has gradients itself.
+    The parameters of a gradient rule declare the values that it needs: `lambda g, y: g * y` saves `y`, and nothing
+    else, until the backward pass.  The first parameter, `g`, is the gradient of the result.  The others are names of
+    inputs, `out` (the result), `node` (for shapes, dtypes and attributes, which need no memory) or `index`.  Rules
+    consist of public operations, so a gradient is a computation like any other and has gradients too.
     """
 
     name: str
     kind: str  # one of KINDS
     inputs: tuple[str, ...]  # "*xs" for any number
-    infer: Infer  # (inputs, **attrs) -> (shape, dtype), or the error in our words
+    infer: Infer  # (inputs, **attrs) -> (shape, dtype), or an error
     rules: dict[str, Callable[..., Any]] = field(default_factory=dict)  # input name -> gradient rule
     promotes: tuple[str, ...] | None = None  # inputs that are cast to a common dtype; None: all of them
-    domain: str = "any"  # what they are cast to at least: any or float
-    accepts: str = "biuf"  # the kinds of dtype that it has a meaning for
-    linear: tuple[str, ...] = ()  # inputs in which it is linear, taken together: the operation is its own derivative
-    expr: str | None = None  # elementwise: one element in Python syntax, which kernels are generated from
-    cost: float = 0.25  # elementwise: what computing one element costs, in bytes of memory traffic
+    domain: str = "any"  # any, or float: promoted inputs are cast to a float
+    accepts: str = "biuf"  # the kinds of dtype that it supports
+    linear: tuple[str, ...] = ()  # inputs in which it is jointly linear: it is its own derivative
+    expr: str | None = None  # elementwise: one element, in Python syntax, for generated kernels
+    cost: float = 0.25  # elementwise: the cost of one element, in bytes of memory traffic
     formula: str = ""  # LaTeX of the result
     local: dict[str, str] = field(default_factory=dict)  # LaTeX of the derivative by each input
-    batch: Callable[..., Any] | None = None  # how vmap moves a leading dimension through; None: by kind
-    jvp: Callable[..., Any] | None = None  # a forward-mode rule, where deriving one would waste work
-    effect: str | None = None  # what it does besides computing its result; such a node is never dead
+    batch: Callable[..., Any] | None = None  # the rule for vmap's batch dimension; None: that of its kind
+    jvp: Callable[..., Any] | None = None  # a forward-mode rule, if a derived one would be slower
+    effect: str | None = None  # an effect beyond its result: such a node is never dead code
     casting: bool = field(init=False, default=True)  # whether any input may have to be cast
-    apply: Callable[..., Any] = field(init=False, repr=False)  # `emit(op, ...)`, quickly: set by `ops.declare`
+    apply: Callable[..., Any] = field(init=False, repr=False)  # a quick `emit(op, ...)`, set by `ops.declare`
     plans: dict[int, Plan] = field(default_factory=dict, repr=False)
     known_casts: dict[tuple[Any, ...], Casts] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "casting", self.promotes != ())
-        with setting(ON_BEHALF_OF, caller(3)):  # past the dataclass's own __init__
+        with setting(ON_BEHALF_OF, caller(3)):  # above the dataclass's __init__
             self._check()
 
     def _check(self) -> None:
-        """Raise an error where the declaration contradicts itself."""
+        """Raise an error if the declaration contradicts itself."""
         names = [name.lstrip("*") for name in self.inputs]
         if self.kind not in KINDS:
             raise DeclarationError(f"{self.name}: there is no kind {self.kind!r}", expect=", ".join(KINDS))
         if self.kind == "view" and (len(names) != 1 or self.inputs != tuple(names)):
             raise DeclarationError(
-                f"{self.name}: a view looks at the memory of one tensor", expect="one input",
+                f"{self.name}: a view shares the memory of one tensor", expect="one input",
                 actual=", ".join(self.inputs) or "none",
                 hint="numbers and shapes are attributes: parameters of `infer` after the input",
             )
@@ -116,7 +116,7 @@ class Primitive:
         if code is None or not code.co_argcount:
             raise DeclarationError(
                 f"{self.name}: the gradient rule of {name} is a function of g, the gradient of the result",
-                actual=repr(rule), hint="a def or a lambda: the names of its parameters say what it needs",
+                actual=repr(rule), hint="a def or a lambda: its parameters declare the values that it needs",
             )
         for unknown in [p for p in code.co_varnames[1 : code.co_argcount] if p not in (*names, *SPECIAL)]:
             raise DeclarationError(
@@ -131,14 +131,14 @@ class Primitive:
         return _find, (self.name,)
 
     def name_of(self, index: int) -> str:
-        """The name of input `index`: `x`, or `xs[2]` where any number may be given."""
+        """The name of input `index`: `x`, or `xs[2]` for one of any number of inputs."""
         last = self.inputs[-1]
         if index < len(self.inputs) - 1 or not last.startswith("*"):
             return self.inputs[index]
         return f"{last[1:]}[{index - len(self.inputs) + 1}]"
 
     def plan(self, mask: int, count: int) -> Plan:
-        """What to save and which rules to run when the inputs in `mask` (bit i: input i) of `count` are tracked."""
+        """The plan for `count` inputs, of which those in `mask` (bit i: input i) are tracked."""
         key = mask | 1 << count
         plan = self.plans.get(key)
         if plan is None:
@@ -167,11 +167,11 @@ class Primitive:
         return tuple(slots[name] for name in code.co_varnames[1 : code.co_argcount])
 
     def common_dtype(self, inputs: tuple[Any, ...]) -> DType | None:
-        """The dtype that the promoted inputs meet in; None where none are promoted."""
+        """The common dtype of the promoted inputs; None if none are promoted."""
         return self.casts(inputs).dtype
 
     def casts(self, inputs: Sequence[Any]) -> Casts:
-        """Which inputs have to be cast, and to what; or the error, where the operation has no meaning for them."""
+        """The inputs to cast, and their dtype; or an error if the operation does not support it."""
         key = tuple([getattr(x, "dtype", x.__class__) for x in inputs])
         found = self.known_casts.get(key)
         if found is None:
@@ -185,7 +185,7 @@ class Primitive:
         common = dtypes.result_type(*[inputs[i] for i in promoted])
         if common.kind not in self.accepts:
             raise DtypeError(
-                f"{self.name} has no meaning for {common}",
+                f"{self.name} does not support {common}",
                 expect=", ".join(dtypes.KIND_NAMES[kind] for kind in self.accepts),
                 actual=", ".join(f"{self.name_of(i)} {getattr(x, 'dtype', x)}" for i, x in enumerate(inputs)),
             )
@@ -193,19 +193,19 @@ class Primitive:
             common = dtypes.default_float
         tensors = [i for i in promoted if hasattr(inputs[i], "dtype")]
         wrong = tuple([i for i in tensors if inputs[i].dtype is not common])
-        return Casts(common, wrong if tensors else tuple(promoted[:1]))  # of numbers alone, somebody has to have a type
+        return Casts(common, wrong if tensors else tuple(promoted[:1]))  # of numbers only, cast the first
 
     def _stem(self, index: int) -> str:
         """The declared name of input `index`, without a star or a number."""
         return self.inputs[min(index, len(self.inputs) - 1)].lstrip("*")
 
     def is_linear(self, index: int) -> bool:
-        """Whether it is linear in input `index`, taken together with the others in `linear`."""
+        """Whether it is linear in input `index`, jointly with the others in `linear`."""
         return self._stem(index) in self.linear
 
 
 class Table:
-    """The primitives by name: `P.add`.  The operations fill it as they are declared, so that core imports none."""
+    """The primitives by name: `P.add`.  `ops` adds them, because core cannot import `ops`."""
 
     def __init__(self) -> None:
         self._all: dict[str, Primitive] = {}

@@ -1,8 +1,8 @@
 """`emit` for eager mode, unrolled for the commonest cases.
 
-Each function here makes the quick form of one primitive.  It computes, wraps and
-records as `Interpreter` does in `emit.py`, without loops and look-ups.  All else goes
-to `emit`: another mode, casts, large arrays, inputs on several devices, errors.
+Each function here makes the quick form of one primitive.  A quick form computes, wraps
+and records like `Interpreter` in `emit.py`, without loops and look-ups.  It calls
+`emit` for other modes, casts, large arrays, inputs on several devices and errors.
 `tests/core/test_quick.py` compares the quick form of every primitive with `emit`.
 """
 
@@ -29,7 +29,7 @@ NO_ATTRS: Attrs = {}
 
 
 def quick(op: Primitive, attributes: bool = True) -> Callable[..., Any]:
-    """`emit(op, ...)` as a function; without `attributes` it takes inputs alone.
+    """The quick form of `emit(op, ...)`; without `attributes` it takes inputs only.
 
     >>> quick(mg.core.primitive.P.tanh)(mg.zeros(2)).tolist()
     [0.0, 0.0]
@@ -119,7 +119,7 @@ def one_input(op: Primitive) -> Callable[..., Any]:
 
 
 def view(op: Primitive) -> Callable[..., Any]:
-    """The quick form of a view: it looks at the memory of its input."""
+    """The quick form of a view, which shares the memory of its input."""
     name = op.name
 
     def apply(x: Any, **attrs: Any) -> Any:
@@ -153,7 +153,7 @@ def view(op: Primitive) -> Callable[..., Any]:
 
 
 def two_inputs(op: Primitive) -> Callable[[Any, Any], Any]:
-    """The quick form of an operation of two operands, one of which may be a number."""
+    """The quick form of an operation of two operands; one may be a number."""
     name = op.name
 
     def apply(x: Any, y: Any) -> Any:
@@ -254,7 +254,7 @@ def any_inputs(op: Primitive) -> Callable[..., Any]:
                 except TraceError:
                     if not any(isinstance(v, StandIn) for v in values):
                         raise
-        return EAGER.manifest(op, inputs, attrs)  # which evaluates stand-ins
+        return EAGER.manifest(op, inputs, attrs)  # evaluates stand-ins
 
     return apply
 
@@ -269,12 +269,12 @@ def _record(
     mode: Mode,
     device: Any,
 ) -> Node:
-    """`Node(...)` and the search for the caller's line, without their calls."""
+    """`Node(...)` and `caller()`, inlined."""
     node = _new_node(Node)
     node.op, node.inputs, node.attrs, node.plan = op, inputs, attrs, plan
     node.shape, node.dtype, node.device = data.shape, data.dtype, device
     node.saved, node.mode, node.serial = saved, mode, tick()
-    frame = _getframe(2)  # past the quick form: mostly the caller's own code already
+    frame = _getframe(2)  # above the quick form, mostly the caller's code
     code = frame.f_code
     while LIBRARY[code.co_filename] and frame.f_back is not None:
         frame = frame.f_back

@@ -1,4 +1,4 @@
-"""Computing a value again from its recipe: for displays, and for checkpoints."""
+"""Computes values again from their nodes: for displays and checkpoints."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Any
 
 from ..support.errors import ConversionError, Gone
-from ..support.source import Where, show
+from ..support.source import show
 from ..support.words import shown
 from .clock import written_since
 from .emit import EAGER
@@ -21,10 +21,10 @@ def interpret(
     compute: Callable[[Node, list[Any]], Any],
     wanted: Container[Node] = (),
 ) -> Iterator[tuple[Node, list[Any], Any]]:
-    """Run nodes one by one, yielding each with the values of its inputs and its own: the one loop that does this.
+    """Run nodes one by one, and yield each with the values of its inputs and its own value.
 
-    `values` holds those that are known, and takes up the others.  A value is let go after its last use, unless it is
-    `wanted`, so that no more is alive than in the forward pass.
+    `values` has the known values; computed values are added.  A value is deleted after its last use, unless it is
+    `wanted`, so that this needs no more memory than the forward pass.
     """
     uses = Counter(i for node in nodes for i in node.inputs if isinstance(i, Node))
     for node in nodes:
@@ -41,10 +41,7 @@ def interpret(
 
 
 def recompute(nodes: Sequence[Node], values: dict[Node, Any]) -> Iterator[tuple[Node, list[Any], Any]]:
-    """Run recipes in order from the values given, by the kernels of eager mode.
-
-    Effects are left out: they have happened.
-    """
+    """Run nodes in order with eager kernels, from given values.  Nodes with effects are skipped: they have happened."""
     runnable = [node for node in nodes if node.op is not None and node.op.effect is None]
     return interpret(runnable, values, _computed)
 
@@ -55,9 +52,9 @@ def _computed(node: Node, inputs: list[Any]) -> Any:
 
 
 def replay(made: Tensor | Node) -> Tensor:
-    """The value of a node (or of a tensor's node) as it was, computed again from the leaves.
+    """The original value of a node (or of a tensor's node), computed again from the leaves.
 
-    Raises `Gone`, with the line, where something that it was made from has been overwritten or let go since.
+    Raises `Gone`, with the line, if a value that it depends on was overwritten or deleted since.
 
     >>> w = mg.asarray([1.0, 2.0], requires_grad=True)
     >>> node = (w * 2 + 1).node
@@ -73,7 +70,7 @@ def replay(made: Tensor | Node) -> Tensor:
     if node is not None and not isinstance(node, Node):
         raise ConversionError(f"replay: made is a tensor or a node, not {shown(made)}")
     if node is None:
-        raise Gone("nothing was recorded for this tensor; `with mg.record():` keeps recipes")
+        raise Gone("nothing was recorded for this tensor; use `with mg.record():`")
     order = topological_order([node])
     values = sources(order)
     results = [value for made, _, value in recompute(order, values) if made is node]
@@ -81,12 +78,12 @@ def replay(made: Tensor | Node) -> Tensor:
 
 
 def sources(order: Sequence[Node]) -> dict[Node, Any]:
-    """The values of the leaves and constants among nodes, which are what they were when those nodes were made."""
+    """The values of the leaves and constants among nodes, if they did not change since their users were recorded."""
     values = {n: _source_value(n) for n in order if n.op is None}
     for user in order:
         for source in user.inputs:
             if source in values:
-                changed = _changed(values[source], user.serial)
+                changed = written_since(values[source], user.serial)
                 if changed is not None:
                     raise Gone(f"{source.name} {source.shape} was changed since, at {show(changed)}")
     return values
@@ -99,9 +96,5 @@ def _source_value(node: Node) -> Any:
     elif isinstance(node, Constant):
         value = node.array()
     if value is None:
-        raise Gone(f"a {node.name} {node.shape} that it was made from was let go")
+        raise Gone(f"a {node.name} {node.shape} that it depends on was deleted")
     return value
-
-
-def _changed(value: Any, time: int) -> Where | None:
-    return written_since(value, time) if hasattr(value, "base") else None

@@ -1,7 +1,7 @@
-"""What outlives an operation, and which code runs: Python's own, or a trace's.
+"""State that outlives an operation, and control flow: Python's own, or a trace's.
 
-A mode carries a `State` and a `Control` beside its interpreter.  vmap, jvp and autocast
-are interpreters only: inside of them, both stay what they were outside.
+A mode has a `State` and a `Control` beside its interpreter.  vmap, jvp and autocast are
+interpreters only: inside them, the state is the same as outside.
 """
 
 from __future__ import annotations
@@ -16,75 +16,75 @@ if TYPE_CHECKING:
 
 
 class State:
-    """Tensors, gradients and generators, as Python keeps them."""
+    """Tensors, gradients and generators in eager mode."""
 
-    seals_generators = False  # whether it is an error to read a generator's state
+    seals_generators = False  # whether reading a generator's state is an error
 
     def stand_in(self, tensor: Tensor) -> Tensor:
-        """The tensor that is read and written in place of `tensor`."""
+        """The tensor to read and write in place of `tensor`."""
         return tensor
 
     def gradient_of(self, tensor: Tensor) -> Tensor | None:
-        """What `tensor.grad` is."""
+        """The value of `tensor.grad`."""
         return tensor._grad
 
     def set_gradient(self, tensor: Tensor, gradient: Tensor | None) -> None:
-        """What `tensor.grad = gradient` does."""
+        """Run `tensor.grad = gradient`."""
         tensor._grad = gradient
 
     def admitted(self, tensor: Tensor, source: Any) -> Tensor:
-        """What takes the place of a tensor that was just made from host memory."""
+        """The tensor to use for one that was just made from host memory."""
         return tensor
 
     def take_blocks(self, generator: Any, count: int) -> tuple[Any, int] | None:
-        """The random numbers of a draw; None leaves them to the generator."""
+        """The random numbers of a draw; None if the generator makes them."""
         return None
 
     def seeded(self, generator: Any, key: int, block: int) -> bool:
-        """Whether this state keeps a new seed; else it is the generator's at once."""
+        """Whether this state stores a new seed; else the generator stores it."""
         return False
 
     def before_write(self, tensor: Tensor) -> None:
-        """Refuse a write in place, where it cannot be made."""
+        """Raise an error if the tensor cannot be written in place."""
 
     def look_ahead(
         self, op: Primitive, values: list[Any], attrs: Attrs, device: Any
     ) -> None:
-        """Refuse to write `op(*values)` into the first value, if that is wrong."""
+        """Raise an error if `op(*values)` must not be written into the first value."""
 
     def hunting(self, hunter: Any) -> Any:
-        """A block in which `hunter` checks every value; None: Python computes by it."""
+        """A block in which `hunter` checks every value; None: eager mode uses it."""
         return None
 
 
 class Control:
-    """Branches and loops, as Python runs them."""
+    """Branches and loops in eager mode."""
 
     flow: Any = None  # records `cond`, `while_loop` and `scan`; None: Python runs them
 
     def outcomes(self, test: Tensor) -> tuple[bool, bool]:
-        """Whether a bool is true of any, and of all, that the tensor stands for."""
+        """Whether any value of the tensor is true, and whether all are (see vmap)."""
         holds = bool(behind(test))
         return holds, holds
 
     def expect(self, indices: Tensor, check: Callable[[Any], None]) -> None:
-        """Let `check` look at the values of integers that name rows."""
+        """Call `check` on the values of integers that are indices of rows."""
         check(behind(indices)._data)
 
     def taken_by(self, test: Tensor) -> Any:
-        """A block for the examples where `test` holds, although all of them run it."""
+        """A block whose results are used only for examples where `test` is true."""
         return nullcontext()
 
     def sealed(self, what: str) -> Any:
         """A block that must not write to tensors from outside; `what` names it."""
-        return nullcontext()  # Python runs one branch, once: what it writes is written
+        return nullcontext()  # Python runs one branch, once
 
     def before_change(self, tensor: Tensor) -> None:
-        """Refuse a write in place inside of a sealed block."""
+        """Raise an error if a sealed block must not write to the tensor."""
 
 
 def behind(tensor: Tensor) -> Tensor:
-    """The tensor without the tangents that it carries along."""
+    """The tensor without its tangents (see jvp)."""
     while (inner := getattr(tensor._data, "behind", None)) is not None:
         tensor = inner
     return tensor

@@ -1,7 +1,7 @@
-"""What people hold: a thin, mutable handle on a node and its data.
+"""`Tensor`: a thin, mutable handle on data and the node that made it.
 
-The methods that compute (`x.sum()`, `x + y`, `x[1:]`) are not here: each is a function of `ops`, which puts it on the
-class as it is declared (`@method`).  `tensor.pyi` lists them all for readers and type checkers.
+The methods that compute (`x.sum()`, `x + y`, `x[1:]`) are functions of `ops`: the decorator `@method` adds them to the
+class.  `tensor.pyi` lists them all for readers and type checkers.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from .state import PYTHON_STATE
 F = TypeVar("F", bound=Callable[..., Any])
 NUMBERS = frozenset((int, float, bool))
 
-# What to do where a value is asked for that is not there: in `if` and `while`, as a number, as an array, as an index.
-BRANCHES = "mg.where, mg.cond, or @mg.script, with which `if` and loops may depend on tensors; or do this outside"
-AS_NUMBER = "calculate with the tensor itself; mg.print(x) shows the number when it is computed; or do this outside"
-AS_ARRAY = "the function of mg in the place of NumPy's; or return the tensor and convert it outside"
-AS_INDEX = "x[i] and mg.take(x, i) take a tensor; what decides a shape, or how often a loop runs, is a Python number"
+# Hints for code that needs a value that is not computed yet: in `if` and `while`, as a number, an array or an index.
+BRANCHES = "mg.where, mg.cond, or @mg.script, which lets `if` and loops depend on tensors; or do this outside"
+AS_NUMBER = "compute with the tensor itself; mg.print(x) shows the number once it is computed; or do this outside"
+AS_ARRAY = "the function of mg in place of NumPy's; or return the tensor and convert it outside"
+AS_INDEX = "x[i] and mg.take(x, i) take a tensor; a shape or a number of rounds is a Python number"
 NONZERO = "nonzero (or a boolean mask), whose result's shape depends on values,"
 ADVICE = {
     "float()": AS_NUMBER, "int()": AS_NUMBER, "complex()": AS_NUMBER, "item()": AS_NUMBER, "tolist()": AS_NUMBER,
@@ -46,13 +46,13 @@ ADVICE = {
 
 
 class Tensor:
-    """An array on a device, and the recipe that made it.  Make one with `mg.asarray`.
+    """An array on a device, and the node that made it.  Make one with `mg.asarray`.
 
-    `_data`    the raw array: NumPy's, CuPy's, or a stand-in while a computation is only recorded or batched
-    `device`   where it is
-    `node`     the recipe, or None for a result that nobody tracks
+    `_data`    the raw array of NumPy or CuPy, or a stand-in while a computation is recorded or batched
+    `device`   the device of the array
+    `node`     the node that made it, or None if it is not tracked
     `tracked`  whether gradients flow through it
-    `alias`    which storage it looks at, once it has been viewed or written; else None
+    `alias`    the memory that it shares, once it was viewed or written; else None
     """
 
     __slots__ = ("__weakref__", "_data", "_grad", "alias", "device", "node", "tracked")
@@ -63,7 +63,7 @@ class Tensor:
         raise TypeError("make a tensor with mg.asarray(data, dtype=, device=, requires_grad=)")
 
     def __init_subclass__(cls) -> None:
-        raise TypeError("Tensor is final: hold tensors in an object of your own, or in an nn.Module")
+        raise TypeError("Tensor has no subclasses: store tensors in an object of your own, or in an nn.Module")
 
     # what it is -----------------------------------------------------------------------------------------------------
 
@@ -88,7 +88,7 @@ class Tensor:
 
     @property
     def nbytes(self) -> int:
-        """The bytes that its elements take."""
+        """The size of its elements in bytes."""
         return self.size * self._data.dtype.itemsize
 
     def __len__(self) -> int:
@@ -105,7 +105,7 @@ class Tensor:
 
     @property
     def requires_grad(self) -> bool:
-        """Whether gradients flow through it.  Setting it makes the tensor a leaf, whose `.grad` backward fills."""
+        """Whether gradients flow through it.  True makes the tensor a leaf, whose `.grad` backward fills."""
         return bool(self.tracked)
 
     @requires_grad.setter
@@ -114,8 +114,8 @@ class Tensor:
             return
         if self.tracked and not self.is_leaf:
             raise GradError(
-                "requires_grad can be switched off on leaves only, and an operation made this tensor",
-                hint="y = x.detach() is the same values without the history",
+                "requires_grad can be switched off for leaves only, and an operation made this tensor",
+                hint="y = x.detach() has the same values without the history",
             )
         if value and self._data.dtype.kind != "f":
             raise DtypeError(
@@ -127,7 +127,7 @@ class Tensor:
         def writes() -> None:
             self.node, self.tracked = node, int(value)
             if value and self.alias is not None and self.alias.base is not None:
-                self.alias.linked = False  # the same memory still, but a history of its own begins
+                self.alias.linked = False  # the memory stays, but a new history begins
 
         all_or_none(writes)
 
@@ -138,24 +138,13 @@ class Tensor:
 
     @property
     def grad(self) -> Tensor | None:
-        """The gradient that `backward` left here; None where there has been none."""
+        """The gradient that `backward` computed; None before that."""
         state = current_mode().state
         return self._grad if state is PYTHON_STATE else state.gradient_of(self)
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
-        if value is not None and not isinstance(value, Tensor):
-            raise ConversionError(
-                f"a gradient is a tensor or None, not a {type(value).__name__}", hint="mg.asarray(...) makes a tensor"
-            )
-        if value is not None and value.shape != self.shape:
-            raise GradError(f"a gradient has the shape of its tensor, {self.shape}", actual=f"{value.shape}")
-        if value is not None and value.device is not self.device:
-            raise DeviceError(
-                f"a gradient is on the device of its tensor, {self.device}",
-                actual=f"on {value.device}", hint=f'g.to("{self.device}")',
-            )
-        if value is not None and value.dtype is not self.dtype:
+        if value is not None and checked_gradient("a gradient", value, self) is not value:
             raise DtypeError(
                 f"a gradient has the dtype of its tensor, {self.dtype}",
                 actual=f"{value.dtype}", hint=f"g.astype(mg.{self.dtype})",
@@ -166,7 +155,7 @@ class Tensor:
 
     @property
     def data(self) -> Any:
-        """The raw array on its device, without the history.  It cannot be replaced, and no write into it is noticed.
+        """The raw array on its device, without the history.  It cannot be replaced; writes to it are not recorded.
 
         >>> import minigrad as mg
         >>> mg.asarray([1.0, 2.0]).data
@@ -200,7 +189,7 @@ class Tensor:
         return array
 
     def numpy_copy(self) -> np.ndarray[Any, Any]:
-        """The values as a NumPy array of your own, from any device, tracked or not."""
+        """The values as a new NumPy array, from any device, tracked or not."""
         return np.array(self.device.to_numpy(_taken_out(self, "numpy_copy()")))
 
     def item(self) -> Any:
@@ -252,7 +241,7 @@ class Tensor:
 
 
 def method(function: F) -> F:
-    """Put a public operation on `Tensor` as a method of the same name: one definition serves both spellings."""
+    """Add a public operation to `Tensor` as a method of the same name."""
     setattr(Tensor, function.__name__, function)
     return function
 
@@ -261,7 +250,7 @@ new_tensor = Tensor.__new__
 
 
 def wrap(data: Any, device: Any) -> Tensor:
-    """A fresh handle on raw data, without history."""
+    """A new tensor with this raw data, without a history."""
     tensor = new_tensor(Tensor)
     tensor._data, tensor.device = data, device
     tensor.node = tensor.alias = tensor._grad = None
@@ -269,15 +258,33 @@ def wrap(data: Any, device: Any) -> Tensor:
     return tensor
 
 
+def checked_gradient(what: str, gradient: Any, like: Any) -> Tensor:
+    """The gradient of `like`, a tensor or a node, in its dtype.  Another type, shape or device is an error."""
+    if not isinstance(gradient, Tensor):
+        raise ConversionError(
+            f"{what} is a tensor, not a {type(gradient).__name__}", hint="mg.asarray(...) makes a tensor"
+        )
+    if gradient.shape != like.shape or gradient.device is not like.device:
+        error, same = (GradError, "shape") if gradient.shape != like.shape else (DeviceError, "device")
+        node = like.node if isinstance(like, Tensor) else like
+        made = f", made at {show(node.where)}," if node is not None and node.where else ""
+        raise error(
+            f"{what} and its tensor{made} have different {same}s",
+            expect=str(getattr(like, same)), actual=str(getattr(gradient, same)),
+            hint=f'g.to("{like.device}")' if same == "device" else None,
+        )
+    return gradient if gradient.dtype is like.dtype else gradient.astype(like.dtype)  # type: ignore[attr-defined]
+
+
 class StandIn:
-    """The data of a tensor that has no array of its own: only recorded, batched, or moving along a tangent."""
+    """The data of a tensor without an array: it is only recorded, or batched, or has a tangent."""
 
     __slots__ = ("__weakref__",)
     __array_ufunc__ = None
-    size = 1 << 62  # large enough that no quick path takes it for an array
+    size = 1 << 62  # so large that no quick path uses it as an array
     no_value = "not computed yet"
-    way_out: str | None = None  # where it is another than the one for what was asked
-    where: Any = None  # the line that made it, where that is known
+    way_out: str | None = None  # if it differs from the usual hint
+    where: Any = None  # the line that made it, if known
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         raise self.missed(
@@ -285,27 +292,27 @@ class StandIn:
         )
 
     def detached(self) -> StandIn:
-        """The same without the histories and tangents that it carries."""
+        """The same data without its histories and tangents."""
         raise NotImplementedError
 
     def evaluated(self) -> Any:
-        """The array, where it can be computed now; else the stand-in itself."""
+        """The array, if it can be computed now; else the stand-in itself."""
         return self
 
     def missed(self, error: Exception) -> Exception:
-        """The error of asking for a value that is not there, noted: whoever catches it goes on with a guess."""
+        """Record the error for a missing value, because code that catches it continues with a guess; return it."""
         return error
 
 
 def contiguous_base(tensor: Tensor) -> None:
-    """Results count as C-contiguous, so that what aliases what does not depend on the layout NumPy chose."""
+    """Make the data C-contiguous, so that aliasing does not depend on the layout that NumPy chose."""
     data = tensor._data
     if tensor.alias is None and data.__class__ is tensor.device.ndarray and not data.flags.c_contiguous:
         tensor._data = tensor.device.contiguous(data)
 
 
 def host_value(tensor: Tensor, what: str) -> Any:
-    """The raw array, where there is one; else the error that says why not."""
+    """The raw array; an error that says why, if there is none."""
     tensor = current_mode().state.stand_in(tensor)
     data = tensor._data
     if data.__class__ is not tensor.device.ndarray:
@@ -319,7 +326,7 @@ def host_value(tensor: Tensor, what: str) -> Any:
 
 
 def host_array(tensor: Tensor, what: str) -> np.ndarray[Any, Any]:
-    """The raw array of a tensor on a CPU device, for NumPy to look at."""
+    """The raw array of a tensor on a CPU device, for NumPy."""
     value = host_value(tensor, what)
     if not isinstance(value, np.ndarray):
         raise ConversionError(f"{what} needs memory that the CPU can read, and this tensor is on {tensor.device}",
@@ -336,7 +343,7 @@ def _one(tensor: Tensor, what: str) -> Any:
 
 
 def _taken_out(tensor: Tensor, what: str) -> Any:
-    """The raw array, for a result that has no history."""
+    """The raw array, for a result without a history; warns if a gradient is lost."""
     value = host_value(tensor, what)
     if tensor.tracked:
         _warn_of_lost_gradient(tensor, what)
@@ -347,7 +354,7 @@ _WARNED: set[tuple[str, int]] = set()
 
 
 def _warn_of_lost_gradient(tensor: Tensor, what: str) -> None:
-    """Warn, once for each line, where a function that is being differentiated leaves the computation."""
+    """Warn, once for each line, if a differentiated function turns a tensor into Python numbers."""
     mode = current_mode()
     if not (mode.by and mode.grad) or (tensor.is_leaf and tensor.node not in mode.by):
         return
@@ -356,13 +363,13 @@ def _warn_of_lost_gradient(tensor: Tensor, what: str) -> None:
         _WARNED.add((filename, line))
         warnings.warn_explicit(
             f"{what} in a function that is being differentiated: no gradient flows through its result\n"
-            "  Hint: a function of mg in the place of one of math or NumPy; x.detach() where no gradient is wanted",
+            "  Hint: a function of mg in place of one of math or NumPy; x.detach() if no gradient is wanted",
             GradientWarning, filename, line,
         )
 
 
 def text_of_values(tensor: Tensor, each: Callable[[Any], str] | None = None) -> str:
-    """The values as NumPy prints them, or with each element as `each` does; or why there are none."""
+    """The values as NumPy prints them, or each by the function `each`; or the reason that there are none."""
     data = tensor._data
     if data.__class__ is not tensor.device.ndarray:
         data = getattr(data, "value", None)
@@ -374,7 +381,7 @@ def text_of_values(tensor: Tensor, each: Callable[[Any], str] | None = None) -> 
 
 
 def describe(tensor: Tensor) -> str:
-    """The repr: values, shape, dtype, device, and what it has to do with gradients.
+    """The repr: values, shape, dtype, device, and facts about gradients.
 
     >>> import minigrad as mg
     >>> mg.asarray([1.0, 2.0])
@@ -390,13 +397,13 @@ def describe(tensor: Tensor) -> str:
 
 
 def from_host(array: Any, device: Any, source: Any = None) -> Tensor:
-    """A tensor of a NumPy array that nobody else changes; `source` is the array that it was copied from, if any."""
+    """A tensor of a NumPy array that no other code changes; `source` is the array that was copied, if any."""
     tensor = wrap(device.from_numpy(array), device)
     return current_mode().state.admitted(tensor, source)
 
 
 def as_tensor(value: Any, device: Any = None) -> Tensor:
-    """A tensor as it is; anything else copied into one on `device` (the current device if None)."""
+    """The value, if it is a tensor; else a tensor with a copy of it on `device` (the current device if None)."""
     if value.__class__ is Tensor:
         return value
     device = device or default_device()
@@ -412,7 +419,7 @@ def as_tensor(value: Any, device: Any = None) -> Tensor:
 
 
 def _foreign(value: Any) -> Exception:
-    """The refusal of what is not a tensor.  A tensor of another library may have a history, which would be lost."""
+    """The error for a value that is not a tensor: a tensor of another library would lose its history."""
     kind = type(value)
     package = kind.__module__.partition(".")[0]
     name = kind.__name__ if package in ("builtins", "__main__") else f"{package}.{kind.__name__}"
@@ -424,11 +431,11 @@ def _foreign(value: Any) -> Exception:
 
 
 class DEFAULT:
-    """Where tensors are made if nobody says where: the first CPU device, which `devices` puts here."""
+    """The device for new tensors if no other is set: the first CPU device, set by `devices`."""
 
     device: Any = None
 
 
 def default_device() -> Any:
-    """Where a tensor is made just now if nobody says where."""
+    """The device for a new tensor, if the call does not name one."""
     return current_mode().device or DEFAULT.device

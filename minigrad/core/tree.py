@@ -1,4 +1,4 @@
-"""Containers of tensors: nested tuples, lists, dicts and registered classes, taken apart and put together again."""
+"""Flattens containers of tensors (nested tuples, lists, dicts and registered classes) and rebuilds them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ REGISTRY: dict[type, tuple[Callable[[Any], list[Any]], Callable[[Any, list[Any]]
 def register_container(
     cls: type, parts: Callable[[Any], list[Any]], rebuild: Callable[[Any, list[Any]], Any]
 ) -> None:
-    """Let transformations look into a class (and its subclasses): its parts, and an object like it with other parts.
+    """Register a class (and its subclasses) as a container: `parts(tree)`, and `rebuild(tree, parts)`, a new object.
 
     >>> class Pair:
     ...     def __init__(self, a, b): self.a, self.b = a, b
@@ -33,7 +33,7 @@ def _registered(tree: Any) -> Any:
 
 
 def flatten(tree: Any, also: tuple[type, ...] = ()) -> tuple[list[Tensor], Rebuild]:
-    """The tensors in a container, and a function that puts others in their places; `also` are types to take as well.
+    """The tensors in a container, and a function that rebuilds it with others; `also` names more types of leaves.
 
     >>> tensors, rebuild = flatten({"a": mg.ones(1), "b": (2, mg.zeros(1))})
     >>> rebuild([1, 2])
@@ -57,7 +57,7 @@ def flatten(tree: Any, also: tuple[type, ...] = ()) -> tuple[list[Tensor], Rebui
 
 
 def _opened(tree: Any) -> tuple[list[Any], Rebuild] | None:
-    """The parts of a container, and a function that makes one of others; None for what is no container."""
+    """The parts of a container, and a function that makes a container of others; None if it is not a container."""
     if isinstance(tree, (tuple, list)):
         return list(tree), _sequence_maker(tree)
     if isinstance(tree, dict):
@@ -70,7 +70,7 @@ def _opened(tree: Any) -> tuple[list[Any], Rebuild] | None:
 
 
 def structure(tree: Any, also: tuple[type, ...] = ()) -> Any:
-    """How a container is built, without its tensors: equal for those in which the same parts have the same places.
+    """The structure of a container without its tensors, for comparing containers.
 
     >>> structure([mg.ones(1), None]) == structure([mg.zeros(2), None]), structure((1,)) == structure((2,))
     (True, False)
@@ -101,7 +101,7 @@ def leaves(tree: Any) -> list[Tensor]:
 
 
 def tree_map(function: Callable[..., Any], tree: Any, *others: Any) -> Any:
-    """The same container with `function` applied to its tensors (and to those in the same places of others).
+    """The same container with `function` applied to each tensor (and to the tensors in its place in others).
 
     >>> tree_map(lambda t: t.shape, {"a": mg.ones(2)})
     {'a': (2,)}

@@ -1,4 +1,4 @@
-"""Views: which tensors look at the same storage, and through what."""
+"""Views: which tensors share memory, and through which view operations."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Step = tuple[Primitive, dict[str, Any]]  # one view operation and its attributes
 
 
 class Alias:
-    """Which storage a tensor looks at: through `chain`, at the tensor `base` (None: it is the base itself).
+    """The memory of a tensor: that of `base`, seen through the view operations in `chain` (None: it is the base).
 
-    `linked` is False behind a `detach()`: such a view shares the memory but not the history.
+    `linked` is False after a `detach()`: such a view shares the memory but not the history.
     """
 
     __slots__ = ("base", "chain", "linked", "views")
@@ -28,7 +28,7 @@ class Alias:
 
 
 def alias_of(tensor: Tensor) -> Alias:
-    """The alias record of a tensor, made when it is first viewed or written."""
+    """The alias record of a tensor, made at its first view or write."""
     alias = tensor.alias
     if alias is None:
         contiguous_base(tensor)
@@ -39,7 +39,7 @@ def alias_of(tensor: Tensor) -> Alias:
 
 
 def link(out: Tensor, source: Tensor, step: Step | None) -> Tensor:
-    """Note that `out` looks at the memory of `source` through one more step (None: detached)."""
+    """Record that `out` is a view of `source` through one more step (None: detached)."""
     seen = source.alias or alias_of(source)
     alias = _new_alias(Alias)
     base, chain = seen.base, seen.chain
@@ -47,20 +47,20 @@ def link(out: Tensor, source: Tensor, step: Step | None) -> Tensor:
         alias.chain, alias.linked = chain, False
     else:
         if step[0].name == "reshape" and _copied(out._data, source._data):
-            return out  # NumPy had to copy: the elements are not evenly spaced
+            return out  # NumPy made a copy: the elements are not evenly spaced
         alias.chain, alias.linked = (*chain, step), seen.linked
     alias.base = source if base is None else base
     alias.views = views = seen.views
     out.alias = alias
-    views.append(weakref.ref(out))  # after that: whoever goes through the views reads the alias of each
+    views.append(weakref.ref(out))  # last: other code reads the alias of each view
     if not len(views) & 15:
-        views[:] = [view for view in views if view() is not None]  # now and then, forget those that are gone
+        views[:] = [view for view in views if view() is not None]  # sometimes, remove the dead ones
     return out
 
 
 @method
 def detach(tensor: Tensor) -> Tensor:
-    """The same values in the same memory, without the history.
+    """A tensor with the same values in the same memory, without the history.
 
     >>> import minigrad as mg
     >>> mg.asarray([1.0], requires_grad=True).detach()
@@ -69,7 +69,7 @@ def detach(tensor: Tensor) -> Tensor:
     alias_of(tensor)
     data = tensor._data
     if data.__class__ is not tensor.device.ndarray:
-        data = data.detached()  # a stand-in carries histories and tangents of its own
+        data = data.detached()  # a stand-in has its own histories and tangents
     return link(wrap(data, tensor.device), tensor, None)
 
 

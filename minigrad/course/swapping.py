@@ -137,7 +137,7 @@ def backward(function: Callable[[Node, Any, Passes], Any]) -> Iterator[Swapped]:
 
     def walk(
         roots: Sequence[Node], cotangents: Sequence[Tensor], wanted: Any = None, retain: bool = False,
-        announced: bool = True, **others: Any,
+        announced: bool = True, also: Any = (),
     ) -> Generator[reverse.Contribution, Any, dict[Node, Tensor]]:
         swapped.calls += 1
         if len(roots) != 1:
@@ -156,7 +156,7 @@ def backward(function: Callable[[Node, Any, Passes], Any]) -> Iterator[Swapped]:
             for node in topological_order(roots):
                 node.saved = None if node.saved is None else FREED
         leaves = {node for node in gradients if isinstance(node, Leaf)}
-        targets = {*(leaves if wanted is None else wanted), *[node for nodes in others.values() for node in nodes]}
+        targets = {*also, *(leaves if wanted is None else wanted)}
         return {node: g.copy() for node, g in gradients.items() if node in targets}
 
     with overriding(reverse.walk, walk):

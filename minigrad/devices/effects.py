@@ -13,8 +13,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from ..core.mode import Mode, setting, switch, switched_variable
+from ..core.mode import Mode, switch
 from ..core.tensor import wrap
+from ..support.context import setting, switched_variable
 from ..support.errors import ConversionError, MinigradError
 from .library import KernelGroup
 

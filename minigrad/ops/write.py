@@ -1,12 +1,12 @@
-"""Writes: what assignment and in-place arithmetic do to a tensor, to its views and to their histories.
+"""Writes: assignment and in-place arithmetic, with their effect on views and histories.
 
 There are two kinds:
 
-* Nobody has a history (untracked tensors, or a parameter under `no_grad`): the buffer itself changes, views see it as
-  in NumPy, and the clock notes it, so that whoever saved the old value gets an error when its gradient is computed.
-* Gradients are on and the tensor or the value has a history, or the tensor has a recipe (`mg.record()`): it gets a
-  *new* array and one `put` node, and its live views are derived from it again.  What was saved stays as it was, so
-  every gradient stays right, and so does every recipe.
+* Without a history (untracked tensors, or a parameter under `no_grad`) the buffer itself changes, and so do its views,
+  as in NumPy.  The clock stores the time, so that a gradient that needs the old value raises an error.
+* If gradients are on and the tensor or the value has a history, or if the tensor has a node (`mg.record()`), the tensor
+  gets a new array and a `put` node, and its live views are computed again.  Saved values do not change, so gradients
+  and replays stay right.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ..support.source import show
 
 
 class Links:
-    """For tensors, others that something connects them with, for as long as both live."""
+    """Pairs of connected tensors, stored while both live."""
 
     def __init__(self) -> None:
         self.held: dict[int, tuple[weakref.ref[Tensor], list[weakref.ref[Tensor]]]] = {}
@@ -43,20 +43,20 @@ class Links:
         entry[1].append(weakref.ref(other))
 
     def of(self, tensor: object) -> list[Tensor]:
-        """What a tensor is connected with."""
+        """The tensors that are connected with a tensor."""
         known = self.held.get(id(tensor))
         return [] if known is None else [t for other in known[1] if (t := other()) is not None]
 
 
-UNDECIDED = Links()  # a tensor, and one that is this or another, as a value will tell that is not there yet
+UNDECIDED = Links()  # pairs of tensors that may be the same, which a value decides that is not computed yet
 
 
 def assign(
     tensor: Tensor, value: Any, chain: tuple[Step, ...] = (), indices: tuple[Any, ...] = (), raw: Any = None
 ) -> None:
-    """`tensor[index] = value`, the index being a chain of views and then integer arrays for the leading dimensions.
+    """`tensor[index] = value`.  The index is a chain of views, then integer arrays for the leading dimensions.
 
-    `raw` is the same index as NumPy takes it, if it does: a shorter way where the buffer itself can be written.
+    `raw` is the same index for NumPy, if NumPy supports it: a faster way to write the buffer itself.
     """
     mode = current_mode()
     if mode.interpreter is not None:
@@ -80,11 +80,11 @@ def assign(
                 data[raw] = new
             mark_written(data, depth=3)
         except (ValueError, TypeError, OverflowError, IndexError) as error:
-            P.put.infer(tensor, value, *indices, chain=chain)  # says in our words what is wrong with index or shape
+            P.put.infer(tensor, value, *indices, chain=chain)  # raises a clear error for the index or the shape
             raise _write_error(tensor, value, error) from error
         except MinigradError:
             raise
-        except BaseException:  # it may have been written
+        except BaseException:  # the buffer may have been written
             mark_written(data, depth=3)
             raise
         return
@@ -132,7 +132,7 @@ def update(tensor: Tensor, op: Primitive, operand: Any) -> Tensor:
             raise _write_error(tensor, operand, error) from error
         except MinigradError:
             raise
-        except BaseException:  # it may have been written
+        except BaseException:  # the buffer may have been written
             mark_written(data, depth=3)
             raise
         return tensor
@@ -148,7 +148,7 @@ def update(tensor: Tensor, op: Primitive, operand: Any) -> Tensor:
 
 
 def writable(tensor: Tensor, value: Any) -> Tensor | None:
-    """None where the buffer itself may be written, the tensor to give a new history where not, or the refusal."""
+    """None if the buffer itself may be written, the tensor that gets a new history, or an error."""
     mode = current_mode()
     if mode.interpreter is not None:
         mode.control.before_change(tensor)
@@ -157,7 +157,7 @@ def writable(tensor: Tensor, value: Any) -> Tensor | None:
     alias = tensor.alias
     tracked_value = value.tracked if value.__class__ is Tensor else 0
     if alias is None and tensor.node is None and not tracked_value and tensor._data.__class__ is tensor.device.ndarray:
-        return None  # the commonest case: nobody else is concerned
+        return None  # the commonest case: no other tensor is involved
     base = tensor if alias is None or alias.base is None else alias.base
     made = base.node is not None and base.node.op is not None
     linked = alias is None or alias.linked
@@ -184,7 +184,7 @@ def writable(tensor: Tensor, value: Any) -> Tensor | None:
             hint="write into x.copy()",
         )
     if tensor._data.__class__ is not tensor.device.ndarray:
-        return base  # only recorded or batched: there is no buffer yet
+        return base  # only recorded or batched: no buffer yet
     if not made and not (mode.grad and linked and (base.tracked or tracked_value)):
         if not tensor.device.is_writable(tensor._data):
             raise read_only()
@@ -193,17 +193,17 @@ def writable(tensor: Tensor, value: Any) -> Tensor | None:
 
 
 def _refuse_undecided(tensor: Tensor) -> None:
-    """A write to what may be the same as another tensor would have to change that one too, or not."""
+    """Raise an error for a write to a tensor that may be the same as another: it is unknown whether both change."""
     base = tensor if tensor.alias is None or tensor.alias.base is None else tensor.alias.base
     if UNDECIDED.of(base):
         raise MutationError(
-            "in-place change of a tensor that may be the same as another, as a value decides that is not there yet",
-            hint="x = x + 1 in the place of x += 1, or x = x.copy() before the change",
+            "in-place change of a tensor that may be the same as another: a value decides that is not computed yet",
+            hint="x = x + 1 in place of x += 1, or x = x.copy() before the change",
         )
 
 
 def _refuse_stand_ins(tensor: Tensor, written: tuple[Any, ...]) -> None:
-    """An array can't hold what stands for many values, or for a value and its tangent."""
+    """Raise an error for writing a batched value, or a value with a tangent, into an array."""
     if tensor._data.__class__ is not tensor.device.ndarray:
         return
     for value in written:
@@ -216,7 +216,7 @@ def _refuse_stand_ins(tensor: Tensor, written: tuple[Any, ...]) -> None:
 
 
 def _check_fit(op: Primitive, tensor: Tensor, operand: Any, value: Tensor | None = None) -> None:
-    """An in-place operation keeps shape and dtype, or is refused before anything has changed."""
+    """Raise an error, before any change, if an in-place operation would change the shape or the dtype."""
     if value is not None:
         shape, dtype = value.shape, value.dtype
     else:
@@ -255,29 +255,27 @@ def _write_error(tensor: Tensor, value: Any, error: Exception) -> Exception:
 
 
 def read_only() -> MutationError:
-    """The refusal to write into memory that is somebody else's."""
-    return MutationError("this tensor looks at memory that is read-only", hint="write into x.copy()")
+    """The error for a write into read-only memory."""
+    return MutationError("this tensor shares memory that is read-only", hint="write into x.copy()")
 
 
 def _replace(base: Tensor, op: Primitive, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> None:
-    """Give the base a new value, made by `op` from a handle on its old one."""
-
+    """Give the base a new value: `op` applied to its old value."""
     adopt(base, emit(op, _before(base), *inputs[1:], **attrs))
 
 
 def _before(base: Tensor) -> Tensor:
-    """A handle on a tensor as it is now, for the node that makes its next value."""
-
+    """A handle on the present value of a tensor, an input of the node that makes the next value."""
     old = wrap(base._data, base.device)
     old.node, old.tracked = base.node, base.tracked
     return old
 
 
 def adopt(base: Tensor, value: Tensor) -> None:
-    """Let the base be `value` from now on, and derive its live views from it again, data and history.
+    """Give the base the data and the history of `value`, and compute its live views from it again.
 
-    Where nobody has a history, and there is no buffer either because the computation is only recorded, the old value
-    counts as overwritten, and a leaf stays the leaf it is.
+    Without a history, and without a buffer because the computation is only recorded, the old value counts as
+    overwritten, and a leaf stays a leaf.
     """
     leaf = base.tracked and base.node.op is None
     if (leaf or not value.tracked) and hasattr(base._data, "base"):

@@ -1,1 +1,1 @@
-"""What the other rooms stand on and what does not mention tensors: errors, files, source lines, tables of text."""
+"""The base of the other rooms, with nothing about tensors: errors, files, source lines, locks, tables of text."""

@@ -1,8 +1,8 @@
-"""Every error that minigrad raises on purpose: one class per kind of fault.
+"""The errors of minigrad: one class for each kind of fault.
 
-The docstrings are the error catalogue: what it means, an example that provokes it, the way out.  A message says what
-happened; `expect` and `actual` say what was asked for and what came; `hint` says the way out; and the last line says
-which line of your program it was.
+The docstrings are the catalogue of errors: the meaning, an example that causes the error, and what to do.  The first
+line of a message says what happened, `expect` what was expected, `actual` what was given, and `hint` what to do.  The
+last line is the line of the user's program.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = [
 
 
 class MinigradError(Exception):
-    """The base of all of minigrad's errors: catch this to catch any of them."""
+    """The base of all errors of minigrad: catch this class to catch any of them."""
 
     def __init__(self, message: str, *, expect: Any = None, actual: Any = None, hint: str | None = None) -> None:
         lines = [message]
@@ -35,7 +35,7 @@ class MinigradError(Exception):
         return _again, (type(self), self.args, self.__dict__)  # another process shows the same line
 
     def _render_traceback_(self) -> list[str]:
-        """What a notebook shows: the lines that are yours.  After `%xmode Verbose` it shows minigrad's too."""
+        """The traceback in a notebook: only the user's lines.  After `%xmode Verbose` it shows minigrad's lines too."""
         tracebacks = notebook_shell().InteractiveTB
         yours = outside(self.__traceback__)
         if tracebacks.mode == "Verbose" or yours is None:
@@ -52,10 +52,10 @@ def _again(cls: type[MinigradError], args: tuple[Any, ...], attributes: dict[str
 
 
 class ShapeError(MinigradError, ValueError):
-    """The shapes of an operation's inputs do not go together.
+    """The shapes of an operation's inputs do not fit together.
 
-    Sizes must be equal, or one of them 1, in each dimension counted from the last; a matrix product needs as many
-    columns on the left as there are rows on the right.
+    To broadcast, sizes must be equal or 1 in each dimension, counted from the last.  A matrix product needs as many
+    columns on the left as rows on the right.
 
     >>> import minigrad as mg
     >>> mg.ones((2, 3)) + mg.ones((2, 4))
@@ -63,12 +63,12 @@ class ShapeError(MinigradError, ValueError):
     minigrad.support.errors.ShapeError: add: shapes (2, 3) and (2, 4) do not broadcast: 3 against 4 in dimension 1
     ...
 
-    Hint: `expand_dims`, `reshape` or `x.T` bring the dimensions into line.
+    Hint: `expand_dims`, `reshape` or `x.T` change the dimensions.
     """
 
 
 class DtypeError(MinigradError, TypeError):
-    """An operation was given a type of element that it has no meaning for.
+    """An operation does not support the element type of its input.
 
     >>> import minigrad as mg
     >>> mg.asarray([1, 2], requires_grad=True)
@@ -81,9 +81,9 @@ class DtypeError(MinigradError, TypeError):
 
 
 class DeviceError(MinigradError, RuntimeError):
-    """Inputs live on different devices, or a device is not there.
+    """Inputs are on different devices, or a device does not exist.
 
-    Nothing is copied between devices behind your back, because copies are what makes a program slow.
+    minigrad never copies between devices without being called to, because such copies make a program slow.
 
     >>> import minigrad as mg
     >>> mg.ones(2) + mg.ones(2, device="cpu:1")
@@ -96,7 +96,7 @@ class DeviceError(MinigradError, RuntimeError):
 
 
 class IndexingError(MinigradError, IndexError):
-    """An index is out of range, or is not something that can index a tensor.
+    """An index is out of range, or is not a valid index of a tensor.
 
     >>> import minigrad as mg
     >>> mg.arange(3)[5]
@@ -109,7 +109,7 @@ class IndexingError(MinigradError, IndexError):
 
 
 class AxisError(MinigradError, IndexError, ValueError):
-    """An axis does not exist in a tensor of this many dimensions, or is named twice.
+    """An axis does not exist in a tensor of this number of dimensions, or is given twice.
 
     >>> import minigrad as mg
     >>> mg.ones((2, 3)).sum(axis=2)
@@ -122,21 +122,21 @@ class AxisError(MinigradError, IndexError, ValueError):
 
 
 class GradError(MinigradError, RuntimeError):
-    """A gradient was asked for where there is none, or not any more.
+    """There is no gradient to compute, or the values that it needs were deleted.
 
     >>> import minigrad as mg
     >>> mg.ones(2).sum().backward()
     Traceback (most recent call last):
-    minigrad.support.errors.GradError: backward: this tensor has no history to go back through, shape (), dtype float32
+    minigrad.support.errors.GradError: backward: this tensor has no history, shape (), dtype float32
     ...
 
-    Hint: `requires_grad=True` on the tensors that you want gradients for; `retain_graph=True` to go back twice;
-    `x.detach()` where no gradient is meant to flow.
+    Hint: `requires_grad=True` on the tensors that you want gradients for; `retain_graph=True` for a second backward
+    pass; `x.detach()` where no gradient should flow.
     """
 
 
 class MutationError(MinigradError, RuntimeError):
-    """A tensor was changed in place where that would make a gradient wrong.
+    """A change in place would make a gradient wrong.
 
     >>> import minigrad as mg
     >>> w = mg.asarray([1.0, 2.0], requires_grad=True)
@@ -150,12 +150,12 @@ class MutationError(MinigradError, RuntimeError):
 
 
 class TraceError(MinigradError, RuntimeError):
-    """A value was asked for that does not exist yet, because the operation is only being recorded or batched.
+    """Code needs a value that does not exist yet, because the operation is only recorded or batched.
 
     >>> import minigrad as mg
     >>> mg.vmap(lambda x: float(x.sum()))(mg.ones((2, 3)))
     Traceback (most recent call last):
-    minigrad.support.errors.TraceError: float() needs the value of a tensor inside vmap, which stands for 2 values...
+    minigrad.support.errors.TraceError: float() needs the value of a tensor inside vmap, which has 2 values, one for...
     ...
 
     Hint: keep the computation in tensor operations (`mg.where` instead of `if`).
@@ -163,19 +163,19 @@ class TraceError(MinigradError, RuntimeError):
 
 
 class NanError(MinigradError, FloatingPointError):
-    """Under `mg.debug_nans()`, the first operation that made a nan from inputs that held none.
+    """Inside `mg.debug_nans()`: the first operation whose result has a nan although its inputs have none.
 
     >>> import minigrad as mg
     >>> with mg.debug_nans():
     ...     mg.log(mg.asarray([-1.0]))
     Traceback (most recent call last):
-    minigrad.support.errors.NanError: log made a nan out of inputs that held none...
+    minigrad.support.errors.NanError: log made a nan from inputs without one...
     ...
     """
 
 
 class ConversionError(MinigradError, TypeError, ValueError):
-    """A tensor can't become what was asked for: a number or a bool from many elements, a NumPy array with history.
+    """A tensor or an argument cannot be converted: many elements to one number, or a history to a NumPy array.
 
     >>> import minigrad as mg
     >>> bool(mg.asarray([1.0, 2.0]) > 0)
@@ -202,10 +202,10 @@ class MatrixError(MinigradError, ValueError):
 
 
 class CheckError(MinigradError, AssertionError):
-    """`gradcheck` found a gradient that differs from the numerical one; the message says where and by how much.
+    """`gradcheck` found a gradient that differs from the numerical gradient; the message says where and by how much.
 
-    A gradient rule of your own is wrong, a `detach()` cuts a path, or the function has a kink or a jump at that place.
-    `mg.jit(f, check=True)` raises it too, where a program gives another result than the function.
+    A gradient rule is wrong, a `detach()` cuts a path, or the function has a kink or a jump there.
+    `mg.jit(f, check=True)` raises this error too if a program gives another result than the function.
 
     >>> import minigrad as mg
     >>> mg.gradcheck(lambda x: x * x.detach(), [mg.asarray([3.0])])
@@ -218,9 +218,9 @@ class CheckError(MinigradError, AssertionError):
 
 
 class CompileError(MinigradError, RuntimeError):
-    """A kernel could not be compiled, or there is nothing to compile it with.
+    """A kernel could not be compiled, or there is no compiler.
 
-    Programs fall back to NumPy then, with a warning: the results are the same, and take longer.
+    Programs then run on NumPy, with a warning: the results are the same, but take longer.
 
     >>> from minigrad.compile.running.backends import compiled
     >>> compiled({}, backend="fortran")
@@ -229,28 +229,27 @@ class CompileError(MinigradError, RuntimeError):
       Expected: llvm or numpy
     ...
 
-    Hint: `python -m pip install llvmlite`; where there is none, MINIGRAD_BACKEND=numpy says that this is known.
+    Hint: `python -m pip install llvmlite`; or set MINIGRAD_BACKEND=numpy, which turns the warning off.
     """
 
 
 class ScriptError(MinigradError, TypeError):
-    """`mg.script` cannot rewrite this function: its source is not there, or means something else when rewritten.
+    """`mg.script` cannot rewrite this function: its source is missing, or would mean something else when rewritten.
 
     >>> import minigrad as mg
     >>> mg.script(lambda x: x if x > 0 else -x)
     Traceback (most recent call last):
-    minigrad.support.errors.ScriptError: script: <lambda>, at ...: the source of a lambda cannot be found
+    minigrad.support.errors.ScriptError: script: <lambda>, at ...
     ...
 
-    Hint: a function with a name, in a file or a notebook cell, with `@mg.script` next to it.
+    Hint: define the function with `def` in a file or a notebook cell, and put `@mg.script` above it.
     """
 
 
 class FileError(MinigradError, ValueError):
-    """A file cannot be read: it is damaged, of another kind, or asks for what no honest file would.
+    """A file cannot be read, because it is damaged, of another kind or unsafe; or it cannot store a value.
 
-    Also the refusal to write what a file of that kind cannot hold.  Nothing is half done: a file is written whole or
-    not at all, and of a file that is refused nothing has been taken over.
+    Nothing is done in part: a file is written as a whole or not at all, and nothing is loaded from a file with a fault.
 
     >>> import minigrad as mg
     >>> mg.io.save_file({"weight": mg.ones(2), "name": "first"}, "weights.safetensors")
@@ -258,12 +257,12 @@ class FileError(MinigradError, ValueError):
     minigrad.support.errors.FileError: save_file: 'name' is a str, and files of weights hold tensors only...
     ...
 
-    Hint: copy or write the file again; `Checkpoints.resume()` goes on from the newest file that is whole.
+    Hint: copy or write the file again; `Checkpoints.resume()` continues from the newest complete file.
     """
 
 
 class MissingFileError(FileError, FileNotFoundError):
-    """There is no such file.
+    """The file does not exist.
 
     >>> import minigrad as mg
     >>> mg.load_program("nowhere.program")
@@ -271,12 +270,12 @@ class MissingFileError(FileError, FileNotFoundError):
     minigrad.support.errors.MissingFileError: load_program: No such file or directory: nowhere.program
     ...
 
-    Hint: a relative path is taken from the folder in which Python runs.
+    Hint: a relative path begins at the folder in which Python runs.
     """
 
 
 class StorageError(FileError, OSError):
-    """The operating system refuses to read or to write a file: the disk is full, or permission is missing.
+    """The operating system cannot read or write a file: the disk is full, or a permission is missing.
 
     >>> import minigrad as mg
     >>> mg.load_program(".")
@@ -284,7 +283,7 @@ class StorageError(FileError, OSError):
     minigrad.support.errors.StorageError: load_program: Is a directory: .
     ...
 
-    Hint: make room, or choose another folder.
+    Hint: free some space on the disk, or choose another folder.
     """
 
 
@@ -310,7 +309,7 @@ class DeclarationError(MinigradError, ValueError):
     minigrad.support.errors.DeclarationError: cube: the gradient rule of x names y, which is not an input
     ...
 
-    Hint: name the inputs as they are declared; a rule may also name `out`, `node` and `index`.
+    Hint: use the names of the declared inputs; a rule may also have parameters `out`, `node` and `index`.
     """
 
 
@@ -320,7 +319,7 @@ class Gone(MinigradError, RuntimeError):
     >>> import minigrad as mg
     >>> mg.replay(mg.ones(2))
     Traceback (most recent call last):
-    minigrad.support.errors.Gone: nothing was recorded for this tensor; `with mg.record():` keeps recipes
+    minigrad.support.errors.Gone: nothing was recorded for this tensor; use `with mg.record():`
     ...
 
     Hint: keep the tensors that it was computed from, and change copies of them.
@@ -328,4 +327,4 @@ class Gone(MinigradError, RuntimeError):
 
 
 class GradientWarning(UserWarning):
-    """A function that is being differentiated made a Python number of a tensor, and no gradient flows through that."""
+    """A differentiated function made a Python number from a tensor: no gradient flows through that number."""

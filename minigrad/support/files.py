@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, and changes to a file that two processes make one after the other."""
+"""Writes files as a whole or not at all, and locks a file while one process changes it."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from typing import Any
 from .errors import FileError, StorageError
 
 _number = itertools.count().__next__
-_writing: set[str] = set()  # the names of the files that this process is writing
-HOST = zlib.crc32(platform.node().encode())  # process numbers mean something on one machine only
-UNFINISHED = ".part"  # how the name of a file ends that is being written
+_writing: set[str] = set()  # names of the files that this process is writing now
+HOST = zlib.crc32(platform.node().encode())  # a process number is unique on one machine only
+UNFINISHED = ".part"  # the suffix of an unfinished file
 TEMPORARY = re.compile(rf"\.minigrad-([0-9a-f]{{8}})-(\d+)-\d+{re.escape(UNFINISHED)}")
-ABANDONED = 24 * 3600  # seconds after which a file that another machine began counts as left over
+ABANDONED = 24 * 3600  # seconds after which another machine's unfinished file is deleted
 NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL}  # from file systems without locks
 
 
 @contextlib.contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A path to write to in the block.  At its end the file there takes the place of `path`, in one step.
+    """A temporary path to write to in the block.  At the end of the block this file replaces `path`, in one step.
 
-    The new file has reached the disk by then.  An interrupt, at any time, leaves the file that was there before.  Where
-    `path` is a link, the link stays and the file it leads to is replaced.
+    The new file is on the disk by then.  An interrupt at any time leaves the old file.  If `path` is a link, the link
+    stays and its target is replaced.
 
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "numbers"
@@ -41,7 +41,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     ('1 2 3', 1)
     """
     path = _place(path)
-    if path.exists() and not path.is_file():  # a pipe or a device, /dev/stdout for example, is written to as it is
+    if path.exists() and not path.is_file():  # a pipe or a device, such as /dev/stdout, cannot be replaced
         yield path
         return
     _remove_left_over(path.parent)
@@ -67,7 +67,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
-    """Write a text (as UTF-8) or bytes, all or nothing.
+    """Write text (as UTF-8) or bytes, all or nothing.
 
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "numbers"
@@ -80,7 +80,7 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
 
 
 def _place(given: str | os.PathLike[str]) -> Path:
-    """Where a file is written, behind links, or the error of a place that cannot hold one."""
+    """The path to write, with links followed; an error if no file can be written there."""
     path = Path(given)
     if path.is_symlink():
         path = Path(os.path.realpath(path))
@@ -94,8 +94,8 @@ def _place(given: str | os.PathLike[str]) -> Path:
 
 
 def _remove_left_over(folder: Path) -> None:
-    """Remove the temporary files of processes that were killed while they wrote."""
-    with contextlib.suppress(OSError):  # a save must not fail because of another file
+    """Remove the temporary files of processes that were killed while writing."""
+    with contextlib.suppress(OSError):  # a fault of another file must not make this one fail
         for entry in os.scandir(folder):
             match = TEMPORARY.fullmatch(entry.name)
             if match and not _is_being_written(entry, int(match[1], 16), int(match[2])):
@@ -106,7 +106,7 @@ def _remove_left_over(folder: Path) -> None:
 def _is_being_written(entry: os.DirEntry[str], host: int, process: int) -> bool:
     if host != HOST:
         return time.time() - entry.stat().st_mtime < ABANDONED
-    if process == os.getpid():  # an earlier process may have had our number
+    if process == os.getpid():  # an earlier process may have had the same number
         return entry.name in _writing
     return _is_running(process)
 
@@ -136,7 +136,7 @@ def _is_running_on_windows(process: int) -> bool:
 
 
 def _sync_folder(folder: Path) -> None:
-    """See to it that the new name has reached the disk too, where a folder can be opened and synchronised."""
+    """Write the folder with the new name to the disk too, if the system can do that."""
     if os.name == "posix":
         with contextlib.suppress(OSError):
             descriptor = os.open(folder, os.O_RDONLY)
@@ -151,10 +151,10 @@ def _sync_folder(folder: Path) -> None:
 
 @contextlib.contextmanager
 def locked(path: str | os.PathLike[str], seconds: float = 30.0) -> Iterator[None]:
-    """Let one process at a time, and one thread, read a file, change it and write it.
+    """Let one process and one thread at a time read, change and write a file.
 
-    The lock is on `.NAME.lock` in the same folder, because the file itself is replaced.  The lock file stays; the
-    system releases the lock when the process ends, however it ends.  File systems without locks are used without.
+    The lock is on `.NAME.lock` in the same folder, because the file itself is replaced.  The lock file stays.  The
+    system releases the lock when the process ends for any reason.  On file systems without locks, there is no lock.
 
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "count"
@@ -183,7 +183,7 @@ def locked(path: str | os.PathLike[str], seconds: float = 30.0) -> Iterator[None
 
 
 def _take(descriptor: int) -> bool:
-    """Take the lock if it is free."""
+    """Take the lock if it is free; return whether it was."""
     try:
         if os.name == "nt":
             import msvcrt
@@ -205,7 +205,7 @@ def _take(descriptor: int) -> bool:
 
 
 def _release(descriptor: int) -> None:
-    """Release the lock, in processes too that were forked meanwhile."""
+    """Release the lock, also in processes that were forked in the meantime."""
     with contextlib.suppress(ImportError, OSError):
         if os.name == "nt":
             import msvcrt

@@ -1,7 +1,7 @@
 """Locks that a forked process can use.
 
-Of a process's threads, a fork copies only the one that forks.  A lock that another thread holds at that moment would
-never be released in the child.
+A fork copies only the thread that forks.  If another thread holds a lock at that moment, the child could never take
+the lock: nothing would release it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LOCKS: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def new_lock() -> Any:
-    """A reentrant lock, which is free in a forked process unless the thread that forked holds it.
+    """A reentrant lock.  In a forked process it is free, unless the thread that forked held it.
 
     >>> lock = new_lock()
     >>> with lock, lock:
@@ -36,7 +36,7 @@ def _free_locks() -> None:
 
 
 def _locks_of_properties() -> Iterator[Any]:
-    """Before Python 3.12, a cached property holds a lock while it is computed, and a program is one."""
+    """The locks of cached properties.  Before Python 3.12, computing such a property holds a lock."""
     if sys.version_info >= (3, 12):
         return
     for name, module in list(sys.modules.items()):

@@ -1,4 +1,4 @@
-"""Writes that belong together: Ctrl-C raises KeyboardInterrupt between any two instructions of Python."""
+"""Keeps several writes together, although Ctrl-C can raise KeyboardInterrupt between any two instructions."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from .errors import MinigradError
 
 
 def all_or_none(writes: Callable[[], object]) -> None:
-    """Call `writes`, and where it is stopped on the way call it again: so either all is written, or nothing is.
+    """Call `writes`; if it is interrupted, call it again, so that all of it is written.
 
-    Writing twice has to give the same as writing once.  What may fail belongs before it, not in it.
+    Writing twice must give the same result as writing once.  Code that may fail belongs before this call.
 
     >>> state = {}
     >>> def writes():

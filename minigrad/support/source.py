@@ -1,7 +1,7 @@
-"""Which line of *your* code made a node.
+"""Finds the line of the user's code that made a node.
 
-A frame is never kept (it would keep every variable in it alive): a node keeps the code object and the offset of the
-instruction, and the line is only worked out when somebody wants to see it.
+A node stores the code object and the offset of the instruction, not the frame, which would keep all its variables
+alive.  The line number is computed only when it is shown.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from typing import Any
 HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 Where = tuple[CodeType, int]
-ON_BEHALF_OF: ContextVar[Where | None] = ContextVar("line", default=None)  # whose work a helping thread does
+ON_BEHALF_OF: ContextVar[Where | None] = ContextVar("line", default=None)  # the caller for whom a worker thread runs
 
 
 class Files(dict[str, bool]):
-    """Whether a file belongs to minigrad, by its name: found out at the first look-up, and then kept."""
+    """Whether a file belongs to minigrad, by its name; computed at the first look-up."""
 
     def __missing__(self, filename: str) -> bool:
         inside = self[filename] = filename.startswith(HOME)
         return inside
 
 
-LIBRARY = Files({functools.__file__: True, contextlib.__file__: True})  # through these two, minigrad calls itself
-in_library = LIBRARY.__getitem__  # the hot paths write `LIBRARY[filename]`, which is quicker
+LIBRARY = Files({functools.__file__: True, contextlib.__file__: True})  # minigrad calls itself through these two
+in_library = LIBRARY.__getitem__  # hot paths use `LIBRARY[filename]`, which is faster
 
 
 def caller(depth: int = 1) -> Where:
-    """The nearest caller outside of minigrad, `depth` frames up or further.
+    """The nearest caller outside of minigrad, at least `depth` frames up.
 
     >>> code, offset = caller()
     >>> code.co_name
@@ -67,19 +67,19 @@ def show(where: Where | None) -> str:
 
 
 def _called(filename: str) -> str:
-    """What a file is called: the code of a notebook's cell lies in a file of a name that nobody knows."""
+    """The name of a file in messages.  The file of a notebook's cell has a meaningless name: its cell is named."""
     naming = getattr(getattr(notebook_shell(), "compile", None), "format_code_name", None)  # since IPython 8
     cell = naming and naming(filename)
     return " ".join(cell) if cell else filename
 
 
 def notebook_shell() -> Any:
-    """What runs the cells of a notebook; None elsewhere."""
+    """The IPython shell that runs the cells of a notebook; None elsewhere."""
     return getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
 
 
 def outside(trace: TracebackType | None) -> TracebackType | None:
-    """A traceback without minigrad's frames, nor those of what runs a notebook's cells."""
+    """A traceback without the frames of minigrad and of the notebook's shell."""
     kept = []
     while trace is not None:
         filename = trace.tb_frame.f_code.co_filename

@@ -1,4 +1,4 @@
-"""Tables and amounts as text and as HTML: one form for all that minigrad lists."""
+"""Tables and byte counts as text and as HTML."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 
 def printable(text: str) -> str:
-    r"""Text that neither a terminal nor a page trips over: control characters are written out, line breaks are kept.
+    r"""Text that is safe in a terminal or on a page: control characters are escaped, line breaks are kept.
 
     >>> print(printable("a\x1b[2Jb \ud800"))
     a\x1b[2Jb \ud800
@@ -23,7 +23,7 @@ def _is_shown(character: str) -> bool:
 
 
 def escape(text: str) -> str:
-    r"""Text as HTML and SVG hold it, whatever characters it has.
+    r"""Any text, escaped for HTML and SVG.
 
     >>> print(escape("a < b\x00"))
     a &lt; b\x00
@@ -32,7 +32,7 @@ def escape(text: str) -> str:
 
 
 def as_table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> str:
-    """Rows under a head, the first columns to the left, the others, which are figures, to the right.
+    """A text table: the first `left` columns are aligned left, the others, which are numbers, right.
 
     >>> print(as_table(("op", "calls"), [("add", "3"), ("multiply", "12")], left=1))
     op        calls
@@ -48,7 +48,7 @@ def as_table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> s
 
 
 def as_html(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """The same as a table of a notebook.
+    """The table as HTML, for notebooks.
 
     >>> as_html(("op",), [("a < b",)])
     '<table><thead><tr><th>op</th></tr></thead><tbody><tr><td>a &lt; b</td></tr></tbody></table>'
@@ -59,7 +59,7 @@ def as_html(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def bytes_unit(size: float) -> tuple[float, str]:
-    """The largest unit that is not more than so many bytes: how many bytes it is, and its name.
+    """The largest unit that is at most `size` bytes: its number of bytes, and its name.
 
     >>> bytes_unit(100), bytes_unit(4_100_000)
     ((1.0, 'B'), (1000000.0, 'MB'))

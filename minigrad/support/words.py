@@ -1,4 +1,4 @@
-"""Values that a caller gave: as integers, and as words of a message.  Neither fails, whatever is given."""
+"""Turns any value into an integer, or into text for a message, without raising an error."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from .errors import MinigradError, ShapeError
 
-LEAST, MOST = -(2**63), 2**63 - 1  # what an integer of NumPy holds
+LEAST, MOST = -(2**63), 2**63 - 1  # the range of NumPy's integers
 try:
     MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")  # bytes of this machine
 except (AttributeError, ValueError, OSError):  # not on Windows
@@ -21,7 +21,7 @@ _REPR.maxlevel, _REPR.maxtuple, _REPR.maxlist, _REPR.maxlong, _REPR.maxstring, _
 
 
 def shown(value: Any) -> str:
-    """A value for a message: short, also where it is long, deep or holds itself.
+    """A short text for any value, even one that is long, deeply nested or contains itself.
 
     >>> shown([1, [2, [3, [4]]]]), shown("abc")
     ('[1, [2, [...]]]', "'abc'")
@@ -33,7 +33,7 @@ def shown(value: Any) -> str:
 
 
 def whole(value: Any, least: int = LEAST, most: int = MOST) -> int | None:
-    """The integer that a value is; None where it is not one, or is not between `least` and `most`.
+    """The value as an integer; None if it is not an integer from `least` to `most`.
 
     >>> whole(3), whole(3.0), whole(2**70), whole(-1, least=0)
     (3, None, None, None)
@@ -46,7 +46,7 @@ def whole(value: Any, least: int = LEAST, most: int = MOST) -> int | None:
 
 
 def check_room(name: str, shape: Sequence[int]) -> None:
-    """Raise where a tensor of a shape cannot be in memory: with more elements than the machine has bytes.
+    """Raise an error for a shape with more elements than the machine has bytes of memory.
 
     >>> check_room("zeros", (2, 3))
     """

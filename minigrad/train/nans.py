@@ -40,7 +40,7 @@ class NanGuard:
     >>> for x in (1.0, 4.0, 9.0, 1.0):
     ...     _ = guarded(x)
     Traceback (most recent call last):
-    minigrad.support.errors.NanError: sqrt made a nan out of inputs that held none
+    minigrad.support.errors.NanError: sqrt made a nan from inputs without one
     ...
     """
 

@@ -65,7 +65,7 @@ UNLIKE_NUMPY = (
     ("mg.diagonal", "offset", r"2\*\*40", "an empty diagonal; NumPy's offset has 32 bits"),
     ("mg.diff", "n", r"2\*\*40", "nothing is left; NumPy subtracts from nothing for ever"),
     ("mg.(std|var)|mg.linalg.vector_norm", "correction|ord", r"2\*\*70", "a number of a formula"),
-    ("Tensor.__eq__", "other", "None|text|no text", "Python's own answer: what is no number is equal to no tensor"),
+    ("Tensor.__eq__", "other", "None|text|no text", "Python's own answer: text is not equal to a tensor"),
     ("Tensor.__setitem__", "value", "64 dimensions", "dimensions of size 1 in front do not count"),
 )
 # Calls that do what they are asked to, for ever.

@@ -184,11 +184,11 @@ def test_a_branch_that_only_some_examples_take_may_change_nothing_outside():
 
         return mg.cond(x > 0, change, lambda: buffer)
 
-    with pytest.raises(mg.MutationError, match="differs from example to example, and a branch changes") as raised:
+    with pytest.raises(mg.MutationError, match="differs between examples, and a branch changes") as raised:
         mg.vmap(f)(mg.asarray([1.0, -1.0]))
     assert "buffer[...] = x" in str(raised.value)
     outside = mg.zeros(2)
-    with pytest.raises(mg.MutationError, match="differs from example to example"):
+    with pytest.raises(mg.MutationError, match="differs between examples"):
         mg.vmap(lambda x: mg.cond(x > 0, lambda: outside.__setitem__(0, 1.0), lambda: None))(mg.asarray([1.0, -1.0]))
     assert outside.tolist() == [0, 0]
 
@@ -219,13 +219,13 @@ def x():
 
 
 MISTAKES = {
-    "cond: one bool decides, and this tensor has shape (3,)": lambda: mg.cond(x() > 0, abs, abs, x()),
-    "cond: a bool decides, and this tensor is float64": lambda: mg.cond(x()[0], abs, abs, x()),
-    "cond: what decides is a bool, not a float": lambda: mg.cond(1.0, abs, abs, x()),
+    "cond: the predicate is one bool, and this tensor has shape (3,)": lambda: mg.cond(x() > 0, abs, abs, x()),
+    "cond: the predicate is a bool, and this tensor is float64": lambda: mg.cond(x()[0], abs, abs, x()),
+    "cond: the predicate is a bool, not a float": lambda: mg.cond(1.0, abs, abs, x()),
     "cond: true_fun is a function, not a int": lambda: mg.cond(x()[0] > 0, 1, abs),
-    "while_loop: cond_fun: one bool decides": lambda: mg.while_loop(lambda v: v < 3, lambda v: v, x()),
-    "while_loop: cond_fun: a bool decides": lambda: mg.while_loop(lambda v: v.sum(), lambda v: v, x()),
-    "while_loop: cond_fun: what decides is a bool, not a NoneType":
+    "while_loop: cond_fun: the predicate is one bool": lambda: mg.while_loop(lambda v: v < 3, lambda v: v, x()),
+    "while_loop: cond_fun: the predicate is a bool, and": lambda: mg.while_loop(lambda v: v.sum(), lambda v: v, x()),
+    "while_loop: cond_fun: the predicate is a bool, not a NoneType":
         lambda: mg.while_loop(lambda v: None, lambda v: v, x()),
     "while_loop: body_fun is a function": lambda: mg.while_loop(lambda v: v, None, x()),
     "while_loop: max_steps is an integer, 0 or more, not -1":
@@ -236,11 +236,11 @@ MISTAKES = {
     "scan: the body changes tensor 1 of the carry from float64 (3,) to float64 ()":
         lambda: mg.scan(lambda c, _: ((c[0], c[1].sum()), None), (x(), x()), length=2),
     "scan: f(carry, x) returns a pair": lambda: mg.scan(lambda c, _: c, x(), length=2),
-    "scan: xs and length say different numbers of rounds": lambda: mg.scan(lambda c, v: (c, v), 0.0, x(), length=2),
-    "scan: xs and length say different numbers": lambda: mg.scan(lambda c, v: (c, v), 0.0, (x(), x()[1:])),
-    "scan: without xs, length says how many": lambda: mg.scan(lambda c, v: (c, v), 0.0),
+    "scan: xs and length give different numbers of rounds": lambda: mg.scan(lambda c, v: (c, v), 0.0, x(), length=2),
+    "scan: xs and length give different numbers": lambda: mg.scan(lambda c, v: (c, v), 0.0, (x(), x()[1:])),
+    "scan: without xs, length gives the number of rounds": lambda: mg.scan(lambda c, v: (c, v), 0.0),
     "scan: length is an integer, 0 or more, not -1": lambda: mg.scan(lambda c, v: (c, v), 0.0, length=-1),
-    "scan: xs are walked along their first dimension": lambda: mg.scan(lambda c, v: (c, v), 0.0, 3.0),
+    "scan: a tensor in xs has no dimension to loop over": lambda: mg.scan(lambda c, v: (c, v), 0.0, 3.0),
     "scan: f is a function": lambda: mg.scan(3, 0.0, x()),
     "fori_loop: lower is an integer": lambda: mg.fori_loop(0.5, 3, lambda i, c: c, 0),
     "fori_loop: upper is one integer, and this tensor has shape (2,)":

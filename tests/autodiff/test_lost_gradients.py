@@ -46,7 +46,7 @@ def test_what_leaves_the_computation_is_reported_with_its_line(name):
     what = name.partition(" ")[0]
     assert str(found.message) == (
         f"{what} in a function that is being differentiated: no gradient flows through its result\n"
-        "  Hint: a function of mg in the place of one of math or NumPy; x.detach() where no gradient is wanted"
+        "  Hint: a function of mg in place of one of math or NumPy; x.detach() if no gradient is wanted"
     )
     assert (found.filename, found.lineno) == (__file__, function.__code__.co_firstlineno)
 

@@ -73,12 +73,12 @@ def bits(found):
 def test_the_gradients_are_the_same(graph, recording, wanted):
     y, leaves = graph()
     nodes = topological_order([y.node])
-    besides = [] if wanted else nodes[len(nodes) // 2 :]
+    also = [] if wanted else nodes[len(nodes) // 2 :]
     targets = [leaves[0].node] if wanted else None
     found = []
     for walk, retain in ((steps, True), (quick_steps, True), (steps, False)):
         with mg.enable_grad() if recording else mg.no_grad():
-            found.append(exhaust(walk([y.node], [mg.ones_like(y)], targets, retain, besides)))
+            found.append(exhaust(walk([y.node], [mg.ones_like(y)], targets, retain, also)))
     assert list(found[0]) == list(found[1]) == list(found[2])
     assert bits(found[0].values()) == bits(found[1].values()) == bits(found[2].values())
 

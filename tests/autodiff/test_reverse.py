@@ -186,7 +186,7 @@ def test_gradients_add_up_over_several_backward_calls():
     held = w.grad
     assert held.tolist() == [6, 12]
     (w * 1.0).sum().backward()
-    assert w.grad.tolist() == [7, 13] and held.tolist() == [6, 12], "a gradient that somebody holds does not change"
+    assert w.grad.tolist() == [7, 13] and held.tolist() == [6, 12], "a gradient that is still in use does not change"
     assert not w.grad.requires_grad
     w.grad = None
     (w * 1.0).sum().backward()
@@ -225,7 +225,7 @@ def test_backward_of_more_than_one_number_needs_weights():
         (w * w).backward()
     with pytest.raises(GradError, match=r"\(3,\)"):
         (w * w).backward(mg.ones(3, dtype="float64"))
-    with pytest.raises(DeviceError, match=r"gradient of an output is on its device, cpu, not on cpu:1"):
+    with pytest.raises(DeviceError, match=r"different devices\n  Expected: cpu\n  Got: cpu:1"):
         (w * w).backward(mg.ones(2, dtype="float64", device="cpu:1"))
     (w * w).backward(mg.asarray(np.array([1.0, 10.0])))
     assert w.grad.tolist() == [2, 40]
@@ -465,17 +465,17 @@ def test_a_hook_that_removes_itself_does_not_hide_the_next():
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (lambda g: g.numpy() * 2, "answer of a hook.* is a tensor or None, not a ndarray"),
-        (lambda g: 0.0, "answer of a hook.* is a tensor or None, not a float"),
-        (lambda g: g.sum(), r"answer of a hook.*gradient of multiply[\s\S]*Expected: \(2,\)[\s\S]*Got: \(\)"),
-        (lambda g: mg.stack([g, g]), r"another shape[\s\S]*Got: \(2, 2\)"),
+        (lambda g: g.numpy() * 2, "result of a hook on multiply is a tensor, not a ndarray"),
+        (lambda g: 0.0, "result of a hook on multiply is a tensor, not a float"),
+        (lambda g: g.sum(), r"result of a hook on multiply and its tensor, made[\s\S]*Expected: \(2,\)[\s\S]*Got: \("),
+        (lambda g: mg.stack([g, g]), r"have different shapes[\s\S]*Got: \(2, 2\)"),
     ],
 )
 def test_what_a_hook_answers_is_checked(answer, message):
     w = leaf(1.0, 2.0)
     h = w * 2
     h.register_hook(answer)
-    with pytest.raises(GradError, match=message):
+    with pytest.raises((GradError, ConversionError), match=message):
         (h * h).sum().backward()
     assert w.grad is None
 
@@ -491,7 +491,7 @@ def test_what_is_sent_to_the_walk_is_checked():
     w = leaf(1.0, 2.0)
     steps = walk([(w * w).node], [mg.ones(2, dtype="float64")])
     next(steps)
-    with pytest.raises(GradError, match=r"what was sent to the walk .* not a float"):
+    with pytest.raises(ConversionError, match="what was sent to the walk is a tensor, not a float"):
         steps.send(1.0)
 
 
@@ -502,7 +502,7 @@ def test_a_hook_may_not_change_the_gradient_in_place():
         g *= 5
 
     w.register_hook(hook)
-    with pytest.raises(MutationError, match=r"a hook changed the gradient[\s\S]*g \*= 5[\s\S]*return the gradient"):
+    with pytest.raises(MutationError, match=r"a hook changed the gradient[\s\S]*g \*= 5[\s\S]*return the new gradient"):
         (w + v).backward(mg.asarray(np.array([1.0, 2.0])))
 
 
@@ -563,9 +563,9 @@ def test_a_thread_waits_while_another_adds_to_a_gradient(monkeypatch):
 @pytest.mark.parametrize("given", [1.0, np.ones(())])
 def test_a_gradient_is_a_tensor(given):
     w = leaf(2.0)
-    with pytest.raises(GradError, match=f"gradient of an output is a tensor, not a {type(given).__name__}"):
+    with pytest.raises(ConversionError, match=f"gradient of an output is a tensor, not a {type(given).__name__}"):
         (w * 3).sum().backward(given)
-    with pytest.raises(ConversionError, match=f"a gradient is a tensor or None, not a {type(given).__name__}"):
+    with pytest.raises(ConversionError, match=f"a gradient is a tensor, not a {type(given).__name__}"):
         w.grad = given
     with pytest.raises(DtypeError, match="has the dtype of its tensor, float64"):
         w.grad = mg.ones(1)

@@ -12,9 +12,9 @@ pytestmark = pytest.mark.usefixtures("numpy_kernels")
 
 @pytest.mark.parametrize(("ask", "advice"), [
     (lambda x: 1 if x else 0, "mg.where, mg.cond, or @mg.script"),
-    (lambda x: x.item(), "mg.print\\(x\\) shows the number"), (lambda x: float(x), "calculate with the tensor itself"),
+    (lambda x: x.item(), "mg.print\\(x\\) shows the number"), (lambda x: float(x), "compute with the tensor itself"),
     (lambda x: int(x), "mg.print"), (lambda x: f"{x:.2f}", "mg.print"), (lambda x: x.tolist(), "mg.print"),
-    (lambda x: x.numpy(), "the function of mg in the place of NumPy's"), (np.asarray, "in the place of NumPy's"),
+    (lambda x: x.numpy(), "the function of mg in place of NumPy's"), (np.asarray, "in place of NumPy's"),
     (np.from_dlpack, "convert it outside"), (lambda x: range(x.astype(mg.int64)), "a Python number"),
     (lambda x: mg.nonzero(mg.stack([x])), "keeps the shape"), (copy.copy, "x.copy"),
 ])

@@ -143,7 +143,7 @@ def faults(make, numbers):
                 found.append((number, stop.where, "the mode is another"))
             got = plain(case.after())
             if got not in right:
-                found.append((number, stop.where, f"{got} is none of {right}"))
+                found.append((number, stop.where, f"{got} is not one of {right}"))
             if probe() != fresh:
                 found.append((number, stop.where, "other calls are wrong"))
         except Exception as broken:

@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.core import cells, clock
+from minigrad.core import clock
 from minigrad.core.mode import CURRENT, current_mode
 from minigrad.devices import threads
+from minigrad.support import context
 from minigrad.support.interrupts import all_or_none
 from tests.conftest import EXAMPLES
 from tests.core.interrupted_programs import CASES
@@ -216,7 +217,7 @@ def test_a_block_outside_sets_back_what_one_inside_did_not():
 
 
 def test_a_cell_that_ends_in_an_error_leaves_the_modes_as_they_were():
-    mode, watched = current_mode(), cells.Cells()
+    mode, watched = current_mode(), context.Cells()
     watched.end(SimpleNamespace(success=False))  # of the cell that imported minigrad
     for success in (True, False):
         watched.begin()
@@ -230,8 +231,8 @@ def test_a_cell_that_ends_in_an_error_leaves_the_modes_as_they_were():
 def test_the_hooks_are_registered_where_cells_run(monkeypatch):
     registered = []
     events = SimpleNamespace(register=lambda name, function: registered.append(name))
-    monkeypatch.setattr(cells, "notebook_shell", lambda: SimpleNamespace(events=events))
-    cells.watch_cells()
+    monkeypatch.setattr(context, "notebook_shell", lambda: SimpleNamespace(events=events))
+    context.watch_cells()
     assert registered == ["pre_run_cell", "post_run_cell"]
 
 

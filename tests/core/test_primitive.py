@@ -17,9 +17,9 @@ def declared(kind="elementwise", inputs=("x",), **fields):
     ("fields", "parts"),
     [
         ({"kind": "pointwise"}, ["cube: there is no kind 'pointwise'", "elementwise, reduce, view"]),
-        ({"kind": "view", "inputs": ("x", "y")}, ["cube: a view looks at the memory of one tensor", "x, y"]),
-        ({"kind": "view", "inputs": ()}, ["cube: a view looks at the memory of one tensor", "none"]),
-        ({"kind": "view", "inputs": ("*xs",)}, ["cube: a view looks at the memory of one tensor", "*xs"]),
+        ({"kind": "view", "inputs": ("x", "y")}, ["cube: a view shares the memory of one tensor", "x, y"]),
+        ({"kind": "view", "inputs": ()}, ["cube: a view shares the memory of one tensor", "none"]),
+        ({"kind": "view", "inputs": ("*xs",)}, ["cube: a view shares the memory of one tensor", "*xs"]),
         ({"rules": {"y": lambda g: g}}, ["cube: rules names y, which is not an input"]),
         ({"local": {"y": "1"}}, ["cube: local names y, which is not an input"]),
         ({"linear": ("y",)}, ["cube: linear names y, which is not an input"]),

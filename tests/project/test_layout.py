@@ -33,8 +33,8 @@ ROOF = ["__init__", "random", "linalg"]
 # Lines of Python, JavaScript and CSS in each room, docstrings included, without the units of the course.  A
 # commit that raises a budget says what the lines buy.
 BUDGETS = {
-    "support": 950, "core": 2850, "arguments": 520, "devices": 2350, "ops": 6590, "autodiff": 2250, "compile": 17100,
-    "scripting": 2450, "nn": 2425, "optim": 1500, "data": 1150, "io": 3000, "train": 850,
+    "support": 1060, "core": 2640, "arguments": 520, "devices": 2350, "ops": 6900, "autodiff": 2130, "compile": 16740,
+    "scripting": 2380, "nn": 2425, "optim": 1500, "data": 1150, "io": 3000, "train": 850,
     "viz": 9850, "course": 2250, "examples": 600,
 }
 

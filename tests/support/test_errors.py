@@ -268,17 +268,17 @@ def gradient_of_integers():
     mg.asarray([1, 2], requires_grad=True)
 
 
-@fault(DtypeError, "bitwise_and has no meaning for float32", "x float32, y float32", "bool, integers")
+@fault(DtypeError, "bitwise_and does not support float32", "x float32, y float32", "bool, integers")
 def bits_of_floats():
     mg.ones(2) & mg.ones(2)
 
 
-@fault(DtypeError, "subtract has no meaning for bool")
+@fault(DtypeError, "subtract does not support bool")
 def difference_of_bools():
     mg.ones(2, dtype=bool) - mg.ones(2, dtype=bool)
 
 
-@fault(DtypeError, "pow has no meaning for bool")
+@fault(DtypeError, "pow does not support bool")
 def power_of_bools():
     mg.ones(2, dtype=bool) ** mg.ones(2, dtype=bool)
 
@@ -416,7 +416,10 @@ def operand_that_is_no_tensor():
 # Gradients ------------------------------------------------------------------------------------------------------------
 
 
-@fault(GradError, "backward: a gradient is of one number, and this output has shape (2,)", ".sum()", also=RuntimeError)
+@fault(
+    GradError, "backward: only a single number has a gradient, and this output has shape (2,)", ".sum()",
+    also=RuntimeError,
+)
 def backward_of_many():
     (leaf(1.0, 2.0) * 2).backward()
 
@@ -442,7 +445,7 @@ def backward_twice_through_a_composed_function():
     y.backward()
 
 
-@fault(GradError, "the outputs do not depend on input 1, of shape (1,)", "allow_unused=True")
+@fault(GradError, "the output does not depend on input 1, of shape (1,)", "allow_unused=True")
 def unused_input():
     w, unused = leaf(1.0, 2.0), leaf(1.0)
     mg.gradients((w * w).sum(), [w, unused])
@@ -454,7 +457,7 @@ def gradient_by_a_constant():
     mg.gradients((w * constant).sum(), constant)
 
 
-@fault(GradError, "requires_grad can be switched off on leaves only", "x.detach()")
+@fault(GradError, "requires_grad can be switched off for leaves only", "x.detach()")
 def switching_gradients_off_on_a_result():
     y = leaf(1.0) * 2
     y.requires_grad = False
@@ -535,7 +538,7 @@ def value_out_of_range_assigned():
 # NaN, values that do not exist, wrong gradients -----------------------------------------------------------------------
 
 
-@fault(NanError, "log made a nan out of inputs that held none", "from -1 to 2", also=FloatingPointError)
+@fault(NanError, "log made a nan from inputs without one", "from -1 to 2", also=FloatingPointError)
 def nan_forward():
     with mg.debug_nans():
         mg.log(mg.asarray([-1.0, 2.0]))
@@ -549,7 +552,7 @@ def nan_backward():
         y.backward()
 
 
-@fault(TraceError, "float() needs the value of a tensor inside vmap", "2 values at once")
+@fault(TraceError, "float() needs the value of a tensor inside vmap", "2 values, one for each")
 def value_inside_vmap():
     mg.vmap(lambda x: float(x.sum()))(mg.ones((2, 3)))
 

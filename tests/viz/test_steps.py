@@ -65,7 +65,7 @@ def test_what_has_no_history_or_is_no_number():
     with pytest.raises(mg.GradError, match="step: this tensor has no history"):
         mg.viz.step(mg.ones(1))
     x = mg.ones(3, requires_grad=True)
-    with pytest.raises(mg.GradError, match="step: a gradient is of one number"):
+    with pytest.raises(mg.GradError, match="step: only a single number has a gradient"):
         mg.viz.step(x * 2)
     assert mg.viz.step(x * 2, mg.asarray([1.0, 0.0, 2.0])).steps[-1].total.few == (2.0, 0.0, 4.0)
 

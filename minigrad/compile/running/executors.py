@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from ...core.mode import setting
 from ...devices.threads import in_blocks
+from ...support.context import setting
 from ...support.errors import CompileError
 from ...support.source import ON_BEHALF_OF, caller
 from .order import Schedule, ScheduledStep

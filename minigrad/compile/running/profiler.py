@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from ...core.mode import Block, switched_variable
+from ...support.context import Block, switched_variable
 from ...support.table import as_table
 
 RUNNING: ContextVar[profile | None] = switched_variable("minigrad profile", None)

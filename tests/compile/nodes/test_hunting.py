@@ -34,7 +34,7 @@ def test_a_fused_program_names_the_node_that_made_it_and_its_line(capsys):
         assert f(fixed(3)).item() == 1
         with pytest.raises(NanError) as error:
             f(fixed(3, 1))
-    assert f"log, made at {LINE}, made a nan out of inputs that held none" in str(error.value)
+    assert f"log, made at {LINE}, made a nan from inputs without one" in str(error.value)
     assert "x (2,) from -2 to 2" in str(error.value)
     assert f(fixed(3, 1)).item() == 2 and len(f.traces) == 2, "no trace is made for the hunt"
 
@@ -101,7 +101,7 @@ def test_infinities_if_they_are_asked_for():
     with mg.debug_nans():
         assert np.isinf(f(x).item())
     for run in (f, f.function):
-        with mg.debug_nans(infinities=True), pytest.raises(NanError, match=r"exp.* made an infinity out of inputs"):
+        with mg.debug_nans(infinities=True), pytest.raises(NanError, match=r"exp.* made an infinity from inputs"):
             run(x)
     with mg.debug_nans(infinities=True):
         assert mg.where(x > 0, -np.inf, x).tolist() == [-np.inf]
@@ -172,7 +172,7 @@ def test_inside_vmap_it_is_refused_and_around_it_it_works():
         with mg.debug_nans():
             return mg.log(x)
 
-    with pytest.raises(mg.TraceError, match="debug_nans begins inside of vmap"):
+    with pytest.raises(mg.TraceError, match="debug_nans begins inside vmap"):
         mg.vmap(f)(fixed(1, 2))
     jitted = mg.jit(mg.vmap(f))  # where a hunt is for the whole program
     assert jitted(fixed(1, 1)).tolist() == [0, 0]
