@@ -47,8 +47,9 @@ class Exhibit:
     def _all_data(self) -> dict[str, Any]:
         """The data of all views: those of one are not packed."""
         views = self._parts()
-        packed = {"about": repr(self)[1:-1], "parts": [[view.heading, view.data()] for view in views]}
-        return packed if self.heading or len(views) > 1 else self.data()
+        if not self.heading and len(views) == 1:
+            return self.data()
+        return {"about": repr(self)[1:-1], "parts": [[view.heading, view.data()] for view in views]}
 
     def data(self) -> dict[str, Any]:
         """All that is shown, as plain data."""

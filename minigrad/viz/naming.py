@@ -15,7 +15,7 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Any
 
-from ..core.node import Node
+from ..core.node import Constant, Node
 from ..core.source import line_of, span_of
 from .numbers import short
 
@@ -24,7 +24,7 @@ SIGNS = {
     "add": "+", "subtract": "−", "multiply": "·", "divide": "/", "pow": "^", "matmul": "@", "equal": "=",
     "not_equal": "≠", "less": "<", "less_equal": "≤", "greater": ">", "greater_equal": "≥",
 }
-OPERATORS = {
+OPERATORS: dict[type, str] = {
     ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide", ast.Pow: "pow",
     ast.MatMult: "matmul", ast.USub: "negative",
 }
@@ -43,6 +43,9 @@ def names_in_code(nodes: Sequence[Node]) -> dict[Node, str]:
         name = _target(code, offset)
         if name is not None:
             named |= dict.fromkeys(_results(code, offset, run), name)
+        argument = _argument(code, offset, run)
+        if argument is not None:
+            named.setdefault(*argument)
     for node in nodes:
         for slot, source in enumerate(node.inputs):
             if isinstance(source, Node) and source.op is None and source not in named and node.code is not None:
@@ -73,7 +76,7 @@ def expressions(nodes: Sequence[Node], names: Mapping[Node, str]) -> dict[Node, 
         sources = [each for each in node.inputs if isinstance(each, Node)]
         known = [{_plain(names[each]): names[each]} if each in names else versions.get(each, {}) for each in sources]
         versions[node] = {name: version for each in known for name, version in each.items()}
-    for node in _written_in_code(made):
+    for node in written_in_code(made):
         found[node] = _written(_expression(node.code, node.offset), versions[node])
     for node in made:
         if node not in found:
@@ -81,7 +84,7 @@ def expressions(nodes: Sequence[Node], names: Mapping[Node, str]) -> dict[Node, 
     return found
 
 
-def _written_in_code(made: Sequence[Node]) -> list[Node]:
+def written_in_code(made: Sequence[Node]) -> list[Node]:
     """The operations whose value is that of an expression in the code; none inside a module of the library."""
     places: dict[Any, set[tuple[str, ...]]] = {}
     for node in made:
@@ -94,6 +97,15 @@ def _written_in_code(made: Sequence[Node]) -> list[Node]:
                 if not any(len(other) < depth and node.scope[: len(other)] == other for other in places[code]):
                     found.append(node)
     return found
+
+
+def symbol_of(text: str) -> str:
+    """A name or an expression as it stands behind ∂: `h`, `tanh(x)`, `(h · h)`.
+
+    >>> [symbol_of(text) for text in ("self.w", "tanh(x)", "h · h", "y.sum()")]
+    ['self.w', 'tanh(x)', '(h · h)', '(y.sum())']
+    """
+    return text if re.fullmatch(r"[\w.\[\]…₀-₉]+|\w+\([^()]*\)", text) else f"({text})"
 
 
 def place_of(node: Node) -> tuple[str, int] | None:
@@ -120,8 +132,22 @@ def _runs(nodes: Sequence[Node]) -> list[tuple[tuple[Any, int], list[Node]]]:
 
 def _results(code: Any, offset: int, run: Sequence[Node]) -> list[Node]:
     """The nodes of a run whose value is that of the expression: an operator is one node, a call ends with its own."""
-    operator = OPERATORS.get(type(getattr(_expression(code, offset), "op", None)))
-    return [node for node in run if node.name == operator] or list(run[-1:])
+    name = OPERATORS.get(type(getattr(_expression(code, offset), "op", None))) or call_of(run[0])
+    return [node for node in run if node.name == name] or list(run[-1:])
+
+
+def _argument(code: Any, offset: int, run: Sequence[Node]) -> tuple[Node, str] | None:
+    """The data that a call such as `model(pictures)` begins with, and its name."""
+    written = _expression(code, offset)
+    if not isinstance(written, ast.Call) or len(written.args) != 1 or not isinstance(written.args[0], ATOMS):
+        return None
+    for node in run:
+        for source in node.inputs:
+            if isinstance(source, Constant):
+                return source, ast.unparse(written.args[0])
+            if isinstance(source, Node) and source.op is not None and source not in run:
+                return None
+    return None
 
 
 class _Syntax:
@@ -211,8 +237,9 @@ class _Shortened(ast.NodeTransformer):
             return ast.Name("…")
         if isinstance(node, ast.Name | ast.Attribute) and ast.unparse(node) in self.versions:
             return ast.Name(self.versions[ast.unparse(node)])
-        if self.dots and isinstance(node, ast.Call) and not isinstance(getattr(node.func, "value", node.func), ATOMS):
-            node.func, node.args = ast.Name(node.func.attr), [ast.Name("…"), *node.args]  # `(h * h).sum()` is sum(…)
+        if self.dots and isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if not isinstance(node.func.value, ATOMS):  # `(h * h).sum()` is sum(…)
+                node.func, node.args = ast.Name(node.func.attr), [ast.Name("…"), *node.args]
         node = self.generic_visit(node)
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in LIBRARIES:
             return ast.Name(node.attr)
@@ -228,6 +255,7 @@ def _written(expression: Any, versions: Mapping[str, str]) -> str:
         text = _in_symbols(ast.unparse(_Shortened(copied, versions, dots).visit(copied)))
         if len(text) <= LONG:
             break
+    text = re.sub(r"…(, …)+", "…", text)
     return text if len(text) <= LONG + 8 else text[: LONG + 7] + "…"
 
 
@@ -266,4 +294,4 @@ def _composed(node: Node, operands: Sequence[str]) -> str:
     if node.name == "permute_dims" and node.ndim == 2:
         return f"{operands[0]}ᵀ"
     bare = [each[1:-1] if each.startswith("(") else each for each in operands]
-    return f"{node.name}({', '.join(bare)})"
+    return re.sub(r"…(, …)+", "…", f"{node.name}({', '.join(bare)})")

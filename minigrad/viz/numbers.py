@@ -10,7 +10,7 @@ import numpy as np
 from .cells import cells_of
 
 FEW = 4  # numbers that are shown one by one
-ROWS, COLUMNS = 4, 5  # of the corner of a larger tensor
+ROWS, COLUMNS = 4, 3  # of the corner of a larger tensor
 CHUNK = 1 << 20  # numbers of a large tensor that are looked at at once, where some are not finite
 
 

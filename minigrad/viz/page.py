@@ -5,9 +5,11 @@ The scripts and styles in `static/` are complete: they import nothing and fetch 
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import re
+import zlib
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -15,9 +17,11 @@ from typing import Any
 from ..core.errors import MinigradError
 from ..core.table import escape
 
+PACKED = 20_000  # characters of data: more is compressed in a notebook
 NO_PNG = "python -m pip install resvg-py, or save it as .svg, which every browser shows"
-# The scripts and styles of views that have more than one of their own.
-PARTS = {"fusion": ("board", "fusion"), "chart": ("chart",)}
+# The scripts of views that have other ones than their own, and the styles of views that have one.
+PARTS = {"fusion": ("board", "fusion"), "chart": ("chart",), "step": ("heat", "acting", "step")}
+STYLES = {"fusion": "fusion", "chart": "fusion", "step": "step"}
 
 
 @cache
@@ -33,7 +37,7 @@ def script_of(view: str) -> str:
 
 def style_of(view: str) -> str:
     """The style of a view."""
-    return static("common.css") + (static("fusion.css") if view in PARTS else "")
+    return static("common.css") + (static(f"{STYLES[view]}.css") if view in STYLES else "")
 
 
 def page(view: str, data: dict[str, Any], title: str, static_form: str = "") -> str:
@@ -69,12 +73,23 @@ def widget(view: str, data: dict[str, Any], static_forms: dict[str, str]) -> dic
     """
     words = static_forms["text/html"]
     code = (
-        f"const style = {_string(style_of(view))};\nconst data = {safe(data)};\n"
+        f"const style = {_string(style_of(view))};\nconst data = {packed(safe(data))};\n"
         f"{script_of(view)}\n{static('embed.js')}"
     )
     key = hashlib.sha256((code + words).encode()).hexdigest()[:12]
     script = f'<script>(() => {{\nconst key = "{key}";\n{code}}})();</script>'
     return {**static_forms, "text/html": f'<div class="mg-embed" data-mg="{key}">{words}</div>{script}'}
+
+
+def packed(text: str) -> str:
+    """JSON for a notebook, where a long one would make the file large: compressed, and unpacked by the browser.
+
+    >>> packed("[1, 2]"), packed("[" + "1, " * PACKED + "1]")[:13]
+    ('[1, 2]', 'unpacked("eN')
+    """
+    if len(text) <= PACKED:
+        return text
+    return f'unpacked("{base64.b64encode(zlib.compress(text.encode(), 9)).decode()}")'
 
 
 def _string(text: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from ..core.node import Constant, Leaf, Node
 from ..core.source import line_of, span_of
 from .cells import grid_of
-from .naming import SIGNS, names_in_code, place_of
+from .naming import SIGNS, names_in_code, place_of, symbol_of
 from .numbers import Summary, short
 
 __all__ = ["Box", "Edge", "Scene", "excerpt", "names_in_code", "place_of", "scene_of", "type_of"]
@@ -40,6 +40,8 @@ class Box:
     about: tuple[str, ...] = ()  # said when somebody points at it
     path: tuple[str, ...] | None = None  # of a group: the scope that it stands for
     mirrors: int | None = None  # of a gradient: the number of the box whose value it is the gradient of
+    shown: Node | None = None  # the node whose value stands in the box; of a group, its result
+    called: str = ""  # in a formula; empty in pictures whose boxes are called by their operations
     grid: tuple[int, int] = (0, 0)  # the rows and columns of its heat map
     cells: str = ""  # the heat map, see `cells.cells_of`
 
@@ -93,7 +95,8 @@ def _written(box: Box, node: Node, name: str | None, expression: str | None, val
     """The box of a value that is named as in the program, with its numbers in a line and its heat map."""
     title = " = ".join([each for each in (name, expression) if each]) or box.title
     line, cells = (value.line(), value.cells) if value is not None else ("", "")
-    return replace(box, title=title, lines=(line,), grid=grid_of(node), cells=cells)
+    called = symbol_of(name or expression or box.title)
+    return replace(box, title=title, lines=(line,), shown=node, called=called, grid=grid_of(node), cells=cells)
 
 
 def _box(node: Node, name: str | None, result: bool, scope: tuple[str, ...]) -> Box:

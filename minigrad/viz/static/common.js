@@ -1,5 +1,11 @@
 // What all views share: making elements, a canvas that moves and grows, keys.
 
+// Data that a notebook stores compressed.
+const unpacked = async (text) => {
+  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).json();
+};
+
 const make = (tag, attributes = {}, ...children) => {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -120,11 +126,16 @@ const mathOf = (text) => {
   return element;
 };
 
-// Lines of somebody's code, one of them marked.
+// Lines of code, one of them marked, and in it the expression at `span`.
 const codeOf = (line, whose = "your code") => [
   make("h3", {}, line.file ? `${whose}: ${line.file}` : whose),
-  make("div", { class: "mg-code" }, ...line.text.map((text, i) =>
-    make("div", line.first + i === line.line ? { class: "mg-here" } : {}, `${String(line.first + i).padStart(3)}  ${text}`))),
+  make("div", { class: "mg-code" }, ...line.text.map((text, i) => {
+    const number = `${String(line.first + i).padStart(3)}  `;
+    if (line.first + i !== line.line) return make("div", {}, number + text);
+    const [start, end] = line.span?.length ? line.span : [0, 0];
+    const marked = end > start ? [text.slice(0, start), make("mark", {}, text.slice(start, end)), text.slice(end)] : [text];
+    return make("div", { class: "mg-here" }, number, ...marked);
+  })),
 ];
 
 // The corner of a tensor: its numbers, coloured by sign and size.
