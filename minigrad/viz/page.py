@@ -6,7 +6,6 @@ The scripts and styles in `static/` are complete: they import nothing and fetch 
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 import re
 import zlib
@@ -67,25 +66,23 @@ def safe(data: dict[str, Any]) -> str:
 
 
 def widget(view: str, data: dict[str, Any], static_forms: dict[str, str]) -> dict[str, str]:
-    """What a notebook is given: what is seen where nothing may run, and a script that puts the view in its place.
+    """The forms of a view for a notebook: a script that shows the view, and those for hosts that run no script.
 
-    This works where a widget does not: in a notebook whose kernel is gone, and on the pages that nbconvert makes.
+    This works where a widget does not: in a notebook whose kernel is gone, and on the pages that nbconvert makes.  The
+    script is a form of its own, so a conversion to Markdown or LaTeX has the picture and no script.
     """
-    words = static_forms["text/html"]
     code = (
         f"const style = {_string(style_of(view))};\nconst data = {packed(safe(data))};\n"
         f"{script_of(view)}\n{static('embed.js')}"
     )
-    key = hashlib.sha256((code + words).encode()).hexdigest()[:12]
-    script = f'<script>(() => {{\nconst key = "{key}";\n{code}}})();</script>'
-    return {**static_forms, "text/html": f'<div class="mg-embed" data-mg="{key}">{words}</div>{script}'}
+    return {"application/javascript": f"(() => {{\n{code}}})();", **static_forms}
 
 
 def packed(text: str) -> str:
     """JSON for a notebook, where a long one would make the file large: compressed, and unpacked by the browser.
 
     >>> packed("[1, 2]"), packed("[" + "1, " * PACKED + "1]")[:13]
-    ('[1, 2]', 'unpacked("eN')
+    ('[1, 2]', 'unpacked("eNr')
     """
     if len(text) <= PACKED:
         return text

@@ -1,14 +1,13 @@
 
-// In the output of a notebook: the view takes the place of the picture, which stays where scripts may not run.
-const places = [...document.querySelectorAll(`[data-mg="${key}"]:not([data-mg-live])`)];
-for (const place of places) place.setAttribute("data-mg-live", "");
+// In the output of a notebook.  Jupyter gives the place as `element`, which may be wrapped; elsewhere the script stands there.
+const given = typeof element === "undefined" ? document.currentScript?.parentElement : element;
+const holder = make("div", { class: "mg-embed" });
+(given?.[0] ?? given ?? document.body).append(holder);
+for (const name of ["keydown", "keyup", "keypress"]) holder.addEventListener(name, (event) => event.stopPropagation());
 const fill = (read) => {
-  for (const place of places) {
-    const holder = make("div");
-    place.replaceChildren(make("style", {}, style), holder);
-    for (const name of ["keydown", "keyup", "keypress"]) place.addEventListener(name, (event) => event.stopPropagation());
-    showAll(holder, read);
-  }
+  const place = make("div");
+  holder.replaceChildren(make("style", {}, style), place);
+  showAll(place, read);
 };
 if (data instanceof Promise) data.then(fill);
 else fill(data);
