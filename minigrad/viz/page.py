@@ -72,8 +72,8 @@ def widget(view: str, data: dict[str, Any], static_forms: dict[str, str]) -> dic
     script is a form of its own, so a conversion to Markdown or LaTeX has the picture and no script.
     """
     code = (
-        f"const style = {_string(style_of(view))};\nconst data = {packed(safe(data))};\n"
-        f"{script_of(view)}\n{static('embed.js')}"
+        f"const style = {_string(style_of(view))};\n{script_of(view)}\nconst data = {packed(safe(data))};\n"
+        f"{static('embed.js')}"
     )
     return {"application/javascript": f"(() => {{\n{code}}})();", **static_forms}
 

@@ -207,6 +207,16 @@ def test_a_slide_does_not_move_on_when_a_view_is_given_keys():
         assert at(view) >= begin + 1 and page.evaluate("window.slides") == 0
 
 
+def test_long_data_is_stored_compressed_and_shown():
+    model = mg.nn.Sequential(*[mg.nn.Linear(4, 4) for _ in range(3)])
+    view = mg.viz.step(model(mg.ones((2, 4))).sum(), names=model)
+    assert "unpacked(" in view._repr_mimebundle_()["application/javascript"].split("const data = ")[1][:10]
+    with opened(outputs(view)) as page:
+        page.locator(".mg-view").wait_for()
+        page.get_by_text("next ›").click()
+        assert page.locator(".mg-box", has_text="1 Linear").count() == 2
+
+
 def test_many_views_on_a_page_do_not_meet():
     loss = small()
     with opened(outputs(mg.viz.step(loss), mg.viz.step(loss), mg.viz.graph(loss))) as page:
