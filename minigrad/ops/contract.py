@@ -69,7 +69,7 @@ def _pushed_forward(primals: Any, tangents: Any, out: Any) -> Any:
 declare(
     Primitive(
         "matmul", "contract", ("x", "y"), _infer_matmul, formula=r"x\,y", jvp=_pushed_forward,
-        local={"x": r"\bar g\,y^{\mathsf T}", "y": r"x^{\mathsf T}\bar g"},
+        local={"x": r"\partial\mathrm{out}\,y^{\mathsf T}", "y": r"x^{\mathsf T}\partial\mathrm{out}"},
         rules={"x": lambda g, y: matmul(g, _turned(y)), "y": _of_right},
     )
 )

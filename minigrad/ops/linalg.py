@@ -85,7 +85,10 @@ for _op in (
         "solve", "contract", ("x", "y"), _infer_solve, domain="float", formula=r"x^{-1} y", jvp=_solve_forward,
         rules={"x": lambda g, x, out: -matmul(P.solve.apply(matrix_transpose(x), g), matrix_transpose(out)),
                "y": lambda g, x: P.solve.apply(matrix_transpose(x), g)},
-        local={"x": r"-x^{-\mathsf T}\,\bar g\,(x^{-1}y)^{\mathsf T}", "y": r"x^{-\mathsf T}\,\bar g"},
+        local={
+            "x": r"-x^{-\mathsf T}\,\partial\mathrm{out}\,(x^{-1}y)^{\mathsf T}",
+            "y": r"x^{-\mathsf T}\,\partial\mathrm{out}",
+        },
     ),
     Primitive("cholesky", "contract", ("x",), _infer_cholesky, domain="float", rules={"x": _of_cholesky},
               formula=r"L : L L^{\mathsf T} = x"),

@@ -12,20 +12,25 @@ import linecache
 import os
 import sys
 from contextvars import ContextVar
+from itertools import islice
 from types import CodeType, TracebackType
 from typing import Any
 
 HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+EXAMPLES = os.path.join(HOME, "examples", "")
 
 Where = tuple[CodeType, int]
 ON_BEHALF_OF: ContextVar[Where | None] = ContextVar("line", default=None)  # the caller for whom a worker thread runs
 
 
 class Files(dict[str, bool]):
-    """Whether a file belongs to minigrad, by its name; computed at the first look-up."""
+    """Whether a file belongs to minigrad, by its name; computed at the first look-up.
+
+    The examples are programs like a user's, so their lines are shown.
+    """
 
     def __missing__(self, filename: str) -> bool:
-        inside = self[filename] = filename.startswith(HOME)
+        inside = self[filename] = filename.startswith(HOME) and not filename.startswith(EXAMPLES)
         return inside
 
 
@@ -55,6 +60,18 @@ def line_of(where: Where | None) -> tuple[str, int]:
     code, offset = where
     lines = [line for start, stop, line in code.co_lines() if start <= offset < stop]
     return code.co_filename, (lines[0] if lines else None) or code.co_firstlineno
+
+
+def span_of(where: Where) -> tuple[int, int, int, int] | None:
+    """The first and last line of an instruction's expression, and its first and last column, counted in bytes.
+
+    >>> line, last_line, column, end = span_of(caller())
+    >>> (end - column) == len("caller()")
+    True
+    """
+    code, offset = where
+    span = next(islice(code.co_positions(), offset // 2, None), (None,) * 4)
+    return None if None in span else span  # type: ignore[return-value]
 
 
 def show(where: Where | None) -> str:

@@ -1,8 +1,7 @@
-"""Less to look at: whole scopes as one box, and alike ones in a row as one pile.
+"""Less to look at: a whole scope as one box, and a row of scopes that are alike as one pile.
 
-Above some sixty boxes nobody reads a picture.  So scopes are opened, the outermost first, as long as what is seen
-stays below that; the others are closed.  `layers[0]` to `layers[11]`, each like the one before, are one box that says
-so.
+A picture of more than sixty boxes is hard to read.  So scopes are opened, the outermost first, while the picture stays
+within its budget; the others are closed.  `layers[0]` to `layers[11]`, all alike, are one box `layers[0…11]`.
 """
 
 from __future__ import annotations
@@ -10,9 +9,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from heapq import heappop, heappush
 from itertools import groupby
 
+from .naming import symbol_of
 from .scene import Box, Edge, Scene
 
 BUDGET = 60
@@ -27,10 +28,10 @@ def fold(scene: Scene, budget: int = BUDGET, opened: Collection[Path] | None = N
 
 
 class Outline:
-    """The scopes of a scene, and what each of them has in it."""
+    """The scopes of a scene, and what each of them has in it.  Rows of `pile` alike scopes or more are piles."""
 
-    def __init__(self, scene: Scene) -> None:
-        self.scene = scene
+    def __init__(self, scene: Scene, pile: int = 2) -> None:
+        self.scene, self.pile = scene, pile
         self.members: dict[Path, list[int]] = {}
         for i, box in enumerate(scene.boxes):
             for depth in range(1, len(box.scope) + 1):
@@ -45,7 +46,8 @@ class Outline:
 
     def _runs(self, siblings: Sequence[Path]) -> list[list[Path]]:
         """Scopes in one scope, those together that follow each other and are alike."""
-        return [list(run) for _, run in groupby(siblings, key=self._likeness)]
+        runs = [list(run) for _, run in groupby(siblings, key=self._likeness)]
+        return [part for run in runs for part in ([run] if len(run) >= self.pile else [[path] for path in run])]
 
     def _likeness(self, path: Path) -> tuple[object, ...]:
         """What two scopes have in common that are alike: the same operations on the same shapes, in the same order."""
@@ -79,11 +81,12 @@ class Outline:
     def _direct(self, path: Path) -> int:
         return sum(self.scene.boxes[i].scope == path for i in self.members[path])
 
-    def closed(self, opened: set[Path]) -> Scene:
-        """The scene in which all other scopes are boxes."""
+    def closed(self, opened: set[Path], runs: dict[Path, list[list[Path]]] | None = None) -> Scene:
+        """The scene in which all other scopes are boxes, and other `runs` than those of the outline may be piles."""
+        runs = self.runs if runs is None else runs
         group: dict[int, Path] = {}  # box -> the path that stands for what it is folded into
         piles: dict[Path, list[Path]] = {}
-        pending = list(self.runs.get((), ()))
+        pending = list(runs.get((), ()))
         while pending:
             run = pending.pop()
             shut = [path for path in run if path not in opened]
@@ -92,7 +95,7 @@ class Outline:
             for path in shut:
                 for i in self.members[path]:
                     group[i] = shut[0]
-            pending += [inner for path in run if path in opened for inner in self.runs.get(path, ())]
+            pending += [inner for path in run if path in opened for inner in runs.get(path, ())]
         number: dict[object, int] = {}
         boxes: list[Box] = []
         for i, box in enumerate(self.scene.boxes):
@@ -114,12 +117,24 @@ class Outline:
         counted = Counter(node.name for box in operations for node in box.nodes)
         listed = ", ".join(f"{name} × {n}" if n > 1 else name for name, n in counted.most_common())
         members = [i for path in paths for i in self.members[path]]
-        return Box(
+        group = Box(
             title=_title([path[-1] for path in paths]), kind="group", scope=paths[0][:-1], count=len(paths),
             lines=(f"{len(operations)} operation{'s' * (len(operations) != 1)}" + (" each" if len(paths) > 1 else ""),),
             nodes=tuple([node for i in members for node in self.scene.boxes[i].nodes]),
             result=any(self.scene.boxes[i].result for i in members), about=(listed,), path=paths[0],
         )
+        last = self._result(members)
+        if not last.called:
+            return group
+        called = last.called if last.title == group.title else symbol_of(group.title)
+        return replace(group, lines=last.lines, shown=last.shown, called=called, grid=last.grid, cells=last.cells)
+
+    def _result(self, members: Sequence[int]) -> Box:
+        """The box whose value leaves a group."""
+        inside = set(members)
+        leaving = {source for target, sources in self.sources.items() if target not in inside for source in sources}
+        ends = [i for i in members if i in leaving or self.scene.boxes[i].result]
+        return self.scene.boxes[(ends or members)[-1]]
 
 
 def _in_order(boxes: Sequence[Box], edges: Sequence[Edge]) -> Scene:

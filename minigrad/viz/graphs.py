@@ -59,8 +59,8 @@ def graph(
     return Picture(_drawable(views[0].scene), direction, engine, views).titled(heading)
 
 
-def _numbers(what: Any, values: bool, backward: bool) -> tuple[dict[Node, Summary] | None, dict[Node, str]]:
-    """Summaries of the values, and the gradients in one line each."""
+def _numbers(what: Any, values: bool, backward: bool) -> tuple[dict[Node, Summary] | None, dict[Node, Summary]]:
+    """Summaries of the values and of the gradients."""
     if not values:
         return None, {}
     if not isinstance(what, Tensor):
@@ -71,7 +71,7 @@ def _numbers(what: Any, values: bool, backward: bool) -> tuple[dict[Node, Summar
     if not backward:
         return values_of(_history(what))[0], {}
     recording = record_steps(what)
-    return recording.values, {step.target: step.total.short() for step in recording.steps}
+    return recording.values, {step.target: step.total for step in recording.steps}
 
 
 def shown(what: Any) -> dict[str, str]:

@@ -8,27 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from .cells import largest, matrix_of
 from .drawing import DASHES, SERIES, Axes, Drawing
 from .numbers import short
 from .svg import number
 
-ROWS, COLUMNS = 12, 16  # squares, at most: of a larger matrix, means of blocks are shown
-
-
-def matrix_of(array: Any, rows: int = ROWS, columns: int = COLUMNS) -> Any:
-    """An array as a matrix that is small enough to look at: of blocks of numbers, the means.
-
-    >>> matrix_of(np.arange(4.0)).tolist(), matrix_of(np.ones((100, 3, 5))).shape
-    ([[0.0, 1.0, 2.0, 3.0]], (12, 15))
-    """
-    array = np.asarray(array, np.float64)
-    flat = array.reshape(1, -1) if array.ndim < 2 else array.reshape(array.shape[0], -1)
-    for axis, most in ((0, rows), (1, columns)):
-        if flat.shape[axis] > most:
-            ends = np.linspace(0, flat.shape[axis], most + 1).astype(int)[:-1]
-            sizes = np.diff([*ends, flat.shape[axis]])
-            flat = np.add.reduceat(flat, ends, axis) / (sizes[:, None] if axis == 0 else sizes)
-    return flat
+__all__ = ["curves", "heat_map", "largest", "matrix_of", "norm_of", "size_text", "spark"]
 
 
 def heat_map(drawing: Drawing, x: float, y: float, matrix: Any, side: float, most: float, about: str = "") -> None:
@@ -88,11 +73,6 @@ def curves(
             found = [p for p in curve if p[0] == here]
             if found and math.isfinite(found[-1][1]):
                 drawing.dot(*chart.at(*found[-1]), fill="now" if i == 0 else SERIES[i % len(SERIES)])
-
-
-def largest(arrays: Sequence[Any]) -> float:
-    """The size of the largest finite number in some arrays."""
-    return max([float(np.abs(a[np.isfinite(a)]).max(initial=0.0)) for a in map(np.asarray, arrays)], default=0.0)
 
 
 def spark(values: Sequence[float], width: int = 24) -> str:

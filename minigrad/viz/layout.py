@@ -85,9 +85,11 @@ class Scope:
 
 def arrange(
     sizes: Sequence[tuple[float, float]], edges: Sequence[tuple[int, int]], paths: Sequence[Path],
-    direction: str = "down",
+    direction: str = "down", between: float = BETWEEN_LAYERS, port: float = PORT,
 ) -> Layout:
     """Arrange boxes of these sizes, of which each is in the frame that its path names.
+
+    `between` is the distance of layers, and `port` that of arrows where they arrive at a box, at most.
 
     >>> layout = arrange([(40, 20), (60, 20)], [(0, 1)], [(), ()])
     >>> layout.boxes[0].y < layout.boxes[1].y
@@ -95,8 +97,9 @@ def arrange(
     """
     if direction == "right":
         turned = [(height, width) for width, height in sizes]
-        return _transposed(_Arrangement(turned, edges, paths, across=(HEADER, MARGIN), along=(MARGIN, MARGIN)).layout())
-    return _Arrangement(sizes, edges, paths, across=(MARGIN, MARGIN), along=(HEADER, MARGIN)).layout()
+        arrangement = _Arrangement(turned, edges, paths, (HEADER, MARGIN), (MARGIN, MARGIN), between, port)
+        return _transposed(arrangement.layout())
+    return _Arrangement(sizes, edges, paths, (MARGIN, MARGIN), (HEADER, MARGIN), between, port).layout()
 
 
 class _Arrangement:
@@ -104,9 +107,9 @@ class _Arrangement:
 
     def __init__(
         self, sizes: Sequence[tuple[float, float]], edges: Sequence[tuple[int, int]], paths: Sequence[Path],
-        across: tuple[float, float], along: tuple[float, float],
+        across: tuple[float, float], along: tuple[float, float], between: float, port: float,
     ) -> None:
-        self.sizes, self.across, self.along = sizes, across, along
+        self.sizes, self.across, self.along, self.between, self.port = sizes, across, along, between, port
         self.count = len(sizes)
         self.turned = _against_the_stream(self.count, edges)
         self.edges = [(b, a) if back else (a, b) for (a, b), back in zip(edges, self.turned)]
@@ -211,7 +214,7 @@ class _Arrangement:
         self._make_room(self.root, {}, {}, before, after)
         bands, y = [], 0.0
         for layer in range(count):
-            y += before[layer] + (BETWEEN_LAYERS if layer else 0.0)
+            y += before[layer] + (self.between if layer else 0.0)
             bands.append((y, y + heights[layer]))
             y += heights[layer] + after[layer]
         return bands
@@ -280,7 +283,7 @@ class _Arrangement:
             arriving[chain[-1]].append((self.middle[chain[-2]], edge))
         port = {}
         for target, edges in arriving.items():
-            step = min(PORT, boxes[target].width / (len(edges) + 1))
+            step = min(self.port, boxes[target].width / (len(edges) + 1))
             for number, (_, edge) in enumerate(sorted(edges)):
                 port[edge] = self.middle[target] + step * (number - (len(edges) - 1) / 2)
         routes = []

@@ -1,20 +1,23 @@
-"""The way back beside the way there: each box gets a partner, its gradient, on the other side of a line.
+"""The backward pass, drawn as a mirror image of the forward pass: the gradient of a box lies across from the box.
 
-Only the way there is arranged.  The gradients are its mirror image, so that the gradient of a value is at the height of
-the value, and every arrow back runs like the arrow there, the other way round.
+Only the forward pass is arranged.  A gradient is at the height of its value, and every arrow of the backward pass is
+the reflection of an arrow of the forward pass, pointing the other way.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from ..core.node import Leaf, Node
 from .layout import BETWEEN_LAYERS, Frame, Layout, Rectangle, Route
+from .naming import symbol_of
+from .numbers import Summary
 from .scene import Box, Edge, Scene
 
 
 def flowing(nodes: Collection[Node]) -> set[Node]:
-    """The nodes that gradients come to when the walk goes back: those that a leaf which wants one leads to."""
+    """The nodes that the backward pass reaches: the leaves, and every node computed from one of them."""
     found: set[Node] = set()
     for node in nodes:
         if isinstance(node, Leaf) or any(node.inputs[rule.index] in found for rule in node.plan.rules):
@@ -22,19 +25,23 @@ def flowing(nodes: Collection[Node]) -> set[Node]:
     return found
 
 
-def with_gradients(scene: Scene, numbers: Mapping[Node, str] | None = None) -> Scene:
-    """The scene with a gradient beside each box that one comes to, and the arrows between these.
+def with_gradients(
+    scene: Scene, numbers: Mapping[Node, Summary] | None = None, wanted: Collection[Node] | None = None
+) -> Scene:
+    """The scene with a gradient across from each box that has one, and the arrows between the gradients.
 
-    `numbers` says what stands in the gradient of a node, where there is something to say.
+    `numbers` are the gradients of nodes, where they are known; `wanted` are the nodes that have a gradient, where the
+    scene is only a part of the graph.
     """
     numbers = numbers or {}
-    wanted = flowing([node for box in scene.boxes for node in box.nodes])
+    wanted = flowing([node for box in scene.boxes for node in box.nodes]) if wanted is None else wanted
     partner: dict[int, int] = {}
     boxes = list(scene.boxes)
     for i, box in enumerate(scene.boxes):
         if any(node in wanted for node in box.nodes):
             partner[i] = len(boxes)
-            boxes.append(_gradient(i, box, [numbers[node] for node in box.nodes if node in numbers]))
+            shown = box.nodes if box.shown is None else (box.shown,)
+            boxes.append(_gradient(i, box, [numbers[node] for node in shown if node in numbers]))
     back = [
         Edge(partner[edge.target], partner[edge.source], edge.slot)
         for edge in scene.edges
@@ -44,10 +51,19 @@ def with_gradients(scene: Scene, numbers: Mapping[Node, str] | None = None) -> S
     return Scene(tuple(boxes), (*scene.edges, *back, *seeds))
 
 
-def _gradient(number: int, box: Box, numbers: list[str]) -> Box:
-    name = box.title.split("→")[-1].strip() if box.kind != "group" else box.title
-    lines = (*box.lines[:1], *(numbers if box.kind != "group" else ()))
-    return Box(f"∂ {name}", "gradient", lines, box.scope, (), False, box.count, mirrors=number)
+def _gradient(number: int, box: Box, numbers: list[Summary]) -> Box:
+    title = "∂" + (box.called or symbol_of(_name(box)))
+    gradient = Box(title, "gradient", scope=box.scope, path=box.path, mirrors=number)
+    if box.called:
+        known = numbers[-1] if numbers else None
+        line, cells = (known.line(), known.cells) if known is not None else ("", "")
+        return replace(gradient, lines=(line,), called=gradient.title, grid=box.grid, cells=cells)
+    shown = [each.short() for each in numbers] if box.kind != "group" else []
+    return replace(gradient, lines=(*box.lines[:1], *shown), count=box.count)
+
+
+def _name(box: Box) -> str:
+    return box.title.split("→")[-1].strip() if box.kind != "group" else box.title
 
 
 def _passes(box: Box, slot: int) -> bool:

@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .cells import cells_of
+
 FEW = 4  # numbers that are shown one by one
-ROWS, COLUMNS = 4, 5  # of the corner of a larger tensor
+ROWS, COLUMNS = 4, 3  # of the corner of a larger tensor
 CHUNK = 1 << 20  # numbers of a large tensor that are looked at at once, where some are not finite
 
 
@@ -25,6 +27,7 @@ class Summary(NamedTuple):
     nans: int
     infinities: int
     corner: tuple[tuple[str, ...], ...] = ()
+    cells: str = ""  # its heat map, see `cells.cells_of`
 
     @classmethod
     def of(cls, value: Any) -> Summary:
@@ -36,7 +39,8 @@ class Summary(NamedTuple):
         array = np.asarray(value)
         few = tuple(array.reshape(-1).tolist()) if array.size <= FEW else None
         least, most, mean, norm, nans, infinities = _measured(array)
-        return cls(array.shape, str(array.dtype), few, least, most, mean, norm, nans, infinities, _corner(array))
+        seen = _corner(array), cells_of(array)
+        return cls(array.shape, str(array.dtype), few, least, most, mean, norm, nans, infinities, *seen)
 
     def short(self) -> str:
         """One line: the numbers, or where they lie."""
@@ -51,6 +55,11 @@ class Summary(NamedTuple):
         else:
             text = "[" + ", ".join(map(short, self.few)) + "]"
         return text + self.warning()
+
+    def line(self) -> str:
+        """What stands in a box beside the heat map: the numbers, if they are few, else the shape."""
+        text = self.short() if self.few is not None else " × ".join(map(str, self.shape))
+        return text if self.few is not None else text + self.warning()
 
     def size(self) -> str:
         """Its norm."""

@@ -1,14 +1,21 @@
-"""The pictures that somebody gets to see who opens and closes scopes: drawn beforehand, so that no kernel is needed."""
+"""The pictures behind open and closed scopes, drawn beforehand, so that a page needs no kernel.
+
+There are two ways through a graph.  `views_of` opens a scope in place, in a frame among its neighbours.  `parts_of`
+shows one scope at a time, and its neighbours closed: every operation is drawn about once, however deep the model is.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 from .folding import BUDGET, Outline, Path
-from .scene import Scene
+from .scene import Box, Edge, Scene
 from .turns import with_rounds
 
+PILE = 9  # layers that are alike: so many are one pile, fewer stand side by side
+WHOLE = 120  # boxes of a scene that is also shown with everything open
 VIEWS, BOXES = 12, 600  # of all pictures of one scene, at most
 MANY, FEW = 5_000, 4  # boxes of a scene that is large, and pictures of such a one
 
@@ -77,3 +84,77 @@ def _moves(scene: Scene, opened: frozenset[Path]) -> Iterator[tuple[int | Path, 
 def frames_of(scene: Scene) -> list[Path]:
     """The scopes that are drawn as frames, in the order in which something is first in them."""
     return list(dict.fromkeys(box.scope[:depth] for box in scene.boxes for depth in range(1, len(box.scope) + 1)))
+
+
+class Part(NamedTuple):
+    """The picture of one scope: its contents, and the closed boxes that they are connected with.
+
+    `doors` give, by the number of a closed box, the part in which it is open; `inner` are the boxes that lie in the
+    scope itself.  The first part has no title, and is the parent of itself.
+    """
+
+    scene: Scene
+    title: str
+    parent: int
+    inner: frozenset[int]
+    doors: dict[int, int]
+
+
+def parts_of(scene: Scene, budget: int, shut: Collection[Path] = ()) -> list[Part]:
+    """The picture to begin with, one for each closed box in it, one for each closed box in these, and so on.
+
+    A picture has at most so many boxes, as far as there are scopes to close; those in `shut` are closed at first.  The
+    last picture has everything open, if that is not too much to see.
+    """
+    outline, apart = Outline(scene, PILE), Outline(scene, len(scene.boxes) + 2)  # the second one without piles
+    begin = outline.closed(_opened(outline, (), budget, shut))
+    found = [Part(begin, "", 0, frozenset(range(len(begin.boxes))), {})]
+    numbers: dict[tuple[Path | None, int], int] = {}  # of parts, by the path and the size of the closed box
+    for here, part in enumerate(found):  # which grows meanwhile
+        for box in [part.scene.boxes[i] for i in sorted(part.inner)]:
+            if box.path is not None and (box.path, box.count) not in numbers:
+                numbers[box.path, box.count] = len(found)
+                above = [box.path[:depth] for depth in range(len(box.path))]
+                inside = {box.path, *_opened(outline, box.path, budget, shut)} if box.count == 1 else set()
+                runs = outline.runs | {path: apart.runs[path] for path in above}
+                found.append(_part(outline.closed({*above, *inside}, runs), box, here))
+    if len(found) > 1 and len(scene.boxes) <= WHOLE:
+        found.append(Part(scene, "everything", 0, frozenset(range(len(scene.boxes))), {}))
+    return [part._replace(doors=_doors(part, numbers, here)) for here, part in enumerate(found)]
+
+
+def _opened(outline: Outline, path: Path, budget: int, shut: Collection[Path]) -> set[Path]:
+    """The scopes that are open in the picture of a scope: all, where there is room; else those that hold most of it."""
+    depth = len(path)
+    inside = [each for each in outline.members if len(each) > depth and each[:depth] == path and each not in shut]
+    count = len(outline.members[path]) if path else len(outline.scene.boxes)
+    if len(outline.closed({path[:d] for d in range(depth + 1)}.union(inside)).boxes) <= budget:
+        return set(inside)
+    opened: set[Path] = set()
+    for each in sorted(inside, key=len):
+        if 2 * len(outline.members[each]) > count and each[:-1] in {path, *opened}:
+            opened.add(each)
+    return opened
+
+
+def _part(closed: Scene, box: Box, parent: int) -> Part:
+    """What is left of a picture when only one box of its parent is looked at."""
+    assert box.path is not None
+    own, depth = set(box.nodes), len(box.path) - (box.count > 1)
+    inner = {i for i, each in enumerate(closed.boxes) if each.nodes[0] in own}
+    edges = [edge for edge in closed.edges if edge.source in inner or edge.target in inner]
+    seen = sorted(inner.union(*[edge[:2] for edge in edges]))
+    place = {i: new for new, i in enumerate(seen)}
+    boxes = []
+    for i in seen:
+        each = closed.boxes[i]
+        outside = each.kind if each.nodes[0].op is None else "outside"
+        scope = each.scope[depth:] if i in inner else ()
+        boxes.append(replace(each, scope=scope, kind=each.kind if i in inner else outside))
+    moved = [Edge(place[edge.source], place[edge.target], edge.slot) for edge in edges]
+    return Part(Scene(tuple(boxes), tuple(moved)), box.title, parent, frozenset(place[i] for i in inner), {})
+
+
+def _doors(part: Part, numbers: dict[tuple[Path | None, int], int], here: int) -> dict[int, int]:
+    found = {i: numbers.get((box.path, box.count), here) for i, box in enumerate(part.scene.boxes)}
+    return {i: other for i, other in found.items() if other != here}

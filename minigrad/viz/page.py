@@ -6,7 +6,6 @@ The scripts and styles in `static/` import nothing and fetch nothing.
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 import re
 import zlib
@@ -18,8 +17,9 @@ from ..support.packages import needed
 from ..support.table import escape
 from .colours import themes
 
-LARGE = 100_000  # characters of data, from which on they are compressed
-PARTS = {"fusion": ("board", "fusion")}  # the scripts of a view that has several
+LARGE = 20_000  # characters of data, from which on they are compressed
+PARTS = {"fusion": ("board", "fusion"), "step": ("heat", "acting", "step")}  # the scripts of a view that has several
+STYLED = {"fusion", "step"}  # the views that have a style of their own
 
 
 @cache
@@ -35,7 +35,7 @@ def script_of(view: str) -> str:
 
 def style_of(view: str) -> str:
     """The style of a view."""
-    return themes() + static("common.css") + (static("fusion.css") if view in PARTS else "")
+    return themes() + static("common.css") + (static(f"{view}.css") if view in STYLED else "")
 
 
 def page(view: str, data: dict[str, Any], title: str, static_form: str = "") -> str:
@@ -80,18 +80,16 @@ def safe(data: dict[str, Any]) -> str:
 
 
 def widget(view: str, data: dict[str, Any], static_forms: dict[str, str]) -> dict[str, str]:
-    """The output for a notebook: a static form, and a script that replaces the static form by the view.
+    """The forms of a view for a notebook: a script that shows the view, and forms for hosts that run no script.
 
-    This also works where a widget does not: without a kernel, and in the pages of nbconvert.
+    This also works where a widget does not: without a kernel, and in the pages of nbconvert.  The script is a form of
+    its own, so a conversion to Markdown or LaTeX contains the picture and no script.
     """
-    words = static_forms["text/html"]
     code = (
         f"const style = {_string(style_of(view))};\nconst packed = {safe(packed(data))};\n"
         f"{script_of(view)}\n{static('embed.js')}"
     )
-    key = hashlib.sha256((code + words).encode()).hexdigest()[:12]
-    script = f'<script>(async () => {{\nconst key = "{key}";\n{code}}})();</script>'
-    return {**static_forms, "text/html": f'<div class="mg-embed" data-mg="{key}">{words}</div>{script}'}
+    return {"application/javascript": f"(async () => {{\n{code}}})();", **static_forms}
 
 
 def _string(text: str) -> str:

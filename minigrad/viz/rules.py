@@ -1,10 +1,11 @@
-"""Gradient rules as people write them: the chain rule with the names and shapes of this very node put in."""
+"""Gradient rules as people write them: the chain rule with the names, shapes and numbers of one node put in."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
+from typing import Any
 
 from ..core.node import Node
 from ..support.table import escape
@@ -17,66 +18,165 @@ NAMED = re.compile(BASE + r"<(m[io])[^>]*>([A-Za-z]{2,})</\1>(?=(<mo[^>]*>&#x000
 POWER = re.compile(r"(<msup><mi>[a-z]{2,}</mi><mn>\d</mn></msup>)(?=<mi>)")
 THIN = '<mspace width="0.167em"/>'
 VARIABLE = re.compile(r"(?<![\\A-Za-z])[a-z](?![A-Za-z])")
+OUT = r"\partial\mathrm{out}"  # the gradient of the result, in the rule of an operation
+INDEXED = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
+Called = Callable[[Node], str]  # what a value is called in a formula: a name, an expression, or nothing
 
 
-def formula_of(node: Node, called: Callable[[Node], str], around: Collection[str] = ()) -> str:
-    r"""LaTeX of what `node` computes, of what it computes it from: the `x` of a formula may be somebody else's.
+def formula_of(
+    node: Node, called: Called, around: Collection[str] = (), numbers: Mapping[Node, Any] | None = None
+) -> str:
+    r"""LaTeX of what `node` computes; with the `numbers` of single-number values, also how its own comes about.
+
+    `around` are names that other values have: no letter of a formula may look like one of them.
 
     >>> x = mg.asarray(2.0, requires_grad=True)
-    >>> formula_of((x * 3).node, lambda node: node.name), formula_of((x + x).node, lambda node: "a")
-    ('x \\cdot 3', 'a + a')
+    >>> formula_of((x * 3).node, lambda node: ""), formula_of((x + x).node, lambda node: "a")
+    ('x \\cdot 3', 'a = a + a')
+    >>> formula_of((x * x).node, lambda node: "a", numbers={x.node: 2.0})
+    'a = a \\cdot a = 2 \\cdot 2'
     """
     assert node.op is not None
-    names = {node.op.name_of(i): x for i, x in enumerate(node.inputs)}
-    taken = {called(each) for each in (node, *node.inputs) if isinstance(each, Node)} | set(around)
-    return VARIABLE.sub(lambda m: _put_in(m.group(), names, called, taken, False), node.op.formula)
+    written = _Written(node, called, around)
+    name = written.symbol(node, "")
+    right = written.filled(node.op.formula, False)
+    if not right:  # an operation that moves numbers about has no formula
+        given = [written.symbol(x, written.letter(i)) for i, x in enumerate(node.inputs)]
+        right = rf"\mathrm{{{_words(node.name)}}}\left({', '.join(given)}\right)"
+    counted = _Counted(node, numbers).filled(node.op.formula) if numbers is not None else None
+    return " = ".join([each for each in (name, right, counted) if each])
 
 
-def rule_of(node: Node, index: int, called: Callable[[Node], str], around: Collection[str] = ()) -> str:
+def rule_of(
+    node: Node, index: int, called: Called, around: Collection[str] = (), numbers: Mapping[Node, Any] | None = None,
+    g: Any = None,
+) -> str:
     r"""LaTeX of what `node` passes back to its input `index`; `around` it are other values of these names.
 
+    With `g`, the gradient of `node`, and the `numbers` of single-number values, the numbers are put in as well.
+
     >>> x = mg.asarray(2.0, requires_grad=True)
-    >>> rule_of(mg.tanh(x).node, 0, lambda node: node.name)
-    '\\bar{x} \\mathrel{+}= \\bar{\\mathrm{out}} \\cdot \\left(1 - \\tanh^2 x\\right)'
+    >>> rule_of(mg.tanh(x).node, 0, lambda node: "")
+    '\\partial x \\mathrel{+}= \\partial\\mathrm{out} \\cdot \\left(1 - \\tanh^2 x\\right)'
+    >>> rule_of((x * 3).node, 0, lambda node: "x" if node is x.node else "y", numbers={}, g=0.5)
+    '\\partial x \\mathrel{+}= \\partial y \\cdot 3 = 0.5 \\cdot 3'
     """
-    op = node.op
-    assert op is not None
-    name = op.name_of(index).split("[")[0]
-    local = op.local.get(name, "")
-    by = next((getattr(rule.function, "by", None) for rule in node.plan.rules if rule.index == index), None)
-    taken = {called(each) for each in (node, *node.inputs) if isinstance(each, Node)} | set(around)
+    assert node.op is not None
+    written = _Written(node, called, around)
     source = node.inputs[index]
-    own = _sized(_bar(_symbol(source, called, _letter(name, source, taken))), source)
-    result = _sized(_bar(_symbol(node, called, r"\mathrm{out}")), node)
-    if by is not None:  # somebody put a rule of theirs in the place of ours
-        return rf"{own} \mathrel{{+}}= \text{{{_words(by)}}}\left({result}, \dots\right)"
+    own = _sized(_gradient(written.symbol(source, written.letter(index))), source)
+    result = _sized(_gradient(written.symbol(node, r"\mathrm{out}")), node)
+    local = _local(node, index)
+    right = _right(node, index, local, result, lambda part, sized: written.filled(part, sized))
+    known = g is not None and numbers is not None and local not in ("", None, "1")
+    counted = _Counted(node, numbers).filled(local) if known and numbers is not None and local else None
+    ends = "" if counted is None else f" = {_number(g)} \\cdot {_factor(counted)}"
+    return rf"{own} \mathrel{{+}}= {right}{ends}"
+
+
+def _local(node: Node, index: int) -> str:
+    """The derivative by an input, as the operation declares it; nothing where a rule of the user's replaces it."""
+    assert node.op is not None
+    name = node.op.name_of(index).split("[")[0]
+    return "" if _by(node, index) is not None else node.op.local.get(name, "")
+
+
+def _by(node: Node, index: int) -> str | None:
+    return next((getattr(rule.function, "by", None) for rule in node.plan.rules if rule.index == index), None)
+
+
+def _right(node: Node, index: int, local: str, result: str, filled: Callable[[str, bool], str]) -> str:
+    """The right side of a rule."""
+    assert node.op is not None
+    by = _by(node, index)
+    if by is not None:
+        return rf"\text{{{_words(by)}}}\left({result}, \dots\right)"
     if not local:  # the other linear operations move numbers about, and back
-        back = rf"\mathrm{{{_words(op.name)}}}" + (r"^{\mathsf T}" if op.linear else "'")
-        return rf"{own} \mathrel{{+}}= {back}\left({result}\right)"
-    names = {op.name_of(i): x for i, x in enumerate(node.inputs)}
-    sized = r"\bar g" in local
-    filled = VARIABLE.sub(lambda m: _put_in(m.group(), names, called, taken, sized), local)
-    if r"\bar g" in filled:
-        filled = filled.replace(r"\bar g", result)
-        return rf"{own} \mathrel{{+}}= {filled}"
-    if filled == "1":
-        return rf"{own} \mathrel{{+}}= {result}"
-    single = re.fullmatch(r"\w|\d+(\.\d+)?|\\mathrm\{\w+\}|\\frac\{.*\}", filled)
-    return rf"{own} \mathrel{{+}}= {result} \cdot " + (filled if single else rf"\left({filled}\right)")
+        back = rf"\mathrm{{{_words(node.op.name)}}}" + (r"^{\mathsf T}" if node.op.linear else "'")
+        return rf"{back}\left({result}\right)"
+    sized = OUT in local
+    inside = filled(local.replace(OUT, "\0"), sized)
+    if sized:
+        return inside.replace("\0", result)
+    return result if inside == "1" else rf"{result} \cdot {_factor(inside)}"
 
 
-def _letter(letter: str, value: object, taken: set[str]) -> str:
-    """The letter that a rule has for an input, or the operation's name where the user calls something else so."""
-    return rf"\mathrm{{{_words(value.name)}}}" if letter in taken and isinstance(value, Node) else letter
+def _factor(latex: str) -> str:
+    """A factor of a product, in parentheses where it needs them."""
+    single = re.fullmatch(
+        r"\w|\d+(\.\d+)?|\\(mathrm|text)\{[^{}]*\}|\w_\{\d+\}|\\frac\{.*\}|\\left\([^()]*\\right\)", latex
+    )
+    return latex if single else rf"\left({latex}\right)"
 
 
-def _put_in(
-    letter: str, names: dict[str, object], called: Callable[[Node], str], taken: set[str], sized: bool
-) -> str:
-    if letter not in names:
-        return letter
-    symbol = _symbol(names[letter], called, _letter(letter, names[letter], taken))
-    return _sized(symbol, names[letter]) if sized else symbol
+class _Written:
+    """The formulas of one node, with the names of its values."""
+
+    def __init__(self, node: Node, called: Called, around: Collection[str]) -> None:
+        assert node.op is not None
+        self.node, self.called = node, called
+        self.taken = {called(each) for each in (node, *node.inputs) if isinstance(each, Node)} | set(around)
+        self.inputs: dict[str, Any] = {node.op.name_of(i): x for i, x in enumerate(node.inputs)}
+
+    def filled(self, formula: str, sized: bool) -> str:
+        """The formula with its letters replaced by names, and with shapes if it is `sized`."""
+        return VARIABLE.sub(lambda found: self._put_in(found.group(), sized), formula)
+
+    def _put_in(self, letter: str, sized: bool) -> str:
+        if letter not in self.inputs:
+            return letter
+        value = self.inputs[letter]
+        symbol = self.symbol(value, self._free(letter, value))
+        return _sized(symbol, value) if sized else symbol
+
+    def letter(self, index: int) -> str:
+        """The letter of an input in the rules of the operation."""
+        assert self.node.op is not None
+        return self._free(self.node.op.name_of(index).split("[")[0], self.node.inputs[index])
+
+    def _free(self, letter: str, value: object) -> str:
+        """The letter, or the operation's name where the user calls something else by that letter."""
+        return rf"\mathrm{{{_words(value.name)}}}" if letter in self.taken and isinstance(value, Node) else letter
+
+    def symbol(self, value: object, otherwise: str) -> str:
+        """A number, the name or expression of a value, or else a letter."""
+        if not isinstance(value, Node):
+            return _number(value)
+        name = self.called(value)
+        if not name or "…" in name:
+            return otherwise
+        plain = name.rstrip("₀₁₂₃₄₅₆₇₈₉")
+        number = name[len(plain) :].translate(INDEXED)
+        font = "text" if " " in plain else "mathrm"
+        symbol = plain if len(plain) == 1 else rf"\{font}{{{_words(plain)}}}"
+        return f"{symbol}_{{{number}}}" if number else symbol
+
+
+class _Counted:
+    """The formulas of one node whose values are single numbers, with these numbers."""
+
+    def __init__(self, node: Node, numbers: Mapping[Node, Any]) -> None:
+        assert node.op is not None
+        known = [numbers.get(x) if isinstance(x, Node) else x for x in node.inputs]
+        self.inputs = {node.op.name_of(i): x for i, x in enumerate(known)}
+
+    def filled(self, formula: str) -> str | None:
+        """The formula with numbers; None where a number is not known."""
+        used = {letter for letter in VARIABLE.findall(formula) if letter in self.inputs}
+        if not formula or not used or any(self.inputs[letter] is None for letter in used):
+            return None
+        return VARIABLE.sub(lambda found: _number(self.inputs.get(found.group(), found.group())), formula)
+
+
+def _number(value: Any) -> str:
+    """A number in a formula, in parentheses if it is negative."""
+    if isinstance(value, str):
+        return value
+    text = short(value).replace("−", "-")
+    mantissa, e, exponent = text.partition("e")
+    if e:
+        text = rf"{mantissa} \times 10^{{{int(exponent)}}}"
+    return rf"\left({text}\right)" if text.startswith("-") or e else text
 
 
 def _sized(symbol: str, value: object) -> str:
@@ -87,17 +187,8 @@ def _sized(symbol: str, value: object) -> str:
     return rf"\underset{{{shape}}}{{{symbol}}}"
 
 
-def _symbol(value: object, called: Callable[[Node], str], otherwise: str) -> str:
-    """What an input is called in a formula: its number, its name if it has one, else the letter of the rule."""
-    if not isinstance(value, Node):
-        return short(value).replace("−", "-")
-    name = called(value)
-    plain = name.isidentifier() and name != value.name and name != "parameter"
-    return (name if len(name) == 1 else rf"\mathrm{{{_words(name)}}}") if plain else otherwise
-
-
-def _bar(symbol: str) -> str:
-    return rf"\bar{{{symbol}}}"
+def _gradient(symbol: str) -> str:
+    return OUT if symbol == r"\mathrm{out}" else rf"\partial {symbol}"
 
 
 def _words(name: str) -> str:
@@ -106,7 +197,7 @@ def _words(name: str) -> str:
 
 PLAIN = [
     (r"\\underset\{[^{}]*\}", ""), (r"\\(?:mathrm|text|operatorname)\{([^{}]*)\}", r"\1"),
-    (r"\\bar\{([^{}]*)\}", r"∂\1"), (r"\\bar ", "∂"), (r"\^\{(-?)\\mathsf T\}", r"\1ᵀ"), (r"\\mathrel\{\+\}=", "+="),
+    (r"\\partial ?", "∂"), (r"_\{(\d+)\}", r"_\1"), (r"\^\{(-?)\\mathsf T\}", r"\1ᵀ"), (r"\\mathrel\{\+\}=", "+="),
     (r"\\sqrt\{([^{}]*)\}", r"√(\1)"),
     (r"\\frac\{((?:[^{}]|\{[^{}]*\})*)\}\{((?:[^{}]|\{[^{}]*\})*)\}", r"(\1) / (\2)"),
     (r"\\cdot", "·"), (r"\\dots", "…"), (r"\\(?:left|right)", ""), (r"\\,", " "), (r"\\_", "_"),
@@ -118,7 +209,7 @@ PLAIN = [
 def plain(latex: str) -> str:
     r"""LaTeX of ours as a line of text, for where no formula can be shown.
 
-    >>> plain(r"\bar{x} \mathrel{+}= \bar{\mathrm{out}} \cdot \left(1 - \tanh^2 x\right)")
+    >>> plain(r"\partial x \mathrel{+}= \partial\mathrm{out} \cdot \left(1 - \tanh^2 x\right)")
     '∂x += ∂out · (1 - tanh^2 x)'
     """
     for pattern, replacement in PLAIN:
@@ -128,7 +219,7 @@ def plain(latex: str) -> str:
 
 @cache
 def mathml(latex: str, block: bool = False) -> str:
-    """LaTeX as MathML, which browsers show by themselves; as a line of text, where the package for that is missing.
+    """LaTeX as MathML, which browsers show; as a line of text, where the package that makes it is missing.
 
     >>> "math" in mathml("x") or "<code>" in mathml("x")
     True
@@ -139,7 +230,7 @@ def mathml(latex: str, block: bool = False) -> str:
         return f"<code>{escape(plain(latex))}</code>"
     made = convert(DIGITS.sub(r"\\text{\1}", latex), display="block" if block else "inline")
     made = POWER.sub(rf"\1{THIN}", NAMED.sub(_as_a_function, str(made)))
-    made = made.replace(r"\_", "_")
+    made = made.replace(r"\_", "_").replace(' xmlns="http://www.w3.org/1998/Math/MathML" display="inline"', "")
     return made.replace(ADDED, "<mo>+=</mo>").replace('"sans-serif"', '"normal"')  # as no browser has it any more
 
 

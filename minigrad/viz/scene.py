@@ -1,14 +1,11 @@
-"""What a picture shows: boxes, what flows between them, and whose part they are.
+"""What a picture shows: boxes, the arrows between them, and the scopes they belong to.
 
-A scene is made of nodes, whoever recorded them: the history of a tensor, or a graph.  It knows nothing of places and
-colours.
+A scene is made of nodes: the history of a tensor, or a graph.  Places and colours come later, from `layout` and `svg`.
 """
 
 from __future__ import annotations
 
-import ast
 import linecache
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -16,13 +13,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..core.node import Constant, Leaf, Node
-from ..support.source import line_of
+from ..support.source import line_of, span_of
+from .cells import grid_of
+from .naming import SIGNS, names_in_code, place_of, symbol_of
 from .numbers import Summary, short
 
-SIGNS = {
-    "add": "+", "subtract": "−", "multiply": "×", "divide": "÷", "power": "^", "equal": "=", "not_equal": "≠",
-    "less": "<", "less_equal": "≤", "greater": ">", "greater_equal": "≥",
-}
+__all__ = ["Box", "Edge", "Scene", "excerpt", "names_in_code", "place_of", "scene_of", "type_of"]
+AROUND = 2  # lines of code that are shown before and after the one that made a node
 
 
 @dataclass(frozen=True)
@@ -43,6 +40,10 @@ class Box:
     about: tuple[str, ...] = ()  # said when somebody points at it
     path: tuple[str, ...] | None = None  # of a group: the scope that it stands for
     mirrors: int | None = None  # of a gradient: the number of the box whose value it is the gradient of
+    shown: Node | None = None  # the node whose value stands in the box; of a group, its result
+    called: str = ""  # in a formula; empty in pictures whose boxes are called by their operations
+    grid: tuple[int, int] = (0, 0)  # the rows and columns of its heat map
+    cells: str = ""  # the heat map, see `cells.cells_of`
 
 
 class Edge(NamedTuple):
@@ -63,11 +64,12 @@ class Scene:
 
 def scene_of(
     nodes: Sequence[Node], results: Iterable[Node] = (), names: Mapping[Node, str] | None = None,
-    values: Mapping[Node, Any] | None = None, gradients: Mapping[Node, Any] | None = None,
+    values: Mapping[Node, Any] | None = None, written: Mapping[Node, str] | None = None,
 ) -> Scene:
-    """The scene of some nodes, which come in the order of their making.
+    """The scene of some nodes, in the order in which they were made.
 
-    `names` says what the user calls their values; `values` and `gradients` are shown where they are known.
+    `names` are the user's names of values; known `values` are shown.  With the expressions that are `written` in the
+    code, a box is called `b = a · a`; without, it is called by its operation.
 
     >>> x = mg.asarray([1.0, 2.0], requires_grad=True)
     >>> scene = scene_of(mg.core.node.topological_order([(x * 2).node]))
@@ -75,18 +77,26 @@ def scene_of(
     (['parameter', 'multiply × 2'], (Edge(source=0, target=1, slot=0),))
     """
     places = {node: i for i, node in enumerate(nodes)}
-    ends = set(results)
-    scopes = _scopes(nodes)
-    names = names or {}
+    ends, names, values = set(results), names or {}, values or {}
+    scopes = _scopes(nodes, names)
     boxes, edges = [], []
     for i, node in enumerate(nodes):
         box = _box(node, names.get(node), node in ends, scopes[node])
-        for what, known in (("value", values), ("gradient", gradients)):
-            if known is not None and node in known:
-                box = replace(box, lines=(*box.lines, _shown(what, known[node])))
+        if written is not None:
+            box = _written(box, node, names.get(node), written.get(node), values.get(node))
+        elif node in values:
+            box = replace(box, lines=(*box.lines, _shown(values[node])))
         boxes.append(box)
         edges += [Edge(places[s], i, slot) for slot, s in enumerate(node.inputs) if isinstance(s, Node) and s in places]
     return Scene(tuple(boxes), tuple(edges))
+
+
+def _written(box: Box, node: Node, name: str | None, expression: str | None, value: Summary | None) -> Box:
+    """The box of a value that is named as in the program, with its numbers in a line and its heat map."""
+    title = " = ".join([each for each in (name, expression) if each]) or box.title
+    line, cells = (value.line(), value.cells) if value is not None else ("", "")
+    called = symbol_of(name or expression or box.title)
+    return replace(box, title=title, lines=(line,), shown=node, called=called, grid=grid_of(node), cells=cells)
 
 
 def _box(node: Node, name: str | None, result: bool, scope: tuple[str, ...]) -> Box:
@@ -109,7 +119,7 @@ def _line(code: Any, offset: int) -> str:
 
 def _operation(node: Node) -> str:
     """An operation, with the numbers that are among its inputs."""
-    sign = SIGNS.get(node.name, "")
+    sign = SIGNS.get(node.name, "").replace("·", "×")
     numbers = [(i, short(x)) for i, x in enumerate(node.inputs) if isinstance(x, (bool, int, float))]
     if len(numbers) != 1 or len(node.inputs) != 2:
         return node.name
@@ -148,20 +158,23 @@ def _type(sizes: tuple[Any, ...], kind: Any) -> str:
     return shape if dtype == "float32" else f"{shape}  {dtype}"
 
 
-def _shown(what: str, value: Any) -> str:
-    summary = value if isinstance(value, Summary) else Summary.of(value)
-    return ("" if what == "value" else "∂ ") + summary.short()
+def _shown(value: Any) -> str:
+    return (value if isinstance(value, Summary) else Summary.of(value)).short()
 
 
-def _scopes(nodes: Sequence[Node]) -> dict[Node, tuple[str, ...]]:
-    """Where each node belongs: a weight to the layer that uses it, and data to none."""
+def _scopes(nodes: Sequence[Node], names: Mapping[Node, str]) -> dict[Node, tuple[str, ...]]:
+    """The scope of each node: a weight, or a constant without a name, lies in the layer that uses it."""
     scopes = {node: node.scope if node.op is not None else () for node in nodes}
     used: dict[Node, tuple[str, ...]] = {}
     for node in nodes:
         for source in node.inputs:
-            if source in scopes and source.op is None and _is_parameter(source):
+            if source in scopes and source.op is None and _belongs(source, names):
                 used[source] = _common(used.get(source, node.scope), node.scope)
     return scopes | used
+
+
+def _belongs(source: Node, names: Mapping[Node, str]) -> bool:
+    return _is_parameter(source) or (_kind(source) == "constant" and source not in names)
 
 
 def _common(a: tuple[str, ...], b: tuple[str, ...]) -> tuple[str, ...]:
@@ -171,13 +184,8 @@ def _common(a: tuple[str, ...], b: tuple[str, ...]) -> tuple[str, ...]:
     return a[:same]
 
 
-
-
-AROUND = 2  # lines of code that are shown before and after the one that made a node
-
-
 def excerpt(node: Node) -> dict[str, Any] | None:
-    """The line of the user's code that made a node, with those around it."""
+    """The line of the user's code that made a node, with those around it; `span` is the expression in the line."""
     if node.where is None:
         return None
     filename, line = line_of(node.where)
@@ -185,79 +193,13 @@ def excerpt(node: Node) -> dict[str, Any] | None:
     text = [linecache.getline(filename, n).rstrip("\n") for n in range(first, line + AROUND + 1)]
     while text and not text[-1].strip():
         text.pop()
+    if not text:
+        return None
     file = Path(filename).name if Path(filename).exists() else ""  # the cell of a notebook has a number for a name
-    return {"file": file, "line": line, "first": first, "text": text} if text else None
-
-
-def names_in_code(nodes: Sequence[Node]) -> dict[Node, str]:
-    """What the user's code calls the values: of `h = relu(x @ w)`, the last operation makes `h`.
-
-    A name that several values would have is given to none of them: in a loop, nobody could tell which is meant.
-    """
-    last: dict[tuple[str, int], Node] = {}
-    for node in nodes:
-        if node.code is not None and node.origin is None:
-            last[_place(node.code, node.offset)] = node
-    named = {node: name for line, node in last.items() if (name := _assigned(*line))}
-    for node in nodes:
-        for slot, source in enumerate(node.inputs):
-            if isinstance(source, Node) and source.op is None and source not in named and node.code is not None:
-                operands = _operands(*_place(node.code, node.offset), node.name, len(node.inputs))
-                if operands and operands[slot]:
-                    named[source] = operands[slot]
-    count = Counter(named.values())
-    return {node: name for node, name in named.items() if count[name] == 1}
-
-
-_place = lru_cache(10_000)(lambda code, offset: line_of((code, offset)))
-
-
-def place_of(node: Node) -> tuple[str, int] | None:
-    """The file and the line that made a node."""
-    return None if node.code is None else _place(node.code, node.offset)
-
-
-NO_TENSOR = {"graph", "step", "float", "int", "bool", "len", "item", "numpy", "tolist", "tuple"}
-
-
-@lru_cache(10_000)
-def _assigned(filename: str, line: int) -> str | None:
-    """The variable that a line of code gives a tensor to, if the line says so by itself.
-
-    What a class is called for is an object with tensors in it.
-    """
-    try:
-        (statement,) = ast.parse(linecache.getline(filename, line).strip()).body
-    except (SyntaxError, ValueError):
-        return None
-    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
-        return None
-    target, value = statement.targets[0], statement.value
-    calls = [each.func for each in ast.walk(value) if isinstance(each, ast.Call)]
-    called = [getattr(each, "attr", getattr(each, "id", "")) for each in calls]
-    other = (isinstance(value, ast.Call) and called[0][:1].isupper()) or NO_TENSOR.intersection(called)
-    return target.id if isinstance(target, ast.Name) and not other else None
-
-
-BINARY = {
-    ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide", ast.Pow: "power",
-    ast.MatMult: "matmul",
-}
-
-
-@lru_cache(10_000)
-def _operands(filename: str, line: int, op: str, count: int) -> tuple[str, ...] | None:
-    """What a line of code calls the inputs of an operation, if the operation stands there once."""
-    try:
-        tree = ast.parse(linecache.getline(filename, line).strip())
-    except (SyntaxError, ValueError):
-        return None
-    found: list[list[ast.expr]] = []
-    for each in ast.walk(tree):
-        if isinstance(each, ast.BinOp) and BINARY.get(type(each.op)) == op:
-            found.append([each.left, each.right])
-        elif isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) and each.func.attr == op:
-            found.append(each.args if len(each.args) == count else [each.func.value, *each.args])
-    if len(found) != 1 or len(found[0]) != count:
-        return None
-    return tuple([each.id if isinstance(each, ast.Name) else "" for each in found[0]])
+    indent = min([len(each) - len(each.lstrip()) for each in text if each.strip()], default=0)
+    here, span = text[min(line - first, len(text) - 1)], None
+    position = span_of(node.where)
+    if position is not None and position[0] == line:
+        ends = position[2], position[3] if position[1] == line else len(here.encode())
+        span = [len(here.encode()[:end].decode(errors="ignore")) - indent for end in ends]  # bytes -> characters
+    return {"file": file, "line": line, "first": first, "text": [each[indent:] for each in text], "span": span}

@@ -1,12 +1,14 @@
 """`mg.viz.step`: a backward pass to step through, in a notebook or on a page.
 
-Everything that can be seen is computed here and handed over as data: what the page does is to show it.
+Everything that can be seen is computed here and handed over as data; the page shows it.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from ..core.node import Leaf, Node, topological_order
@@ -14,17 +16,19 @@ from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..support.errors import MinigradError
 from .exhibit import Exhibit
-from .folding import BUDGET
 from .graphs import MOST, names_of
-from .mirror import with_gradients
+from .mirror import flowing, with_gradients
+from .naming import expressions, symbol_of
 from .numbers import Summary, short
-from .opening import View, views_of
+from .opening import Part, parts_of
 from .rules import formula_of, mathml, plain, rule_of
 from .scene import Scene, excerpt, scene_of, type_of
 from .steps import Recording, Step, record_steps
 from .svg import draw, laid_out, lean
+from .turns import with_calls, with_rounds
 
 LONGEST = 20_000  # operations: a backward pass of more is not recorded
+BUDGET, LOOPS = 16, 60  # boxes of a picture, at most; of a scene in which the rounds of loops get boxes
 SEED = 32  # numbers: of a larger gradient to begin with, acting it out shows none
 
 
@@ -34,7 +38,8 @@ def step(
 ) -> Stepper:
     """Step through the backward pass of a tensor: what each operation passes back, by which rule, and what is added.
 
-    Nothing is changed: `backward()` can be called before (with `retain_graph=True`) and after.
+    Scopes are closed until at most `budget` boxes are seen.  Nothing is changed: `backward()` can be called before
+    (with `retain_graph=True`) and after.
 
     >>> w = mg.asarray([1.0, 2.0], requires_grad=True)
     >>> mg.viz.step((w * w).sum())
@@ -58,19 +63,22 @@ class Stepper(Exhibit):
         self, recording: Recording, result: Node, names: Any = None, direction: str = "auto", budget: int = BUDGET
     ) -> None:
         self.recording, self.result, self.direction = recording, result, direction
-        self.steps = recording.steps
-        self.names = names_of(recording.nodes, names)
-        self._number = {node: i for i, node in enumerate(recording.nodes)}
-        scene = scene_of(recording.nodes, [result], self.names, values=recording.values)
-        self.views = views_of(scene, budget, MOST)
-        if len(self.views[0].scene.boxes) > MOST:
+        self.steps, nodes = recording.steps, recording.nodes
+        self.names = names_of(nodes, names)
+        self.written = expressions(nodes, self.names)
+        self._number = {node: i for i, node in enumerate(nodes)}
+        self._around = set(self.names.values())  # no letter of a formula may be taken for one of these
+        scene = scene_of(nodes, [result], self.names, recording.values, self.written)
+        scene, calls = with_calls(_with_types(scene, names) if isinstance(names, Module) else scene)
+        self.parts = parts_of(with_rounds(scene) if len(scene.boxes) > LOOPS else scene, budget, calls)
+        if len(self.parts[0].scene.boxes) > MOST:
             raise MinigradError(
-                f"stepping through {len(recording.nodes):,} operations side by side would show nothing",
+                f"stepping through {len(nodes):,} operations side by side would show nothing",
                 hint="with mg.scope('name'): around parts of the computation, or step through a smaller example",
             )
-        gradients = {each.target: each.total.short() for each in self.steps}
-        self.scenes = [with_gradients(view.scene, gradients) for view in self.views]
-        self._tables: dict[tuple[tuple[str, ...], ...], int] = {}
+        self.totals = {each.target: each.total for each in self.steps}
+        wanted = flowing(nodes)
+        self.scenes = [with_gradients(part.scene, self.totals, wanted) for part in self.parts]
 
     def __repr__(self) -> str:
         return f"<backprop of {len(self.recording.nodes)} nodes, {len(self.steps)} steps>"
@@ -78,138 +86,223 @@ class Stepper(Exhibit):
     # what is handed over --------------------------------------------------------------------------------------------
 
     def data(self) -> dict[str, Any]:
-        """All that is shown, as plain data."""
-        made = [self._made(node) for node in self.recording.nodes if node.op is not None]
-        nodes = [self._node(node) for node in self.recording.nodes]
-        steps = made + [self._described(each) for each in self.steps]
+        """All that is shown, as plain data.  What stands in several places is stored once, in a list of its own."""
+        kept = _Kept()
+        made = [self._number[node] for node in self.recording.nodes if node.op is not None]
         seed = self.recording.seed
         return {
             "about": repr(self),
-            "views": [self._view(view, scene) for view, scene in zip(self.views, self.scenes)],
-            "nodes": nodes,
-            "steps": steps,
-            "tables": [list(map(list, table)) for table in self._tables],
-            "forward": len(made),
+            "scopes": [self._part(part, scene, kept) for part, scene in zip(self.parts, self.scenes)],
+            "nodes": [self._node(node, kept) for node in self.recording.nodes],
+            "made": made,
+            "steps": [self._described(each, kept) for each in self.steps],
             "seed": [_rounded(x) for x in seed.reshape(-1).tolist()] if seed.size <= SEED else None,
-            "missing": self.recording.missing,
+            "missing": (self.recording.missing or "").splitlines()[:1],
+            **kept.lists,
         }
 
-    def _view(self, view: View, scene: Scene) -> dict[str, Any]:
-        """A picture, and which of its boxes and arrows belong to which nodes."""
-        box: dict[int, int] = {}
-        partner: dict[int, int] = {}
+    def _part(self, part: Part, scene: Scene, kept: _Kept) -> dict[str, Any]:
+        """A picture: the nodes of each box, the node that it shows, and which arrows belong to which inputs."""
+        arrows = self._arrows(scene)
+        drawn = draw(scene, self._direction(), notes=self._notes(scene, arrows))
+        return {
+            "svg": kept("pictures", lean(drawn, numbers=False)),
+            "title": part.title, "parent": part.parent, "doors": part.doors,
+            "boxes": [_runs(sorted(self._number[node] for node in box.nodes)) for box in part.scene.boxes],
+            "shown": [self._number[box.shown] for box in part.scene.boxes if box.shown is not None],
+            "mirrors": [box.mirrors for box in scene.boxes if box.mirrors is not None],
+            "arrows": [x for (node, slot), pair in arrows.items() for x in (self._number[node], slot, *pair)],
+        }
+
+    def _notes(self, scene: Scene, arrows: Mapping[tuple[Node, int], tuple[int, int]]) -> dict[int, tuple[str, str]]:
+        """What has come along each arrow of the backward pass in the end."""
+        count = sum(box.mirrors is None for box in scene.boxes)
+        total = self.totals[self.result]
+        notes = {key: (total.line(), total.cells) for key, edge in enumerate(scene.edges) if edge.target >= count}
+        due = Counter(each.target for each in self.steps if each.kind != "sum")
+        came: dict[int, list[Step]] = {}
+        for each in self.steps:
+            if each.kind == "pass" and each.node is not None and each.index is not None:
+                _, edge = arrows.get((each.node, each.index), (-1, -1))
+                if edge >= 0:
+                    came.setdefault(edge, []).append(each)
+        for edge, passed in came.items():
+            target = passed[0].target
+            whole = 1 < len(passed) == due[target] and all(each.target is target for each in passed)
+            value = self.totals[target] if whole else passed[-1].value
+            notes[edge] = (value.line(), value.cells)
+        return notes
+
+    def _arrows(self, scene: Scene) -> dict[tuple[Node, int], tuple[int, int]]:
+        """The arrows of each input of a node: forward and backward; -1 where there is none."""
+        box: dict[Node, int] = {}
+        partner: dict[int | None, int] = {}
         for key, each in enumerate(scene.boxes):
-            for node in each.nodes:
-                box[self._number[node]] = key
+            box |= dict.fromkeys(each.nodes, key)
             if each.mirrors is not None:
                 partner[each.mirrors] = key
-        gradient = {number: partner[key] for number, key in box.items() if key in partner}
-        edges = {(e.source, e.target, e.slot): key for key, e in enumerate(scene.edges)}
-        arrows: dict[str, int] = {}
-        for node in self.recording.nodes:
+        edges = {(edge.source, edge.target, edge.slot): key for key, edge in enumerate(scene.edges)}
+        found = {}
+        for node, a in box.items():
             for slot, source in enumerate(node.inputs):
-                if not isinstance(source, Node):
-                    continue
-                a, b = box[self._number[node]], box[self._number[source]]
-                seen = 0 if scene.boxes[a].kind == "group" else slot
-                arrow = f"{self._number[node]}.{slot}"
-                if (b, a, seen) in edges:
-                    arrows[f"there {arrow}"] = edges[b, a, seen]
-                if (partner.get(a), partner.get(b), seen) in edges:
-                    arrows[f"back {arrow}"] = edges[partner[a], partner[b], seen]
-        doors = dict(view.doors) | {partner[key]: other for key, other in view.doors.items() if key in partner}
-        return {
-            "svg": lean(draw(scene, self._direction())), "box": box, "gradient": gradient, "arrows": arrows,
-            "doors": doors, "exits": {"/".join(path): other for path, other in view.exits.items()},
-        }
+                b = box.get(source) if isinstance(source, Node) else None
+                if b is not None and b != a:
+                    seen = 0 if scene.boxes[a].path is not None else slot
+                    forward = edges.get((b, a, seen), -1)
+                    found[node, slot] = forward, edges.get((partner.get(a, -1), partner.get(b, -1), seen), -1)
+        return found
 
     def _direction(self) -> str:
-        """That of the first view, for all of them."""
+        """That of the first picture, for all of them."""
         if self.direction == "auto":
             self.direction = laid_out(self.scenes[0])[1]
         return self.direction
 
-    def _node(self, node: Node) -> dict[str, Any]:
-        summary = self.recording.values.get(node)
-        return {
-            "name": self._called(node), "type": type_of(node), "line": excerpt(node), "scope": "/".join(node.scope),
-            "value": "" if summary is None else summary.short(), "norm": "" if summary is None else summary.size(),
-            "table": self._table(summary), "leaf": isinstance(node, Leaf),
-            "inputs": [self._number.get(i) for i in node.inputs if isinstance(i, Node)],
-        }
+    def _node(self, node: Node, kept: _Kept) -> dict[str, Any]:
+        value, total = self.recording.values.get(node), self.totals.get(node)
+        title = " = ".join([each for each in (self.names.get(node), self.written.get(node)) if each])
+        name = self._called(node)
+        found: dict[str, Any] = {"name": name, "type": kept("types", type_of(node))}
+        if title not in ("", name):
+            found["title"] = title
+        if node.op is not None:
+            found["inputs"] = [self._number.get(each, -1) for each in node.inputs]
+            found["rule"] = kept("rules", mathml(formula_of(node, self._symbol, self._around, self._scalars())))
+        line = excerpt(node)
+        if line is not None:
+            span = line.pop("span")
+            found["line"] = [kept("lines", line), *(span or ())]
+        return found | self._shown("value", value, kept) | self._shown("gradient", total, kept)
 
-    def _table(self, summary: Summary | None) -> int | None:
-        """The number of the table that shows the corner of a tensor."""
-        if summary is None or not summary.corner:
-            return None
-        return self._tables.setdefault(summary.corner, len(self._tables))
+    def _shown(self, what: str, summary: Summary | None, kept: _Kept) -> dict[str, Any]:
+        if summary is None:
+            return {}
+        table = kept("tables", _table(summary)) if summary.corner else -1
+        return {what: [summary.line(), summary.short(), short(summary.norm), summary.cells, table]}
+
+    def _scalars(self) -> dict[Node, Any]:
+        """The values that are single numbers."""
+        values = self.recording.values.items()
+        return {node: value.few[0] for node, value in values if value.few is not None and value.shape == ()}
+
+    def _symbol(self, node: Node) -> str:
+        return symbol_of(self.names.get(node) or self.written.get(node) or "…")
 
     def _called(self, node: Node) -> str:
-        return self.names.get(node) or ("parameter" if isinstance(node, Leaf) else node.name)
+        called = self.names.get(node) or self.written.get(node)
+        return called or ("parameter" if isinstance(node, Leaf) else "data" if node.op is None else node.name)
 
-    def _names(self) -> set[str]:
-        """What the user calls a value of the picture: no letter of a formula may be taken for it."""
-        return set(self.names.values())
+    def _rule(self, each: Step) -> str:
+        """LaTeX of the rule of a contribution, with its numbers where they are single."""
+        assert each.node is not None and each.index is not None
+        total = self.totals[each.node]
+        g = total.few[0] if total.few is not None and total.shape == () else None
+        rule = rule_of(each.node, each.index, self._symbol, self._around, self._scalars(), g)
+        if r"\cdot" in rule.partition(" = ")[2] and each.value.few is not None:
+            return f"{rule} = {each.value.short().replace('−', '-')}"
+        return rule
 
-    def _made(self, node: Node) -> dict[str, Any]:
-        """A step forward."""
-        given = [self._called(i) if isinstance(i, Node) else str(i) for i in node.inputs]
-        name = self._called(node)
-        say = f"{node.name}({', '.join(given)}) makes {name if name != node.name else 'this'}, {type_of(node)}"
-        math = mathml(formula_of(node, self._called, self._names())) if node.op is not None and node.op.formula else ""
-        return {"kind": "make", "target": self._number[node], "node": self._number[node], "say": say, "rule": math}
-
-    def _described(self, each: Step) -> dict[str, Any]:
-        """A step back."""
-        target, node = each.target, each.node
-        name = self._called(target)
-        about: dict[str, Any] = {
-            "kind": each.kind, "target": self._number[target], "value": each.value.short(), "type": type_of(target),
-            "before": None if each.before is None else each.before.short(), "total": each.total.short(),
-            "norm": each.total.size(), "sign": each.value.sign(), "few": _numbers(each.value),
-            "tables": [self._table(each.value), self._table(each.before), self._table(each.total)],
-        }
-        if node is None:
-            return about | {"say": f"We start at {name}: its gradient with respect to itself is {each.value.short()}."}
-        about |= {"node": self._number[node], "slot": each.index}
-        if each.kind == "sum":
-            say = f"{name} is used more than once, so what comes back is added: {about['before']} + {about['value']}."
-            return about | {"say": say}
-        assert node.op is not None and each.index is not None
+    def _described(self, each: Step, kept: _Kept) -> dict[str, Any]:
+        """A step of the backward pass."""
+        about: dict[str, Any] = {"kind": each.kind, "target": self._number[each.target], "say": self._said(each)}
+        if each.node is not None:
+            about |= {"node": self._number[each.node], "slot": each.index}
+        final = self.totals[each.target]
+        if each.value.cells != final.cells or each.value.short() != final.short():
+            about |= self._shown("value", each.value, kept)
+        if each.before is not None:
+            about |= self._shown("before", each.before, kept) | self._shown("total", each.total, kept)
+        if each.kind != "pass":
+            return about
+        assert each.node is not None and each.index is not None
         check = each.check
+        few = each.value.few
         return about | {
-            "say": f"{self._called(node)} passes back to {name}, {type_of(target)}: {about['value']}",
-            "rule": mathml(rule_of(node, each.index, self._called, self._names())),
-            "check": None if check is None else [*map(short, check[:4]), check.agrees, check.kink],
-            "needs": [self._number[other] for other in each.needs if other in self._number],
-            "matrix": None if each.matrix is None else [[_rounded(x) for x in row] for row in each.matrix.tolist()],
+            "rule": kept("rules", mathml(self._rule(each))), "sign": each.value.sign(),
+            "check": None if check is None else [*map(short, check[: 4 if check.kink else 2]), check.agrees],
+            **({"needs": needs} if (needs := [self._number[x] for x in each.needs if x in self._number]) else {}),
+            **({"few": [_rounded(x) for x in few]} if few is not None else {}),
+            **({} if each.matrix is None else {"matrix": [[_rounded(x) for x in row] for row in each.matrix.tolist()]}),
         }
+
+    def _said(self, each: Step) -> str:
+        name, value = self._called(each.target), each.value.line()
+        if each.node is None:
+            return f"We start at {name}: its gradient with respect to itself is {value}."
+        if each.kind == "sum":
+            assert each.before is not None
+            numbers = f": {each.before.line()} + {value}" if each.value.few is not None else ""
+            return f"{name} is used more than once, so its contributions are added{numbers}."
+        return f"{self._called(each.node)} passes back to {name}: {value}"
 
     # how it is shown ------------------------------------------------------------------------------------------------
 
     def to_svg(self) -> str:
         """The whole pass in one picture."""
-        return draw(self.scenes[0], self._direction())
+        scene = self.scenes[0]
+        return draw(scene, self._direction(), notes=self._notes(scene, self._arrows(scene)))
 
     def text(self) -> str:
         """The steps in words, one in a line, with their rules."""
         lines = []
         for i, each in enumerate(self.steps, 1):
-            line = f"{i}. {self._described(each)['say']}"
-            if each.kind == "pass" and each.node is not None and each.index is not None:
-                line += f"    by {plain(rule_of(each.node, each.index, self._called, self._names()))}"
-            lines.append(line)
+            by = f"    by {plain(self._rule(each))}" if each.kind == "pass" else ""
+            lines.append(f"{i}. {self._said(each)}{by}")
         return "\n".join(lines)
 
     def _plain(self) -> str:
         return repr(self)
 
 
-def _numbers(summary: Summary) -> list[Any] | None:
-    """The numbers of a small tensor, which somebody may want to predict."""
-    return None if summary.few is None else [_rounded(x) for x in summary.few]
+class _Kept:
+    """Lists of what stands in several places: called with a list's name and a thing, it says the thing's number."""
+
+    def __init__(self) -> None:
+        self.lists: dict[str, list[Any]] = {name: [] for name in ("pictures", "types", "rules", "lines", "tables")}
+        self.numbers: dict[tuple[str, str], int] = {}
+
+    def __call__(self, name: str, thing: Any) -> int:
+        number = self.numbers.setdefault((name, str(thing)), len(self.lists[name]))
+        if number == len(self.lists[name]):
+            self.lists[name].append(thing)
+        return number
+
+
+def _with_types(scene: Scene, model: Module) -> Scene:
+    """The scene with types in the scopes of modules that have only a number: `1` becomes `1 Linear`."""
+    types = {path: type(module).__name__ for path, module in model.named_modules()}
+
+    def named(path: tuple[str, ...]) -> str:
+        key = ".".join(path[1:]).replace("[", ".").replace("]", "")
+        return f"{path[-1]} {types[key]}" if path[-1].isdigit() and key in types else path[-1]
+
+    boxes = [
+        replace(box, scope=tuple([named(box.scope[: depth + 1]) for depth in range(len(box.scope))]))
+        for box in scene.boxes
+    ]
+    return Scene(tuple(boxes), scene.edges)
+
+
+def _runs(numbers: list[int]) -> list[int]:
+    """Sorted numbers as the beginnings and lengths of runs.
+
+    >>> _runs([3, 4, 5, 9])
+    [3, 3, 9, 1]
+    """
+    found: list[int] = []
+    for number in numbers:
+        if found and number == found[-2] + found[-1]:
+            found[-1] += 1
+        else:
+            found += [number, 1]
+    return found
+
+
+def _table(summary: Summary) -> str:
+    """The corner of a tensor as text: numbers, spaces between columns, lines."""
+    return "\n".join([" ".join(row) for row in summary.corner])
 
 
 def _rounded(number: Any) -> float | None:
-    """A number with six digits; there is no other way to write nan in JSON than not to."""
+    """A number with six digits; JSON has no way to write nan."""
     return float(f"{number:.6g}") if math.isfinite(number) else None

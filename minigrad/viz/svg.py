@@ -7,18 +7,19 @@ of the user is escaped.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import lru_cache
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from ..support.table import escape
+from .cells import LEVELS
 from .colours import LIGHT
 from .layout import Frame, Layout, Rectangle, Route, arrange
 from .mirror import mirrored
 from .scene import Box, Scene
 
-FORWARD, BACKWARD, QUIET = LIGHT["there"], LIGHT["back"], LIGHT["quiet"]
-PAPER, FRAME, LINES = LIGHT["paper"], LIGHT["tint"], LIGHT["line"]
+FORWARD, BACKWARD, QUIET, WRONG = LIGHT["there"], LIGHT["back"], LIGHT["quiet"], LIGHT["bad"]
+PAPER, FRAME, LINES, INK = LIGHT["paper"], LIGHT["tint"], LIGHT["line"], LIGHT["ink"]
 # kind of box -> its border, its fill, how round its corners are, the dashes of its border
 LOOKS = {
     "operation": (FORWARD, LIGHT["there-fill"], 5.0, ""),
@@ -29,6 +30,7 @@ LOOKS = {
     "constant": (QUIET, PAPER, 99.0, "3 2"),
     "group": (FORWARD, LIGHT["there-fill"], 5.0, ""),
     "library": (LIGHT["library"], LIGHT["library-fill"], 5.0, ""),
+    "outside": (QUIET, PAPER, 5.0, "3 2"),
 }
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'DejaVu Sans', sans-serif"
 TITLE, LINE = 12.0, 10.0  # sizes of type
@@ -36,11 +38,22 @@ SIDE, TOP, LEADING = 11.0, 6.0, 1.3
 BORDER = 8.0  # around the picture
 NARROW, WIDE = "fijlrt.,:;|'()[]I! ", "mwMW@×…→∂"
 LEVEL = 40.0  # the length of an edge's curve that is bent, at most
+HEAT = 64.0, 27.0, 8.0  # of a heat map in a box: its width, its height and the side of a square, at most
+ROOM = 86.0  # for the line beside a heat map
+# Of pictures with heat maps, whose arrows carry numbers: distances of layers and of arrows, and the size of a note.
+APART, ASIDE, PORTS, NOTE = 42.0, 64.0, 44.0, (40.0, 14.0)
 
 
-def draw(scene: Scene, direction: str = "auto", heavy: Collection[int] | None = None) -> str:
-    """The scene as an SVG element.  With `heavy`, these edges are thick and the other edges thin."""
+def draw(
+    scene: Scene, direction: str = "auto", heavy: Collection[int] | None = None,
+    notes: Mapping[int, tuple[str, str]] | None = None,
+) -> str:
+    """The scene as an SVG element.  With `heavy`, these edges are thick and the other edges thin.
+
+    `notes` are the numbers or the heat maps on arrows, by the number of the edge.
+    """
     layout, direction = laid_out(scene, direction)
+    places = {} if notes is None else note_places(layout, notes, direction)
     width, height = layout.width + 2 * BORDER, layout.height + 2 * BORDER
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {number(width)} {number(height)}" '
@@ -55,17 +68,19 @@ def draw(scene: Scene, direction: str = "auto", heavy: Collection[int] | None = 
             for number, route in enumerate(layout.routes)
         ],
         *[_box(i, box, place) for i, (box, place) in enumerate(zip(scene.boxes, layout.boxes))],
+        *[_note(key, *(notes or {})[key], *place) for key, place in places.items()],
         "</g></svg>",
     ]
     return "\n".join(parts) + "\n"
 
 
+NUMBERS = re.compile(r'<g class="mg-heat">.*?</g></g>|(?<= class="mg-number">)[^<]*|<title>[^<]*</title>')
 STYLING = re.compile(r' (?:fill|stroke|stroke-opacity|font-weight|font-style)="[^"]*"| text-anchor="middle"')
 
 
-def lean(svg: str) -> str:
-    """A picture without its colours, for a page whose style defines them."""
-    return STYLING.sub("", svg)
+def lean(svg: str, numbers: bool = True) -> str:
+    """A picture without its colours, for a page whose style defines them; and without numbers that a page adds."""
+    return STYLING.sub("", svg if numbers else NUMBERS.sub("", svg))
 
 
 def laid_out(scene: Scene, direction: str = "auto") -> tuple[Layout, str]:
@@ -80,14 +95,16 @@ def laid_out(scene: Scene, direction: str = "auto") -> tuple[Layout, str]:
 
 
 def _laid_out(scene: Scene, direction: str) -> Layout:
+    numbers = any(box.called for box in scene.boxes)
     sizes = [size_of(box) for box in scene.boxes]
     for i, box in enumerate(scene.boxes):
         if box.mirrors is not None:  # a node and its gradient have one size
             (w, h), (v, g) = sizes[i], sizes[box.mirrors]
             sizes[box.mirrors] = (max(w, v), max(h, g))
+    distances = (APART if direction == "down" else ASIDE, PORTS) if numbers else ()
     count = sum(box.mirrors is None for box in scene.boxes)
     edges = [(e.source, e.target) for e in scene.edges if e.source < count and e.target < count]
-    layout = arrange(sizes[:count], edges, [box.scope for box in scene.boxes[:count]], direction)
+    layout = arrange(sizes[:count], edges, [box.scope for box in scene.boxes[:count]], direction, *distances)
     return layout if count == len(scene.boxes) else mirrored(layout, scene, direction)
 
 
@@ -104,8 +121,8 @@ def described(scene: Scene) -> str:
     """
     if not scene.boxes:
         return "an empty graph"
-    kinds = ("input", "parameter", "constant", "operation", "view", "gradient", "library", "group")
-    names = {"operation": "operations", "gradient": "gradient operations", "library": "library calls"}
+    kinds = ("input", "parameter", "constant", "operation", "view", "gradient", "library", "group", "outside")
+    names = {"outside": "boxes around it", "gradient": "gradient operations", "library": "library calls"}
     counts = {kind: sum(box.kind == kind for box in scene.boxes) for kind in kinds}
     listed = [f"{n} {kind if n == 1 else names.get(kind, kind + 's')}" for kind, n in counts.items() if n]
     return "a graph of " + ", ".join(listed)
@@ -116,7 +133,21 @@ def size_of(box: Box) -> tuple[float, float]:
     widths = [text_width(title_of(box), TITLE, bold=True), *[text_width(line, LINE) for line in box.lines]]
     side = SIDE + (6.0 if LOOKS[box.kind][2] > 50 else 0.0)
     height = 2 * TOP + LEADING * (TITLE + LINE * len(box.lines)) - 2.0
-    return max(44.0, round(max(widths) + 2 * side, 1)), round(height, 1)
+    if box.called:
+        widths.append(ROOM if box.grid[0] else ROOM / 2)
+    return max(44.0, round(max(widths) + 2 * side + sum(_beside(box)), 1)), round(height, 1)
+
+
+def _beside(box: Box) -> tuple[float, float]:
+    """How much wider a box is for its heat map at the left, and for the sign that opens it at the right."""
+    heat = box.grid[1] * square(box.grid) + 6.0 if box.grid[0] else 0.0
+    return heat, 12.0 if box.called and box.path is not None else 0.0
+
+
+def square(grid: tuple[int, int]) -> float:
+    """The side of a square of a heat map in a box."""
+    width, height, most = HEAT
+    return min(most, height / grid[0], width / grid[1])
 
 
 def title_of(box: Box) -> str:
@@ -233,12 +264,103 @@ def _box(key: int, box: Box, r: Rectangle) -> str:
             f'height="{number(r.height)}" rx="{number(round_)}" fill="{fill}" stroke="{border}" stroke-width="1"/>'
         )
     parts.append(f"<rect {shape}/>")
-    middle, y = number(r.x + r.width / 2), r.y + TOP + TITLE - 1.5
-    parts.append(_text(title_of(box), middle, y, TITLE, LIGHT["ink"], ' font-weight="600"'))
+    heat, sign = _beside(box)
+    middle, y = number(r.x + (r.width + heat - sign) / 2), r.y + TOP + TITLE - 1.5
+    if box.cells:
+        left = r.x + (8.0 if round_ > 50 else 5.0)
+        side = square(box.grid)
+        top = r.y + (r.height - box.grid[0] * side) / 2
+        parts.append(f'<g class="mg-heat">{squares(box.cells, left, top, side)}</g>')
+    parts.append(_text(title_of(box), middle, y, TITLE, INK, ' font-weight="600"'))
     for line in box.lines:
         y += LINE * LEADING
-        parts.append(_text(line, middle, y, LINE, QUIET, ' class="mg-quiet"'))
+        parts.append(_text(line, middle, y, LINE, QUIET, ' class="mg-number"' if box.called else ' class="mg-quiet"'))
     return "".join(parts) + "</g>"
+
+
+def squares(cells: str, x: float, y: float, side: float) -> str:
+    """A heat map: the squares of one colour are one path, and those side by side one rectangle."""
+    rows = cells.split("/")
+    paths: dict[str, list[str]] = {}
+    for row, line in enumerate(rows):
+        column = 0
+        for letter, run in groupby(line):
+            wide = len(list(run))
+            if letter not in " .":
+                paths.setdefault(letter, []).append(f"M{column} {row}h{wide}v1h-{wide}z")
+            column += wide
+    drawn = [f'<rect width="{len(rows[0])}" height="{len(rows)}" fill="{PAPER}" stroke="{LINES}" stroke-width="0.2"/>']
+    for letter, places in sorted(paths.items()):
+        colour = WRONG if letter == "!" else FORWARD if letter.isupper() else BACKWARD
+        strong = 1.0 if letter == "!" else (ord(letter.upper()) - ord("A") + 1) / LEVELS
+        drawn.append(f'<path d="{"".join(places)}" fill="{colour}" fill-opacity="{strong:.2f}"/>')
+    return f'<g transform="translate({number(x)} {number(y)}) scale({side:.2f})">{"".join(drawn)}</g>'
+
+
+def _note_size(text: str, cells: str) -> tuple[float, float]:
+    """The width of a note, and the side of a square of its heat map."""
+    if not cells:
+        return text_width(text, LINE) + 8.0, 0.0
+    rows = cells.split("/")
+    side = min(6.0, NOTE[0] / len(rows[0]), NOTE[1] / len(rows))
+    return len(rows[0]) * side, side
+
+
+def _note(key: int, text: str, cells: str, x: float, y: float) -> str:
+    """A number or a heat map on an arrow."""
+    wide, side = _note_size(text, cells)
+    if cells:
+        high = side * (cells.count("/") + 1)
+        inside = f'<g class="mg-heat">{squares(cells, -wide / 2, -high / 2, side)}</g>'
+    else:
+        inside = (
+            f'<g class="mg-heat"><g><rect x="{number(-wide / 2)}" y="-7" width="{number(wide)}" height="14" rx="7" '
+            f'fill="{PAPER}" stroke="{BACKWARD}" stroke-width="0.7"/>'
+            f'<text y="3.5" font-size="{number(LINE)}" text-anchor="middle" fill="{INK}">{escape(text)}</text></g></g>'
+        )
+    return f'<g class="mg-note" data-note="{key}" transform="translate({number(x)} {number(y)})">{inside}</g>'
+
+
+def note_places(
+    layout: Layout, notes: Mapping[int, tuple[str, str]], direction: str
+) -> dict[int, tuple[float, float]]:
+    """Where notes stand: on their arrows, and neither on boxes nor on each other where that is possible."""
+    taken = [(r.x, r.y, r.x + r.width, r.y + r.height) for r in layout.boxes]
+    places = {}
+    for key in sorted(notes):
+        width, height = _note_size(*notes[key])[0], NOTE[1]
+        best = None
+        for x, y in _along(layout.routes[key], direction):
+            here = x - width / 2, y - height / 2, x + width / 2, y + height / 2
+            covered = sum([
+                (min(here[2], c) - max(here[0], a)) * (min(here[3], d) - max(here[1], b))
+                for a, b, c, d in taken
+                if a < here[2] and c > here[0] and b < here[3] and d > here[1]
+            ])
+            if best is None or covered < best[0] - 1.0:
+                best = covered, (x, y), here
+            if not covered:
+                break
+        assert best is not None
+        taken.append(best[2])
+        places[key] = best[1]
+    return places
+
+
+def _along(route: Route, direction: str) -> list[tuple[float, float]]:
+    """Points on an edge, the best ones for a note first."""
+    found = []
+    ends = list(pairwise(route.points))
+    for share in (0.42, 0.3, 0.54, 0.2, 0.66, 0.75):
+        for i, ((x, y), (u, v)) in enumerate(ends):
+            bent = 3 * share**2 - 2 * share**3
+            if i % 2 and len(ends) > 1:
+                found.append((x + (u - x) * share, y + (v - y) * share))
+            elif direction == "down":
+                found.append((x + (u - x) * bent, y + (v - y) * share))
+            else:
+                found.append((x + (u - x) * share, y + (v - y) * bent))
+    return found
 
 
 def _text(text: str, x: str, y: float, size: float, colour: str, more: str) -> str:

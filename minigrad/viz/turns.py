@@ -1,17 +1,21 @@
-"""Find loops in a graph: rounds of the same operations, which a picture can show once.
+"""Loops and calls: find the rounds of a loop, and the operations of one call, to show each as one box.
 
-A graph does not record loops.  But its operations are in the order in which they were made, each with its line of code.
-If the same lines make the same operations several times in a row, they are a loop.
+A graph does not store loops or calls.  But its operations come in the order in which they were made, each with its
+place in the code.  If the same lines make the same operations several times in a row, they are a loop.  The operations
+of one call of a library function have the same place.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import groupby
 
 import numpy as np
 
-from .scene import Scene, place_of
+from .naming import call_of, place_of, written_in_code
+from .scene import Scene
 
 LONGEST = 200  # operations of a round
 ROUNDS, WORTH = 3, 12  # the fewest rounds of a loop, and the fewest operations in all its rounds
@@ -53,6 +57,39 @@ def with_rounds(scene: Scene) -> Scene:
             for i, name in found:
                 boxes[i] = replace(boxes[i], scope=(*scene.boxes[users[i][0][0]].scope, name))
     return Scene(tuple(boxes), scene.edges)
+
+
+def with_calls(scene: Scene) -> tuple[Scene, set[tuple[str, ...]]]:
+    """The scene with a scope around the operations of each call in the user's code, and these scopes."""
+    made = [i for i, box in enumerate(scene.boxes) if box.nodes[0].op is not None]
+    own = set(written_in_code([scene.boxes[i].nodes[0] for i in made]))
+    boxes = list(scene.boxes)
+    call: dict[int, str | None] = {}  # box -> the scope that it gets
+    taken: set[tuple[tuple[str, ...], str]] = set()
+    made.sort(key=lambda i: boxes[i].nodes[0].serial)
+    size = Counter(boxes[i].scope for i in made)
+    for _, group in groupby(made, key=lambda i: (boxes[i].nodes[0].code, boxes[i].nodes[0].offset, boxes[i].scope)):
+        run = list(group)
+        last = boxes[run[-1]]
+        title = last.title
+        whole = last.scope and len(run) == size[last.scope]  # of a module, which has a box already
+        name = call_of(last.nodes[0])
+        composed = name is not None and all(boxes[i].nodes[0].name != name for i in run)
+        if len(run) > 1 and composed and not whole and last.nodes[0] in own:
+            while (last.scope, title) in taken:
+                title += "′"
+            taken.add((last.scope, title))
+            call |= dict.fromkeys(run, title)
+    users: dict[int, set[str | None]] = {}
+    for source, target, _ in scene.edges:
+        users.setdefault(source, set()).add(call.get(target))
+    for i, box in enumerate(scene.boxes):
+        if box.kind == "constant" and box.title == box.nodes[0].name and len(users.get(i, ())) == 1:
+            (call[i],) = users[i]
+    for i, name in call.items():
+        if name is not None:
+            boxes[i] = replace(boxes[i], scope=(*boxes[i].scope, name))
+    return Scene(tuple(boxes), scene.edges), {boxes[i].scope for i, name in call.items() if name is not None}
 
 
 def repeats(kinds: Sequence[int]) -> list[tuple[int, int, int]]:

@@ -79,11 +79,11 @@ def test_names_from_a_dictionary_or_a_model():
     assert titles(mg.viz.graph((w * 2).sum(), names={"weights": w}))[0] == "weights"
 
 
-def test_a_name_that_many_values_have_is_given_to_none():
+def test_values_that_share_a_name_are_numbered():
     x = mg.ones(2, requires_grad=True)
     for _ in range(3):
         x = x * 2
-    assert not any("→" in title for title in titles(mg.viz.graph(x)))
+    assert titles(mg.viz.graph(x)) == ["x₁", "multiply × 2 → x₂", "multiply × 2 → x₃", "multiply × 2 → x₄"]
 
 
 def test_gradients_stand_beside_what_they_belong_to():
@@ -92,7 +92,7 @@ def test_gradients_stand_beside_what_they_belong_to():
     mirrored = {boxes[b.mirrors].title for b in boxes if b.mirrors is not None}
     assert mirrored == {"w", "matmul", "tanh → h", "multiply", "sum"}  # none for the constant
     back = [(boxes[e.source].title, boxes[e.target].title) for e in picture.scene.edges if e.source >= 6]
-    assert ("∂ sum", "∂ multiply") in back and back.count(("∂ multiply", "∂ h")) == 2
+    assert ("∂sum", "∂multiply") in back and back.count(("∂multiply", "∂h")) == 2
 
 
 @pytest.mark.parametrize("direction", ["down", "right"])
@@ -140,10 +140,10 @@ def test_a_weight_belongs_to_the_layer_that_uses_it():
 
 def test_a_graph_draws_itself_in_a_notebook():
     bundle = mg.trace(lambda x: x + 1, mg.ones(3))._repr_mimebundle_()
-    assert set(bundle) == {"text/html", "image/svg+xml", "text/plain"}
+    assert set(bundle) == {"application/javascript", "text/html", "image/svg+xml", "text/plain"}
     encoded = re.search(r'src="data:image/svg\+xml;base64,([^"]+)"', bundle["text/html"])[1]
     assert base64.b64decode(encoded).decode() == bundle["image/svg+xml"]
-    assert bundle["text/html"].index("<img") < bundle["text/html"].index("<script>")
+    assert "<script" not in bundle["text/html"]
 
 
 def without_pattern(x, count):
@@ -169,7 +169,7 @@ def test_a_loop_is_shown_once():
     boxes = [(box.title, box.count) for box in picture.scene.boxes if box.kind == "group"]
     assert re.fullmatch(r"line \d+ \[0…99\]", boxes[0][0]) and boxes[0][1] == 100
     opened = picture.views[picture.views[0].doors[1]].scene
-    assert [box.title for box in opened.boxes if box.kind != "group"][1:3] == ["multiply × 0.5", "tanh"]
+    assert [box.title for box in opened.boxes if box.kind != "group"][1:3] == ["multiply × 0.5", "tanh → x₂"]
 
 
 def test_rounds_have_their_own_weights_and_inner_loops():
@@ -206,7 +206,7 @@ def test_values_and_gradients_stand_in_the_boxes():
     boxes = mg.viz.graph(mg.tanh(w @ x).sum(), values=True, backward=True).scene.boxes
     lines = {box.title: box.lines for box in boxes}
     assert lines["w"] == ("1 × 2", "[1, 2]") and lines["sum"] == ("scalar", "1")
-    assert lines["∂ sum"] == ("scalar", "1") and len(lines["∂ w"]) == 2
+    assert lines["∂sum"] == ("scalar", "1") and len(lines["∂w"]) == 2
     with pytest.raises(mg.MinigradError, match="only recorded has no values"):
         mg.viz.graph(lambda x: x + 1, mg.ones(2), values=True)
 

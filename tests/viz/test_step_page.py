@@ -40,7 +40,17 @@ def said(page):
 
 
 def gradient(page, name):
-    return page.locator(".mg-gradient", has_text=f"∂ {name}").first
+    return page.locator(".mg-gradient", has_text=f"∂{name}").first
+
+
+def number(page, name):
+    return gradient(page, name).locator(".mg-number").text_content()
+
+
+def notes(page):
+    """What stands on the arrows, in words; a heat map is "▦"."""
+    found = [note.text_content() or "▦" for note in page.locator(".mg-note").all() if note.locator("*").count()]
+    return sorted(found)
 
 
 def test_a_newcomer_sees_two_buttons(page):
@@ -59,7 +69,7 @@ def test_next_and_back(page):
 
 def test_keys(page):
     page.keyboard.press("End")
-    assert page.inner_text(".mg-count").startswith("10 / 10") and page.is_disabled("text=next ›")
+    assert page.inner_text(".mg-count") == "backward 10 of 10" and page.is_disabled("text=next ›")
     page.keyboard.press("Home")
     assert step(page) == 0 and said(page) == "Nothing has been computed yet."
     page.keyboard.press("ArrowRight")
@@ -68,7 +78,7 @@ def test_keys(page):
 
 def test_no_gradient_yet_does_not_look_like_zero(page):
     assert "mg-none" in gradient(page, "h").get_attribute("class")
-    assert gradient(page, "h").locator("text").nth(2).text_content() == ""
+    assert number(page, "h") == "" and gradient(page, "h").locator(".mg-heat").count() == 0
 
 
 def test_a_gradient_is_complete_when_all_of_it_has_come(page):
@@ -122,26 +132,26 @@ def test_predicting(page):
 def test_acting_it_out(page):
     page.click("text=more ▾")
     page.click("text=act it out")
-    gradient(page, "sum").click()
+    gradient(page, "(y.sum())").click()
     gradient(page, "y").click()
     gradient(page, "h").click()  # too early: the product has not sent its parts
     assert "before all of it had come" in said(page)
-    assert "mg-wrong" in gradient(page, "matmul").get_attribute("class")
-    line = gradient(page, "matmul").locator("text").nth(2).text_content()
+    assert "mg-wrong" in gradient(page, "(x @ w)").get_attribute("class")
+    line = number(page, "(x @ w)")
     assert line == "✗ [0.28, 0.125]"  # what the derivative of tanh makes of the stale [1, 1]
     assert "[−0.195, 0.359]" in page.inner_text(".mg-compare")  # and what it should be
-    assert gradient(page, "h").locator("text").nth(2).text_content() == "stale [1, 1]"
+    assert number(page, "h") == "stale [1, 1]"
     assert page.is_disabled("text=next ›") and page.is_disabled("text=‹ back")
-    gradient(page, "multiply").click()  # what comes now, comes too late: it is not what was sent
-    assert gradient(page, "h").locator("text").nth(2).text_content() == "stale [1, 1]"
+    gradient(page, "(h · h)").click()  # what comes now, comes too late: it is not what was sent
+    assert number(page, "h") == "stale [1, 1]"
     page.click("text=rewind one")
     gradient(page, "w").click()
     assert "Nothing has come to w yet" in said(page) or "it stays there" in said(page)
     page.focus(".mg-view")
     page.keyboard.press("Backspace")
-    gradient(page, "multiply").click()
+    gradient(page, "(h · h)").click()
     gradient(page, "h").click()
-    gradient(page, "matmul").click()
+    gradient(page, "(x @ w)").click()
     assert "in a right order" in said(page)
     page.click("text=act it out")
     page.click("text=more ▾")
@@ -153,11 +163,11 @@ def test_every_box_can_be_reached_and_read_aloud(page):
     gradient(page, "y").focus()
     page.keyboard.press("Enter")
     assert page.inner_text("[aria-live]") == said(page)
-    number = gradient(page, "y").locator("text").nth(2).text_content()
-    assert number in gradient(page, "y").get_attribute("aria-label")
+    shown = number(page, "y")
+    assert shown and shown in gradient(page, "y").get_attribute("aria-label")
     page.focus(".mg-view")
     page.keyboard.press("Home")
-    assert number not in gradient(page, "y").get_attribute("aria-label")  # which is not known yet
+    assert shown not in gradient(page, "y").get_attribute("aria-label")  # which is not known yet
 
 
 def test_jupyter_is_kept_from_acting_on_the_keys(page):
@@ -192,7 +202,7 @@ def test_a_step_is_quick():
 def test_what_the_rule_needs_of_the_way_there(page):
     gradient(page, "h").click()
     page.keyboard.press("ArrowLeft")  # before it is added: multiply passes it back
-    assert "tanh → h" in page.locator(".mg-need").first.text_content() and page.locator(".mg-needs").count() == 1
+    assert "h = tanh(x @ w)" in page.locator(".mg-need").first.text_content() and page.locator(".mg-needs").count() == 1
     page.keyboard.press("End")  # matmul passes back to w: x is needed
     assert "x" in page.locator(".mg-need").first.text_content()
 
@@ -202,7 +212,7 @@ def test_a_sum_is_an_event_with_three_parts(page):
         page.keyboard.press("ArrowRight")
     assert page.get_attribute(".mg-view", "data-kind") == "sum"
     side = page.inner_text(".mg-side")
-    assert "was there" in side and "comes, and is added" in side and "together" in side
+    assert "was there" in side and "comes" in side and "together" in side
     assert page.locator(".mg-numbers").count() == 3
 
 
@@ -222,8 +232,8 @@ def test_larger_steps(page):
 
 
 class Wide(mg.nn.Module):
-    def __init__(self):
-        self.layers = [mg.nn.Linear(3, 3) for _ in range(25)]
+    def __init__(self, depth):
+        self.layers = [mg.nn.Linear(3, 3) for _ in range(depth)]
 
     def forward(self, x):
         for layer in self.layers:
@@ -231,22 +241,132 @@ class Wide(mg.nn.Module):
         return x
 
 
-def test_scopes_open_while_stepping():
-    model = Wide()
-    with opened(mg.viz.step(model(mg.ones((2, 3))).sum(), names=model).to_html()) as page:
-        page.keyboard.press("Tab")
+def page_of_layers(depth):
+    model = Wide(depth)
+    return mg.viz.step(model(mg.ones((2, 3))).sum(), names=model).to_html()
+
+
+def test_next_goes_module_by_module_and_then_inside_the_open_one():
+    with opened(page_of_layers(4)) as page:
         page.focus(".mg-view")
-        for _ in range(4):
+        begin = step(page)
+        presses = 0
+        while not said(page).startswith("layers[3] passes back") and presses < 8:
             page.keyboard.press("ArrowRight")
-        now, boxes = step(page), page.locator(".mg-box").count()
-        page.locator(".mg-box .mg-door").first.click()
-        assert page.locator(".mg-box").count() > boxes and step(page) == now
-        page.keyboard.press("c")
-        assert page.locator(".mg-box").count() > 250
+            presses += 1
+        far = step(page) - begin
+        assert presses < far  # what happens inside a closed box takes no click
+        page.locator(".mg-box", has_text="layers[2]").first.focus()
+        page.keyboard.press("o")
+        assert page.inner_text(".mg-path") == "all\n›\nlayers[2]" and step(page) == begin + far
+        inside = 0
+        while page.get_attribute(".mg-view", "data-view") != "0" and inside < 20:
+            page.keyboard.press("ArrowRight")
+            inside += 1
+        assert 3 < inside < 20 and not page.is_visible(".mg-path")  # done: the picture of all is back
         page.keyboard.press("End")
         assert page.locator(".mg-gradient.mg-none").count() == 0
-        page.keyboard.press("c")
+
+
+def test_many_layers_are_a_pile_and_every_one_can_be_opened():
+    with opened(page_of_layers(25)) as page:
+        assert "layers[0…24]  ×25" in page.locator(".mg-box text").all_text_contents()
+        page.locator(".mg-box .mg-door").first.click()
+        page.locator(".mg-box", has_text="layers[17]").first.dblclick()
+        assert page.locator(".mg-path button").all_inner_texts() == ["all", "layers[0…24]", "layers[17]"]
+        assert "layers.17.weight" in page.locator(".mg-box text").all_text_contents()
+        page.keyboard.press("u")
+        page.keyboard.press("u")
         assert page.get_attribute(".mg-view", "data-view") == "0"
+
+
+def test_everything_can_be_opened_where_it_is_not_too_much():
+    with opened(page_of_layers(4)) as page:
+        page.focus(".mg-view")
+        boxes = page.locator(".mg-box").count()
+        page.keyboard.press("c")
+        assert page.locator(".mg-box").count() > 2 * boxes
+        page.keyboard.press("c")
+        assert page.locator(".mg-box").count() == boxes
+
+
+def five_contributions():
+    a = mg.asarray(1.0, requires_grad=True)
+    b = a + a * 2.0
+    y = b + a * 2.0
+    return mg.viz.step(y)
+
+
+def test_every_contribution_stands_on_its_arrow_and_stays_there():
+    with opened(five_contributions().to_html()) as page:
+        page.focus(".mg-view")
+        assert notes(page) == []
+        page.keyboard.press("End")
+        assert number(page, "a") == "5" and notes(page) == ["1"] * 5 + ["2", "2"]
+        page.keyboard.press("Home")
+        assert notes(page) == []
+
+
+def test_notes_stand_on_their_arrows_and_cover_nothing():
+    for html in (five_contributions().to_html(), page_of_steps(), page_of_layers(4)):
+        with opened(html) as page:
+            page.focus(".mg-view")
+            page.keyboard.press("End")
+            page.wait_for_timeout(50)
+            assert page.evaluate("""() => {
+              const places = [...document.querySelectorAll(".mg-note, .mg-box > rect:last-of-type")]
+                .map((e) => e.getBoundingClientRect()).filter((r) => r.width);
+              const shared = (a, b, from, to) => Math.min(a[to], b[to]) - Math.max(a[from], b[from]);
+              return places.some((a, i) => places.slice(i + 1).some(
+                (b) => shared(a, b, "left", "right") > 2 && shared(a, b, "top", "bottom") > 2));
+            }""") is False
+
+
+def test_a_number_moves_along_its_arrow_but_not_where_less_motion_is_wanted():
+    watch = """() => { window.moved = 0; new MutationObserver((list) => {
+      window.moved += list.filter((m) => m.target.classList.contains("mg-moving")).length; })
+      .observe(document.querySelector(".mg-stage"), {subtree: true, attributeFilter: ["transform"]}); }"""
+    for less, moves in ((False, True), (True, False)):
+        with opened(five_contributions().to_html()) as page:
+            page.emulate_media(reduced_motion="reduce" if less else "no-preference")
+            page.evaluate(watch)
+            page.focus(".mg-view")
+            page.keyboard.press("ArrowRight")
+            page.keyboard.press("ArrowRight")
+            page.wait_for_timeout(900)
+            assert (page.evaluate("window.moved") > 2) == moves
+            assert page.locator(".mg-moving").count() == 0 and notes(page) == ["1", "1"]
+
+
+def test_boxes_have_heat_maps_of_values_and_complete_gradients():
+    model = mg.nn.Linear(6, 4)
+    with opened(mg.viz.step(model(mg.ones((5, 6))).sum(), names=model).to_html()) as page:
+        page.focus(".mg-view")
+        assert page.locator(".mg-box:not(.mg-gradient) .mg-heat").count() > 2
+        assert page.locator(".mg-gradient .mg-heat").count() == 0
+        page.keyboard.press("End")
+        assert page.locator(".mg-gradient .mg-heat").count() > 2
+        page.click("text=more ▾")
+        page.select_option("[aria-label='what boxes show']", label="norms")
+        assert "‖·‖ = " in page.locator(".mg-gradient .mg-number").first.text_content()
+
+
+def test_the_expression_is_marked_in_the_code(page):
+    gradient(page, "h").click()
+    assert page.inner_text(".mg-code mark") == "h * h"
+
+
+@pytest.mark.parametrize("size", [(1600, 900), (390, 844)])
+def test_no_text_is_small_and_nothing_is_wider_than_the_window(size):
+    with opened(page_of_layers(4), size=size) as page:
+        page.focus(".mg-view")
+        page.keyboard.press("ArrowRight")
+        page.wait_for_timeout(50)
+        small = page.evaluate("""() => [...document.querySelectorAll("text, button, p, td")]
+            .filter((e) => e.getClientRects().length && e.textContent.trim() && e.closest(".mg-canvas")
+              ? e.getBoundingClientRect().height < 10 : parseFloat(getComputedStyle(e).fontSize) < 10)
+            .map((e) => e.textContent)""")
+        assert small == [] and page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_nothing_overlaps_and_no_text_is_clipped(page):

@@ -120,11 +120,16 @@ const mathOf = (text) => {
   return element;
 };
 
-// Lines of somebody's code, one of them marked.
+// Lines of code, one of them marked, and in it the expression at `span`.
 const codeOf = (line, whose = "your code") => [
   make("h3", {}, line.file ? `${whose}: ${line.file}` : whose),
-  make("div", { class: "mg-code" }, ...line.text.map((text, i) =>
-    make("div", line.first + i === line.line ? { class: "mg-here" } : {}, `${String(line.first + i).padStart(3)}  ${text}`))),
+  make("div", { class: "mg-code" }, ...line.text.map((text, i) => {
+    const number = `${String(line.first + i).padStart(3)}  `;
+    if (line.first + i !== line.line) return make("div", {}, number + text);
+    const [start, end] = line.span?.length ? line.span : [0, 0];
+    const marked = end > start ? [text.slice(0, start), make("mark", {}, text.slice(start, end)), text.slice(end)] : [text];
+    return make("div", { class: "mg-here" }, number, ...marked);
+  })),
 ];
 
 // The corner of a tensor: its numbers, coloured by sign and size.

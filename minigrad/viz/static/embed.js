@@ -1,10 +1,9 @@
-// In the output of a notebook: the view replaces the picture, which remains where no script runs.
-const places = [...document.querySelectorAll(`[data-mg="${key}"]:not([data-mg-live])`)];
-for (const place of places) place.setAttribute("data-mg-live", "");
-const data = await unpacked(packed);
-for (const place of places) {
-  const holder = make("div");
-  place.replaceChildren(make("style", {}, style), holder);
-  for (const name of ["keydown", "keyup", "keypress"]) place.addEventListener(name, (event) => event.stopPropagation());
-  showAll(holder, data);
-}
+// In the output of a notebook.  Jupyter gives the place as `element`, which may be wrapped; elsewhere, the script is in it.
+const given = typeof element === "undefined" ? document.currentScript?.parentElement : element;
+const holder = make("div", { class: "mg-embed" });
+(given?.[0] ?? given ?? document.body).append(holder);
+for (const name of ["keydown", "keyup", "keypress"]) holder.addEventListener(name, (event) => event.stopPropagation());
+const data = await unpacked(packed); // after this, `document.currentScript` is not known any more
+const place = make("div");
+holder.replaceChildren(make("style", {}, style), place);
+showAll(place, data);

@@ -1,192 +1,229 @@
-// Stepping through a backward pass.  Every number shown was computed in Python; here it is decided what is seen when.
+// Stepping through a backward pass.  Every number shown was computed in Python; this script decides what is seen when.
 
 const HELP = [
   ["← →", "one step back, one step on"], ["Home End", "to the beginning, to the end"], ["Space", "play, or stop"],
-  ["Tab Enter", "from box to box, and on until its gradient is complete"], ["o", "open the box, close the frame"],
-  ["c", "open or close all scopes"], ["f", "fit the picture into its frame"], ["p", "predict what comes next"],
+  ["Tab Enter", "from box to box, and on until its gradient is complete"], ["o u", "open the box, go up again"],
+  ["c", "open everything, or the first picture"], ["f", "fit the picture into its frame"], ["p", "predict what comes next"],
   ["a Backspace", "act it out; take back what was sent last"], ["?", "this list"],
 ];
-
-// A number, or a few, with three digits.
-const brief = (x) => Number(x.toPrecision(3)).toString().replace("-", "−");
-const briefly = (xs) => (xs.length === 1 ? brief(xs[0])
-  : xs.length <= 4 ? `[${xs.map(brief).join(", ")}]` : `${brief(Math.min(...xs))} … ${brief(Math.max(...xs))}`);
+const LINE = 0, SHORT = 1, NORM = 2, CELLS = 3, TABLE = 4; // what is stored of a value
+const MOVING = 450; // milliseconds that a number takes along its arrow
 
 const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
   const root = rootOf(parent, data.about);
-  const last = data.steps.length;
-  const result = data.steps[data.forward].target;
-  let at = told.get() || data.forward; // steps that are done; we begin where the way back begins
-  let view = 0, canvas = null, parts = null, timer = null, shown = "value", predicting = false, hidden = false;
-  let acting = null; // the numbers of nodes in the order in which somebody sent their gradients on, while acting it out
-  const linesOf = new WeakMap(); // box -> its lines of text
-  let tall = 380; // how high the picture is, which never shrinks under the mouse
-  let note = ""; // what is said of the last thing that somebody tried
+  const steps = [...data.made.map((node) => ({ kind: "make", node, target: node })), ...data.steps];
+  const [last, begin] = [steps.length, data.made.length];
+  let at = told.get() || begin; // steps that are done; at first, the forward pass
+  let here = 0, canvas = null, part = null, timer = null, shown = LINE, predicting = false, hidden = false, moving = null;
+  let grain = "step", tall = 380; // the height of the picture, which never shrinks under the mouse
 
-  const passes = data.steps.filter((step) => step.kind === "pass");
-  const due = new Map(); // how many contributions come to each node
-  const final = new Map(); // the last step of each node, which says its whole gradient
-  for (const step of data.steps.slice(data.forward)) {
+  const due = new Map(), final = new Map(); // of each node: how many contributions come, and the last step
+  for (const step of data.steps) {
     if (step.kind !== "sum") due.set(step.target, (due.get(step.target) || 0) + 1);
     final.set(step.target, step);
   }
-
-  // Where one may stop: after every step, after all that one operation passes back, or after all of a scope.
-  const stops = { step: [], operation: [], scope: [] };
-  for (let i = 0; i <= last; i += 1) {
-    const [before, after] = [data.steps[i - 1], data.steps[i]];
-    const ends = !before || !after || before.kind === "seed" || after.kind === "seed" || i === data.forward;
-    stops.step.push(i);
-    if (ends || before.node !== after.node) stops.operation.push(i);
-    if (ends || data.nodes[before.node].scope !== data.nodes[after.node].scope) stops.scope.push(i);
-  }
-  let grain = "step";
-  const stopAfter = (i) => stops[grain].find((stop) => stop > i) ?? last;
-  const stopBefore = (i) => stops[grain].findLast((stop) => stop < i) ?? 0;
+  const valueOf = (step) => step.value || data.nodes[step.target].gradient;
+  const totalOf = (step) => step.kind === "sum" ? step.total || data.nodes[step.target].gradient : step.before || valueOf(step);
 
   // the bar -----------------------------------------------------------------------------------------------------------
-  const back = make("button", { onclick: () => go(stopBefore(at)), title: "←" }, "‹ back");
+  const back = make("button", { onclick: () => backward(), title: "←" }, "‹ back");
   const next = make("button", { class: "mg-main", onclick: () => forward(), title: "→" }, "next ›");
   const count = make("span", { class: "mg-count", "aria-hidden": "true" });
   const slider = make("input", { type: "range", min: 0, max: last, "aria-label": "step", oninput: () => go(+slider.value) });
+  const phases = make("div", { class: "mg-phases", "aria-hidden": "true" },
+    make("span", { style: `flex-grow:${begin}` }), make("span", { style: `flex-grow:${last - begin}` }));
   const choice = (label, options, chosen) => make("select", { "aria-label": label, onchange: (event) => chosen(event.target.value) },
     ...options.map(([value, text]) => make("option", { value }, text)));
   const toggle = (text, key, does) => make("button", { "aria-pressed": "false", title: key, onclick: does }, text);
   const play = make("button", { onclick: () => playing(), title: "Space", "aria-label": "play" }, "▶");
-  const choose = choice("what boxes show", [["value", "values"], ["type", "shapes"], ["norm", "norms"]], (to) => { shown = to; paint(); });
-  const coarse = choice("how far a step goes", [["step", "each contribution"], ["operation", "each operation"], ["scope", "each module"]],
-    (to) => { grain = to; paint(); });
+  const choose = choice("what boxes show", [[LINE, "numbers and shapes"], [SHORT, "ranges"], [NORM, "norms"]], (to) => { shown = +to; paint(); });
+  const coarse = choice("how far a step goes", [["step", "each contribution"], ["operation", "each operation"]], (to) => { grain = to; paint(); });
   const predict = toggle("predict", "p", () => togglePredict());
   const act = toggle("act it out", "a", () => toggleAct());
-  const scopes = make("button", { title: "c", onclick: () => turnAll() }, "open all");
   const fits = make("button", { title: "f", onclick: () => canvas.fit() }, "fit");
   const saves = ["SVG", "PNG"].map((form) => make("button", {
     onclick: () => (form === "SVG" ? saveSvg : savePng)(canvas.svg, "backprop"), title: "the picture as it is now",
   }, `save ${form}`));
   const helps = make("button", { title: "?", "aria-label": "keys", onclick: () => { help.hidden = !help.hidden; } }, "?");
-  const { more, opener } = moreOf(play, choose, coarse, predict, act, ...(data.views.length > 1 ? [scopes] : []), fits, ...saves, helps);
+  const all = make("button", { title: "c", onclick: () => turnAll() }, "open all");
+  const whole = data.scopes.at(-1).title === "everything";
+  const { more, opener } = moreOf(play, choose, coarse, predict, act, ...(whole ? [all] : []), fits, ...saves, helps);
   const help = helpOf(HELP);
+  const path = make("div", { class: "mg-bar mg-path", role: "navigation", "aria-label": "open scopes" });
   const side = make("div", { class: "mg-side" });
   const stage = make("div", { class: "mg-stage" });
   const aloud = make("div", { class: "mg-sr", "aria-live": "polite" });
-  root.append(make("div", { class: "mg-bar" }, back, next, slider, count, opener), more, stage, help, aloud);
+  root.append(make("div", { class: "mg-bar" }, back, next, make("div", { class: "mg-track" }, slider, phases), count, opener), more, path,
+    stage, help, aloud);
 
   // the picture -------------------------------------------------------------------------------------------------------
-  const draw = (seen) => {
-    canvas = canvasOf(seen.svg);
+  const draw = () => {
+    const given = data.scopes[here];
+    canvas = canvasOf(data.pictures[given.svg]);
     stage.replaceChildren(canvas.holder, side);
-    const boxes = new Map([...canvas.svg.querySelectorAll(".mg-box")].map((box) => [+box.dataset.box, box]));
-    const edges = new Map([...canvas.svg.querySelectorAll(".mg-edge")].map((edge) => [+edge.dataset.edge, edge]));
-    const nodes = { there: new Map(), back: new Map() }; // box -> the numbers of its nodes
-    for (const [kind, map] of [["there", seen.box], ["back", seen.gradient]]) {
-      for (const [node, box] of Object.entries(map)) {
-        if (!nodes[kind].has(box)) nodes[kind].set(box, []);
-        nodes[kind].get(box).push(+node);
-      }
+    const found = (kind) => new Map([...canvas.svg.querySelectorAll(`.mg-${kind}`)].map((each) => [+each.dataset[kind], each]));
+    part = { given, boxes: found("box"), edges: found("edge"), notes: found("note"), box: new Map(), gradient: new Map(), arrows: new Map(), doors: {} };
+    given.boxes.forEach((runs, box) => {
+      for (let i = 0; i < runs.length; i += 2) for (let k = 0; k < runs[i + 1]; k += 1) part.box.set(runs[i] + k, box);
+    });
+    given.mirrors.forEach((box, i) => part.gradient.set(box, given.boxes.length + i));
+    for (let i = 0; i < given.arrows.length; i += 4) {
+      part.arrows.set(`${given.arrows[i]}.${given.arrows[i + 1]}`, given.arrows.slice(i + 2, i + 4));
     }
-    for (const [key, box] of boxes) {
-      const backwards = nodes.back.has(key);
-      const own = nodes[backwards ? "back" : "there"].get(key) || [];
+    const carried = new Set([...part.arrows.values()].map(([, edge]) => edge));
+    part.seed = [...part.notes.keys()].find((key) => !carried.has(key));
+    part.stops = stopsOf();
+    for (const [key, box] of part.boxes) {
+      const [backwards, inner] = innerOf(key);
+      if (inner in given.doors) part.doors[key] = given.doors[inner];
       asButton(box, wordsIn(box));
-      const enter = () => (acting ? (backwards ? send(own) : null) : until(own, backwards));
+      const enter = () => (acting.on ? backwards && send(nodesOf(inner)) : until(given.shown[inner], backwards));
       box.addEventListener("click", enter);
       box.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.stopPropagation(); enter(); } });
     }
-    hingesOf(canvas.svg, seen.doors, seen.exits, (to, box) => {
-      const near = box === undefined ? undefined : (nodes.there.get(box) || nodes.back.get(box))[0];
-      turn(to, near, nodes.back.has(box));
-    });
-    for (const box of boxes.values()) linesOf.set(box, box.querySelectorAll("text:not(.mg-door)"));
-    parts = { seen, boxes, edges, nodes };
-    scopes.textContent = view === data.views.length - 1 && view ? "close" : "open all";
-    tall = Math.max(tall, Math.min(520, canvas.svg.viewBox.baseVal.height + 40));
+    hingesOf(canvas.svg, part.doors, {}, (to) => turn(to));
+    path.replaceChildren(...pathTo(here));
+    path.hidden = !here;
+    all.textContent = here ? "close" : "open all";
+    tall = Math.max(tall, Math.min(640, canvas.svg.viewBox.baseVal.height + 30));
     stage.style.height = `${tall}px`;
-    requestAnimationFrame(() => { canvas.fit(0.75); paint(); });
+    for (const box of part.boxes.values()) fitText(box.querySelector("text"), widthFor(box));
+    requestAnimationFrame(() => { canvas.fit(1); paint(); });
   };
 
-  const turn = (to, near, backwards) => {
-    view = to;
-    draw(data.views[view]);
-    const box = near === undefined ? null : parts.boxes.get(parts.seen[backwards ? "gradient" : "box"][near]);
-    (box || root).focus();
+  const innerOf = (key) => [key >= part.given.boxes.length, key < part.given.boxes.length ? key : part.given.mirrors[key - part.given.boxes.length]];
+  const nodesOf = (box) => [...part.box].filter(([, key]) => key === box).map(([node]) => node);
+  const arrowOf = (step) => part.arrows.get(`${step.node}.${step.slot}`)?.[1] ?? -1;
+  const shows = (node) => part.box.has(node) && part.given.shown[part.box.get(node)] === node;
+
+  // Whether a step changes this picture: the steps inside a closed box do not.
+  const visible = (step) => (step.kind === "make" ? shows(step.node) : step.kind === "seed" ? part.gradient.has(part.box.get(step.target))
+    : arrowOf(step) >= 0);
+
+  // After which steps one may stop.  Between two boxes of which one is closed, that is once.
+  const stopsOf = () => {
+    const seen = steps.map((step, i) => [step, i + 1]).filter(([step]) => visible(step));
+    const lastAlong = new Map(seen.map(([step, stop]) => [arrowOf(step), stop]));
+    return seen.filter(([step, stop]) => !isClosed(step) || lastAlong.get(arrowOf(step)) === stop).map(([, stop]) => stop);
+  };
+  const isClosed = (step) => ["pass", "sum"].includes(step.kind) && arrowOf(step) >= 0 && !(single(step.node) && single(step.target));
+  const single = (node) => nodesOf(part.box.get(node)).length === 1;
+
+  // From the first picture down to the open scope.
+  const pathTo = (number) => {
+    const chain = [];
+    for (let i = number; i; i = data.scopes[i].parent) chain.unshift(i);
+    return [0, ...chain].flatMap((i, depth) => [depth ? "›" : "", make("button", {
+      class: "mg-link", "aria-current": i === number ? "true" : null, onclick: () => turn(i) }, data.scopes[i].title || "all")]);
   };
 
-  const turnAll = () => { if (data.views.length > 1) turn(view === data.views.length - 1 ? 0 : data.views.length - 1); };
+  const turn = (to) => { here = to; draw(); root.focus(); };
+  const up = () => { if (here) turn(data.scopes[here].parent); };
+  const turnAll = () => { if (here || whole) turn(here ? 0 : data.scopes.length - 1); };
 
-  // What has come to each node after `count` steps.
-  const stateAfter = (count) => {
-    const made = new Set(), came = new Map(), total = new Map();
-    data.nodes.forEach((node, i) => { if (!node.inputs.length) made.add(i); });
-    for (const step of data.steps.slice(0, count)) {
-      if (step.kind === "make") made.add(step.target);
-      else {
-        if (step.kind !== "sum") came.set(step.target, (came.get(step.target) || 0) + 1);
-        total.set(step.target, step);
+  // What has come to each node, and along each arrow, after `done` steps.
+  const stateAfter = (done) => {
+    const made = new Set(), came = new Map(), total = new Map(), sent = new Map();
+    data.nodes.forEach((node, i) => { if (!node.inputs) made.add(i); });
+    for (const step of steps.slice(0, done)) {
+      if (step.kind === "make") { made.add(step.target); continue; }
+      if (step.kind !== "sum") {
+        came.set(step.target, (came.get(step.target) || 0) + 1);
+        const edge = step.kind === "seed" ? part.seed : arrowOf(step);
+        sent.set(edge, [...(sent.get(edge) || []), step]);
       }
+      total.set(step.target, step);
     }
-    return { made, came, total };
+    return { made, came, total, sent };
   };
 
   const paint = () => {
-    const { seen, boxes, edges, nodes } = parts;
-    const now = data.steps[at - 1];
-    const state = acting ? actedOut() : stateAfter(hidden ? at - 1 : at);
-    const { marks, lit } = acting || !now ? { marks: new Map(), lit: new Set() } : lightOf(now);
-    for (const [key, box] of boxes) {
-      const own = nodes.there.get(key);
-      const gradients = nodes.back.get(key);
+    if (moving) moving();
+    const now = steps[at - 1];
+    const state = acting.on ? acting.state() : stateAfter(hidden ? at - 1 : at);
+    const { marks, lit } = acting.on || !now ? { marks: new Map(), lit: new Set() } : lightOf(now);
+    for (const [key, box] of part.boxes) {
+      const [backwards, inner] = innerOf(key);
+      const node = part.given.shown[inner];
       const looks = marks.get(key) || [];
-      if (gradients) {
-        const wanted = gradients.filter((n) => due.has(n));
-        const begun = wanted.filter((n) => state.came.has(n));
-        const full = wanted.filter((n) => state.came.get(n) >= due.get(n));
-        if (!begun.length) looks.push("mg-none");
-        else if (full.length < wanted.length) looks.push("mg-part");
-        if (acting && gradients.some((n) => state.wrong.has(n) || state.early.includes(n))) looks.push("mg-wrong");
-        if (gradients.length === 1) label(box, gradients[0], acting ? state.numbers.get(gradients[0]) : state.total.get(gradients[0]));
-      } else if (own) {
-        if (own.every((n) => !state.made.has(n))) looks.push("mg-none");
-        if (own.length === 1) label(box, own[0], state.made.has(own[0]) ? data.nodes[own[0]] : null);
-      }
+      let known = state.made.has(node) ? data.nodes[node].value : null;
+      if (backwards) {
+        const all = nodesOf(inner).filter((n) => due.has(n));
+        const [some, full] = [all.some((n) => state.came.has(n)), all.every((n) => state.came.get(n) >= due.get(n))];
+        if (!some) looks.push("mg-none");
+        else if (!full) looks.push("mg-part");
+        if (acting.on && all.some((n) => state.wrong.has(n) || state.early.includes(n))) looks.push("mg-wrong");
+        const step = state.total.get(node);
+        known = !step ? null : (state.came.get(node) || 0) >= due.get(node) ? totalOf(step).with(CELLS, data.nodes[node].gradient[CELLS])
+          : totalOf(step).with(CELLS, "");
+        if (acting.on) known = state.numbers.has(node) ? [state.numbers.get(node), state.numbers.get(node), "", ""] : null;
+      } else if (!state.made.has(node)) looks.push("mg-none");
+      label(box, known);
       dress(box, looks);
     }
     const paths = new Map([...lit].map((key) => [key, ["mg-lit"]]));
-    for (const line of canvas.svg.querySelectorAll(".mg-needs")) line.remove();
-    if (!acting) {
-      const reached = new Set();
-      for (const step of data.steps.slice(0, at)) {
-        if (step.kind === "make") data.nodes[step.node].inputs.forEach((_, slot) => reached.add(`there ${step.node}.${slot}`));
-        else if (step.kind === "pass") reached.add(`back ${step.node}.${step.slot}`);
-      }
-      const alight = new Set([...reached].map((name) => seen.arrows[name]));
-      for (const [name, key] of Object.entries(seen.arrows)) {
-        if (!alight.has(key) && !reached.has(name)) paths.set(key, ["mg-hid", ...(lit.has(key) ? ["mg-lit"] : [])]);
-      }
-      if (now) point(now);
+    const reached = new Set();
+    for (const step of steps.slice(0, at)) {
+      if (step.kind === "make") data.nodes[step.node].inputs.forEach((_, slot) => reached.add(part.arrows.get(`${step.node}.${slot}`)?.[0]));
+      else reached.add(step.kind === "seed" ? part.seed : arrowOf(step));
     }
-    for (const [key, edge] of edges) dress(edge, paths.get(key) || []);
-    count.textContent = at <= data.forward ? `${at} / ${data.forward} →` : `${at - data.forward} / ${last - data.forward} ←`;
+    for (const key of acting.on ? [] : part.edges.keys()) {
+      if (!reached.has(key)) paths.set(key, ["mg-hid", ...(lit.has(key) ? ["mg-lit"] : [])]);
+    }
+    for (const [key, edge] of part.edges) dress(edge, paths.get(key) || []);
+    for (const [key, note] of part.notes) noteOn(note, acting.on ? [] : state.sent.get(key) || []);
+    for (const line of canvas.svg.querySelectorAll(".mg-needs")) line.remove();
+    if (now && !acting.on) point(now);
+    const forwards = at <= begin;
+    count.textContent = forwards ? `forward ${at} of ${begin}` : `backward ${at - begin} of ${last - begin}`;
     slider.value = at;
-    slider.setAttribute("aria-valuetext", at <= data.forward ? `forward ${at} of ${data.forward}` : `backward ${at - data.forward} of ${last - data.forward}`);
-    back.disabled = Boolean(acting) || at <= 0;
-    next.disabled = Boolean(acting) || (at >= last && !hidden);
+    slider.setAttribute("aria-valuetext", count.textContent);
+    back.disabled = acting.on || at <= 0;
+    next.disabled = acting.on || (at >= last && !hidden);
     next.textContent = hidden ? "reveal" : "next ›";
     root.dataset.step = at;
     root.dataset.kind = now ? now.kind : "begin";
-    root.dataset.view = view;
-    tell(now, state);
+    root.dataset.view = here;
+    if (acting.on) acting.tell(state);
+    else tell(now);
   };
 
-  // The last line of a box says what its number is.
-  const label = (box, node, known) => {
-    const lines = linesOf.get(box);
-    if (lines.length < 3) return;
-    const backwards = box.classList.contains("mg-gradient");
-    const text = !known ? "" : typeof known === "string" ? known : shown === "type" ? data.nodes[node].type
-      : shown === "norm" ? known.norm : backwards ? known.total : known.value;
-    if (lines[2].textContent === (text || "")) return;
-    lines[2].textContent = text || "";
-    box.setAttribute("aria-label", wordsIn(box));
+  // The width that a box has for text, and text made to fit: the widths of letters differ from machine to machine.
+  const widthFor = (box) => 2 * (+box.querySelector("rect").getAttribute("x") + box.querySelector("rect").width.baseVal.value
+    - +box.querySelector("text").getAttribute("x")) - (box.querySelector(".mg-door") ? 28 : 8);
+  const fitText = (text, room) => {
+    text.removeAttribute("textLength");
+    if (text.getComputedTextLength() <= room) return;
+    text.setAttribute("textLength", room);
+    text.setAttribute("lengthAdjust", "spacingAndGlyphs");
+  };
+
+  // What a box shows of a value: its heat map, and a line.
+  const label = (box, known) => {
+    const [line, cells] = [known ? (shown === NORM && known[NORM] ? `‖·‖ = ${known[NORM]}` : known[shown]) : "", (known && known[CELLS]) || ""];
+    const text = box.querySelector(".mg-number");
+    if (text && text.textContent !== line) {
+      text.textContent = line;
+      fitText(text, widthFor(box));
+      box.setAttribute("aria-label", wordsIn(box));
+    }
+    if ((box.mgCells || "") === cells) return;
+    box.mgCells = cells;
+    box.querySelector(".mg-heat")?.remove();
+    if (cells) heatIn(box, cells);
+  };
+
+  // The number, or the heat map, that has come along an arrow.
+  const noteOn = (note, sent) => {
+    const values = sent.map(valueOf);
+    const whole = sent.length > 1 && sent.length === due.get(sent[0].target) && sent.every((step) => step.target === sent[0].target);
+    const value = whole ? data.nodes[sent[0].target].gradient : values.at(-1);
+    const [line, cells] = value ? [value[LINE], value[CELLS]] : ["", ""];
+    if (note.mgNote === line + cells) return;
+    note.mgNote = line + cells;
+    note.replaceChildren();
+    if (cells) note.append(...squaresOf(cells, 6, 40, 14, true));
+    else if (line) noteText(note, line);
   };
 
   // Only what changes is touched: a step changes a handful of a thousand elements.
@@ -198,208 +235,134 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
     element.mgLooks = text;
   };
 
+  const boxOf = (node, backwards) => (backwards ? part.gradient.get(part.box.get(node)) : part.box.get(node));
+
   // The boxes and arrows that a step is about.
   const lightOf = (step) => {
-    const { seen } = parts;
-    const of = step.kind === "make" ? seen.box : seen.gradient;
-    const marks = new Map([of[step.target], step.kind === "pass" ? of[step.node] : undefined].map((key) => [key, ["mg-now"]]));
-    if (!hidden) for (const node of step.needs || []) marks.set(seen.box[node], ["mg-need"]);
-    const names = step.kind === "pass" ? [`back ${step.node}.${step.slot}`]
-      : step.kind === "make" ? data.nodes[step.node].inputs.map((_, slot) => `there ${step.node}.${slot}`) : [];
-    return { marks, lit: new Set(names.filter((name) => name in seen.arrows).map((name) => seen.arrows[name])) };
+    const backwards = step.kind !== "make";
+    const keys = [boxOf(step.target, backwards), step.kind === "pass" ? boxOf(step.node, true) : undefined];
+    const marks = new Map(keys.map((key) => [key, ["mg-now"]]));
+    if (!hidden && !isClosed(step)) for (const node of step.needs || []) marks.set(boxOf(node, false), ["mg-need"]);
+    const lit = step.kind === "pass" ? [arrowOf(step)] : step.kind === "seed" ? [part.seed]
+      : step.kind === "make" ? data.nodes[step.node].inputs.map((_, slot) => part.arrows.get(`${step.node}.${slot}`)?.[0]) : [];
+    return { marks, lit: new Set(lit) };
   };
 
   // What its rule needs, and the step itself brought into sight.
   const point = (step) => {
-    const { seen, boxes } = parts;
-    const target = boxes.get((step.kind === "make" ? seen.box : seen.gradient)[step.target]);
-    if (!hidden) for (const node of step.needs || []) needed(boxes.get(seen.box[node]), target);
+    const target = part.boxes.get(boxOf(step.target, step.kind !== "make"));
+    if (!hidden && arrowOf(step) >= 0 && !isClosed(step)) for (const node of step.needs || []) needed(part.boxes.get(boxOf(node, false)), target);
     canvas.reveal(target);
   };
 
-  // A dotted line from what a rule needs of the way there to where it is needed.
-  const needed = (from, to) => {
-    if (!from || !to) return;
-    const [a, b] = [from, to].map((box) => {
-      const r = box.querySelector("rect:last-of-type");
-      const [x, y, width, height] = ["x", "y", "width", "height"].map((name) => +r.getAttribute(name));
-      return { x, y, width, height };
-    });
-    const across = b.x > a.x + a.width;
-    const line = document.createElementNS("http://www.w3.org/2000/svg", "path");
-    const [x, y, u, v] = across ? [a.x + a.width, a.y + a.height / 2, b.x, b.y + b.height / 2]
-      : [a.x + a.width / 2, a.y + a.height, b.x + b.width / 2, b.y];
-    const bend = across ? [(x + u) / 2, y, (x + u) / 2, v] : [x, (y + v) / 2, u, (y + v) / 2];
-    line.setAttribute("d", `M${x} ${y}C${bend[0]} ${bend[1]} ${bend[2]} ${bend[3]} ${u} ${v}`);
-    line.setAttribute("class", "mg-needs");
-    from.parentNode.insertBefore(line, from.parentNode.querySelector(".mg-box")); // under the boxes
+  // A number moves along its arrow to where it stays.
+  const move = (step) => {
+    const edge = part.edges.get(step.kind === "seed" ? part.seed : arrowOf(step));
+    const note = edge && part.notes.get(+edge.dataset.edge);
+    if (!note || !note.firstChild || still()) return;
+    const way = edge.querySelector("path"), length = way.getTotalLength();
+    const end = note.transform.baseVal.consolidate().matrix;
+    const far = (s) => { const p = way.getPointAtLength(s); return Math.hypot(p.x - end.e, p.y - end.f); };
+    const stop = Array.from({ length: 33 }, (_, i) => (i / 32) * length).reduce((a, b) => (far(b) < far(a) ? b : a));
+    const rest = note.getAttribute("transform"), started = performance.now();
+    note.classList.add("mg-moving");
+    const arrive = () => { note.setAttribute("transform", rest); note.classList.remove("mg-moving"); moving = null; };
+    moving = arrive;
+    const frame = (time) => {
+      if (moving !== arrive) return; // another step was taken
+      const share = (time - started) / MOVING;
+      if (share >= 1 || !note.isConnected) { arrive(); return; }
+      const p = way.getPointAtLength(stop * Math.max(0, share) ** 0.6);
+      note.setAttribute("transform", `translate(${p.x} ${p.y})`);
+      requestAnimationFrame(frame);
+    };
+    requestAnimationFrame(frame);
   };
 
   // the side ----------------------------------------------------------------------------------------------------------
   const heading = (text) => make("h3", {}, text);
   const paragraph = (...children) => make("p", { style: "margin:0" }, ...children);
+  const titleIn = (key) => part.boxes.get(key).querySelector("text").textContent;
+  const nameIn = (key) => titleIn(key).split(" = ")[0];
 
-  const tell = (step, state) => {
-    if (acting) return tellActing(state);
+  const tell = (step) => {
     if (!step) return side.replaceChildren(make("p", { class: "mg-say" }, "Nothing has been computed yet."));
-    const group = grain === "step" ? [] : data.steps.slice(stopBefore(at), at);
-    const said = hidden ? `What comes to ${data.nodes[step.target].name}?`
-      : group.length > 1 ? `${group.length} steps: the last of them` : step.say;
+    const node = data.nodes[step.node ?? step.target];
+    const [from, to] = [boxOf(step.node, false), boxOf(step.target, false)];
+    const closed = isClosed(step);
+    const said = hidden ? `What comes to ${data.nodes[step.target].name}?` : step.kind === "make" ? `The forward pass computes ${part.box.has(step.node) ? nameIn(to) : node.name}.`
+      : closed ? `${nameIn(from)} passes back to ${nameIn(to)}: ${valueOf(step)[LINE]}` : step.say;
     const found = [make("p", { class: "mg-say" }, said)];
-    if (group.length > 1 && !hidden) {
-      found.splice(0, 1, make("p", { class: "mg-say" }, group.length > 8 ? `${group.length} steps, the last of them:` : `${group.length} steps:`),
-        make("ol", { class: "mg-list", start: Math.max(1, group.length - 7) }, ...group.slice(-8).map((each) => make("li", {}, each.say))));
+    const before = part.stops.filter((stop) => stop < at && stop > (stops().findLast((each) => each < at) ?? 0));
+    if (before.length && !hidden) {
+      found.splice(0, 1, make("ol", { class: "mg-list" }, ...[...before, at].map((stop) => make("li", {}, steps[stop - 1].say || said))));
     }
-    if (hidden) found.push(...questions(step));
-    if (step.rule) found.push(heading(step.kind === "make" ? "what it computes" : "by the rule"), mathOf(step.rule));
-    if (!hidden) found.push(...numbers(step), ...checked(step));
-    const line = data.nodes[step.node ?? step.target].line;
-    if (line) found.push(...codeOf(line));
-    if (data.missing) found.push(heading("values"), paragraph(data.missing));
+    if (hidden) found.push(...questionsOf(step, valueOf(step), data.types[data.nodes[step.target].type]));
+    const rule = step.kind === "make" ? node.rule : step.rule;
+    if (rule !== undefined && !closed && !(part.box.has(step.target) && !single(step.target))) found.push(heading(step.kind === "make" ? "what it computes" : "by the rule"), mathOf(data.rules[rule]));
+    if (!hidden) found.push(...numbers(step), ...(closed ? [] : checked(step)));
+    if (closed && !hidden) {
+      const inside = [from, to].map((box) => nodesOf(box).filter((n) => data.nodes[n].inputs).length);
+      const which = inside[0] > 1 ? 0 : 1;
+      found.push(heading("inside"), paragraph(`${titleIn([from, to][which])} holds ${inside[which]} operations: ⊞, or the key o, opens the box.`));
+    }
+    if (node.line) found.push(...codeOf({ ...data.lines[node.line[0]], span: node.line.slice(1) }));
+    if (data.missing.length) found.push(make("p", { class: "mg-quiet" }, `Some values are not known: ${data.missing}.`));
     side.replaceChildren(...found);
     aloud.textContent = said;
   };
 
   // What came, what was there, and what that makes: as words, and as the corners of larger tensors.
   const numbers = (step) => {
+    const shownAs = (what, value) => [what ? make("div", { class: "mg-quiet" }, value[TABLE] < 0 ? `${what}: ${value[SHORT]}` : what) : "",
+      value[TABLE] >= 0 ? tableOf(data.tables[value[TABLE]].split("\n").map((row) => row.split(" "))) : what ? "" : paragraph(value[SHORT])];
     if (step.kind === "make") {
-      const { table, value } = data.nodes[step.target];
-      return table !== null ? [heading("its numbers"), tableOf(data.tables[table])] : value ? [heading("its number"), paragraph(value)] : [];
+      const { value } = data.nodes[step.target];
+      return value ? [heading("its numbers"), ...shownAs("", value)] : [];
     }
-    const [value, before, total] = step.tables.map((i) => (i === null ? null : data.tables[i]));
-    if (step.kind === "sum") {
-      const part = (text, table, what) => (table ? [make("div", { class: "mg-quiet" }, what), tableOf(table)] : [paragraph(`${what} ${text}`)]);
-      return [heading("+="), ...part(step.before, before, "was there"), ...part(step.value, value, "comes, and is added"),
-        ...part(step.total, total, "together")];
+    if (step.kind === "sum" && step.before) {
+      if (isClosed(step)) return [heading("numbers"), ...shownAs("", totalOf(step))];
+      return [heading("added"), ...shownAs("was there", step.before), ...shownAs("comes", valueOf(step)), ...shownAs("together", totalOf(step))];
     }
-    const rows = [["comes", step.value]];
-    if (step.before !== null && step.before !== undefined) rows.push(["there already", step.before]);
-    return [heading("numbers"), value ? tableOf(value) : "", make("table", {},
-      ...rows.map(([what, text]) => make("tr", {}, make("td", {}, what), make("td", {}, text))))];
+    return [heading("numbers"), ...shownAs(step.before ? "comes" : "", valueOf(step)), ...(step.before ? shownAs("was there", step.before) : [])];
   };
 
   const checked = (step) => {
     if (!step.check) return [];
-    const [rule, differences, below, above, agrees, kink] = step.check;
-    const along = data.nodes[step.target].type.startsWith("scalar") ? "" : ", along a random direction";
-    const words = kink
-      ? `here is a kink: ${rule} by the rule, ${below} and ${above} by differences on its two sides${along}`
+    const along = data.types[data.nodes[step.target].type].startsWith("scalar") ? "" : ", along a random direction";
+    const [rule, differences, ...sides] = step.check.slice(0, -1);
+    const agrees = step.check.at(-1);
+    const words = sides.length
+      ? `here is a kink: ${rule} by the rule, ${sides[0]} and ${sides[1]} by differences on its two sides${along}`
       : `${rule} by the rule, ${differences} by differences${along}`;
     return [heading("checked by finite differences"),
       paragraph(make("span", { class: agrees ? "mg-yes" : "mg-no" }, agrees ? "✓ " : "✗ "), words)];
   };
 
-  // predicting --------------------------------------------------------------------------------------------------------
-  const questions = (step) => {
-    const answer = make("p", { style: "margin:6px 0", role: "status" });
-    const judge = (right, truth) => {
-      answer.replaceChildren(make("span", { class: right ? "mg-yes" : "mg-no" }, right ? "✓ right: " : "✗ it is "), truth);
-    };
-    const asked = (label, hint, check) => {
-      const field = make("input", { type: "text", size: 12, "aria-label": label, placeholder: hint });
-      field.addEventListener("keydown", (event) => { event.stopPropagation(); if (event.key === "Enter") check(field.value); });
-      return [field, " ", make("button", { onclick: () => check(field.value) }, "check")];
-    };
-    const shape = (text) => (text.match(/\d+/g) || ["scalar"]).join(" × ");
-    const numbersIn = (text) => (text.replaceAll("−", "-").match(/-?[\d.]+(e[-+]?\d+)?/gi) || []).map(Number);
-    const near = (xs, ys) => xs.length === ys.length && xs.every((x, i) => Math.abs(x - ys[i]) <= 0.02 * Math.abs(ys[i]) + 1e-9);
-    const signs = ["positive", "negative", "mixed", "zero"].map((sign) =>
-      make("button", { onclick: () => judge(sign === step.sign, step.sign) }, sign));
-    const known = step.few && !step.few.includes(null);
-    return [heading("its shape"), ...asked("its shape", "shape, such as 64 × 10", (text) => judge(shape(text) === shape(step.type.split("  ")[0]), step.type)),
-      heading("its sign"), make("div", { style: "display:flex;gap:4px;flex-wrap:wrap" }, ...signs),
-      ...(known ? [heading(step.few.length > 1 ? "its numbers" : "its number"),
-        ...asked("its numbers", "such as 0.5, −2", (text) => judge(near(numbersIn(text), step.few), step.value))] : []), answer];
-  };
-
   const togglePredict = () => {
-    if (acting) toggleAct();
+    if (acting.on) toggleAct();
     predicting = !predicting;
     hidden = false;
     predict.setAttribute("aria-pressed", String(predicting));
     paint();
   };
 
-  // acting it out -----------------------------------------------------------------------------------------------------
-  // The student decides whose gradient is sent on.  Sent before all of it has come, it is stale, and what follows is wrong.
+  const acting = actingOf({ data, due, final, side, aloud, totalOf, valueOf, paint: () => paint(), done: () => toggleAct() });
+  const send = (own) => acting.send(own);
   const toggleAct = () => {
     if (predicting) togglePredict();
-    acting = acting ? null : [];
-    note = "";
-    act.setAttribute("aria-pressed", String(Boolean(acting)));
-    for (const element of [slider, play, coarse, predict]) element.disabled = Boolean(acting);
+    acting.toggle();
+    act.setAttribute("aria-pressed", String(acting.on));
+    for (const element of [slider, play, coarse, predict]) element.disabled = acting.on;
     paint();
-  };
-
-  // What has come where by now, in the order that was chosen.  What is passed on comes of the derivatives that Python
-  // worked out at each operation; where they are too many to hand over, marks must do.
-  const actedOut = () => {
-    const came = new Map([[result, 1]]), wrong = new Set(), sent = new Set(), early = [], sentAs = new Map();
-    const amount = new Map([[result, data.seed]]);
-    for (const node of acting) {
-      const unfinished = (came.get(node) || 0) < due.get(node);
-      if (unfinished) early.push(node);
-      const stale = unfinished || wrong.has(node);
-      const g = amount.get(node);
-      sent.add(node);
-      sentAs.set(node, g ? briefly(g) : "");
-      for (const step of passes.filter((s) => s.node === node)) {
-        const { target, matrix } = step;
-        const first = !came.has(target);
-        came.set(target, (came.get(target) || 0) + 1);
-        if (stale) wrong.add(target);
-        const known = matrix && g && matrix.length === g.length && !matrix.flat().includes(null) && (first || amount.get(target));
-        if (!known) { amount.set(target, null); continue; }
-        const passed = matrix[0].map((_, j) => matrix.reduce((sum, row, i) => sum + row[j] * g[i], 0));
-        amount.set(target, first ? passed : passed.map((x, j) => x + amount.get(target)[j]));
-      }
-    }
-    const numbers = new Map();
-    for (const node of came.keys()) {
-      const complete = came.get(node) >= due.get(node) && !wrong.has(node);
-      const xs = amount.get(node);
-      // What was sent too early stays what it was, though the rest comes: by then it has been passed on.
-      const told = early.includes(node) ? `stale ${sentAs.get(node)}` : (wrong.has(node) ? "✗ " : "") + (xs ? briefly(xs) : "");
-      numbers.set(node, complete && !early.includes(node) ? final.get(node).total : told);
-    }
-    return { made: new Set(data.nodes.keys()), came, wrong, numbers, sent, early, total: final };
-  };
-
-  const send = (own) => {
-    const state = actedOut();
-    const able = own.filter((node) => state.came.has(node) && !state.sent.has(node) && passes.some((s) => s.node === node));
-    const name = data.nodes[own[0]]?.name;
-    note = able.length ? "" : !own.some((node) => state.came.has(node)) ? `Nothing has come to ${name} yet, so it has nothing to send on.`
-      : own.some((node) => state.sent.has(node)) ? `${name} has been sent on already.` : `${name} is where a gradient is wanted: it stays there.`;
-    acting.push(...able);
-    paint();
-  };
-
-  const rewind = () => { acting.pop(); note = ""; paint(); };
-
-  const tellActing = (state) => {
-    const names = (list) => list.map((n) => data.nodes[n].name).join(", ");
-    const waiting = [...state.came.keys()].filter((n) => !state.sent.has(n) && passes.some((s) => s.node === n));
-    const done = [...due.keys()].every((n) => (state.came.get(n) || 0) >= due.get(n));
-    const said = note || (state.early.length
-      ? `${names(state.early.slice(0, 1))} was sent on before all of it had come: what followed from it is wrong.`
-      : done ? "Every gradient is complete, and in a right order." : `Click a gradient to send it on: ${names(waiting)}.`);
-    const wrong = [...new Set([...state.early, ...state.wrong])];
-    const cells = (tag, texts) => make("tr", {}, ...texts.map((text) => make(tag, {}, text)));
-    side.replaceChildren(
-      make("p", { class: "mg-say" }, said),
-      heading("your order"), paragraph(acting.length ? names(acting) : "nothing yet"),
-      ...(wrong.length ? [heading("wrong by now"), make("table", { class: "mg-compare" }, cells("th", ["", "here", "right is"]),
-        ...wrong.map((n) => cells("td", [`∂ ${data.nodes[n].name}`, state.numbers.get(n), final.get(n).total])))] : []),
-      make("p", {}, make("button", { onclick: rewind }, "rewind one"), " ",
-        make("button", { onclick: () => { acting = []; note = ""; paint(); } }, "begin again"), " ",
-        make("button", { onclick: toggleAct }, "done")));
-    aloud.textContent = said;
   };
 
   // moving ------------------------------------------------------------------------------------------------------------
+  const stops = () => (grain === "step" ? part.stops
+    : part.stops.filter((stop, i) => steps[stop - 1].node !== steps[(part.stops[i + 1] ?? 0) - 1]?.node));
+
   const go = (to, tell_ = true) => {
-    if (acting) return;
+    if (acting.on) return;
     hidden = false;
     at = Math.max(0, Math.min(last, to));
     paint();
@@ -407,37 +370,40 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
   };
 
   const forward = () => {
-    if (acting) return;
+    if (acting.on) return;
     if (hidden) { hidden = false; paint(); return; }
-    const coming = data.steps[at];
-    if (predicting && coming && coming.kind === "pass") { at += 1; hidden = true; paint(); return; }
-    go(stopAfter(at));
+    const stop = stops().find((each) => each > at);
+    if (stop === undefined && here) { up(); forward(); return; } // what is inside is done
+    if (predicting && stop && steps[stop - 1].kind === "pass") { at = stop; hidden = true; paint(); return; }
+    go(stop ?? last);
+    if (stop && ["pass", "seed"].includes(steps[stop - 1].kind)) move(steps[stop - 1]);
   };
 
-  // To the step after which the gradient (or the value) of one of these nodes is complete.
-  const until = (own, backwards) => {
-    const wanted = new Set(own);
-    const found = data.steps.findLastIndex((step) => wanted.has(step.target) && (step.kind === "make") !== backwards);
+  const backward = () => go(stops().findLast((stop) => stop < at) ?? 0);
+
+  // To the step after which the gradient (or the value) of a node is complete.
+  const until = (node, backwards) => {
+    const found = steps.findLastIndex((step) => step.target === node && (step.kind === "make") !== backwards);
     if (found >= 0) go(found + 1);
   };
 
   const playing = () => {
     if (timer) { clearInterval(timer); timer = null; play.textContent = "▶"; return; }
-    if (acting) return;
-    if (at >= last) go(data.forward);
+    if (acting.on) return;
+    if (at >= last) go(begin);
     play.textContent = "❚❚";
-    timer = setInterval(() => (at >= last || !root.isConnected ? playing() : go(stopAfter(at))), still() ? 1600 : 900);
+    timer = setInterval(() => (at >= last || !root.isConnected ? playing() : forward()), still() ? 1600 : 1000);
   };
 
   onKeys(root, (event) => {
     if (event.target.matches("input[type=text], select")) return null;
     if (event.key === " " && event.target.matches("button")) return null;
     return {
-      ArrowRight: forward, ArrowLeft: () => go(stopBefore(at)), Home: () => go(0), End: () => go(last), " ": playing, c: turnAll,
-      f: () => canvas.fit(), p: togglePredict, a: toggleAct, Backspace: () => acting && rewind(), "?": () => { help.hidden = !help.hidden; },
+      ArrowRight: forward, ArrowLeft: backward, Home: () => go(0), End: () => go(last), " ": playing, c: turnAll, u: up,
+      f: () => canvas.fit(), p: togglePredict, a: toggleAct, Backspace: () => acting.on && acting.rewind(), "?": () => { help.hidden = !help.hidden; },
     };
   });
 
-  draw(data.views[view]);
+  draw();
   return { go };
 };

@@ -1,0 +1,86 @@
+"""A tensor as a few squares: the mean of each block of its numbers, and the text that a heat map in a box is made from.
+
+The text has one letter for each square: "A" to "G" are positive numbers, "a" to "g" negative ones, "." is zero, "!" is
+not finite, a space is empty, and "/" ends a row.  The colours come from `svg`, or from the page.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+ROWS, COLUMNS = 12, 16  # squares, at most: of a larger matrix, means of blocks are shown
+FLAT, TILE, LEVELS = (6, 10), 8, 7  # squares of the heat map in a box, of one of its pictures; shades of a colour
+SAMPLED = 1 << 18  # numbers: of a larger tensor, the heat map shows rows and columns at equal distances
+
+
+def matrix_of(array: Any, rows: int = ROWS, columns: int = COLUMNS) -> Any:
+    """An array as a matrix that is small enough to look at: of blocks of numbers, the means.
+
+    >>> matrix_of(np.arange(4.0)).tolist(), matrix_of(np.ones((100, 3, 5))).shape
+    ([[0.0, 1.0, 2.0, 3.0]], (12, 15))
+    """
+    array = np.asarray(array, np.float64)
+    flat = array.reshape(1, -1) if array.ndim < 2 else array.reshape(array.shape[0], -1)
+    for axis, most in ((0, rows), (1, columns)):
+        if flat.shape[axis] > most:
+            ends = np.linspace(0, flat.shape[axis], most + 1).astype(int)[:-1]
+            sizes = np.diff([*ends, flat.shape[axis]])
+            flat = np.add.reduceat(flat, ends, axis) / (sizes[:, None] if axis == 0 else sizes)
+    return flat
+
+
+def largest(arrays: Sequence[Any]) -> float:
+    """The size of the largest finite number in some arrays."""
+    return max([float(np.abs(a[np.isfinite(a)]).max(initial=0.0)) for a in map(np.asarray, arrays)], default=0.0)
+
+
+def grid_of(value: Any) -> tuple[int, int]:
+    """The rows and columns of the heat map of a value of this shape; a single number has none.
+
+    >>> grid_of(np.zeros((64, 10))), grid_of(np.zeros((64, 1, 8, 8))), grid_of(np.zeros(()))
+    ((6, 10), (8, 26), (0, 0))
+    """
+    shape = value.shape
+    if not shape or isinstance(shape[0], tuple) or math.prod(shape) < 2:
+        return 0, 0
+    count, rows, columns = _tiles(shape)
+    return rows, count * (columns + 1) - 1
+
+
+def _tiles(shape: tuple[int, ...]) -> tuple[int, int, int]:
+    """How many pictures are shown of a tensor, and the size of each: of a stack of pictures up to three, else one."""
+    rows, columns = (1, shape[0]) if len(shape) == 1 else (shape[-2], shape[-1])
+    if len(shape) < 4 or min(rows, columns) < 4:
+        rows = math.prod(shape[:-1])
+        return 1, min(rows, FLAT[0]), min(columns, FLAT[1])
+    return min(3, math.prod(shape[:-2])), min(rows, TILE), min(columns, TILE)
+
+
+def cells_of(array: Any) -> str:
+    """The heat map of a tensor as text; of a batch of pictures, the first ones.
+
+    >>> cells_of(np.array([[1.0, -0.5], [0.0, np.nan]])), cells_of(np.float32(3))
+    ('Gc/.!', '')
+    """
+    array = np.asarray(array)
+    if grid_of(array) == (0, 0) or array.dtype.kind not in "biuf":
+        return ""
+    count, rows, columns = _tiles(array.shape)
+    parts = array.reshape(-1, *array.shape[-2:])[:count] if count > 1 else [array.reshape(-1, array.shape[-1])]
+    if array.size > SAMPLED:  # neighbours are alike, and a copy would take memory
+        parts = [part[:: 1 + part.shape[0] // 256, :: 1 + part.shape[1] // 256] for part in parts]
+    tiles = [matrix_of(part, rows, columns) for part in parts]
+    most = largest(tiles) or 1.0
+    lines = ["".join([_letter(x / most) for x in row]) for tile in tiles for row in tile]
+    return "/".join([" ".join(lines[row::rows]) for row in range(rows)])
+
+
+def _letter(share: float) -> str:
+    if not math.isfinite(share):
+        return "!"
+    level = min(LEVELS, math.ceil(abs(share) * LEVELS - 0.5))
+    return "." if level <= 0 else chr(ord("A" if share > 0 else "a") + level - 1)

@@ -1,0 +1,297 @@
+"""What a program calls its values: names and expressions, read from the code at the exact position of each operation.
+
+Python stores for every instruction the lines and columns of its expression.  So `h = x @ w; y = h * h` gives two
+names although it is one line, and a statement of three lines gives one.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import groupby
+from typing import Any
+
+from ..core.node import Constant, Node
+from ..support.source import line_of, span_of
+from .numbers import short
+
+LONG = 24  # characters: in a longer expression, dots replace operands that have boxes of their own
+SIGNS = {
+    "add": "+", "subtract": "−", "multiply": "·", "divide": "/", "pow": "^", "matmul": "@", "equal": "=",
+    "not_equal": "≠", "less": "<", "less_equal": "≤", "greater": ">", "greater_equal": "≥",
+}
+OPERATORS: dict[type, str] = {
+    ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide", ast.Pow: "pow",
+    ast.MatMult: "matmul", ast.USub: "negative",
+}
+SUBSCRIPTS, SUPERSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"), str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+LIBRARIES = {"mg", "minigrad", "nn", "F"}  # whose functions are written without the module's name
+ATOMS = ast.Name | ast.Constant | ast.Attribute
+
+
+def names_in_code(nodes: Sequence[Node]) -> dict[Node, str]:
+    """What the user's code calls the values: of `h = relu(x @ w)`, the last operation makes `h`.
+
+    Values that share a name are numbered: the rounds of a loop make `h₁`, `h₂` and `h₃`.
+    """
+    named: dict[Node, str] = {}
+    for (code, offset), run in _runs([node for node in nodes if node.code is not None and node.origin is None]):
+        name = _target(code, offset)
+        if name is not None:
+            named |= dict.fromkeys(_results(code, offset, run), name)
+        argument = _argument(code, offset, run)
+        if argument is not None:
+            named.setdefault(*argument)
+    for node in nodes:
+        for slot, source in enumerate(node.inputs):
+            if isinstance(source, Node) and source.op is None and source not in named and node.code is not None:
+                operand = operands_of(node).get(slot)
+                if isinstance(operand, ATOMS) and not isinstance(operand, ast.Constant):
+                    named[source] = ast.unparse(operand)
+    count, seen = Counter(named.values()), Counter[str]()
+    numbered = {}
+    for node in sorted(named, key=lambda node: node.serial):
+        name = named[node]
+        seen[name] += 1
+        numbered[node] = name if count[name] == 1 else name + str(seen[name]).translate(SUBSCRIPTS)
+    return numbered
+
+
+def expressions(nodes: Sequence[Node], names: Mapping[Node, str]) -> dict[Node, str]:
+    """What each operation computes, as the program writes it: `h · h + h`; inside a library call, from its inputs.
+
+    >>> a = mg.asarray(3.0, requires_grad=True)
+    >>> b = (a * a).node
+    >>> expressions([b.inputs[0], b], {b.inputs[0]: "a"})[b]
+    'a · a'
+    """
+    found: dict[Node, str] = {}
+    versions: dict[Node, dict[str, str]] = {}  # of each value: the names in its expression -> their numbered names
+    made = [node for node in nodes if node.op is not None]
+    for node in made:
+        sources = [each for each in node.inputs if isinstance(each, Node)]
+        known = [{_plain(names[each]): names[each]} if each in names else versions.get(each, {}) for each in sources]
+        versions[node] = {name: version for each in known for name, version in each.items()}
+    for node in written_in_code(made):
+        found[node] = _written(_expression(node.code, node.offset), versions[node])
+    for node in made:
+        if node not in found:
+            found[node] = _composed(node, [_operand(x, names, found) for x in node.inputs])
+    return found
+
+
+def written_in_code(made: Sequence[Node]) -> list[Node]:
+    """The operations whose value is that of an expression in the code; none inside a module of the library."""
+    places: dict[Any, set[tuple[str, ...]]] = {}
+    for node in made:
+        places.setdefault(node.code, set()).add(node.scope)
+    found = []
+    for (code, offset), run in _runs(made):
+        if _expression(code, offset) is not None:
+            for node in _results(code, offset, run):
+                depth = len(node.scope)
+                if not any(len(other) < depth and node.scope[: len(other)] == other for other in places[code]):
+                    found.append(node)
+    return found
+
+
+def symbol_of(text: str) -> str:
+    """A name or an expression as it stands behind ∂: `h`, `tanh(x)`, `(h · h)`.
+
+    >>> [symbol_of(text) for text in ("self.w", "tanh(x)", "h · h", "y.sum()")]
+    ['self.w', 'tanh(x)', '(h · h)', '(y.sum())']
+    """
+    return text if re.fullmatch(r"[\w.\[\]…₀-₉]+|\w+\([^()]*\)", text) else f"({text})"
+
+
+def place_of(node: Node) -> tuple[str, int] | None:
+    """The file and the line that made a node."""
+    return None if node.code is None else _place(node.code, node.offset)
+
+
+_place = lru_cache(10_000)(lambda code, offset: line_of((code, offset)))
+_span = lru_cache(10_000)(lambda code, offset: span_of((code, offset)))
+
+
+def call_of(node: Node) -> str | None:
+    """The name of the function whose call in the user's code made a node."""
+    written = _expression(node.code, node.offset) if node.code is not None else None
+    function = getattr(written, "func", None)
+    return getattr(function, "attr", getattr(function, "id", None))
+
+
+def _runs(nodes: Sequence[Node]) -> list[tuple[tuple[Any, int], list[Node]]]:
+    """Nodes that one expression made, together."""
+    in_order = sorted(nodes, key=lambda node: node.serial)
+    return [(place, list(run)) for place, run in groupby(in_order, key=lambda node: (node.code, node.offset))]
+
+
+def _results(code: Any, offset: int, run: Sequence[Node]) -> list[Node]:
+    """The nodes of a run whose value is that of the expression: an operator is one node, a call ends with its own."""
+    name = OPERATORS.get(type(getattr(_expression(code, offset), "op", None))) or call_of(run[0])
+    return [node for node in run if node.name == name] or list(run[-1:])
+
+
+def _argument(code: Any, offset: int, run: Sequence[Node]) -> tuple[Node, str] | None:
+    """The data that a call such as `model(pictures)` begins with, and its name."""
+    written = _expression(code, offset)
+    if not isinstance(written, ast.Call) or len(written.args) != 1 or not isinstance(written.args[0], ATOMS):
+        return None
+    for node in run:
+        for source in node.inputs:
+            if isinstance(source, Constant):
+                return source, ast.unparse(written.args[0])
+            if isinstance(source, Node) and source.op is not None and source not in run:
+                return None
+    return None
+
+
+class _Syntax:
+    """The expressions of a file, by where they are, and what their values are assigned to."""
+
+    def __init__(self, text: str) -> None:
+        self.expressions: dict[tuple[int, ...], ast.AST] = {}
+        self.targets: dict[tuple[int, ...], str] = {}
+        try:
+            tree = ast.parse(text)
+        except (SyntaxError, ValueError):
+            return
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Assign) and len(node.targets) == 1:
+                self._assigned(node.targets[0], node.value)
+            elif isinstance(node, ast.AnnAssign | ast.NamedExpr) and node.value is not None:
+                self._assigned(node.target, node.value)
+            elif isinstance(node, ast.AugAssign):
+                self._assigned(node.target, node)
+                written = ast.BinOp(node.target, node.op, node.value)
+                self.expressions[_key(node)] = written
+            elif isinstance(node, ast.BinOp | ast.UnaryOp | ast.Compare | ast.Call | ast.Subscript | ast.Attribute):
+                self.expressions.setdefault(_key(node), node)
+
+    def _assigned(self, target: ast.expr, value: ast.AST) -> None:
+        if isinstance(target, ast.Name | ast.Attribute):
+            self.targets[_key(value)] = ast.unparse(target)
+
+
+def _key(node: Any) -> tuple[int, ...]:
+    """Where an expression is.  Of a call, only the end: the start that Python stores differs between its versions."""
+    start = (0, 0) if isinstance(node, ast.Call) else (node.lineno, node.col_offset)
+    return (*start, node.end_lineno, node.end_col_offset)
+
+
+_syntax = lru_cache(64)(_Syntax)
+
+
+@lru_cache(10_000)
+def _found(code: Any, offset: int) -> tuple[ast.AST | None, str | None]:
+    """The expression at an instruction, and what its value is assigned to."""
+    span = _span(code, offset)
+    if span is None:
+        return None, None
+    line, last, start, end = span
+    syntax = _syntax("".join(linecache.getlines(code.co_filename)))
+    for key in ((line, start, last, end), (0, 0, last, end)):
+        if key in syntax.expressions:
+            return syntax.expressions[key], syntax.targets.get(key)
+    return None, None
+
+
+def _expression(code: Any, offset: int) -> ast.AST | None:
+    return None if code is None else _found(code, offset)[0]
+
+
+def _target(code: Any, offset: int) -> str | None:
+    return _found(code, offset)[1]
+
+
+def operands_of(node: Node) -> dict[int, ast.AST]:
+    """The operands of an operation in the code, by input, where the operation itself is written there."""
+    written = _expression(node.code, node.offset)
+    found: list[ast.expr] = []
+    if isinstance(written, ast.BinOp) and OPERATORS.get(type(written.op)) == node.name:
+        found = [written.left, written.right]
+    elif isinstance(written, ast.Call) and call_of(node) == node.name:
+        found = list(written.args)
+        if len(found) < len(node.inputs) and isinstance(written.func, ast.Attribute):
+            found.insert(0, written.func.value)
+    elif isinstance(written, ast.UnaryOp):
+        found = [written.operand]
+    return dict(enumerate(found)) if len(found) == len(node.inputs) else {}
+
+
+# how expressions are written ------------------------------------------------------------------------------------------
+
+
+class _Shortened(ast.NodeTransformer):
+    """Operands that are expressions themselves become dots, and library functions lose the name of their module."""
+
+    def __init__(self, whole: ast.AST, versions: Mapping[str, str], dots: bool) -> None:
+        self.whole, self.versions, self.dots = whole, versions, dots
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        if self.dots and node is not self.whole and isinstance(node, ast.expr) and not isinstance(node, ATOMS):
+            return ast.Name("…")
+        if isinstance(node, ast.Name | ast.Attribute) and ast.unparse(node) in self.versions:
+            return ast.Name(self.versions[ast.unparse(node)])
+        if self.dots and isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if not isinstance(node.func.value, ATOMS):  # `(h * h).sum()` is sum(…)
+                node.func, node.args = ast.Name(node.func.attr), [ast.Name("…"), *node.args]
+        node = self.generic_visit(node)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in LIBRARIES:
+            return ast.Name(node.attr)
+        return node
+
+
+def _written(expression: Any, versions: Mapping[str, str]) -> str:
+    """An expression as text that fits into a box."""
+    for dots in (False, True):
+        copied: Any = ast.parse(ast.unparse(expression), mode="eval").body
+        if dots and isinstance(copied, ast.Call):
+            copied.keywords = []
+        text = _in_symbols(ast.unparse(_Shortened(copied, versions, dots).visit(copied)))
+        if len(text) <= LONG:
+            break
+    text = re.sub(r"…(, …)+", "…", text)
+    return text if len(text) <= LONG + 8 else text[: LONG + 7] + "…"
+
+
+def _in_symbols(text: str) -> str:
+    """Python as mathematics.
+
+    >>> _in_symbols("x ** 3 * w - -1")
+    'x³ · w − −1'
+    """
+    text = re.sub(r" \*\* (-?\d+)\b(?![.e])", lambda found: found[1].translate(SUPERSCRIPTS), text)
+    return text.replace(" * ", " · ").replace(" - ", " − ").replace(" -", " −").replace("(-", "(−")
+
+
+def _plain(name: str) -> str:
+    """A name without its number: `h` of `h₂`."""
+    return name.rstrip("₀₁₂₃₄₅₆₇₈₉")
+
+
+def _operand(value: Any, names: Mapping[Node, str], expressions: Mapping[Node, str]) -> str:
+    if not isinstance(value, Node):
+        return short(value)
+    text = names.get(value) or expressions.get(value, "…")
+    if len(text) > LONG // 2 or "…" in text:
+        return "…"
+    return f"({text})" if " " in text and not text.endswith(")") else text
+
+
+def _composed(node: Node, operands: Sequence[str]) -> str:
+    """An operation that the program does not write itself, from its inputs."""
+    if node.name == "pow" and operands[1].lstrip("−").isdigit():
+        return operands[0] + operands[1].replace("−", "-").translate(SUPERSCRIPTS)
+    if node.name in SIGNS and len(operands) == 2:
+        return f"{operands[0]} {SIGNS[node.name]} {operands[1]}"
+    if node.name == "negative":
+        return f"−{operands[0]}"
+    if node.name == "permute_dims" and node.ndim == 2:
+        return f"{operands[0]}ᵀ"
+    bare = [each[1:-1] if each.startswith("(") else each for each in operands]
+    return re.sub(r"…(, …)+", "…", f"{node.name}({', '.join(bare)})")

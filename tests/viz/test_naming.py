@@ -1,0 +1,99 @@
+"""Names and expressions come from the exact position of each operation in the code."""
+
+import minigrad as mg
+from minigrad.core.node import topological_order
+from minigrad.viz.naming import expressions, names_in_code
+from minigrad.viz.scene import excerpt
+
+
+def named(result):
+    nodes = topological_order([result.node])
+    names = names_in_code(nodes)
+    written = expressions(nodes, names)
+    return [(names.get(node), written.get(node)) for node in nodes]
+
+
+def test_several_statements_on_a_line():
+    a = mg.asarray(3.0, requires_grad=True); b = a * a; c = b + a  # noqa: E702
+    assert named(c) == [("a", None), ("b", "a · a"), ("c", "b + a")]
+
+
+def test_a_statement_of_several_lines():
+    x = mg.asarray(3.0, requires_grad=True)
+    y = (
+        x * x
+        + x ** 3
+    )  # fmt: skip
+    assert named(y) == [("x", None), (None, "x · x"), (None, "x³"), ("y", "x · x + x³")]
+
+
+class Layer:
+    def __init__(self):
+        self.w = mg.ones((2, 3), requires_grad=True)
+        self.rate = 0.5
+
+    def __call__(self, x):
+        self.out = mg.tanh(x @ self.w) * self.rate
+        return self.out
+
+
+def test_attributes_have_names():
+    x = mg.ones((4, 2))
+    assert named(Layer()(x)) == [
+        ("self.w", None), ("x", None), (None, "x @ self.w"), (None, "tanh(x @ self.w)"),
+        ("self.out", "… · self.rate"),
+    ]
+
+
+def test_augmented_and_annotated_assignments_and_walrus():
+    x = mg.asarray(2.0, requires_grad=True)
+    y: mg.Tensor = x * 2
+    y += x
+    z = mg.sin(t := y * 3)
+    assert [name for name, _ in named(z)] == ["x", "y₁", "y₂", "t", "z"] and t is not z
+    assert named(y)[1:] == [("y₁", "x · 2"), ("y₂", "y₁ + x")]
+
+
+def test_rounds_of_a_loop_are_numbered():
+    w = mg.asarray(0.5, requires_grad=True)
+    h = w
+    for _ in range(2):
+        h = mg.tanh(w * h)
+    assert named(h)[1:] == [
+        (None, "w · h"), ("h₁", "tanh(w · h)"), (None, "w · h₁"), ("h₂", "tanh(w · h₁)"),
+    ]
+
+
+def test_a_call_is_what_its_last_operation_computes():
+    x = mg.asarray([1.0, 2.0], requires_grad=True)
+    m = mg.mean(x * 2)
+    assert named(m) == [("x", None), (None, "x · 2"), (None, "sum(x · 2)"), ("m", "mean(x · 2)")]
+
+
+def test_long_expressions_have_dots_for_operands_with_boxes_of_their_own():
+    weights = mg.asarray([1.0, 2.0], requires_grad=True)
+    result = mg.sum(mg.tanh(weights * weights) + mg.sin(weights))
+    assert named(result)[-1] == ("result", "sum(…)")
+
+
+def test_the_examples_are_programs_of_a_user():
+    from minigrad.examples.names_gpt import GPT
+
+    model = GPT(5, 8, heads=2, layers=1, dropout=0.0)
+    loss = model.loss(mg.zeros((2, 13), dtype=mg.int64))
+    assert named(loss)[-1][1].startswith("cross_entropy(")
+    assert excerpt(loss.node)["file"] == "names_gpt.py"
+
+
+def test_the_excerpt_marks_the_expression_in_its_line():
+    x = mg.asarray(2.0, requires_grad=True)
+    wörter = x * x; y = mg.tanh(wörter)  # noqa: E702
+    line = excerpt(y.node)
+    start, end = line["span"]
+    assert line["text"][line["line"] - line["first"]][start:end] == "mg.tanh(wörter)"
+
+
+def test_code_without_a_source_has_no_names():
+    space = {"mg": mg}
+    exec("x = mg.asarray(2.0, requires_grad=True)\ny = x * 2", space)
+    assert named(space["y"]) == [(None, None), (None, "… · 2")]
