@@ -14,6 +14,30 @@ import minigrad
 collect_ignore_glob = ["notebooks/exercises/*", "notebooks/masters/*", "notebooks/sources/*", "my-course/*"]
 
 
+def pytest_addoption(parser):
+    parser.addoption("--quick", action="store_true", help="one case of each test that is neither slow nor a notebook")
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--quick"):
+        chosen = quick(items)
+        config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+        items[:] = [item for item in items if item in chosen]
+
+
+def quick(items):
+    """The tests of a quick run: the middle case of each test function.
+
+    Slow tests, notebooks, and tests that need another program or a certain system (`skipif`) are left out.
+    """
+    cases = {}
+    for item in items:
+        left_out = any(map(item.get_closest_marker, ("slow", "skipif"))) or item.path.suffix == ".ipynb"
+        if not left_out:
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    return {each[len(each) // 2] for each in cases.values()}
+
+
 @pytest.fixture(autouse=True)
 def _namespace(doctest_namespace):
     doctest_namespace["mg"] = minigrad

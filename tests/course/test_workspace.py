@@ -124,7 +124,7 @@ def brought(mine):
     ("in_the_way", "make", "words"),
     [
         ("00_start.ipynb", "folder", "left alone: 00_start.ipynb: this is a folder; give the folder another name"),
-        ("00_start.ipynb", "link", "left alone: 00_start.ipynb: this is a link to .*gone/00, which does not exist; repair"),
+        ("00_start.ipynb", "link", "left alone: 00_start.ipynb: this is a link to .*gone/00, which does not exist"),
         ("exercises", "file", "left alone: exercises/00_start.ipynb: exercises is not a folder; give it another name"),
         ("exercises", "link", "left alone: exercises/00_start.ipynb: exercises is not a folder; give it another name"),
     ],

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import conftest
 from tests.project.launcher import COURSE, load_launcher
 
 
@@ -75,7 +76,7 @@ def test_help_is_printed_by_a_real_start():
     for arguments in (["--help"], []):
         command = [sys.executable, str(COURSE), *arguments]
         result = subprocess.run(command, capture_output=True, text=True, check=True)
-        assert "lab " in result.stdout and "test [--quick]" in result.stdout
+        assert "lab " in result.stdout and "test --quick" in result.stdout
 
 
 def test_an_unknown_command_is_named(course, capsys):
@@ -477,10 +478,33 @@ def test_an_apt_that_fails_stops_nothing(apt, course, checkout, monkeypatch, cap
     assert "tests that need it are skipped" in capsys.readouterr().out
 
 
-def test_quick_leaves_out_mypy_and_what_is_slow(course, commands):
+def test_quick_leaves_out_mypy_and_notebooks(course, commands):
     assert course.main(["test", "--quick", "tests/ops", "-k", "tanh"]) == 0
-    in_parallel = ["pytest", "-n", "auto", "--dist", "loadfile", "--nbval"]
-    assert commands.ran == [["ruff", "check", "."], [*in_parallel, "-m", "not slow", "tests/ops", "-k", "tanh"]]
+    in_parallel = ["pytest", "-n", "auto", "--dist", "loadfile"]
+    assert commands.ran == [["ruff", "check", "."], [*in_parallel, "--quick", "tests/ops", "-k", "tanh"]]
+
+
+def test_smoke_runs_one_file_and_says_why(course, commands, capsys):
+    assert course.main(["test", "--smoke"]) == 0
+    assert commands.ran == [["pytest", "-q", "tests/test_smoke.py"]]
+    assert "One test of each room, to see that nothing is broken" in capsys.readouterr().out
+
+
+class Case:
+    """A collected test, as far as the quick run looks at it."""
+
+    def __init__(self, nodeid, *marks):
+        self.nodeid, self.path, self.marks = nodeid, Path(nodeid.partition("::")[0]), marks
+
+    def get_closest_marker(self, name):
+        return name in self.marks
+
+
+def test_a_quick_run_has_the_middle_case_of_each_test():
+    cases = [Case(f"tests/test_a.py::test_x[{i}]") for i in range(5)]
+    others = [Case("tests/test_a.py::test_y"), Case("tests/test_a.py::test_z", "slow"), Case("tests/a.ipynb::Cell 0"),
+              Case("tests/test_a.py::test_page", "skipif")]
+    assert conftest.quick([*cases, *others]) == {cases[2], others[0]}
 
 
 @pytest.mark.parametrize(
