@@ -25,7 +25,7 @@ ANSWERS = [
     Answer("mul_grad", "def mul_grad(g, out, a, b):\n    return [b * g, a * g][::-1]", "swapped", TRIED),
     Answer("mul_grad", "def mul_grad(g, out, a, b):\n    return b * g + a * g", "you added", TRIED),
     Answer("mul_grad", "def mul_grad(g, out, a, b):\n    return g * out / b, g * out / a", "swapped", TRIED),
-    Answer("mul_grad", "def mul_grad(g, out, a, b):\n    a.grad += b * g\n    b.grad += a * g", "change .grad", MICROGRAD),
+    Answer("mul_grad", "def mul_grad(g, out, a, b):\n    a.grad += b * g\n    b.grad += a * g", ".grad", MICROGRAD),
     Answer("mul_grad", "def mul_grad(g, out, a, b):\n    out = a * b\n    return out", "not its slope", TRIED),
     Answer("mul_grad", "def mul_grad(g, out, a, b):\n    print(b * g, a * g)", "return", TRIED),
     Answer("mixed_grad", "def mixed_grad(g, out, a, b):\n    return g * b, g * a", "numbers of its own", TRIED),

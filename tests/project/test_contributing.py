@@ -26,7 +26,8 @@ def test_every_path_in_the_text_exists(name):
 
 
 def test_named_paths_finds_files_and_folders():
-    assert named_paths("`minigrad/nn` and `tests/x.py`, `mg.nn`, `lectures/03_devices.md`") == ["minigrad/nn", "tests/x.py"]
+    text = "`minigrad/nn` and `tests/x.py`, `mg.nn`, `lectures/03_devices.md`"
+    assert named_paths(text) == ["minigrad/nn", "tests/x.py"]
 
 
 def test_the_table_of_tests_names_tests_for_modules():
