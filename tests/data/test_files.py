@@ -40,7 +40,7 @@ def test_a_number_that_is_missing_is_named(tmp_path):
     assert table.matrix(["b"]).tolist() == [[1], [2]]
     with pytest.raises(mg.data.DataError, match="there is no column 'c'"):
         table.matrix(["c"])
-    with pytest.raises(mg.data.DataError, match="columns of one length"):
+    with pytest.raises(mg.data.DataError, match="all columns have the same length"):
         mg.data.Table({"a": [1], "b": [1, 2]})
 
 

@@ -138,10 +138,10 @@ SAVED = ADAM.state_dict()
 @pytest.mark.parametrize(
     ("state", "message"),
     [
-        ({"lr": 0.1}, 'no state of an optimizer.*\n  Expect: a dict with "state" and "param_groups"\n  Actual: lr'),
-        (changed(SAVED, param_groups=[{"lr": 1.0}]), "no state of an optimizer.*\n  Expect: .*dicts with lists"),
-        (changed(SAVED, param_groups=7), "no state of an optimizer"),
-        (changed(SAVED, state={0: 7}), 'no state of an optimizer.*\n  Expect: "state" holds a dict for each parameter'),
+        ({"lr": 0.1}, 'not the state of an optimizer.*\n  Expect: a dict with "state" and "param_groups"\n  Actual: lr'),
+        (changed(SAVED, param_groups=[{"lr": 1.0}]), "not the state of an optimizer.*\n  Expect: .*dicts with lists"),
+        (changed(SAVED, param_groups=7), "not the state of an optimizer"),
+        (changed(SAVED, state={0: 7}), 'not the state of an optimizer.*\n  Expect: "state" holds a dict for each parameter'),
         (changed(SAVED, param_groups=[{"lr": 1.0, "params": [0]}] * 2),
          "does not fit Adam.*\n  Expect: groups of 2 parameters\n  Actual: groups of 1, 1"),
         (changed(SAVED, {"amsgrad": True}, {"exp_avg": mg.ones(3), "max_exp_avg_sq": mg.ones(2)}),

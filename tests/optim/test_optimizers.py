@@ -304,7 +304,7 @@ W = mg.asarray([1.0], requires_grad=True)
         (lambda: Adagrad([W], lr_decay=-0.1), "Adagrad: lr_decay is 0 or more"),
         (lambda: Muon([W]), r"Muon: parameter 0, of shape \(1,\), is not a matrix\n  Way out: give it to AdamW"),
         (lambda: Muon([mg.ones((1, 1), requires_grad=True)], adjust_lr_fn="x"), "Muon: there is no adjust_lr_fn 'x'"),
-        (lambda: SGD({W}), "not a set\n  Way out: a list: a set has another order in each run"),
+        (lambda: SGD({W}), "not a set\n  Way out: a list: the order of a set differs"),
         (lambda: SGD([W, mg.ones((2, 1), device="cpu:1", requires_grad=True)]),
          r"on one device; parameter 0 is on cpu, and parameter 1, of shape \(2, 1\), on cpu:1\n  Way out: model.to\("),
     ],

@@ -179,7 +179,7 @@ def test_schedules_count_from_the_rate_of_the_first_one():
         (lambda: OneCycleLR(made(), 1.0, 10, anneal_strategy="x"), "no anneal_strategy 'x'\n  Expect: cos or linear"),
         (lambda: OneCycleLR(made(), 1.0, 10, pct_start=2), "pct_start is a share, from 0 to 1, not 2"),
         (lambda: SequentialLR(o := made(), [StepLR(o, 1)] * 2, [1, 2]), "Expect: 1 milestones\n  Actual: 2"),
-        (lambda: SequentialLR(o := made(), [StepLR(o, 1)] * 3, [2, 1]), r"milestones go upwards, \[2, 1\] do not"),
+        (lambda: SequentialLR(o := made(), [StepLR(o, 1)] * 3, [2, 1]), r"milestones increase, but \[2, 1\] do not"),
         (lambda: SequentialLR(o := made(), [StepLR(o, 1), ReduceLROnPlateau(o)], [1]), "a ReduceLROnPlateau is no"),
         (lambda: ChainedScheduler([]), "no schedules to chain"),
         (lambda: ChainedScheduler([StepLR(made(), 1), StepLR(made(), 1)]), "all of the same optimizer"),
