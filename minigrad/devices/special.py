@@ -224,8 +224,8 @@ def check_range(index: Any, size: int, axis: int) -> None:
 def scatter_add(base: Any, value: Any, *indices: Any) -> Any:
     """A copy of `base` with `value` added at `indices` of its leading dimensions, one after the other.
 
-    `np.add.at` is fast on flat arrays only (five times as fast as on rows).  So large arrays are flat here, and
-    the position of each number of `value` is computed.
+    `np.add.at` is fast on flat arrays only (five times as fast as on rows).  If there is much to add, base is
+    therefore one long row, and the place of each number of `value` in it is computed.
 
     >>> scatter_add(np.zeros((2, 2)), np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), np.array([0, 1, 0]))
     array([[6., 8.],

@@ -212,7 +212,7 @@ def test_a_worker_that_dies_is_named_and_replaced(trouble, words):
     loader.close()
 
 
-def test_what_cannot_be_sent_to_a_process_is_said():
+def test_workers_explain_what_cannot_be_sent_to_a_process():
     loader = DataLoader(range(4), 2, augment=lambda x, rng: x, workers=1, processes=True)
     with pytest.raises(mg.data.DataError, match="the dataset can't be sent to another process") as error:
         values(loader)

@@ -193,7 +193,7 @@ def test_a_parameter_counts_its_own_steps(name, numpy_kernels):
         np.testing.assert_allclose(p.numpy_copy(), w, rtol=1e-11)
 
 
-def test_nothing_divides_by_zero_for_a_parameter_that_has_not_moved():
+def test_a_parameter_that_has_not_moved_divides_nothing_by_zero():
     moved, still = leaves()[:2]
     for make in (Adam, Adagrad):
         optimizer = make([moved, still], lr=0.1)
@@ -205,7 +205,7 @@ def test_nothing_divides_by_zero_for_a_parameter_that_has_not_moved():
         assert not optimizer.param_groups[0].state["exp_avg_sq" if make is Adam else "sum"][1].numpy_copy().any()
 
 
-def test_what_changes_from_step_to_step_stays_the_same_tensors():
+def test_states_stay_the_same_tensors_from_step_to_step():
     parameters = leaves("float32")
     optimizer = Adam(parameters, lr=0.1)
     held = optimizer.tensors()
@@ -269,7 +269,7 @@ def test_a_step_over_a_graph_that_is_still_needed_is_noticed():
         loss.backward()
 
 
-def test_repr():
+def test_repr_of_optimizers():
     assert repr(Adam(leaves(), lr=0.1)) == "Adam(3 parameters of 18 numbers, lr=0.1)"
 
 

@@ -235,7 +235,7 @@ def test_clipping_by_value_and_of_other_dtypes_and_devices():
     for p, g in zip(parameters, GRADIENTS):
         np.testing.assert_array_equal(p.grad.numpy_copy(), np.clip(g, -0.5, 0.5))
     half = [mg.asarray(np.zeros(300, np.float16), requires_grad=True), mg.zeros(2, device="cpu:1", requires_grad=True)]
-    half[0].grad = mg.asarray(np.full(300, 30.0, np.float16))  # the sum of the squares is no number in half precision
+    half[0].grad = mg.asarray(np.full(300, 30.0, np.float16))  # the sum of the squares overflows in half precision
     half[1].grad = mg.ones(2, device="cpu:1")
     total = clip_grad_norm(half, 1.0)
     np.testing.assert_allclose(total.item(), np.sqrt(300 * 900 + 2), rtol=1e-4)

@@ -89,7 +89,7 @@ def test_the_launcher_is_executable_and_readable_by_python_3_6():
     ast.parse(COURSE.read_text(encoding="utf-8"), feature_version=(3, 6))
 
 
-def test_what_it_imports_at_the_top_exists_in_old_pythons():
+def test_launcher_imports_only_what_old_pythons_have():
     tree = ast.parse(COURSE.read_text(encoding="utf-8"))
     imports = [node for node in tree.body if isinstance(node, ast.Import)]
     names = {alias.name for node in imports for alias in node.names}
@@ -117,7 +117,7 @@ def test_an_old_python_is_told_what_to_do(course, capsys, monkeypatch, found, ad
 # ---- making the environment ---------------------------------------------------------------------
 
 
-def test_it_is_made_once(checkout):
+def test_environment_is_made_once(checkout):
     checkout.prepare(["lab"])
     assert checkout.installer.steps() == ["make", "get uv", "fill"]
     checkout.prepare(["lab"])
@@ -439,12 +439,12 @@ def asked(checkout):
     return [(command[0], command[-1]) for command in installs]
 
 
-def test_what_tests_need_is_installed_where_we_may(apt, course, checkout):
+def test_programs_for_tests_are_installed_where_allowed(apt, course, checkout):
     course.install_programs(checkout)
     assert asked(checkout) == [("env", "chromium"), ("env", "graphviz")]
 
 
-def test_what_is_there_is_not_installed_again(apt, course, checkout):
+def test_programs_for_tests_are_not_installed_twice(apt, course, checkout):
     apt.there = {"apt-get", "google-chrome"}
     course.install_programs(checkout)
     assert asked(checkout) == [("env", "graphviz")]
@@ -597,5 +597,5 @@ def test_clean_that_is_stopped_leaves_nothing_that_looks_whole(checkout, course,
     assert checkout.installer.steps() == ["make", "get uv", "fill"]
 
 
-def test_what_is_handed_over_returns_its_exit_code(course, tmp_path):
+def test_hand_over_returns_the_exit_code(course, tmp_path):
     assert course.hand_over([sys.executable, "-c", "raise SystemExit(4)"], tmp_path) == 4

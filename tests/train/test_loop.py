@@ -79,22 +79,22 @@ def test_evaluate_counts_examples_and_leaves_the_model_as_it_was():
     assert [module.training for _, module in model.named_modules()] == [True, True, True, False]
 
 
-def test_callbacks_are_told_every_step_and_every_validation():
-    model, told, logged = nn.Linear(4, 3), [], []
+def test_callbacks_get_every_step_and_every_validation():
+    model, received, logged = nn.Linear(4, 3), [], []
 
     class Board:
         def log(self, step, **numbers):
             logged.append((step, sorted(numbers)))
 
     def callback(step, model, **numbers):
-        told.append((step, model, numbers))
+        received.append((step, model, numbers))
 
     fit(lambda x, y: model(x).sum(), BATCHES, epochs=2, validate=lambda: 7, callbacks=[callback, Board()],
         model=model, quiet=True)
-    assert [step for step, _, _ in told] == [1, 2, 3, 4, 4, 5, 6, 7, 8, 8]
+    assert [step for step, _, _ in received] == [1, 2, 3, 4, 4, 5, 6, 7, 8, 8]
     assert logged[3:5] == [(4, ["loss", "model"]), (4, ["model", "val_loss"])]
-    assert all(owner is model for _, owner, _ in told) and told[4][2] == {"val_loss": 7.0}
-    assert not told[0][2]["loss"].requires_grad  # whoever keeps it keeps no graph
+    assert all(owner is model for _, owner, _ in received) and received[4][2] == {"val_loss": 7.0}
+    assert not received[0][2]["loss"].requires_grad  # keeping it does not keep a graph
 
 
 def test_early_stopping_and_the_best_model():
