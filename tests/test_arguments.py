@@ -102,6 +102,7 @@ def wrong(found):
             yield f"{call} is accepted, and {unlike}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", [0, pytest.param(None, marks=pytest.mark.slow)])
 def test_every_public_function_takes_in_its_arguments(part):
     found = outcomes(*((0, 7) if part == 0 else (0, 1)))

@@ -223,6 +223,7 @@ except TimeIsUp:
 """
 
 
+@pytest.mark.slow
 def test_a_profiler_works_after_time_was_up():
     """An exception that is taken back makes Python 3.11 look for it for ever."""
     done = subprocess.run([sys.executable, "-c", PROFILED], capture_output=True, text=True, timeout=60)
@@ -372,6 +373,7 @@ def entering(path, name, code=ENTRIES):
     return subprocess.Popen(command, cwd=ROOT)
 
 
+@pytest.mark.slow
 def test_progress_of_two_processes_at_once_is_complete(tmp_path):
     path = tmp_path / FILE
     processes = [entering(path, name) for name in ("one", "two")]

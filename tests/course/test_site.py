@@ -142,6 +142,7 @@ def test_the_api_page_has_every_room(site):
     assert "object object" not in text  # a default that cannot be written
 
 
+@pytest.mark.slow
 def test_site_is_built_the_same_twice(site, tmp_path):
     build_site.build(tmp_path)
     for path in pages(site):
