@@ -15,9 +15,33 @@ collect_ignore_glob = ["notebooks/exercises/*", "notebooks/masters/*", "notebook
 
 
 def pytest_collectstart(collector):
-    """nbval compares what a view says and its picture, and not the script that shows it."""
+    """nbval compares the words and the picture of a view, and not the script that shows it."""
     if hasattr(collector, "skip_compare"):
         collector.skip_compare += ("application/javascript",)
+
+
+def pytest_addoption(parser):
+    parser.addoption("--quick", action="store_true", help="one case of each test that is neither slow nor a notebook")
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--quick"):
+        chosen = quick(items)
+        config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+        items[:] = [item for item in items if item in chosen]
+
+
+def quick(items):
+    """The tests of a quick run: the middle case of each test function.
+
+    Slow tests, notebooks, and tests that need another program or a certain system (`skipif`) are left out.
+    """
+    cases = {}
+    for item in items:
+        left_out = any(map(item.get_closest_marker, ("slow", "skipif"))) or item.path.suffix == ".ipynb"
+        if not left_out:
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    return {each[len(each) // 2] for each in cases.values()}
 
 
 @pytest.fixture(autouse=True)

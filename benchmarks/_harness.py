@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[1]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
-BEST = "the best"  # the peer is whoever was fastest in a round
+BEST = "the best"  # the fastest peer of a round
 SLICE = 2e-3  # seconds that one timing takes at least, so that the clock and the loop hardly matter
 
 
@@ -72,7 +72,7 @@ class Options:
     device: str = "cpu"
 
     def finish(self, last: Any = None) -> None:
-        """Wait for what is queued on a GPU, by whomever; `last` is the last result."""
+        """Wait for all work in the queue of a GPU; `last` is the last result."""
         if self.device != "cpu":
             if hasattr(last, "block_until_ready"):  # jax may queue in a thread of its own
                 last.block_until_ready()

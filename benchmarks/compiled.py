@@ -109,7 +109,7 @@ def _forward_and_backward(function: Callable[..., Any], array: Any, weights: Any
 
 
 def _done(array: Any, opts: Options) -> Any:
-    """A result of jax.  On a GPU nobody waits for each result."""
+    """A result of jax.  On a GPU, results are not awaited one by one."""
     return array.block_until_ready() if opts.device == "cpu" else array
 
 

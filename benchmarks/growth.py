@@ -305,8 +305,8 @@ def memory(opts: Options) -> str:
     lines = [f"| peak memory, forward + backward | {' | '.join(contenders)} |", "|---" * (len(contenders) + 1) + "|"]
     for work, size in sizes.items():
         cells = []
-        for who in contenders:
-            code = f"import growth; growth.peak({who!r}, {work!r}, {size})"
+        for contender in contenders:
+            code = f"import growth; growth.peak({contender!r}, {work!r}, {size})"
             command = [sys.executable, "-c", code]
             done = subprocess.run(command, cwd=ROOT / "benchmarks", capture_output=True, text=True, check=True)
             cells.append(f"{int(done.stdout) / 1e6:.0f} MB")

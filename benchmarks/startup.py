@@ -17,7 +17,7 @@ CODE = "import time; start = time.perf_counter(); import {}; print(time.perf_cou
 
 
 def seconds(name: str, cache: str) -> float:
-    """How long one import takes, with bytecode from the folder `cache`, even where Python is told to write none."""
+    """How long one import takes, with bytecode from the folder `cache`, even if Python is set to write none."""
     environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": cache}
     command = [sys.executable, "-c", CODE.format(name)]
     result = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT, env=environment)

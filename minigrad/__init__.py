@@ -1,4 +1,4 @@
-"""minigrad: see how machine-learning frameworks work, in a library that does.
+"""minigrad: a machine-learning framework that shows how frameworks work.
 
 >>> import minigrad as mg
 >>> x = mg.asarray([1.0, 2.0], requires_grad=True)
@@ -7,8 +7,8 @@
 Tensor([2., 4.], shape=(2,), dtype=float32, device=cpu)
 
 Arrays have the names of the Python array API standard, training those of PyTorch, transformations those of JAX.  The
-rooms, each of which imports only from those before it: `core` (what a computation is), `devices` (where it runs), `ops`
-(what there is to compute with), `autodiff` (derivatives), `nn`, `optim`, `data` and `train`.
+rooms, each of which imports only the rooms before it: `core` (what a computation is), `devices` (where it runs), `ops`
+(operations), `autodiff` (derivatives), `compile`, `scripting`, `nn`, `optim`, `data`, `io` and `train`.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ from .ops.windows import *
 from .support.context import watch_cells
 from .support.errors import *
 
-if TYPE_CHECKING:  # for who reads types: these are loaded when they are first used
+if TYPE_CHECKING:  # for type checkers: these are loaded when they are first used
     from typing import Any
 
     from . import data, examples, io, viz

@@ -1,4 +1,4 @@
-"""Random numbers from one generator that everybody shares, or from `Generator(seed)` of your own.
+"""Random numbers from the default generator, or from your own `Generator(seed)`.
 
 >>> import minigrad as mg
 >>> mg.random.seed(0)

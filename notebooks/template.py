@@ -16,7 +16,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT)] if str(ROOT) not in sys.path else []
 
-from minigrad.course.task import FunctionTask, Task  # noqa: E402
+from minigrad.course.tasks import FunctionTask, Task  # noqa: E402
 from minigrad.course.unit import Unit, units  # noqa: E402
 
 LEAST_MISTAKES = 2  # that a function's checks know by name
@@ -123,7 +123,7 @@ def _task(task: type[Task], unit: Unit) -> list[str]:
     if len(task().text()) < SHORTEST:
         found.append("says too little of what to do")
     if task.outcome not in unit.outcomes:
-        found.append(f"shows {task.outcome!r}, which is no outcome of the unit")
+        found.append(f"shows {task.outcome!r}, which is not an outcome of the unit")
     if issubclass(task, FunctionTask) and len(task.mistakes) < LEAST_MISTAKES:
         found.append(f"knows fewer than {LEAST_MISTAKES} mistakes")
     texts = {task(student).text() for student in ("", "Ada", "Grace", "Edsger", "Barbara", "Alan")}

@@ -37,7 +37,7 @@ def numpy_kernels(monkeypatch):
 
 
 def pytest_terminal_summary(terminalreporter):
-    """What was not tested for want of something is said aloud at the end, whatever pytest was told about skips."""
+    """List the skipped tests with their reasons at the end, whatever the options of pytest are."""
     skipped = [report.longrepr for report in terminalreporter.stats.get("skipped", ())]
     reasons = Counter(why[2].removeprefix("Skipped: ") for why in skipped if isinstance(why, tuple))
     if reasons:

@@ -263,7 +263,7 @@ def variants(target: Target) -> Iterator[tuple[str, Callable[[Any], tuple[tuple[
     method = inspect.isclass(target.place)
     for index, parameter in enumerate(signature.parameters.values()):
         if (method and index == 0) or parameter.kind is parameter.VAR_KEYWORD:
-            continue  # what they take besides is the business of a function of the user's
+            continue  # the other arguments are those of a user's function
 
         def put(odd: Any, parameter: Any = parameter) -> tuple[tuple[Any, ...], dict[str, Any]]:
             again = signature.bind(*copied(bound.args), **copied(bound.kwargs))

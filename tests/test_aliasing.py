@@ -205,7 +205,7 @@ def test_with_nothing_to_do_the_result_is_fresh_all_the_same(name):
 
 
 @pytest.mark.parametrize("name", ITSELF)
-def test_what_is_declared_a_view_is_one(name):
+def test_declared_views_share_memory(name):
     call, *arrays = ITSELF[name]
     assert shared(call, arrays)
 

@@ -27,12 +27,12 @@ def test_a_dtype_is_numpys_and_has_a_name_at_the_top():
         (int, "int64"), (bool, "bool"), (np.bool_, "bool"), (mg.uint8, "uint8"), ("i4", "int32"),
     ],
 )
-def test_what_can_name_a_dtype(meant, name):
+def test_as_dtype_takes_names_types_and_dtypes(meant, name):
     assert dtypes.as_dtype(meant) is dtypes.ALL[name]
 
 
 @pytest.mark.parametrize("unknown", ["complex64", np.uint16, "nonsense", None, object, str])
-def test_what_cannot(unknown):
+def test_as_dtype_refuses_other_values(unknown):
     with pytest.raises(DtypeError, match="is not a dtype that minigrad has"):
         dtypes.as_dtype(unknown)
 
@@ -91,7 +91,7 @@ def test_casting_is_possible_where_no_kind_and_no_range_is_lost(a, b):
     assert mg.can_cast(mg.zeros(1, dtype=a), b) == expected
 
 
-def test_kinds():
+def test_isdtype_of_kinds():
     assert mg.isdtype(mg.int8, "signed integer") and mg.isdtype("uint8", "unsigned integer")
     assert mg.isdtype(mg.bool, "bool") and not mg.isdtype(mg.bool, "numeric")
     assert mg.isdtype(mg.float16, ("bool", "real floating")) and not mg.isdtype(mg.int8, "real floating")

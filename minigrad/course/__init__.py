@@ -2,7 +2,7 @@
 
 `begin` starts a unit, `check` checks an answer, `progress` and `report` show the results.  `rule`, `backward`,
 `compiler_pass` and `scheduler` put a student's function into the engine for a `with` block, and `train_digits` trains a
-network with it.  `unit.py` and `task.py` define units and tasks, `units/` declares them.
+network with it.  `unit.py` and `tasks.py` define units and tasks, `units/` declares them.
 """
 
 from .digits import Trained, train_digits

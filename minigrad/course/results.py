@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..support.files import locked, write_whole
-from .task import Task, counted
+from .tasks import Task, counted
 from .unit import Unit, units
 
 FILE = "course-progress.json"

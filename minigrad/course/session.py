@@ -17,7 +17,7 @@ from .compare import plain
 from .feedback import Feedback, Misused, NotWritten, Stopped, place, stopped, unreadable, written
 from .limits import TimeIsUp, at_most
 from .results import FILE, Progress, found
-from .task import HIDDEN_ROUNDS, ROUNDS, Prediction, Task, counted
+from .tasks import HIDDEN_ROUNDS, ROUNDS, Prediction, Task, counted
 from .unit import Unit, task_names, units
 
 watch_cells()

@@ -10,7 +10,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import NamedTuple
 
-from .task import Task
+from .tasks import Task
 
 
 class Misconception(NamedTuple):

@@ -1,7 +1,7 @@
-"""Random changes to items that leave their meaning as it is: what `DataLoader(..., augment=...)` is given.
+"""Random changes to items that keep their meaning, for `DataLoader(..., augment=...)`.
 
-Each is called with an item and a NumPy generator.  Of an item that is a tuple, such as (picture, label), the first
-part is changed.  Pictures have their rows and columns last.
+Each is called with an item and a NumPy generator.  If an item is a tuple, such as (picture, label), the first part is
+changed.  The last two dimensions of pictures are rows and columns.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Change = Callable[[Any, np.random.Generator], Any]
 
 
 class Augmentation:
-    """A random change: subclasses say in `change` what becomes of an array."""
+    """A random change: subclasses define `change`, which returns the changed array."""
 
     def __call__(self, item: Any, rng: np.random.Generator) -> Any:
         if isinstance(item, tuple):
@@ -48,7 +48,7 @@ class Compose(Augmentation):
 
 
 class Shift(Augmentation):
-    """Move a picture by up to `most` rows and columns; what comes in is 0.
+    """Move a picture by up to `most` rows and columns; the new parts are 0.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -68,7 +68,7 @@ class Shift(Augmentation):
 
 
 class Flip(Augmentation):
-    """With probability `p`, a picture as in a mirror: its columns the other way round."""
+    """With probability `p`, mirror a picture: its columns in reverse order."""
 
     def __init__(self, p: float = 0.5) -> None:
         if not 0 <= p <= 1:
@@ -90,5 +90,5 @@ class Noise(Augmentation):
 
 
 def _overlap(by: int) -> tuple[slice, slice]:
-    """Where a row that is moved `by` places goes, and what part of it stays in sight."""
+    """Where a row that is moved `by` places goes, and which part of it remains."""
     return slice(max(by, 0), min(by, 0) or None), slice(max(-by, 0), min(-by, 0) or None)

@@ -1,7 +1,6 @@
-"""The small real data that comes with minigrad; `sets/THIRD_PARTY.md` says from whom, and under which licence.
+"""The small real data sets of minigrad; `sets/THIRD_PARTY.md` names their sources and licences.
 
-Each is split once and for all: what is held out for the end is the same for everybody, and no setting of an example was
-chosen by looking at it.
+Each has a fixed split into training and test data.  No setting of an example was chosen by its test score.
 """
 
 from __future__ import annotations
@@ -55,9 +54,9 @@ def names() -> tuple[list[str], list[str]]:
 
 
 def karate() -> Graph:
-    """The karate club: who met whom among its 34 members, and with whom each went when it split, 0 or 1.
+    """The karate club: which of its 34 members met, and which part each joined when it split, 0 or 1.
 
-    Member 0, the teacher, and member 33, the president, are the two that the parties formed around.
+    The two parts formed around member 0, the teacher, and member 33, the president.
 
     >>> edges, labels = mg.data.karate()
     >>> edges.shape, labels[0].item(), labels[33].item()
@@ -84,7 +83,7 @@ def airfoil() -> tuple[Table, Table]:
 
 
 def _split(held_out: int, *arrays: np.ndarray[Any, Any]) -> tuple[TensorDataset, TensorDataset]:
-    """All but some for training, and these for testing."""
+    """The items for training, and those for testing."""
     shuffled = order(len(arrays[0]), SPLIT)
     test, train = shuffled[:held_out], shuffled[held_out:]
     return TensorDataset(*[a[train] for a in arrays]), TensorDataset(*[a[test] for a in arrays])

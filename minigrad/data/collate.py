@@ -1,4 +1,4 @@
-"""From a list of items to one batch of arrays."""
+"""Collating: a list of items becomes one batch of arrays."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NUMBERS = (np.ndarray, np.generic, Tensor, int, float, bool)
 
 
 def collate(items: list[Any]) -> Any:
-    """Items as a batch: numbers and arrays are stacked, tuples, lists and dicts are gone into, text stays a list.
+    """Items as a batch: numbers and arrays are stacked, also inside tuples, lists and dicts; text stays a list.
 
     >>> from minigrad.data.collate import collate
     >>> collate([(1, "one"), (2, "two")])
@@ -35,20 +35,20 @@ def collate(items: list[Any]) -> Any:
 
 
 def stacked(items: list[Any]) -> np.ndarray[Any, Any]:
-    """Arrays of one shape as one array."""
+    """Stack arrays of the same shape."""
     arrays = [host(item) for item in items]
     for i, array in enumerate(arrays):
         if array.shape != arrays[0].shape:
             raise ShapeError(
                 f"collate: item {i} of a batch has shape {array.shape} and the first {arrays[0].shape}",
-                expect="one shape, so that they can be stacked",
-                hint="make them alike with dataset.map(...), or DataLoader(..., collate=mg.data.pad)",
+                expect="the same shape for all, so that they can be stacked",
+                hint="change them with dataset.map(...), or DataLoader(..., collate=mg.data.pad)",
             )
     return np.stack(arrays)
 
 
 def pad(items: list[Any], value: float = 0) -> Any:
-    """Like the usual collate, for arrays of different lengths: shorter ones are filled up with `value` at the end.
+    """Like `collate`, for arrays of different lengths: shorter ones are padded with `value` at the end.
 
     >>> mg.data.pad([[1, 2, 3], [4]]).tolist()
     [[1, 2, 3], [4, 0, 0]]

@@ -1,7 +1,7 @@
 """Datasets: anything with a length and items by number.
 
-A list is one.  A dataset that can give many items at once, quicker than one by one, has a method `batch(indices)` too,
-which gives them as arrays.
+A list is a dataset.  A dataset that can load several items faster than one by one has a method `batch(indices)`, which
+returns them as arrays.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..support.words import shown, whole
 
 
 class Dataset:
-    """Items by number: subclasses say how many there are (`__len__`), and each of them (`__getitem__`).
+    """Items by number: subclasses define their number (`__len__`) and each item (`__getitem__`).
 
     >>> class Squares(mg.data.Dataset):
     ...     def __len__(self):
@@ -36,7 +36,7 @@ class Dataset:
         raise NotImplementedError(f"{type(self).__name__} has no __getitem__ method")
 
     def map(self, function: Callable[[Any], Any]) -> Mapped:
-        """The same items, each as `function` makes it, when it is asked for.
+        """The same items, each changed by `function` when it is read.
 
         >>> mg.data.TensorDataset([1, 2, 3]).map(lambda item: item[0] * 10)[2].item()
         30
@@ -59,9 +59,9 @@ class TensorDataset(Dataset):
     def __init__(self, *arrays: Any) -> None:
         self.arrays = tuple([host(array) for array in arrays])
         if not self.arrays or any(not array.ndim for array in self.arrays):
-            raise ConversionError("TensorDataset: arrays with a first dimension, along which the items lie, are needed")
+            raise ConversionError("TensorDataset: arrays need a first dimension, along which the items lie")
         if len({len(array) for array in self.arrays}) > 1:
-            raise ShapeError("TensorDataset: arrays of different lengths", expect="as many elements in each",
+            raise ShapeError("TensorDataset: arrays of different lengths", expect="the same number of elements in each",
                              actual=", ".join(str(array.shape) for array in self.arrays))
 
     def __len__(self) -> int:
@@ -80,7 +80,7 @@ class TensorDataset(Dataset):
 
 
 class Mapped(Dataset):
-    """The items of another dataset, each as a function makes it: what `dataset.map(function)` gives."""
+    """The items of another dataset, each changed by a function: the result of `dataset.map(function)`."""
 
     def __init__(self, dataset: Any, function: Callable[[Any], Any]) -> None:
         self.dataset, self.function = dataset, function
@@ -117,9 +117,9 @@ class Subset(Dataset):
 
 
 def random_split(dataset: Any, lengths: Sequence[float], seed: int = 0) -> list[Subset]:
-    """Parts of a dataset, with the items in random order: by how many each has, or by shares that add up to 1.
+    """Parts of a dataset, with the items in random order: by their sizes, or by shares that add up to 1.
 
-    The same seed gives the same parts, always.
+    The same seed always gives the same parts.
 
     >>> train, test = mg.data.random_split(list("abcdefghij"), [0.8, 0.2])
     >>> len(train), len(test), sorted([*train, *test]) == list("abcdefghij")
@@ -131,7 +131,7 @@ def random_split(dataset: Any, lengths: Sequence[float], seed: int = 0) -> list[
     counts = list(lengths)
     if not all(isinstance(count, int) for count in counts):
         if not math.isclose(sum(counts), 1.0):
-            raise ConversionError(f"random_split: shares add up to 1, and these to {sum(counts):g}")
+            raise ConversionError(f"random_split: shares add up to 1, but these add up to {sum(counts):g}")
         ends = [round(sum(counts[: i + 1]) * total) for i in range(len(counts))]
         counts = [end - start for start, end in zip([0, *ends], ends)]
     if sum(counts) != total or min(counts, default=-1) < 0:
@@ -142,7 +142,7 @@ def random_split(dataset: Any, lengths: Sequence[float], seed: int = 0) -> list[
 
 
 def order(count: int, seed: int, epoch: int = 0) -> np.ndarray[Any, Any]:
-    """The numbers below `count` in the random order that belongs to a seed and an epoch."""
+    """The numbers below `count` in a random order, which depends on a seed and an epoch."""
     return np.argsort(np.random.Philox(key=key_of(seed, epoch)).random_raw(count), kind="stable")
 
 
@@ -152,7 +152,7 @@ def key_of(seed: int, epoch: int) -> int:
 
 
 def host(array: Any) -> np.ndarray[Any, Any]:
-    """Anything that holds numbers as a NumPy array, in which Python's floats are float32."""
+    """Numbers in any form as a NumPy array, with Python's floats as float32."""
     if isinstance(array, Tensor):
         return array.numpy_copy()
     try:

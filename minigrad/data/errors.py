@@ -1,4 +1,4 @@
-"""The error of data that cannot be had."""
+"""The error for data that cannot be loaded."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from ..support.errors import MinigradError
 
 
 class DataError(MinigradError, RuntimeError):
-    """An item of a dataset could not be loaded, a file of data is not as it should be, or a worker has died.
+    """An item of a dataset could not be loaded, a data file is damaged, or a worker has died.
 
-    The error that a dataset raised is its cause, printed above it, with the traceback of the worker that it came from.
+    The error that the dataset raised is its cause, printed above it, with the worker's traceback.
 
     >>> import minigrad as mg
     >>> list(mg.data.DataLoader(mg.data.Mapped([1, 0], lambda x: 1 / x)))
@@ -16,6 +16,6 @@ class DataError(MinigradError, RuntimeError):
     minigrad.data.errors.DataError: item 1 of Mapped could not be loaded: ZeroDivisionError: division by zero
     ...
 
-    Hint: `dataset[1]` shows the fault alone.  A loop that begins anew goes on with all the workers, which survive
-    what a dataset raises.
+    Hint: `dataset[1]` shows the error alone.  The workers survive errors of a dataset: a new loop goes on
+    with all of them.
     """

@@ -19,15 +19,15 @@ PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff")
 
 
 def existing(path: Any, what: str) -> Path:
-    """A path that leads somewhere."""
+    """A path that exists."""
     found = Path(path)
     if not found.exists():
-        raise DataError(f"{what}: there is no {found}", hint="the path is taken from the folder that Python runs in")
+        raise DataError(f"{what}: there is no {found}", hint="a relative path begins at the folder that Python runs in")
     return found
 
 
 class Table(Dataset):
-    """A table as named columns, of which an item is a row: a dict.
+    """A table with named columns.  An item is a row, as a dict.
 
     >>> cars = mg.data.Table({"power": [130.0, 95.0, 68.0], "origin": ["US", "Japan", "Japan"]})
     >>> cars[1], cars.matrix().tolist()
@@ -41,7 +41,7 @@ class Table(Dataset):
                 raise DataError(f"Table: column {name} is a list, not {shown(columns[name])}")
         lengths = {name: len(column) for name, column in self.columns.items()}
         if len(set(lengths.values())) != 1:
-            raise DataError(f"Table: columns of one length are needed, not {lengths or 'none'}")
+            raise DataError(f"Table: all columns have the same length, not {lengths or 'none'}")
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
@@ -51,7 +51,7 @@ class Table(Dataset):
                 for name, column in self.columns.items()}
 
     def matrix(self, columns: Sequence[str] | None = None) -> np.ndarray[Any, Any]:
-        """Columns side by side in float32, all by default; one of text becomes a column of 0 and 1 for each text."""
+        """Columns side by side in float32, all by default.  Text becomes a column of 0 and 1 for each value."""
         names = list(self.columns) if columns is None else list(columns)
         return np.concatenate([self._numbers(name) for name in names], axis=1)
 
@@ -63,7 +63,7 @@ class Table(Dataset):
             numbers = column.astype(np.float32)
             for row in np.flatnonzero(np.isnan(numbers))[:1]:
                 raise DataError(f"Table: column {name!r} has no number in row {row}",
-                                hint="table.columns[name] can be filled, or the row left out")
+                                hint="fill in table.columns[name], or leave the row out")
             return numbers[:, None]
         texts = column.astype(str)
         return (texts[:, None] == np.unique(texts)).astype(np.float32)
@@ -89,10 +89,10 @@ def read_table(path: str | os.PathLike[str]) -> Table:
 
 
 class ImageFolder(Dataset):
-    """Pictures in folders, one for each class: `root/cat/1.png` is a cat.  Pillow reads them, when they are asked for.
+    """Pictures in folders, one for each class: `root/cat/1.png` is a cat.  Pillow reads each when it is needed.
 
     An item is a picture, float32 from 0 to 1 of shape (channels, height, width), and the number of its class in
-    `classes`.  With `size`, a side or (height, width), all are brought to that size.  `mode` is Pillow's: "RGB" for
+    `classes`.  With `size`, a side or (height, width), all are resized.  `mode` is Pillow's: "RGB" for
     three channels, "L" for one.
     """
 
@@ -130,7 +130,7 @@ class ImageFolder(Dataset):
 
 
 class TextLines(Dataset):
-    """The lines of a text file without their ends.  Only where each begins is kept in memory."""
+    """The lines of a text file without line ends.  Only their positions are kept in memory."""
 
     def __init__(self, path: str | os.PathLike[str], encoding: str = "utf-8") -> None:
         self.path, self.encoding = existing(path, "TextLines"), encoding
@@ -151,7 +151,7 @@ class TextLines(Dataset):
 
 
 class Alphabet:
-    """The characters of some texts as numbers from 1: 0 stands for where a text ends, and for what is filled up.
+    """The characters of some texts as numbers from 1; 0 marks the end of a text, and padding.
 
     >>> alphabet = mg.data.Alphabet(["anna", "bo"])
     >>> alphabet.encode("nab").tolist(), alphabet.decode([2, 1, 0, 0]), len(alphabet)
@@ -180,7 +180,7 @@ class Alphabet:
 
 
 class Standardize:
-    """Columns brought to mean 0 and standard deviation 1, by the rows given at first: those for training.
+    """Scales columns to mean 0 and standard deviation 1, by the rows of the training data.
 
     >>> scale = mg.data.Standardize([[1.0, 10.0], [3.0, 30.0]])
     >>> scale([[2.0, 40.0]]).tolist(), scale.inverse(scale([[2.0, 40.0]])).tolist()
@@ -193,9 +193,9 @@ class Standardize:
         self.std = np.where(spread > 0, spread, 1).astype(self.mean.dtype)  # a column of equal numbers becomes 0
 
     def __call__(self, rows: Any) -> np.ndarray[Any, Any]:
-        """Other rows, on the same scale."""
+        """Scale other rows in the same way."""
         return (host(rows) - self.mean) / self.std
 
     def inverse(self, rows: Any) -> np.ndarray[Any, Any]:
-        """What was brought to that scale, as it was."""
+        """Undo the scaling."""
         return host(rows) * self.std + self.mean

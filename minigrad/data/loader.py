@@ -1,4 +1,4 @@
-"""`DataLoader`: the items of a dataset in batches, shuffled, changed at random, and loaded ahead by workers."""
+"""`DataLoader`: the items of a dataset in batches, shuffled, augmented, and loaded ahead by workers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .workers import ItemFault, Workers, brief
 
 @dataclass(frozen=True)
 class Source:
-    """How a batch is loaded, wherever that happens: all of it can be sent to another process."""
+    """How to load a batch.  It can be sent to another process."""
 
     dataset: Any
     augment: Callable[[Any, np.random.Generator], Any] | None
@@ -53,11 +53,11 @@ class Source:
 class DataLoader:
     """Batches of a dataset, as tensors: `for x, y in loader` goes through all of them once, which is an epoch.
 
-    With `shuffle` each epoch has an order of its own.  `augment(item, rng)` changes an item at random, by a NumPy
-    generator that belongs to that item in that epoch.  `collate(items)` makes a list of items one batch of arrays.
-    `workers` threads load `prefetch` batches each ahead of the loop; with `processes`, each of them does so in a
-    process of its own.  All that is random follows from `seed` (by default a number drawn from `mg.random`), whatever
-    the number of workers.
+    With `shuffle` each epoch has another order.  `augment(item, rng)` changes an item at random, by a NumPy
+    generator that belongs to that item in that epoch.  `collate(items)` turns a list of items into a batch of arrays.
+    `workers` threads load `prefetch` batches each ahead of the loop; with `processes`, each of them uses its
+    own process.  All random numbers follow from `seed` (by default drawn from `mg.random`), for any number of
+    workers.
 
     Threads are the better choice where NumPy, Pillow or reading files take the time: they run without Python's lock,
     and nothing has to be copied from one process to another.  Processes are for items that Python itself computes.
@@ -72,8 +72,8 @@ class DataLoader:
                  collate: Callable[[list[Any]], Any] | None = None, workers: int = 0, processes: bool = False,
                  prefetch: int = 2, seed: int | None = None, device: Any = None) -> None:
         if not (hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__")):
-            raise ConversionError(f"DataLoader: a {type(dataset).__name__} is no dataset",
-                                  expect="something with a length and items by number", hint="list(it)")
+            raise ConversionError(f"DataLoader: a {type(dataset).__name__} is not a dataset",
+                                  expect="an object with a length and items by number", hint="list(it)")
         for name, number, least in (("batch_size", batch_size, 1), ("workers", workers, 0), ("prefetch", prefetch, 1)):
             if not isinstance(number, int) or number < least:
                 raise ConversionError(f"DataLoader: {name} is an integer, {least} or more, not {number!r}")
@@ -93,14 +93,14 @@ class DataLoader:
         return whole + (rest > 0 and not self.drop_last)
 
     def __iter__(self) -> Iterator[Any]:
-        """An epoch: the next one, or, after `load_state_dict`, what is left of the one that was interrupted."""
+        """The next epoch, or after `load_state_dict` the rest of the interrupted one."""
         if not self._resumed:
             self._epoch, self._batch = self._epoch + 1, 0
         self._resumed = False
         return Epoch(self, self._epoch, self._batch)
 
     def state_dict(self) -> dict[str, int]:
-        """Where the loop is, for a loader made alike: the seed, the epoch, and how many of its batches are out.
+        """The position of the loop, for a loader with the same settings: seed, epoch, number of batches so far.
 
         >>> loader = mg.data.DataLoader(range(6), batch_size=2, shuffle=True, seed=0)
         >>> first = next(iter(loader))
@@ -115,13 +115,13 @@ class DataLoader:
         return {"seed": self.seed, "epoch": self._epoch + done, "batch": 0 if done else self._batch, **sizes}
 
     def load_state_dict(self, state: dict[str, int]) -> None:
-        """Go on from where `state_dict` was asked: the next loop is the rest of that epoch."""
+        """Continue from a `state_dict`: the next loop is the rest of that epoch."""
         own = self.state_dict()
         if set(state) != set(own):
-            raise ConversionError(f"a state is what state_dict() gives, {', '.join(own)}, and not {state!r}")
+            raise ConversionError(f"a state is what state_dict() returns, {', '.join(own)}, not {state!r}")
         if state["batch"] and any(state[name] != own[name] for name in ("batch_size", "items")):
             raise ConversionError(
-                "load_state_dict: the state is of another loader, and in the midst of an epoch",
+                "load_state_dict: the state belongs to another loader, and to the middle of an epoch",
                 expect=f"batches of {self.batch_size} out of {len(self.dataset):,} items",
                 actual=f"batches of {state['batch_size']} out of {state['items']:,}",
             )
@@ -129,7 +129,7 @@ class DataLoader:
         self._resumed = True
 
     def close(self) -> None:
-        """Let the workers go.  It happens by itself when nobody holds the loader any more."""
+        """End the workers.  This also happens when the loader is garbage-collected."""
         if self._pool is not None:
             self._pool.close()
 
@@ -140,7 +140,7 @@ class DataLoader:
 
 
 class Epoch:
-    """One pass over a loader's batches.  It goes on after an error: the next batch is the one behind it."""
+    """One pass over a loader's batches.  After an error it goes on with the next batch."""
 
     def __init__(self, loader: DataLoader, epoch: int, start: int) -> None:
         self.loader, self.epoch = loader, epoch
@@ -170,25 +170,25 @@ class Epoch:
             if not isinstance(fault, ItemFault):
                 raise
             what = f"{fault} of {type(loader.dataset).__name__} could not be loaded: {fault.reason}"
-            raise DataError(what, hint=f"dataset[{fault.indices[0]}] shows it alone") from fault.__cause__
+            raise DataError(what, hint=f"dataset[{fault.indices[0]}] shows the error alone") from fault.__cause__
         all_or_none(partial(self._is_out, number))  # now: an interrupt while it was loaded leaves it the next one
         return batch
 
     def _wait_for(self, waiting: tuple[int, Any, Callable[[], Any]]) -> None:
-        """The first of the tasks has begun."""
+        """Record that the first task has begun."""
         if not self.waiting or self.waiting[-1][0] != waiting[0]:
             self.waiting.append(waiting)
         if self.tasks and self.tasks[0][0] == waiting[0]:
             self.tasks.popleft()
 
     def _is_out(self, number: int) -> None:
-        """The first of those that wait has been handed out, or has failed."""
+        """Record that the first waiting task was returned or has failed."""
         self.loader._epoch, self.loader._batch = self.epoch, number + 1
         if self.waiting and self.waiting[0][0] == number:
             self.waiting.popleft()
 
     def _begin(self, indices: np.ndarray[Any, Any]) -> Callable[[], Any]:
-        """What gives the batch when it is called: a worker has begun with it, if there are any."""
+        """A function that returns the batch; if there are workers, one of them has begun to load it."""
         key = key_of(self.loader.seed, self.epoch)
         if self.loader._pool is None:
             return partial(self.loader.source.load, key, indices)
@@ -196,12 +196,12 @@ class Epoch:
 
 
 def own_numbers(key: int, index: int) -> np.random.Generator:
-    """The random numbers of one item in one epoch, whoever loads it."""
+    """The random numbers of one item in one epoch, the same in every worker."""
     return np.random.Generator(np.random.Philox(key=key, counter=(index + 1) << 128))
 
 
 def drawn_seed() -> int:
-    """A seed from the generator that everybody shares, so that `mg.random.seed` settles this one too."""
+    """A seed from the default generator, so `mg.random.seed` determines this one too."""
     key, block = DEFAULT_GENERATOR.take_blocks(1)
     return int(np.random.Philox(key=key, counter=block + 1).random_raw()) >> 1
 

@@ -1,4 +1,4 @@
-"""Those who load batches while the main thread computes: threads, each of which may have a process to do it for it."""
+"""Background loaders: threads that load batches while the main thread computes, each with a process if wanted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GRACE = 5.0  # seconds that a process has to end, before it is made to
 
 
 class ItemFault(Exception):
-    """That an item, or a batch of several, could not be loaded; why is its cause, and in one line `reason`."""
+    """An item, or a batch, could not be loaded: the error is the cause, and `reason` is its first line."""
 
     def __init__(self, indices: list[int], reason: str) -> None:
         super().__init__(indices, reason)
@@ -31,7 +31,7 @@ class ItemFault(Exception):
 
 
 class WorkersTraceback(Exception):
-    """What went wrong in another process, as it was printed there."""
+    """The error of another process, as its traceback was printed there."""
 
 
 def brief(error: BaseException) -> str:
@@ -41,15 +41,15 @@ def brief(error: BaseException) -> str:
 
 
 class Workers:
-    """Threads that load batches, each by itself or through a process of its own.
+    """Threads that load batches, each alone or through its own process.
 
-    They are started when there is something to do, and end when they are closed.
+    They start with the first task, and end when they are closed.
     """
 
     def __init__(self, source: Any, count: int, processes: bool) -> None:
         self.source, self.count = source, count
         self.kind = "processes" if processes else "threads"
-        self._lock = new_lock()  # closing may happen wherever garbage is collected
+        self._lock = new_lock()  # close() may run wherever garbage is collected
         self.forget()
         EVERYWHERE.add(self)
 
@@ -60,7 +60,7 @@ class Workers:
         self.mine = threading.local()
 
     def begin(self, key: int, indices: Any) -> Callable[[], Any]:
-        """Have a batch loaded; what is returned waits for it."""
+        """Start loading a batch; the returned object waits for it."""
         from concurrent.futures import ThreadPoolExecutor
 
         with self._lock:
@@ -80,11 +80,11 @@ class Workers:
         return helper.load(key, indices)
 
     def close(self) -> None:
-        """End all of them; what they are doing is finished first, what is waiting is not begun."""
+        """End all threads.  They finish their current task; waiting tasks are dropped."""
         with self._lock:
             threads, self.threads = self.threads, None
         if threads is not None:
-            mine = threading.current_thread().name.startswith(NAME)  # one that collects garbage can't wait for itself
+            mine = threading.current_thread().name.startswith(NAME)  # a thread can't wait for itself
             threads.shutdown(wait=not mine, cancel_futures=True)
         for helper in self.helpers:
             helper.close()
@@ -105,7 +105,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class Helper:
-    """A process that loads batches for one thread, started anew when it has died."""
+    """A process that loads batches for one thread, restarted when it has died."""
 
     def __init__(self, number: int, source: Any) -> None:
         self.number, self.source = number, source
@@ -113,7 +113,7 @@ class Helper:
         self.pipe: Any = None
 
     def load(self, key: int, indices: Any) -> Any:
-        """A batch, loaded over there."""
+        """A batch, loaded in the process."""
         if self.process is None:
             self._start()
         try:
@@ -127,7 +127,7 @@ class Helper:
         return result
 
     def _start(self) -> None:
-        """A fresh interpreter: a copy of this one would hold locks of threads that it does not have."""
+        """Start a new interpreter: a fork would hold locks of threads that it does not have."""
         import multiprocessing
 
         context = multiprocessing.get_context("spawn")
@@ -146,7 +146,7 @@ class Helper:
         self.process = process
 
     def _obituary(self, indices: Any) -> DataError:
-        """The error that says which worker died, of what, and over which items."""
+        """The error for a dead worker: which one, its exit code or signal, and its items."""
         process, self.process = self.process, None
         self.pipe.close()
         process.join(GRACE)
@@ -155,13 +155,13 @@ class Helper:
         if code is not None and code < 0:
             ended = f"of {signal.Signals(-code).name}" if -code in set(signal.Signals) else f"of signal {-code}"
         over = ItemFault(indices.tolist(), ended)
-        hint = "SIGKILL is mostly the system's, when memory runs out: fewer workers, smaller batches"
+        hint = "the system sends SIGKILL when memory runs out: fewer workers, smaller batches"
         if code == 1:
-            hint = 'what it printed says why; a script starts workers below `if __name__ == "__main__":` only'
+            hint = 'see its output; a script starts workers below `if __name__ == "__main__":` only'
         return DataError(f"worker {self.number} (process {process.pid}) died {ended} over {over}", hint=hint)
 
     def close(self) -> None:
-        """End the process: it does so by itself when its pipe is closed."""
+        """End the process: it ends when its pipe is closed."""
         if self.process is not None:
             self.pipe.close()
             self.process.join(GRACE)
@@ -171,9 +171,9 @@ class Helper:
 
 
 def serve(pipe: Any, source: Any) -> None:
-    """What a worker's process does: load what is asked for, until nobody asks any more."""
+    """The loop of a worker's process: load batches until the pipe is closed."""
     with contextlib.suppress(ValueError):
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the main process's business, which ends us
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process handles Ctrl-C and ends this one
     while True:
         try:
             key, indices = pipe.recv()

@@ -1,6 +1,6 @@
-"""`cuda`, `cuda:1`…: NVIDIA GPUs by CuPy, which is imported when such a device is first asked for.
+"""`cuda`, `cuda:1`…: NVIDIA GPUs by CuPy, which is imported when such a device is first used.
 
-The kernels are those of the CPU, with CuPy in the place of NumPy, and what CuPy does differently (`cuda_kernels.py`).
+The kernels are those of the CPU, with CuPy in place of NumPy; `cuda_kernels.py` overrides what CuPy does differently.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from .library import Kernel
 from .registry import Device
 
 INSTALL = how_to_install("cupy") + "; and an NVIDIA driver"
-TOOLKIT = 'pip install "cupy-cuda13x[ctk]", which brings the libraries of the CUDA toolkit along'
+TOOLKIT = 'pip install "cupy-cuda13x[ctk]", which includes the libraries of the CUDA toolkit'
 
 
 class CudaDevice(Device):
-    """A GPU.  Work is queued on it and goes on while Python does; reading a value waits for it.
+    """A GPU.  Work is queued and runs in the background; reading a value waits for it.
 
-    `check_indices` is whether integer arrays are looked at before they index: CuPy takes them modulo the size, where
-    NumPy raises.  It costs a small reduction, and a wait for what is queued.  Programs do not wait: what they find is
-    an error when a value is next read, or at once with `check_at_once`.  `replays` says if they run as CUDA graphs.
+    `check_indices` says whether integer indices are checked: CuPy takes them modulo the size, NumPy raises an error.
+    A check costs a small reduction and a wait for the queue.  Programs do not wait: an error is raised when a value is
+    next read, or at once with `check_at_once`.  `replays` says whether programs run as CUDA graphs.
     """
 
     kind = "cuda"
@@ -41,13 +41,13 @@ class CudaDevice(Device):
         _check_present(self)
         self.ndarray = self.cupy.ndarray
         self.gpu = self.cupy.cuda.Device(self.index)
-        self.findings: dict[Any, None] = {}  # what programs may have found and nobody has looked at
+        self.findings: dict[Any, None] = {}  # errors that programs may have found, not read yet
 
     def make_kernels(self) -> dict[str, Kernel]:
         kernels = self.kernel_class(self)
         table = dispatch_table(kernels)
         self.unchecked = kernels.unchecked
-        # CuPy works on its current device, which is the first one; for another, each kernel has to switch to it.
+        # CuPy works on its current device, by default the first; for another device, each kernel switches to it.
         return table if self.index == 0 else {op: self._here(kernel) for op, kernel in table.items()}
 
     def _here(self, kernel: Kernel) -> Kernel:
@@ -94,10 +94,10 @@ class CudaDevice(Device):
         return kernel(*values, **attrs)  # CuPy has a memory pool of its own, and the GPU threads enough
 
     def fault(self, error: Exception) -> tuple[str, str] | None:
-        if isinstance(error, ImportError):  # CuPy looks for cuBLAS and its like when they are first used
+        if isinstance(error, ImportError):  # CuPy searches for cuBLAS and similar libraries at their first use
             return "CuPy does not find a library of CUDA", TOOLKIT
         if isinstance(error, self.cupy.cuda.runtime.CUDARuntimeError):
-            way_out = f'mg.as_device("{self}").synchronize() after each line shows whose it is: the GPU works behind'
+            way_out = f'mg.as_device("{self}").synchronize() after each line finds the operation: the GPU is behind'
             return "CUDA reports an error, of this operation or one before it", way_out
         return super().fault(error)
 
@@ -106,7 +106,7 @@ class CudaDevice(Device):
         self.settle()
 
     def found_later(self, findings: Any) -> None:
-        """Let `findings.look()` be called when a value is next read: it raises what a program has found wrong."""
+        """Call `findings.look()` when a value is next read: it raises the error that a program has found."""
         self.findings[findings] = None
         if self.check_at_once:
             self.settle()
@@ -136,7 +136,7 @@ def _imported_cupy(name: str) -> Any:
 
 
 def _check_present(device: CudaDevice) -> None:
-    """Raise, in our words, where the GPU of this number is not there."""
+    """Raise a `DeviceError` if there is no GPU of this number."""
     name, runtime = device.name, device.cupy.cuda.runtime
     try:
         count = runtime.getDeviceCount()
@@ -144,10 +144,10 @@ def _check_present(device: CudaDevice) -> None:
         said = str(error)
         if "NoDevice" in said:
             problem = "the NVIDIA driver finds no GPU"
-            hint = "`nvidia-smi` lists what it finds, and CUDA_VISIBLE_DEVICES may hide it"
+            hint = "`nvidia-smi` lists the GPUs; CUDA_VISIBLE_DEVICES may hide some"
         else:
             problem = "CuPy is installed, but there is no NVIDIA driver that works with it"
-            hint = "install or update the NVIDIA driver; `nvidia-smi` says whether it runs, and for which CUDA"
+            hint = "install or update the NVIDIA driver; `nvidia-smi` shows whether it runs, and its version of CUDA"
         raise _no_device(name, f"{problem} ({said})", hint) from error
     if device.index >= count:
         there = ", ".join(f"cuda:{i}" if i else "cuda" for i in range(count)) or "none"

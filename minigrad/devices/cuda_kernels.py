@@ -1,4 +1,4 @@
-"""The kernels of `cuda`: those of the CPU with CuPy, and what CuPy does differently."""
+"""The kernels of `cuda`: the kernels of the CPU with CuPy, and overrides where CuPy differs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Kernels of what is done besides computing: printing values, and stopping in the debugger.
+"""Kernels with side effects: printing values, and stopping in the debugger.
 
-They run wherever values are: in the middle of eager code, or of a program.  What they are given is wrapped in tensors
-again, so that a format may ask for anything that a tensor has: `{x.shape}`, `{x[0]:.3f}`.
+They run in eager code and in programs.  Their arguments are wrapped in tensors again, so that a format can use every
+attribute of a tensor: `{x.shape}`, `{x[0]:.3f}`.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ Name = Any  # of a value: the number of an argument, or the name that it was giv
 
 @contextmanager
 def held_back() -> Iterator[list[str]]:
-    """A block that computes again what has been computed: what it prints comes into the list, and it never stops."""
+    """A block that repeats a computation: its output goes into the list, and it does not stop in the debugger."""
     held: list[str] = []
     with setting(HELD, held):
         yield held
 
 
 class Stop:
-    """A line of the user's at which the debugger stops, and what its names mean there."""
+    """A line of user code at which the debugger stops, and the values of its names."""
 
     def __init__(self, filename: str, line: int, function: str, names: dict[str, Any]) -> None:
         self.filename, self.line, self.function, self.names = filename, line, function, names
@@ -43,7 +43,7 @@ class Stop:
     def here(self, values: dict[str, Any]) -> None:
         """Call Python's breakpoint hook in a frame that is at this line, and whose variables are these values.
 
-        The frame is one of our own: where a program runs, the one that made the node is long gone.
+        The frame is a new one: when a program runs, the frame that made the node no longer exists.
         """
         first = self.line - (sys.version_info < (3, 13))  # pdb used to stop at the next line; now it stops at once
         text = "\n" * (first - 1) + "__stop__()" + ("\nNone" if first else "; None")
@@ -52,7 +52,7 @@ class Stop:
 
 
 class EffectKernels(KernelGroup):
-    """`print` and `breakpoint`.  Their results are numbers that nothing reads."""
+    """`print` and `breakpoint`.  Nothing reads their results."""
 
     def print(
         self, *arrays: Any, message: str, names: Sequence[Name],

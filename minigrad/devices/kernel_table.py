@@ -136,7 +136,7 @@ class Kernels(
     def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
         if x.ndim:
             return np.broadcast_to(x, shape)
-        # The gradient of a sum begins with this: by hand it takes a third of the time.
+        # The gradient of a sum begins with this; written by hand, it takes a third of the time.
         out = np.ndarray(shape, x.dtype, x, 0, (0,) * len(shape))
         out.flags.writeable = False
         return out

@@ -1,4 +1,4 @@
-"""What every group of kernels is made of: an array library, and functions of it.
+"""The base of the groups of kernels: an array library, and kernels that are functions of it.
 
 A group is a class with one method per primitive, named like the primitive.  A method's
 inputs are raw arrays (or Python numbers), attributes of the primitive are keywords.

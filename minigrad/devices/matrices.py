@@ -21,7 +21,7 @@ LARGE = 1 << 15  # elements of a product whose memory comes from the device
 class MatrixKernels(KernelGroup):
     """`matmul`, `solve`, `cholesky` and `slogdet`."""
 
-    half_is_slow = True  # no BLAS on a CPU has it
+    half_is_slow = True  # BLAS on CPUs does not have it
 
     def matmul(self, x: Any, y: Any, out: Any = None) -> Any:
         if out is not None:  # out may be x: no product in place without a copy
@@ -56,7 +56,7 @@ class MatrixKernels(KernelGroup):
             raise MatrixError(
                 f"solve: {self._first(self._singular(x))} is singular: its rows are "
                 "not independent, so there is no solution, or there are many",
-                hint="x + 1e-6 * mg.eye(n) is a matrix close by that may have an "
+                hint="x + 1e-6 * mg.eye(n) is a nearby matrix that may have an "
                 "inverse",
             ) from error
 

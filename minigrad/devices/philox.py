@@ -1,8 +1,8 @@
 """Random bits by counting: Philox4x64, a block of 256 bits for each pair of a key and a counter.
 
-There is no hidden state: block 7 of key 5 is the same 256 bits on every device, in whatever order blocks are asked for.
-NumPy's `random_raw` fixes which bits these are: block b is what it gives with the counter b + 1, and its eight 32-bit
-words come low half first.  A float32 is the upper 24 bits of one word, a float64 the upper 53 bits of two.
+There is no hidden state: block 7 of key 5 has the same 256 bits on every device, in any order of blocks.  The bits are
+those of NumPy's `random_raw`: block b is its result with the counter b + 1, and its eight 32-bit words come low half
+first.  A float32 is the upper 24 bits of one word, a float64 the upper 53 bits of two.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ROUNDS = 10
 
 
 def blocks_for(shape: tuple[int, ...], dtype: Any) -> int:
-    """How many blocks a draw takes: 8 elements of 4 bytes fit into one, or 4 of 8 bytes.
+    """The number of blocks of a draw: a block has 8 elements of 4 bytes, or 4 of 8 bytes.
 
     >>> blocks_for((3, 3), dtypes.float32), blocks_for((3, 3), dtypes.float64)
     (2, 3)
@@ -34,12 +34,12 @@ def blocks_for(shape: tuple[int, ...], dtype: Any) -> int:
 
 
 class Stream(threading.local):
-    """One NumPy Philox for each thread, which a draw sets to its block: making a new one takes ten times as long."""
+    """One NumPy Philox for each thread.  A draw sets it to its block, in a tenth of the time of making a new one."""
 
     def __init__(self) -> None:
         self.bits = np.random.Philox(key=0)
         self.numbers = np.random.Generator(self.bits)
-        self.counter, self.words = [0, 0, 0, 0], [0, 0]  # lists, which are read in a third of the time of arrays
+        self.counter, self.words = [0, 0, 0, 0], [0, 0]  # lists: NumPy reads them in a third of the time of arrays
         self.state: Any = self.bits.state | {
             "state": {"counter": self.counter, "key": self.words},
             "buffer": [0, 0, 0, 0],
@@ -47,7 +47,7 @@ class Stream(threading.local):
         }
 
     def seek(self, key: int, block: int) -> None:
-        """Let the next number be the first one of a block."""
+        """Set the generator to the beginning of a block."""
         self.words[:] = key & WORD, key >> 64
         self.counter[0] = block
         self.bits.state = self.state
@@ -104,7 +104,7 @@ def philox_words(xp: Any, key: int, block: int, count: int) -> Any:
 
 
 def draw_in_array_operations(xp: Any, shape: tuple[int, ...], dtype: Any, key: int, block: int) -> Any:
-    """What `draw` does, for any array library: the reference, and for where there is no faster kernel.
+    """`draw` for any array library: the reference, and the kernel where there is no faster one.
 
     >>> same = draw_in_array_operations(np, (5,), dtypes.float32, 5, 0)
     >>> np.array_equal(same, draw((5,), dtypes.float32, 5, 0, None))
@@ -181,12 +181,12 @@ def cuda_module(xp: Any) -> Any:
 
 
 def key_words(key: int, block: int) -> list[Any]:
-    """A key and a block as these kernels take them."""
+    """A key and a block in the form that these kernels take."""
     return [np.uint64(word) for word in (key & WORD, key >> 64, block)]
 
 
 def draw_on_cuda(xp: Any, shape: tuple[int, ...], dtype: Any, key: int, block: int) -> Any:
-    """What `draw` does, on CuPy's current device.  An `xp` that cannot compile CUDA's C does it in array operations."""
+    """`draw` on CuPy's current device.  An `xp` that cannot compile CUDA C uses array operations."""
     if not hasattr(xp, "RawModule"):
         return draw_in_array_operations(xp, shape, dtype, key, block)
     out = xp.empty(shape, dtype)

@@ -1,8 +1,8 @@
-"""Memory for large results that is used again instead of being given back.
+"""Memory for large results, which is reused instead of being returned to the system.
 
 Fresh pages cost more than the arithmetic: the system clears each one when it is first touched.  The pool hands out
 arrays over memory of its own and keeps a weak reference to each: every view, NumPy alias and DLPack export of an array
-keeps that array alive, so when the reference dies, nobody can see the memory any more, and it is free again.
+keeps that array alive, so when the reference dies, nothing refers to the memory any more, and it is free again.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def size_class(size: int) -> int:
 
 
 class Pool:
-    """Memory by size.  It keeps at most `limit` bytes that nobody uses.
+    """Memory by size.  It keeps at most `limit` unused bytes.
 
     There is no lock: an array can die at any moment, also in the middle of `take` in the same thread (the collector
     runs when it likes).  Each step is one operation on a list or a dict, which no other thread can come between.
@@ -88,16 +88,16 @@ class Pool:
     def _give_back(self, key: int, memory: Memory) -> None:
         self.lent.pop(key, None)
         if self.idle + memory.nbytes > self.limit:
-            self.shrink()  # what is here are sizes that nobody has asked for lately
+            self.shrink()  # the sizes kept here have not been used lately
         if memory.nbytes <= self.limit:
             self.free.setdefault(memory.nbytes, []).append(memory)
 
     @property
     def idle(self) -> int:
-        """The bytes that are kept and that nobody uses."""
+        """The unused bytes that are kept."""
         return sum(size * len(found) for size, found in list(self.free.items()))
 
     def shrink(self) -> None:
-        """Give all memory that nobody uses back to the system."""
+        """Return all unused memory to the system."""
         self.free = {}
 

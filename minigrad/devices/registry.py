@@ -136,7 +136,7 @@ class Device:
 
 
 def _parsed(name: str) -> tuple[str, int]:
-    """`"cuda:1"` as its kind and its number; the number is -1 where this is no name of a device."""
+    """`"cuda:1"` as its kind and its number; the number is -1 if this is not the name of a device."""
     kind, colon, number = name.partition(":")
     if colon:
         return kind, int(number) if number.isdecimal() else -1
@@ -250,7 +250,7 @@ class Registration:
         return device.kind == kind if self.device.endswith(":*") else device == self.device
 
     def undo(self) -> None:
-        """Let the kernel run that was there before; a second time is no error."""
+        """Restore the kernel from before; a second call does nothing."""
         if self in REGISTRATIONS:
             REGISTRATIONS.remove(self)
             for device in list(DEVICES.values()):

@@ -1,4 +1,4 @@
-"""What NumPy lacks, leaves undefined, or computes many times slower than necessary.
+"""Functions that NumPy lacks, leaves undefined, or computes many times slower than necessary.
 
 These are `erf`, casts of floats to integers, `where`, and adding at indices.
 """
@@ -105,7 +105,7 @@ def horner(coefficients: Any, t: Any) -> Any:
 def cast(xp: Any, x: Any, dtype: Any, out: Any = None) -> Any:
     """An array of `xp` in another dtype.  A float beyond the range of an integer becomes the nearest one, and nan 0.
 
-    NumPy leaves open what comes of such floats; processors give different results, and so do NumPy's own loops.
+    NumPy leaves the result of such floats undefined: processors differ, and so do NumPy's own loops.
 
     >>> cast(np, np.array([2.7, -1e9, np.inf, np.nan]), np.dtype("int8")).tolist()
     [2, -128, 127, 0]
@@ -121,7 +121,7 @@ def cast(xp: Any, x: Any, dtype: Any, out: Any = None) -> Any:
 
 
 def _truncated(x: Any, dtype: Any) -> Any:
-    """What `cast` makes of a NumPy array of floats.  Only where some float does not fit is there a second pass."""
+    """`cast` for a NumPy array of floats.  A second pass is needed only if some float does not fit."""
     if x.dtype == np.float16 and x.size > 1:  # NumPy has no quick loops for it
         x = x.astype(np.float32)
     if _reports_misfits(x.dtype, dtype):
@@ -224,8 +224,8 @@ def check_range(index: Any, size: int, axis: int) -> None:
 def scatter_add(base: Any, value: Any, *indices: Any) -> Any:
     """A copy of `base` with `value` added at `indices` of its leading dimensions, one after the other.
 
-    `np.add.at` is quick on flat arrays only (five times as fast as on rows), so that is what it is given if there is
-    much to add: base as one long row, and where in it each number of `value` belongs.
+    `np.add.at` is fast on flat arrays only (five times as fast as on rows).  If there is much to add, base is
+    therefore one long row, and the place of each number of `value` in it is computed.
 
     >>> scatter_add(np.zeros((2, 2)), np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), np.array([0, 1, 0]))
     array([[6., 8.],
@@ -248,7 +248,7 @@ def scatter_add(base: Any, value: Any, *indices: Any) -> Any:
 
 
 def row_numbers(shape: tuple[int, ...], indices: tuple[Any, ...]) -> Any:
-    """Which row each position of the index arrays means, if all rows of the dimensions `shape` are counted through.
+    """The row number of each position of the index arrays, with all rows of the dimensions `shape` counted in order.
 
     >>> row_numbers((2, 3), (np.array([0, 1]), np.array([-1, 0])))
     array([2, 3])

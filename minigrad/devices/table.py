@@ -1,4 +1,4 @@
-"""The dispatch table, operation × device, to look at."""
+"""Prints the dispatch table, operation × device."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _label(device: Device, op: str) -> str:
 
 
 def label_of(kernel: Any) -> str:
-    """A kernel's name and where it comes from: `numpy.tanh`, `sum` of ours, `my_tanh *` put in by the user.
+    """A kernel's name and where it comes from: `numpy.tanh`, `sum` of minigrad, `my_tanh *` registered by the user.
 
     >>> table = as_device("cpu").kernels
     >>> label_of(table["tanh"]), label_of(table["sum"])
@@ -59,7 +59,7 @@ def kernels(*devices: Any) -> KernelTable:
     """The dispatch table of these devices, or of all that are in use.
 
     Names with a library are the library's functions.  Those without are methods of `Kernels`
-    (`devices/kernel_table.py`).  A star marks what `register_kernel` put in.
+    (`devices/kernel_table.py`).  A star marks kernels that were registered by `register_kernel`.
 
     >>> kernels("cpu")["tanh"]
     {'cpu': 'numpy.tanh'}

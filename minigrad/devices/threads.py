@@ -1,4 +1,4 @@
-"""A few threads for work on large arrays.  NumPy lets go of the interpreter's lock while it computes."""
+"""A few threads for work on large arrays.  NumPy releases the interpreter's lock while it computes."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
 BLOCK = 1 << 16  # elements that a thread computes at a time
-MOST = 8  # by default: beyond, arithmetic on arrays waits for memory and not for cores
+MOST = 8  # by default: more threads would wait for memory
 
 
 def _default_count() -> int:
-    said = os.environ.get("OMP_NUM_THREADS", "")  # which NumPy's matrix product and everybody else goes by
+    said = os.environ.get("OMP_NUM_THREADS", "")  # the usual variable, also for NumPy's matrix product
     if said.isdecimal() and int(said):
         return int(said)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -30,17 +30,17 @@ def _default_count() -> int:
 
 
 class Threads:
-    """How many threads share the work (`count`, the caller's included), and those that help."""
+    """The number of threads that share the work (`count`, with the caller's), and the helper threads."""
 
     def __init__(self) -> None:
         self.count = _default_count()
         self.helpers: ThreadPoolExecutor | None = None
 
     def submit(self, work: Callable[[], object]) -> Future[object] | None:
-        """Let a helper do it, in the caller's context (its modes, NumPy's errstate); None if there can be none."""
+        """Run work in a helper, in the caller's context (modes, NumPy's errstate); None if no helper can start."""
         helpers = self.helpers
         if helpers is None:
-            from concurrent.futures import ThreadPoolExecutor  # whose import takes as long as all of minigrad's devices
+            from concurrent.futures import ThreadPoolExecutor  # its import takes as long as that of all devices
 
             helpers = self.helpers = ThreadPoolExecutor(self.count - 1, thread_name_prefix="minigrad")
         try:
@@ -49,7 +49,7 @@ class Threads:
             return None
 
     def forget_helpers(self) -> None:
-        """Start new ones when they are needed: a forked process has none of its parent's."""
+        """Start new threads when they are needed: a forked process does not have its parent's threads."""
         self.helpers = None
 
 
@@ -59,7 +59,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def num_threads() -> int:
-    """How many threads share the work on a large array.
+    """The number of threads that share the work on a large array.
 
     >>> mg.devices.num_threads() >= 1
     True
@@ -68,7 +68,7 @@ def num_threads() -> int:
 
 
 def set_num_threads(count: int) -> None:
-    """Share the work on large arrays between so many threads; 1 computes everything in the caller's.
+    """Share the work on large arrays between so many threads; with 1, the caller's thread computes everything.
 
     >>> before = mg.devices.num_threads()
     >>> mg.devices.set_num_threads(1)
@@ -85,7 +85,7 @@ def set_num_threads(count: int) -> None:
 def in_blocks(work: Callable[[int, int], object], size: int, step: int) -> None:
     """`work(start, stop)` for blocks of `step` that make up `size`, in no order, by all threads; then return.
 
-    Each thread takes the next block when it is done with one, so a core that is busy elsewhere delays nothing.
+    Each thread takes the next block when it has finished one, so a busy core does not delay the others.
 
     >>> done = []
     >>> in_blocks(lambda start, stop: done.append((start, stop)), 10, 4)
@@ -117,7 +117,7 @@ def in_blocks(work: Callable[[int, int], object], size: int, step: int) -> None:
         work_off()
         running = [future for future in helping if not future.cancel()]  # one that has not begun is not waited for
         errors = [future.exception() for future in running]  # which waits for each of them
-    except BaseException:  # an error, or an interrupt: nobody may write into this memory after it
+    except BaseException:  # an error, or an interrupt: no thread may write into this memory after it
         starts.clear()
         _wait_for(helpers)
         raise
@@ -127,7 +127,7 @@ def in_blocks(work: Callable[[int, int], object], size: int, step: int) -> None:
 
 
 def _wait_for(helpers: set[int]) -> None:
-    """Wait until they are done with the block that each of them has taken; another interrupt does not end that."""
+    """Wait until all helpers have finished their blocks; another interrupt does not end the wait."""
     while helpers:
         with suppress(KeyboardInterrupt):
             sleep(1e-4)
@@ -136,7 +136,7 @@ def _wait_for(helpers: set[int]) -> None:
 def elementwise_in_blocks(kernel: Callable[..., object], values: list[Any], attrs: dict[str, Any], out: Any) -> None:
     """`kernel(*values, **attrs, out=out)` in blocks that stay in a core's cache, shared by the threads.
 
-    Arrays of one shape are taken as one long row; where they broadcast, the blocks are rows of the first dimension.
+    Arrays of the same shape are taken as one long row; if they broadcast, the blocks are rows of the first dimension.
     The blocks depend on the shapes only, so the results do not depend on the number of threads.  They may differ from
     those of one call in the last bit, because NumPy chooses its loop by the strides that a block happens to have.
 
@@ -164,7 +164,7 @@ def elementwise_in_blocks(kernel: Callable[..., object], values: list[Any], attr
 
 
 def _part(value: Any, axis: int, start: int, stop: int) -> Any:
-    """What an operand has along `axis`, counted from the last, between start and stop; all of it if it is repeated."""
+    """The part of an operand between start and stop along `axis` (from the end); the whole if it is repeated there."""
     place = getattr(value, "ndim", 0) + axis
     if place < 0 or value.shape[place] == 1:
         return value

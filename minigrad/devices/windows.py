@@ -1,4 +1,4 @@
-"""The kernels of sliding windows: looking at them, and adding them up again."""
+"""The kernels of sliding windows: views of windows, and sums of overlapping windows."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class WindowKernels(KernelGroup):
 
 
 def add_up(x: Any, axis: Sizes, stride: Sizes, dilation: Sizes, out: Any) -> None:
-    """Add every window at the place that it was taken from.
+    """Add every window at its place in the array.
 
     The loop is over the places within a window: each step adds one of all windows.
 

@@ -1,4 +1,4 @@
-"""Seven applications of one abstraction, each a short script on real data that reaches the score it names.
+"""Seven applications of one abstraction, each a short script on real data that reaches its stated score.
 
 `python -m minigrad.examples` lists them, `python -m minigrad.examples digits_mlp --jit` runs one.
 """
@@ -12,7 +12,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Example:
-    """What an example is about, and the score it reaches; in its quick version, for tests, the other one."""
+    """The topic of an example, and its score; the quick version, for tests, has its own."""
 
     about: str
     unit: str
@@ -21,7 +21,7 @@ class Example:
     less_is_better: bool = False
 
     def reached(self, score: float, quick: bool = False) -> bool:
-        """Whether a score is as good as was promised."""
+        """Whether a score is as good as stated."""
         goal = self.quick_goal if quick else self.goal
         return score <= goal if self.less_is_better else score >= goal
 

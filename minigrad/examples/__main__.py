@@ -11,7 +11,7 @@ from . import EXAMPLES, run
 
 
 def listing() -> str:
-    """All examples, and what each reaches."""
+    """All examples, with their scores."""
     lines = [
         f"  {name:11} {example.about}: {'≤' if example.less_is_better else '≥'} {example.goal:g} {example.unit}"
         for name, example in EXAMPLES.items()
@@ -20,13 +20,13 @@ def listing() -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """What the command line says."""
+    """Run the command line."""
     parser = argparse.ArgumentParser("python -m minigrad.examples", description="Run an example.")
     parser.add_argument("name", nargs="?", help=", ".join(EXAMPLES))
     parser.add_argument("--jit", action="store_true", help="compile the training step")
     parser.add_argument("--device", help="where to compute: cpu, cuda")
-    parser.add_argument("--seed", type=int, default=0, help="another start, other random numbers")
-    parser.add_argument("--quick", action="store_true", help="a smaller version, that scores less")
+    parser.add_argument("--seed", type=int, default=0, help="the seed of the random numbers")
+    parser.add_argument("--quick", action="store_true", help="a smaller version with a lower score")
     given = parser.parse_args(arguments)
     if given.name is None:
         print(listing())

@@ -1,6 +1,6 @@
 """A pole on a cart, kept upright by pushing the cart left or right: policy gradients (REINFORCE).
 
-Many carts are tried at once.  An episode ends when the pole falls, or after 500 steps.
+Many carts run at once.  An episode ends when the pole falls, or after 500 steps.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ def main(jit: bool = False, quick: bool = False) -> float:
 
     @mg.jit(disable=not jit)
     def chances(states: mg.Tensor) -> mg.Tensor:
-        """How likely the policy pushes each cart to the right."""
+        """The probability of a push to the right, for each cart."""
         return mg.softmax(model(states))[:, 1]
 
     @mg.jit(disable=not jit)
     def learn(states: mg.Tensor, right: mg.Tensor, advantages: mg.Tensor) -> mg.Tensor:
-        """Make likelier what turned out better than usual.  What was not done has an advantage of 0."""
+        """Make actions with a good outcome more likely.  Actions that were not taken have an advantage of 0."""
         optimizer.zero_grad()
         loss = (mg.cross_entropy(model(states), right, reduction="none") * advantages).sum()
         loss.backward()
@@ -70,7 +70,7 @@ def main(jit: bool = False, quick: bool = False) -> float:
         states, actions, stood = play(carts, most)
         ahead = np.zeros(carts)
         returns = np.zeros(stood.shape)
-        for t in reversed(range(most)):  # how long the pole will stand; what is far away counts less
+        for t in reversed(range(most)):  # how long the pole will stand; later steps count less
             returns[t] = ahead = stood[t] + 0.99 * ahead
         usual = returns[stood]
         advantages = np.where(stood, (returns - usual.mean()) / (usual.std() + 1e-8), 0) / stood.sum()

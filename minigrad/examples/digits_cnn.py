@@ -1,4 +1,4 @@
-"""Handwritten digits by a convolutional net, whose pictures a worker prepares while it trains."""
+"""Handwritten digits by a convolutional net, with a worker that prepares pictures during training."""
 
 from __future__ import annotations
 

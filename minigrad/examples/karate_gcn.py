@@ -1,8 +1,8 @@
-"""A karate club splits in two.  Who goes with whom?  A graph convolution tells, from the choice of two members.
+"""A karate club splits in two.  Who goes with whom?  A graph convolution predicts it from the choice of two members.
 
-All that is known are the ties between the 34 members, and where the teacher and the president stand.  The score is
-about the other 32.  The settings are those of the first graph convolutions (T. Kipf, M. Welling, 2017): with two labels
-there is nothing to choose any by.
+It uses the ties between the 34 members, and the choices of the teacher and the president.  The score counts
+the other 32.  The settings are those of the first graph convolutions (T. Kipf, M. Welling, 2017): two labels are
+too few to choose others.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from minigrad import nn
 
 
 class GCN(nn.Module):
-    """Two graph convolutions: what each member gets to hear from friends, and from friends of friends."""
+    """Two graph convolutions: each member gets messages from friends, and from friends of friends."""
 
     def __init__(self, members: int, width: int, parties: int) -> None:
         self.first, self.second = nn.GraphConv(members, width), nn.GraphConv(width, parties)
@@ -22,9 +22,9 @@ class GCN(nn.Module):
 
 
 def main(jit: bool = False, quick: bool = False) -> float:
-    """Train it, and return of how many of the others it tells right where they went, in percent."""
+    """Train it, and return for how many of the others the prediction is right, in percent."""
     ties, labels = mg.data.karate()
-    members = mg.eye(34)  # nothing is known of anybody but who it is
+    members = mg.eye(34)  # the only feature of a member is its number
     known, others = mg.asarray([0, 33]), mg.arange(1, 33)
 
     model = GCN(34, 16, 2)

@@ -1,4 +1,4 @@
-"""First names, letter by letter: a small GPT learns which letter follows, and then makes names up.
+"""First names, letter by letter: a small GPT learns which letter comes next, and then makes up names.
 
 The score is the mean negative log-likelihood of a letter (or the end) of names that were held out, in nats; guessing
 takes ln 27 = 3.3.
@@ -17,7 +17,7 @@ LENGTH = 12  # the longest name has 11 letters, and then comes its end
 
 
 class GPT(nn.Module):
-    """Letters and their places, looked at by blocks of attention that only see what comes before."""
+    """Embeddings of letters and positions, and blocks of causal attention."""
 
     def __init__(self, letters: int, width: int, heads: int, layers: int, dropout: float) -> None:
         self.letters, self.places = nn.Embedding(letters, width), nn.LearnedPositions(LENGTH, width)
@@ -34,7 +34,7 @@ class GPT(nn.Module):
         return self.head(self.norm(x))
 
     def loss(self, rows: mg.Tensor) -> mg.Tensor:
-        """The mean surprise at each letter and at the end; what is filled up behind the end does not count."""
+        """The mean loss of the letters and of the end; padding does not count."""
         before, after = rows[:, :-1], rows[:, 1:]
         started = mg.arange(LENGTH, device=rows.device) == 0
         return mg.cross_entropy(self(before), mg.where((before > 0) | started, after, -1), ignore_index=-1)
@@ -49,12 +49,12 @@ def rows_of(names: Sequence[str], alphabet: mg.data.Alphabet) -> np.ndarray:
 
 
 def batches(names: Sequence[str], alphabet: mg.data.Alphabet) -> mg.data.DataLoader:
-    """The names in batches of 64, shuffled anew in each epoch."""
+    """The names in batches of 64, in another order in each epoch."""
     return mg.data.DataLoader(mg.data.TensorDataset(rows_of(names, alphabet)), 64, shuffle=True, drop_last=True)
 
 
 def train(model: GPT, loader: mg.data.DataLoader, epochs: int, jit: bool) -> None:
-    """Make the model less surprised by the names, batch after batch."""
+    """Train the model on the names, batch by batch."""
     optimizer = mg.optim.AdamW(model.parameters(), lr=5e-3, betas=(0.9, 0.99), weight_decay=0.1)
     schedule = mg.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=5e-3, total_steps=epochs * len(loader) + 1)
     losses = mg.train.Mean()
@@ -77,11 +77,11 @@ def train(model: GPT, loader: mg.data.DataLoader, epochs: int, jit: bool) -> Non
 
 
 def made_up(model: GPT, alphabet: mg.data.Alphabet, count: int, jit: bool) -> list[str]:
-    """Names that the model makes up, all at once, each letter drawn by how likely it is."""
+    """New names, all at once, each letter drawn with the probability that the model gives it."""
 
     @mg.jit(disable=not jit)
     def write(rows: mg.Tensor, place: mg.Tensor) -> None:
-        """Draw the letters behind `place`, which is a tensor: the same program writes all of them."""
+        """Draw the letters after `place`, which is a tensor, so that one program draws all letters."""
         rows[:, place + 1] = mg.random.categorical(model(rows[:, :-1])[:, place])
 
     rows = mg.zeros((count, LENGTH + 1), dtype=mg.int64)

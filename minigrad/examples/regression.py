@@ -1,6 +1,6 @@
 """A regression on a table: how loud a wing is, from frequency, angle, chord, velocity and thickness of the flow.
 
-A straight line through all five columns explains about half of the differences (R² = 0.5).
+A straight line through all five columns explains about half of the variance (R² = 0.5).
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ COLUMNS = ("frequency", "angle", "chord", "velocity", "thickness")
 
 
 def main(jit: bool = False, quick: bool = False) -> float:
-    """Train it, and return which share of the variance of the held-out rows it explains, R²."""
+    """Train it, and return the share of the variance of the held-out rows that it explains, R²."""
     epochs = 25 if quick else 100
     train, test = mg.data.airfoil()
     x, y = train.matrix(COLUMNS), train.matrix(["pressure"])
-    scale_x, scale_y = mg.data.Standardize(x), mg.data.Standardize(y)  # by the rows for training alone
+    scale_x, scale_y = mg.data.Standardize(x), mg.data.Standardize(y)  # scaled by the training rows only
     rows = mg.data.TensorDataset(scale_x(x), scale_y(y))
     loader = mg.data.DataLoader(rows, 64, shuffle=True, drop_last=True)
 

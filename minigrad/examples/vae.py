@@ -1,8 +1,8 @@
 """A variational autoencoder: a digit becomes eight numbers and a digit again, and new digits come from random ones.
 
-The score is what describing a held-out picture takes, in nats: the bound on its negative log-likelihood, pixels as
-shades of grey.  Describing each pixel by its mean over all pictures takes 27.0, and shades of grey leave
-at least 13.6.
+The score is the cost of describing a held-out picture, in nats: the bound on its negative log-likelihood, with pixels
+as shades of grey.  Describing each pixel by its mean over all pictures costs 27.0, and shades of grey cost at least
+13.6.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class VAE(nn.Module):
         )
 
     def forward(self, pictures: mg.Tensor) -> mg.Tensor:
-        """What describing the pictures takes, on average: what is wrong with the picture, and the numbers."""
+        """The mean cost of describing the pictures: the error of the picture, and the cost of the numbers."""
         mean, log_variance = mg.split(self.encoder(pictures), 2, axis=-1)
         numbers = mean + mg.exp(log_variance / 2) * mg.random.normal(mean.shape, device=mean.device)
         logits = self.decoder(numbers)
@@ -37,7 +37,7 @@ class VAE(nn.Module):
 
 
 def main(jit: bool = False, quick: bool = False) -> float:
-    """Train it, and return what describing a held-out picture takes."""
+    """Train it, and return the cost of describing a held-out picture."""
     epochs = 12 if quick else 60
     train, test = mg.data.digits()
     loader = mg.data.DataLoader(train, 64, shuffle=True, drop_last=True)
@@ -65,7 +65,7 @@ def main(jit: bool = False, quick: bool = False) -> float:
     with mg.no_grad():
         print(drawn(mg.sigmoid(model.decoder(mg.random.normal((6, NUMBERS)))).reshape((6, 8, 8))))
         for pictures, _labels in mg.data.DataLoader(test, len(test)):
-            for _ in range(10):  # the numbers are drawn: look several times
+            for _ in range(10):  # the numbers are random: average several draws
                 nats.add(model(pictures))
     return nats.value
 

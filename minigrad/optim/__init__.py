@@ -1,4 +1,4 @@
-"""Optimizers: `step()` changes the parameters by their gradients; what clips gradients, schedules rates, averages."""
+"""Optimizers, which change parameters by their gradients; clipping, schedules of rates, averages."""
 
 from ..arguments.public import public
 from . import lr_scheduler

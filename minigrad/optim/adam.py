@@ -1,4 +1,4 @@
-"""Adam and its relatives: each number has a step size of its own, by how large its gradients have been."""
+"""Adam and its relatives: each number has its own step size, which depends on the size of its past gradients."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ class Adam(Optimizer):
 
 
 class AdamW(Adam):
-    """Adam with a weight decay that shrinks the parameters by rate × decay in each step, whatever their gradients.
+    """Adam with a weight decay that shrinks the parameters by rate × decay in each step, whatever the gradients.
 
     >>> w = mg.asarray([1.0], requires_grad=True)
     >>> mg.optim.AdamW([w], lr=0.1, weight_decay=0.1)
-    AdamW(1 parameters of 1 numbers, lr=0.1)
+    AdamW(1 parameter of 1 number, lr=0.1)
     """
 
     decoupled = True
@@ -74,7 +74,8 @@ class AdamW(Adam):
 class Lion(Optimizer):
     """Steps of the same size for all numbers, along the sign of a mixture of the gradient and its running mean.
 
-    It keeps half of what Adam does.  Take a rate three to ten times smaller than for AdamW, and a decay as much larger.
+    It keeps half as much state as Adam.  Use a rate three to ten times smaller than for AdamW, and a decay
+    larger by the same factor.
 
     >>> w = mg.asarray([1.0, 1.0], requires_grad=True)
     >>> optimizer = mg.optim.Lion([w], lr=0.25)

@@ -1,4 +1,4 @@
-"""Step sizes by the size of past gradients: Adagrad, which remembers all of them, and RMSprop, which forgets."""
+"""Step sizes that depend on past gradients: on all of them in Adagrad, on recent ones in RMSprop."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .optimizer import Optimizer
 class RMSprop(Optimizer):
     """Steps along the gradient, divided by the root of a running mean of its squares, of which `alpha` is kept.
 
-    `centered` takes the square of the mean gradient from that, which leaves the variance; `momentum` adds the steps up.
+    `centered` subtracts the square of the mean gradient, which leaves the variance; `momentum` adds the steps up.
 
     >>> w = mg.asarray([1.0, 1.0], requires_grad=True)
     >>> optimizer = mg.optim.RMSprop([w], lr=0.125, alpha=0.75)
@@ -55,7 +55,9 @@ class RMSprop(Optimizer):
 
 
 class Adagrad(Optimizer):
-    """Steps along the gradient, divided by the root of the sum of all its squares: what was rarely moved moves most.
+    """Steps along the gradient, divided by the root of the sum of all its squares.
+
+    Numbers with few or small gradients take larger steps.
 
     >>> w = mg.asarray([1.0, 1.0], requires_grad=True)
     >>> optimizer = mg.optim.Adagrad([w], lr=0.5)

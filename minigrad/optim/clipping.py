@@ -1,4 +1,4 @@
-"""Gradients cut down to size, between `backward()` and `step()`."""
+"""Clipping of gradients, between `backward()` and `step()`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..support.words import shown
 
 
 def clip_grad_norm(parameters: Iterable[Tensor], max_norm: float, norm_type: float = 2.0) -> Tensor:
-    """Scale all gradients together, in place, so that their norm is at most `max_norm`; what it was is returned.
+    """Scale all gradients together, in place, so that their norm is at most `max_norm`.  Returns the norm before.
 
     >>> w = mg.asarray([1.0, 1.0], requires_grad=True)
     >>> (w * mg.asarray([3.0, 4.0])).sum().backward()
@@ -41,7 +41,7 @@ def clip_grad_norm(parameters: Iterable[Tensor], max_norm: float, norm_type: flo
 
 
 def clip_grad_value(parameters: Iterable[Tensor], clip_value: float) -> None:
-    """Bring every number of the gradients, in place, to between -clip_value and clip_value.
+    """Clip every number of the gradients, in place, to between -clip_value and clip_value.
 
     >>> w = mg.asarray([1.0, 1.0], requires_grad=True)
     >>> (w * mg.asarray([3.0, -0.5])).sum().backward()
@@ -58,7 +58,7 @@ def clip_grad_value(parameters: Iterable[Tensor], clip_value: float) -> None:
 
 
 def _norm(gradients: list[Tensor], order: float) -> Tensor:
-    """The norm of all numbers together, where the first gradient is, in float32 at least."""
+    """The norm of all numbers together, on the device of the first gradient, in float32 at least."""
     wide = dtypes.result_type(dtypes.float32, *[g.dtype for g in gradients])
     parts = [g.astype(wide) if g.dtype is not wide else g for g in gradients]  # type: ignore[attr-defined]
     if order == math.inf:

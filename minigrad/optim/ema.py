@@ -15,7 +15,7 @@ from ..support.words import shown
 
 
 class EMA:
-    """A running mean of a model's parameters, of which each `update()` keeps `decay` and takes the rest from them.
+    """A running mean of a model's parameters: each `update()` keeps the share `decay` and adds the rest from the model.
 
     >>> model = mg.nn.Linear(1, 1, bias=False)
     >>> ema = mg.optim.EMA(model, decay=0.75)
@@ -43,14 +43,14 @@ class EMA:
         self.decay = decay
 
     def update(self) -> None:
-        """Take the parameters in as they are now: after each `optimizer.step()`."""
+        """Update the averages with the current parameters: call it after each `optimizer.step()`."""
         with no_grad():
             for average, parameter in zip(self.averages, self.parameters):
                 average += (parameter - average) * (1 - self.decay)
 
     @contextmanager
     def applied(self) -> Iterator[None]:
-        """In this block the model has the averages as its parameters; after it, its own again."""
+        """A block in which the averages are the model's parameters."""
         own = [p.detach().copy() for p in self.parameters]  # type: ignore[attr-defined]
         try:
             self._put(self.averages)
@@ -66,15 +66,15 @@ class EMA:
                 parameter[...] = value  # type: ignore[index]
 
     def tensors(self) -> list[Tensor]:
-        """The averages, which are what a training that goes on later needs."""
+        """The averages, to continue training later."""
         return self.averages
 
     def state_dict(self) -> dict[str, Tensor]:
-        """Copies of the averages, by the names of the parameters: a model can load them too."""
+        """Copies of the averages, by the names of the parameters.  A model can load them."""
         return {name: t.copy() for name, t in zip(self.names, self.averages)}  # type: ignore[attr-defined]
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Copy saved averages in; all of them or, if they do not fit, none."""
+        """Load saved averages.  If they do not fit, nothing is changed."""
         load_tensors(dict(zip(self.names, self.averages)), state, "EMA")
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Parameter groups: parameters that share a rate and options, and what an optimizer keeps of each of them."""
+"""Parameter groups: parameters that share a rate and options, with the optimizer's state for each parameter."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ States = Callable[[dict[str, Any]], dict[str, float]]
 
 
 class Group(MutableMapping[str, Any]):
-    """The parameters that an optimizer treats alike: `group["params"]`, and each option by name.
+    """Parameters with the same options: `group["params"]`, and each option by name.
 
-    The rate is a tensor that is written in place, so that it may change from step to step in a compiled step too; a
-    change of any other option makes `mg.jit` trace again.
+    The rate is a tensor that is written in place, so it can change from step to step in a compiled step too.  After a
+    change of another option, `mg.jit` traces again.
 
     >>> w, b = (mg.asarray([1.0], requires_grad=True) for _ in range(2))
     >>> optimizer = mg.optim.SGD([{"params": [w]}, {"params": [b], "lr": 0.01}], lr=0.1)
@@ -33,7 +33,7 @@ class Group(MutableMapping[str, Any]):
     [0.1, 0.005]
     """
 
-    caches = ("owner", "kinds", "_check", "_states")  # as the group was made: a trace need not look at them again
+    caches = ("owner", "kinds", "_check", "_states")  # set when the group is made: a trace does not read them again
 
     def __init__(
         self, owner: str, parameters: list[Tensor], options: dict[str, Any], check: Check, states: States
@@ -45,9 +45,9 @@ class Group(MutableMapping[str, Any]):
         # 0-d, and as wide as the widest parameter: a 0-d float64 beside float32 would make the result float64
         self.dtype = dtypes.result_type(dtypes.float32, *[p.dtype for p in parameters])
         self.rate = full((), 0.0, self.dtype, parameters[0].device)
-        self.initial_rate: float | None = None  # that of the first schedule
+        self.initial_rate: float | None = None  # the rate before the first schedule
         self._check, self._states = check, states
-        self.state: dict[str, Any] = {}  # by name: what is kept of each parameter, in their order
+        self.state: dict[str, Any] = {}  # by name: the state of each parameter, in their order
         self["lr"] = options["lr"]
         self.grow(self.options)
 
@@ -57,7 +57,7 @@ class Group(MutableMapping[str, Any]):
         if name == "params":
             return self.parameters
         if name == "lr":
-            return float(str(self.rate.numpy_copy()))  # 0.1 is 0.1, though float32 has no such number
+            return float(str(self.rate.numpy_copy()))  # the Python number: float32 cannot represent 0.1
         return self.options[name]
 
     def __setitem__(self, name: str, value: Any) -> None:
@@ -91,7 +91,7 @@ class Group(MutableMapping[str, Any]):
     # what is kept ---------------------------------------------------------------------------------------------------
 
     def grow(self, options: dict[str, Any]) -> None:
-        """Make all that these options need and that is not there yet."""
+        """Make the states that these options need, where they are missing."""
         for name, start in self._states(options).items():
             if name not in self.state and name == "step":
                 self.state[name] = full(len(self.parameters), start, self.dtype, self.rate.device)
@@ -99,13 +99,13 @@ class Group(MutableMapping[str, Any]):
                 self.state[name] = [full_like(p, start) for p in self.parameters]
 
     def kept(self, i: int, options: dict[str, Any]) -> dict[str, Tensor]:
-        """What is kept of one parameter with these options."""
+        """The states of one parameter with these options."""
         return {name: self.state[name][i] for name in self._states(options)}
 
     # for updates ----------------------------------------------------------------------------------------------------
 
     def moving(self, *names: str) -> list[tuple[Any, ...]]:
-        """For each parameter with a gradient: its number, itself, the gradient, and what the named states hold."""
+        """For each parameter with a gradient: its number, the parameter, the gradient, and the named states."""
         for i, (p, (device, dtype)) in enumerate(zip(self.parameters, self.kinds)):
             if p.device is not device or p.dtype is not dtype:
                 _refuse_moved(self.owner, i, p, device, dtype)
@@ -114,18 +114,18 @@ class Group(MutableMapping[str, Any]):
         return [row for row in rows if row[2] is not None]
 
     def counted(self) -> Tensor:
-        """How many steps each parameter has made, counting the one that begins; those that stand still make none."""
+        """The number of steps of each parameter, this one included; a parameter without a gradient makes none."""
         steps: Tensor = self.state["step"]
         moves = [p.grad is not None for p in self.parameters]
         if all(moves):
             steps += 1.0
             return steps
         steps += asarray(moves, dtype=self.dtype, device=steps.device)
-        return maximum(steps, 1.0)  # of what has not moved yet nothing is computed that divides by 0
+        return maximum(steps, 1.0)  # parameters that have not moved must not lead to a division by 0
 
 
 def beside(parameter: Tensor, *scalars: Tensor) -> list[Tensor]:
-    """Numbers in the dtype of a parameter: mostly it is that of its whole group."""
+    """Numbers in the dtype of a parameter, usually the dtype of the whole group."""
     return [like(s, parameter) for s in scalars]
 
 
@@ -133,11 +133,11 @@ def beside(parameter: Tensor, *scalars: Tensor) -> list[Tensor]:
 
 
 def parameter_groups(name: str, given: Any, defaults: dict[str, Any]) -> list[tuple[list[Tensor], dict[str, Any]]]:
-    """The parameters and options of each group, from a list of tensors or of dicts that say more."""
+    """The parameters and options of each group, from a list of tensors or of dicts with options."""
     if isinstance(given, (Tensor, dict, set, frozenset)) or not isinstance(given, Iterable):
         hint = "model.parameters()" if hasattr(given, "parameters") else "[w] for a single tensor"
         hint = "[{\"params\": [...]}]: a list of groups" if isinstance(given, dict) else hint
-        hint = "a list: a set has another order in each run" if isinstance(given, (set, frozenset)) else hint
+        hint = "a list: the order of a set differs from run to run" if isinstance(given, (set, frozenset)) else hint
         raise ConversionError(f"{name}: parameters are a list of tensors, not a {type(given).__name__}", hint=hint)
     listed = list(given)
     if not any(isinstance(g, dict) for g in listed):
@@ -157,12 +157,12 @@ def parameter_groups(name: str, given: Any, defaults: dict[str, Any]) -> list[tu
 
 
 def check_parameters(name: str, groups: list[list[Tensor]]) -> None:
-    """Refuse what cannot be optimized: what is no leaf, what is there twice, groups on several devices."""
+    """Refuse tensors that are not leaves, tensors that are there twice, and groups on several devices."""
     if not all(groups):
         which = f" in group {groups.index([])}" if len(groups) > 1 else ""
         raise ConversionError(
             f"{name}: there are no parameters to optimize{which}",
-            hint="a model's tensors need requires_grad=True; an iterator that was used up before is empty",
+            hint="a model's tensors need requires_grad=True; an iterator is empty after its first use",
         )
     seen: set[int] = set()
     for number, group in enumerate(groups):
@@ -176,20 +176,20 @@ def check_parameters(name: str, groups: list[list[Tensor]]) -> None:
                 raise DeviceError(
                     f"{name}: the parameters of a group are on one device; parameter 0 is on {group[0].device}, "
                     f"and {which}, of shape {p.shape}, on {p.device}",
-                    hint="model.to(device) moves all of it; a group for each device keeps them apart",
+                    hint="model.to(device) moves all parameters; or make a group for each device",
                 )
 
 
 def _check_parameter(name: str, which: str, p: Any) -> None:
     if not isinstance(p, Tensor):
         raise ConversionError(f"{name}: {which} is a {type(p).__name__}, not a tensor",
-                              hint="model.parameters() gives them without their names")
+                              hint="model.parameters() returns them without names")
     if not p.requires_grad:
         raise GradError(f"{name}: {which}, of shape {p.shape}, does not require a gradient",
                         hint="p.requires_grad = True, or leave it out")
     if not p.is_leaf:
         raise GradError(f"{name}: {which}, of shape {p.shape}, is a result of {p.node.name}, not a leaf",
-                        hint="optimize what it is made of, or p.detach() with requires_grad = True")
+                        hint="optimize the tensors that it is computed from, or p.detach() with requires_grad = True")
 
 
 def _refuse_moved(name: str, i: int, p: Tensor, device: Any, dtype: Any) -> None:
@@ -204,7 +204,7 @@ def _refuse_moved(name: str, i: int, p: Tensor, device: Any, dtype: Any) -> None
 
 
 def checked_rate(name: str, value: Any) -> Any:
-    """A learning rate: a number, or a tensor of one element, which is not looked into."""
+    """A learning rate: a number, or a tensor of one element, which is not read."""
     if isinstance(value, Tensor):
         if value.size != 1:
             raise ConversionError(f"{name}: a learning rate is one number, not a tensor of shape {value.shape}")
@@ -215,7 +215,7 @@ def checked_rate(name: str, value: Any) -> Any:
 
 
 def check_options(name: str, options: dict[str, Any]) -> None:
-    """Refuse options that are out of their range, by their names."""
+    """Refuse options that are out of range; the names decide the ranges."""
     if "lr" in options:
         checked_rate(name, options["lr"])
     for what, value in options.items():
@@ -229,7 +229,7 @@ def check_options(name: str, options: dict[str, Any]) -> None:
                 raise ConversionError(f"{name}: {label} is 0 or more, not {_short(v)}")
 
 
-SHARES = ("betas", "momentum", "alpha")  # up to, not including, 1: how much a running mean keeps
+SHARES = ("betas", "momentum", "alpha")  # below 1: how much a running mean keeps
 POSITIVE = ("weight_decay", "eps", "lr_decay", "initial_accumulator_value")
 
 

@@ -1,8 +1,8 @@
-"""Schedules: how the rate of an optimizer goes from step to step.
+"""Schedules: how the rate of an optimizer changes from step to step.
 
-A schedule is a formula: the rate after t steps, from the rate that the optimizer was made with.  Count and rate are
-tensors, so that `schedule.step()` works in a jitted training step, which is then traced once, as well as outside of it.
-Call it after `optimizer.step()`.
+A schedule is a formula for the rate after t steps, from the rate that the optimizer was made with.  Count and rate are
+tensors, so `schedule.step()` works in a jitted training step, which is traced once, and outside of one.  Call it after
+`optimizer.step()`.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ __all__ = [
 
 
 class Schedule:
-    """A rate that follows a formula: `rate(base, t)`, in operations on tensors, for subclasses to say.
+    """A rate that follows a formula: subclasses define `rate(base, t)`, in operations on tensors.
 
-    The rate is the schedule's from now on: what you write to `optimizer.lr` holds until its next step.
+    The schedule sets the rate at each of its steps: a rate that you write to `optimizer.lr` lasts until the next one.
 
     >>> class Halving(mg.optim.lr_scheduler.Schedule):
     ...     def rate(self, base, t):
@@ -55,11 +55,11 @@ class Schedule:
         self._set()
 
     def rate(self, base: Any, t: Tensor) -> Any:
-        """The rate after t steps, a float64 tensor without dimensions, of a group whose rate was `base` at first."""
+        """The rate after t steps (a float64 tensor without dimensions) of a group that began with the rate `base`."""
         raise NotImplementedError(f"{type(self).__name__} has no rate method")
 
     def step(self) -> None:
-        """Go on to the next rate."""
+        """Set the next rate."""
         with no_grad():
             self.count += 1.0
         self._set()
@@ -70,19 +70,19 @@ class Schedule:
                 group.rate[...] = like(self.rate(base, self.count), group.rate)  # type: ignore[index]
 
     def get_last_lr(self) -> list[float]:
-        """The rate of each group just now."""
+        """The current rate of each group."""
         return [group["lr"] for group in self.optimizer.param_groups]
 
     def tensors(self) -> list[Tensor]:
-        """All tensors that a step writes, but for the rates, which are the optimizer's."""
+        """All tensors that a step writes, except the rates, which belong to the optimizer."""
         return [self.count]
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the schedule is, and from which rates it began."""
+        """The number of steps, and the first rates."""
         return {"last_epoch": int(self.count.item()), "base_lrs": list(self.bases)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where a saved schedule was."""
+        """Continue a saved schedule."""
         name = type(self).__name__
         lost = [key for key in self.state_dict() if key not in state]
         if lost or len(state["base_lrs"]) != len(self.bases):
@@ -100,7 +100,7 @@ class Schedule:
 
 
 class LambdaLR(Schedule):
-    """The first rate times a factor that a function of the number of steps, a tensor, gives.
+    """The first rate times a factor: a function of the number of steps, a tensor.
 
     >>> optimizer = mg.optim.SGD([mg.asarray([1.0], requires_grad=True)], lr=0.5)
     >>> schedule = mg.optim.lr_scheduler.LambdaLR(optimizer, lambda t: 1 / (1 + t))
@@ -169,7 +169,7 @@ class ExponentialLR(Schedule):
 
 
 class LinearLR(Schedule):
-    """In a straight line from `start_factor` times the rate to `end_factor` times, in `total_iters` steps: a warm-up.
+    """In a straight line from `start_factor` to `end_factor` times the rate, in `total_iters` steps: a warm-up.
 
     >>> optimizer = mg.optim.SGD([mg.asarray([1.0], requires_grad=True)], lr=0.5)
     >>> schedule, rates = mg.optim.lr_scheduler.LinearLR(optimizer, start_factor=0.25, total_iters=3), []
@@ -192,7 +192,7 @@ class LinearLR(Schedule):
 
 
 class CosineAnnealingLR(Schedule):
-    """Along half a cosine from the rate to `eta_min` in `T_max` steps; and back up, if it goes on.
+    """Along half a cosine from the rate to `eta_min` in `T_max` steps; after that, back up.
 
     >>> optimizer = mg.optim.SGD([mg.asarray([1.0], requires_grad=True)], lr=0.5)
     >>> schedule = mg.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=2)
@@ -210,10 +210,10 @@ class CosineAnnealingLR(Schedule):
 
 
 class OneCycleLR(Schedule):
-    """Up from `max_lr / div_factor` to `max_lr` in `pct_start` of `total_steps`, and down to next to nothing.
+    """Up from `max_lr / div_factor` to `max_lr` in the share `pct_start` of `total_steps`, then down to almost 0.
 
-    The lowest rate is the first divided by `final_div_factor`.  Momentum stays as it is: that would be another program
-    in each step.
+    The lowest rate is the first divided by `final_div_factor`.  Momentum does not change: that would need another
+    program in each step.
 
     >>> optimizer = mg.optim.SGD([mg.asarray([1.0], requires_grad=True)], lr=0.5)
     >>> schedule = mg.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1.0, total_steps=10, pct_start=0.5)
@@ -266,10 +266,10 @@ class SequentialLR(Schedule):
 
     def __init__(self, optimizer: Optimizer, schedulers: Sequence[Schedule], milestones: Sequence[int]) -> None:
         if len(schedulers) != len(milestones) + 1:
-            raise ConversionError("SequentialLR: there is a milestone between each two schedules",
+            raise ConversionError("SequentialLR: there is one milestone between two schedules",
                                   expect=f"{len(schedulers) - 1} milestones", actual=f"{len(milestones)}")
         if list(milestones) != sorted(set(milestones)):
-            raise ConversionError(f"SequentialLR: milestones go upwards, {list(milestones)} do not")
+            raise ConversionError(f"SequentialLR: milestones increase, but {list(milestones)} do not")
         self.schedulers, self.milestones = _formulas("SequentialLR", optimizer, schedulers), tuple(milestones)
         super().__init__(optimizer)
 
@@ -281,7 +281,7 @@ class SequentialLR(Schedule):
 
 
 class ChainedScheduler(Schedule):
-    """Several schedules at once, each of the rate that the one before it gives.
+    """Several schedules at once: each changes the rate of the one before.
 
     >>> from minigrad.optim.lr_scheduler import ChainedScheduler, ExponentialLR, StepLR
     >>> optimizer = mg.optim.SGD([mg.asarray([1.0], requires_grad=True)], lr=0.5)
@@ -305,7 +305,7 @@ class ChainedScheduler(Schedule):
 
 
 class ReduceLROnPlateau:
-    """The rate times `factor` once a number, a loss say, has not become better for more than `patience` steps.
+    """The rate times `factor` when a number, such as a loss, has not improved for more than `patience` steps.
 
     `mode` says whether less ("min") or more ("max") is better, and by `threshold` (a share of the best number, or with
     `threshold_mode="abs"` an amount) better has to be.  After a cut nothing is counted for `cooldown` steps.
@@ -335,7 +335,7 @@ class ReduceLROnPlateau:
         self.bad, self.cooling = (full((), 0.0, dtypes.float64, device) for _ in range(2))
 
     def step(self, metric: Any) -> None:
-        """Look at the next number, a Python number or a tensor without dimensions."""
+        """Use the next number, a Python number or a tensor without dimensions."""
         with no_grad():
             given = isinstance(metric, Tensor)
             value = metric.detach() if given else full((), float(metric), dtypes.float64, self.best.device)
@@ -357,16 +357,16 @@ class ReduceLROnPlateau:
             group.rate[...] = where(use, lower, group.rate)  # type: ignore[index]
 
     def tensors(self) -> list[Tensor]:
-        """All tensors that a step writes, but for the rates, which are the optimizer's."""
+        """All tensors that a step writes, except the rates, which belong to the optimizer."""
         return [self.best, self.bad, self.cooling]
 
     def state_dict(self) -> dict[str, Any]:
-        """What a training that goes on later needs; the rates are in the optimizer's state."""
+        """The state, to continue training later; the rates are in the optimizer's state."""
         bad, cooling = int(self.bad.item()), int(self.cooling.item())
         return {"best": self.best.item(), "num_bad_epochs": bad, "cooldown_counter": cooling}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where a saved schedule was."""
+        """Continue a saved schedule."""
         lost = [key for key in self.state_dict() if key not in state]
         if lost:
             raise StateError("load_state_dict: the state does not fit ReduceLROnPlateau, and nothing was loaded\n"
@@ -383,7 +383,7 @@ def _beside(value: Tensor, other: Tensor) -> Tensor:
 def _formulas(name: str, optimizer: Any, schedulers: Sequence[Schedule]) -> tuple[Schedule, ...]:
     for schedule in schedulers:
         if not isinstance(schedule, Schedule):
-            raise ConversionError(f"{name}: a {type(schedule).__name__} is no formula of the number of steps",
+            raise ConversionError(f"{name}: a {type(schedule).__name__} is not a formula of the number of steps",
                                   hint="call its step() beside this one's")
         if schedule.optimizer is not optimizer:
             raise ConversionError(f"{name}: its schedules are all of the same optimizer")

@@ -17,10 +17,10 @@ QUINTIC = (3.4445, -4.7750, 2.0315)
 
 
 class Muon(Optimizer):
-    """For matrices: a running mean of the gradients, with all its singular values brought close to 1, is the step.
+    """For matrices: the step is a running mean of the gradients with all its singular values changed to about 1.
 
-    No direction is then neglected because its gradients are small.  Give it the weights of hidden layers, and AdamW
-    embeddings, the last layer, biases and the rest.  `adjust_lr_fn="match_rms_adamw"` makes steps as large as AdamW's.
+    Directions with small gradients then count too.  Use it for the weights of hidden layers, and AdamW for embeddings,
+    the last layer, biases and the rest.  `adjust_lr_fn="match_rms_adamw"` makes steps as large as AdamW's.
 
     >>> w = mg.asarray([[1.0, 0.0], [0.0, 1.0]], requires_grad=True)
     >>> optimizer = mg.optim.Muon([w], lr=0.5, weight_decay=0.0)
@@ -65,7 +65,7 @@ class Muon(Optimizer):
 
 
 def orthogonalised(x: Tensor, coefficients: tuple[float, float, float], steps: int, eps: float) -> Tensor:
-    """A matrix with the same singular vectors and singular values near 1, found by products of matrices alone."""
+    """A matrix with the same singular vectors and singular values near 1, computed by matrix products only."""
     a, b, c = coefficients
     wide = x.T if x.shape[0] > x.shape[1] else x  # so that the products are small
     wide = wide / maximum(sqrt(reduce.sum(wide * wide)), eps)

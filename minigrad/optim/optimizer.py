@@ -1,4 +1,4 @@
-"""`Optimizer`: what all of them share.  Groups of parameters, rates that can change, and a state that can be saved."""
+"""`Optimizer`, the base class: groups of parameters, rates that can change, and a state that can be saved."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from ..ops.creation import full_like
 from ..support.errors import ConversionError
 from .groups import Group, check_options, check_parameters, parameter_groups
 
-# Options in files of PyTorch that say how it computes there, and not what.
+# Options in files of PyTorch that change its speed, not its results.
 SPEED_ONLY = ("foreach", "fused", "capturable", "differentiable", "decoupled_weight_decay", "initial_lr", "params")
 
 
 class Optimizer:
-    """Changes parameters by their gradients.  A subclass says in `update` how one step does it, for one group of them.
+    """Changes parameters by their gradients.  A subclass defines in `update` one step of one group.
 
-    Everything that changes from step to step is a tensor that is written in place, the rate included, so that a step
-    is a computation like any other: nothing in it depends on Python numbers that change.  `mg.jit` makes one program of
-    it, together with what comes before, or alone: `update = mg.jit(optimizer.step)`.
+    Everything that changes from step to step, the rate included, is a tensor that is written in place, so a step does
+    not depend on Python numbers that change.  `mg.jit` compiles it as part of a training step, or alone:
+    `update = mg.jit(optimizer.step)`.
 
     >>> class Descent(mg.optim.Optimizer):
     ...     def __init__(self, parameters, lr):
@@ -40,7 +40,7 @@ class Optimizer:
     As in `mg.nn.Module`, `caches` names the attributes that a step does not read.
     """
 
-    caches = ("defaults",)  # of groups to come: nothing that a step reads
+    caches = ("defaults",)  # for groups that are added later: a step does not read them
 
     def __init__(self, parameters: Any, **defaults: Any) -> None:
         self.defaults = defaults
@@ -48,7 +48,7 @@ class Optimizer:
         self._add(parameter_groups(type(self).__name__, parameters, defaults))
 
     def add_param_group(self, group: dict[str, Any]) -> None:
-        """Take more parameters in, with options of their own: those that are not named are as for the others.
+        """Add parameters with their own options; options that are not named have the values of the other groups.
 
         >>> model, head = mg.nn.Linear(2, 3), mg.nn.Linear(3, 1)
         >>> optimizer = mg.optim.SGD(model.parameters(), lr=0.1)
@@ -72,7 +72,7 @@ class Optimizer:
 
     @property
     def lr(self) -> float:
-        """The rate, how far a step goes.  Set it whenever you like: `optimizer.lr *= 0.5`."""
+        """The learning rate.  It can be set at any time: `optimizer.lr *= 0.5`."""
         rates = [group["lr"] for group in self.param_groups]
         if len(set(rates)) > 1:
             raise ConversionError(f"{type(self).__name__}: the groups have different rates, {_listed(rates)}",
@@ -96,7 +96,7 @@ class Optimizer:
             raise
 
     def _note_half_done(self, error: BaseException, began: int) -> None:
-        """Say how far a step had come when an error or an interrupt stopped it."""
+        """Add a note on how many parameters were updated before an error or an interrupt stopped a step."""
         if not isinstance(current_mode().interpreter or EAGER, Eager):
             return  # where operations are only recorded nothing has been written
         moving = [p for p in self.parameters if p.grad is not None]
@@ -104,7 +104,7 @@ class Optimizer:
         error.add_note(f"{type(self).__name__}.step() was stopped: {done} of {len(moving)} parameters were updated")
 
     def zero_grad(self) -> None:
-        """Forget the gradients: the next backward starts from nothing.
+        """Set all gradients to None before the next backward pass.
 
         >>> w = mg.asarray([1.0], requires_grad=True)
         >>> (w * w).sum().backward()
@@ -122,11 +122,11 @@ class Optimizer:
         raise NotImplementedError(f"{type(self).__name__} has no update method")
 
     def states(self, options: dict[str, Any]) -> dict[str, float]:
-        """What is kept of each parameter, in its shape, and with which values it begins; "step" is a single number."""
+        """The names and first values of the states of each parameter, in its shape; "step" is a single number."""
         return {}
 
     def check(self, options: dict[str, Any], parameters: list[Tensor]) -> None:
-        """Refuse options that make no sense, of which `lr` is one, for these parameters."""
+        """Refuse wrong options (`lr` is one of them) for these parameters."""
         check_options(type(self).__name__, options)
 
     # saving ---------------------------------------------------------------------------------------------------------
@@ -138,7 +138,7 @@ class Optimizer:
         return [*self.parameters, *states, *[group.rate for group in self.param_groups]]
 
     def state_dict(self) -> dict[str, Any]:
-        """Copies of all that a training that goes on later needs, laid out as PyTorch does.
+        """A copy of the state, to continue training later, in the format of PyTorch.
 
         >>> w = mg.asarray([1.0], requires_grad=True)
         >>> mg.optim.SGD([w], lr=0.5, momentum=0.75).state_dict()
@@ -158,9 +158,9 @@ class Optimizer:
         return {"state": state, "param_groups": groups}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Copy saved values into the state, and take over the options; all or, if something does not fit, nothing.
+        """Load saved states and options.  If something does not fit, nothing is changed.
 
-        A parameter of which the state has nothing starts anew.  What PyTorch saved fits, where its options exist here.
+        A parameter without a saved state starts anew.  States saved by PyTorch fit, if their options exist here.
 
         >>> w = mg.asarray([1.0], requires_grad=True)
         >>> saved = mg.optim.SGD([w], lr=0.5).state_dict()
@@ -172,7 +172,7 @@ class Optimizer:
         name, groups = type(self).__name__, self.param_groups
         saved = _saved_groups(name, state, groups)
         lacks = [f"param_groups.{n}.{what}" for n, own in enumerate(groups) for what in own if what not in saved[n]]
-        besides = [f"param_groups.{n}.{what}" for n, own in enumerate(groups) for what in _unknown(own, saved[n])]
+        unknown = [f"param_groups.{n}.{what}" for n, own in enumerate(groups) for what in _unknown(own, saved[n])]
         options = [{what: _as(own[what], given[what]) for what in own if what in given and what != "params"}
                    for own, given in zip(groups, saved)]
         for own, known in zip(groups, options):
@@ -189,31 +189,32 @@ class Optimizer:
                 mine |= {f"state.{number}.{what}": t for what, t in kept.items()}
                 theirs |= {f"state.{number}.{what}": v for what, v in (entry or anew).items()}
         theirs |= {f"state.{number}.{what}": v for number, entry in entries.items() for what, v in entry.items()}
-        load_tensors(mine, theirs, name, lacks=lacks, extra=besides)
+        load_tensors(mine, theirs, name, lacks=lacks, extra=unknown)
         for own, known in zip(groups, options):
             for what, value in known.items():
                 own[what] = value
 
     def adapted(self, entry: dict[str, Any], kept: dict[str, Tensor]) -> dict[str, Any]:
-        """What a state has of a parameter, as it is kept here.  PyTorch counts steps where nobody asks, too."""
+        """The saved state of a parameter in our form.  PyTorch also counts steps where they are not needed."""
         return {what: v for what, v in entry.items() if v is not None and (what in kept or what != "step")}
 
     def __repr__(self) -> str:
-        count = sum(p.size for p in self.parameters)
+        parameters, count = len(self.parameters), sum(p.size for p in self.parameters)
+        plurals = "s" * (parameters != 1), "s" * (count != 1)
         rates = _listed(dict.fromkeys(group["lr"] for group in self.param_groups))
-        return f"{type(self).__name__}({len(self.parameters)} parameters of {count} numbers, lr={rates})"
+        return f"{type(self).__name__}({parameters} parameter{plurals[0]} of {count} number{plurals[1]}, lr={rates})"
 
 
 def _saved_groups(name: str, state: Any, groups: list[Group]) -> list[dict[str, Any]]:
-    """The groups in a state, if they are as many and as large as these."""
+    """The groups in a state, if their number and sizes are the same as here."""
     if not isinstance(state, dict) or not {"state", "param_groups"} <= set(state):
         has = ", ".join(map(str, state)) if isinstance(state, dict) else type(state).__name__
-        raise StateError(f"load_state_dict: this is no state of an optimizer, and nothing was loaded into {name}",
+        raise StateError(f"load_state_dict: this is not the state of an optimizer, and nothing was loaded into {name}",
                          expect='a dict with "state" and "param_groups"', actual=has)
     saved, entries = state["param_groups"], state["state"]
     whole = isinstance(saved, list) and all(isinstance(g, dict) and isinstance(g.get("params"), list) for g in saved)
     if not whole or not isinstance(entries, dict) or not all(isinstance(e, dict) for e in entries.values()):
-        raise StateError(f"load_state_dict: this is no state of an optimizer, and nothing was loaded into {name}",
+        raise StateError(f"load_state_dict: this is not the state of an optimizer, and nothing was loaded into {name}",
                          expect='"state" holds a dict for each parameter, and "param_groups" dicts with lists "params"'
                          )
     sizes, own = [len(g["params"]) for g in saved], [len(g.parameters) for g in groups]
@@ -225,12 +226,12 @@ def _saved_groups(name: str, state: Any, groups: list[Group]) -> list[dict[str, 
 
 
 def _unknown(own: Group, given: dict[str, Any]) -> list[str]:
-    """The options of a saved group that would make a difference, and do not exist here."""
+    """The options of a saved group that change results and do not exist here."""
     return [what for what, value in given.items() if value and what not in own and what not in SPEED_ONLY]
 
 
 def _as(own: Any, given: Any) -> Any:
-    """A saved option in the type that it has here: files have lists in place of tuples, and 0-d tensors of numbers."""
+    """A saved option in its type here: files have lists for tuples, and 0-d tensors for numbers."""
     if isinstance(own, tuple) and isinstance(given, list):
         return tuple(given)
     return given.item() if hasattr(given, "item") else given

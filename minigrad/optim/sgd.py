@@ -13,9 +13,9 @@ from .optimizer import Optimizer
 
 
 class SGD(Optimizer):
-    """Steps against the gradient, or with `momentum` against a running sum of gradients that fades by that factor.
+    """Steps against the gradient, or with `momentum` against a running sum of gradients, which is multiplied by it.
 
-    `dampening` takes that share from each gradient before it is added, but for the first; `weight_decay` adds that much
+    `dampening` reduces each gradient by that share before it is added, except the first; `weight_decay` adds that share
     of the parameter to its gradient; `nesterov` looks ahead by one more step of the sum.
 
     >>> w = mg.asarray([1.0], requires_grad=True)
@@ -23,7 +23,7 @@ class SGD(Optimizer):
     >>> (w * w).sum().backward()
     >>> optimizer.step()
     >>> w.tolist(), optimizer
-    ([0.5], SGD(1 parameters of 1 numbers, lr=0.25))
+    ([0.5], SGD(1 parameter of 1 number, lr=0.25))
     """
 
     def __init__(self, parameters: Any, lr: float = 1e-3, momentum: float = 0.0, dampening: float = 0.0,
@@ -44,7 +44,7 @@ class SGD(Optimizer):
         return {"momentum_buffer": 0.0} | ({"step": 0.0} if options["dampening"] else {})
 
     def adapted(self, entry: dict[str, Any], kept: dict[str, Tensor]) -> dict[str, Any]:
-        """With a count of steps, of which only matters whether there were any."""
+        """With a count of steps; only whether it is 0 matters."""
         given = super().adapted(entry, kept)
         return {"step": 1.0} | given if given and "step" in kept else given
 

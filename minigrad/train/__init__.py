@@ -1,6 +1,6 @@
-"""Parts of a training loop: a bar, metrics, early stopping, nans that are named, mixed precision; and `fit`, the loop.
+"""Parts of a training loop: a progress bar, metrics, early stopping, a search for nans, mixed precision; and `fit`.
 
-The loop that they are made for is one that you write:
+They are made for a loop that you write yourself:
 
     accuracy, losses = mg.train.Accuracy(), mg.train.Mean()
 
@@ -22,7 +22,7 @@ The loop that they are made for is one that you write:
             step(x, y)
             bar.show(loss=losses, accuracy=accuracy)
 
-`fit` is this loop, for who needs nothing else: `mg.train.fit(step, loader, epochs=10)`.
+`fit` is this loop as a function: `mg.train.fit(step, loader, epochs=10)`.
 """
 
 from ..arguments.public import public

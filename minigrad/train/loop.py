@@ -1,4 +1,4 @@
-"""The loop itself, for who wants it written; early stopping; and the history, which prints as a table."""
+"""`fit`, a ready training loop; early stopping; and the history, which prints as a table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .progress_bar import progress
 
 
 class History(list[dict[str, float]]):
-    """One dict of numbers for each epoch; a name gives all numbers of that name, and printing it a table.
+    """A dict of numbers for each epoch.  A name selects all numbers of that name; it prints as a table.
 
     >>> history = mg.train.History([{"loss": 2.0, "accuracy": 0.5}, {"loss": 1.0, "accuracy": 0.75}])
     >>> history["loss"]
@@ -39,10 +39,10 @@ class History(list[dict[str, float]]):
 
 
 class EarlyStopping:
-    """Says when to stop: once a number has not become better for more than `patience` looks at it.
+    """Decides when to stop: when a number has not improved for more than `patience` calls.
 
-    `name` is which number, where there are several by name; `mode` whether less ("min") or more ("max") is better, and
-    by `min_delta` better has to be.  With a `model`, its best state is kept: `restore()` brings it back.
+    `name` selects one of several numbers.  `mode` says whether less ("min") or more ("max") is better, and `min_delta`
+    is the smallest improvement that counts.  With a `model`, its best state is kept, and `restore()` loads it.
 
     >>> stop = mg.train.EarlyStopping(patience=1)
     >>> [stop.after(loss) for loss in (3.0, 2.0, 2.5, 2.1)], stop.best, stop.best_at
@@ -59,7 +59,7 @@ class EarlyStopping:
         self._state: dict[str, Tensor] | None = None
 
     def after(self, numbers: Any) -> bool:
-        """Look at a number, or at the one of that name among several: whether it is time to stop."""
+        """Whether to stop, after the next number (or the dict of numbers with that name)."""
         if isinstance(numbers, dict):
             if self.name not in numbers:
                 raise ConversionError(f"EarlyStopping: there is no number named {self.name!r}",
@@ -73,18 +73,18 @@ class EarlyStopping:
         return self.looks - self.best_at > self.patience
 
     def state_dict(self) -> dict[str, Any]:
-        """What a training that goes on later needs, the best state of the model included."""
+        """The state, to continue training later, with the best state of the model."""
         return {"best": self.best, "best_at": self.best_at, "looks": self.looks, "model": self._state}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on with what was seen before."""
+        """Continue from a saved state."""
         lost = [name for name in self.state_dict() if name not in state]
         if lost:
             raise ConversionError(f"load_state_dict: the state lacks {', '.join(lost)}, of an EarlyStopping")
         self.best, self.best_at, self.looks, self._state = (state[name] for name in self.state_dict())
 
     def restore(self) -> None:
-        """Give the model the parameters with which the number was best."""
+        """Load the best state into the model."""
         if self.model is not None and self._state is not None:
             self.model.load_state_dict(self._state)
 
@@ -94,13 +94,13 @@ def fit(
     stop: EarlyStopping | None = None, watch: Iterable[Any] = (), callbacks: Iterable[Any] = (),
     model: Module | None = None, quiet: bool = False,
 ) -> History:
-    """Call `step(*batch)` for each batch, for some epochs: the loop that one writes, with a bar, means and a history.
+    """Call `step(*batch)` for each batch, for some epochs, with a progress bar, means and a history.
 
     `step` makes a whole training step and returns the loss, or a dict of numbers by name; jit it.  After each epoch
-    `validate()` gives further numbers, which are called `val_...`, and `stop` says whether that was enough.  `watch` is
-    what `NanGuard` is told, so that a nan is named.  Each of the `callbacks` is told the number of steps and what
-    `step` returned, and the `model` if there is one: `callback.log(7, loss=..., model=...)`, or if it has no such
-    method `callback(7, loss=..., model=...)`; and in the same way the numbers of each validation.
+    `validate()` returns more numbers, recorded as `val_...`, and `stop` decides whether to end.  `watch` is for
+    `NanGuard`, which finds the operation that made a nan.  Each of the `callbacks` gets the number of steps, the result
+    of `step`, and the `model` if there is one: `callback.log(7, loss=..., model=...)`, or without such a method
+    `callback(7, loss=..., model=...)`.  It gets the numbers of each validation in the same way.
 
     >>> w = mg.asarray([4.0], requires_grad=True)
     >>> optimizer = mg.optim.SGD([w], lr=0.25)
@@ -114,16 +114,16 @@ def fit(
     [2.5, 0.15625, 0.009765625]
     """
     history, guarded, count = History(), NanGuard(step, watch), 0
-    told = [getattr(callback, "log", callback) for callback in callbacks]
-    for callback in told:
+    loggers = [getattr(callback, "log", callback) for callback in callbacks]
+    for callback in loggers:
         if not callable(callback):
             raise ConversionError(f"fit: a callback is a function, or has a method `log`, not {shown(callback)}")
     if model is not None and not isinstance(model, Module):
         raise ConversionError(f"fit: model is a module, not {shown(model)}")
     if whole(epochs, 0) is None:
         raise ConversionError(f"fit: epochs is an integer, 0 or more, not {shown(epochs)}")
-    besides = {} if model is None else {"model": model}
-    with switch():  # an interrupt leaves the modes that were before
+    given = {} if model is None else {"model": model}
+    with switch():  # an interrupt leaves the modes unchanged
         for epoch in range(1, epochs + 1):
             means: dict[str, Mean] = {}
             for batch in (bar := progress(batches, f"epoch {epoch}/{epochs}", quiet=quiet)):
@@ -132,18 +132,18 @@ def fit(
                 for name, value in numbers.items():
                     _mean(means, name, value).add(value, _examples(batch))
                 bar.show(**means)
-                for tell in told:
-                    tell(count, **numbers, **besides)
+                for log in loggers:
+                    log(count, **numbers, **given)
             guarded.check()
             row = {name: mean.value for name, mean in means.items()}
             if not row:
                 raise ConversionError(
-                    "fit: there are no batches", hint="a generator is used up after one epoch: a list"
+                    "fit: there are no batches", hint="a generator is empty after one epoch: use a list"
                 )
             if validate is not None:
                 found = {f"val_{name}": float(value) for name, value in _by_name(validate()).items()}
-                for tell in told:
-                    tell(count, **found, **besides)
+                for log in loggers:
+                    log(count, **found, **given)
                 row |= found
             history.append(row)
             if stop is not None and stop.after(row):
@@ -152,9 +152,9 @@ def fit(
 
 
 def evaluate(model: Module, function: Callable[..., Any], batches: Iterable[Any]) -> dict[str, float]:
-    """The means of what `function(*batch)` returns, by name, with the model as it is in use and without gradients.
+    """The means of the results of `function(*batch)`, by name, with the model in evaluation mode, without gradients.
 
-    What it returns are means over a batch; a batch counts by its number of examples, its first dimension.
+    The function returns means over a batch; batches are weighted by their number of examples, the first dimension.
 
     >>> model = mg.nn.Dropout(0.5)
     >>> mg.train.evaluate(model, lambda x: {"mean": model(x).mean()}, [mg.ones(4), mg.zeros(4)])
@@ -188,13 +188,13 @@ def _arguments(batch: Any) -> tuple[Any, ...]:
 
 
 def _examples(batch: Any) -> int:
-    """How many examples a batch has: the size of the first dimension of what comes first in it."""
+    """The number of examples of a batch: the size of the first dimension of its first array."""
     shape = getattr(next(iter(_arguments(batch)), None), "shape", ())
     return shape[0] if shape else 1
 
 
 def _by_name(result: Any) -> dict[str, Any]:
-    """What a step returns as numbers by name: a dict as it is, and anything else as the loss."""
+    """The result of a step as numbers by name: a dict is returned unchanged, anything else is the loss."""
     numbers = result if isinstance(result, dict) else {"loss": result}
     for name, value in numbers.items():
         if not isinstance(value, (int, float)) and not (isinstance(value, Tensor) and value.size == 1):
@@ -204,7 +204,7 @@ def _by_name(result: Any) -> dict[str, Any]:
 
 
 def _alone(value: Any) -> Any:
-    """A number without its history, which whoever keeps it would keep."""
+    """A number without its history, which would stay in memory."""
     return value.detach() if isinstance(value, Tensor) else value  # type: ignore[attr-defined]
 
 

@@ -1,7 +1,7 @@
-"""Metrics: numbers about many batches, added up where the batches are.
+"""Metrics: numbers about many batches, added up on the device of the batches.
 
-What is added up is held in tensors that are written in place: `add` works in a jitted step, where it makes no new trace
-and waits for nothing; only `value` reads a number.
+The sums are tensors that are written in place, so `add` works in a jitted step without a new trace, and without waiting
+for a GPU.  Only `value` reads a number.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..support.errors import ConversionError, ShapeError
 
 
 class Metric:
-    """A sum of what was seen, and a count.  A subclass says in `add` what is seen, and calls `take`.
+    """A sum and a count.  A subclass defines `add`, which calls `take`.
 
     >>> class Largest(mg.train.Metric):
     ...     def add(self, x):
@@ -38,7 +38,7 @@ class Metric:
         self.total, self.count = (full((), 0.0, dtypes.float64, device) for _ in range(2))
 
     def add(self, *seen: Any) -> None:
-        """Take a batch in: for subclasses to say."""
+        """Add a batch; subclasses define this."""
         raise NotImplementedError(f"{type(self).__name__} has no add method")
 
     def take(self, amount: Any, count: Any = 1) -> None:
@@ -49,14 +49,14 @@ class Metric:
 
     @property
     def value(self) -> float:
-        """The sum by the count, as a number."""
+        """The sum divided by the count, as a number."""
         count = self.count.item()
         if not count:
             raise ConversionError(f"{type(self).__name__}: there is no value before anything is added", hint="add(...)")
         return float(self.total.item()) / float(count)
 
     def reset(self) -> None:
-        """Forget all: at the beginning of an epoch."""
+        """Start again, at the beginning of an epoch."""
         with no_grad():
             self.total *= 0.0
             self.count *= 0.0
@@ -76,7 +76,7 @@ class Mean(Metric):
     """
 
     def add(self, value: Any, count: Any = 1) -> None:
-        """Take in the mean of `count` examples, a number or a tensor of one element."""
+        """Add the mean of `count` examples, a number or a tensor of one element."""
         if isinstance(value, Tensor) and value.size != 1:
             raise ShapeError(f"{type(self).__name__}: a number is added at a time, not a tensor of shape {value.shape}",
                              hint="x.mean(), count=x.size")
@@ -85,7 +85,7 @@ class Mean(Metric):
 
 
 class Perplexity(Mean):
-    """e to the mean of losses: among how many equally likely tokens a language model hesitates.
+    """e to the mean of losses: a language model is as uncertain as between so many equally likely tokens.
 
     >>> perplexity = mg.train.Perplexity()
     >>> perplexity.add(mg.log(mg.asarray(8.0)))
@@ -115,7 +115,7 @@ class Accuracy(Metric):
         self.top, self.ignore_index = top, ignore_index
 
     def add(self, logits: Tensor, targets: Any) -> None:
-        """Take in the logits of a batch, and the numbers of its classes."""
+        """Add the logits of a batch, with the numbers of its classes."""
         targets = as_tensor(targets, logits.device)
         if not logits.ndim or logits.shape[:-1] != targets.shape:
             raise ShapeError("Accuracy: there is a target for each row of logits", actual=f"targets {targets.shape}",
@@ -127,7 +127,7 @@ class Accuracy(Metric):
 
 
 def _rank(logits: Tensor, targets: Tensor) -> Tensor:
-    """How many classes come before the target: with a larger logit, or the same and a smaller number; a nan does."""
+    """The number of classes before the target: with a larger logit, a nan, or the same logit and a smaller number."""
     classes = arange(logits.shape[-1], device=logits.device)
     own = reduce.sum(where(one_hot(targets, logits.shape[-1], bool), logits, 0.0), axis=-1, keepdims=True)
     later = (logits == own) & (classes >= expand_dims(targets, -1))

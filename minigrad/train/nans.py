@@ -1,8 +1,8 @@
-"""Losses that are no numbers any more: which operation began it.
+"""Finds the operation that made the first nan or infinity of a loss.
 
-When a loss is a nan, the step that made it has written nans into the parameters, and there is nothing left to look at.
-`NanGuard` therefore copies what a step changes now and then, and keeps the batches since: it goes back there, and makes
-the same steps again while every operation is watched.
+When a loss is a nan, the step has already written nans into the parameters.  `NanGuard` therefore copies the state from
+time to time and keeps the batches since.  After a nan it goes back to the copy and repeats the steps, and checks the
+result of every operation.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from ..support.errors import ConversionError, NanError
 
 
 class NanGuard:
-    """A training step that, when its loss is no longer finite, raises an error which names the first operation.
+    """A training step that raises an error if its loss is not finite, and names the first operation at fault.
 
-    `watch` are the things that a step changes: models, optimizers, schedules, tensors.  They are copied every `every`
-    steps, and the batches since are kept.  On a GPU, losses are looked at only then, so that nobody waits for each.
+    `watch` lists everything that a step changes: models, optimizers, schedules, tensors.  They are copied every `every`
+    steps, and the batches since are kept.  On a GPU, losses are read only then, so that steps do not wait for them.
 
     >>> w = mg.asarray([2.0], requires_grad=True)
     >>> optimizer = mg.optim.SGD([w], lr=1.0)
@@ -47,11 +47,11 @@ class NanGuard:
     def __init__(self, step: Callable[..., Any], watch: Iterable[Any] = (), every: int = 20) -> None:
         self.step, self.every = step, every
         self.tensors = _once(t for thing in watch for t in _tensors_of(thing))
-        self.batches: list[tuple[Any, ...]] = []  # since the copies were made; empty ones if there are none
+        self.batches: list[tuple[Any, ...]] = []  # since the copies were made; () for a step without arguments
         self.result: Any = None
 
     def __call__(self, *batch: Any) -> Any:
-        """Make a step."""
+        """Run a step."""
         if len(self.batches) >= self.every:
             self.check()
         if not self.batches:
@@ -65,7 +65,7 @@ class NanGuard:
         return self.result
 
     def check(self) -> None:
-        """Look at the last loss, and raise if it is not finite; else begin anew from here."""
+        """Raise an error if the last loss is not finite; otherwise copy the state again."""
         loss = loss_of(self.result)
         value = float(loss.item() if isinstance(loss, Tensor) else loss) if loss is not None else 0.0
         if not math.isfinite(value):
@@ -75,7 +75,7 @@ class NanGuard:
     def _name_the_first(self, value: float) -> None:
         steps = len(self.batches)
         if not self.tensors:
-            raise NanError(f"the loss is {value}", hint="watch=[model, optimizer], and the first operation is named")
+            raise NanError(f"the loss is {value}", hint="watch=[model, optimizer] finds the first operation at fault")
         with no_grad():
             for tensor, (copy, gradient) in zip(self.tensors, self.copies):
                 tensor[...] = copy  # type: ignore[index]
@@ -96,11 +96,11 @@ class NanGuard:
                 error.add_note(f"{bad} was the loss; found by making step {number + 1} of the last {steps} again")
                 raise
         raise NanError(f"the loss is {value}, and was finite when the last {steps} steps were made again",
-                       hint="watch=[...] has to hold all that a step changes")
+                       hint="watch=[...] must contain everything that a step changes")
 
 
 def loss_of(result: Any) -> Any:
-    """The loss in what a step returns: itself, the first of several results, or the one of that name; else None."""
+    """The loss in the result of a step: the result, the first of several, or the entry 'loss'; otherwise None."""
     if isinstance(result, dict):
         return result.get("loss")
     if isinstance(result, (tuple, list)):

@@ -1,7 +1,7 @@
-"""Mixed precision: products of matrices in half precision, where GPUs are many times faster, and the rest in float32.
+"""Mixed precision: matrix products in half precision, which GPUs compute many times faster, and the rest in float32.
 
-The parameters stay float32.  `autocast` is an interpreter, as graph mode and `vmap` are: every operation passes through
-it on the way to the mode outside, and its inputs are cast on the way, by nodes that gradients go back through.
+The parameters stay float32.  `autocast` is an interpreter, like graph mode and `vmap`: it casts the inputs of an
+operation, by nodes that gradients flow through, and passes the operation on to the mode outside.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..optim.optimizer import Optimizer
 from ..support.errors import ConversionError, DtypeError
 from ..support.interrupts import all_or_none
 
-NARROW = ("matmul",)  # convolutions and attention too: they are made of these
+NARROW = ("matmul",)  # convolutions and attention too: they are composed of it
 # Where half precision has too few digits, or its largest number, 65504, is too small.
 WIDE = ("exp", "expm1", "log", "log1p", "pow", "sum", "prod", "cumulative_sum", "cumulative_prod")
 
@@ -53,7 +53,7 @@ class Autocast(Interpreter):
 class autocast:
     """In this block, multiply matrices in half precision; sums, exponentials and logarithms stay in float32.
 
-    Put the forward pass in it, and the backward pass after it.  In a jitted function it belongs inside.
+    Put the forward pass in it, and the backward pass after it.  In a jitted function, use it inside.
 
     >>> layer = mg.nn.Linear(2, 3)
     >>> with mg.train.autocast():
@@ -83,10 +83,10 @@ class autocast:
 
 
 class GradScaler:
-    """Keeps small gradients from vanishing in half precision: the loss is multiplied by a large factor before them.
+    """Keeps small gradients from vanishing in half precision: `scale` multiplies the loss by a large factor.
 
-    Gradients are divided by it again before the step, and a step whose gradients are not finite is left out: then the
-    factor is halved, and after `growth_interval` good steps it is doubled.  All of it works in a jitted step.
+    The gradients are divided by the factor before the step.  A step with gradients that are not finite is skipped, and
+    the factor is halved; after `growth_interval` good steps it is doubled.  All of this works in a jitted step.
 
     >>> w = mg.asarray([1.0], requires_grad=True)
     >>> optimizer, scaler = mg.optim.SGD([w], lr=0.25), mg.train.GradScaler()
@@ -107,16 +107,16 @@ class GradScaler:
         self.growth_factor, self.backoff_factor, self.growth_interval = growth_factor, backoff_factor, growth_interval
         self.factor, self.good = full((), init_scale, dtypes.float32, device), full((), 0.0, dtypes.float32, device)
         self.fine = full((), 1.0, dtypes.float32, device)  # whether all gradients since the last update were finite
-        # By id, the optimizers that have not stepped since, which keeps others from that id, and whether theirs were.
+        # By id: optimizers that have not stepped since (kept, so that no other gets the id), and whether theirs were.
         self._unscaled: dict[int, tuple[Optimizer, Tensor]] = {}
 
     def scale(self, loss: Tensor) -> Tensor:
-        """The loss times the factor: what `backward()` is called on."""
+        """The loss times the factor: call `backward()` on it."""
         wide = loss if loss.dtype is not dtypes.float16 else loss.astype(dtypes.float32)  # type: ignore[attr-defined]
         return wide * like(self.factor, wide)
 
     def unscale(self, optimizer: Optimizer) -> None:
-        """Divide the gradients by the factor, to clip them before `step`, which does it otherwise."""
+        """Divide the gradients by the factor, to clip them before `step`; otherwise `step` divides them."""
         if id(optimizer) in self._unscaled:
             raise ConversionError("GradScaler: these gradients are unscaled already", hint="unscale() once, step()")
         gradients = [g for g in [p.grad for p in optimizer.parameters] if g is not None]
@@ -139,7 +139,7 @@ class GradScaler:
             try:
                 optimizer.step()
                 chosen = [where(_beside(finite, tensor), tensor, old) for tensor, old in zip(tensors, before)]
-            except BaseException as error:  # whether the step is to be left out is not decided yet
+            except BaseException as error:  # it is not known yet whether the step is skipped
                 _put(tensors, before)
                 error.add_note("GradScaler.step() has set them back to what they were before")
                 raise
@@ -166,11 +166,11 @@ class GradScaler:
         return [self.factor, self.good, self.fine]
 
     def state_dict(self) -> dict[str, Any]:
-        """What a training that goes on later needs."""
+        """The state, to continue training later."""
         return {"scale": self.get_scale(), "growth_tracker": int(self.good.item())}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on with a saved factor."""
+        """Continue with a saved factor."""
         lost = [name for name in ("scale", "growth_tracker") if name not in state]
         if lost:
             raise ConversionError(f"load_state_dict: the state lacks {', '.join(lost)}, of a GradScaler")

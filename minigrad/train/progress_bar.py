@@ -12,11 +12,11 @@ from ..support.packages import needed
 from .metrics import Metric
 
 T = TypeVar("T")
-OFTEN = 0.1  # seconds between two looks at what is shown: reading a number may mean to wait for a GPU
+OFTEN = 0.1  # seconds between two updates: reading a number may wait for a GPU
 
 
 class Progress(Iterable[T]):
-    """What `progress` gives: goes through the batches, and shows numbers beside the bar."""
+    """The result of `progress`: goes through the batches, and shows numbers beside the bar."""
 
     def __init__(self, batches: Iterable[T], label: str = "", total: int | None = None, quiet: bool = False) -> None:
         self.batches, self.label, self.quiet = batches, label, quiet
@@ -28,7 +28,7 @@ class Progress(Iterable[T]):
 
     def __len__(self) -> int:
         if self.total is None:
-            raise TypeError(f"how many batches a {type(self.batches).__name__} has is not known: progress(..., total=)")
+            raise TypeError(f"a {type(self.batches).__name__} does not say how many batches it has: give total=")
         return self.total
 
     def __iter__(self) -> Iterator[T]:
@@ -50,7 +50,7 @@ class Progress(Iterable[T]):
                 print("  ".join(filter(None, [self.label, took, self._text()])), file=sys.stderr)
 
     def show(self, **numbers: Any) -> None:
-        """Show these: numbers, tensors of one element, or metrics.  They are read when they are drawn."""
+        """Show numbers, tensors of one element, or metrics.  They are read when the bar is drawn."""
         self.numbers |= numbers
         if self._bar is not None and time.monotonic() - self._looked > OFTEN:
             self._bar.set_postfix_str(self._text(), refresh=False)
@@ -61,7 +61,7 @@ class Progress(Iterable[T]):
 
 
 def progress(batches: Iterable[T], label: str = "", total: int | None = None, quiet: bool = False) -> Progress[T]:
-    """Go through batches, with a bar that tells how far it is; `show` puts numbers beside it.
+    """Go through batches with a progress bar; `show` puts numbers beside it.
 
     >>> for x in (bar := mg.train.progress([1.0, 2.0, 4.0], "epoch 1", quiet=True)):
     ...     bar.show(loss=1 / x)
@@ -80,7 +80,7 @@ def _short(value: Any) -> str:
 
 
 def _in_notebook() -> bool:
-    """Whether a cell of a notebook is running: its output is no terminal, and draws bars all the same."""
+    """Whether a cell of a notebook is running: its output is not a terminal, but it can draw bars."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     return shell is not None and hasattr(shell, "kernel")
 

@@ -146,7 +146,7 @@ def test_a_decorator_that_fails_leaves_the_older_function(student):
     assert "stopped with NameError" in student(SWAPPED, f"@missing\n{RIGHT}", CHECK)
 
 
-def test_what_is_put_right_below_the_check_is_not_there_yet(student):
+def test_a_repair_below_the_check_does_not_count_yet(student):
     assert "stopped with NameError" in student("numbers = five", f"{NUMBERS}\nnumbers = [1, 3, 5]")
 
 

@@ -18,7 +18,7 @@ from minigrad.course.feedback import NotWritten, Stopped, Wrong
 from minigrad.course.limits import TimeIsUp, at_most
 from minigrad.course.results import FILE, Progress, report_page
 from minigrad.course.session import SESSION
-from minigrad.course.task import FunctionTask
+from minigrad.course.tasks import FunctionTask
 from minigrad.support import files
 from tests.course.answers import ANSWERS
 from tests.course.running import ROOT, Notebook
@@ -48,7 +48,7 @@ def says(notebook, *cells, check="mul_grad"):
 # ---- wrong, and where ------------------------------------------------------------------------------------------------
 
 
-def test_what_is_wrong_and_where_and_a_hint(notebook):
+def test_feedback_says_what_is_wrong_where_and_gives_a_hint(notebook):
     assert says(notebook, "def mul_grad(g, out, a, b): return g * a, g * b") == (
         "✗ mul_grad: the gradient of a is wrong\n"
         "  Expected: -10.0, by finite differences\n"
@@ -58,12 +58,12 @@ def test_what_is_wrong_and_where_and_a_hint(notebook):
     )
 
 
-def test_a_mistake_that_nobody_knows_gets_the_hint_that_always_helps(notebook):
+def test_an_unknown_mistake_gets_the_general_hint(notebook):
     said = says(notebook, "def mul_grad(g, out, a, b): return g * b * 1.01, g * a")
     assert "Expected: -10.0, by finite differences\n  Got: -10.1\n" in said and "Hint: let a rise by 0.01" in said
 
 
-def test_an_array_is_wrong_somewhere():
+def test_difference_names_the_first_wrong_entry():
     yours, right = np.zeros((3, 2)), np.zeros((3, 2))
     yours[1, 0] = -1.2654
     assert str(difference(yours, right, "gradient of input 0", "by finite differences")) == (
@@ -96,12 +96,12 @@ def test_an_array_is_wrong_somewhere():
         (np.nan, np.nan, None),
     ],
 )
-def test_how_an_answer_differs(yours, right, says):
+def test_difference_of_answers_of_all_kinds(yours, right, says):
     assert difference(yours, right) == says
 
 
 @pytest.mark.parametrize("answer", ANSWERS, ids=lambda answer: answer.task)
-def test_what_people_write_gets_the_hint_that_fits(notebook, answer):
+def test_hints_fit_answers_of_real_students(notebook, answer):
     said = says(notebook, answer.cell, check=answer.task)
     assert said.startswith("✗")
     assert answer.hint in said if answer.hint else "Hint" not in said
@@ -114,27 +114,27 @@ def test_what_people_write_gets_the_hint_that_fits(notebook, answer):
 def test_a_stub_is_not_written_yet(notebook, body):
     said = says(notebook, f"def mul_grad(g, out, a, b):\n    {body}")
     assert said.startswith("○ mul_grad: not written yet")
-    assert SESSION.progress.tasks == {}  # it is no try
+    assert SESSION.progress.tasks == {}  # not counted as a try
 
 
-def test_what_returns_nothing_although_it_computes_is_wrong(notebook):
+def test_an_answer_without_return_is_wrong(notebook):
     said = says(notebook, "def mul_grad(g, out, a, b): g * b, g * a")
     assert "  Expected: 2 values\n  Got: None: is there a `return`?" in said
 
 
-def test_a_cell_that_was_not_run(notebook):
+def test_check_of_a_cell_that_was_not_run_says_so(notebook):
     said = says(notebook)
     assert said == "○ mul_grad: there is no mul_grad here yet\n  Hint: run the cell that defines it"
 
 
-def test_a_cell_that_python_cannot_read(notebook):
+def test_check_of_an_unreadable_cell_shows_the_line(notebook):
     said = says(notebook, "def mul_grad(g, out, a, b)\n    return g * b, g * a")
     assert said.startswith("✗ mul_grad: stopped with SyntaxError: expected ':'\n  line 1 of the cell: def mul_grad(g,")
     assert said.splitlines()[2].strip() == "^" and "brackets, colons" in said
 
 
 def test_the_newest_version_counts_although_an_older_one_is_there(notebook):
-    """Otherwise an old answer would be checked, and nobody would see why nothing changes."""
+    """Otherwise the old answer would be checked, and changes would seem to have no effect."""
     said = says(notebook, RIGHT, "def mul_grad(g, out, a, b):\n    return g * (b")
     assert "line 2 of the cell: return g * (b" in said
 
@@ -155,7 +155,7 @@ def test_an_exception_is_shown_at_the_students_line(notebook, body, what, hint):
     assert "minigrad/course" not in said and (hint is None or hint in said)
 
 
-def test_the_wrong_number_of_parameters(notebook):
+def test_check_explains_a_wrong_number_of_parameters(notebook):
     assert "called with the parameters of the stub" in says(notebook, "def mul_grad(g, a, b): return g * b, g * a")
 
 
@@ -164,7 +164,7 @@ def test_an_error_of_minigrads_own_keeps_its_way_out(notebook):
     assert "stopped with ShapeError: add: shapes (2,) and (3,)" in said and "line 1 of the cell" in said
 
 
-def test_a_loop_without_end(notebook, monkeypatch):
+def test_check_stops_a_loop_without_end(notebook, monkeypatch):
     monkeypatch.setattr(session._task("mul_grad").__class__, "seconds", 0.2)
     loop = "def mul_grad(g, out, a, b):\n    while True:\n        a = a + 1"
     said = says(notebook, loop)
@@ -223,23 +223,24 @@ except TimeIsUp:
 """
 
 
+@pytest.mark.slow
 def test_a_profiler_works_after_time_was_up():
     """An exception that is taken back makes Python 3.11 look for it for ever."""
     done = subprocess.run([sys.executable, "-c", PROFILED], capture_output=True, text=True, timeout=60)
     assert done.stdout == "called\n", done.stderr
 
 
-def test_nothing_rings_afterwards():
+def test_at_most_leaves_no_timer_behind():
     with at_most(0.05):
         pass
     time.sleep(0.1)
 
 
-def test_no_function_at_all(notebook):
+def test_a_value_in_place_of_a_function_is_refused(notebook):
     assert "is 3, but it should be a function" in says(notebook, "mul_grad = 3")
 
 
-def test_a_value_that_is_not_there_yet(notebook):
+def test_check_of_a_value_that_is_missing_says_its_form(notebook):
     said = says(notebook, "gradient_of_a = ...", check="gradient_of_a")
     assert "○ gradient_of_a: not answered yet" in said and "in the form gradient_of_a = 7" in said
 
@@ -251,7 +252,7 @@ def test_a_prediction_is_noted_once_and_never_refused(notebook):
     assert SESSION.progress.tasks["rise"]["first"] == "0.01"
 
 
-def test_a_name_that_no_task_has(notebook):
+def test_check_of_an_unknown_name_suggests_a_task(notebook):
     notebook.run("course.begin('00_start')")
     assert "there is no task of that name" in says(notebook, check="mul_grda") and "mul_grad" in notebook.said[-1]
     notebook.run("course.begin('00_strat')")
@@ -328,13 +329,13 @@ def test_progress_is_kept_in_the_workspace(notebook, tmp_path, monkeypatch):
     assert "Ada &lt;b&gt;" in page and "return g * b, g * a" in page and "<td>✓</td><td>mul_grad</td>" in page
 
 
-def test_what_was_right_stays_right(notebook):
+def test_progress_of_a_passed_task_stays_passed(notebook):
     says(notebook, RIGHT)
     says(notebook, "def mul_grad(g, out, a, b): return 0, 0")
     assert SESSION.progress.passed("mul_grad") and SESSION.progress.tasks["mul_grad"]["tries"] == 1
 
 
-def test_nothing_is_written_where_nobody_asked(notebook, tmp_path, monkeypatch):
+def test_progress_is_not_written_without_a_workspace(notebook, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     notebook.run("course.begin('00_start')")
     assert "course.keep()" in notebook.said[-1]
@@ -344,7 +345,7 @@ def test_nothing_is_written_where_nobody_asked(notebook, tmp_path, monkeypatch):
     assert Progress(tmp_path / FILE).passed("mul_grad")
 
 
-def test_two_notebooks_at_once_lose_nothing(tmp_path):
+def test_progress_of_two_notebooks_at_once_is_complete(tmp_path):
     task = session._task("mul_grad")
     one, other = Progress(tmp_path / FILE), Progress(tmp_path / FILE)
     one.note(task, True)
@@ -367,18 +368,19 @@ for number in range(100):
 """
 
 
-def entering(path, who, code=ENTRIES):
-    command = [sys.executable, "-c", code, str(path), who]
+def entering(path, name, code=ENTRIES):
+    command = [sys.executable, "-c", code, str(path), name]
     return subprocess.Popen(command, cwd=ROOT)
 
 
-def test_two_processes_at_once_lose_no_entry(tmp_path):
+@pytest.mark.slow
+def test_progress_of_two_processes_at_once_is_complete(tmp_path):
     path = tmp_path / FILE
-    processes = [entering(path, who) for who in ("one", "two")]
+    processes = [entering(path, name) for name in ("one", "two")]
     assert [process.wait() for process in processes] == [0, 0]
     tasks = Progress(path).tasks
     assert tasks.pop("shared") == {"tries": 200}
-    assert sorted(tasks) == sorted(f"{who}{number}" for who in ("one", "two") for number in range(100))
+    assert sorted(tasks) == sorted(f"{name}{number}" for name in ("one", "two") for number in range(100))
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
@@ -419,7 +421,7 @@ def test_damage_while_a_notebook_is_open_loses_nothing_that_the_kernel_has(noteb
     assert set(Progress(tmp_path / FILE).tasks) == {"mul_grad", "numbers", "rise"}
 
 
-def test_what_another_version_keeps_in_the_file_stays(tmp_path):
+def test_progress_keeps_entries_of_other_versions(tmp_path):
     (tmp_path / FILE).write_text('{"student": "Ada", "tasks": {"later": {"tries": 1, "new": 2}}, "version": 9}')
     Progress(tmp_path / FILE).note(session._task("mul_grad"), True)
     stored = json.loads((tmp_path / FILE).read_text())

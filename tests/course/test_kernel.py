@@ -3,6 +3,7 @@
 import os
 
 import nbformat
+import pytest
 from nbclient import NotebookClient
 
 from tests.course.running import ROOT
@@ -26,7 +27,8 @@ CELLS = {
 }
 
 
-def test_what_a_student_sees(tmp_path):
+@pytest.mark.slow
+def test_cells_in_a_kernel_show_words_without_tracebacks(tmp_path):
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in CELLS.values()])
     client = NotebookClient(notebook, allow_errors=True, timeout=60, resources={"metadata": {"path": str(tmp_path)}})
     client.execute(env={**os.environ, "PYTHONPATH": str(ROOT)})

@@ -1,7 +1,6 @@
-"""Answers as newcomers really write them, other than the declared mistakes: each must be met by words that help.
+"""Answers of real newcomers, in addition to the declared mistakes: each must get feedback that helps.
 
-Most were written by somebody who did the units in JupyterLab for the first time, or stand in issues of other teaching
-engines (the numbers beside them).
+Most come from first runs of the units in JupyterLab, or from issues of other teaching engines (with their numbers).
 """
 
 import pytest
@@ -21,7 +20,7 @@ def alone(monkeypatch):
 
 
 def said_to(source, task):
-    """What a student is told who has written this, whether it is printed or raised."""
+    """The feedback on a student's cell, whether it is printed or raised."""
     notebook = Notebook()
     notebook.names |= {"mg": mg, "course": course, "made_from": made_from}
     for cell in (source, f'course.check("{task}")'):
@@ -124,7 +123,7 @@ def test_the_rule_of_a_product(body, words):
         ("return g * 3 * b, g * 6, g * 3 * a", "added to one number"),
     ],
 )
-def test_the_rule_that_nobody_else_has(body, words):
+def test_the_students_own_rule(body, words):
     assert words in said_to(f"def mixed_grad(g, out, a, b):\n    {body}", "mixed_grad")
 
 
@@ -273,7 +272,7 @@ ORDERS = {
 
 
 @pytest.mark.parametrize("which", ORDERS)
-def test_orders(which):
+def test_feedback_on_backward_orders(which):
     body, words = ORDERS[which]
     assert words in said_to(f"def backward_order(result):{body}", "backward_order")
 
@@ -423,14 +422,14 @@ def walk_back(result, gradients, passes_back):
 
 
 @pytest.mark.parametrize("which", ["+= in place (OneFlow 9497)", "counts each node's value once"])
-def test_walks_in_an_order_of_their_own(which):
+def test_feedback_on_walks_in_another_right_order(which):
     """What came last takes the place, and what is last depends on the order: any right one will do."""
     body, words = WALKS[which]
     assert words in said_to(DEPTH_FIRST + body.lstrip("\n"), "walk_back")
 
 
 @pytest.mark.parametrize("which", WALKS)
-def test_walks(which):
+def test_feedback_on_walks(which):
     body, words = WALKS[which]
     assert words in said_to(SORTED + body.lstrip("\n"), "walk_back")
 
@@ -460,13 +459,13 @@ JACOBIANS = {
 
 
 @pytest.mark.parametrize("which", JACOBIANS)
-def test_jacobians_of_other_kinds(which):
+def test_feedback_on_unusual_jacobians(which):
     body, words = JACOBIANS[which]
     assert words in said_to(f"def jacobian(f, x):\n    {body}", "jacobian")
 
 
 @pytest.mark.parametrize("which", ROWS)
-def test_jacobians(which):
+def test_feedback_on_jacobians(which):
     body, words = ROWS[which]
     assert words in said_to(f"{JACOBIAN}{body}\n        rows.append(x.grad)\n    return rows", "jacobian")
 
@@ -523,7 +522,7 @@ def test_the_broken_engines_do_what_their_bugs_are_called():
     course.check("broken", found)
 
 
-def test_what_is_said_is_for_students():
+def test_feedback_shows_nothing_of_the_checker():
     """Nothing of the machinery shows through."""
     with pytest.raises(Feedback) as refused:
         course.check("walk_back", lambda result, gradients, passes_back: 1 / 0)
@@ -543,7 +542,7 @@ def test_a_wrong_walk_in_a_picture_is_answered_in_words():
 
 @pytest.mark.parametrize("wrong", [lambda g, out, a, b: (g * a, g * b), lambda g, out, a, b: (b, a)])
 def test_a_wrong_rule_reads_no_digits(wrong):
-    """Who is told to swap the two numbers, and forgets to swap them back, must not read as well."""
+    """A wrong rule must not train as well as the right one."""
     with course.rule("multiply", wrong) as mine:
         trained = course.train_digits(mine, 2)
     assert trained.right < 0.3 * trained.shown
@@ -556,7 +555,7 @@ def test_the_first_answer_that_is_reported_is_the_first(tmp_path):
     assert SESSION.progress.tasks["weighted"]["first"] == "[1, 1, 1]"
 
 
-def test_what_is_answered_before_a_unit_is_begun_counts_in_the_workspace(tmp_path, monkeypatch):
+def test_progress_counts_answers_from_before_begin(tmp_path, monkeypatch):
     (tmp_path / "course-progress.json").touch()
     monkeypatch.chdir(tmp_path)
     said_to("numbers = [1, 3, 5]", "numbers")

@@ -102,7 +102,7 @@ def test_an_id_is_given_once(site):
         assert [name for name in set(ids) if ids.count(name) > 1] == [], path.name
 
 
-def test_what_the_search_finds_is_there(site):
+def test_search_results_lead_to_existing_places(site):
     script = (site / "search-index.js").read_text(encoding="utf-8")
     lines = json.loads(script.partition("=")[2].strip().removesuffix(";"))
     assert {kind.partition(" ")[0] for _, kind, _, _ in lines} == {"lecture", "API", "primitive", "error", "glossary"}
@@ -112,7 +112,7 @@ def test_what_the_search_finds_is_there(site):
         assert page in known and (not anchor or anchor in known[page]), name
 
 
-def test_nothing_is_fetched_from_elsewhere(site):
+def test_pages_fetch_nothing_from_elsewhere(site):
     for path in pages(site):
         parts = Links(path.read_text(encoding="utf-8")).parts
         assert not [part for part in parts if "//" in part], path.name
@@ -139,16 +139,17 @@ def test_the_api_page_has_every_room(site):
     for name in ("mg.matmul", "Tensor.backward", "mg.jit", "mg.nn.Linear", "Module.state_dict", "mg.optim.Adam",
                  "mg.optim.lr_scheduler.StepLR", "mg.train.fit", "mg.io.save_file", "mg.viz.step"):
         assert f'<h3 id="{name}">' in text
-    assert "object object" not in text  # a default that nobody can write
+    assert "object object" not in text  # a default that cannot be written
 
 
-def test_it_is_made_the_same_again(site, tmp_path):
+@pytest.mark.slow
+def test_site_is_built_the_same_twice(site, tmp_path):
     build_site.build(tmp_path)
     for path in pages(site):
         assert path.read_bytes() == (tmp_path / path.relative_to(site)).read_bytes(), path.name
 
 
-def test_what_is_vendored_is_what_was_published():
+def test_vendored_files_are_those_published():
     found = {}
     for path in build_site.VENDOR.glob("*.zip"):
         with zipfile.ZipFile(path) as archive:
@@ -157,7 +158,7 @@ def test_what_is_vendored_is_what_was_published():
     assert found == VENDORED
 
 
-def test_licences_are_said():
+def test_licences_name_every_vendored_package():
     notices = (ROOT / "lectures" / "licences.md").read_text(encoding="utf-8")
     assert "MIT" in notices and "Creative Commons Attribution 4.0" in notices and "SIL Open Font License 1.1" in notices
     for path in build_site.VENDOR.glob("*.zip"):
@@ -232,7 +233,7 @@ def test_a_slide_without_a_heading_goes_on_with_the_one_before():
     assert made.count("goes-on") == 1 and '<p class="goes-on"><em>Two</em></p>\n<p>end</p>' in made
 
 
-def test_what_belongs_to_one_form_is_not_in_the_other():
+def test_blocks_for_pages_and_slides_are_kept_apart():
     boxes = {"page": "for readers", "slide": "for listeners", "notes": "for the speaker"}
     inside = "".join(f"::: {kind}\n{words}\n:::\n\n" for kind, words in boxes.items())
     text = f"# T\n\n{inside}## Two\n\n---\n\nend"

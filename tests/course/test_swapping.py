@@ -83,7 +83,7 @@ def test_a_walk_that_loses_contributions_gives_wrong_gradients():
     assert [step.total.short() for step in steps] == ["1", "1", "1", "2", "4"]  # nothing is added, as one can see
 
 
-def test_a_walk_that_asks_too_early_is_told_what_for():
+def test_a_walk_that_reads_a_gradient_too_early_is_explained():
     def early(result, gradients, passes_back):
         gradients[topological_order([result])[0]]
 
@@ -106,7 +106,7 @@ def test_the_picture_shows_what_was_put_in_and_when():
     assert steps == [("pass", "1"), ("pass", "2"), ("pass", "1"), ("sum", "3"), ("pass", "3"), ("sum", "5")]
 
 
-def test_what_was_kept_is_let_go_after_a_walk_of_the_students():
+def test_backward_of_the_student_frees_saved_values():
     with course.backward(my_backward):
         y = example()[1]
         y.backward()
@@ -114,7 +114,7 @@ def test_what_was_kept_is_let_go_after_a_walk_of_the_students():
             y.backward()
 
 
-def test_it_is_the_students_walk_for_a_deep_graph():
+def test_backward_of_the_student_runs_on_a_deep_graph():
     with course.backward(my_backward):
         x = mg.asarray(1.0, requires_grad=True)
         y = x

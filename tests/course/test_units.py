@@ -13,7 +13,7 @@ from minigrad.course.compare import same
 from minigrad.course.feedback import Feedback, NotWritten, Wrong
 from minigrad.course.results import Progress
 from minigrad.course.session import SESSION
-from minigrad.course.task import GradientTask, ValueTask
+from minigrad.course.tasks import GradientTask, ValueTask
 from minigrad.course.unit import units
 from tests.course.running import ROOT, module, run_notebook, stored
 
@@ -26,7 +26,7 @@ STUDENTS = ["", "Ada", "Grace Hopper", "李"]
 
 @pytest.fixture(autouse=True)
 def alone(monkeypatch):
-    """Nobody's progress but the test's."""
+    """Progress for the test alone."""
     monkeypatch.setattr(SESSION, "progress", Progress())
 
 
@@ -35,7 +35,7 @@ def test_a_unit_has_its_form(unit):
     assert template.problems(unit) == []
 
 
-def test_no_two_tasks_have_one_name():
+def test_names_of_tasks_are_unique():
     names = [task.name for task in TASKS]
     assert len(names) == len(set(names)) and len({unit.number for unit in UNITS}) == len(UNITS)
 
@@ -45,7 +45,7 @@ def test_no_two_tasks_have_one_name():
     [
         ({"question": "Guess."}, "question mark"),
         ({"outcomes": {"meaning": "..."}}, "too little"),
-        ({"outcomes": {"meaning": "say what a gradient is"}}, "is no outcome of the unit"),
+        ({"outcomes": {"meaning": "say what a gradient is"}}, "is not an outcome of the unit"),
         ({"minutes": 3}, "the unit only 3"),
         ({"misconceptions": ()}, "no misconception"),
         ({"prerequisites": ("07_forward",)}, "no earlier unit"),
@@ -53,7 +53,7 @@ def test_no_two_tasks_have_one_name():
         ({"title": "Finish"}, "does not begin with"),
     ],
 )
-def test_what_is_wrong_with_a_unit_is_said(change, says):
+def test_problems_names_what_is_wrong_with_a_unit(change, says):
     unit = dataclasses.replace(units()["00_start"], **change)
     assert any(says in problem for problem in template.problems(unit))
 

@@ -40,11 +40,11 @@ def test_a_number_that_is_missing_is_named(tmp_path):
     assert table.matrix(["b"]).tolist() == [[1], [2]]
     with pytest.raises(mg.data.DataError, match="there is no column 'c'"):
         table.matrix(["c"])
-    with pytest.raises(mg.data.DataError, match="columns of one length"):
+    with pytest.raises(mg.data.DataError, match="all columns have the same length"):
         mg.data.Table({"a": [1], "b": [1, 2]})
 
 
-def test_what_is_wrong_with_a_file_is_said(tmp_path, monkeypatch):
+def test_damaged_files_are_explained(tmp_path, monkeypatch):
     with pytest.raises(mg.data.DataError, match=r"read_table: there is no .*none.csv"):
         mg.data.read_table(tmp_path / "none.csv")
     path = tmp_path / "table.xls"
@@ -131,9 +131,9 @@ def test_letters_as_numbers_and_back():
 
 def test_every_set_has_its_licence():
     text = (FOLDER / "THIRD_PARTY.md").read_text(encoding="utf-8")
-    told = re.findall(r"^## (\S+):", text, re.MULTILINE)
-    assert sorted(told) == sorted(path.name for path in FOLDER.iterdir() if path.suffix != ".md")
-    assert text.count("Licence: ") == len(told)
+    named = re.findall(r"^## (\S+):", text, re.MULTILINE)
+    assert sorted(named) == sorted(path.name for path in FOLDER.iterdir() if path.suffix != ".md")
+    assert text.count("Licence: ") == len(named)
     assert sum(path.stat().st_size for path in FOLDER.iterdir()) < 200_000, "it ships with every installation"
 
 

@@ -185,7 +185,7 @@ def test_an_item_that_fails_is_named_with_its_traceback_and_the_loop_can_go_on(o
     with pytest.raises(mg.data.DataError, match=message) as e:
         next(batches)
     text = "".join(traceback.format_exception(e.value))
-    assert "in deeper" in text and "dataset[4] shows it alone" in text and __file__ in str(e.value)
+    assert "in deeper" in text and "dataset[4] shows the error alone" in text and __file__ in str(e.value)
     assert [batch.tolist()[0][0] for batch in batches] == [36, 64]
     with pytest.raises(mg.data.DataError):
         values(loader)
@@ -212,7 +212,7 @@ def test_a_worker_that_dies_is_named_and_replaced(trouble, words):
     loader.close()
 
 
-def test_what_cannot_be_sent_to_a_process_is_said():
+def test_workers_explain_what_cannot_be_sent_to_a_process():
     loader = DataLoader(range(4), 2, augment=lambda x, rng: x, workers=1, processes=True)
     with pytest.raises(mg.data.DataError, match="the dataset can't be sent to another process") as error:
         values(loader)
@@ -237,14 +237,14 @@ def test_workers_end_with_the_loader():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: DataLoader(iter([1])), "a list_iterator is no dataset"),
+        (lambda: DataLoader(iter([1])), "a list_iterator is not a dataset"),
         (lambda: DataLoader([1], 0), "batch_size is an integer, 1 or more, not 0"),
         (lambda: DataLoader([1], workers=-1), "workers is an integer, 0 or more"),
         (lambda: TensorDataset([1, 2], [1]), "arrays of different lengths"),
         (lambda: TensorDataset(3), "arrays with a first dimension"),
         (lambda: mg.data.Subset([1, 2], [2]), "there is no item 2, only 2 items"),
         (lambda: mg.data.random_split([1, 2], [1, 2]), r"2 items can't be divided into 1 \+ 2"),
-        (lambda: mg.data.random_split([1, 2], [0.5, 0.6]), "shares add up to 1, and these to 1.1"),
+        (lambda: mg.data.random_split([1, 2], [0.5, 0.6]), "shares add up to 1, but these add up to 1.1"),
         (lambda: mg.data.Flip(2), "a probability is between 0 and 1"),
         (lambda: values(DataLoader([{"a": 1}, {"b": 1}], 2)), "dicts with different keys"),
         (lambda: values(DataLoader([(1,), (1, 2)], 2)), "tuples of different lengths"),

@@ -100,7 +100,7 @@ def refused(function: Any) -> Any:
 
 
 def _at(address: int, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-    """The memory that was here when the recording was made, whoever has it now."""
+    """The memory that was here when the recording was made, whatever uses it now."""
     size = int(np.prod(shape)) * dtype.itemsize
     return np.frombuffer((ctypes.c_uint8 * size).from_address(address), dtype).reshape(shape)
 
@@ -337,7 +337,7 @@ class Device(standin.Device):
 
 
 def class_members() -> dict[str, Any]:
-    """What the class of arrays has besides: to be set while a test runs."""
+    """More attributes of the class of arrays, set while a test runs."""
     members = {name: making(getattr(ndarray, name)) for name in MAKES.split()}
     members |= {name: refused(getattr(ndarray, name)) for name in ASKS.split()}
     members |= {name: changing(getattr(ndarray, name)) for name in ("fill", "__setitem__")}

@@ -2,7 +2,7 @@
 
 * Its arrays are no NumPy arrays and do not mix with them; each is on one device, and only the current device computes.
 * It has only what CuPy has (a test compares the names and signatures with the real one, where that is installed).
-* What CuPy leaves open or does in another way is done here in the way that is worst for who relies on NumPy's: integer
+* What CuPy leaves undefined or does differently is done here in the worst way for code that relies on NumPy: integer
   indices wrap around, of equal indices the *first* wins, wide shifts are taken modulo the width, float divisions round
   twice, negative powers of integers are silent, `maximum` can't reduce, few types can be added atomically.
 """

@@ -25,7 +25,7 @@ def test_every_primitive_gives_what_the_cpu_gives(cuda, name, index):
     compare_with_cpu(name, index, standin.ndarray)
 
 
-def test_nothing_is_computed_on_the_cpu_in_secret(cuda):
+def test_cuda_computes_nothing_on_the_cpu(cuda):
     with pytest.raises(TypeError, match="Unsupported type"):
         cuda.kernels["add"](cuda.from_numpy(np.ones(2)), np.ones(2))
     standin.CALLS.clear()
@@ -62,7 +62,7 @@ def test_small_index_types_are_compared_with_large_sizes(cuda):
     assert x[mg.asarray([255], dtype="uint8", device="cuda")].item() == 255
 
 
-def test_of_equal_indices_the_last_wins(cuda):
+def test_put_with_equal_indices_keeps_the_last(cuda):
     x = mg.zeros(3, device="cuda")
     x[mg.asarray([1, 1, -2], device="cuda")] = mg.asarray([5.0, 6.0, 7.0], device="cuda")
     assert x.tolist() == [0.0, 7.0, 0.0]
@@ -258,7 +258,7 @@ def test_too_few_gpus(machine):
         (MemoryError("Out of memory allocating 1,024 bytes"), "no memory is left on cuda for the result: Out of"),
     ],
 )
-def test_what_is_the_fault_of_the_device(cuda, error, message):
+def test_errors_of_the_device_are_explained(cuda, error, message):
     def matmul(x, y):
         raise error
 

@@ -298,7 +298,7 @@ def test_the_line_of_a_composed_function_is_the_callers():
         mg.layer_norm(x, there, there)  # this one
 
 
-def test_nothing_has_changed_after_the_error():
+def test_a_write_across_devices_changes_nothing():
     here, there = mg.zeros(2), mg.ones(2, device="cpu:1")
     for attempt in (lambda: here.__iadd__(there), lambda: here.__setitem__(0, there[0])):
         with pytest.raises(DeviceError):
@@ -338,6 +338,6 @@ def test_a_hook_that_moves_a_gradient_is_found_out():
 def test_accumulating_over_devices_is_an_error():
     w = mg.asarray([1.0, 2.0], requires_grad=True)
     (w * w).sum().backward()
-    w._grad = w.grad.to("cpu:1")  # as if somebody had moved it
+    w._grad = w.grad.to("cpu:1")  # as if it had been moved
     with pytest.raises(DeviceError, match=r"add: its inputs are on different devices[\s\S]*Line: .*\.backward\(\)"):
         (w * w).sum().backward()

@@ -54,7 +54,7 @@ def test_indices_out_of_range_raise(gpu):
                 attempt()
 
 
-def test_of_many_equal_indices_the_last_wins(gpu):
+def test_put_with_many_equal_indices_keeps_the_last(gpu):
     index = np.random.default_rng(0).integers(0, 50, 100_000)
     x = mg.zeros(50, dtype="int64", device="cuda")
     x[mg.asarray(index, device="cuda")] = mg.arange(100_000, device="cuda")

@@ -42,7 +42,7 @@ def test_every_device_has_a_kernel_for_every_primitive(cuda):
     assert kernels("cuda")["tanh"]["cuda"].endswith("tanh")
 
 
-def test_what_a_device_lacks_and_what_a_user_put_in_show(devices):
+def test_kernels_table_shows_missing_and_registered_kernels(devices):
     class Poor(Device):
         kind = "poor"
 
@@ -106,7 +106,7 @@ def test_a_kernel_runs_until_it_is_undone(devices):
     assert mg.tanh(mg.zeros(2)).tolist() == [0.0, 0.0]
 
 
-def test_as_a_context_manager_it_is_undone_also_by_an_error(devices):
+def test_register_kernel_as_a_block_ends_with_an_error_too(devices):
     with pytest.raises(ZeroDivisionError), register_kernel("tanh", "cpu", seven):
         assert mg.tanh(mg.ones(1)).item() == 7.0
         raise ZeroDivisionError
@@ -144,7 +144,7 @@ def test_a_device_object_names_its_device(devices):
         (("tanh", "cpu", 7), ConversionError, "a kernel is a function, not int"),
     ],
 )
-def test_what_cannot_be_registered(devices, arguments, error, message):
+def test_register_kernel_refuses_wrong_arguments(devices, arguments, error, message):
     with pytest.raises(error, match=message.replace("*", r"\*")):
         register_kernel(*arguments)
     assert not devices.REGISTRATIONS
@@ -195,7 +195,7 @@ def test_gradients_run_through_it(devices):
     assert w.grad.tolist() == [6.0]
 
 
-def test_what_a_kernel_returns_becomes_an_array(devices):
+def test_results_of_kernels_become_arrays(devices):
     with register_kernel("sum", "cpu", lambda x, axis, keepdims, dtype: np.float32(5)):
         assert type(mg.ones(3).sum().data) is np.ndarray
 
@@ -227,7 +227,7 @@ def test_a_device_of_ten_lines_runs_forward_and_backward(devices):
     assert large[0].item() == np.float32(1.3), "in memory of the pool, though `multiply` has no `out`"
 
 
-def test_such_a_device_shows_its_kernels_and_takes_registered_ones(devices):
+def test_a_device_of_another_library_shows_and_takes_kernels(devices):
     register_device("coarse", CoarseDevice)
     w = mg.asarray([1.23, 2.0], device="coarse")
     assert kernels("coarse")["multiply"]["coarse"].endswith(".multiply")
@@ -326,7 +326,7 @@ def test_a_cost_model_is_a_device_of_twenty_lines(devices):
 
 
 class Boxed:
-    """An array class of somebody else, with just what a device's arrays need to have."""
+    """Another library's array class, with only the attributes that a device's arrays need."""
 
     __slots__ = ("__weakref__", "array", "base")
 
@@ -406,7 +406,7 @@ def test_a_device_may_have_arrays_of_its_own_class(devices, name):
             np.testing.assert_array_equal(ours.numpy_copy(), wanted.numpy_copy(), err_msg=str(sample))
 
 
-def test_such_a_device_trains(devices):
+def test_a_device_of_another_library_trains(devices):
     register_device("boxes", BoxDevice)
     rng = np.random.default_rng(0)
     data = rng.standard_normal((8, 3)).astype("float32")

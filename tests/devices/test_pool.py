@@ -72,7 +72,7 @@ ALIASES = {
 
 
 @pytest.mark.parametrize("what", ALIASES)
-def test_whoever_can_see_the_memory_keeps_it(what):
+def test_memory_is_kept_while_any_view_refers_to_it(what):
     pool = Pool()
     array = pool.take(SHAPE, FLOAT)
     place = address(array)
@@ -119,7 +119,7 @@ def test_the_clock_sees_the_array_and_not_the_memory_below():
     assert buffer_of(array[1:][1:].reshape(-1)) is array
 
 
-def test_no_more_than_the_limit_is_kept():
+def test_pool_keeps_at_most_its_limit():
     pool = Pool(limit=100_000)
     held = [pool.take(SHAPE, FLOAT) for _ in range(4)]  # 40,000 bytes each
     assert pool.idle == 0

@@ -104,7 +104,7 @@ def test_large_operations_come_out_right_and_in_every_thread():
         barrier.wait(10)
         return np.tanh(x, out=out)
 
-    barrier = threading.Barrier(3)  # nobody goes on until three threads are at work
+    barrier = threading.Barrier(3)  # waits until three threads are working
     x = np.linspace(-3, 3, 192)
     out = np.empty(192)
     elementwise_in_blocks(slow_tanh, [x], {}, out)

@@ -193,7 +193,7 @@ def test_a_parameter_counts_its_own_steps(name, numpy_kernels):
         np.testing.assert_allclose(p.numpy_copy(), w, rtol=1e-11)
 
 
-def test_nothing_divides_by_zero_for_a_parameter_that_has_not_moved():
+def test_a_parameter_that_has_not_moved_divides_nothing_by_zero():
     moved, still = leaves()[:2]
     for make in (Adam, Adagrad):
         optimizer = make([moved, still], lr=0.1)
@@ -205,7 +205,7 @@ def test_nothing_divides_by_zero_for_a_parameter_that_has_not_moved():
         assert not optimizer.param_groups[0].state["exp_avg_sq" if make is Adam else "sum"][1].numpy_copy().any()
 
 
-def test_what_changes_from_step_to_step_stays_the_same_tensors():
+def test_states_stay_the_same_tensors_from_step_to_step():
     parameters = leaves("float32")
     optimizer = Adam(parameters, lr=0.1)
     held = optimizer.tensors()
@@ -269,7 +269,7 @@ def test_a_step_over_a_graph_that_is_still_needed_is_noticed():
         loss.backward()
 
 
-def test_repr():
+def test_repr_of_optimizers():
     assert repr(Adam(leaves(), lr=0.1)) == "Adam(3 parameters of 18 numbers, lr=0.1)"
 
 
@@ -304,7 +304,7 @@ W = mg.asarray([1.0], requires_grad=True)
         (lambda: Adagrad([W], lr_decay=-0.1), "Adagrad: lr_decay is 0 or more"),
         (lambda: Muon([W]), r"Muon: parameter 0, of shape \(1,\), is not a matrix\n  Hint: give it to AdamW"),
         (lambda: Muon([mg.ones((1, 1), requires_grad=True)], adjust_lr_fn="x"), "Muon: there is no adjust_lr_fn 'x'"),
-        (lambda: SGD({W}), "not a set\n  Hint: a list: a set has another order in each run"),
+        (lambda: SGD({W}), "not a set\n  Hint: a list: the order of a set differs"),
         (lambda: SGD([W, mg.ones((2, 1), device="cpu:1", requires_grad=True)]),
          r"on one device; parameter 0 is on cpu, and parameter 1, of shape \(2, 1\), on cpu:1\n  Hint: model.to\("),
     ],

@@ -179,7 +179,7 @@ def test_schedules_count_from_the_rate_of_the_first_one():
         (lambda: OneCycleLR(made(), 1.0, 10, anneal_strategy="x"), "no anneal_strategy 'x'\n  Expected: cos or linear"),
         (lambda: OneCycleLR(made(), 1.0, 10, pct_start=2), "pct_start is a share, from 0 to 1, not 2"),
         (lambda: SequentialLR(o := made(), [StepLR(o, 1)] * 2, [1, 2]), "Expected: 1 milestones\n  Got: 2"),
-        (lambda: SequentialLR(o := made(), [StepLR(o, 1)] * 3, [2, 1]), r"milestones go upwards, \[2, 1\] do not"),
+        (lambda: SequentialLR(o := made(), [StepLR(o, 1)] * 3, [2, 1]), r"milestones increase, but \[2, 1\] do not"),
         (lambda: SequentialLR(o := made(), [StepLR(o, 1), ReduceLROnPlateau(o)], [1]), "a ReduceLROnPlateau is no"),
         (lambda: ChainedScheduler([]), "no schedules to chain"),
         (lambda: ChainedScheduler([StepLR(made(), 1), StepLR(made(), 1)]), "all of the same optimizer"),
@@ -235,7 +235,7 @@ def test_clipping_by_value_and_of_other_dtypes_and_devices():
     for p, g in zip(parameters, GRADIENTS):
         np.testing.assert_array_equal(p.grad.numpy_copy(), np.clip(g, -0.5, 0.5))
     half = [mg.asarray(np.zeros(300, np.float16), requires_grad=True), mg.zeros(2, device="cpu:1", requires_grad=True)]
-    half[0].grad = mg.asarray(np.full(300, 30.0, np.float16))  # the sum of the squares is no number in half precision
+    half[0].grad = mg.asarray(np.full(300, 30.0, np.float16))  # the sum of the squares overflows in half precision
     half[1].grad = mg.ones(2, device="cpu:1")
     total = clip_grad_norm(half, 1.0)
     np.testing.assert_allclose(total.item(), np.sqrt(300 * 900 + 2), rtol=1e-4)

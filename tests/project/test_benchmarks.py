@@ -48,7 +48,7 @@ def test_a_benchmark_runs(name, load, capsys):
     assert text.splitlines()[0] in capsys.readouterr().out
 
 
-def test_what_a_table_says(load):
+def test_tables_show_the_verdict_on_a_goal(load):
     harness = load("_harness")
     opts = harness.Options(smoke=True, rounds=1, only="*", torch=None)
     case = harness.Case("work", {"minigrad": lambda: None, "torch": lambda: None}, goal=1e9)

@@ -23,7 +23,7 @@ def pyproject():
 
 
 def environment():
-    """The two lists in environment.yml, conda's and pip's, told apart by their indentation."""
+    """The two lists in environment.yml, conda's and pip's, distinguished by their indentation."""
     text = (ROOT / "environment.yml").read_text(encoding="utf-8").split("dependencies:\n")[1]
     lines = [re.sub(r"(^|\s)#.*", "", line).rstrip() for line in text.splitlines()]
     conda = [line[4:] for line in lines if line.startswith("  - ") and line != "  - pip:"]
@@ -61,7 +61,8 @@ def test_binder_installs_the_checkout_by_pip_alone():
     assert wanted == [".[lab]"] and "lab" in pyproject()["optional-dependencies"]
 
 
-def test_what_hosts_of_notebooks_are_told_to_install_is_what_the_course_uses():
-    told = re.findall(r"pip install (?:-q )?\S+ (anywidget \w+)", (ROOT / "notebooks" / "README.md").read_text("utf-8"))
+def test_installs_for_notebook_hosts_are_those_that_the_course_uses():
+    text = (ROOT / "notebooks" / "README.md").read_text("utf-8")
+    named = re.findall(r"pip install (?:-q )?\S+ (anywidget \w+)", text)
     lab = [package(requirement)[0] for requirement in pyproject()["optional-dependencies"]["lab"]]
-    assert len(told) == 2 and {name for names in told for name in names.split()} <= set(lab)
+    assert len(named) == 2 and {name for names in named for name in names.split()} <= set(lab)

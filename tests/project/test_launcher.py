@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import conftest
 from tests.project.launcher import COURSE, load_launcher
 
 
@@ -75,7 +76,7 @@ def test_help_is_printed_by_a_real_start():
     for arguments in (["--help"], []):
         command = [sys.executable, str(COURSE), *arguments]
         result = subprocess.run(command, capture_output=True, text=True, check=True)
-        assert "lab " in result.stdout and "test [--quick]" in result.stdout
+        assert "lab " in result.stdout and "test --quick" in result.stdout
 
 
 def test_an_unknown_command_is_named(course, capsys):
@@ -88,7 +89,7 @@ def test_the_launcher_is_executable_and_readable_by_python_3_6():
     ast.parse(COURSE.read_text(encoding="utf-8"), feature_version=(3, 6))
 
 
-def test_what_it_imports_at_the_top_exists_in_old_pythons():
+def test_launcher_imports_only_what_old_pythons_have():
     tree = ast.parse(COURSE.read_text(encoding="utf-8"))
     imports = [node for node in tree.body if isinstance(node, ast.Import)]
     names = {alias.name for node in imports for alias in node.names}
@@ -116,7 +117,7 @@ def test_an_old_python_is_told_what_to_do(course, capsys, monkeypatch, found, ad
 # ---- making the environment ---------------------------------------------------------------------
 
 
-def test_it_is_made_once(checkout):
+def test_environment_is_made_once(checkout):
     checkout.prepare(["lab"])
     assert checkout.installer.steps() == ["make", "get uv", "fill"]
     checkout.prepare(["lab"])
@@ -438,12 +439,12 @@ def asked(checkout):
     return [(command[0], command[-1]) for command in installs]
 
 
-def test_what_tests_need_is_installed_where_we_may(apt, course, checkout):
+def test_programs_for_tests_are_installed_where_allowed(apt, course, checkout):
     course.install_programs(checkout)
     assert asked(checkout) == [("env", "chromium"), ("env", "graphviz")]
 
 
-def test_what_is_there_is_not_installed_again(apt, course, checkout):
+def test_programs_for_tests_are_not_installed_twice(apt, course, checkout):
     apt.there = {"apt-get", "google-chrome"}
     course.install_programs(checkout)
     assert asked(checkout) == [("env", "graphviz")]
@@ -477,10 +478,33 @@ def test_an_apt_that_fails_stops_nothing(apt, course, checkout, monkeypatch, cap
     assert "tests that need it are skipped" in capsys.readouterr().out
 
 
-def test_quick_leaves_out_mypy_and_what_is_slow(course, commands):
+def test_quick_leaves_out_mypy_and_notebooks(course, commands):
     assert course.main(["test", "--quick", "tests/ops", "-k", "tanh"]) == 0
-    in_parallel = ["pytest", "-n", "auto", "--dist", "loadfile", "--nbval"]
-    assert commands.ran == [["ruff", "check", "."], [*in_parallel, "-m", "not slow", "tests/ops", "-k", "tanh"]]
+    in_parallel = ["pytest", "-n", "auto", "--dist", "loadfile"]
+    assert commands.ran == [["ruff", "check", "."], [*in_parallel, "--quick", "tests/ops", "-k", "tanh"]]
+
+
+def test_smoke_runs_one_file_and_says_why(course, commands, capsys):
+    assert course.main(["test", "--smoke"]) == 0
+    assert commands.ran == [["pytest", "-q", "tests/test_smoke.py"]]
+    assert "One test of each room, to see that nothing is broken" in capsys.readouterr().out
+
+
+class Case:
+    """A collected test, as far as the quick run looks at it."""
+
+    def __init__(self, nodeid, *marks):
+        self.nodeid, self.path, self.marks = nodeid, Path(nodeid.partition("::")[0]), marks
+
+    def get_closest_marker(self, name):
+        return name in self.marks
+
+
+def test_a_quick_run_has_the_middle_case_of_each_test():
+    cases = [Case(f"tests/test_a.py::test_x[{i}]") for i in range(5)]
+    others = [Case("tests/test_a.py::test_y"), Case("tests/test_a.py::test_z", "slow"), Case("tests/a.ipynb::Cell 0"),
+              Case("tests/test_a.py::test_page", "skipif")]
+    assert conftest.quick([*cases, *others]) == {cases[2], others[0]}
 
 
 @pytest.mark.parametrize(
@@ -573,5 +597,5 @@ def test_clean_that_is_stopped_leaves_nothing_that_looks_whole(checkout, course,
     assert checkout.installer.steps() == ["make", "get uv", "fill"]
 
 
-def test_what_is_handed_over_returns_its_exit_code(course, tmp_path):
+def test_hand_over_returns_the_exit_code(course, tmp_path):
     assert course.hand_over([sys.executable, "-c", "raise SystemExit(4)"], tmp_path) == 4

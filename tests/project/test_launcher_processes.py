@@ -86,7 +86,7 @@ def test_a_signal_ends_the_installer_and_all_that_it_started(course, place, name
 
 @posix
 @pytest.mark.parametrize("command", ["python", "--help", "test"])
-def test_nothing_is_begun_when_the_pipe_is_closed(place, command):
+def test_launcher_starts_nothing_when_the_pipe_is_closed(place, command):
     reader, writer = os.pipe()
     os.close(reader)
     launcher = begun(place, command, stdout=writer)
@@ -101,7 +101,7 @@ def test_streams_that_are_closed_do_not_matter(place):
 
 
 @posix
-def test_what_leads_elsewhere_reaches_nothing(place, tmp_path):
+def test_variables_that_lead_elsewhere_are_not_passed_on(place, tmp_path):
     for name in ("json", "subprocess", "pathlib"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('foreign')")
         (place / f"{name}.py").write_text("raise SystemExit('foreign')")

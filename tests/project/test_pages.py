@@ -41,7 +41,7 @@ def check(text):
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_it_fits_on_a_page(name):
+def test_pages_shown_whole_fit(name):
     check("\n".join([dedent(inspect.getsource(part)) for part in PAGES[name]]))
 
 

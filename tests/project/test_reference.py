@@ -29,7 +29,7 @@ def test_every_error_is_in_the_catalogue(builder):
     assert len(builder.catalogue()) >= 13
 
 
-def test_no_page_names_the_machine_it_was_made_on(builder):
+def test_pages_do_not_name_the_machine(builder):
     for page in builder.pages().values():
         assert str(LECTURES.parent) not in page
 

@@ -59,7 +59,7 @@ def test_an_environment_is_made_once_for_what_it_was_asked_for(versions, monkeyp
     assert len(steps) == 6
 
 
-def test_what_is_not_tested_is_said_and_what_fails_counts(versions, monkeypatch, capsys):
+def test_versions_reports_untested_ones_and_counts_failures(versions, monkeypatch, capsys):
     def environment(uv, version, python):
         if version == "3.14":
             raise versions.Skipped("its packages could not be installed: no wheels")

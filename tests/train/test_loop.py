@@ -79,22 +79,22 @@ def test_evaluate_counts_examples_and_leaves_the_model_as_it_was():
     assert [module.training for _, module in model.named_modules()] == [True, True, True, False]
 
 
-def test_callbacks_are_told_every_step_and_every_validation():
-    model, told, logged = nn.Linear(4, 3), [], []
+def test_callbacks_get_every_step_and_every_validation():
+    model, received, logged = nn.Linear(4, 3), [], []
 
     class Board:
         def log(self, step, **numbers):
             logged.append((step, sorted(numbers)))
 
     def callback(step, model, **numbers):
-        told.append((step, model, numbers))
+        received.append((step, model, numbers))
 
     fit(lambda x, y: model(x).sum(), BATCHES, epochs=2, validate=lambda: 7, callbacks=[callback, Board()],
         model=model, quiet=True)
-    assert [step for step, _, _ in told] == [1, 2, 3, 4, 4, 5, 6, 7, 8, 8]
+    assert [step for step, _, _ in received] == [1, 2, 3, 4, 4, 5, 6, 7, 8, 8]
     assert logged[3:5] == [(4, ["loss", "model"]), (4, ["model", "val_loss"])]
-    assert all(owner is model for _, owner, _ in told) and told[4][2] == {"val_loss": 7.0}
-    assert not told[0][2]["loss"].requires_grad  # whoever keeps it keeps no graph
+    assert all(owner is model for _, owner, _ in received) and received[4][2] == {"val_loss": 7.0}
+    assert not received[0][2]["loss"].requires_grad  # keeping it does not keep a graph
 
 
 def test_early_stopping_and_the_best_model():
@@ -309,7 +309,7 @@ STATE = []
         (lambda: fit(lambda x: mg.ones(3), [1], quiet=True), r"returns its loss.*: loss is a tensor of shape \(3,\)"),
         (lambda: fit(lambda x: None, [1], quiet=True), "returns its loss, or a dict .*: loss is a NoneType"),
         (lambda: fit(lambda x: {"a": "b"}, [1], quiet=True), "a is a str"),
-        (lambda: fit(lambda x: x, [], quiet=True), "there are no batches\n  Hint: a generator is used up"),
+        (lambda: fit(lambda x: x, [], quiet=True), "there are no batches\n  Hint: a generator is empty after one"),
         (lambda: fit(lambda x: x, iter([1]), epochs=2, quiet=True), "there are no batches"),
         (lambda: fit(lambda x: x, [1], stop=EarlyStopping(), quiet=True),
          "no number named 'val_loss'\n  Expected: loss"),
@@ -321,7 +321,7 @@ STATE = []
          r"a target for each row of logits\n  Expected: targets \(2,\), for logits \(2, 3\)\n  Got: targets \(1,\)"),
         (lambda: Accuracy().add(mg.ones((1, 3)), mg.asarray([3])), "index 3 is out of range, there are 3 classes"),
         (lambda: Metric().add(1), "Metric has no add method"),
-        (lambda: len(progress(iter("abc"))), "how many batches a .* has is not known"),
+        (lambda: len(progress(iter("abc"))), "does not say how many batches it has"),
     ],
 )
 def test_bad_input_is_refused_in_words(call, message):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...feedback import Wrong
-from ...task import Prediction, Question, mistake
+from ...tasks import Prediction, Question, mistake
 from .about import UNIT
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...compare import Difference
 from ...feedback import Wrong, written
-from ...task import ROUNDS, ByHandTask, GradientTask, mistake
+from ...tasks import ROUNDS, ByHandTask, GradientTask, mistake
 from .about import UNIT
 
 NO_DIVISION = "out / a is b, but not where a is 0. You have b itself: there is no need to divide"

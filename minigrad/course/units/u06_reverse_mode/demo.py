@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...task import Prediction, mistake
+from ...tasks import Prediction, mistake
 from .about import UNIT
 
 

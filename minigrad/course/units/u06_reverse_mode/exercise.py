@@ -16,7 +16,7 @@ from ....ops.elementwise import tanh
 from ....support.errors import GradError
 from ...compare import Difference
 from ...feedback import Wrong, written
-from ...task import ROUNDS, FunctionTask, ValueTask, mistake
+from ...tasks import ROUNDS, FunctionTask, ValueTask, mistake
 from ...walking import Passes, add, impatient, made_from
 from .about import UNIT
 from .programs import leaf

@@ -17,7 +17,7 @@ from ....ops.reduce import clip
 from ....support.errors import MutationError
 from ...compare import Difference, difference
 from ...feedback import Wrong, written
-from ...task import ROUNDS, FunctionTask, mistake
+from ...tasks import ROUNDS, FunctionTask, mistake
 from ...walking import Gradients, LostPatience, Passes, add, impatient, made_from, pass_on, patience
 from .programs import LARGE, ORDERS, PROGRAMS, QUESTIONS, VALUES, by_number
 
