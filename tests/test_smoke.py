@@ -11,7 +11,7 @@ import pytest
 import minigrad as mg
 
 
-def test_core_records_the_recipe_of_a_value():
+def test_core_records_an_operation():
     x = mg.asarray(3.0, requires_grad=True)
     assert (x * x).node.name == "multiply" and mg.core.primitive.P.tanh.kind == "elementwise"
 
@@ -19,6 +19,11 @@ def test_core_records_the_recipe_of_a_value():
 def test_support_explains_errors():
     with pytest.raises(mg.ShapeError, match=r"add: shapes \(2,\) and \(3,\)"):
         mg.ones(2) + mg.ones(3)
+
+
+def test_arguments_name_the_wrong_one():
+    with pytest.raises(mg.MinigradError, match="keepdims"):
+        mg.sum(mg.ones(2), keepdims="yes")
 
 
 def test_devices_compute_apart():
