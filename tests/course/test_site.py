@@ -210,7 +210,7 @@ def test_pictures_and_views_are_made_by_minigrad():
 
 
 def test_formulas_are_mathml_and_html_is_text():
-    assert html("$x^2$").startswith('<p><math xmlns="http://www.w3.org/1998/Math/MathML" display="inline">')
+    assert html("$x^2$").startswith("<p><math>")
     assert 'display="block"' in html("$$\\frac{1}{2}$$")
     assert "&lt;script&gt;" in html("<script>alert(1)</script>")
 
