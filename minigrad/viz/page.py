@@ -16,31 +16,30 @@ from typing import Any
 from ..core.errors import MinigradError
 from ..core.table import escape
 
-PACKED = 4_000  # characters of data: more is compressed in a notebook
+PACKED = 20_000  # characters of data: more is compressed in a notebook
 NO_PNG = "python -m pip install resvg-py, or save it as .svg, which every browser shows"
 # The scripts of views that have other ones than their own, and the styles of views that have one.
 PARTS = {"fusion": ("board", "fusion"), "chart": ("chart",), "step": ("heat", "acting", "step")}
 STYLES = {"fusion": "fusion", "chart": "fusion", "step": "step"}
 
 
-SPARE = re.compile(r"^[ \t]+|^[ \t]*//.*\n", re.MULTILINE)  # of a script: indentation, and lines of comments
+SPARE = re.compile(r"^[ \t]+|^[ \t]*//.*\n", re.MULTILINE)  # indentation, and lines of comments
 
 
 @cache
 def static(name: str) -> str:
-    """The text of a file in `static/`."""
-    return (files("minigrad.viz") / "static" / name).read_text(encoding="utf-8")
+    """A file in `static/`, as short as a notebook may store it."""
+    return SPARE.sub("", (files("minigrad.viz") / "static" / name).read_text(encoding="utf-8"))
 
 
 def script_of(view: str) -> str:
     """The script of a view: what all views share, and its own part, the function `show`."""
-    parts = ("common", *PARTS.get(view, (view,)))
-    return "".join([SPARE.sub("", static(f"{part}.js")) for part in parts])
+    return static("common.js") + "".join([static(f"{part}.js") for part in PARTS.get(view, (view,))])
 
 
 def style_of(view: str) -> str:
     """The style of a view."""
-    return SPARE.sub("", static("common.css") + (static(f"{STYLES[view]}.css") if view in STYLES else ""))
+    return static("common.css") + (static(f"{STYLES[view]}.css") if view in STYLES else "")
 
 
 def page(view: str, data: dict[str, Any], title: str, static_form: str = "") -> str:
