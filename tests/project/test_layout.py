@@ -34,7 +34,7 @@ ROOF = ["__init__", "random", "linalg"]
 BUDGETS = {
     "core": 4450, "devices": 2350, "ops": 6350, "autodiff": 2250, "compile": 17100,
     "scripting": 2450, "nn": 2450, "optim": 1500, "data": 1150, "io": 3250, "train": 850,
-    "viz": 9850, "course": 2250, "examples": 600,
+    "viz": 7800, "course": 2250, "examples": 600,
 }
 
 NEVER_AT_IMPORT = [
