@@ -1,7 +1,7 @@
-"""Which layer each box of a picture lies in: after what it is computed from, and frame after frame.
+"""The layer of each box of a picture: after the boxes that it is computed from, and frame after frame.
 
-A frame takes as many layers as its contents need, and what comes after anything in it comes after all of it.  So parts
-that follow each other stand in a column, and only those that do not depend on each other side by side.
+A frame takes as many layers as its contents need.  A box that comes after any box of a frame comes after the whole
+frame.  So parts that depend on each other stand in a column, and independent parts stand side by side.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ def layers(edges: Sequence[tuple[int, int]], paths: Sequence[Path]) -> list[int]
 
 
 def _one_by_one(edges: Sequence[tuple[int, int]], count: int) -> list[int]:
-    """Without regard to frames: for when one is left and entered again, so that there is no first and second."""
+    """The layers without regard to frames, for scopes that the computation leaves and enters again."""
     start = _stacked(range(count), edges, {})
-    assert start is not None  # edges go on in the order of making
+    assert start is not None  # edges follow the order in which the boxes were made
     return [start[box] for box in range(count)]
 
 

@@ -1,10 +1,10 @@
-"""Where the boxes of a picture go: layers from the inputs to the results, and a frame around what belongs together.
+"""Where the boxes of a picture go: layers from the inputs to the results, and a frame around each open scope.
 
-A box lies in the layer after the last of those that it is computed from.  An edge that passes a layer has a point in
-it, which takes part as a very thin box: so edges run between boxes and not through them.  Frames never overlap unless
-one is inside the other: the contents of a frame are arranged first, and then it is one wide box among the others.
+A box lies in the layer after its last input.  An edge that passes a layer has a point in it, which is arranged like a
+very thin box: so edges run between boxes and not through them.  The contents of a frame are arranged first, and then
+the frame is one wide box among the others: so frames overlap only if one is inside the other.
 
-Everything here is arithmetic on numbers in a fixed order: the same graph gives the same picture, to the last digit.
+All arithmetic is done in a fixed order: the same graph gives the same picture, to the last digit.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Frame(NamedTuple):
 
 
 class Route(NamedTuple):
-    """The way of an edge: pairs of points are joined by curves, in turn with straight lines."""
+    """The way of an edge: points that are joined by a curve, a straight line, a curve, and so on."""
 
     points: tuple[tuple[float, float], ...]
     backwards: bool  # whether it runs against the direction of the picture
@@ -63,7 +63,7 @@ class Layout:
 
 @dataclass
 class Unit:
-    """What moves as one: a box, a point of an edge, or a frame with all that is in it.  `where` is its contents."""
+    """A box, a point of an edge, or a frame with its contents, which moves as a whole.  `where` lists the contents."""
 
     first: int  # layer
     last: int
@@ -87,7 +87,7 @@ def arrange(
     sizes: Sequence[tuple[float, float]], edges: Sequence[tuple[int, int]], paths: Sequence[Path],
     direction: str = "down", between: float = BETWEEN_LAYERS, port: float = PORT,
 ) -> Layout:
-    """Arrange boxes of these sizes, of which each is in the frame that its path names.
+    """Arrange boxes of these sizes; the path of a box names the frame that it is in.
 
     `between` is the distance of layers, and `port` that of arrows where they arrive at a box, at most.
 
@@ -300,7 +300,7 @@ class _Arrangement:
 
 
 def _against_the_stream(count: int, edges: Sequence[tuple[int, int]]) -> list[bool]:
-    """The edges that close a circle.  Boxes come in the order of their making: an edge back in that order is one.
+    """The edges that close a circle: those that run against the order in which the boxes were made.
 
     Where boxes have been folded, what they stand for may have been made before and after others.
     """
@@ -328,7 +328,7 @@ def _layers_of(
 
 
 def _start(units: list[Unit]) -> None:
-    """Side by side in the order of their making."""
+    """Put units side by side, in the order in which they were made."""
     ends: dict[int, float] = defaultdict(float)
     for unit in units:
         layers = range(unit.first, unit.last + 1)
@@ -338,7 +338,7 @@ def _start(units: list[Unit]) -> None:
 
 
 def _sweep(layers: list[Layer], may_change_places: bool) -> float:
-    """Layer after layer, move each unit towards its neighbours in those before; return how far one went at most."""
+    """Move each unit towards its neighbours in earlier layers, layer by layer; return the longest way of a unit."""
     farthest = 0.0
     for layer in layers:
         wanted = []
@@ -368,7 +368,7 @@ def _sweep(layers: list[Layer], may_change_places: bool) -> float:
 
 
 def _spread(units: list[Unit], wanted: list[float]) -> None:
-    """Put units that lie in one layer, in this order, as near to where they want to be as fits."""
+    """Put the units of a layer, in this order, as near to the wanted places as there is room."""
     end = float("-inf")
     for unit, x in zip(units, wanted):
         unit.x = x = x if x > end else end
@@ -382,7 +382,7 @@ def _spread(units: list[Unit], wanted: list[float]) -> None:
 
 
 def _separate(units: list[Unit]) -> None:
-    """Let nothing overlap, now that frames which reach over many layers are among them.
+    """Move units apart until nothing overlaps; frames reach over several layers.
 
     Pushing everything that is in the way to the right satisfies all distances, pushing it to the left as well, and
     therefore also the mean of both, which favours no side.
@@ -411,7 +411,7 @@ def _moved(rectangle: Rectangle, x: float, y: float) -> Rectangle:
 
 
 def _transposed(layout: Layout) -> Layout:
-    """The same from left to right."""
+    """The same layout from left to right."""
 
     def turned(r: Rectangle) -> Rectangle:
         return Rectangle(r.y, r.x, r.height, r.width)

@@ -22,10 +22,13 @@ PARTS = {"fusion": ("board", "fusion"), "step": ("heat", "acting", "step")}  # t
 STYLED = {"fusion", "step"}  # the views that have a style of their own
 
 
+SPARE = re.compile(r"^[ \t]+|^[ \t]*//.*\n", re.MULTILINE)  # indentation, and lines of comments
+
+
 @cache
 def static(name: str) -> str:
-    """The text of a file in `static/`."""
-    return (files("minigrad.viz") / "static" / name).read_text(encoding="utf-8")
+    """A file in `static/`, as short as a notebook may store it."""
+    return SPARE.sub("", (files("minigrad.viz") / "static" / name).read_text(encoding="utf-8"))
 
 
 def script_of(view: str) -> str:

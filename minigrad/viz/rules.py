@@ -230,7 +230,7 @@ def mathml(latex: str, block: bool = False) -> str:
         return f"<code>{escape(plain(latex))}</code>"
     made = convert(DIGITS.sub(r"\\text{\1}", latex), display="block" if block else "inline")
     made = POWER.sub(rf"\1{THIN}", NAMED.sub(_as_a_function, str(made)))
-    made = made.replace(r"\_", "_").replace(' xmlns="http://www.w3.org/1998/Math/MathML" display="inline"', "")
+    made = made.replace(r"\_", "_")
     return made.replace(ADDED, "<mo>+=</mo>").replace('"sans-serif"', '"normal"')  # as no browser has it any more
 
 

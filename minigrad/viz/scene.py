@@ -37,7 +37,7 @@ class Box:
     nodes: tuple[Node, ...] = ()
     result: bool = False  # whether it is what the picture is of
     count: int = 1
-    about: tuple[str, ...] = ()  # said when somebody points at it
+    about: tuple[str, ...] = ()  # shown when the pointer is on it
     path: tuple[str, ...] | None = None  # of a group: the scope that it stands for
     mirrors: int | None = None  # of a gradient: the number of the box whose value it is the gradient of
     shown: Node | None = None  # the node whose value stands in the box; of a group, its result

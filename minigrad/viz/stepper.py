@@ -231,7 +231,8 @@ class Stepper(Exhibit):
             return f"We start at {name}: its gradient with respect to itself is {value}."
         if each.kind == "sum":
             assert each.before is not None
-            numbers = f": {each.before.line()} + {value}" if each.value.few is not None else ""
+            added = f"({value})" if value.startswith("−") else value
+            numbers = f": {each.before.line()} + {added}" if each.value.few is not None else ""
             return f"{name} is used more than once, so its contributions are added{numbers}."
         return f"{self._called(each.node)} passes back to {name}: {value}"
 

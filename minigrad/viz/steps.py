@@ -1,7 +1,7 @@
 """The steps of a backward pass, recorded while it runs: what each operation passes back to each of its inputs.
 
-The walk is the one that `backward()` exhausts.  Here somebody looks at every contribution, checks it by finite
-differences, and writes down the numbers before and after it is added.
+The walk is the one that `backward()` runs to its end.  Here every contribution is recorded and checked by finite
+differences, with the numbers before and after it is added.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Step(NamedTuple):
     `kind` is "seed" (the result's own gradient is 1), "pass" (`node` passes `value` to its input `index`), or "sum"
     (what came to `target` before and `value` are added).  `total` is the gradient of `target` after the step.
     `needs` are the nodes whose values the rule read.  `matrix` holds the derivatives of each number of the result by
-    each of the input's, where there are few: with it, what would be passed back of another gradient can be told.
+    each number of the input, where there are few: with it, any other gradient can be passed back as well.
     """
 
     kind: str
@@ -53,7 +53,7 @@ class Step(NamedTuple):
 class Check(NamedTuple):
     """A contribution along a random direction, by the rule and by differences: of both sides, and of each side.
 
-    `noise` is what rounding makes of such numbers.
+    `noise` is how large rounding errors of such numbers may be.
     """
 
     by_rule: float
@@ -64,12 +64,12 @@ class Check(NamedTuple):
 
     @property
     def kink(self) -> bool:
-        """Whether the slopes of the two sides differ: at a kink, a rule may give either or one between them."""
+        """Whether the slopes of the two sides differ: at a kink, a rule may give either slope or one between them."""
         return abs(self.above - self.below) > 100 * self._tolerance()
 
     @property
     def agrees(self) -> bool:
-        """Whether rule and differences are equal, as far as numbers go."""
+        """Whether rule and differences are equal, within the tolerance."""
         if self.kink:
             least, most = sorted((self.below, self.above))
             return least - self._tolerance() <= self.by_rule <= most + self._tolerance()
@@ -80,9 +80,9 @@ class Check(NamedTuple):
 
 
 class Recording(NamedTuple):
-    """A backward pass: its nodes in the order of their making, what is known of their values, its steps.
+    """A backward pass: its nodes in the order in which they were made, summaries of known values, and its steps.
 
-    `seed` is the gradient it began with, and `missing` says why values are not known.
+    `seed` is the gradient that it began with, and `missing` says why some values are not known.
     """
 
     nodes: list[Node]
@@ -93,7 +93,7 @@ class Recording(NamedTuple):
 
 
 def record_steps(result: Tensor, cotangent: Tensor | None = None) -> Recording:
-    """Go back from a tensor and note every step.  Nothing is changed: `backward()` can still be called.
+    """Record every step of the backward pass of a tensor.  Nothing is changed: `backward()` can still be called.
 
     >>> x = mg.asarray(3.0, requires_grad=True)
     >>> [(step.kind, step.value.short()) for step in record_steps(x * x).steps]
@@ -126,7 +126,7 @@ def record_steps(result: Tensor, cotangent: Tensor | None = None) -> Recording:
 
 
 def _parts(whole: Node, steps: Sequence[Step]) -> list[Step]:
-    """What those who took its results pass back to an operation that has several, which the walk does not say."""
+    """What is passed back to an operation with several results: the walk does not yield these contributions."""
     found: dict[Node, Step] = {}
     for step in steps:
         if step.target.op is not None and step.target.op.name == "project" and step.target.inputs[0] is whole:
@@ -157,10 +157,9 @@ def _derivatives(node: Node, index: int, g: Tensor) -> Any:
 
 
 def values_of(nodes: Sequence[Node]) -> tuple[dict[Node, Summary], dict[Node, Any], str | None]:
-    """What is to be said of the values of nodes, and why, if of some there is nothing.
+    """Summaries of the values of nodes, the small values themselves, and why others are not known.
 
-    What was kept for the way back is known, and what can be computed again from what is known.  Of the values
-    themselves, only small ones are kept.
+    Known are the values that were saved for the backward pass, and the values that can be computed again from them.
     """
     values: dict[Node, Any] = {}
     missing = None
@@ -203,7 +202,7 @@ def on_host(value: Any, node: Node) -> Any:
 
 
 def _checked(node: Node, index: int, g: Any, value: Any, values: dict[Node, Any]) -> Check | None:
-    """(f(x + εd) - f(x - εd)) · g / 2ε beside value · d, in float64; None where that says nothing."""
+    """(f(x + εd) - f(x - εd)) · g / 2ε beside value · d, in float64; None where the comparison has no meaning."""
     target = node.inputs[index]
     known = all(source in values for source in node.inputs if isinstance(source, Node))
     smooth = node.op is not None and node.op.kind not in ("random", "creation", "structural") and not node.op.effect

@@ -134,7 +134,7 @@ def size_of(box: Box) -> tuple[float, float]:
     side = SIDE + (6.0 if LOOKS[box.kind][2] > 50 else 0.0)
     height = 2 * TOP + LEADING * (TITLE + LINE * len(box.lines)) - 2.0
     if box.called:
-        widths.append(ROOM if box.grid[0] else ROOM / 2)
+        widths = [max(widths) + 6.0, ROOM if box.grid[0] else ROOM / 2]
     return max(44.0, round(max(widths) + 2 * side + sum(_beside(box)), 1)), round(height, 1)
 
 
@@ -279,7 +279,7 @@ def _box(key: int, box: Box, r: Rectangle) -> str:
 
 
 def squares(cells: str, x: float, y: float, side: float) -> str:
-    """A heat map: the squares of one colour are one path, and those side by side one rectangle."""
+    """A heat map: the squares of one colour are one path, and neighbours in a row are one line of it."""
     rows = cells.split("/")
     paths: dict[str, list[str]] = {}
     for row, line in enumerate(rows):
@@ -287,14 +287,15 @@ def squares(cells: str, x: float, y: float, side: float) -> str:
         for letter, run in groupby(line):
             wide = len(list(run))
             if letter not in " .":
-                paths.setdefault(letter, []).append(f"M{column} {row}h{wide}v1h-{wide}z")
+                paths.setdefault(letter, []).append(f"M{column} {row}h{wide}")
             column += wide
-    drawn = [f'<rect width="{len(rows[0])}" height="{len(rows)}" fill="{PAPER}" stroke="{LINES}" stroke-width="0.2"/>']
+    size = f'width="{len(rows[0])}" height="{len(rows)}"'
+    drawn = [f'<rect y="-.5" {size} fill="{PAPER}" stroke="{LINES}" stroke-width=".2"/>']
     for letter, places in sorted(paths.items()):
         colour = WRONG if letter == "!" else FORWARD if letter.isupper() else BACKWARD
         strong = 1.0 if letter == "!" else (ord(letter.upper()) - ord("A") + 1) / LEVELS
-        drawn.append(f'<path d="{"".join(places)}" fill="{colour}" fill-opacity="{strong:.2f}"/>')
-    return f'<g transform="translate({number(x)} {number(y)}) scale({side:.2f})">{"".join(drawn)}</g>'
+        drawn.append(f'<path d="{"".join(places)}" stroke="{colour}" stroke-opacity="{strong:.2f}"/>')
+    return f'<g transform="translate({number(x)} {number(y + side / 2)}) scale({side:.2f})">{"".join(drawn)}</g>'
 
 
 def _note_size(text: str, cells: str) -> tuple[float, float]:

@@ -64,8 +64,8 @@ const actingOf = ({ data, due, final, side, aloud, totalOf, paint, done }) => {
       const complete = came.get(node) >= due.get(node) && !wrong.has(node);
       const xs = amount.get(node);
       // What was sent too early stays what it was, though the rest comes: by then it has been passed on.
-      const told = early.includes(node) ? `stale ${sentAs.get(node)}` : (wrong.has(node) ? "✗ " : "") + (xs ? briefly(xs) : "");
-      numbers.set(node, complete && !early.includes(node) ? right(node) : told);
+      const text = early.includes(node) ? `stale ${sentAs.get(node)}` : (wrong.has(node) ? "✗ " : "") + (xs ? briefly(xs) : "");
+      numbers.set(node, complete && !early.includes(node) ? right(node) : text);
     }
     return { made: new Set(data.nodes.keys()), came, wrong, numbers, sent, early, total: new Map() };
   };

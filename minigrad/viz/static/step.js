@@ -9,11 +9,11 @@ const HELP = [
 const LINE = 0, SHORT = 1, NORM = 2, CELLS = 3, TABLE = 4; // what is stored of a value
 const MOVING = 450; // milliseconds that a number takes along its arrow
 
-const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
+const show = (parent, data, synced = { get: () => 0, set: () => {} }) => {
   const root = rootOf(parent, data.about);
   const steps = [...data.made.map((node) => ({ kind: "make", node, target: node })), ...data.steps];
   const [last, begin] = [steps.length, data.made.length];
-  let at = told.get() || begin; // steps that are done; at first, the forward pass
+  let at = synced.get() || begin; // steps that are done; at first, the forward pass
   let here = 0, canvas = null, part = null, timer = null, shown = LINE, predicting = false, hidden = false, moving = null;
   let grain = "step", tall = 380; // the height of the picture, which never shrinks under the mouse
 
@@ -243,7 +243,7 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
     const keys = [boxOf(step.target, backwards), step.kind === "pass" ? boxOf(step.node, true) : undefined];
     const marks = new Map(keys.map((key) => [key, ["mg-now"]]));
     if (!hidden && !isClosed(step)) for (const node of step.needs || []) marks.set(boxOf(node, false), ["mg-need"]);
-    const lit = step.kind === "pass" ? [arrowOf(step)] : step.kind === "seed" ? [part.seed]
+    const lit = ["pass", "sum"].includes(step.kind) ? [arrowOf(step)] : step.kind === "seed" ? [part.seed]
       : step.kind === "make" ? data.nodes[step.node].inputs.map((_, slot) => part.arrows.get(`${step.node}.${slot}`)?.[0]) : [];
     return { marks, lit: new Set(lit) };
   };
@@ -361,12 +361,12 @@ const show = (parent, data, told = { get: () => 0, set: () => {} }) => {
   const stops = () => (grain === "step" ? part.stops
     : part.stops.filter((stop, i) => steps[stop - 1].node !== steps[(part.stops[i + 1] ?? 0) - 1]?.node));
 
-  const go = (to, tell_ = true) => {
+  const go = (to, say = true) => {
     if (acting.on) return;
     hidden = false;
     at = Math.max(0, Math.min(last, to));
     paint();
-    if (tell_) told.set(at);
+    if (say) synced.set(at);
   };
 
   const forward = () => {
