@@ -448,7 +448,9 @@ ROWS = {
 JACOBIANS = {
     "asks minigrad for it": ("return mg.jacobian(f)(x)", "✓"),
     "seeds of the size of x": (
-        "y = f(x)\n    return [y.backward(mg.ones(x.size), retain_graph=True) for i in range(3)]", "Expected: (2,)\n  Got: (3,)"),
+        "y = f(x)\n    return [y.backward(mg.ones(x.size), retain_graph=True) for i in range(3)]",
+        "Expected: (2,)\n  Got: (3,)",
+    ),
     "clears what is not there": ("x.grad.zero_()", "x.grad = None clears it"),
     "by differences": (
         "y, e = f(x), 1e-2\n    columns = []\n    for j in range(x.size):\n"
