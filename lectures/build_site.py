@@ -36,7 +36,7 @@ def build(folder: Path = SITE) -> list[Path]:
     if folder.exists():
         shutil.rmtree(folder)
     (folder / "live").mkdir(parents=True)
-    for name in ("fonts.css", "code.css", "site.css", "deck.css", "page.js", "deck.js"):
+    for name in ("fonts.css", "colours.css", "site.css", "deck.css", "page.js", "deck.js"):
         shutil.copyfile(STATIC / name, folder / name)
     _unpack(REVEAL, folder / "reveal")
     for name in FONTS:
@@ -47,7 +47,7 @@ def build(folder: Path = SITE) -> list[Path]:
         key = source.stem
         lecture = Lecture(key, source.read_text(encoding="utf-8"), prose=True)
         sections[key] = lectures_page(folder, lecture)
-        _write(folder / f"{key}.slides.html", deck(key, lecture.title, as_slides(lecture)))
+        _write(folder / f"{key}.slides.html", deck(key, lecture.title, as_slides(lecture), lecture.chapters))
         _write_views(folder, lecture)
     for name, text in reference().items():
         lecture = Lecture(name, text)

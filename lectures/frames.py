@@ -30,7 +30,7 @@ def page(name: str, title: str, body: str, sections: Sequence[Section] = (), kin
     whole = title if title == NAME else f"{title} · minigrad"
     return (
         f'<!doctype html><html lang="en"><head>{_head(whole)}<link rel="stylesheet" href="fonts.css">'
-        f'<link rel="stylesheet" href="code.css"><link rel="stylesheet" href="site.css"></head>'
+        f'<link rel="stylesheet" href="colours.css"><link rel="stylesheet" href="site.css"></head>'
         f'<body class="{kind}"><a class="skip" href="#content">Skip to the content</a><header class="bar">'
         f'<a class="brand" href="index.html">minigrad</a><nav aria-label="Site">{links}</nav>{SEARCH}</header>'
         f'<div class="columns">{contents(sections)}<main id="content" tabindex="-1">{body}</main></div>'
@@ -63,20 +63,24 @@ def contents(sections: Sequence[Section]) -> str:
     )
 
 
-NO_SCRIPT = "<noscript>Slides are shown by a script; the page, to the left, has the same text.</noscript>"
+NO_SCRIPT = "<noscript>A script shows the slides; the page (left) has the same text.</noscript>"
 
 
-def deck(name: str, title: str, slides: str) -> str:
-    """Slides around their sections, and a line below them: what this is, and which keys there are for this slide."""
-    styles = ("reveal/dist/reset.css", "reveal/dist/reveal.css", "fonts.css", "code.css", "deck.css")
+def deck(name: str, title: str, slides: str, chapters: Sequence[tuple[str, int]] = ()) -> str:
+    """Slides around their sections, and a line below them: the unit, its chapters, and the keys for this slide."""
+    styles = ("reveal/dist/reset.css", "reveal/dist/reveal.css", "fonts.css", "colours.css", "deck.css")
     links = "".join(f'<link rel="stylesheet" href="{style}">' for style in styles)
     scripts = ("reveal/dist/reveal.js", "reveal/plugin/notes/notes.js", "deck.js")
     code = "".join(f'<script src="{script}"></script>' for script in scripts)
+    parts = "".join(
+        f'<li><a href="#/{first}" data-first="{first}">{escape(text)}</a></li>' for text, first in chapters
+    )
     return (
         f'<!doctype html><html lang="en"><head>{_head(f"{title} · slides · minigrad")}{links}</head><body>'
         f'<main class="reveal"><div class="slides">{slides}</div></main>'
-        f'<footer><a href="{name}.html">{escape(title)}</a>'
-        f'<span id="keys"></span>{NO_SCRIPT}</footer>{code}</body></html>\n'
+        f'<footer><a class="unit" href="{name}.html">{escape(title.partition(":")[0])}</a>'
+        f'<nav aria-label="Chapters"><ol>{parts}</ol></nav><span id="keys"></span>{NO_SCRIPT}</footer>'
+        f"{code}</body></html>\n"
     )
 
 

@@ -1,14 +1,20 @@
 """The Markdown of lectures: what is added to CommonMark, and how a source becomes a page or slides.
 
-    ## A heading                begins a slide, and so does a line `---`
-    $x^2$, $$x^2$$              formulas, as MathML
-    ::: notes                   what the speaker says: in the slides' speaker view only
-    ::: page / ::: slide        only on the page, only in the slides
-    ::: reveal A question?      what is shown after a click
-    ```python minigrad/x.py     lines quoted from a file, each of which must be there; `...` leaves some out
-    ```run                      Python that is shown and run, and what it printed
-    ```picture                  Python whose last line is a picture of minigrad's
-    ```live                     Python whose last line is a view to step through, which runs in its place
+    # 00 · Name: more             the title slide, with the pictures below it
+    ## Heading                    begins a chapter, and a slide unless `###` follows; a line below the slides shows chapters
+    ### Heading                   begins a slide, and a line `---` begins one that has the heading of the slide before
+    $x^2$, $$x^2$$                formulas, as MathML
+    ![what one sees](name)        a picture: the function of this name in `pictures/uNN_name.py`.  Several pictures in one
+                                  paragraph stand side by side, and what one sees is written below each
+    ::: notes                     what the speaker says: in the slides' speaker view only
+    ::: page / ::: slide          only on the page, only in the slides
+    ::: reveal A question?        what is shown after a click.  On a slide, a picture in it takes the place of the
+                                  picture above it
+    ```python minigrad/x.py       lines quoted from a file, each of which must be there; `...` leaves some out
+    ```python minigrad/x.py f     a function or class, whole (the fence is empty); slides show it in windows
+    ```run                        Python that is shown and run, and what it printed
+    ```picture                    Python whose last line is a picture of minigrad's
+    ```live                       Python whose last line is a view to step through, which runs in its place
 
 A fence closes with three backticks, a `:::` with three colons.  All code of a lecture shares its names.
 """
@@ -20,10 +26,12 @@ import contextlib
 import io
 import linecache
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from html import escape
+from importlib import import_module
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 from markdown_it import MarkdownIt
@@ -35,31 +43,48 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 
 import minigrad as mg
+from minigrad.viz.drawing import themed
 from minigrad.viz.rules import mathml
 
+from .drawn import Sketch
 from .frames import Section
 
 ROOT = Path(__file__).resolve().parents[1]
 CONTAINERS = ("notes", "page", "slide", "reveal")
 RUN = ("run", "picture", "live")
+HEADING = 3  # tokens: it opens, its words, it closes
+WINDOW = 22  # lines of code on a slide
+BACK = 8  # how far before the end of a window a better place to cut is looked for
 
 
 class LectureError(Exception):
-    """Something in a lecture that is not so: a quoted line that is in no file, code that fails."""
+    """A lecture quotes a line that is not there, runs code that fails, or shows a picture that does not exist."""
 
 
 @dataclass
 class Lecture:
-    """A source, and what its code has made: it is run once for both forms."""
+    """A source, and the results of its code, which runs once for the page and the slides."""
 
     name: str
     text: str
-    prose: bool = False  # in which quotation marks belong to sentences, and not to code
+    prose: bool = False  # whether quotation marks belong to sentences, and not to code
     live: dict[str, str] = field(default_factory=dict)  # file name -> page of a view
     title: str = ""
     sections: list[Section] = field(default_factory=list)
+    chapters: list[tuple[str, int]] = field(default_factory=list)  # of the slides: name, number of its first slide
     _names: dict[str, Any] = field(default_factory=lambda: {"mg": mg, "__name__": "lecture"})
     _results: dict[int, tuple[str, Any]] = field(default_factory=dict)
+
+    def picture(self, name: str) -> list[Sketch]:
+        """The stages of a picture, which is a function in the module of this lecture's pictures."""
+        try:
+            module = import_module(f"lectures.pictures.u{self.name}")
+        except ModuleNotFoundError:
+            raise LectureError(f"{self.name}.md shows a picture, and lectures/pictures/u{self.name}.py is missing") from None
+        if not hasattr(module, name):
+            raise LectureError(f"{self.name}.md shows the picture {name!r}, which is not in {module.__name__}")
+        drawn = getattr(module, name)()
+        return drawn if isinstance(drawn, list) else [drawn]
 
     def result(self, number: int, code: str) -> tuple[str, Any]:
         """What a piece of code printed, and the value of its last line."""
@@ -82,7 +107,7 @@ class Lecture:
 
 
 def parser(lecture: Lecture) -> MarkdownIt:
-    """A Markdown parser that writes what is particular to lectures."""
+    """A Markdown parser that also writes the parts that only lectures have."""
     md = MarkdownIt("commonmark", {"html": False, "typographer": lecture.prose})
     md.enable(["table", "smartquotes"]).use(dollarmath_plugin)
     for name in CONTAINERS:
@@ -113,6 +138,10 @@ def parser(lecture: Lecture) -> MarkdownIt:
     def aside(self: Any, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
         return '<aside class="notes">\n' if tokens[index].nesting > 0 else "</aside>\n"
 
+    def drawn(self: Any, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+        return _drawn(lecture, tokens[index].children or [], env)
+
+    md.add_render_rule("drawn", drawn)
     md.add_render_rule("table_open", lambda *_: '<div class="wide"><table>\n')
     md.add_render_rule("table_close", lambda *_: "</table></div>\n")
     for kind in ("math_inline", "math_inline_double", "math_block"):
@@ -149,14 +178,43 @@ def coloured(code: str, language: str) -> str:
     return f'<pre class="code"><code class="language-{escape(name)}">{words}</code></pre>\n'
 
 
+def parsed(md: MarkdownIt, lecture: Lecture, form: str) -> list[Token]:
+    """The tokens of a form of the lecture; a paragraph of nothing but pictures is one token, "drawn"."""
+    tokens = chosen(md.parse(lecture.text), form)
+    found: list[Token] = []
+    for token in tokens:
+        children = token.children or []
+        pictures = [each for each in children if each.type == "image"]
+        if token.type == "inline" and pictures and all(each.type in ("image", "softbreak") for each in children):
+            found[-1] = Token("drawn", "", 0, children=pictures, level=found[-1].level)
+        elif token.type != "paragraph_close" or found[-1].type != "drawn":
+            found.append(token)
+    return found
+
+
+def _drawn(lecture: Lecture, pictures: Sequence[Token], env: Any) -> str:
+    """Pictures: one by itself, several in a row with captions.  A picture with stages shows one after the other."""
+    figures = []
+    for picture in pictures:
+        said = picture.content
+        stages = lecture.picture(str(picture.attrs["src"]))
+        more = ' class="fragment"' if env.get("slides") else ""
+        shown = "".join(
+            f"<div{more if number else ''}>{stage.to_svg(said, themed)}</div>" for number, stage in enumerate(stages)
+        )
+        caption = f"<figcaption>{escape(said)}</figcaption>" if len(pictures) > 1 else ""
+        kind = "drawn stages" if len(stages) > 1 else "drawn"
+        figures.append(f'<figure class="{kind}">{shown}{caption}</figure>')
+    return figures[0] + "\n" if len(figures) == 1 else f'<div class="row">{"".join(figures)}</div>\n'
+
+
 def _fence(lecture: Lecture, token: Token, env: Any) -> str:
-    """What a fenced block becomes."""
+    """The HTML of a fenced block."""
     kind, _, argument = token.info.strip().partition(" ")
     number = token.map[0] + 1 if token.map else 0
-    code = coloured(token.content, "python" if kind in RUN else kind)
     if kind == "python" and argument:
-        check_quote(lecture, token.content, argument)
-        return f'<figure class="quote">{code}<figcaption>{escape(argument)}</figcaption></figure>\n'
+        return _quote(token.content, argument, str(token.meta.get("window", "")))
+    code = coloured(token.content, "python" if kind in RUN else kind)
     if kind not in RUN:
         return code
     printed, value = lecture.result(number, token.content)
@@ -171,11 +229,64 @@ def _fence(lecture: Lecture, token: Token, env: Any) -> str:
     return f'<div class="live"><iframe src="live/{name}" title="{title}"></iframe></div>\n'
 
 
-def check_quote(lecture: Lecture, quoted: str, name: str) -> None:
-    """Raise where a quoted line is no line of the file, or the lines are in another order there."""
+def _quote(code: str, argument: str, window: str) -> str:
+    """Lines of a file, with its name below them."""
+    name = argument.partition(" ")[0]
+    return (
+        f'<figure class="quote">{coloured(code, "python")}<figcaption>{escape(name)}{escape(window)}</figcaption>'
+        "</figure>\n"
+    )
+
+
+def quoted(lecture: Lecture, tokens: Iterable[Token]) -> None:
+    """Check the lines that are quoted, and fill in the functions that are quoted by name."""
+    for token in tokens:
+        kind, _, argument = token.info.strip().partition(" ")
+        if token.type != "fence" or kind != "python" or not argument:
+            continue
+        name, _, wanted = argument.partition(" ")
+        if wanted:
+            token.content = definition(lecture, name, wanted)
+        else:
+            check_quote(lecture, token.content, name)
+
+
+def definition(lecture: Lecture, name: str, wanted: str) -> str:
+    """The source of a function, a class or a method (`Class.method`) in a file of the repository."""
     path = ROOT / name
     if not path.is_file():
-        raise LectureError(f"{lecture.name}.md quotes {name}, which is no file")
+        raise LectureError(f"{lecture.name}.md quotes {name}, which is not a file")
+    text = path.read_text(encoding="utf-8")
+    found: Any = ast.parse(text)
+    for part in wanted.split("."):
+        inside = {each.name: each for each in found.body if hasattr(each, "name")}
+        if part not in inside:
+            raise LectureError(f"{lecture.name}.md quotes {wanted}, which is not in {name}")
+        found = inside[part]
+    return dedent("\n".join(text.splitlines()[found.lineno - 1 : found.end_lineno])) + "\n"
+
+
+def windows(code: str) -> list[str]:
+    """Long code in pieces of at most 22 lines, cut where the indentation is least.
+
+    >>> [piece.count("\\n") for piece in windows("def f():\\n" + "    pass\\n" * 30)]
+    [22, 9]
+    """
+    lines = code.splitlines(keepends=True)
+    pieces = []
+    while len(lines) > WINDOW:
+        ends = range(WINDOW, WINDOW - BACK, -1)
+        cut = min(ends, key=lambda end: len(lines[end]) - len(lines[end].lstrip()))
+        pieces.append("".join(lines[:cut]))
+        lines = lines[cut:]
+    return [*pieces, "".join(lines)]
+
+
+def check_quote(lecture: Lecture, quoted: str, name: str) -> None:
+    """Raise where a quoted line is not in the file, or where the file has the lines in another order."""
+    path = ROOT / name
+    if not path.is_file():
+        raise LectureError(f"{lecture.name}.md quotes {name}, which is not a file")
     lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
     at = 0
     for line in quoted.splitlines():
@@ -207,7 +318,8 @@ def chosen(tokens: Sequence[Token], form: str) -> list[Token]:
 def as_page(lecture: Lecture, rules: bool = False) -> str:
     """The body of the page, with `<hr>` for `---` or without."""
     md = parser(lecture)
-    tokens = chosen(md.parse(lecture.text), "page")
+    tokens = parsed(md, lecture, "page")
+    quoted(lecture, tokens)
     headings = [(int(token.tag[1]), tokens[i + 1]) for i, token in enumerate(tokens) if token.type == "heading_open"]
     lecture.sections = [Section(level, slug(inline.content), words(inline)) for level, inline in headings]
     lecture.title = lecture.sections[0].text if headings else lecture.name
@@ -218,17 +330,45 @@ def as_page(lecture: Lecture, rules: bool = False) -> str:
 def as_slides(lecture: Lecture) -> str:
     """The slides, a section for each; one without a heading goes on with what the one before it is about."""
     md = parser(lecture)
-    slides: list[list[Token]] = [[]]
-    for token in chosen(md.parse(lecture.text), "slide"):
-        begins = token.type == "heading_open" and token.tag in ("h1", "h2") and token.level == 0
-        if (begins or token.type == "hr") and slides[-1]:
-            slides.append([])
-        if token.type != "hr":
-            slides[-1].append(token)
+    env = {"slides": True}
     rendered, heading = [], ""
-    for slide in filter(None, slides):
-        goes_on = f'<p class="goes-on">{heading}</p>\n'
+    lecture.chapters = []
+    for slide in slides(lecture, parsed(md, lecture, "slide")):
+        if slide[0].tag == "h2":
+            lecture.chapters.append((words(slide[1]), len(rendered)))
+        if len(slide) == HEADING and slide[0].tag == "h2":
+            continue
+        top = f'<p class="goes-on">{heading}</p>\n'
+        kind = ""
         if slide[0].type == "heading_open":
-            heading, goes_on = md.renderer.render(slide[1:2], md.options, {}), ""
-        rendered.append(f"<section>\n{goes_on}{md.renderer.render(slide, md.options, {})}</section>")
+            heading, top = md.renderer.render(slide[1:2], md.options, env), ""
+            if slide[0].tag == "h1":
+                kind, top, slide = ' class="title"', _title(words(slide[1])), slide[HEADING:]
+        rendered.append(f"<section{kind}>\n{top}{md.renderer.render(slide, md.options, env)}</section>")
     return "\n".join(rendered)
+
+
+def slides(lecture: Lecture, tokens: Sequence[Token]) -> list[list[Token]]:
+    """The tokens of each slide; code that is too long for one slide continues on the next."""
+    quoted(lecture, tokens)
+    found: list[list[Token]] = [[]]
+    for token in tokens:
+        begins = token.type == "heading_open" and token.tag in ("h1", "h2", "h3") and token.level == 0
+        if (begins or token.type == "hr") and found[-1]:
+            found.append([])
+        pieces = windows(token.content) if token.type == "fence" and token.level == 0 else []
+        if len(pieces) > 1:
+            for number, piece in enumerate(pieces, start=1):
+                cut = token.copy(content=piece, meta={"window": f" · {number} of {len(pieces)}"})
+                found[-1:] = [[*found[-1], cut], []] if number < len(pieces) else [[*found[-1], cut]]
+        elif token.type != "hr":
+            found[-1].append(token)
+    return [slide for slide in found if slide]
+
+
+def _title(title: str) -> str:
+    """The top of the title slide, from "00 · Name: more"."""
+    number, _, name = title.rpartition(" · ")
+    name, _, more = name.partition(": ")
+    parts = ("number", number), ("name", name), ("more", more)
+    return "<h1>" + "".join(f'<span class="{kind}">{escape(text)}</span> ' for kind, text in parts if text) + "</h1>\n"

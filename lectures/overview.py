@@ -54,7 +54,7 @@ def about(unit: Unit | None) -> str:
     return (
         f'<section class="about"><h2 id="after-this-unit">After this unit you can</h2><ul>{outcomes}</ul>'
         f"<p>{unit.minutes} minutes, {unit.points} points; before it: {before}. In JupyterLab (<code>python3 course lab"
-        f"</code>): <code>{unit.key}.ipynb</code>, then <code>exercises/{unit.key}.ipynb</code>.</p>"
+        f"</code>): <code>{unit.key}.ipynb</code>, then <code>exercises/{unit.key}_exercise.ipynb</code>.</p>"
         f"<details><summary>What many believe before</summary><ul>{wrong}</ul></details>"
         f"<details><summary>Which ideas are met, and where</summary>{_covered(unit)}</details></section>"
     )
@@ -90,9 +90,9 @@ def _covered(unit: Unit) -> str:
     rows = []
     for seed in unit.seeds:
         task = unit.tasks.get(seed.met_in)
-        folder = "exercises/" if task is not None and task.strict else ""
+        name = f"exercises/{unit.key}_exercise" if task is not None and task.strict else unit.key
         source, _, idea = seed.idea.partition(": ")
-        cells = (idea, source, f"{folder}{unit.key}.ipynb", seed.met_in)
+        cells = (idea, source, f"{name}.ipynb", seed.met_in)
         rows.append("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>")
     head = "<tr><th>idea</th><th>document</th><th>notebook</th><th>task or cell</th></tr>"
     return f'<div class="wide"><table>{head}{"".join(rows)}</table></div>'

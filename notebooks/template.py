@@ -1,8 +1,9 @@
 """The form of a unit: `python -m notebooks.template NN name` begins one, and `problems` holds each to it.
 
-A unit is a package and five files of one number and name: `minigrad/course/units/uNN_name/` (what it is for, its tasks,
-known mistakes), `lectures/NN_name.md`, `notebooks/sources/NN_name.py` (the demo), `notebooks/masters/NN_name.py` (the
-exercise), and what `notebooks.build` makes of the last two.
+A unit is a package and files of one number and name: `minigrad/course/units/uNN_name/` (what it is for, its tasks,
+known mistakes), `lectures/NN_name.md` and the pictures in it, `lectures/pictures/uNN_name.py`,
+`notebooks/sources/NN_name.py` (the demo), `notebooks/masters/NN_name.py` (the exercise), and the two notebooks that
+`notebooks.build` makes from the sources.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def files(key: str) -> dict[str, Path]:
         "demo source": ROOT / "notebooks" / "sources" / f"{key}.py",
         "demo": ROOT / "notebooks" / f"{key}.ipynb",
         "master": ROOT / "notebooks" / "masters" / f"{key}.py",
-        "exercise": ROOT / "notebooks" / "exercises" / f"{key}.ipynb",
+        "exercise": ROOT / "notebooks" / "exercises" / f"{key}_exercise.ipynb",
     }
 
 

@@ -6,12 +6,33 @@ addEventListener("message", (event) => {
   }
 });
 
-// Those that told it before this ran are asked again.
+// Views that reported their height before this script ran report it again.
 for (const frame of document.querySelectorAll(".live iframe")) frame.contentWindow.postMessage("minigrad:size", "*");
+
+// A picture with stages shows one of them, with buttons below it.
+for (const figure of document.querySelectorAll(".stages")) {
+  const stages = [...figure.querySelectorAll(":scope > div")];
+  const steps = document.createElement("p");
+  steps.className = "steps";
+  steps.innerHTML = '<button type="button">‹ back</button><span aria-live="polite"></span><button type="button">next ›</button>';
+  const [back, where, next] = steps.children;
+  let at = 0;
+  const go = (by) => {
+    at += by;
+    stages.forEach((stage, i) => stage.classList.toggle("shown", i === at));
+    where.textContent = `${at + 1} of ${stages.length}`;
+    [back.disabled, next.disabled] = [at === 0, at === stages.length - 1];
+  };
+  back.addEventListener("click", () => go(-1));
+  next.addEventListener("click", () => go(1));
+  figure.classList.add("stepped");
+  figure.append(steps);
+  go(0);
+}
 
 // What is too wide can be scrolled by keys.
 const scrollable = () => {
-  for (const each of document.querySelectorAll("pre, .wide, math[display=block]")) {
+  for (const each of document.querySelectorAll("pre, .wide")) {
     if (each.scrollWidth > each.clientWidth) each.tabIndex = 0;
     else each.removeAttribute("tabindex");
   }

@@ -122,5 +122,5 @@ print("∂ x is")
 print(x.grad.item())
 
 # %% [markdown]
-# One thing you took on trust: rule 2, for a product. In [the exercise](exercises/00_start.ipynb) you write it yourself, see it at work in this same
+# One thing you took on trust: rule 2, for a product. In [the exercise](exercises/00_start_exercise.ipynb) you write it yourself, see it at work in this same
 # picture, and teach a program to read digits with it.

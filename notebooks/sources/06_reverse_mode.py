@@ -201,5 +201,5 @@ walks = ...
 course.check("walks")
 
 # %% [markdown]
-# So that is why training goes backward: one loss, millions of weights. In [the exercise](exercises/06_reverse_mode.ipynb) you write the order and the walk, put
+# So that is why training goes backward: one loss, millions of weights. In [the exercise](exercises/06_reverse_mode_exercise.ipynb) you write the order and the walk, put
 # them in the place of minigrad's own, and train the digits with them; then you find out what is wrong with three broken engines.
