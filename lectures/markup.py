@@ -1,17 +1,17 @@
 """The Markdown of lectures: what is added to CommonMark, and how a source becomes a page or slides.
 
     # 00 · Name: more             the title slide, with the pictures below it
-    ## Heading                    begins a chapter, and a slide unless `###` follows; a line below the slides shows chapters
+    ## Heading                    begins a chapter, and a slide unless `###` follows
     ### Heading                   begins a slide, and a line `---` begins one that has the heading of the slide before
     $x^2$, $$x^2$$                formulas, as MathML
-    ![what one sees](name)        a picture: the function of this name in `pictures/uNN_name.py`.  Several pictures in one
-                                  paragraph stand side by side, and what one sees is written below each
+    ![what one sees](name)        a picture: the function of this name in `pictures/uNN_name.py`.  Several pictures in
+                                  one paragraph stand side by side, and what one sees is written below each
     ::: notes                     what the speaker says: in the slides' speaker view only
     ::: page / ::: slide          only on the page, only in the slides
     ::: reveal A question?        what is shown after a click.  On a slide, a picture in it takes the place of the
                                   picture above it
-    ```python minigrad/x.py       lines quoted from a file, each of which must be there; `...` leaves some out
-    ```python minigrad/x.py f     a function or class, whole (the fence is empty); slides show it in windows
+    ```python minigrad/x.py       lines quoted from a file, in one piece; a line `...` marks each gap
+    ```python minigrad/x.py f     a function or class, whole (the fence is empty); slides leave out its docstring
     ```run                        Python that is shown and run, and what it printed
     ```picture                    Python whose last line is a picture of minigrad's
     ```live                       Python whose last line is a view to step through, which runs in its place
@@ -80,7 +80,8 @@ class Lecture:
         try:
             module = import_module(f"lectures.pictures.u{self.name}")
         except ModuleNotFoundError:
-            raise LectureError(f"{self.name}.md shows a picture, and lectures/pictures/u{self.name}.py is missing") from None
+            path = f"lectures/pictures/u{self.name}.py"
+            raise LectureError(f"{self.name}.md shows a picture, and {path} is missing") from None
         if not hasattr(module, name):
             raise LectureError(f"{self.name}.md shows the picture {name!r}, which is not in {module.__name__}")
         drawn = getattr(module, name)()
@@ -238,7 +239,7 @@ def _quote(code: str, argument: str, window: str) -> str:
     )
 
 
-def quoted(lecture: Lecture, tokens: Iterable[Token]) -> None:
+def quoted(lecture: Lecture, tokens: Iterable[Token], docstrings: bool = True) -> None:
     """Check the lines that are quoted, and fill in the functions that are quoted by name."""
     for token in tokens:
         kind, _, argument = token.info.strip().partition(" ")
@@ -246,13 +247,13 @@ def quoted(lecture: Lecture, tokens: Iterable[Token]) -> None:
             continue
         name, _, wanted = argument.partition(" ")
         if wanted:
-            token.content = definition(lecture, name, wanted)
+            token.content = definition(lecture, name, wanted, docstrings)
         else:
             check_quote(lecture, token.content, name)
 
 
-def definition(lecture: Lecture, name: str, wanted: str) -> str:
-    """The source of a function, a class or a method (`Class.method`) in a file of the repository."""
+def definition(lecture: Lecture, name: str, wanted: str, docstring: bool = True) -> str:
+    """The source of a function, a class or a method (`Class.method`), with its docstring or without."""
     path = ROOT / name
     if not path.is_file():
         raise LectureError(f"{lecture.name}.md quotes {name}, which is not a file")
@@ -263,7 +264,12 @@ def definition(lecture: Lecture, name: str, wanted: str) -> str:
         if part not in inside:
             raise LectureError(f"{lecture.name}.md quotes {wanted}, which is not in {name}")
         found = inside[part]
-    return dedent("\n".join(text.splitlines()[found.lineno - 1 : found.end_lineno])) + "\n"
+    lines = text.splitlines()
+    skipped = range(0)
+    if not docstring and ast.get_docstring(found) is not None:
+        skipped = range(found.body[0].lineno, found.body[0].end_lineno + 1)
+    chosen = [lines[i - 1] for i in range(found.lineno, found.end_lineno + 1) if i not in skipped]
+    return dedent("\n".join(chosen)) + "\n"
 
 
 def windows(code: str) -> list[str]:
@@ -283,20 +289,34 @@ def windows(code: str) -> list[str]:
 
 
 def check_quote(lecture: Lecture, quoted: str, name: str) -> None:
-    """Raise where a quoted line is not in the file, or where the file has the lines in another order."""
+    """Raise where a quoted line is not in the file, in this order and without a gap.  A gap is a line `...`."""
     path = ROOT / name
     if not path.is_file():
         raise LectureError(f"{lecture.name}.md quotes {name}, which is not a file")
-    lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+    lines = [line for line in map(str.strip, path.read_text(encoding="utf-8").splitlines()) if line]
+    parts: list[list[str]] = [[]]
+    for line in filter(None, map(str.strip, quoted.splitlines())):
+        if line in ("...", "# ..."):
+            parts.append([])
+        else:
+            parts[-1].append(line)
     at = 0
-    for line in quoted.splitlines():
-        if line.strip() in ("", "...", "# ..."):
-            continue
-        try:
-            at = lines.index(line.strip(), at) + 1
-        except ValueError:
-            where = "in that order " if line.strip() in lines else ""
-            raise LectureError(f"{lecture.name}.md quotes a line that is not {where}in {name}:\n  {line}") from None
+    for part in filter(None, parts):
+        places = [i for i in range(at, len(lines)) if lines[i : i + len(part)] == part]
+        if not places:
+            raise LectureError(f"{lecture.name}.md quotes lines that are not in {name}\n{_missing(part, lines, at)}")
+        at = places[0] + len(part)
+
+
+def _missing(part: list[str], lines: list[str], at: int) -> str:
+    """The first line of a quoted part that does not follow the line before it, and why."""
+    starts = [i for i in range(at, len(lines)) if lines[i] == part[0]]
+    lengths = [next(n for n, line in enumerate(part) if lines[i + n : i + n + 1] != [line]) for i in starts]
+    line = part[max(lengths, default=0)]
+    if line not in lines:
+        return f"  {line}"
+    why = "left out: put a line `...` there" if line in lines[at:] and starts else "in another order"
+    return f"  {line}\nThe file has this line, but {'lines before it are ' if starts else 'it is '}{why}"
 
 
 def chosen(tokens: Sequence[Token], form: str) -> list[Token]:
@@ -333,11 +353,12 @@ def as_slides(lecture: Lecture) -> str:
     env = {"slides": True}
     rendered, heading = [], ""
     lecture.chapters = []
-    for slide in slides(lecture, parsed(md, lecture, "slide")):
+    every = slides(lecture, parsed(md, lecture, "slide"))
+    for slide, following in zip(every, [*every[1:], []]):
         if slide[0].tag == "h2":
             lecture.chapters.append((words(slide[1]), len(rendered)))
-        if len(slide) == HEADING and slide[0].tag == "h2":
-            continue
+            if len(slide) == HEADING and following and following[0].tag == "h3":
+                continue
         top = f'<p class="goes-on">{heading}</p>\n'
         kind = ""
         if slide[0].type == "heading_open":
@@ -350,13 +371,15 @@ def as_slides(lecture: Lecture) -> str:
 
 def slides(lecture: Lecture, tokens: Sequence[Token]) -> list[list[Token]]:
     """The tokens of each slide; code that is too long for one slide continues on the next."""
-    quoted(lecture, tokens)
+    quoted(lecture, tokens, docstrings=False)
     found: list[list[Token]] = [[]]
+    depth = 0  # of containers
     for token in tokens:
-        begins = token.type == "heading_open" and token.tag in ("h1", "h2", "h3") and token.level == 0
+        depth += token.nesting if token.type.startswith("container_") else 0
+        begins = token.type == "heading_open" and token.tag in ("h1", "h2", "h3") and depth == 0
         if (begins or token.type == "hr") and found[-1]:
             found.append([])
-        pieces = windows(token.content) if token.type == "fence" and token.level == 0 else []
+        pieces = windows(token.content) if token.type == "fence" and depth == 0 else []
         if len(pieces) > 1:
             for number, piece in enumerate(pieces, start=1):
                 cut = token.copy(content=piece, meta={"window": f" · {number} of {len(pieces)}"})

@@ -135,7 +135,8 @@ def text_of(notebook: Any) -> str:
 
 def main(chosen: list[str]) -> None:
     """Write every notebook, or those of the units that are named."""
-    for folder, make, target_of in (("sources", demo, "{}.ipynb"), ("masters", exercise, "exercises/{}_exercise.ipynb")):
+    made = ("sources", demo, "{}.ipynb"), ("masters", exercise, "exercises/{}_exercise.ipynb")
+    for folder, make, target_of in made:
         for path in sorted((HERE / folder).glob("[0-9]*.py")):
             if not chosen or path.stem in chosen:
                 target = HERE / target_of.format(path.stem)

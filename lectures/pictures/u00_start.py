@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from lectures.drawn import LARGE, SMALL, Sketch
-from minigrad.data import digits
 
-from .diamond import Diamond
+from .shared import Diamond, draw_digits
+from .shared import added as added
+from .shared import rule as rule
+from .shared import wait as wait
 
 ONE = 54.0  # the length of 0.01 on a ruler
 
@@ -56,7 +58,7 @@ def tenfold() -> Sketch:
 def ask() -> Diamond:
     """The same question at each value; the answer is known for y."""
     sketch = Diamond({"x": "?", "a": "?", "a · a": "?", "y": "1"},
-                     {name: "empty" for name in ("x", "a", "a · a")})
+                     dict.fromkeys(("x", "a", "a · a"), "empty"))
     sketch.forward()
     return sketch
 
@@ -103,7 +105,8 @@ def too_early() -> Diamond:
 def order() -> Sketch:
     """The order in which values send, in time: a before a · a is wrong, after it is right."""
     sketch = Sketch(760, 250)
-    for y, names, result, right in ((60, ("y", "a", "a · a"), "∂x = 2", False), (170, ("y", "a · a", "a"), "∂x = 10", True)):
+    wrong, well = (60, ("y", "a", "a · a"), "∂x = 2", False), (170, ("y", "a · a", "a"), "∂x = 10", True)
+    for y, names, result, right in (wrong, well):
         boxes = [sketch.box(90 + i * 165, y, name, width=110) for i, name in enumerate(names)]
         end = sketch.box(590, y, result, "gradient" if right else "wrong", width=120)
         for one, two in zip(boxes, [*boxes[1:], end]):
@@ -111,24 +114,6 @@ def order() -> Sketch:
         (sketch.tick if right else sketch.cross)(700, y, 14)
     sketch.arrow((40, 236), (720, 236), colour="quiet", thick=1.6)
     sketch.label(380, 222, "time", size=SMALL, fill="quiet")
-    return sketch
-
-
-def rule() -> Sketch:
-    """The gradient function of an operation: what goes in, what comes out."""
-    sketch = Sketch(780, 270)
-    tall = {"height": 66.0}
-    inputs, out = sketch.box(80, 60, "a, b", under="inputs", **tall), sketch.box(690, 60, "out", under="output", **tall)
-    operation = sketch.box(380, 60, "operation", "plain", width=220, **tall)
-    function = sketch.box(380, 208, "gradient function", "now", width=220, **tall)
-    g = sketch.box(690, 208, "g", "gradient", under="gradient of out", **tall)
-    result = sketch.box(80, 208, "∂a, ∂b", "gradient", under="one per input", **tall)
-    sketch.arrow(inputs, operation)
-    sketch.arrow(operation, out)
-    sketch.arrow(inputs, function, dashes="6 5")
-    sketch.arrow(out, function, dashes="6 5")
-    sketch.arrow(g, function, colour="back")
-    sketch.arrow(function, result, colour="back")
     return sketch
 
 
@@ -189,27 +174,6 @@ def begin() -> Sketch:
     return sketch
 
 
-def _into(text: str, look: str, numbers: tuple[str, ...], x: float = 60.0) -> Sketch:
-    """Arrows into a box; one without a number is still missing."""
-    sketch = Sketch(220, 200)
-    box = sketch.box(x, 100, text, look, width=90, height=64, size=LARGE if look == "gradient" else 22)
-    for y, number in zip((20, 100, 180), numbers):
-        sketch.arrow((214, y), box, number, colour="back", dashes="" if number else "6 6", at=0.42)
-    return sketch
-
-
-def added() -> Sketch:
-    """Three contributions, one sum."""
-    return _into("5", "gradient", ("1", "2", "2"))
-
-
-def wait() -> Sketch:
-    """One of three has not come: the box does not send yet."""
-    sketch = _into("2 of 3", "empty", ("1", "2", ""), 92.0)
-    sketch.cross(22, 100, 13)
-    return sketch
-
-
 def rules() -> Sketch:
     """An operation turns g into one gradient for each input."""
     sketch = Sketch(220, 200)
@@ -223,7 +187,5 @@ def rules() -> Sketch:
 def handwritten() -> Sketch:
     """Digits as the network sees them, 8 × 8 grey pixels each."""
     sketch = Sketch(760, 250)
-    images, _ = digits()[1].arrays
-    for i in range(24):
-        sketch.image(8 + (i % 8) * 94, (i // 8) * 86, images[i].reshape(8, 8) / images[i].max(), 9.5)
+    draw_digits(sketch, 8, 0, (3, 8), side=9.5, apart=(94, 86))
     return sketch

@@ -44,9 +44,10 @@ function fit(slide) {
   for (const open of answers.length ? [false, true] : [false]) {
     for (const answer of answers) answer.open = open;
     const growing = [...slide.querySelectorAll(".row, .live, .drawn")].filter((each) => each.offsetParent && !each.matches(".row .drawn, details:not([open]) *"));
-    for (const each of growing) each.style.height = "0";
+    const name = open ? "--open" : "--closed";
+    for (const each of growing) each.style.setProperty(name, "0px");
     const left = room - slide.offsetHeight;
-    for (const each of growing) each.style.height = `${left / growing.length}px`;
+    for (const each of growing) each.style.setProperty(name, `${left / growing.length}px`);
   }
   for (const answer of answers) answer.open = false;
   slide.setAttribute("style", style ?? "");

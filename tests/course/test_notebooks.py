@@ -105,6 +105,12 @@ def test_a_demo_is_stored_as_its_source_says(path):
     assert build.text_of(build.normalised(notebook)) == text, "not normalised: run python -m notebooks.build"
 
 
+def test_no_two_notebooks_have_the_same_tab():
+    """JupyterLab shows the name of a file on its tab, and not its folder."""
+    names = [path.name for path in (ROOT / "notebooks").rglob("*.ipynb") if "checkpoint" not in path.name]
+    assert len(names) == len(set(names))
+
+
 def test_made_again_it_is_the_same_to_the_byte():
     path = ROOT / "notebooks" / "00_start.ipynb"
     assert build.demo(ROOT / "notebooks" / "sources" / "00_start.py") == path.read_text(encoding="utf-8")

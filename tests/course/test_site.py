@@ -75,7 +75,7 @@ def test_every_unit_has_its_page_and_slides(site):
     for key, unit in units().items():
         text = (site / f"{key}.html").read_text(encoding="utf-8")
         assert f"{unit.number:02} · {unit.title}</h1>" in text and "After this unit you can" in text
-        assert (site / f"{key}.slides.html").read_text(encoding="utf-8").count("<section>") >= 5
+        assert (site / f"{key}.slides.html").read_text(encoding="utf-8").count("<section") >= 5
     index = (site / "index.html").read_text(encoding="utf-8")
     assert all(f'href="{key}.html"' in index for key in units())
 
@@ -88,6 +88,8 @@ def test_every_link_leads_somewhere(site):
             name, _, anchor = unquote(link).partition("#")
             if name.startswith(("https://", "data:")) and link in seen.links:
                 continue
+            if anchor.startswith("/") and path.name.endswith(".slides.html"):
+                continue  # the number of a slide
             target = path.parent / name if name else path
             there = target.is_file()
             if anchor and there:
@@ -124,7 +126,7 @@ def test_links_in_the_repositorys_texts_lead_somewhere():
     texts = [*ROOT.glob("*.md"), *(ROOT / "lectures").glob("*.md"), *(ROOT / "notebooks").glob("*.md")]
     texts.remove(ROOT / "lectures" / "index.md")  # whose links are those of the site
     for path in texts:
-        for link in re.findall(r"\]\(([^)#\s]+)\)", path.read_text(encoding="utf-8")):
+        for link in re.findall(r"(?<!!)\[[^\]]*\]\(([^)#\s]+)\)", path.read_text(encoding="utf-8")):
             assert link.startswith("https://") or (path.parent / link).exists(), f"{path.name}: {link}"
 
 
@@ -139,7 +141,9 @@ def test_the_api_page_has_every_room(site):
     for name in ("mg.matmul", "Tensor.backward", "mg.jit", "mg.nn.Linear", "Module.state_dict", "mg.optim.Adam",
                  "mg.optim.lr_scheduler.StepLR", "mg.train.fit", "mg.io.save_file", "mg.viz.step"):
         assert f'<h3 id="{name}">' in text
-    assert "object object" not in text  # a default that nobody can write
+    assert "object object" not in text  # a default that cannot be written
+    script = (site / "search-index.js").read_text(encoding="utf-8")
+    assert not re.search(r":[a-z]+:`", text + script + (site / "primitives.html").read_text(encoding="utf-8"))  # reST
 
 
 def test_it_is_made_the_same_again(site, tmp_path):
@@ -174,15 +178,20 @@ def html(text, form=as_page):
     return form(Lecture("test", text))
 
 
-def test_a_quoted_line_is_a_line_of_the_file():
-    good = "```python minigrad/autodiff/reverse.py\nfor node in reversed(order):\n...\n    yield Contribution\n```"
-    with pytest.raises(LectureError, match=r"that is not in minigrad/autodiff/reverse\.py:\n      yield"):
-        html(good)
-    assert "figcaption" in html(good.replace("    yield Contribution\n", "return found\n"))
-    with pytest.raises(LectureError, match="not in that order in"):
-        html("```python minigrad/autodiff/reverse.py\nreturn found\npending: dict[Node, Any] = {}\n```")
-    with pytest.raises(LectureError, match="which is no file"):
-        html("```python minigrad/nowhere.py\nx\n```")
+def quote(*lines, name="minigrad/autodiff/reverse.py"):
+    return html("\n".join([f"```python {name}", *lines, "```"]))
+
+
+def test_a_quote_is_in_the_file_in_one_piece_but_for_its_dots():
+    assert "figcaption" in quote("for node in reversed(order):", "    if node not in pending:", "...", "return found")
+    with pytest.raises(LectureError, match=r"not in minigrad/autodiff/reverse\.py\n  yield Contribution$"):
+        quote("for node in reversed(order):", "...", "    yield Contribution")
+    with pytest.raises(LectureError, match=r"  continue\nThe file has this line, but lines before it are left out"):
+        quote("for node in reversed(order):", "        continue")
+    with pytest.raises(LectureError, match="The file has this line, but it is in another order"):
+        quote("return found", "...", "pending: dict[Node, Any] = {}")
+    with pytest.raises(LectureError, match="which is not a file"):
+        quote("x", name="minigrad/nowhere.py")
 
 
 def test_code_is_run_once_and_shares_its_names():
@@ -234,7 +243,7 @@ def test_what_belongs_to_one_form_is_not_in_the_other():
     page, slides = html(text), html(text, as_slides)
     assert "for readers" in page and "for listeners" not in page and "for the speaker" not in page
     assert "for readers" not in slides and "for listeners" in slides and '<aside class="notes">\n<p>for the' in slides
-    assert slides.count("<section>") == 3 and "<hr" not in page
+    assert slides.count("<section") == 3 and "<hr" not in page
 
 
 def test_an_answer_is_shown_after_a_click():
@@ -260,11 +269,12 @@ def test_slides_by_keyboard_with_a_live_view_inside(site):
         page.wait_for_selector("body[data-ready]")
         answer = "Reveal.getCurrentSlide().querySelector('details').open"
         page.keyboard.press("ArrowRight")
-        page.wait_for_function("Reveal.getIndices().h === 1")
+        page.keyboard.press("ArrowRight")
+        page.wait_for_function("Reveal.getIndices().h === 2")
         assert not page.evaluate(answer)
         page.keyboard.press("ArrowRight")  # shows the answer before it goes on
         page.wait_for_function(answer)
-        assert page.evaluate("Reveal.getIndices().h") == 1
+        assert page.evaluate("Reveal.getIndices().h") == 2
         page.keyboard.press("r")
         page.wait_for_function(f"!{answer}")
         page.keyboard.press("r")
@@ -289,21 +299,6 @@ def test_slides_by_keyboard_with_a_live_view_inside(site):
         frame.locator(".mg-view:focus").wait_for()
         page.keyboard.press("PageDown")  # of a presenter's remote
         page.wait_for_function(f"Reveal.getIndices().h === {at + 1}")
-
-
-@needs_browser
-def test_every_slide_can_be_read_from_the_last_row_with_all_answers_shown(site):
-    measure = """() => [...document.querySelectorAll('.slides > section')].map((slide, i) => {
-      Reveal.slide(i);
-      slide.querySelectorAll('details').forEach((each) => { each.open = true; });
-      const code = [...slide.querySelectorAll('pre')].map((pre) => parseFloat(getComputedStyle(pre).fontSize));
-      return [slide.scrollHeight, slide.scrollWidth, parseFloat(slide.style.fontSize), Math.min(99, ...code)];
-    })"""
-    for key in units():
-        with opened(url=(site / f"{key}.slides.html").as_uri(), size=(1280, 720)) as page:
-            page.wait_for_selector("body[data-ready]")
-            for number, (height, width, text, code) in enumerate(page.evaluate(measure), start=1):
-                assert height <= 720 and width <= 1280 and text >= 28 and code >= 18, f"{key}, slide {number}"
 
 
 @needs_browser
@@ -354,4 +349,4 @@ def test_without_scripts_the_text_is_there(site):
         assert page.locator("details.answer[open] pre").first.is_visible()
         assert not page.locator(".search").is_visible()
     with opened(url=(site / "06_reverse_mode.slides.html").as_uri(), scripts=False) as page:
-        assert "the page, to the left, has the same text" in page.locator("footer").inner_text()
+        assert "the page (left) has the same text" in page.locator("footer").inner_text()
