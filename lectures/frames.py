@@ -1,4 +1,4 @@
-"""What stands around the text of a page and of slides: the bar with the search, the contents, the ways on."""
+"""The frame of a page and of slides: the bar with the search, the contents, the line below the slides."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Section(NamedTuple):
 
 
 def page(name: str, title: str, body: str, sections: Sequence[Section] = (), kind: str = "") -> str:
-    """A page around a body, which stands in the file of this name."""
+    """A page around a body; `name` is the name of its file."""
     here = "index.html" if name[:2].isdigit() else f"{name}.html"
     links = "".join(
         f'<a href="{address}"{_current(address, here, name)}>{text}</a>' for address, text in BAR
@@ -35,8 +35,8 @@ def page(name: str, title: str, body: str, sections: Sequence[Section] = (), kin
         f'<a class="brand" href="index.html">minigrad</a><nav aria-label="Site">{links}</nav>{SEARCH}</header>'
         f'<div class="columns">{contents(sections)}<main id="content" tabindex="-1">{body}</main></div>'
         f'<footer>Texts: <a href="https://creativecommons.org/licenses/by/4.0/">CC BY 4.0</a>, code: MIT. '
-        f'<a href="licences.html">Whose work this stands on</a> · <a href="coverage.html">What the course covers</a>'
-        f'</footer><script src="search-index.js"></script><script src="page.js"></script></body></html>\n'
+        f'<a href="licences.html">Licences</a> · <a href="coverage.html">What the course covers</a>'
+        f'</footer><script src="search-index.js"></script><script src="search.js"></script><script src="page.js"></script></body></html>\n'
     )
 
 
@@ -44,12 +44,12 @@ SEARCH = (
     '<form class="search" role="search" hidden><input type="search" role="combobox" aria-label="Search the course" '
     'placeholder="Search" aria-expanded="false" aria-controls="found" aria-autocomplete="list" autocomplete="off" '
     'aria-keyshortcuts="/"><kbd aria-hidden="true">/</kbd><ul id="found" role="listbox" '
-    'aria-label="What was found" hidden></ul></form>'
+    'aria-label="Results" hidden></ul></form>'
 )
 
 
 def contents(sections: Sequence[Section]) -> str:
-    """The contents of a page that has more than two sections; wide windows show them beside it."""
+    """The contents of a page with more than two sections; wide windows show them beside the text."""
     if len(sections) < 3:
         return ""
     lines = ""

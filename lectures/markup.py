@@ -167,7 +167,7 @@ def slug(heading: str) -> str:
 
 def words(inline: Token) -> str:
     """A line of Markdown without its marks."""
-    return "".join(child.content for child in inline.children or ())
+    return "".join(" " if child.type == "softbreak" else child.content for child in inline.children or ())
 
 
 def coloured(code: str, language: str) -> str:
@@ -345,6 +345,23 @@ def as_page(lecture: Lecture, rules: bool = False) -> str:
     lecture.title = lecture.sections[0].text if headings else lecture.name
     kept = [token for token in tokens if rules or token.type != "hr"]
     return str(md.renderer.render(kept, md.options, {"anchors": True}))
+
+
+def texts(lecture: Lecture) -> list[tuple[str, str]]:
+    """For each heading of the page the sentences below it, and the answers that stand behind a click."""
+    found: list[tuple[list[str], list[str]]] = []
+    depth = 0  # of answers
+    for token in parsed(parser(lecture), lecture, "page"):
+        if token.type.startswith("container_reveal"):
+            depth += token.nesting
+        if token.type == "heading_open":
+            found.append(([], []))
+        said = token.info.strip().removeprefix("reveal ") if token.type == "container_reveal_open" else ""
+        said = words(token) if token.type == "inline" else said
+        said = token.content if token.type == "fence" and token.info == "text" else said
+        if said and found:
+            found[-1][depth > (token.type == "container_reveal_open")].append(" ".join(said.replace("`", "").split()))
+    return [(" ".join(shown[1:]), " ".join(hidden)) for shown, hidden in found]
 
 
 def as_slides(lecture: Lecture) -> str:

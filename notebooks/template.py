@@ -201,12 +201,39 @@ course.begin("{key}", student)
 """
 LECTURE = """# {number:02} · {title}
 
-...?
+![...](cover)
 
 ::: notes
 ...
 :::
+
+## The question
+
+![...](cover)
+
+::: reveal ...?
+...
+:::
+
+## Recap
+
+![...](cover)
+![...](cover)
+![...](cover)
 """
+PICTURES = '''"""The pictures of unit {number:02}."""
+
+from __future__ import annotations
+
+from lectures.drawn import Sketch
+
+
+def cover() -> Sketch:
+    """..."""
+    sketch = Sketch(800, 250)
+    sketch.arrow(sketch.box(200, 125, "x", "leaf"), sketch.box(600, 125, "y"), "?")
+    return sketch
+'''
 
 
 def begin(number: int, name: str) -> None:
@@ -221,6 +248,7 @@ def begin(number: int, name: str) -> None:
         package / "demo.py": TASKS.replace("{what}", "what the notebook asks"),
         package / "exercise.py": TASKS.replace("{what}", "what the student writes"),
         there["lecture"]: LECTURE,
+        there["lecture"].parent / "pictures" / f"u{key}.py": PICTURES,
         there["demo source"]: HEADER.replace("{what}", ""),
         there["master"]: HEADER.replace("{what}", ": your turn") + BEGIN,
     }

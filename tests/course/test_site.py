@@ -106,10 +106,10 @@ def test_an_id_is_given_once(site):
 
 def test_what_the_search_finds_is_there(site):
     script = (site / "search-index.js").read_text(encoding="utf-8")
-    lines = json.loads(script.partition("=")[2].strip().removesuffix(";"))
-    assert {kind.partition(" ")[0] for _, kind, _, _ in lines} == {"lecture", "API", "primitive", "error", "glossary"}
+    lines = json.loads(script.partition("=")[2].partition("\nconst")[0].strip().removesuffix(";"))
+    assert {kind.partition(" ")[0] for _, kind, *_ in lines} == {"lecture", "API", "primitive", "error", "glossary"}
     known = {path.name: Links(path.read_text(encoding="utf-8")).anchors for path in pages(site)}
-    for name, _, address, _ in lines:
+    for name, _, address, *_ in lines:
         page, _, anchor = address.partition("#")
         assert page in known and (not anchor or anchor in known[page]), name
 
@@ -340,6 +340,40 @@ def test_pages_by_keyboard(site):
         page.keyboard.press("Enter")
         page.wait_for_url("**/api.html#mg.cross_entropy")
         assert page.locator("h3:target").inner_text() == "mg.cross_entropy" + api.signature(mg.cross_entropy)
+
+
+@needs_browser
+@pytest.mark.parametrize(
+    ("asked", "name", "said"),
+    [
+        ("learning rate", "learning rate", "How far a step of the optimizer goes"),
+        ("step size", "learning rate", "How far"),
+        ("How do I call backward twice?", "And then freed", "Which chain can go backward twice?"),
+        ("retain_graph", "GradError", "retain_graph=True to go back twice; x.detach()"),
+        ("added first and passed on once", "Why backward", ""),
+        ("every value the same question", "Backward", "To find it, we ask every value the same question"),
+        ("backpropagation", "Reverse mode: one walk back", ""),
+        ("walking two paths", "Add first, multiply once", "Walking two paths one after the other costs four"),
+        ("summing the squares of zebras", "", "Nothing found"),
+    ],
+)
+def test_the_search_finds_sentences_and_synonyms(site, asked, name, said):
+    with opened(url=(site / "index.html").as_uri(), size=(1280, 900)) as page:
+        page.keyboard.press("/")
+        page.keyboard.type(asked)
+        found = page.locator("#found li", has_text=name).filter(has_text=said)
+        found.first.wait_for()
+        assert found.count() >= 1 and ":math:" not in page.locator("#found").inner_text()
+
+
+@needs_browser
+def test_an_answer_is_found_but_not_shown_by_the_search(site):
+    with opened(url=(site / "index.html").as_uri(), size=(1280, 900)) as page:
+        page.keyboard.press("/")
+        page.keyboard.type("ten times as much as x")
+        line = page.locator("#found li", has_text="The question")
+        line.first.wait_for()
+        assert "ten times" not in line.first.inner_text()
 
 
 @needs_browser
