@@ -109,7 +109,7 @@ class Sketch(Drawing):
         over = (x0 + x1) / 2 + 2 * bend * (y1 - y0) / length, (y0 + y1) / 2 - 2 * bend * (x1 - x0) / length
         first = start.towards(*over) if isinstance(start, Box) else start
         last = end.towards(*over) if isinstance(end, Box) else end
-        curve = [_on(first, over, last, i / 16) for i in range(17)] if bend else [first, last]
+        curve = [_on(first, over, last, i / 30) for i in range(31)] if bend else [first, last]
         stop = _before(curve, 9.0 if tip else 0.0)
         self.path([*curve[:-1], stop] if not bend else [*[p for p in curve if _far(p, last) > 9.0], stop],
                   colour, thick=thick, dashes=dashes)

@@ -28,6 +28,7 @@ def page(name: str, title: str, body: str, sections: Sequence[Section] = (), kin
         f'<a href="{address}"{_current(address, here, name)}>{text}</a>' for address, text in BAR
     )
     whole = title if title == NAME else f"{title} · minigrad"
+    scripts = "".join(f'<script src="{name}.js"></script>' for name in ("search-index", "search", "page"))
     return (
         f'<!doctype html><html lang="en"><head>{_head(whole)}<link rel="stylesheet" href="fonts.css">'
         f'<link rel="stylesheet" href="colours.css"><link rel="stylesheet" href="site.css"></head>'
@@ -36,7 +37,7 @@ def page(name: str, title: str, body: str, sections: Sequence[Section] = (), kin
         f'<div class="columns">{contents(sections)}<main id="content" tabindex="-1">{body}</main></div>'
         f'<footer>Texts: <a href="https://creativecommons.org/licenses/by/4.0/">CC BY 4.0</a>, code: MIT. '
         f'<a href="licences.html">Licences</a> · <a href="coverage.html">What the course covers</a>'
-        f'</footer><script src="search-index.js"></script><script src="search.js"></script><script src="page.js"></script></body></html>\n'
+        f"</footer>{scripts}</body></html>\n"
     )
 
 

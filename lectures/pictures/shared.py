@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lectures.drawn import LARGE, Box, Point, Sketch
+from lectures.drawn import LARGE, LINE, Box, Point, Sketch
 from minigrad.data import digits
 
 HIGH = 42.0  # of a value, and of its gradient below
@@ -51,10 +51,10 @@ class Diamond(Sketch):
         for user, source, bend in EDGES.values():
             self.arrow(self.cards[source], self.cards[user], bend=-bend)
 
-    def send(self, name: str, text: str = "", *, colour: str = "back", dashes: str = "", at: float = 0.5) -> None:
+    def send(self, name: str, text: str = "", *, colour: str = "back", dashes: str = "", thick: float = LINE) -> None:
         """A contribution, on its way back."""
         user, source, bend = EDGES[name]
-        self.arrow(self.cards[user], self.cards[source], text, bend=bend, colour=colour, dashes=dashes, at=at)
+        self.arrow(self.cards[user], self.cards[source], text, bend=bend, colour=colour, dashes=dashes, thick=thick)
 
 
 def rule() -> Sketch:

@@ -72,12 +72,10 @@ def accumulate() -> list[Diamond]:
 def _arriving(count: int, a: str) -> Diamond:
     known = {"y": "1", "a": a, "a · a": "1" if count else "", "x": "10" if count == 4 else ""}
     sketch = Diamond(known)
-    for name in ("out", "sum") if count else ():
-        sketch.send(name, "1")
-    for name in ("left", "right")[: max(count - 1, 0)]:
-        sketch.send(name, "2")
-    if count == 4:
-        sketch.send("twice", "2 · 5")
+    sent = (("out", "1", 1), ("sum", "1", 1), ("left", "2", 2), ("right", "2", 3), ("twice", "2 · 5", 4))
+    for name, text, when in sent:
+        if when <= count:
+            sketch.send(name, text, thick=5.0 if when == count else 2.0)
     return sketch
 
 

@@ -10,7 +10,7 @@ from .shared import draw_digits
 
 # ---- what is kept --------------------------------------------------------------------------------------------------
 
-KEPT = (("h + 1", "g", 0), ("tanh(h)", "g · (1 − out²)", 400), ("relu(h)", "g where h > 0", 100))
+KEPT = (("h + 1", "g", 0), ("tanh(h)", "g · (1 − out²)", 400), ("relu(h)", "g where h > 0", 100))  # name, rule, kB
 
 
 def chains() -> Sketch:
@@ -33,7 +33,7 @@ def kept() -> Sketch:
     for i, (name, says, size) in enumerate(KEPT):
         y = 42 + 82 * i
         sketch.label(160, y - 8, name, bold=True, anchor="end")
-        sketch.label(180, y + 26, f"reads {says}", size=SMALL, fill="quiet", anchor="start")
+        sketch.label(180, y + 26, f"rule: {says}", size=SMALL, fill="quiet", anchor="start")
         bar = sketch.bar(180, y - 8, max(440 * size / 400, 1.5), "gradient", height=38)
         sketch.label(bar.right[0] + 14, y - 8, f"{size} kB", anchor="start", bold=True, fill="back")
     return sketch

@@ -232,10 +232,11 @@ def _arcs(sketch: Sketch, boxes: dict[str, Box], senders: Sequence[str], numbers
         for i, (to, text) in enumerate(SENDS[sender]):
             start, end = boxes[sender], boxes[to]
             right = end.x > start.x
-            bend = 26 + 0.1 * abs(end.x - start.x) + (18 if (sender, i) == ("a · a", 1) else 0)
-            first, last = (start.x + 8, start.top[1] - 3), (end.x + (-12 if right else 20), end.top[1] - 4)
+            bend = 24 + 0.13 * abs(end.x - start.x) + (40 if (sender, i) == ("a · a", 1) else 0)
+            apart = 14 if i else -14  # so that two arrows neither begin nor end in one point
+            first, last = (start.x + 8 - apart, start.top[1] - 3), (end.x + apart, end.top[1] - 4)
             sketch.arrow(first, last, text if numbers else "", bend=bend if right else -bend,
-                         colour="back" if right else "bad", size=SMALL)
+                         colour="back" if right else "bad", size=SMALL, at=0.58)
 
 
 def arcs() -> Sketch:
