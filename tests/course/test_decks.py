@@ -9,7 +9,8 @@ import pytest
 from lectures import build_site
 from lectures.drawn import Sketch
 from lectures.frames import deck
-from lectures.markup import WINDOW, Lecture, LectureError, as_page, as_slides, chosen, parsed, parser, windows
+from lectures.markup import Lecture, LectureError, as_page, as_slides, chosen, parsed, parser
+from lectures.quotes import WINDOW, windows
 from minigrad.course.unit import units
 from tests.course.running import ROOT
 from tests.viz.browser import needs_browser, opened
