@@ -241,8 +241,8 @@ def _arcs(sketch: Sketch, boxes: dict[str, Box], senders: Sequence[str], numbers
 
 def arcs() -> Sketch:
     """The same values in two orders.  In the right one every arrow goes to the right."""
-    sketch = Sketch(780, 290)
-    for y, names in ((100, ("y", "a", "a · a", "x")), (250, RIGHT)):
+    sketch = Sketch(780, 310)
+    for y, names in ((118, ("y", "a", "a · a", "x")), (286, RIGHT)):
         boxes = _line(sketch, y, names)
         _arcs(sketch, boxes, names)
         (sketch.tick if names == RIGHT else sketch.cross)(756, y, 13)
