@@ -61,8 +61,8 @@ def _about(unit: Unit) -> list[str]:
     if not unit.misconceptions:
         found.append("it starts from no misconception")
     earlier = [key for key, other in units().items() if other.number < unit.number]
-    # Units that are not there yet are no prerequisites: say what is needed in the unit itself.
-    found += [f"prerequisite {key} is no earlier unit" for key in unit.prerequisites if key not in earlier]
+    # A unit that does not exist yet cannot be a prerequisite: the unit itself says what it needs.
+    found += [f"prerequisite {key} is not an earlier unit" for key in unit.prerequisites if key not in earlier]
     return found
 
 
@@ -123,7 +123,7 @@ def _task(task: type[Task], unit: Unit) -> list[str]:
     if len(task().text()) < SHORTEST:
         found.append("says too little of what to do")
     if task.outcome not in unit.outcomes:
-        found.append(f"shows {task.outcome!r}, which is no outcome of the unit")
+        found.append(f"shows {task.outcome!r}, which is not an outcome of the unit")
     if issubclass(task, FunctionTask) and len(task.mistakes) < LEAST_MISTAKES:
         found.append(f"knows fewer than {LEAST_MISTAKES} mistakes")
     texts = {task(student).text() for student in ("", "Ada", "Grace", "Edsger", "Barbara", "Alan")}

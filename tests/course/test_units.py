@@ -40,10 +40,10 @@ def test_no_two_tasks_have_one_name():
     [
         ({"question": "Guess."}, "question mark"),
         ({"outcomes": {"meaning": "..."}}, "too little"),
-        ({"outcomes": {"meaning": "say what a gradient is"}}, "is no outcome of the unit"),
+        ({"outcomes": {"meaning": "say what a gradient is"}}, "is not an outcome of the unit"),
         ({"minutes": 3}, "the unit only 3"),
         ({"misconceptions": ()}, "no misconception"),
-        ({"prerequisites": ("07_forward",)}, "no earlier unit"),
+        ({"prerequisites": ("07_forward",)}, "is not an earlier unit"),
         ({"name": "nowhere"}, "lecture is missing: 00_nowhere.md"),
         ({"title": "Finish"}, "does not begin with"),
     ],
