@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from lectures.drawn import LARGE, SMALL, Sketch
 
 from .shared import Diamond, draw_digits
@@ -103,11 +105,10 @@ def too_early() -> Diamond:
 def order() -> Sketch:
     """The order in which values send, in time: a before a · a is wrong, after it is right."""
     sketch = Sketch(760, 250)
-    wrong, well = (60, ("y", "a", "a · a"), "∂x = 2", False), (170, ("y", "a · a", "a"), "∂x = 10", True)
-    for y, names, result, right in (wrong, well):
+    for y, names, right in ((60, ("y", "a", "a · a"), False), (170, ("y", "a · a", "a"), True)):
         boxes = [sketch.box(90 + i * 165, y, name, width=110) for i, name in enumerate(names)]
-        end = sketch.box(590, y, result, "gradient" if right else "wrong", width=120)
-        for one, two in zip(boxes, [*boxes[1:], end]):
+        end = sketch.box(590, y, "x", "gradient" if right else "wrong", width=110)
+        for one, two in pairwise([*boxes, end]):
             sketch.arrow(one, two, colour="back" if right else "bad")
         (sketch.tick if right else sketch.cross)(700, y, 14)
     sketch.arrow((40, 236), (720, 236), colour="quiet", thick=1.6)

@@ -46,7 +46,7 @@ def memory() -> Sketch:
     sketch.path([(left, floor), (middle, top), (right, floor)], "back", thick=3, fill="back-fill")
     sketch.path([(left, top - 20), (left, floor), (right + 30, floor)], "quiet", thick=1.6)
     sketch.path([(middle, top), (middle, floor)], "line", thick=1.6, dashes="5 5")
-    sketch.label(left - 12, top, "400 kB", anchor="end", fill="quiet")
+    sketch.label(left - 12, top, "bytes", anchor="end", fill="quiet")
     sketch.label(left - 12, floor, "0", anchor="end", fill="quiet")
     sketch.label((left + middle) / 2 + 40, 180, "forward: keep", bold=True)
     sketch.label((middle + right) / 2 - 40, 180, "backward: free", bold=True)
