@@ -9,7 +9,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 WINDOW = 22  # lines of code on a slide
-BACK = 8  # how far before the end of a window a better place to cut is looked for
+BACK = 10  # how far before the end of a window a better place to cut is looked for
 
 
 class LectureError(Exception):

@@ -103,16 +103,20 @@ def too_early() -> Diamond:
 
 
 def order() -> Sketch:
-    """The order in which values send, in time: a before a · a is wrong, after it is right."""
-    sketch = Sketch(760, 250)
-    for y, names, right in ((60, ("y", "a", "a · a"), False), (170, ("y", "a · a", "a"), True)):
-        boxes = [sketch.box(90 + i * 165, y, name, width=110) for i, name in enumerate(names)]
-        end = sketch.box(590, y, "x", "gradient" if right else "wrong", width=110)
+    """The order in which values send, in time, and how many of its contributions each has then."""
+    sketch = Sketch(760, 260)
+    early = (("y", "1 of 1"), ("a", "1 of 3"), ("a · a", "1 of 1"))
+    for y, sends, right in ((50, early, False), (170, (early[0], early[2], ("a", "3 of 3")), True)):
+        boxes = []
+        for i, (name, came) in enumerate(sends):
+            look = "wrong" if came == "1 of 3" else "gradient"
+            boxes.append(sketch.box(90 + i * 165, y, name, look, width=110, height=68, under=came))
+        end = sketch.box(590, y, "x", "gradient" if right else "wrong", width=110, height=68)
         for one, two in pairwise([*boxes, end]):
-            sketch.arrow(one, two, colour="back" if right else "bad")
+            sketch.arrow(one, two, colour="quiet", thick=1.6)
         (sketch.tick if right else sketch.cross)(700, y, 14)
-    sketch.arrow((40, 236), (720, 236), colour="quiet", thick=1.6)
-    sketch.label(380, 222, "time", size=SMALL, fill="quiet")
+    sketch.arrow((40, 250), (720, 250), colour="quiet", thick=1.6)
+    sketch.label(380, 234, "time", size=SMALL, fill="quiet")
     return sketch
 
 

@@ -165,19 +165,33 @@ def cost() -> list[Sketch]:
 
 
 def _cost(shown: int) -> Sketch:
-    sketch = Sketch(800, 240)
-    forward, backward = ("nudge every weight", 2411, "runs"), ("backward, 1 loss", 1, "pass")
-    rows = forward, backward, ("backward, 10 scores", 10, "passes")
+    sketch = Sketch(800, 250)
+    _funnel(sketch)
+    rows = ("nudge each weight", 2411, "runs"), ("back from the loss", 1, "pass"), ("back from 10 scores", 10, "passes")
     for i, (name, count, unit) in enumerate(rows):
-        y = 40 + 80 * i
-        sketch.label(230, y, name, anchor="end", bold=True)
+        y = 36 + 78 * i
+        sketch.label(480, y, name, anchor="end", bold=True)
         if i < shown:
-            bar = sketch.bar(250, y, max(400 * count / 2411, 1.6), "value" if i == 0 else "gradient", height=36)
+            bar = sketch.bar(496, y, max(170 * count / 2411, 1.6), "gradient" if i else "value", height=36)
             colour = "back" if i else "there"
-            sketch.label(bar.right[0] + 14, y, f"{count:,} {unit}", anchor="start", bold=True, fill=colour)
+            sketch.label(bar.right[0] + 12, y, f"{count:,} {unit}", anchor="start", bold=True, fill=colour)
         else:
-            sketch.label(256, y, "?", anchor="start", size=LARGE, bold=True, fill="back")
+            sketch.label(500, y, "?", anchor="start", size=LARGE, bold=True, fill="back")
     return sketch
+
+
+def _funnel(sketch: Sketch) -> None:
+    """2,410 weights, 10 scores, one loss."""
+    sides = ((24, 6, 200), (126, 43, 126), (220, 99, 14))  # x, upper end, height
+    for (x, top, high), (to, to_top, to_high) in pairwise(sides):
+        for y, to_y in ((top, to_top), (top + high, to_top + to_high)):
+            sketch.path([(x + 14, y), (to, to_y)], "line", thick=1.6)
+    sketch.rect(24, 6, 14, 200, "leaf-fill", "good", thick=1.6, round=2)
+    sketch.cells(126, 43, [[""]] * 10, size=14, high=12.6)
+    sketch.rect(220, 99, 14, 14, "back-fill", "back", thick=1.6, round=2)
+    for (x, _, _), count, name in zip(sides, ("2,410", "10", "1"), ("weights", "scores", "loss")):
+        sketch.label(x + 7, 222, count, size=SMALL, bold=True)
+        sketch.label(x + 7, 244, name, size=SMALL, fill="quiet")
 
 
 # ---- the order -----------------------------------------------------------------------------------------------------

@@ -46,7 +46,7 @@ function fit(slide) {
     const growing = [...slide.querySelectorAll(".row, .live, .drawn")].filter((each) => each.offsetParent && !each.matches(".row .drawn, details:not([open]) *"));
     const name = open ? "--open" : "--closed";
     for (const each of growing) each.style.setProperty(name, "0px");
-    const left = room - slide.offsetHeight;
+    const left = Math.floor(room - slide.getBoundingClientRect().height / Reveal.getScale());
     for (const each of growing) each.style.setProperty(name, `${left / growing.length}px`);
   }
   for (const answer of answers) answer.open = false;
