@@ -318,7 +318,7 @@ def test_a_view_in_a_page_is_as_high_as_it_needs_to_be(site):
         with opened(url=(site / "06_reverse_mode.html").as_uri(), size=size) as page:
             page.locator(".live").scroll_into_view_if_needed()
             view = page.frame_locator(".live iframe").locator(".mg-view")
-            view.locator(".mg-say", has_text="makes y").wait_for()
+            view.locator(".mg-say", has_text="y").wait_for()
             height = view.evaluate("view => view.offsetHeight")
             page.wait_for_function(f"Math.abs(document.querySelector('.live iframe').offsetHeight - {height}) < 3")
             shown = view.locator(".mg-canvas").evaluate("canvas => canvas.offsetHeight")
