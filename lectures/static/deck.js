@@ -97,7 +97,7 @@ document.querySelector(".reveal").addEventListener("pdf-ready", shown); // on pa
 for (const frame of views()) frame.contentWindow.postMessage("minigrad:size", "*");
 
 Reveal.initialize({
-  hash: true, slideNumber: "c/t", progress: false, transition: "none", width, height, margin: 0, center: false,
+  hash: true, slideNumber: "c/t", progress: false, transition: "none", width, height, margin: 0, center: phone,
   scrollActivationWidth: phone ? 600 : null, plugins: [RevealNotes],
   keyboardCondition: (event) => !(event.target.closest && event.target.closest("summary") && [" ", "Enter"].includes(event.key)),
 }).then(async () => {
