@@ -1,4 +1,4 @@
-"""The reference of what can be called, from signatures and docstrings."""
+"""The API reference, made from signatures and docstrings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from . import build_reference
 from .frames import Section
 from .markup import Lecture, as_page, slug
 
-# Title, how it is written, where it is looked for.
+# Title, prefix of the names, module or class.
 ROOMS: tuple[tuple[str, str, Any], ...] = (
     ("", "mg.", mg),
     ("Methods of tensors", "Tensor.", mg.Tensor),
@@ -35,7 +35,7 @@ ROOMS: tuple[tuple[str, str, Any], ...] = (
     ("Seeing", "mg.viz.", minigrad.viz),
     ("The course", "course.", minigrad.course),
 )
-# The functions, by where they are made.
+# The functions of `mg`, by the module that defines them.
 TOPICS = {
     "minigrad.ops.creation": "Creation",
     **{f"minigrad.{room}": title for room, title in build_reference.ROOMS.items() if "," not in title},
@@ -49,7 +49,7 @@ LAZY = ("graph", "jit", "kernel", "load_program", "profile", "script", "trace")
 
 
 class Entry(NamedTuple):
-    """Something that can be called."""
+    """A function, class or method."""
 
     name: str
     signature: str
@@ -62,7 +62,7 @@ class Entry(NamedTuple):
 
 
 def members(place: Any) -> Iterable[tuple[str, Any]]:
-    """What is public in a module or class and has something to say of itself."""
+    """The public members of a module or class that have a docstring."""
     names = set(vars(place)) | (set(LAZY) if place is mg else set())
     for name in sorted(getattr(place, "__all__", names), key=str.lower):
         if name.startswith("_"):
@@ -75,7 +75,7 @@ def members(place: Any) -> Iterable[tuple[str, Any]]:
 
 
 def signature(found: Any) -> str:
-    """The parameters, without types: the names are what one writes."""
+    """The parameters, without their types."""
     try:
         parameters = inspect.signature(found).parameters.values()
     except (TypeError, ValueError):
@@ -93,13 +93,13 @@ class _Dots:
 
 
 def _bare(parameter: inspect.Parameter) -> inspect.Parameter:
-    """A parameter without its type; a default that is a mere mark, which nobody can write, is three dots."""
+    """A parameter without its type; a default that only marks a missing argument is three dots."""
     default = _Dots() if type(parameter.default) is object else parameter.default
     return parameter.replace(annotation=parameter.empty, default=default)
 
 
 def entries() -> dict[str, list[Entry]]:
-    """All that can be called, by the titles of rooms."""
+    """All entries, by the titles of their rooms."""
     listed: dict[str, list[Entry]] = {title: [] for title in TOPICS.values()}
     for title, prefix, place in ROOMS:
         for name, found in members(place):
@@ -109,7 +109,7 @@ def entries() -> dict[str, list[Entry]]:
 
 
 def topic(function: Any) -> str:
-    """Under which heading a function of the first room stands."""
+    """The heading of a function of the first room."""
     module = function.__module__
     while module not in TOPICS:
         module = module.rpartition(".")[0]
@@ -121,8 +121,8 @@ def api_page() -> tuple[str, list[Section]]:
     found = entries()
     count = sum(map(len, found.values()))
     parts = [
-        f"<h1>What can be called</h1><p>{count} functions, classes and methods. Each entry is the docstring, and its "
-        "example is run as a test. <kbd>/</kbd> searches; a name is a link to its entry.</p>"
+        f"<h1>API</h1><p>{count} functions, classes and methods. Each entry is the docstring; its "
+        "example is run as a test. <kbd>/</kbd> searches, and each name is a link to its entry.</p>"
     ]
     sections = []
     for title, listed in found.items():
@@ -139,7 +139,7 @@ def _short(name: str) -> str:
 
 
 def _entry(entry: Entry) -> str:
-    """An entry: its signature is the heading, its docstring is Markdown, its example is shown as it is run."""
+    """An entry: its signature as the heading, its docstring as Markdown, its example as it is run."""
     said, mark, example = entry.text.partition(">>> ")
     lines = [said.strip(), "", f"```pycon\n{mark}{example.rstrip()}\n```"] if example else [said.strip()]
     room, _, short = entry.name.rpartition(".")

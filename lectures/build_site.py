@@ -1,8 +1,8 @@
 """Make the site: `python3 course site`, or `python -m lectures.build_site [--open] [FOLDER]`.
 
-Each lecture becomes a page and slides; with them go the reference pages and the glossary.  Nothing is fetched: formulas
-are MathML, pictures and views are made here by minigrad, and the program for slides (reveal.js) and the fonts are in
-`vendor/`.  What is made opens from the disk.
+Each lecture becomes a page and slides; the reference pages and the glossary come with them.  Nothing is downloaded:
+formulas are MathML, pictures and views are made here by minigrad, and reveal.js and the fonts are in `vendor/`.  The
+site opens from the disk.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from minigrad.course.unit import units
 
 from . import build_reference
 from .api import api_page
-from .frames import NAME, Section, deck, page
+from .frames import NAME, deck, page
 from .markup import Lecture, as_page, as_slides, slug
 from .overview import about, coverage, index, opening, ways
 from .search import search_index
@@ -32,56 +32,56 @@ FONTS = ("source-sans-3-5.3.0.zip", "source-code-pro-5.3.0.zip", "stix-two-math-
 
 
 def build(folder: Path = SITE) -> list[Path]:
-    """Write the whole site, and say which files."""
+    """Write the whole site, and return its files."""
     if folder.exists():
         shutil.rmtree(folder)
     (folder / "live").mkdir(parents=True)
-    for name in ("fonts.css", "code.css", "site.css", "deck.css", "page.js", "deck.js"):
+    for name in ("fonts.css", "colours.css", "site.css", "deck.css", "page.js", "search.js", "deck.js"):
         shutil.copyfile(STATIC / name, folder / name)
     _unpack(REVEAL, folder / "reveal")
     for name in FONTS:
         _unpack(VENDOR / name, folder / "fonts" / name.rpartition("-")[0])
     known = units()
-    sections: dict[str, list[Section]] = {}
+    read: dict[str, Lecture] = {}
     for source in sorted(HERE.glob("[0-9][0-9]_*.md")):
         key = source.stem
         lecture = Lecture(key, source.read_text(encoding="utf-8"), prose=True)
-        sections[key] = lectures_page(folder, lecture)
-        _write(folder / f"{key}.slides.html", deck(key, lecture.title, as_slides(lecture)))
+        read[key] = lecture
+        lectures_page(folder, lecture)
+        _write(folder / f"{key}.slides.html", deck(key, lecture.title, as_slides(lecture), lecture.chapters))
         _write_views(folder, lecture)
     for name, text in reference().items():
         lecture = Lecture(name, text)
         body = with_anchors(as_page(lecture))
-        sections[name] = lecture.sections
+        read[name] = lecture
         _write(folder / f"{name}.html", page(name, lecture.title, body, lecture.sections[1:], "reference"))
     body, contents = api_page()
-    _write(folder / "api.html", page("api", "What can be called", body, contents, "reference api"))
+    _write(folder / "api.html", page("api", "API", body, contents, "reference api"))
     _write(folder / "coverage.html", page("coverage", "What the course covers", coverage(known)))
     first = Lecture("index", (HERE / "index.md").read_text(encoding="utf-8"))
     _write(folder / "index.html", page("index", NAME, index(known, as_page(first, rules=True)), kind="first"))
     _write_views(folder, first)
-    _write(folder / "search-index.js", search_index(known, sections, reference()["glossary"]))
+    _write(folder / "search-index.js", search_index(known, read, reference()["glossary"]))
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
-def lectures_page(folder: Path, lecture: Lecture) -> list[Section]:
-    """Write the page of a lecture, and return its contents."""
+def lectures_page(folder: Path, lecture: Lecture) -> None:
+    """Write the page of a lecture."""
     known = units()
     body = as_page(lecture).replace("</h1>\n", f"</h1>\n{opening(known.get(lecture.name), lecture.name)}\n", 1)
     body += about(known.get(lecture.name)) + (ways(lecture.name, known) if lecture.name in known else "")
     _write(folder / f"{lecture.name}.html", page(lecture.name, lecture.title, body, lecture.sections[1:], "lecture"))
-    return lecture.sections
 
 
 def reference() -> dict[str, str]:
-    """The Markdown of the pages that are no lectures, by their names."""
+    """The Markdown of the other pages, by their names."""
     made = {name.removesuffix(".md"): text for name, text in build_reference.pages().items()}
     stored = {name: (HERE / f"{name}.md").read_text(encoding="utf-8") for name in ("glossary", "licences")}
     return made | stored
 
 
 def with_anchors(body: str) -> str:
-    """Rows of tables, each with an anchor: that of a primitive is its name, that of a word the word."""
+    """Give each row of a table an anchor: the name of the primitive, or the word of the glossary."""
 
     def row(found: re.Match[str]) -> str:
         cell = found[1]
@@ -91,7 +91,7 @@ def with_anchors(body: str) -> str:
 
 
 def inside_a_page(view: str) -> str:
-    """A view's page, with what lets it live inside another: its size there, and the keys."""
+    """A view's page with the style and the script that it needs inside another page."""
     style = (STATIC / "live.css").read_text(encoding="utf-8")
     script = (STATIC / "live.js").read_text(encoding="utf-8")
     return view.replace("</body>", f"<style>{style}</style><script>{script}</script></body>")
@@ -112,7 +112,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Build, and open it in a browser if asked to."""
+    """Build the site, and open it in a browser with `--open`."""
     folders = [Path(each) for each in arguments if not each.startswith("--")]
     folder = (folders or [SITE])[0]
     files = build(folder)

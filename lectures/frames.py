@@ -1,4 +1,4 @@
-"""What stands around the text of a page and of slides: the bar with the search, the contents, the ways on."""
+"""The frame of a page and of slides: the bar with the search, the contents, the line below the slides."""
 
 from __future__ import annotations
 
@@ -22,21 +22,22 @@ class Section(NamedTuple):
 
 
 def page(name: str, title: str, body: str, sections: Sequence[Section] = (), kind: str = "") -> str:
-    """A page around a body, which stands in the file of this name."""
+    """A page around a body; `name` is the name of its file."""
     here = "index.html" if name[:2].isdigit() else f"{name}.html"
     links = "".join(
         f'<a href="{address}"{_current(address, here, name)}>{text}</a>' for address, text in BAR
     )
     whole = title if title == NAME else f"{title} · minigrad"
+    scripts = "".join(f'<script src="{name}.js"></script>' for name in ("search-index", "search", "page"))
     return (
         f'<!doctype html><html lang="en"><head>{_head(whole)}<link rel="stylesheet" href="fonts.css">'
-        f'<link rel="stylesheet" href="code.css"><link rel="stylesheet" href="site.css"></head>'
+        f'<link rel="stylesheet" href="colours.css"><link rel="stylesheet" href="site.css"></head>'
         f'<body class="{kind}"><a class="skip" href="#content">Skip to the content</a><header class="bar">'
         f'<a class="brand" href="index.html">minigrad</a><nav aria-label="Site">{links}</nav>{SEARCH}</header>'
         f'<div class="columns">{contents(sections)}<main id="content" tabindex="-1">{body}</main></div>'
         f'<footer>Texts: <a href="https://creativecommons.org/licenses/by/4.0/">CC BY 4.0</a>, code: MIT. '
-        f'<a href="licences.html">Whose work this stands on</a> · <a href="coverage.html">What the course covers</a>'
-        f'</footer><script src="search-index.js"></script><script src="page.js"></script></body></html>\n'
+        f'<a href="licences.html">Licences</a> · <a href="coverage.html">What the course covers</a>'
+        f"</footer>{scripts}</body></html>\n"
     )
 
 
@@ -44,12 +45,12 @@ SEARCH = (
     '<form class="search" role="search" hidden><input type="search" role="combobox" aria-label="Search the course" '
     'placeholder="Search" aria-expanded="false" aria-controls="found" aria-autocomplete="list" autocomplete="off" '
     'aria-keyshortcuts="/"><kbd aria-hidden="true">/</kbd><ul id="found" role="listbox" '
-    'aria-label="What was found" hidden></ul></form>'
+    'aria-label="Results" hidden></ul></form>'
 )
 
 
 def contents(sections: Sequence[Section]) -> str:
-    """The contents of a page that has more than two sections; wide windows show them beside it."""
+    """The contents of a page with more than two sections; wide windows show them beside the text."""
     if len(sections) < 3:
         return ""
     lines = ""
@@ -63,20 +64,24 @@ def contents(sections: Sequence[Section]) -> str:
     )
 
 
-NO_SCRIPT = "<noscript>Slides are shown by a script; the page, to the left, has the same text.</noscript>"
+NO_SCRIPT = "<noscript>A script shows the slides; the page (left) has the same text.</noscript>"
 
 
-def deck(name: str, title: str, slides: str) -> str:
-    """Slides around their sections, and a line below them: what this is, and which keys there are for this slide."""
-    styles = ("reveal/dist/reset.css", "reveal/dist/reveal.css", "fonts.css", "code.css", "deck.css")
+def deck(name: str, title: str, slides: str, chapters: Sequence[tuple[str, int]] = ()) -> str:
+    """Slides around their sections, and a line below them: the unit, its chapters, and the keys for this slide."""
+    styles = ("reveal/dist/reset.css", "reveal/dist/reveal.css", "fonts.css", "colours.css", "deck.css")
     links = "".join(f'<link rel="stylesheet" href="{style}">' for style in styles)
     scripts = ("reveal/dist/reveal.js", "reveal/plugin/notes/notes.js", "deck.js")
     code = "".join(f'<script src="{script}"></script>' for script in scripts)
+    parts = "".join(
+        f'<li><a href="#/{first}" data-first="{first}">{escape(text)}</a></li>' for text, first in chapters
+    )
     return (
         f'<!doctype html><html lang="en"><head>{_head(f"{title} · slides · minigrad")}{links}</head><body>'
         f'<main class="reveal"><div class="slides">{slides}</div></main>'
-        f'<footer><a href="{name}.html">{escape(title)}</a>'
-        f'<span id="keys"></span>{NO_SCRIPT}</footer>{code}</body></html>\n'
+        f'<footer><a class="unit" href="{name}.html">{escape(title.partition(":")[0])}</a>'
+        f'<nav aria-label="Chapters"><ol>{parts}</ol></nav><span id="keys"></span>{NO_SCRIPT}</footer>'
+        f"{code}</body></html>\n"
     )
 
 

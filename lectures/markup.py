@@ -1,14 +1,20 @@
 """The Markdown of lectures: what is added to CommonMark, and how a source becomes a page or slides.
 
-    ## A heading                begins a slide, and so does a line `---`
-    $x^2$, $$x^2$$              formulas, as MathML
-    ::: notes                   what the speaker says: in the slides' speaker view only
-    ::: page / ::: slide        only on the page, only in the slides
-    ::: reveal A question?      what is shown after a click
-    ```python minigrad/x.py     lines quoted from a file, in one piece; a line `...` marks each gap
-    ```run                      Python that is shown and run, and what it printed
-    ```picture                  Python whose last line is a picture of minigrad's
-    ```live                     Python whose last line is a view to step through, which runs in its place
+    # 00 · Name: more             the title slide, with the pictures below it
+    ## Heading                    begins a chapter, and a slide unless `###` follows
+    ### Heading                   begins a slide, and a line `---` begins one that has the heading of the slide before
+    $x^2$, $$x^2$$                formulas, as MathML
+    ![what one sees](name)        a picture: the function of this name in `pictures/uNN_name.py`.  Several pictures in
+                                  one paragraph stand side by side, and what one sees is written below each
+    ::: notes                     what the speaker says: in the slides' speaker view only
+    ::: page / ::: slide          only on the page, only in the slides
+    ::: reveal A question?        what is shown after a click.  On a slide, a picture in it takes the place of the
+                                  picture above it
+    ```python minigrad/x.py       lines quoted from a file, in one piece; a line `...` marks each gap
+    ```python minigrad/x.py f     a function or class, whole (the fence is empty); slides leave out its docstring
+    ```run                        Python that is shown and run, and what it printed
+    ```picture                    Python whose last line is a picture of minigrad's
+    ```live                       Python whose last line is a view to step through, which runs in its place
 
 A fence closes with three backticks, a `:::` with three colons.  All code of a lecture shares its names.
 """
@@ -20,10 +26,10 @@ import contextlib
 import io
 import linecache
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from pathlib import Path
+from importlib import import_module
 from typing import Any
 
 from markdown_it import MarkdownIt
@@ -35,31 +41,43 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 
 import minigrad as mg
+from minigrad.viz.drawing import themed
 from minigrad.viz.rules import mathml
 
+from .drawn import Sketch
 from .frames import Section
+from .quotes import LectureError, check_quote, definition, windows
 
-ROOT = Path(__file__).resolve().parents[1]
 CONTAINERS = ("notes", "page", "slide", "reveal")
 RUN = ("run", "picture", "live")
-
-
-class LectureError(Exception):
-    """Something in a lecture that is not so: a quoted line that is in no file, code that fails."""
+HEADING = 3  # tokens: it opens, its words, it closes
 
 
 @dataclass
 class Lecture:
-    """A source, and what its code has made: it is run once for both forms."""
+    """A source, and the results of its code, which runs once for the page and the slides."""
 
     name: str
     text: str
-    prose: bool = False  # in which quotation marks belong to sentences, and not to code
+    prose: bool = False  # whether quotation marks belong to sentences, and not to code
     live: dict[str, str] = field(default_factory=dict)  # file name -> page of a view
     title: str = ""
     sections: list[Section] = field(default_factory=list)
+    chapters: list[tuple[str, int]] = field(default_factory=list)  # of the slides: name, number of its first slide
     _names: dict[str, Any] = field(default_factory=lambda: {"mg": mg, "__name__": "lecture"})
     _results: dict[int, tuple[str, Any]] = field(default_factory=dict)
+
+    def picture(self, name: str) -> list[Sketch]:
+        """The stages of a picture, which is a function in the module of this lecture's pictures."""
+        try:
+            module = import_module(f"lectures.pictures.u{self.name}")
+        except ModuleNotFoundError:
+            path = f"lectures/pictures/u{self.name}.py"
+            raise LectureError(f"{self.name}.md shows a picture, and {path} is missing") from None
+        if not hasattr(module, name):
+            raise LectureError(f"{self.name}.md shows the picture {name!r}, which is not in {module.__name__}")
+        drawn = getattr(module, name)()
+        return drawn if isinstance(drawn, list) else [drawn]
 
     def result(self, number: int, code: str) -> tuple[str, Any]:
         """What a piece of code printed, and the value of its last line."""
@@ -82,7 +100,7 @@ class Lecture:
 
 
 def parser(lecture: Lecture) -> MarkdownIt:
-    """A Markdown parser that writes what is particular to lectures."""
+    """A Markdown parser that also writes the parts that only lectures have."""
     md = MarkdownIt("commonmark", {"html": False, "typographer": lecture.prose})
     md.enable(["table", "smartquotes"]).use(dollarmath_plugin)
     for name in CONTAINERS:
@@ -113,6 +131,10 @@ def parser(lecture: Lecture) -> MarkdownIt:
     def aside(self: Any, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
         return '<aside class="notes">\n' if tokens[index].nesting > 0 else "</aside>\n"
 
+    def drawn(self: Any, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+        return _drawn(lecture, tokens[index].children or [], env)
+
+    md.add_render_rule("drawn", drawn)
     md.add_render_rule("table_open", lambda *_: '<div class="wide"><table>\n')
     md.add_render_rule("table_close", lambda *_: "</table></div>\n")
     for kind in ("math_inline", "math_inline_double", "math_block"):
@@ -137,7 +159,7 @@ def slug(heading: str) -> str:
 
 def words(inline: Token) -> str:
     """A line of Markdown without its marks."""
-    return "".join(child.content for child in inline.children or ())
+    return "".join(" " if child.type == "softbreak" else child.content for child in inline.children or ())
 
 
 def coloured(code: str, language: str) -> str:
@@ -149,14 +171,43 @@ def coloured(code: str, language: str) -> str:
     return f'<pre class="code"><code class="language-{escape(name)}">{words}</code></pre>\n'
 
 
+def parsed(md: MarkdownIt, lecture: Lecture, form: str) -> list[Token]:
+    """The tokens of a form of the lecture; a paragraph of nothing but pictures is one token, "drawn"."""
+    tokens = chosen(md.parse(lecture.text), form)
+    found: list[Token] = []
+    for token in tokens:
+        children = token.children or []
+        pictures = [each for each in children if each.type == "image"]
+        if token.type == "inline" and pictures and all(each.type in ("image", "softbreak") for each in children):
+            found[-1] = Token("drawn", "", 0, children=pictures, level=found[-1].level)
+        elif token.type != "paragraph_close" or found[-1].type != "drawn":
+            found.append(token)
+    return found
+
+
+def _drawn(lecture: Lecture, pictures: Sequence[Token], env: Any) -> str:
+    """Pictures: one by itself, several in a row with captions.  A picture with stages shows one after the other."""
+    figures = []
+    for picture in pictures:
+        said = picture.content
+        stages = lecture.picture(str(picture.attrs["src"]))
+        more = ' class="fragment"' if env.get("slides") else ""
+        shown = "".join(
+            f"<div{more if number else ''}>{stage.to_svg(said, themed)}</div>" for number, stage in enumerate(stages)
+        )
+        caption = f"<figcaption>{escape(said)}</figcaption>" if len(pictures) > 1 else ""
+        kind = "drawn stages" if len(stages) > 1 else "drawn"
+        figures.append(f'<figure class="{kind}">{shown}{caption}</figure>')
+    return figures[0] + "\n" if len(figures) == 1 else f'<div class="row">{"".join(figures)}</div>\n'
+
+
 def _fence(lecture: Lecture, token: Token, env: Any) -> str:
-    """What a fenced block becomes."""
+    """The HTML of a fenced block."""
     kind, _, argument = token.info.strip().partition(" ")
     number = token.map[0] + 1 if token.map else 0
-    code = coloured(token.content, "python" if kind in RUN else kind)
     if kind == "python" and argument:
-        check_quote(lecture, token.content, argument)
-        return f'<figure class="quote">{code}<figcaption>{escape(argument)}</figcaption></figure>\n'
+        return _quote(token.content, argument, str(token.meta.get("window", "")))
+    code = coloured(token.content, "python" if kind in RUN else kind)
     if kind not in RUN:
         return code
     printed, value = lecture.result(number, token.content)
@@ -171,35 +222,26 @@ def _fence(lecture: Lecture, token: Token, env: Any) -> str:
     return f'<div class="live"><iframe src="live/{name}" title="{title}"></iframe></div>\n'
 
 
-def check_quote(lecture: Lecture, quoted: str, name: str) -> None:
-    """Raise where a quoted line is not in the file, in this order and without a gap.  A gap is a line `...`."""
-    path = ROOT / name
-    if not path.is_file():
-        raise LectureError(f"{lecture.name}.md quotes {name}, which is not a file")
-    lines = [line for line in map(str.strip, path.read_text(encoding="utf-8").splitlines()) if line]
-    parts: list[list[str]] = [[]]
-    for line in filter(None, map(str.strip, quoted.splitlines())):
-        if line in ("...", "# ..."):
-            parts.append([])
+def _quote(code: str, argument: str, window: str) -> str:
+    """Lines of a file, with its name below them."""
+    name = argument.partition(" ")[0]
+    return (
+        f'<figure class="quote">{coloured(code, "python")}<figcaption>{escape(name)}{escape(window)}</figcaption>'
+        "</figure>\n"
+    )
+
+
+def quoted(lecture: Lecture, tokens: Iterable[Token], docstrings: bool = True) -> None:
+    """Check the lines that are quoted, and fill in the functions that are quoted by name."""
+    for token in tokens:
+        kind, _, argument = token.info.strip().partition(" ")
+        if token.type != "fence" or kind != "python" or not argument:
+            continue
+        name, _, wanted = argument.partition(" ")
+        if wanted:
+            token.content = definition(lecture.name, name, wanted, docstrings)
         else:
-            parts[-1].append(line)
-    at = 0
-    for part in filter(None, parts):
-        places = [i for i in range(at, len(lines)) if lines[i : i + len(part)] == part]
-        if not places:
-            raise LectureError(f"{lecture.name}.md quotes lines that are not in {name}\n{_missing(part, lines, at)}")
-        at = places[0] + len(part)
-
-
-def _missing(part: list[str], lines: list[str], at: int) -> str:
-    """The first line of a quoted part that does not follow the line before it, and why."""
-    starts = [i for i in range(at, len(lines)) if lines[i] == part[0]]
-    lengths = [next(n for n, line in enumerate(part) if lines[i + n : i + n + 1] != [line]) for i in starts]
-    line = part[max(lengths, default=0)]
-    if line not in lines:
-        return f"  {line}"
-    why = "left out: put a line `...` there" if line in lines[at:] and starts else "in another order"
-    return f"  {line}\nThe file has this line, but {'lines before it are ' if starts else 'it is '}{why}"
+            check_quote(lecture.name, token.content, name)
 
 
 def chosen(tokens: Sequence[Token], form: str) -> list[Token]:
@@ -221,7 +263,8 @@ def chosen(tokens: Sequence[Token], form: str) -> list[Token]:
 def as_page(lecture: Lecture, rules: bool = False) -> str:
     """The body of the page, with `<hr>` for `---` or without."""
     md = parser(lecture)
-    tokens = chosen(md.parse(lecture.text), "page")
+    tokens = parsed(md, lecture, "page")
+    quoted(lecture, tokens)
     headings = [(int(token.tag[1]), tokens[i + 1]) for i, token in enumerate(tokens) if token.type == "heading_open"]
     lecture.sections = [Section(level, slug(inline.content), words(inline)) for level, inline in headings]
     lecture.title = lecture.sections[0].text if headings else lecture.name
@@ -229,20 +272,68 @@ def as_page(lecture: Lecture, rules: bool = False) -> str:
     return str(md.renderer.render(kept, md.options, {"anchors": True}))
 
 
+def texts(lecture: Lecture) -> list[tuple[str, str]]:
+    """For each heading of the page the sentences below it, and the answers that stand behind a click."""
+    found: list[tuple[list[str], list[str]]] = []
+    depth = 0  # of answers
+    for token in parsed(parser(lecture), lecture, "page"):
+        if token.type.startswith("container_reveal"):
+            depth += token.nesting
+        if token.type == "heading_open":
+            found.append(([], []))
+        said = token.info.strip().removeprefix("reveal ") if token.type == "container_reveal_open" else ""
+        said = words(token) if token.type == "inline" else said
+        said = token.content if token.type == "fence" and token.info == "text" else said
+        if said and found:
+            found[-1][depth > (token.type == "container_reveal_open")].append(" ".join(said.replace("`", "").split()))
+    return [(" ".join(shown[1:]), " ".join(hidden)) for shown, hidden in found]
+
+
 def as_slides(lecture: Lecture) -> str:
     """The slides, a section for each; one without a heading goes on with what the one before it is about."""
     md = parser(lecture)
-    slides: list[list[Token]] = [[]]
-    for token in chosen(md.parse(lecture.text), "slide"):
-        begins = token.type == "heading_open" and token.tag in ("h1", "h2") and token.level == 0
-        if (begins or token.type == "hr") and slides[-1]:
-            slides.append([])
-        if token.type != "hr":
-            slides[-1].append(token)
+    env = {"slides": True}
     rendered, heading = [], ""
-    for slide in filter(None, slides):
-        goes_on = f'<p class="goes-on">{heading}</p>\n'
+    lecture.chapters = []
+    every = slides(lecture, parsed(md, lecture, "slide"))
+    for slide, following in zip(every, [*every[1:], []]):
+        if slide[0].tag == "h2":
+            lecture.chapters.append((words(slide[1]), len(rendered)))
+            if len(slide) == HEADING and following and following[0].tag == "h3":
+                continue
+        top = f'<p class="goes-on">{heading}</p>\n'
+        kind = ""
         if slide[0].type == "heading_open":
-            heading, goes_on = md.renderer.render(slide[1:2], md.options, {}), ""
-        rendered.append(f"<section>\n{goes_on}{md.renderer.render(slide, md.options, {})}</section>")
+            heading, top = md.renderer.render(slide[1:2], md.options, env), ""
+            if slide[0].tag == "h1":
+                kind, top, slide = ' class="title"', _title(words(slide[1])), slide[HEADING:]
+        rendered.append(f"<section{kind}>\n{top}{md.renderer.render(slide, md.options, env)}</section>")
     return "\n".join(rendered)
+
+
+def slides(lecture: Lecture, tokens: Sequence[Token]) -> list[list[Token]]:
+    """The tokens of each slide; code that is too long for one slide continues on the next."""
+    quoted(lecture, tokens, docstrings=False)
+    found: list[list[Token]] = [[]]
+    depth = 0  # of containers
+    for token in tokens:
+        depth += token.nesting if token.type.startswith("container_") else 0
+        begins = token.type == "heading_open" and token.tag in ("h1", "h2", "h3") and depth == 0
+        if (begins or token.type == "hr") and found[-1]:
+            found.append([])
+        pieces = windows(token.content) if token.type == "fence" and depth == 0 else []
+        if len(pieces) > 1:
+            for number, piece in enumerate(pieces, start=1):
+                cut = token.copy(content=piece, meta={"window": f" · {number} of {len(pieces)}"})
+                found[-1:] = [[*found[-1], cut], []] if number < len(pieces) else [[*found[-1], cut]]
+        elif token.type != "hr":
+            found[-1].append(token)
+    return [slide for slide in found if slide]
+
+
+def _title(title: str) -> str:
+    """The top of the title slide, from "00 · Name: more"."""
+    number, _, name = title.rpartition(" · ")
+    name, _, more = name.partition(": ")
+    parts = ("number", number), ("name", name), ("more", more)
+    return "<h1>" + "".join(f'<span class="{kind}">{escape(text)}</span> ' for kind, text in parts if text) + "</h1>\n"

@@ -1,4 +1,4 @@
-"""The first page, what a unit says of itself on its lecture's page, and what the course covers."""
+"""The first page, the facts of a unit on the page of its lecture, and the table of what the course covers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _card(unit: Unit) -> str:
 
 
 def _unbroken(question: str) -> str:
-    """A line of text in which a formula stays on its line."""
+    """A line of text whose formulas are not broken."""
     return re.sub(r" ([*+=]) ", "\u00a0\\1\u00a0", escape(question))
 
 
@@ -37,13 +37,13 @@ def _total(known: dict[str, Unit]) -> str:
 
 
 def opening(unit: Unit | None, key: str) -> str:
-    """What follows the title of a lecture: its slides, and what else belongs to the unit."""
-    told = f'<span>{unit.minutes} minutes, with the notebooks</span>' if unit else ""
-    return f'<p class="opening"><a class="button" href="{key}.slides.html">Show as slides</a>{told}</p>'
+    """The line below the title of a lecture: a link to its slides, and how long the unit takes."""
+    time = f"<span>{unit.minutes} minutes, with the notebooks</span>" if unit else ""
+    return f'<p class="opening"><a class="button" href="{key}.slides.html">Show as slides</a>{time}</p>'
 
 
 def about(unit: Unit | None) -> str:
-    """What follows a lecture on its page: what one can do after it, and where to go on."""
+    """The end of a lecture's page: outcomes, notebooks, misconceptions and ideas."""
     if unit is None:
         return ""
     outcomes = "".join(f"<li>{escape(outcome)}</li>" for outcome in unit.outcomes.values())
@@ -54,7 +54,7 @@ def about(unit: Unit | None) -> str:
     return (
         f'<section class="about"><h2 id="after-this-unit">After this unit you can</h2><ul>{outcomes}</ul>'
         f"<p>{unit.minutes} minutes, {unit.points} points; before it: {before}. In JupyterLab (<code>python3 course lab"
-        f"</code>): <code>{unit.key}.ipynb</code>, then <code>exercises/{unit.key}.ipynb</code>.</p>"
+        f"</code>): <code>{unit.key}.ipynb</code>, then <code>exercises/{unit.key}_exercise.ipynb</code>.</p>"
         f"<details><summary>What many believe before</summary><ul>{wrong}</ul></details>"
         f"<details><summary>Which ideas are met, and where</summary>{_covered(unit)}</details></section>"
     )
@@ -75,7 +75,7 @@ def _way(unit: Unit, rel: str, arrow: str) -> str:
 
 
 def _linked(source: str) -> str:
-    """A source with its addresses as links, called by what tells them apart."""
+    """A source with its addresses as links, without their common beginning."""
     parts = []
     for word in escape(source).split(" "):
         address = word.rstrip(",;:)")
@@ -86,13 +86,13 @@ def _linked(source: str) -> str:
 
 
 def _covered(unit: Unit) -> str:
-    """The ideas that the course must cover, and the cell where a student predicts, computes or changes something."""
+    """The ideas of the unit, and for each the cell where a student predicts, computes or changes something."""
     rows = []
     for seed in unit.seeds:
         task = unit.tasks.get(seed.met_in)
-        folder = "exercises/" if task is not None and task.strict else ""
+        name = f"exercises/{unit.key}_exercise" if task is not None and task.strict else unit.key
         source, _, idea = seed.idea.partition(": ")
-        cells = (idea, source, f"{folder}{unit.key}.ipynb", seed.met_in)
+        cells = (idea, source, f"{name}.ipynb", seed.met_in)
         rows.append("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>")
     head = "<tr><th>idea</th><th>document</th><th>notebook</th><th>task or cell</th></tr>"
     return f'<div class="wide"><table>{head}{"".join(rows)}</table></div>'
@@ -109,6 +109,6 @@ def coverage(known: dict[str, Unit]) -> str:
             rows.append(f"<tr><td>{escape(seed.idea)}</td><td>{link}</td><td>{met}</td></tr>")
     head = "<tr><th>idea</th><th>unit</th><th>where a student predicts, computes or changes it</th></tr>"
     return (
-        "<h1>What the course covers</h1><p>The number before an idea is that of the document which it comes from.</p>"
+        "<h1>What the course covers</h1><p>The number before an idea is the number of its source document.</p>"
         f'<div class="wide"><table>{head}{"".join(rows)}</table></div>'
     )

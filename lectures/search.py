@@ -1,48 +1,99 @@
-"""What the search on every page looks through: a script, for a page opened from the disk may read nothing else."""
+"""The index for the search on every page: a script, because a page opened from the disk cannot read other files."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 from minigrad.core.primitive import P
 from minigrad.course.unit import Unit
 
 from .api import entries
 from .frames import Section
-from .markup import slug
+from .markup import Lecture, slug, texts
 
-Line = tuple[str, str, str, str]  # what it is called, of which kind it is, its address, what is said of it
+# Phrases that find each other, without the small words that the search skips.
+SYNONYMS = (
+    ("learning rate", "lr", "step size"),
+    ("backward twice", "backward again", "second time", "retain_graph"),
+    ("autograd", "autodiff", "automatic differentiation", "backpropagation", "backprop", "reverse mode"),
+    ("forward mode", "jvp"),
+    ("jacobian", "vjp", "several outputs"),
+    ("gradient", "derivative", "slope"),
+    ("gradient function", "gradient rule", "backward function"),
+    ("stop gradient", "detach", "no_grad"),
+    ("recomputation", "checkpoint", "gradient checkpointing"),
+    ("order", "topological sort", "topological order"),
+    ("matrix product", "matrix multiplication", "matmul"),
+    ("concat", "concatenate", "cat"),
+    ("clamp", "clip"),
+    ("one hot", "one_hot"),
+    ("gather", "take", "index_select"),
+    ("transpose", "permute"),
+    ("gpu", "cuda"),
+    ("compile", "jit", "graph mode"),
+    ("operator fusion", "fusion", "fuse"),
+    ("weight decay", "l2 regularization"),
+    ("data loader", "dataloader", "batches", "minibatches"),
+    ("random seed", "manual_seed", "reproducible"),
+    ("mixed precision", "autocast", "half precision"),
+    ("in place", "inplace", "mutation"),
+    ("save model", "state_dict", "save_file"),
+)
 
 
-def search_index(known: dict[str, Unit], sections: dict[str, list[Section]], glossary: str) -> str:
-    """The script that holds a line for each thing that can be found."""
-    lines = [*_lectures(known, sections), *_reference(sections), *_words(glossary)]
-    rows = ",\n".join(json.dumps(line, ensure_ascii=False, separators=(",", ":")) for line in lines)
-    return f"const INDEX = [\n{rows}\n];\n".replace("</", "<\\/")
+class Line(NamedTuple):
+    """Something that can be found."""
+
+    name: str
+    kind: str
+    address: str
+    said: str  # what is shown with it
+    text: str = ""  # what is searched too; the sentence with the words is shown
+    hidden: str = ""  # what is searched and never shown: answers
 
 
-def _lectures(known: dict[str, Unit], sections: dict[str, list[Section]]) -> Iterable[Line]:
+def search_index(known: dict[str, Unit], read: dict[str, Lecture], glossary: str) -> str:
+    """The script with a line for each thing that can be found, and the synonyms."""
+    lines = [*_lectures(known, read), *_reference(read), *_words(glossary)]
+    rows = ",\n".join(map(_json, lines))
+    return f"const INDEX = [\n{rows}\n];\nconst SYNONYMS = {_json(SYNONYMS)};\n".replace("</", "<\\/")
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _lectures(known: dict[str, Unit], read: dict[str, Lecture]) -> Iterable[Line]:
     for key, unit in known.items():
-        yield unit.title, f"lecture {unit.number:02}", f"{key}.html", unit.question
-        for section in sections.get(key, ()):
-            if section.level > 1:
-                yield section.text, f"lecture {unit.number:02}", f"{key}.html#{section.anchor}", unit.title
+        kind, said = f"lecture {unit.number:02}", texts(read[key])
+        for section, (shown, hidden) in zip(_sections(read, key), said):
+            if section.level == 1:
+                yield Line(unit.title, kind, f"{key}.html", unit.question, shown, hidden)
+            else:
+                yield Line(section.text, kind, f"{key}.html#{section.anchor}", unit.title, shown, hidden)
 
 
-def _reference(sections: dict[str, list[Section]]) -> Iterable[Line]:
+def _sections(read: dict[str, Lecture], key: str) -> list[Section]:
+    return read[key].sections
+
+
+def _reference(read: dict[str, Lecture]) -> Iterable[Line]:
     for listed in entries().values():
         for entry in listed:
-            yield entry.name, "API", f"api.html#{entry.name}", entry.summary
+            body = " ".join(entry.text.partition(">>> ")[0].replace("`", "").split())
+            parameters = " ".join(re.findall(r"\w+", entry.signature))
+            yield Line(entry.name, "API", f"api.html#{entry.name}", entry.summary, body, parameters)
     for op in P:
-        yield op.name, "primitive", f"primitives.html#{op.name}", ""
-    for section in sections["errors"]:
+        yield Line(op.name, "primitive", f"primitives.html#{op.name}", "")
+    for section, (shown, hidden) in zip(_sections(read, "errors"), texts(read["errors"])):
         if section.level > 1:
-            yield section.text, "error", f"errors.html#{section.anchor}", ""
+            yield Line(section.text, "error", f"errors.html#{section.anchor}", "", shown, hidden)
 
 
 def _words(glossary: str) -> Iterable[Line]:
     for word, meaning in re.findall(r"^\| ([^|]+) \| ([^|]+) \|$", glossary, re.MULTILINE):
         if word != "word":
-            yield word, "glossary", f"glossary.html#{slug(word)}", meaning.replace("`", "")
+            yield Line(word, "glossary", f"glossary.html#{slug(word)}", meaning.replace("`", ""))

@@ -1,7 +1,8 @@
 """Make the notebooks from their sources: `python -m notebooks.build [UNIT ...]`.
 
 - `sources/NN_name.py` is executed and becomes the demo `NN_name.ipynb`, with its outputs stored.
-- `masters/NN_name.py` holds solutions in nbgrader's format and becomes `exercises/NN_name.ipynb`, which holds none.
+- `masters/NN_name.py` holds solutions in nbgrader's format and becomes `exercises/NN_name_exercise.ipynb`, which holds
+  none.  The two notebooks have different names because JupyterLab shows only the file's name on a tab.
 
 Both are py:percent, as jupytext pairs them.  What is written depends on nothing but the sources and the library: made
 again, it is the same to the byte.
@@ -128,10 +129,11 @@ def text_of(notebook: Any) -> str:
 
 def main(chosen: list[str]) -> None:
     """Write every notebook, or those of the units that are named."""
-    for folder, make, place in (("sources", demo, HERE), ("masters", exercise, HERE / "exercises")):
+    made = ("sources", demo, "{}.ipynb"), ("masters", exercise, "exercises/{}_exercise.ipynb")
+    for folder, make, target_of in made:
         for path in sorted((HERE / folder).glob("[0-9]*.py")):
             if not chosen or path.stem in chosen:
-                target = place / f"{path.stem}.ipynb"
+                target = HERE / target_of.format(path.stem)
                 text = make(path)
                 same = target.exists() and target.read_text(encoding="utf-8") == text
                 target.write_text(text, encoding="utf-8")

@@ -1,8 +1,9 @@
 """The form of a unit: `python -m notebooks.template NN name` begins one, and `problems` holds each to it.
 
-A unit is a package and five files of one number and name: `minigrad/course/units/uNN_name/` (what it is for, its tasks,
-known mistakes), `lectures/NN_name.md`, `notebooks/sources/NN_name.py` (the demo), `notebooks/masters/NN_name.py` (the
-exercise), and what `notebooks.build` makes of the last two.
+A unit is a package and files of one number and name: `minigrad/course/units/uNN_name/` (what it is for, its tasks,
+known mistakes), `lectures/NN_name.md` and the pictures in it, `lectures/pictures/uNN_name.py`,
+`notebooks/sources/NN_name.py` (the demo), `notebooks/masters/NN_name.py` (the exercise), and the two notebooks that
+`notebooks.build` makes from the sources.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def files(key: str) -> dict[str, Path]:
         "demo source": ROOT / "notebooks" / "sources" / f"{key}.py",
         "demo": ROOT / "notebooks" / f"{key}.ipynb",
         "master": ROOT / "notebooks" / "masters" / f"{key}.py",
-        "exercise": ROOT / "notebooks" / "exercises" / f"{key}.ipynb",
+        "exercise": ROOT / "notebooks" / "exercises" / f"{key}_exercise.ipynb",
     }
 
 
@@ -61,8 +62,8 @@ def _about(unit: Unit) -> list[str]:
     if not unit.misconceptions:
         found.append("it starts from no misconception")
     earlier = [key for key, other in units().items() if other.number < unit.number]
-    # Units that are not there yet are no prerequisites: say what is needed in the unit itself.
-    found += [f"prerequisite {key} is no earlier unit" for key in unit.prerequisites if key not in earlier]
+    # A unit that does not exist yet cannot be a prerequisite: the unit itself says what it needs.
+    found += [f"prerequisite {key} is not an earlier unit" for key in unit.prerequisites if key not in earlier]
     return found
 
 
@@ -201,12 +202,39 @@ course.begin("{key}", student)
 """
 LECTURE = """# {number:02} · {title}
 
-...?
+![...](cover)
 
 ::: notes
 ...
 :::
+
+## The question
+
+![...](cover)
+
+::: reveal ...?
+...
+:::
+
+## Recap
+
+![...](cover)
+![...](cover)
+![...](cover)
 """
+PICTURES = '''"""The pictures of unit {number:02}."""
+
+from __future__ import annotations
+
+from lectures.drawn import Sketch
+
+
+def cover() -> Sketch:
+    """..."""
+    sketch = Sketch(800, 250)
+    sketch.arrow(sketch.box(200, 125, "x", "leaf"), sketch.box(600, 125, "y"), "?")
+    return sketch
+'''
 
 
 def begin(number: int, name: str) -> None:
@@ -221,6 +249,7 @@ def begin(number: int, name: str) -> None:
         package / "demo.py": TASKS.replace("{what}", "what the notebook asks"),
         package / "exercise.py": TASKS.replace("{what}", "what the student writes"),
         there["lecture"]: LECTURE,
+        there["lecture"].parent / "pictures" / f"u{key}.py": PICTURES,
         there["demo source"]: HEADER.replace("{what}", ""),
         there["master"]: HEADER.replace("{what}", ": your turn") + BEGIN,
     }

@@ -73,7 +73,7 @@ def _total(x: Tensor, axis: int) -> Tensor:
 
 @composed
 def softmax(x: Tensor, axis: int = -1) -> Tensor:
-    r"""Positive numbers that sum to 1 along `axis`: :math:`e^{x_i} / \sum_k e^{x_k}`.
+    """Positive numbers that sum to 1 along `axis`: `exp(x) / sum(exp(x))`.
 
     >>> import math
     >>> mg.softmax(mg.asarray([1000.0, 1000.0, -math.inf])).tolist()
@@ -100,7 +100,7 @@ def log_softmax(x: Tensor, axis: int = -1) -> Tensor:
 
 @composed
 def logsumexp(x: Tensor, axis: int = -1, keepdims: bool = False) -> Tensor:
-    r"""A smooth maximum along `axis`: :math:`\ln \sum_k e^{x_k}`.
+    """A smooth maximum along `axis`: `log(sum(exp(x)))`.
 
     >>> mg.logsumexp(mg.asarray([1000.0, 1000.0])).item()
     1000.693...

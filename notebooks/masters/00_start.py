@@ -14,9 +14,9 @@
 # %% [markdown]
 # # 00 · Start: the rule of a product
 #
-# Do [00 · Start](../00_start.ipynb) first. Here you write the one rule that was taken on trust there.
+# Do [00 · Start](../00_start.ipynb) first. Here you write the rule that was not explained there.
 #
-# Write your name between the quotes: what you make will bear it, and the numbers of the tasks will be yours. Then run the cell with Shift+Enter.
+# Write your name between the quotes: your results will bear it, and the tasks will have their own numbers for you. Then run the cell with Shift+Enter.
 
 # %% name="begin"
 import minigrad as mg
@@ -42,8 +42,8 @@ course.check("gradient_of_a")
 # %% [markdown]
 # ## The rule
 #
-# Now for every product, and for both of its factors. When `out = a * b` and y rises g times as fast as `out`, `mul_grad` returns **two numbers: the
-# gradient of a, then the gradient of b.** Write it in the place of the line that raises an error.
+# Now write the rule for every product, and for both factors. If `out = a * b` and y grows g times as fast as `out`, `mul_grad` returns **two numbers:
+# the gradient of a, then the gradient of b.** Replace the line that raises an error.
 
 # %% nbgrader={"grade": false, "grade_id": "mul_grad", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def mul_grad(g, out, a, b):
@@ -57,9 +57,9 @@ course.check("mul_grad")
 # %% [markdown]
 # ## In the engine
 #
-# Inside this `with`, minigrad has no rule of its own for products: it calls yours. It is the picture that you know. Press **next** until `multiply` passes
-# something back, and look under *by the rule*: that is your function. Below, what you returned is compared with the slope as it is measured (✓ or ✗). If
-# you like to see a ✗, swap the two numbers in your function, run it and this cell again, and find the **one** step that goes wrong.
+# Inside this `with`, minigrad calls your rule for every product, instead of its own. You know the picture. Step until the product `a * a` sends something
+# back: the number comes from your function. The picture compares it with the measured slope (✓ or ✗). To see a ✗, swap the two numbers in your
+# function, run it and this cell again, and find the **one** step that goes wrong.
 
 # %% name="picture"
 with course.rule("multiply", mul_grad):
@@ -70,9 +70,9 @@ with course.rule("multiply", mul_grad):
 picture
 
 # %% [markdown]
-# The same function, called hundreds of times: a network of 2,410 numbers looks at 1,437 handwritten digits and changes its numbers a little, as the
-# gradients say, so that it reads them better. Then it is shown 360 others. (Guessing reads about 36. With the two numbers of `mul_grad` swapped it is no
-# better than that: try it, and swap them back.)
+# The same function, called hundreds of times: a network of 2,410 numbers looks at 1,437 handwritten digits, and changes its numbers a little along the
+# gradients, so that it reads the digits better. Then it reads 360 other digits. (Guessing reads about 36 of them. If you swap the two numbers of
+# `mul_grad`, the network is not better than guessing: try it, and swap them back.)
 
 # %% name="digits"
 with course.rule("multiply", mul_grad) as mine:
@@ -80,7 +80,7 @@ with course.rule("multiply", mul_grad) as mine:
 trained
 
 # %% [markdown]
-# ## One that nobody else has
+# ## Your own rule
 
 # %% name="task-mixed-grad"
 course.task("mixed_grad")
@@ -98,9 +98,8 @@ course.check("mixed_grad", hidden=True)
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# You have written what the books call a *gradient function*: it takes the **inputs** of an operation, its **output**, and the **gradient of the output**. A
-# framework is a table of such functions, and one walk back that puts them together. The walk is yours in
-# [unit 06](../06_reverse_mode.ipynb).
+# You have written a *gradient function*: it takes the **inputs** of an operation, its **output**, and the **gradient of the output**. A framework is a
+# table of such functions, and one walk that applies them. You write the walk in [unit 06](../06_reverse_mode.ipynb).
 
 # %% name="progress"
 course.progress()

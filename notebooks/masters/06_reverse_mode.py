@@ -14,7 +14,7 @@
 # %% [markdown]
 # # 06 · Reverse mode: write the walk
 #
-# Do [06 · Reverse mode](../06_reverse_mode.ipynb) first. Here you write the engine: first the order, then the walk. At the end minigrad runs on it.
+# Do [06 · Reverse mode](../06_reverse_mode.ipynb) first. Here you write the engine: first the order, then the walk. Then minigrad runs on your engine.
 
 # %% name="begin"
 import minigrad as mg
@@ -24,8 +24,8 @@ from minigrad.course import made_from
 course.begin("06_reverse_mode", student="")
 
 # %% [markdown]
-# A **node** is the recipe of a value. `y.node` is that of y, and `made_from(node)` lists the nodes that a node was made from, once for each use. Here
-# they are `a`, which is a product too, and `a * a`:
+# A **node** is the recipe of a value. `y.node` is the node of y, and `made_from(node)` lists the nodes that a node was made from, once for each use. The
+# node of y was made from `a`, which is a product too, and from `a * a`:
 
 # %% name="nodes"
 x = mg.asarray(1.0, requires_grad=True)
@@ -36,11 +36,11 @@ y = a + a * a
 # %% [markdown]
 # ## 1 · The order
 #
-# `backward_order(result)` returns a **list of all nodes** that the node `result` was made from, beginning with `result`, in an order to go back in: each
-# node after **all** nodes that were made from it. Any such order will do.
+# `backward_order(result)` returns a **list of all nodes** that the node `result` was made from, beginning with `result` itself. Each node comes after
+# **all** nodes that were made from it. Any such order is right.
 #
-# It is tried on small programs, on one where a value is used twice forty times over, and on a chain of 10,000 operations. (There are several ways. Each node
-# has a number, `node.serial`, which says when it was made.)
+# The check tries small programs, a program that doubles a value forty times, and a chain of 10,000 operations. (There are several ways. Each node
+# has a number, `node.serial`: a node that was made later has a higher number.)
 
 # %% nbgrader={"grade": false, "grade_id": "backward_order", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def backward_order(result):
@@ -61,11 +61,11 @@ course.check("backward_order")
 # %% [markdown]
 # ## 2 · The walk
 #
-# `walk_back(result, gradients, passes_back)` puts the gradient of every node into the dictionary `gradients`, where there is one already:
-# `{result: 1}`, or whatever the seed is. A node that nothing has come to yet is *not in the dictionary*: that is no 0.
+# `walk_back(result, gradients, passes_back)` puts the gradient of every node into the dictionary `gradients`. The dictionary already holds the seed:
+# `{result: 1}`, or another number than 1. A node without any contribution yet is *not in the dictionary*; it does not have a 0.
 #
-# `passes_back(node, g)` applies the gradient rules: if the gradient of `node` is g, it returns pairs of *a node that it was made from* and *what comes to that
-# node*. Of `a * a` it returns two pairs with the same node.
+# `passes_back(node, g)` applies the gradient rules of a node whose gradient is g. It returns pairs: *a node that it was made from*, and *the contribution
+# to that node*. For `a * a` it returns two pairs with the same node.
 
 # %% nbgrader={"grade": false, "grade_id": "walk_back", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def walk_back(result, gradients, passes_back):
@@ -84,7 +84,7 @@ def walk_back(result, gradients, passes_back):
 course.check("walk_back")
 
 # %% [markdown]
-# See it at work, right or wrong: the picture shows each number that your function puts into the dictionary.
+# Watch it at work, right or wrong: the picture shows each number that your function puts into the dictionary.
 
 # %% name="picture"
 with course.backward(walk_back):
@@ -92,9 +92,9 @@ with course.backward(walk_back):
 picture
 
 # %% [markdown]
-# ## 3 · It is the engine
+# ## 3 · Your walk is the engine
 #
-# Inside this `with`, minigrad has no walk but yours: it trains the digits, once for each batch of each epoch.
+# Inside this `with`, minigrad uses your walk instead of its own: it trains the digits with one walk for each batch of each epoch.
 
 # %% name="digits"
 with course.backward(walk_back) as mine:
@@ -102,7 +102,7 @@ with course.backward(walk_back) as mine:
 trained
 
 # %% [markdown]
-# ## 4 · An engine that nobody else has
+# ## 4 · Your own engine
 
 # %% name="task-clipped-walk"
 course.task("clipped_walk")
@@ -126,8 +126,8 @@ course.check("clipped_walk")
 # %% [markdown]
 # ## 5 · Several outputs
 #
-# One walk fixes one number. `jacobian(f, x)` returns a list with one row for each number of `y = f(x)`: row i is the gradient of `y[i]`, as `x.grad` has it
-# after `y.backward(seed)` with the right seed. (`y.size` is how many there are; x is a leaf, and may have a `.grad` from before.)
+# One walk fixes one number. `jacobian(f, x)` returns a list with one row for each number of `y = f(x)`: row i is the gradient of `y[i]`, which is in
+# `x.grad` after `y.backward(seed)` with the right seed. (y has `y.size` numbers; x is a leaf, and may have a `.grad` from before.)
 
 # %% nbgrader={"grade": false, "grade_id": "jacobian", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def jacobian(f, x):
@@ -165,8 +165,8 @@ course.check("weighted")
 course.task("broken")
 
 # %% [markdown]
-# Step through each, and beside it through minigrad's own, `mg.viz.step(y)`. Look at three things: what stands in a box when it sends on; whether anything
-# comes to it afterwards; and whether what is passed back agrees with the measured slope (✓ or ✗).
+# Step through each engine, and for comparison through minigrad's own, `mg.viz.step(y)`. Look at three things: the number in a box when the box sends; whether
+# a contribution comes to the box afterwards; and whether each contribution agrees with the measured slope (✓ or ✗).
 
 # %% name="engines"
 task = course.task("broken")

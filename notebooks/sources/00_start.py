@@ -14,8 +14,10 @@
 # %% [markdown]
 # # 00 · Start
 #
-# Fifteen minutes about one number, twenty if you take your time. You need no words from anywhere else: the few that you need are here.
-# **Shift+Enter** runs a cell and goes on to the next. Run all of them, from the top; on another day too, when results of the last time stand below them.
+# Twenty minutes about one number. You need nothing but multiplication; the few words that you need are explained here.
+#
+# **Shift+Enter** runs a cell and goes to the next one. Run all cells from the top, also on another day, when old results still stand below them. You
+# can change every cell, and run it as often as you like: nothing can break.
 
 # %% name="program"
 import minigrad as mg
@@ -31,7 +33,7 @@ y.item()
 #
 # Now **x becomes 1.01. By about how much does y rise?**
 #
-# Say a number before you compute anything: a guess that turns out wrong is worth more than none. Put yours in the place of the dots, and run the
+# Say a number before you compute anything: a guess that turns out to be wrong is worth more than none. Replace the dots by your guess, and run the
 # cell.
 
 # %% name="rise" tags=["question"]
@@ -40,7 +42,7 @@ rise = ...
 course.check("rise")
 
 # %% [markdown]
-# Now measure it. Change the numbers as you like, here and everywhere else: nothing can break.
+# Now measure it.
 
 # %% name="measure" jupyter={"outputs_hidden": true}
 def f(x):
@@ -52,21 +54,24 @@ print("x rises by 0.01, and y")
 print("by", round(f(1.01) - f(1.0), 4))
 
 # %% [markdown]
-# The second number is how many times as much? That number stands nowhere in the program. Where does it come from?
+# How many times as much is the second number? That factor stands nowhere in the program. Where does it come from?
 #
 # ## Look
 #
-# The next cell makes a picture of the three lines. The **blue** boxes are the values, from top to bottom as they were made (x, which is made of
-# nothing, is green). Each has an **orange** box beside it, still empty, for the answer to one question: *how many times as fast as this value
-# does y rise?* That number is called the value's **gradient**; the picture writes **∂ a** for the gradient of a. (*scalar* means: one number.)
+# The next cell makes a picture of the three lines. It shows the values x, a, `a * a` and y, each of which has a second box. The second box is empty
+# at first. It is for the answer to one question: *if this value grows a little, how many times as fast does y grow?* That number is called the
+# **gradient** of the value, and ∂a is the gradient of a.
 #
-# Press **next** eight times, and look at one box only: **∂ a**.
+# Step to the end with **next**, and look only at the box **∂a**.
 
 # %% name="step"
+x = mg.asarray(1.0, requires_grad=True)
+a = 2 * x
+y = a * a + a
 mg.viz.step(y)
 
 # %% [markdown]
-# Which numbers did you see in the box ∂ a, from the first to the last? Write them in brackets, with commas between.
+# Which numbers did you see in the box ∂a, from the first to the last? Write them in brackets, with commas between them.
 
 # %% name="numbers" tags=["question"]
 numbers = ...
@@ -74,7 +79,7 @@ numbers = ...
 course.check("numbers")
 
 # %% [markdown]
-# Now press **back** until ∂ a is empty again. Would it be right to show a 0 there, `"yes"` or `"no"`?
+# Now press **back** until ∂a is empty again. Would it be right to show a 0 there, `"yes"` or `"no"`?
 
 # %% name="empty" tags=["question"]
 empty = ...
@@ -84,13 +89,13 @@ course.check("empty")
 # %% [markdown]
 # ## Now you are the engine
 #
-# In the picture press **more ▾**, then **act it out**. From now on nothing happens unless you click an orange box: then it *sends on* to the values that it
+# Turn on **act it out** in the picture. Now nothing happens until you click the box of a gradient: then it *sends on* to the values that its value
 # was made from.
 #
-# 1. Click **∂ y**. It sends 1 to each of the two values that were added. So a 1 has come to ∂ a.
-# 2. Be impatient: click **∂ a** at once.
+# 1. Click **∂y**. It sends 1 to each of the two values that were added. So a 1 comes to ∂a.
+# 2. Be impatient: click **∂a** at once.
 #
-# Now ∂ a and ∂ x are red. What does **∂ x** show, and what would be right? (Two numbers, with a comma between.)
+# Now ∂a and ∂x are red. What does **∂x** show, and what would be right? (Two numbers, with a comma between them.)
 
 # %% name="early" tags=["question"]
 early = ...
@@ -98,8 +103,8 @@ early = ...
 course.check("early")
 
 # %% [markdown]
-# Press **rewind one**, and find an order in which nothing turns red. Which boxes did you click, from the first to the last? The value `a * a` has no name
-# in the program; its box is called `"multiply"`. Write the names in brackets, each in quotation marks: `["y", ...]`.
+# Press **rewind one**, and find an order in which nothing turns red. Which boxes did you click, from the first to the last? Write the names in
+# brackets, each in quotation marks: `["y", ...]`. For the box of `a * a`, which has no name in the program, write `"multiply"`.
 
 # %% name="order" tags=["question"]
 order = ...
@@ -107,20 +112,23 @@ order = ...
 course.check("order")
 
 # %% [markdown]
-# What you have just done by hand trains every neural network. It has four rules:
+# You have just done by hand what trains every neural network. It has four rules:
 #
 # 1. Begin with 1 at y.
-# 2. A box passes on its own gradient, times how fast it follows what it was made from.
-# 3. What comes to the same box is **added**.
-# 4. A box sends on only when **everything** has come to it: *order matters*.
+# 2. A box sends its gradient on to each value that its own value was made from, times how fast its value follows that one.
+# 3. Contributions to the same box are **added**.
+# 4. A box sends only when **all** its contributions have come: *order matters*.
 #
-# In a program it is one line, which finds the order by itself. (It uses up what was kept for it: to run it again, run the first cell again before.)
+# In a program it is one line, `y.backward()`, which finds the order for you.
 
 # %% name="backward" jupyter={"outputs_hidden": true}
+x = mg.asarray(1.0, requires_grad=True)
+a = 2 * x
+y = a * a + a
 y.backward()
-print("∂ x is")
+print("∂x is")
 print(x.grad.item())
 
 # %% [markdown]
-# One thing you took on trust: rule 2, for a product. In [the exercise](exercises/00_start.ipynb) you write it yourself, see it at work in this same
+# One thing was not explained: rule 2, for a product. In [the exercise](exercises/00_start_exercise.ipynb) you write that rule, watch it at work in this
 # picture, and teach a program to read digits with it.

@@ -1,11 +1,12 @@
 """Demo notebooks: stored as they are made, and nothing in them is compared by accident or left out by accident."""
 
+import ast
 import re
 
 import nbformat
 import pytest
 
-from tests.course.running import ROOT, module, stored
+from tests.course.running import ROOT, Notebook, module, stored
 
 build = module("build", ROOT / "notebooks" / "build.py")
 DEMOS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
@@ -103,6 +104,32 @@ def test_a_demo_is_stored_as_its_source_says(path):
     ], "run: python -m notebooks.build"
     text = path.read_text(encoding="utf-8")
     assert build.text_of(build.normalised(notebook)) == text, "not normalised: run python -m notebooks.build"
+
+
+def output(notebook, source):
+    """What a cell prints, and the value of its last line."""
+    tree = ast.parse(source)
+    if isinstance(tree.body[-1], ast.Expr):
+        last = ast.unparse(tree.body.pop().value)
+        source = f"{ast.unparse(tree)}\nlast = {last}\nprint(getattr(last, 'to_svg', last.__repr__)())"
+    assert notebook.run(source) is None
+    return notebook.said[-1]
+
+
+@pytest.mark.parametrize("path", DEMOS, ids=lambda path: path.stem)
+def test_cells_can_be_run_twice_and_in_any_order(path):
+    """The text after a cell stays true, whatever the reader ran before it."""
+    cells = [cell for cell in stored(path).cells if cell.cell_type == "code" and "course.check" not in cell.source]
+    notebook = Notebook()
+    first = {cell.id: output(notebook, cell.source) for cell in cells}
+    for cell in [cell for each in reversed(cells) for cell in (each, each)]:
+        assert output(notebook, cell.source) == first[cell.id], cell.id
+
+
+def test_no_two_notebooks_have_the_same_tab():
+    """JupyterLab shows the name of a file on its tab, and not its folder."""
+    names = [path.name for path in (ROOT / "notebooks").rglob("*.ipynb") if "checkpoint" not in path.name]
+    assert len(names) == len(set(names))
 
 
 @pytest.mark.slow

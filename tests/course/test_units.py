@@ -48,7 +48,7 @@ def test_names_of_tasks_are_unique():
         ({"outcomes": {"meaning": "say what a gradient is"}}, "is not an outcome of the unit"),
         ({"minutes": 3}, "the unit only 3"),
         ({"misconceptions": ()}, "no misconception"),
-        ({"prerequisites": ("07_forward",)}, "no earlier unit"),
+        ({"prerequisites": ("07_forward",)}, "is not an earlier unit"),
         ({"name": "nowhere"}, "lecture is missing: 00_nowhere.md"),
         ({"title": "Finish"}, "does not begin with"),
     ],
