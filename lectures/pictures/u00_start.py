@@ -18,7 +18,7 @@ def cover() -> Diamond:
     """The program, and the question about it."""
     sketch = Diamond()
     sketch.forward()
-    sketch.arrow((742, 184), (56, 184), "?", bend=56, colour="back", dashes="7 6", size=LARGE)
+    sketch.arrow((742, 184), (56, 184), "?", bend=46, colour="back", dashes="7 6", size=LARGE)
     return sketch
 
 
