@@ -101,9 +101,12 @@ class Sketch(Drawing):
 
     def arrow(
         self, start: Box | Point, end: Box | Point, text: str = "", *, bend: float = 0.0, colour: str = "there",
-        dashes: str = "", thick: float = LINE, tip: bool = True, at: float = 0.5, size: float = SIZE,
+        dashes: str = "", thick: float = LINE, tip: bool = True, at: float = 0.5, size: float = SIZE, new: bool = False,
     ) -> None:
-        """An arrow between two boxes or points, with a number on it; `bend` moves its middle to its left."""
+        """An arrow between two boxes or points, with a number on it; `bend` moves its middle to its left.
+
+        A `new` arrow grows from its start when the stage is shown, unless the reader prefers less motion.
+        """
         (x0, y0), (x1, y1) = _middle(start), _middle(end)
         length = math.hypot(x1 - x0, y1 - y0) or 1.0
         over = (x0 + x1) / 2 + 2 * bend * (y1 - y0) / length, (y0 + y1) / 2 - 2 * bend * (x1 - x0) / length
@@ -111,12 +114,16 @@ class Sketch(Drawing):
         last = end.towards(*over) if isinstance(end, Box) else end
         curve = [_on(first, over, last, i / 30) for i in range(31)] if bend else [first, last]
         stop = _before(curve, 9.0 if tip else 0.0)
+        if new:
+            self.add(f'<g class="{"to-left" if last[0] < first[0] else "to-right"}">')
         self.path([*curve[:-1], stop] if not bend else [*[p for p in curve if _far(p, last) > 9.0], stop],
                   colour, thick=thick, dashes=dashes)
         if tip:
             self._point(curve[-2], last, colour, 6.0 + 2.6 * thick)
         if text:
             self.number(*_on(first, over if bend else _half(first, last), last, at), text, colour, size)
+        if new:
+            self.add("</g>")
 
     def number(self, x: float, y: float, text: str, colour: str = "back", size: float = SIZE) -> None:
         """A number in a round frame, as it stands on an arrow."""

@@ -6,6 +6,9 @@ import re
 from html import escape
 
 from minigrad.course.unit import Unit
+from minigrad.viz.drawing import themed
+
+from .markup import Lecture
 
 
 def index(known: dict[str, Unit], body: str) -> str:
@@ -19,8 +22,9 @@ def index(known: dict[str, Unit], body: str) -> str:
 
 
 def _card(unit: Unit) -> str:
+    cover = Lecture(unit.key, "").picture("cover")[0].to_svg(unit.title, themed)
     return (
-        f'<li><span class="number">{unit.number:02}</span><div>'
+        f'<li><figure class="drawn">{cover}</figure><span class="number">{unit.number:02}</span><div>'
         f'<h3><a href="{unit.key}.html">{escape(unit.title)}</a></h3><p>{_unbroken(unit.question)}</p>'
         f'<p class="quiet"><a href="{unit.key}.html">page</a> · <a href="{unit.key}.slides.html">slides</a> · '
         f"{unit.minutes} minutes</p></div></li>"

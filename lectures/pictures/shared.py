@@ -51,10 +51,11 @@ class Diamond(Sketch):
         for user, source, bend in EDGES.values():
             self.arrow(self.cards[source], self.cards[user], bend=-bend)
 
-    def send(self, name: str, text: str = "", *, colour: str = "back", dashes: str = "", thick: float = LINE) -> None:
-        """A contribution, on its way back."""
-        user, source, bend = EDGES[name]
-        self.arrow(self.cards[user], self.cards[source], text, bend=bend, colour=colour, dashes=dashes, thick=thick)
+    def send(self, name: str, text: str = "", *, colour: str = "back", dashes: str = "", new: bool = False) -> None:
+        """A contribution, on its way back; a `new` one is thick."""
+        (user, source, bend), thick = EDGES[name], 5.0 if new else LINE
+        start, end = self.cards[user], self.cards[source]
+        self.arrow(start, end, text, bend=bend, colour=colour, dashes=dashes, thick=thick, new=new)
 
 
 def rule() -> Sketch:

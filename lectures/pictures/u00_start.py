@@ -18,7 +18,7 @@ def cover() -> Diamond:
     """The program, and the question about it."""
     sketch = Diamond()
     sketch.forward()
-    sketch.arrow((742, 184), (56, 184), "?", bend=56, colour="back", dashes="7 6", size=LARGE)
+    sketch.arrow((742, 184), (56, 184), "?", bend=46, colour="back", dashes="7 6", size=LARGE)
     return sketch
 
 
@@ -77,7 +77,7 @@ def _arriving(count: int, a: str) -> Diamond:
     sent = (("out", "1", 1), ("sum", "1", 1), ("left", "2", 2), ("right", "2", 3), ("twice", "2 · 5", 4))
     for name, text, when in sent:
         if when <= count:
-            sketch.send(name, text, thick=5.0 if when == count else 2.0)
+            sketch.send(name, text, new=when == count)
     return sketch
 
 

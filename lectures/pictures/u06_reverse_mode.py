@@ -250,7 +250,7 @@ def _arcs(sketch: Sketch, boxes: dict[str, Box], senders: Sequence[str], numbers
             apart = 14 if i else -14  # so that two arrows neither begin nor end in one point
             first, last = (start.x + 8 - apart, start.top[1] - 3), (end.x + apart, end.top[1] - 4)
             sketch.arrow(first, last, text if numbers else "", bend=bend if right else -bend,
-                         colour="back" if right else "bad", size=SMALL, at=0.58)
+                         colour="back" if right else "bad", size=SMALL, at=0.58, new=numbers)
 
 
 def arcs() -> Sketch:

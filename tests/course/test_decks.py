@@ -206,6 +206,21 @@ def test_arrows_end_at_the_border_of_a_box():
     assert (box.left, box.right, box.top, box.bottom) == ((120, 50), (180, 50), (150, 30), (150, 70))
 
 
+@needs_browser
+def test_a_new_arrow_grows_from_its_start_unless_the_reader_prefers_less_motion(site):
+    sketch = Sketch(200, 100)
+    sketch.arrow((150, 50), (20, 50), "1", new=True)
+    sketch.arrow((20, 50), (150, 50), new=True)
+    made = sketch.to_svg("there and back")
+    assert made.count('<g class="to-left">') == made.count('<g class="to-right">') == 1 and made.count("</g>") == 2
+    name = "getComputedStyle(document.querySelector('.shown .to-left')).animationName"
+    with opened(url=(site / "00_start.html").as_uri(), size=(1280, 900)) as page:
+        page.locator(".stages").first.get_by_role("button", name="next").click()
+        assert page.evaluate(name) == "to-left"
+        page.emulate_media(reduced_motion="reduce")
+        assert page.evaluate(name) == "none"
+
+
 def test_cells_that_are_not_lit_are_pale():
     sketch = Sketch(100, 50)
     sketch.cells(0, 0, [["1", "2"]], "gradient", lit=[(0, 1)])
