@@ -214,7 +214,7 @@ def test_pictures_and_views_are_made_by_minigrad():
 
 
 def test_formulas_are_mathml_and_html_is_text():
-    assert html("$x^2$").startswith("<p><math>")
+    assert html("$x^2$").startswith("<p><math")
     assert 'display="block"' in html("$$\\frac{1}{2}$$")
     assert "&lt;script&gt;" in html("<script>alert(1)</script>")
 
@@ -350,7 +350,7 @@ def test_pages_by_keyboard(site):
         ("learning rate", "learning rate", "How far a step of the optimizer goes"),
         ("step size", "learning rate", "How far"),
         ("How do I call backward twice?", "And then freed", "Which chain can go backward twice?"),
-        ("retain_graph", "GradError", "retain_graph=True to go back twice; x.detach()"),
+        ("retain_graph", "GradError", "retain_graph=True for a second backward"),
         ("added first and passed on once", "Why backward", ""),
         ("every value the same question", "Backward", "To find it, we ask every value the same question"),
         ("backpropagation", "Reverse mode: one walk back", ""),
