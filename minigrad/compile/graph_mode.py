@@ -65,6 +65,8 @@ class GraphMode(Tracer):
     operations are kept, without values, to be shown.
     """
 
+    node_of = None  # type: ignore[assignment]  # composed functions leave no marks: no kept program would have them
+
     def __init__(self) -> None:
         super().__init__()
         self.values = weakref.WeakKeyDictionary()  # type: ignore[assignment]
