@@ -170,7 +170,9 @@ def test_two_of_them_in_the_outputs_of_one_notebook():
 
 def test_where_no_script_runs_the_picture_and_the_words_are_left():
     for book in rest():
-        with opened(book._repr_mimebundle_()["text/html"]) as page:
+        html = book._repr_mimebundle_()["text/html"]
+        bare = re.sub(r"<script>.*?</script>", "", html, flags=re.S)  # what an untrusted notebook leaves
+        with opened(bare) as page:
             assert page.evaluate("document.querySelector('img').naturalWidth") > 100
             assert len(page.locator("pre").text_content()) > 3
 
