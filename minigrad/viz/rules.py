@@ -44,7 +44,8 @@ def formula_of(
         given = [written.symbol(x, written.letter(i)) for i, x in enumerate(node.inputs)]
         right = rf"\mathrm{{{_words(node.name)}}}\left({', '.join(given)}\right)"
     counted = _Counted(node, numbers).filled(node.op.formula) if numbers is not None else None
-    return " = ".join([each for each in (name, right, counted) if each])
+    ends = [counted, _number(numbers[node])] if counted and numbers and node in numbers else [counted]
+    return " = ".join([each for each in (name, right, *ends) if each])
 
 
 def rule_of(
@@ -104,7 +105,7 @@ def _right(node: Node, index: int, local: str, result: str, filled: Callable[[st
 def _factor(latex: str) -> str:
     """A factor of a product, in parentheses where it needs them."""
     single = re.fullmatch(
-        r"\w|\d+(\.\d+)?|\\(mathrm|text)\{[^{}]*\}|\w_\{\d+\}|\\frac\{.*\}|\\left\([^()]*\\right\)", latex
+        r"\w|e\^\w|\d+(\.\d+)?|\\(mathrm|text)\{[^{}]*\}|\w_\{\d+\}|\\frac\{.*\}|\\left\([^()]*\\right\)", latex
     )
     return latex if single else rf"\left({latex}\right)"
 

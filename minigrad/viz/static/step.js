@@ -318,13 +318,13 @@ const show = (parent, data, synced = { get: () => 0, set: () => {} }) => {
       value[TABLE] >= 0 ? tableOf(data.tables[value[TABLE]].split("\n").map((row) => row.split(" "))) : what ? "" : paragraph(value[SHORT])];
     if (step.kind === "make") {
       const { value } = data.nodes[step.target];
-      return value ? [heading("its numbers"), ...shownAs("", value)] : [];
+      return value && value[TABLE] >= 0 ? [heading("its numbers"), ...shownAs("", value)] : [];
     }
     if (step.kind === "sum" && step.before) {
       if (isClosed(step)) return [heading("numbers"), ...shownAs("", totalOf(step))];
       return [heading("added"), ...shownAs("was there", step.before), ...shownAs("comes", valueOf(step)), ...shownAs("together", totalOf(step))];
     }
-    return [heading("numbers"), ...shownAs(step.before ? "comes" : "", valueOf(step)), ...(step.before ? shownAs("was there", step.before) : [])];
+    return [heading(valueOf(step)[TABLE] >= 0 ? "numbers" : "number"), ...shownAs(step.before ? "comes" : "", valueOf(step)), ...(step.before ? shownAs("was there", step.before) : [])];
   };
 
   const checked = (step) => {
