@@ -217,8 +217,11 @@ class Stepper(Exhibit):
         assert each.node is not None and each.index is not None
         check = each.check
         few = each.value.few
+        rule, _, counted = self._rule(each).partition(" = ")
+        if counted:  # apart, because predicting hides it
+            about["counted"] = kept("rules", mathml(f"= {counted}"))
         return about | {
-            "rule": kept("rules", mathml(self._rule(each))), "sign": each.value.sign(),
+            "rule": kept("rules", mathml(rule)), "sign": each.value.sign(),
             "check": None if check is None else [*map(short, check[: 4 if check.kink else 2]), check.agrees],
             **({"needs": needs} if (needs := [self._number[x] for x in each.needs if x in self._number]) else {}),
             **({"few": [_rounded(x) for x in few]} if few is not None else {}),

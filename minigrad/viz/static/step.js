@@ -300,6 +300,7 @@ const show = (parent, data, synced = { get: () => 0, set: () => {} }) => {
     if (hidden) found.push(...questionsOf(step, valueOf(step), data.types[data.nodes[step.target].type]));
     const rule = step.kind === "make" ? node.rule : step.rule;
     if (rule !== undefined && !closed && !(part.box.has(step.target) && !single(step.target))) found.push(heading(step.kind === "make" ? "what it computes" : "by the rule"), mathOf(data.rules[rule]));
+    if (step.counted !== undefined && !closed && !hidden) found.push(mathOf(data.rules[step.counted]));
     if (!hidden) found.push(...numbers(step), ...(closed ? [] : checked(step)));
     if (closed && !hidden) {
       const inside = [from, to].map((box) => nodesOf(box).filter((n) => data.nodes[n].inputs).length);
