@@ -121,6 +121,8 @@ def test_rules_of_single_numbers_say_how_the_number_comes_about():
     text = mg.viz.step(b).text()
     assert "by ∂(a · a) += ∂b · (-2) = 1 · (-2) = -2" in text
     assert "by ∂a += ∂(a · a) · a = (-2) · 3 = -6" in text
+    larger = mg.max(mg.stack([a, a + 1]))
+    json.dumps(mg.viz.step(larger).data())  # whose rule has an equals sign in it
     vector = mg.ones(2, requires_grad=True)
     assert " = " not in mg.viz.step((vector * vector).sum()).text().replace("+=", "")
 
