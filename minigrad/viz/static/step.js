@@ -84,6 +84,7 @@ const show = (parent, data, synced = { get: () => 0, set: () => {} }) => {
     hingesOf(canvas.svg, part.doors, {}, (to) => turn(to));
     path.replaceChildren(...pathTo(here));
     path.hidden = !here;
+    root.dataset.view = here;
     all.textContent = here ? "close" : "open all";
     tall = Math.max(tall, Math.min(640, canvas.svg.viewBox.baseVal.height + 30));
     stage.style.height = `${tall}px`;
@@ -148,7 +149,7 @@ const show = (parent, data, synced = { get: () => 0, set: () => {} }) => {
       const looks = marks.get(key) || [];
       let known = state.made.has(node) ? data.nodes[node].value : null;
       if (backwards) {
-        const all = nodesOf(inner).filter((n) => due.has(n));
+        const all = (acting.on || !due.has(node) ? nodesOf(inner) : [node]).filter((n) => due.has(n));
         const [some, full] = [all.some((n) => state.came.has(n)), all.every((n) => state.came.get(n) >= due.get(n))];
         if (!some) looks.push("mg-none");
         else if (!full) looks.push("mg-part");
@@ -183,7 +184,6 @@ const show = (parent, data, synced = { get: () => 0, set: () => {} }) => {
     next.textContent = hidden ? "reveal" : "next ›";
     root.dataset.step = at;
     root.dataset.kind = now ? now.kind : "begin";
-    root.dataset.view = here;
     if (acting.on) acting.tell(state);
     else tell(now);
   };
