@@ -89,6 +89,7 @@ const show = (parent, data, synced = { get: () => 0, set: () => {} }) => {
     tall = Math.max(tall, Math.min(640, canvas.svg.viewBox.baseVal.height + 30));
     stage.style.height = `${tall}px`;
     for (const box of part.boxes.values()) fitText(box.querySelector("text"), widthFor(box));
+    paint();
     requestAnimationFrame(() => { canvas.fit(1); paint(); });
   };
 
