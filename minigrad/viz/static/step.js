@@ -189,16 +189,6 @@ const show = (parent, data, synced = { get: () => 0, set: () => {} }) => {
     else tell(now);
   };
 
-  // The width that a box has for text, and text made to fit: the widths of letters differ from machine to machine.
-  const widthFor = (box) => 2 * (+box.querySelector("rect").getAttribute("x") + box.querySelector("rect").width.baseVal.value
-    - +box.querySelector("text").getAttribute("x")) - (box.querySelector(".mg-door") ? 28 : 8);
-  const fitText = (text, room) => {
-    text.removeAttribute("textLength");
-    if (text.getComputedTextLength() <= room) return;
-    text.setAttribute("textLength", room);
-    text.setAttribute("lengthAdjust", "spacingAndGlyphs");
-  };
-
   // What a box shows of a value: its heat map, and a line.
   const label = (box, known) => {
     const [line, cells] = [known ? (shown === NORM && known[NORM] ? `‖·‖ = ${known[NORM]}` : known[shown]) : "", (known && known[CELLS]) || ""];
@@ -225,15 +215,6 @@ const show = (parent, data, synced = { get: () => 0, set: () => {} }) => {
     note.replaceChildren();
     if (cells) note.append(...squaresOf(cells, 6, 40, 14, true));
     else if (line) noteText(note, line);
-  };
-
-  // Only what changes is touched: a step changes a handful of a thousand elements.
-  const dress = (element, looks) => {
-    const text = looks.join(" ");
-    if ((element.mgLooks || "") === text) return;
-    if (element.mgLooks) element.classList.remove(...element.mgLooks.split(" "));
-    if (text) element.classList.add(...looks);
-    element.mgLooks = text;
   };
 
   const boxOf = (node, backwards) => (backwards ? part.gradient.get(part.box.get(node)) : part.box.get(node));
