@@ -44,34 +44,41 @@ def formula_of(
         given = [written.symbol(x, written.letter(i)) for i, x in enumerate(node.inputs)]
         right = rf"\mathrm{{{_words(node.name)}}}\left({', '.join(given)}\right)"
     counted = _Counted(node, numbers).filled(node.op.formula) if numbers is not None else None
-    return " = ".join([each for each in (name, right, counted) if each])
+    ends = [counted, _number(numbers[node])] if counted and numbers and node in numbers else [counted]
+    return " = ".join([each for each in (name, right, *ends) if each])
 
 
-def rule_of(
-    node: Node, index: int, called: Called, around: Collection[str] = (), numbers: Mapping[Node, Any] | None = None,
-    g: Any = None,
-) -> str:
+def rule_of(node: Node, index: int, called: Called, around: Collection[str] = ()) -> str:
     r"""LaTeX of what `node` passes back to its input `index`; `around` it are other values of these names.
-
-    With `g`, the gradient of `node`, and the `numbers` of single-number values, the numbers are put in as well.
 
     >>> x = mg.asarray(2.0, requires_grad=True)
     >>> rule_of(mg.tanh(x).node, 0, lambda node: "")
     '\\partial x \\mathrel{+}= \\partial\\mathrm{out} \\cdot \\left(1 - \\tanh^2 x\\right)'
-    >>> rule_of((x * 3).node, 0, lambda node: "x" if node is x.node else "y", numbers={}, g=0.5)
-    '\\partial x \\mathrel{+}= \\partial y \\cdot 3 = 0.5 \\cdot 3'
     """
     assert node.op is not None
     written = _Written(node, called, around)
     source = node.inputs[index]
     own = _sized(_gradient(written.symbol(source, written.letter(index))), source)
     result = _sized(_gradient(written.symbol(node, r"\mathrm{out}")), node)
+    right = _right(node, index, _local(node, index), result, lambda part, sized: written.filled(part, sized))
+    return rf"{own} \mathrel{{+}}= {right}"
+
+
+def rule_with_numbers(node: Node, index: int, numbers: Mapping[Node, Any], g: Any, value: Any) -> str:
+    r"""LaTeX of the right side with the `numbers` of single-number values, the gradient `g` of `node`, and the result.
+
+    It is empty where numbers say no more than the rule.
+
+    >>> x = mg.asarray(2.0, requires_grad=True)
+    >>> rule_with_numbers((x * 3).node, 0, {}, 0.5, 1.5)
+    '= 0.5 \\cdot 3 = 1.5'
+    """
     local = _local(node, index)
-    right = _right(node, index, local, result, lambda part, sized: written.filled(part, sized))
-    known = g is not None and numbers is not None and local not in ("", None, "1")
-    counted = _Counted(node, numbers).filled(local) if known and numbers is not None and local else None
-    ends = "" if counted is None else f" = {_number(g)} \\cdot {_factor(counted)}"
-    return rf"{own} \mathrel{{+}}= {right}{ends}"
+    counted = _Counted(node, numbers).filled(local) if local else None
+    if counted is None:
+        return ""
+    result = short(value).replace("−", "-")
+    return rf"= {_number(g)} \cdot {_factor(counted)} = {result}"
 
 
 def _local(node: Node, index: int) -> str:
@@ -104,7 +111,7 @@ def _right(node: Node, index: int, local: str, result: str, filled: Callable[[st
 def _factor(latex: str) -> str:
     """A factor of a product, in parentheses where it needs them."""
     single = re.fullmatch(
-        r"\w|\d+(\.\d+)?|\\(mathrm|text)\{[^{}]*\}|\w_\{\d+\}|\\frac\{.*\}|\\left\([^()]*\\right\)", latex
+        r"\w|e\^\w|\d+(\.\d+)?|\\(mathrm|text)\{[^{}]*\}|\w_\{\d+\}|\\frac\{.*\}|\\left\([^()]*\\right\)", latex
     )
     return latex if single else rf"\left({latex}\right)"
 

@@ -21,7 +21,7 @@ from .mirror import flowing, with_gradients
 from .naming import expressions, symbol_of
 from .numbers import Summary, short
 from .opening import Part, parts_of
-from .rules import formula_of, mathml, plain, rule_of
+from .rules import formula_of, mathml, plain, rule_of, rule_with_numbers
 from .scene import Scene, excerpt, scene_of, type_of
 from .steps import Recording, Step, record_steps
 from .svg import draw, laid_out, lean
@@ -192,15 +192,14 @@ class Stepper(Exhibit):
         called = self.names.get(node) or self.written.get(node)
         return called or ("parameter" if isinstance(node, Leaf) else "data" if node.op is None else node.name)
 
-    def _rule(self, each: Step) -> str:
-        """LaTeX of the rule of a contribution, with its numbers where they are single."""
+    def _rule(self, each: Step) -> tuple[str, str]:
+        """LaTeX of the rule of a contribution, and of the numbers in it, where they are single."""
         assert each.node is not None and each.index is not None
-        total = self.totals[each.node]
-        g = total.few[0] if total.few is not None and total.shape == () else None
-        rule = rule_of(each.node, each.index, self._symbol, self._around, self._scalars(), g)
-        if r"\cdot" in rule.partition(" = ")[2] and each.value.few is not None:
-            return f"{rule} = {each.value.short().replace('−', '-')}"
-        return rule
+        rule = rule_of(each.node, each.index, self._symbol, self._around)
+        g, value = self.totals[each.node], each.value
+        if g.shape != () or value.shape != () or g.few is None or value.few is None:
+            return rule, ""
+        return rule, rule_with_numbers(each.node, each.index, self._scalars(), g.few[0], value.few[0])
 
     def _described(self, each: Step, kept: _Kept) -> dict[str, Any]:
         """A step of the backward pass."""
@@ -217,8 +216,11 @@ class Stepper(Exhibit):
         assert each.node is not None and each.index is not None
         check = each.check
         few = each.value.few
+        rule, counted = self._rule(each)
+        if counted:  # apart, because predicting hides it
+            about["counted"] = kept("rules", mathml(counted))
         return about | {
-            "rule": kept("rules", mathml(self._rule(each))), "sign": each.value.sign(),
+            "rule": kept("rules", mathml(rule)), "sign": each.value.sign(),
             "check": None if check is None else [*map(short, check[: 4 if check.kink else 2]), check.agrees],
             **({"needs": needs} if (needs := [self._number[x] for x in each.needs if x in self._number]) else {}),
             **({"few": [_rounded(x) for x in few]} if few is not None else {}),
@@ -247,7 +249,7 @@ class Stepper(Exhibit):
         """The steps in words, one in a line, with their rules."""
         lines = []
         for i, each in enumerate(self.steps, 1):
-            by = f"    by {plain(self._rule(each))}" if each.kind == "pass" else ""
+            by = f"    by {plain(' '.join(self._rule(each)).strip())}" if each.kind == "pass" else ""
             lines.append(f"{i}. {self._said(each)}{by}")
         return "\n".join(lines)
 

@@ -1,6 +1,7 @@
 """A headless browser for tests of pages, or the reason why there is no browser."""
 
 import atexit
+import json
 import shutil
 from contextlib import contextmanager
 from functools import cache
@@ -75,3 +76,17 @@ def opened(
         page.close()
     assert not asked, f"the page asked the network for {asked}"
     assert not (errors and strict), errors
+
+
+def outputs(*shown):
+    """A page with outputs as a notebook puts them into it: each script is run with the place that it may fill."""
+    forms = json.dumps([view._repr_mimebundle_()["application/javascript"] for view in shown]).replace("<", "\\u003c")
+    return f"""<!doctype html><body><section id="slide" style="transform: scale(0.8)"></section><script>
+      window.slides = 0;
+      document.addEventListener("keydown", () => {{ window.slides += 1; }});
+      for (const form of {forms}) {{
+        const output = document.createElement("div");
+        document.getElementById("slide").append(output);
+        new Function("element", form)(output);
+      }}
+    </script></body>"""

@@ -176,7 +176,7 @@ def test_kernels_are_closed_where_there_are_many():
 def test_the_ladder():
     view = mg.viz.fusion(f, X, W, B)
     bundle = view._repr_mimebundle_()
-    assert set(bundle) == {"text/html", "image/svg+xml", "text/plain"}
+    assert set(bundle) == {"application/javascript", "text/html", "image/svg+xml", "text/plain"}
     assert bundle["text/plain"].startswith(repr(view)) and "why not in one kernel?" in bundle["text/plain"]
     assert "<img alt=" in bundle["text/html"] and "https://" not in bundle["text/html"]
     xml.dom.minidom.parseString(bundle["image/svg+xml"])

@@ -5,7 +5,7 @@ import re
 import pytest
 
 import minigrad as mg
-from tests.viz.browser import needs_browser, opened
+from tests.viz.browser import needs_browser, opened, outputs
 
 pytestmark = [needs_browser, pytest.mark.xdist_group("browser")]
 
@@ -158,8 +158,8 @@ def test_hostile_names_run_nothing():
 
 
 def test_two_of_them_in_the_outputs_of_one_notebook():
-    outputs = [book._repr_mimebundle_()["text/html"] for book in (mg.viz.ring(2), mg.viz.bench(mg.tanh))]
-    with opened(f"<body>{''.join(outputs)}</body>") as page:
+    with opened(outputs(mg.viz.ring(2), mg.viz.bench(mg.tanh))) as page:
+        page.locator(".mg-view").nth(1).wait_for()
         first, second = page.locator(".mg-view").all()
         first.locator("text=next ›").click()
         assert first.get_attribute("data-step") == "1" and second.get_attribute("data-step") == "0"

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import minigrad as mg
-from tests.viz.browser import needs_browser, opened
+from tests.viz.browser import needs_browser, opened, outputs
 
 pytestmark = [needs_browser, pytest.mark.xdist_group("browser")]
 
@@ -302,8 +302,9 @@ def test_a_view_and_the_view_of_its_gradient_each_work(name):
     f = mg.jit(lambda x: mg.tanh(x @ x).sum())
     mg.grad(f)(mg.ones((4, 4)))
     view = getattr(mg.viz, name)(f, mg.ones((4, 4)))
-    for html in (view.to_html(), view._repr_mimebundle_()["text/html"]):
+    for html in (view.to_html(), outputs(view)):
         with opened(html) as page:
+            page.locator(".mg-view").nth(1).wait_for()
             titles = page.locator(".mg-title").all_inner_texts()
             assert titles == ["forward pass, keeps values for the gradient", "gradient"]
             views = page.locator(".mg-view")

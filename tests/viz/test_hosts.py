@@ -13,7 +13,7 @@ import sys
 import pytest
 
 import minigrad as mg
-from tests.viz.browser import needs_browser, opened
+from tests.viz.browser import needs_browser, opened, outputs
 from tests.viz.jupyter import ROOT, needs_jupyter, notebook, server, stop_kernels, surroundings
 
 pytestmark = [needs_browser, needs_jupyter, pytest.mark.slow]
@@ -174,20 +174,6 @@ def test_markdown_of_nbconvert_has_the_pictures(executed):
     text, resources = MarkdownExporter().from_filename(executed / "a.ipynb")
     assert text.count('<img alt="') == 2 and sum(name.endswith(".svg") for name in resources["outputs"]) == 2
     assert "<script" not in text and "const " not in text and "passes back to" in text
-
-
-def outputs(*shown):
-    """A page with outputs as a notebook puts them into it: each script is run with the place that it may fill."""
-    forms = json.dumps([view._repr_mimebundle_()["application/javascript"] for view in shown]).replace("<", "\\u003c")
-    return f"""<!doctype html><body><section id="slide" style="transform: scale(0.8)"></section><script>
-      window.slides = 0;
-      document.addEventListener("keydown", () => {{ window.slides += 1; }});
-      for (const form of {forms}) {{
-        const output = document.createElement("div");
-        document.getElementById("slide").append(output);
-        new Function("element", form)(output);
-      }}
-    </script></body>"""
 
 
 def small():

@@ -351,6 +351,18 @@ def test_boxes_have_heat_maps_of_values_and_complete_gradients():
         assert "‖·‖ = " in page.locator(".mg-gradient .mg-number").first.text_content()
 
 
+def test_predicting_hides_the_numbers_of_the_rule():
+    x = mg.asarray(3.0, requires_grad=True)
+    with opened(mg.viz.step(x * 7.0).to_html()) as page:
+        page.focus(".mg-view")
+        page.keyboard.press("p")
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowRight")
+        assert said(page) == "What comes to x?" and page.locator(".mg-rule").count() == 1
+        page.keyboard.press("ArrowRight")
+        assert page.locator(".mg-rule").count() == 2 and "7" in page.locator(".mg-rule").last.inner_text()
+
+
 def test_the_expression_is_marked_in_the_code(page):
     gradient(page, "h").click()
     assert page.inner_text(".mg-code mark") == "h * h"

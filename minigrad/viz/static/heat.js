@@ -1,4 +1,4 @@
-// What the stepper draws into a picture: heat maps in boxes, numbers on arrows, and lines to what a rule needs.
+// What the stepper changes in a picture: heat maps and text in boxes, numbers on arrows, lines to what a rule needs.
 
 const drawn = (tag, attributes, ...children) => {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
@@ -59,4 +59,23 @@ const needed = (from, to) => {
   const bend = across ? [(x + u) / 2, y, (x + u) / 2, v] : [x, (y + v) / 2, u, (y + v) / 2];
   const line = drawn("path", { class: "mg-needs", d: `M${x} ${y}C${bend.join(" ")} ${u} ${v}` });
   from.parentNode.insertBefore(line, from.parentNode.querySelector(".mg-box")); // under the boxes
+};
+
+// The width that a box has for text, and text made to fit: the widths of letters differ from machine to machine.
+const widthFor = (box) => 2 * (+box.querySelector("rect").getAttribute("x") + box.querySelector("rect").width.baseVal.value
+  - +box.querySelector("text").getAttribute("x")) - (box.querySelector(".mg-door") ? 28 : 8);
+const fitText = (text, room) => {
+  text.removeAttribute("textLength");
+  if (text.getComputedTextLength() <= room) return;
+  text.setAttribute("textLength", room);
+  text.setAttribute("lengthAdjust", "spacingAndGlyphs");
+};
+
+// Only what changes is touched: a step changes a handful of a thousand elements.
+const dress = (element, looks) => {
+  const text = looks.join(" ");
+  if ((element.mgLooks || "") === text) return;
+  if (element.mgLooks) element.classList.remove(...element.mgLooks.split(" "));
+  if (text) element.classList.add(...looks);
+  element.mgLooks = text;
 };

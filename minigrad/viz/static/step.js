@@ -84,10 +84,12 @@ const show = (parent, data, synced = { get: () => 0, set: () => {} }) => {
     hingesOf(canvas.svg, part.doors, {}, (to) => turn(to));
     path.replaceChildren(...pathTo(here));
     path.hidden = !here;
+    root.dataset.view = here;
     all.textContent = here ? "close" : "open all";
     tall = Math.max(tall, Math.min(640, canvas.svg.viewBox.baseVal.height + 30));
     stage.style.height = `${tall}px`;
     for (const box of part.boxes.values()) fitText(box.querySelector("text"), widthFor(box));
+    paint();
     requestAnimationFrame(() => { canvas.fit(1); paint(); });
   };
 
@@ -148,7 +150,7 @@ const show = (parent, data, synced = { get: () => 0, set: () => {} }) => {
       const looks = marks.get(key) || [];
       let known = state.made.has(node) ? data.nodes[node].value : null;
       if (backwards) {
-        const all = nodesOf(inner).filter((n) => due.has(n));
+        const all = (acting.on || !due.has(node) ? nodesOf(inner) : [node]).filter((n) => due.has(n));
         const [some, full] = [all.some((n) => state.came.has(n)), all.every((n) => state.came.get(n) >= due.get(n))];
         if (!some) looks.push("mg-none");
         else if (!full) looks.push("mg-part");
@@ -183,19 +185,8 @@ const show = (parent, data, synced = { get: () => 0, set: () => {} }) => {
     next.textContent = hidden ? "reveal" : "next ›";
     root.dataset.step = at;
     root.dataset.kind = now ? now.kind : "begin";
-    root.dataset.view = here;
     if (acting.on) acting.tell(state);
     else tell(now);
-  };
-
-  // The width that a box has for text, and text made to fit: the widths of letters differ from machine to machine.
-  const widthFor = (box) => 2 * (+box.querySelector("rect").getAttribute("x") + box.querySelector("rect").width.baseVal.value
-    - +box.querySelector("text").getAttribute("x")) - (box.querySelector(".mg-door") ? 28 : 8);
-  const fitText = (text, room) => {
-    text.removeAttribute("textLength");
-    if (text.getComputedTextLength() <= room) return;
-    text.setAttribute("textLength", room);
-    text.setAttribute("lengthAdjust", "spacingAndGlyphs");
   };
 
   // What a box shows of a value: its heat map, and a line.
@@ -224,15 +215,6 @@ const show = (parent, data, synced = { get: () => 0, set: () => {} }) => {
     note.replaceChildren();
     if (cells) note.append(...squaresOf(cells, 6, 40, 14, true));
     else if (line) noteText(note, line);
-  };
-
-  // Only what changes is touched: a step changes a handful of a thousand elements.
-  const dress = (element, looks) => {
-    const text = looks.join(" ");
-    if ((element.mgLooks || "") === text) return;
-    if (element.mgLooks) element.classList.remove(...element.mgLooks.split(" "));
-    if (text) element.classList.add(...looks);
-    element.mgLooks = text;
   };
 
   const boxOf = (node, backwards) => (backwards ? part.gradient.get(part.box.get(node)) : part.box.get(node));
@@ -300,6 +282,7 @@ const show = (parent, data, synced = { get: () => 0, set: () => {} }) => {
     if (hidden) found.push(...questionsOf(step, valueOf(step), data.types[data.nodes[step.target].type]));
     const rule = step.kind === "make" ? node.rule : step.rule;
     if (rule !== undefined && !closed && !(part.box.has(step.target) && !single(step.target))) found.push(heading(step.kind === "make" ? "what it computes" : "by the rule"), mathOf(data.rules[rule]));
+    if (step.counted !== undefined && !closed && !hidden) found.push(mathOf(data.rules[step.counted]));
     if (!hidden) found.push(...numbers(step), ...(closed ? [] : checked(step)));
     if (closed && !hidden) {
       const inside = [from, to].map((box) => nodesOf(box).filter((n) => data.nodes[n].inputs).length);
@@ -318,13 +301,13 @@ const show = (parent, data, synced = { get: () => 0, set: () => {} }) => {
       value[TABLE] >= 0 ? tableOf(data.tables[value[TABLE]].split("\n").map((row) => row.split(" "))) : what ? "" : paragraph(value[SHORT])];
     if (step.kind === "make") {
       const { value } = data.nodes[step.target];
-      return value ? [heading("its numbers"), ...shownAs("", value)] : [];
+      return value && value[TABLE] >= 0 ? [heading("its numbers"), ...shownAs("", value)] : [];
     }
     if (step.kind === "sum" && step.before) {
       if (isClosed(step)) return [heading("numbers"), ...shownAs("", totalOf(step))];
       return [heading("added"), ...shownAs("was there", step.before), ...shownAs("comes", valueOf(step)), ...shownAs("together", totalOf(step))];
     }
-    return [heading("numbers"), ...shownAs(step.before ? "comes" : "", valueOf(step)), ...(step.before ? shownAs("was there", step.before) : [])];
+    return [heading(valueOf(step)[TABLE] >= 0 ? "numbers" : "number"), ...shownAs(step.before ? "comes" : "", valueOf(step)), ...(step.before ? shownAs("was there", step.before) : [])];
   };
 
   const checked = (step) => {
