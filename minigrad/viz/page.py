@@ -17,7 +17,7 @@ from ..support.packages import needed
 from ..support.table import escape
 from .colours import themes
 
-LARGE = 20_000  # characters of data, from which on they are compressed
+LARGE = 4_000  # characters of data, from which on they are compressed
 PARTS = {"fusion": ("board", "fusion"), "step": ("heat", "acting", "step")}  # the scripts of a view that has several
 STYLED = {"fusion", "step"}  # the views that have a style of their own
 
