@@ -118,7 +118,7 @@ def outcome(function, a, b):
     return [np.asarray(x.numpy_copy() if isinstance(x, mg.Tensor) else x, np.float64) for x in (*returned, *given)]
 
 
-REFUSED = "may be the same as another, as a value decides", "is changed in place", "also sees it under another name"
+REFUSED = "may be the same as another: a value decides", "is changed in place", "also sees it under another name"
 
 
 @given(source=sources(), inputs=st.lists(st.tuples(st.integers(-2, 3), st.integers(-2, 3)), min_size=3, max_size=3))
