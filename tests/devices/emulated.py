@@ -246,7 +246,7 @@ def _passed(value: Any, kind: str, name: str) -> Any:
     if isinstance(value, ndarray):
         value = value.data.ptr
     size = value.itemsize if isinstance(value, np.generic) else 8
-    assert size == (8 if "*" in kind else SIZES[kind]), f"{name}: {value!r} is no {kind}"
+    assert size == (8 if "*" in kind else SIZES[kind]), f"{name}: {value!r} is not of type {kind}"
     return (ctypes.c_int32 if size == 4 else ctypes.c_int64)(int(value) & (1 << 8 * size) - 1)
 
 

@@ -376,7 +376,7 @@ def test_what_is_handed_over_is_looked_at(gpu):
     function, x = module.get_function("one"), gpu.cupy.zeros(1, np.float32)
     function((1,), (32,), [x, np.int32(7)])
     assert x.get().tolist() == [7.0]
-    with pytest.raises(AssertionError, match="is no int"):
+    with pytest.raises(AssertionError, match="is not of type int"):
         function((1,), (32,), [x, 7])
     with pytest.raises(AssertionError, match="takes 2 arguments"):
         function((1,), (32,), [x])
