@@ -199,7 +199,7 @@ def test_results_of_primitives_are_fresh_or_declared_views(name):
 
 
 @pytest.mark.parametrize("name", FRESH)
-def test_with_nothing_to_do_the_result_is_fresh_all_the_same(name):
+def test_results_are_fresh_even_when_there_is_nothing_to_compute(name):
     call, *arrays = FRESH[name]
     assert shared(call, arrays) == set()
 

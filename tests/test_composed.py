@@ -29,7 +29,7 @@ def as_list(result):
     return list(result) if isinstance(result, (tuple, list)) else [result]
 
 
-def test_every_public_function_has_samples_or_a_test_of_its_own():
+def test_public_functions_have_samples_or_their_own_test():
     primitives = {op.name for op in P} | {"full", "arange", "asarray", "argsort"}
     missing = [f"{name} ({module})" for name, module in public_functions()
                if name not in COMPOSED and name not in primitives and module not in ELSEWHERE]

@@ -254,7 +254,7 @@ def test_random_programs_agree_with_numpy(chunk, mode):
     assert share.get("compared", 0) > 0.75, f"too few programs were compared to mean anything: {share}"
 
 
-def test_second_derivatives_of_random_programs():
+def test_random_programs_have_correct_second_derivatives():
     """The gradient's own gradient along a direction, against differences of the gradient."""
     for seed in range(PROGRAMS // 10):
         steps = random_program(seed, length=8)

@@ -335,7 +335,7 @@ def test_28_a_graph_is_freed_without_the_collector(w, create_graph):
 
 
 @pytest.mark.eager_only
-def test_29_a_chain_of_200_000_goes_back_and_away_without_recursion():
+def test_29_a_chain_of_200_000_is_differentiated_and_freed_without_recursion():
     w = leaf(1)
     x = w
     for _ in range(200_000):
@@ -419,7 +419,7 @@ def test_modes_nest_and_end_with_an_exception():
     assert not decorated(3) and mg.is_grad_enabled()
 
 
-def test_recording_works_through_every_door():
+def test_recording_works_through_every_form_of_a_call():
     x = plain(1, 2).astype("float32")
     with mg.record():
         results = [x + 1, 1 + x, x * x, -x, x.exp(), x[0], x.sum(), x.T if x.ndim == 2 else x.reshape(2, 1)]

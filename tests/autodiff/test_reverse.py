@@ -59,7 +59,7 @@ def live_nodes():
 # Shapes of graphs -----------------------------------------------------------------------------------------------------
 
 
-def test_10_000_different_operations_deep():
+def test_graph_of_10_000_operations_in_a_chain():
     w = leaf(0.5)
     x = w
     for number in range(10_000):
@@ -71,14 +71,14 @@ def test_10_000_different_operations_deep():
     assert w.grad.item() == g.item()
 
 
-def test_a_diamond_1_000_wide():
+def test_graph_of_1_000_parallel_operations():
     w = leaf(2.0)
     total = sum((w * float(k) for k in range(1_000)), start=mg.asarray(0.0, dtype="float64"))
     total.sum().backward()
     assert w.grad.tolist() == [sum(range(1_000))]
 
 
-def test_100_doublings_have_2_to_the_100_paths_and_200_contributions():
+def test_graph_of_100_doublings_takes_200_contributions():
     w = leaf(1.0)
     x = w
     for _ in range(100):
@@ -88,7 +88,7 @@ def test_100_doublings_have_2_to_the_100_paths_and_200_contributions():
     assert steps[-1].value.item() + steps[-1].so_far.item() == 2.0**100
 
 
-def test_the_same_tensor_as_every_input():
+def test_operation_with_the_same_tensor_as_every_input():
     x = leaf(3.0)
     mg.where(x > 0, x * x, x).sum().backward()
     assert x.grad.tolist() == [6]
@@ -100,7 +100,7 @@ def test_the_same_tensor_as_every_input():
     assert x.grad.tolist() == [0]
 
 
-def test_two_outputs_that_share_a_part():
+def test_outputs_that_share_a_part():
     w = leaf(1.0, 2.0)
     h = w * w
     a, b = h.sum(), (h * 3).sum()
@@ -132,7 +132,7 @@ def test_a_gradient_by_the_output_itself_is_one():
 # What gets a gradient -------------------------------------------------------------------------------------------------
 
 
-def test_no_gradient_is_none_and_never_zero():
+def test_grad_of_an_unused_leaf_is_none_and_never_zero():
     w, unused = leaf(1.0), leaf(1.0)
     constant = mg.asarray(np.ones(1))
     (w * constant).sum().backward()
@@ -211,7 +211,7 @@ def test_a_second_walk_through_freed_nodes_is_an_error():
         h.sum().backward()
 
 
-def test_what_saved_nothing_can_be_walked_again():
+def test_graph_without_saved_values_can_be_walked_again():
     w = leaf(1.0, 2.0)
     y = (w + 1).sum()
     y.backward()
@@ -279,7 +279,7 @@ def test_a_contribution_is_replaced_by_what_is_sent():
     np.testing.assert_allclose(found[w.node].item(), 100.0 + np.exp(2.0))
 
 
-def test_only_contributions_on_a_path_to_something_wanted_are_computed(kernel_calls):
+def test_contributions_are_computed_only_on_paths_to_wanted_gradients(kernel_calls):
     x = mg.asarray(np.ones((2, 3)))
     first, second = leaf(1.0, 2.0, 3.0), leaf(4.0, 5.0, 6.0)
     y = ((x * first).tanh() * second).sum()
@@ -351,7 +351,7 @@ def test_a_hook_sees_the_whole_gradient_once_and_may_replace_it():
     assert w.grad.tolist() == [18, 36]
 
 
-def test_a_hook_needs_a_gradient_and_goes_with_its_tensor():
+def test_hook_needs_a_tracked_tensor_and_is_freed_with_it():
     with pytest.raises(GradError, match="register_hook"):
         mg.ones(1).register_hook(print)
     w = leaf(1.0)
@@ -378,7 +378,7 @@ def test_retain_grad_fills_the_gradient_of_an_intermediate_result():
         mg.ones(1).retain_grad()
 
 
-def test_retain_grad_is_about_what_the_tensor_is_when_backward_is_called():
+def test_retain_grad_refers_to_the_value_at_the_time_of_backward():
     w = leaf(1.0, 2.0)
     h = w * 2
     h.retain_grad()
@@ -440,7 +440,7 @@ def test_views_of_one_gradient_have_memory_of_their_own(monkeypatch):
     assert v.grad.tolist() == [[2], [2]]
 
 
-def test_a_gradient_and_what_was_given_or_seen_of_it_have_memory_of_their_own():
+def test_gradients_share_no_memory_with_given_gradients_and_hooks():
     w, given, seen = leaf(1.0, 2.0), mg.asarray(np.array([1.0, 2.0])), []
     w.reshape(2, 1).backward(given.reshape(2, 1))
     w.grad += 5
@@ -471,7 +471,7 @@ def test_a_hook_that_removes_itself_does_not_hide_the_next():
         (lambda g: mg.stack([g, g]), r"have different shapes[\s\S]*Got: \(2, 2\)"),
     ],
 )
-def test_what_a_hook_answers_is_checked(answer, message):
+def test_result_of_a_hook_is_checked(answer, message):
     w = leaf(1.0, 2.0)
     h = w * 2
     h.register_hook(answer)
@@ -480,14 +480,14 @@ def test_what_a_hook_answers_is_checked(answer, message):
     assert w.grad is None
 
 
-def test_an_answer_of_another_dtype_is_cast():
+def test_result_of_a_hook_is_cast_to_the_dtype_of_the_gradient():
     w = leaf(1.0, 2.0, dtype="float32")
     w.register_hook(lambda g: g.astype("float64") * 3)
     (w * w).sum().backward()
     assert w.grad.dtype == mg.float32 and w.grad.tolist() == [6, 12]
 
 
-def test_what_is_sent_to_the_walk_is_checked():
+def test_value_sent_to_the_walk_is_checked():
     w = leaf(1.0, 2.0)
     steps = walk([(w * w).node], [mg.ones(2, dtype="float64")])
     next(steps)

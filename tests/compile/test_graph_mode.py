@@ -135,7 +135,7 @@ def test_numbers_among_integers_do_not_become_inputs(compiled):
         (lambda x: mg.full((2,), 1), lambda x: mg.full((2,), True)),
     ],
 )
-def test_different_computations_have_different_structures(one, other):
+def test_structures_of_different_computations_differ(one, other):
     x = mg.asarray([[1.0, 2.0], [3.0, 4.0]])
     keys = [structure_of(mg.trace(f, x))[:2] for f in (one, other, one)]
     assert keys[0] == keys[2] != keys[1]
@@ -225,7 +225,7 @@ def test_a_kernel_that_is_registered_later_is_used():
     assert gated() == before
 
 
-def test_a_rule_that_is_added_compiles_anew(compiled):
+def test_added_rule_causes_a_new_compilation(compiled):
     def read():
         with mg.graph():
             return mg.abs(mg.ones(3) * mg.ones(3)).sum().item()
@@ -402,7 +402,7 @@ def test_programs_that_are_kept_keep_no_tensor_of_the_user():
     assert [reference() for reference in references] == [None] * 3
 
 
-def test_a_long_chain_is_computed_and_let_go():
+def test_chain_of_many_operations_is_computed_and_freed():
     with mg.graph():
         x = mg.zeros(2)
         for _ in range(3000):

@@ -100,7 +100,7 @@ def test_a_frame_that_was_interrupted_between_addresses_writes_all_of_them_the_n
 # Nothing is kept after an error -------------------------------------------------------------------------------------
 
 
-def test_after_an_error_an_idle_frame_keeps_no_array_of_the_caller():
+def test_idle_frame_keeps_no_array_of_the_caller_after_an_error():
     @mg.jit
     def f(x, i):
         return mg.sort(x)[i] * 2.0
@@ -118,7 +118,7 @@ def test_after_an_error_an_idle_frame_keeps_no_array_of_the_caller():
     assert index() is None
 
 
-def test_after_an_interrupt_the_pool_has_its_memory_back(monkeypatch):
+def test_pool_has_its_memory_back_after_an_interrupt(monkeypatch):
     from minigrad.compile.running.frame import Frame
 
     f = mg.jit(lambda x: (mg.sort(x) + 1.0)[::-1])
@@ -188,7 +188,7 @@ def test_a_program_that_is_stopped_while_it_writes_says_so(monkeypatch):
     assert "wrote tensors of shapes (2,) in place" in error.value.__notes__[0]
 
 
-def test_what_a_block_set_is_set_back_once_nothing_holds_it():
+def test_mode_is_restored_when_its_block_is_freed():
     mode = current_mode()
     block = mg.no_grad()
     block.__enter__()
@@ -208,7 +208,7 @@ def test_a_block_that_is_dropped_late_changes_no_later_mode():
     CURRENT.set(mode)
 
 
-def test_a_block_outside_sets_back_what_one_inside_did_not():
+def test_outer_block_restores_the_mode_that_an_inner_one_left():
     mode = current_mode()
     inner = mg.no_grad()
     with mg.enable_grad():
@@ -258,7 +258,7 @@ def test_writes_are_made_again_where_they_are_stopped_and_not_where_they_are_ref
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no timers that interrupt")
-def test_real_signals_leave_training_as_it_is():
+def test_signals_do_not_change_the_results_of_training():
     """Not at chosen opcodes, but when a timer says so, as Ctrl-C does."""
     from tests.core.interrupting import probe
 

@@ -190,7 +190,7 @@ def test_a_right_answer_stays_right_beside_a_newer_name(student):
         "other = lambda g, out, a, b: 1",
     ],
 )
-def test_other_names_are_not_taken_for_misspelled(student, other):
+def test_names_that_differ_much_are_not_taken_for_misspelled(student, other):
     said = student(RIGHT.replace("mul_grad", "mul_gard"), SWAPPED, other, CHECK)
     assert "newer" not in said and "swapped" in said
 

@@ -230,7 +230,7 @@ def test_a_profiler_works_after_time_was_up():
     assert done.stdout == "called\n", done.stderr
 
 
-def test_at_most_leaves_no_timer_behind():
+def test_time_limit_leaves_no_timer_behind():
     with at_most(0.05):
         pass
     time.sleep(0.1)
@@ -304,7 +304,7 @@ class Twice(FunctionTask):
         return 2 * x
 
 
-def test_hidden_rounds_try_more_cases():
+def test_checks_have_hidden_rounds_with_more_cases():
     called = []
     Twice().check(lambda x: called.append(x) or 2 * x, rounds=10)
     assert len(called) == 10 and len(set(called)) > 3

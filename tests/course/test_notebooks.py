@@ -106,7 +106,7 @@ def test_a_demo_is_stored_as_its_source_says(path):
 
 
 @pytest.mark.slow
-def test_made_again_it_is_the_same_to_the_byte():
+def test_demo_is_built_the_same_to_the_byte():
     path = ROOT / "notebooks" / "00_start.ipynb"
     assert build.demo(ROOT / "notebooks" / "sources" / "00_start.py") == path.read_text(encoding="utf-8")
 

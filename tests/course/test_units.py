@@ -103,7 +103,7 @@ def met(cls):
 @pytest.mark.parametrize(
     ("task", "known"), [(task, known) for task in TASKS for known in met(task)], ids=lambda x: getattr(x, "name", x)
 )
-def test_each_known_mistake_gets_its_own_hint(task, known, student, capsys):
+def test_known_mistakes_get_their_own_hints(task, known, student, capsys):
     SESSION.progress.student = student
     variant = task(student)
     answer, hint = variant.wrong(known), variant.words(known)

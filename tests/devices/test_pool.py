@@ -133,7 +133,7 @@ def test_pool_keeps_at_most_its_limit():
     assert pool.idle <= 100_000
 
 
-def test_sizes_that_nobody_asks_for_any_more_make_room():
+def test_unused_sizes_make_room():
     pool = Pool(limit=100_000)
     old = [pool.take(SHAPE, FLOAT), pool.take(SHAPE, FLOAT)]
     del old
@@ -144,7 +144,7 @@ def test_sizes_that_nobody_asks_for_any_more_make_room():
     assert address(pool.take((20_000,), FLOAT)) == place
 
 
-def test_shrink_gives_back_what_is_idle_and_nothing_else():
+def test_shrink_gives_back_only_idle_memory():
     pool = Pool()
     used, idle = pool.take(SHAPE, FLOAT), pool.take(SHAPE, FLOAT)
     used[...] = 7
@@ -157,7 +157,7 @@ def test_shrink_gives_back_what_is_idle_and_nothing_else():
     assert address(pool.take(SHAPE, FLOAT)) == place, "what was in use then comes back later"
 
 
-def test_when_memory_runs_out_what_is_idle_is_given_back_first(monkeypatch):
+def test_idle_memory_is_given_back_when_memory_runs_out(monkeypatch):
     pool = Pool()
     pool.take(SHAPE, FLOAT)
     assert pool.idle

@@ -24,7 +24,7 @@ def places(dtype):
 
 
 @pytest.mark.parametrize("dtype, units", [(np.float32, 2.3), (np.float64, 2.5)])
-def test_erf_is_off_by_so_many_units_in_the_last_place(dtype, units):
+def test_erf_error_in_units_of_the_last_place(dtype, units):
     x = places(dtype)
     ours, theirs = erf(x), exact(x.astype(np.float64))
     assert ours.dtype == dtype
@@ -33,7 +33,7 @@ def test_erf_is_off_by_so_many_units_in_the_last_place(dtype, units):
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_erf_of_what_is_no_number_and_of_signs(dtype):
+def test_erf_of_nan_infinities_and_signed_zeros(dtype):
     out = erf(np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 30.0, -30.0], dtype))
     assert out.dtype == dtype
     np.testing.assert_array_equal(out, np.array([0.0, -0.0, 1.0, -1.0, np.nan, 1.0, -1.0], dtype))

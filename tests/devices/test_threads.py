@@ -63,7 +63,7 @@ def in_blocks_of(function, values, shape):
 
 @pytest.mark.parametrize("shapes", CASES, ids=str)
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_blocks_give_what_the_whole_gives(shapes, layout):
+def test_blocks_give_the_results_of_the_whole_array(shapes, layout):
     x, y = operands(shapes, layout)
     shape = np.broadcast_shapes(*shapes)
     np.testing.assert_array_equal(in_blocks_of(np.subtract, [x, y], shape), x - y)
@@ -84,7 +84,7 @@ def test_results_do_not_depend_on_the_number_of_threads(shapes, layout):
 
 @pytest.mark.parametrize("name", [op.name for op in P if op.kind == "elementwise"])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_every_elementwise_primitive_is_the_same_in_blocks(name, monkeypatch):
+def test_elementwise_primitives_give_the_same_in_blocks(name, monkeypatch):
     monkeypatch.setattr(threads, "BLOCK", 2)
     for sample in SAMPLES[name]:
         inputs = [mg.asarray(x) if isinstance(x, np.ndarray) else x for x in sample.inputs]
@@ -96,7 +96,7 @@ def test_every_elementwise_primitive_is_the_same_in_blocks(name, monkeypatch):
         np.testing.assert_array_equal(blocks.numpy(), whole.numpy(), err_msg=str(sample))
 
 
-def test_large_operations_come_out_right_and_in_every_thread():
+def test_large_operations_are_right_in_every_thread():
     seen = set()
 
     def slow_tanh(x, out=None):
@@ -147,7 +147,7 @@ def test_the_callers_errstate_holds_in_the_threads():
         elementwise_in_blocks(np.log, [x], {}, np.empty(1000))
 
 
-def test_many_callers_at_once():
+def test_callers_in_many_threads_at_once():
     x = mg.asarray(np.linspace(0.1, 2, 300_000))
     expected = np.log(x.numpy())
     wrong = []
@@ -180,7 +180,7 @@ def test_a_forked_process_starts_threads_of_its_own():
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-def test_one_thread_means_the_callers():
+def test_one_thread_is_that_of_the_caller():
     mg.devices.set_num_threads(1)
     names = set()
     in_blocks(lambda start, stop: names.add(threading.current_thread().name), 100, 1)
@@ -202,7 +202,7 @@ def test_the_number_of_threads(monkeypatch):
         assert threads.Threads().count == count
 
 
-def test_at_the_end_of_the_program_the_caller_works_alone():
+def test_caller_works_alone_at_the_end_of_the_program():
     code = (
         "import atexit, threading, numpy as np, minigrad as mg\n"
         "from minigrad.devices import threads\n"

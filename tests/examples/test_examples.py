@@ -42,7 +42,7 @@ def test_an_example_reaches_its_score(name):
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_compiled_it_scores_the_same_with_a_few_programs(name):
+def test_compiled_examples_reach_the_same_scores_with_few_programs(name):
     (eager, _), (compiled, traces) = ran(name, jit=False), ran(name, jit=True)
     assert sum(traces) == PROGRAMS[name], traces
     if name == "cartpole":  # where a last digit may decide an action, and all that comes after
@@ -52,7 +52,7 @@ def test_compiled_it_scores_the_same_with_a_few_programs(name):
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_on_cuda_it_is_the_same_program(name, monkeypatch):
+def test_examples_run_on_cuda(name, monkeypatch):
     """A few steps on the stand-in for CuPy, which is stricter about what is where than CuPy itself."""
     real = mg.train.progress
     monkeypatch.setattr(mg.train, "progress", lambda batches, label: Short(real(range(2), label, quiet=True), batches))
@@ -82,7 +82,7 @@ class Short:
 @pytest.mark.gpu
 @pytest.mark.parametrize("jit", [False, True])
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_on_a_gpu(name, jit):
+def test_examples_run_on_a_gpu(name, jit):
     score = run(name, jit=jit, quick=True, device="cuda")
     assert EXAMPLES[name].reached(score, quick=True), score
 
@@ -97,13 +97,13 @@ def test_the_score_is_printed_last():
     assert result.stdout.splitlines()[-1].startswith("score: 9")
 
 
-def test_without_a_name_they_are_listed(capsys):
+def test_command_without_a_name_lists_the_examples(capsys):
     assert main([]) == 0
     listed = capsys.readouterr().out
     assert all(f"  {name} " in listed for name in EXAMPLES) and "≤ 2.08 nats a letter" in listed
 
 
-def test_a_wrong_name_is_answered_with_what_there_is(capsys):
+def test_command_with_a_wrong_name_lists_the_examples(capsys):
     assert main(["digit_mlp"]) == 2
     assert "There is no example 'digit_mlp'" in (said := capsys.readouterr().err) and "digits_mlp" in said
     with pytest.raises(mg.ConversionError, match="there is no example 'digit_mlp'"):

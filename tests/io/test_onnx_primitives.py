@@ -41,18 +41,18 @@ def applied(sample):
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("sample", CHOSEN, ids=str)
-def test_a_primitive_is_the_same_everywhere(sample, tmp_path):
+def test_primitive_gives_the_same_in_all_engines(sample, tmp_path):
     inputs = [mg.asarray(x) for x in sample.inputs if isinstance(x, np.ndarray)]
     check(tmp_path / "f.onnx", applied(sample), inputs, without=WITHOUT_ENGINE.get(sample.op, ()), batch_axes=None)
 
 
-def test_each_primitive_has_a_counterpart_or_is_known_to_have_none():
+def test_primitives_have_a_counterpart_or_are_listed_as_unsupported():
     names = {op.name for op in P if op.kind != "own"}
     assert names - set(TABLE) - set(WITHOUT) == NONE | TRACED_AWAY
     assert set(TABLE) <= names
 
 
-def test_what_has_no_counterpart_is_listed_with_its_lines(tmp_path):
+def test_unsupported_primitives_are_listed_with_their_lines(tmp_path):
     def function(x):
         root = mg.linalg.cholesky(x @ x.T + mg.eye(3))
         return mg.linalg.solve(root, x), mg.cumulative_prod(x, axis=0), mg.linalg.cholesky(x)

@@ -312,7 +312,7 @@ def test_gradients_are_central_differences_to_second_order(name):
 
 
 @pytest.mark.parametrize("name", ONE_EXAMPLE)
-def test_vmap_is_a_loop_over_batches(name):
+def test_vmap_equals_a_loop_over_batches(name):
     layer, arrays, _, options = built(name)
     many = [mg.asarray(np.stack([a, a[::-1]])) for a in arrays]
     batched = listed(mg.vmap(lambda *xs: layer(*xs, **options))(*many))

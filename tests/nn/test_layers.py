@@ -111,7 +111,7 @@ def test_a_graph_convolution_without_loops_reads_only_the_neighbours():
     ],
 )
 @pytest.mark.parametrize("size", [-1, 2.5, "a"])
-def test_sizes_are_counts(make, size):
+def test_sizes_of_layers_are_positive_integers(make, size):
     with pytest.raises(mg.ConversionError, match=f" is an integer, . or more, not {size!r}"):
         make(size)
 
@@ -133,6 +133,6 @@ def test_sizes_are_counts(make, size):
         (lambda: nn.Sequential([nn.ReLU()]), "layer 0 is a list, which cannot be called"),
     ],
 )
-def test_bad_input_is_refused_in_words(call, message):
+def test_wrong_arguments_are_refused_with_a_clear_message(call, message):
     with pytest.raises(mg.MinigradError, match=message):
         call()

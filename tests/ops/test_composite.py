@@ -65,7 +65,7 @@ def test_calls_inside_of_calls_have_a_path():
     assert set(inner.members()) < set(inner.outer.members())
 
 
-def test_several_results_are_all_outputs():
+def test_outputs_of_a_call_with_several_results():
     graph = mg.trace(lambda x: [y + 1 for y in mg.topk(x, 2)], mg.ones(5))
     assert call_of("topk", graph).outputs == tuple([node.inputs[0] for node in graph.outputs])
 
@@ -81,7 +81,7 @@ def test_a_jitted_function_and_graph_mode_mark_their_nodes():
         assert call_of("softmax", g.recorded(y)).members()
 
 
-def test_nothing_is_marked_where_nothing_records():
+def test_calls_are_marked_only_while_something_records():
     x = mg.ones(3, requires_grad=True)
     assert mg.softmax(x).node.composite is None
     with mg.record():

@@ -158,7 +158,7 @@ def test_the_gradients_of_assigning_split_between_the_two(case):
 
 @pytest.mark.parametrize("tracked", [False, True])
 @pytest.mark.parametrize("backwards", [False, True])
-def test_of_equal_indices_the_last_one_wins_whatever_the_memory_looks_like(tracked, backwards):
+def test_assignment_to_equal_indices_keeps_the_last_in_any_memory_order(tracked, backwards):
     places = mg.asarray([2, 1, 1, 0])[::-1] if backwards else mg.asarray([0, 1, 1, 2])
     values = mg.asarray(np.array([4.0, 3.0, 2.0, 1.0]), requires_grad=tracked)
     h = mg.zeros(3, dtype="float64")
@@ -297,7 +297,7 @@ def test_a_step_that_shifts_overlapping_parts_of_one_buffer():
     assert x.tolist() == [0, 0, 1, 2, 4, 5]
 
 
-def test_second_derivatives_through_indexing():
+def test_indexing_second_derivatives():
     rng = np.random.default_rng(0)
     rows = mg.asarray([2, 0, 2])
     check_gradients(lambda x: x[rows] ** 3, rng.uniform(0.5, 1.5, (3, 2)))
@@ -312,7 +312,7 @@ def test_second_derivatives_through_indexing():
 
 
 @pytest.mark.parametrize("value", [None, "1.5", 1j, object()])
-def test_only_numbers_can_be_assigned(value):
+def test_assignment_refuses_values_that_are_not_numbers(value):
     x = mg.zeros(3)
     with pytest.raises(ConversionError, match=f"{type(value).__name__} is not a tensor, a number or a NumPy array"):
         x[0] = value

@@ -44,17 +44,17 @@ BINARY = """
 
 
 @pytest.mark.parametrize("name", UNARY)
-def test_functions_of_one(t, name):
+def test_numpy_functions_of_one_argument(t, name):
     assert agrees(getattr(np, name)(t), getattr(np, name)(A))
 
 
 @pytest.mark.parametrize("name", ["arcsin", "arccos", "arctanh"])
-def test_functions_of_small_numbers(name):
+def test_numpy_functions_of_small_numbers(name):
     assert agrees(getattr(np, name)(mg.asarray(A / 8)), getattr(np, name)(A / 8))
 
 
 @pytest.mark.parametrize("name", BINARY)
-def test_functions_of_two(t, name):
+def test_numpy_functions_of_two_arguments(t, name):
     function = getattr(np, name)
     expected = function(A, A[0])
     assert agrees(function(t, A[0]), expected)  # a tensor beside an array, from either side
@@ -64,19 +64,19 @@ def test_functions_of_two(t, name):
 
 
 @pytest.mark.parametrize("name", ["bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift"])
-def test_functions_of_bits(name):
+def test_numpy_functions_of_bits(name):
     x, y = np.array([6, 3, 12]), np.array([1, 2, 3])
     assert agrees(getattr(np, name)(mg.asarray(x), y), getattr(np, name)(x, y))
     assert agrees(np.invert(mg.asarray(x)), ~x)
 
 
-def test_matmul(t):
+def test_numpy_matmul(t):
     assert agrees(np.matmul(t, A.T), A @ A.T)
     assert agrees(A.T @ t, A.T @ A)
 
 
 @pytest.mark.parametrize("operator", ["+", "-", "*", "/", "//", "%", "**", "<", "=="])
-def test_an_array_on_the_left(w, operator):
+def test_array_on_the_left_of_an_operator(w, operator):
     assert agrees(eval(f"A {operator} w"), eval(f"A {operator} A"))
     assert agrees(eval(f"w {operator} A"), eval(f"A {operator} A"))
 
@@ -118,12 +118,12 @@ def test_the_result_is_on_the_tensors_device():
         (lambda t: np.take(t, [0], 0, None, "clip"), "np.take with mode= has no counterpart"),
     ],
 )
-def test_what_has_no_counterpart(t, call, message):
+def test_numpy_functions_without_a_counterpart_are_refused(t, call, message):
     with pytest.raises(TypeError, match=message):
         call(t)
 
 
-def test_an_array_is_not_changed_in_silence(w):
+def test_arrays_are_not_changed_silently(w):
     a = A.copy()
     with pytest.raises(TypeError, match=r"a = a \+ t gives a tensor"):
         a += w
@@ -170,11 +170,11 @@ MISSING = {name for name in NEW_IN_NUMPY_2_1 if not hasattr(np, name)}
 
 
 @pytest.mark.parametrize("call", [call for call in CALLS if MISSING.isdisjoint(call.__code__.co_names)])
-def test_other_functions(t, call):
+def test_numpy_functions_of_the_table(t, call):
     assert agrees(call(t), call(A))
 
 
-def test_every_row_of_the_table_is_tried():
+def test_table_of_numpy_functions_is_tested_completely():
     """Each of NumPy's functions in the table is one of NumPy's, and there is a function of ours for it."""
     for name, counterpart in interop.COUNTERPARTS.items():
         if name in MISSING:
@@ -190,14 +190,14 @@ def test_every_row_of_the_table_is_tried():
 
 
 @pytest.mark.parametrize("name", ["inv", "det", "cholesky"])
-def test_linear_algebra(name):
+def test_numpy_linear_algebra(name):
     matrix = np.array([[4.0, 1.0], [1.0, 3.0]], np.float32)
     assert agrees(getattr(np.linalg, name)(mg.asarray(matrix)), getattr(np.linalg, name)(matrix))
     assert agrees(np.linalg.solve(mg.asarray(matrix), matrix[0]), np.linalg.solve(matrix, matrix[0]))
     assert agrees(np.linalg.norm(mg.asarray(matrix[0])), np.linalg.norm(matrix[0]))
 
 
-def test_questions_are_answered_from_the_values(w):
+def test_numpy_predicates_read_the_values(w):
     assert np.allclose(w, A) and not np.allclose(w + 1, A)
     assert np.array_equal(A, w)
     assert np.shape(w) == (2, 3) and np.ndim(w) == 2 and np.size(w) == 6
@@ -277,7 +277,7 @@ def test_dlpack_gives_a_copy_to_readers_that_cannot_take_read_only_memory(t):
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int32", "int64", "float16", "float32", "float64"])
 @pytest.mark.parametrize("shape", [(), (0,), (2, 3)])
-def test_dlpack_there_and_back(dtype, shape):
+def test_dlpack_round_trip(dtype, shape):
     t = mg.ones(shape, dtype=dtype)
     back = mg.from_dlpack(t)
     assert back.dtype == t.dtype and back.shape == shape and back.tolist() == t.tolist()
@@ -291,7 +291,7 @@ def test_dlpack_of_views(t):
     assert np.array_equal(spread, np.broadcast_to(A[0], (4, 3)))
 
 
-def test_dlpack_wishes(t):
+def test_dlpack_export_arguments(t):
     capsule = t.__dlpack__(stream=None, max_version=(1, 0), dl_device=(1, 0), copy=True)
     assert "dltensor" in repr(capsule)
     with pytest.raises(BufferError, match=r"DLPack: .* of a tensor on cpu"):
@@ -346,12 +346,12 @@ class Speaker:
         return self.array.__dlpack_device__()
 
 
-def test_asarray_speaks_dlpack():
+def test_asarray_accepts_dlpack():
     t = mg.asarray(Speaker(A), dtype=mg.float64)
     assert t.dtype == mg.float64 and np.array_equal(t.numpy(), A)
 
 
-def test_dlpack_faults(w):
+def test_dlpack_errors(w):
     with pytest.raises(TypeError, match=r"would silently lose the history\n.*x.detach"):
         np.from_dlpack(w)
     with pytest.raises(TypeError, match="from_dlpack: list does not support DLPack"):

@@ -65,18 +65,18 @@ def is_there(name):
     return hasattr(mg, name) or hasattr(mg.Tensor, name)
 
 
-def test_every_name_is_there_or_left_out_with_a_reason():
+def test_names_of_the_standard_are_there_or_left_out_with_a_reason():
     left_out = {name for names in LEFT_OUT for name in names.split()}
     missing = {name for name in listed() if not is_there(name)}
     assert missing == left_out
 
 
 @pytest.mark.parametrize("name", [n for n in listed() if "." not in n and inspect.isfunction(getattr(mg, n, None))])
-def test_every_function_has_an_example(name):
+def test_functions_all_have_an_example(name):
     assert f"{name}(" in inspect.getdoc(getattr(mg, name))
 
 
-def test_names_that_are_not_meant_to_be_there():
+def test_private_names_are_not_exported():
     """What a `*` import may drag along: helpers, and what a module imports for itself."""
     for name, value in vars(mg).items():
         if inspect.ismodule(value) and not name.startswith("__"):
@@ -137,7 +137,7 @@ def same(ours, theirs, dtype):
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 @pytest.mark.parametrize("name", sorted(SAME_AT_EDGES))
-def test_functions_of_one_at_the_edges(name, dtype):
+def test_functions_of_one_argument_at_special_values(name, dtype):
     with np.errstate(all="ignore"):
         x = EDGES.astype(dtype)
         expected = getattr(np, SAME_AT_EDGES[name])(x.astype(np.float64)) if dtype is not np.float64 else None
@@ -148,7 +148,7 @@ def test_functions_of_one_at_the_edges(name, dtype):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", ["copysign", "hypot", "logaddexp", "nextafter"])
-def test_functions_of_two_at_the_edges(name, dtype):
+def test_functions_of_two_arguments_at_special_values(name, dtype):
     with np.errstate(all="ignore"):
         x, y = (grid.astype(dtype) for grid in np.meshgrid(EDGES, EDGES))
         expected = getattr(np, name)(x, y)
@@ -249,7 +249,7 @@ def test_masks_without_dimensions():
         (lambda: mg.asinh(mg.asarray([True])), "abs does not support bool"),
     ],
 )
-def test_faults(fault, message):
+def test_wrong_arguments_are_refused(fault, message):
     with pytest.raises(mg.MinigradError, match=message):
         fault()
 

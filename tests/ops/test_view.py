@@ -138,7 +138,7 @@ def test_axes_that_do_not_exist_or_come_twice():
 
 
 @pytest.mark.parametrize("shape", [("a",), (2.0, 3), (None,)])
-def test_reshape_takes_integers(shape):
+def test_reshape_refuses_sizes_that_are_not_integers(shape):
     with pytest.raises(ShapeError, match="reshape: a shape is integers, not"):
         mg.zeros((2, 3)).reshape(*shape)
 

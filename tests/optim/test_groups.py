@@ -16,7 +16,7 @@ def pushed(*parameters):
         p.grad = mg.ones(p.shape) * (i + 1.0)
 
 
-def test_each_group_has_its_own_rate_and_options():
+def test_groups_have_their_own_rates_and_options():
     a, b, c = leaf(1.0), leaf(1.0), leaf(1.0)
     optimizer = SGD([{"params": [a]}, {"params": b, "lr": 0.5, "weight_decay": 1.0}], lr=0.25)
     optimizer.add_param_group({"params": [c], "lr": 0.0})
@@ -41,7 +41,7 @@ def test_a_momentum_that_is_switched_on_later_begins_from_nothing():
     assert a.item() == b.item() == 1 - 0.25 - 0.25 * 1.5
 
 
-def test_under_jit_a_rate_never_traces_again_and_another_option_does():
+def test_rate_changes_under_jit_never_trace_again_and_option_changes_do():
     a, b = leaf(1.0), leaf(1.0)
     optimizer = SGD([{"params": [a]}, {"params": [b]}], lr=0.25, momentum=0.5)
     step = mg.jit(optimizer.step)
@@ -181,7 +181,7 @@ W = leaf(1.0)
         (lambda: EMA([W], decay=1.0), "EMA: decay is at least 0 and below 1, not 1.0"),
     ],
 )
-def test_bad_groups_are_refused_in_words(call, message):
+def test_wrong_groups_are_refused_with_a_clear_message(call, message):
     with pytest.raises(mg.MinigradError, match=message):
         call()
 

@@ -193,7 +193,7 @@ def test_a_parameter_counts_its_own_steps(name, numpy_kernels):
         np.testing.assert_allclose(p.numpy_copy(), w, rtol=1e-11)
 
 
-def test_a_parameter_that_has_not_moved_divides_nothing_by_zero():
+def test_parameter_that_has_not_moved_causes_no_division_by_zero():
     moved, still = leaves()[:2]
     for make in (Adam, Adagrad):
         optimizer = make([moved, still], lr=0.1)
@@ -309,7 +309,7 @@ W = mg.asarray([1.0], requires_grad=True)
          r"on one device; parameter 0 is on cpu, and parameter 1, of shape \(2, 1\), on cpu:1\n  Hint: model.to\("),
     ],
 )
-def test_bad_input_is_refused_in_words(call, message):
+def test_wrong_arguments_are_refused_with_a_clear_message(call, message):
     with pytest.raises(mg.MinigradError, match=message):
         call()
 

@@ -20,7 +20,7 @@ def named_paths(text):
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_every_path_in_the_text_exists(name):
+def test_paths_in_the_text_exist(name):
     text = (ROOT / name).read_text(encoding="utf-8")
     assert [path for path in named_paths(text) if not (ROOT / path).exists()] == []
 

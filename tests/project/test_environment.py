@@ -32,7 +32,7 @@ def environment():
     return conda, pip
 
 
-def test_every_package_is_in_both_with_the_same_bound():
+def test_packages_are_in_both_files_with_the_same_bound():
     project = pyproject()
     listed = project["dependencies"] + [
         requirement for extra in EXTRAS for requirement in project["optional-dependencies"][extra]

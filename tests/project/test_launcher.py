@@ -104,7 +104,7 @@ def test_launcher_imports_only_what_old_pythons_have():
     ("found", "advice"),
     [("python3.12", "Run:\n    python3.12 course"), (None, "https://www.python.org/downloads/")],
 )
-def test_an_old_python_is_told_what_to_do(course, capsys, monkeypatch, found, advice):
+def test_old_python_prints_what_to_do(course, capsys, monkeypatch, found, advice):
     monkeypatch.setattr(course.sys, "version_info", (3, 10, 4, "final", 0))
     monkeypatch.setattr(course.sys, "version", "3.10.4 (main)")
     monkeypatch.setattr(course.shutil, "which", lambda name: name if name == found else None)
@@ -134,7 +134,7 @@ def test_uv_comes_by_pip_and_installs_the_checkout_editable_with_its_extras(chec
 
 
 @pytest.mark.parametrize("failing", ["get uv", "fill"])
-def test_pip_does_what_uv_cannot(checkout, failing):
+def test_pip_replaces_a_uv_that_cannot_install(checkout, failing):
     checkout.installer.failing = [failing]
     checkout.prepare(["lab"])
     *_, tried, pip = checkout.installer.commands
@@ -152,7 +152,7 @@ def test_uv_is_taken_where_it_is_installed(checkout, course, monkeypatch):
     assert fill[-2:] == ["--editable", ".[lab]"]
 
 
-def test_venv_does_what_a_uv_that_cannot_run_should(checkout, course, monkeypatch):
+def test_venv_replaces_a_uv_that_cannot_run(checkout, course, monkeypatch):
     monkeypatch.setattr(course.shutil, "which", lambda name: "/there/" + name)
     checkout.installer.failing = ["make by uv"]
     checkout.prepare(["lab"])
@@ -164,7 +164,7 @@ def test_venv_does_what_a_uv_that_cannot_run_should(checkout, course, monkeypatc
         checkout.prepare(["lab"])
 
 
-def test_another_extra_is_added_to_the_ones_that_are_there(checkout):
+def test_extra_is_added_to_the_installed_ones(checkout):
     checkout.prepare(["lab"])
     checkout.installer.steps()
     checkout.prepare(["dev"])
@@ -185,7 +185,7 @@ def test_a_changed_pyproject_is_installed_again(checkout):
 
 
 @pytest.mark.parametrize("key", ["python", "root"])
-def test_another_python_or_place_makes_it_anew(checkout, key):
+def test_environment_is_made_again_for_another_python_or_place(checkout, key):
     checkout.prepare(["lab"])
     checkout.installer.steps()
     stamp = json.loads(checkout.stamp.read_text())
@@ -198,7 +198,7 @@ def test_another_python_or_place_makes_it_anew(checkout, key):
 
 
 @pytest.mark.parametrize("damage", ["no python", "no stamp", "torn stamp", "odd stamp"])
-def test_a_broken_one_is_made_anew(checkout, damage):
+def test_broken_environment_is_made_again(checkout, damage):
     checkout.prepare(["lab"])
     checkout.installer.steps()
     if damage == "no python":
@@ -252,7 +252,7 @@ def test_health_is_asked_of_the_environment_itself(course, tmp_path, monkeypatch
 
 
 @pytest.mark.parametrize("missing", ["venv", "ensurepip"])
-def test_without_venv_it_says_what_to_install(checkout, course, monkeypatch, missing):
+def test_missing_venv_is_an_error_that_says_what_to_install(checkout, course, monkeypatch, missing):
     found = course.importlib.util.find_spec
     monkeypatch.setattr(
         course.importlib.util, "find_spec", lambda name: None if name == missing else found(name)
@@ -356,7 +356,7 @@ def test_a_full_disk_is_recognised_although_the_log_could_not_be_written(course,
         run_step(course, tmp_path, "exit(1)")
 
 
-def test_a_step_before_has_no_part_in_what_is_said(course, tmp_path):
+def test_failed_step_shows_only_its_own_output(course, tmp_path):
     for code, advice in [("exit('disk is full: No space left')", "free some space"), ("exit(1)", "course clean")]:
         with pytest.raises(course.Problem) as problem:
             run_step(course, tmp_path, code)
@@ -463,13 +463,13 @@ def test_programs_for_tests_are_not_installed_twice(apt, course, checkout):
         (set(), 0, []),
     ],
 )
-def test_somebody_who_is_not_root(apt, course, checkout, there, sudo, expected):
+def test_programs_for_tests_without_root(apt, course, checkout, there, sudo, expected):
     apt.there, apt.user, apt.sudo = there, 1000, sudo
     course.install_programs(checkout)
     assert asked(checkout) == expected
 
 
-def test_an_apt_that_fails_stops_nothing(apt, course, checkout, monkeypatch, capsys):
+def test_failed_apt_does_not_stop_the_tests(apt, course, checkout, monkeypatch, capsys):
     def failing(title, command, log, cwd):
         raise course.Problem("no network")
 
@@ -543,7 +543,7 @@ def test_lab_opens_the_workspace_after_bringing_it_up_to_date(course, commands, 
     assert commands.ran == [workspace]
 
 
-def test_root_is_refused_in_words_before_anything_is_made(course, commands, monkeypatch, capsys):
+def test_root_is_refused_before_anything_is_made(course, commands, monkeypatch, capsys):
     monkeypatch.setattr(course.os, "geteuid", lambda: 0, raising=False)
     monkeypatch.setattr(course, "CONTAINER_FILES", ())
     monkeypatch.setattr(course, "CONTAINER_VARIABLES", ("IN_A_CONTAINER",))
@@ -597,5 +597,5 @@ def test_clean_that_is_stopped_leaves_nothing_that_looks_whole(checkout, course,
     assert checkout.installer.steps() == ["make", "get uv", "fill"]
 
 
-def test_hand_over_returns_the_exit_code(course, tmp_path):
+def test_launcher_returns_the_exit_code_of_the_program(course, tmp_path):
     assert course.hand_over([sys.executable, "-c", "raise SystemExit(4)"], tmp_path) == 4

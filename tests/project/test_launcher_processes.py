@@ -95,7 +95,7 @@ def test_launcher_starts_nothing_when_the_pipe_is_closed(place, command):
 
 
 @posix
-def test_streams_that_are_closed_do_not_matter(place):
+def test_launcher_runs_with_closed_streams(place):
     command = ["sh", "-c", 'exec "$0" course unheard <&- >&- 2>&-', sys.executable]
     assert subprocess.run(command, cwd=place).returncode == 3
 

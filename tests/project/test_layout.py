@@ -137,18 +137,18 @@ def test_imports_point_one_way():
     assert wrong_arrows(ROOT / "minigrad") == []
 
 
-def test_no_modules_import_each_other_in_a_circle():
+def test_imports_form_no_circle():
     """Imports inside functions count.  Imports for types alone may form a circle inside one room."""
     arrows = [a for a in all_arrows(ROOT / "minigrad") if room_of(a.source)[0] not in ("__init__", "examples")]
     assert cycles([a for a in arrows if not (a.for_types and room_of(a.source) == room_of(a.target))]) == []
 
 
-def test_a_circle_is_found():
+def test_cycles_finds_a_circle():
     arrows = [Arrow("a", "b", False), Arrow("b", "c", False), Arrow("c", "a", False), Arrow("c", "d", False)]
     assert cycles(arrows) == [("a", "b", "c")] and cycles(arrows[1:]) == []
 
 
-def test_no_module_is_hidden_by_a_function_of_the_same_name():
+def test_modules_are_not_hidden_by_functions_of_the_same_name():
     """`from minigrad.train import progress` gives the module, or there is no such module."""
     code = """
 import importlib, pkgutil, sys, types, minigrad
@@ -165,14 +165,14 @@ for name, module in list(sys.modules.items()):
 
 
 @pytest.mark.parametrize("room", BUDGETS)
-def test_no_room_is_larger_than_its_budget(room):
+def test_rooms_are_within_their_budgets(room):
     written = [path for path in (ROOT / "minigrad" / room).rglob("*") if path.suffix in (".py", ".js", ".css")]
     paths = [path for path in written if "units" not in path.parts]
     lines = sum([len(path.read_text(encoding="utf-8").splitlines()) for path in paths])
     assert lines <= BUDGETS[room], f"{room} has {lines:,} lines"
 
 
-def test_every_part_of_the_package_has_its_place():
+def test_parts_of_the_package_have_their_place():
     names = {path.stem for path in (ROOT / "minigrad").iterdir() if path.suffix in ("", ".py")}
     assert names - {"__pycache__"} <= {*ROOMS, *ONLOOKERS, *ROOF}
 
@@ -202,7 +202,7 @@ def test_every_part_of_the_package_has_its_place():
         ("random.py", "from . import nn", None),
     ],
 )
-def test_a_wrong_arrow_is_seen_and_a_right_one_is_not(tmp_path, place, line, imported):
+def test_wrong_arrows_finds_only_wrong_imports(tmp_path, place, line, imported):
     path = tmp_path / "minigrad" / place
     path.parent.mkdir(parents=True)
     path.write_text(line)
@@ -245,7 +245,7 @@ def test_pages_of_lectures_fit_on_slides(page):
     assert PAGES[page] is None or len(lines) <= PAGES[page]
 
 
-def test_only_declarations_use_the_quick_forms():
+def test_quick_forms_are_used_only_by_declarations():
     users = {a.source for a in all_arrows(ROOT / "minigrad") if a.target == "minigrad.core.quick"}
     assert users == {"minigrad.ops.declare"}
 

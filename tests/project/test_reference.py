@@ -22,7 +22,7 @@ def test_the_stored_page_is_fresh(builder, name):
     assert stored == builder.pages()[name], "run: python lectures/build_reference.py"
 
 
-def test_every_error_is_in_the_catalogue(builder):
+def test_errors_are_all_in_the_catalogue(builder):
     page = builder.errors_page()
     for cls in builder.catalogue():
         assert f"## {cls.__name__}\n" in page and f"{cls.__name__}: " in page

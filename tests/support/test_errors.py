@@ -571,7 +571,7 @@ def wrong_gradient():
 
 
 @pytest.mark.parametrize(("provoke", "error", "parts", "also"), FAULTS, ids=[f[0].__name__ for f in FAULTS])
-def test_the_message_says_what_happened_and_where(provoke, error, parts, also):
+def test_message_says_what_happened_and_where(provoke, error, parts, also):
     with pytest.raises(error) as caught:
         provoke()
     message = str(caught.value)
@@ -596,7 +596,7 @@ INTERNAL = {
 }
 
 
-def test_every_exception_of_the_package_is_a_minigrad_error_with_an_example():
+def test_exceptions_of_the_package_are_minigrad_errors_with_an_example():
     package = Path(mg.__file__).parent
     found = set()
     for path in package.rglob("*.py"):
@@ -676,7 +676,7 @@ shell.run_cell("again()", store_history=True)
 """
 
 
-def test_a_notebook_shows_the_lines_that_are_the_users():
+def test_notebook_shows_only_the_users_lines():
     pytest.importorskip("IPython")
     command = [sys.executable, "-c", NOTEBOOK]
     shown = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout

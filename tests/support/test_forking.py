@@ -113,7 +113,7 @@ def test_a_lock_of_the_thread_that_forks_is_still_its_own():
         assert in_a_fork(release) == 7
 
 
-def test_the_collector_runs_in_the_child_though_another_thread_had_it_wait():
+def test_collector_runs_in_the_child_although_another_thread_paused_it():
     assert while_held(no_collection(), lambda: in_a_fork(gc.isenabled)) == 1
     with no_collection():
         assert in_a_fork(gc.isenabled) == 0

@@ -39,7 +39,7 @@ def learner(mode="eager", metric=None):
 
 
 @pytest.mark.parametrize("mode", ["eager", "graph", "jit"])
-def test_fit_does_what_one_writes_by_hand(mode, numpy_kernels):
+def test_fit_equals_a_loop_written_by_hand(mode, numpy_kernels):
     metric, other = Accuracy(), Accuracy()
     model, optimizer, step = learner(mode, metric)
     history = fit(step, BATCHES, epochs=4, watch=[model, optimizer], quiet=True)
@@ -120,7 +120,7 @@ def test_the_same_number_again_is_not_better():
     assert [stop.after(1.0) for _ in range(3)] == [False, False, True] and stop.best_at == 1
 
 
-def test_early_stopping_goes_on_from_a_checkpoint(tmp_path):
+def test_early_stopping_continues_from_a_checkpoint(tmp_path):
     model = nn.Linear(1, 1)
     stop = EarlyStopping(patience=1, model=model)
     best = model.weight.item()
@@ -217,7 +217,7 @@ def test_a_terminal_gets_a_bar(monkeypatch, capsys):
     assert "epoch 1" in drawn and "2/2" in drawn and "loss 2" in drawn
 
 
-def test_without_tqdm_a_bar_says_how_to_get_it(monkeypatch):
+def test_missing_tqdm_is_an_error_that_says_how_to_install_it(monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     with pytest.raises(ImportError, match="python -m pip install tqdm"):
@@ -263,7 +263,7 @@ def test_an_infinite_loss_is_named_too():
         fit(lambda x: mg.exp(w * x).sum(), [1.0, 1000.0], watch=[w], quiet=True)
 
 
-def test_gradients_that_add_up_over_steps_are_brought_back():
+def test_nan_guard_restores_accumulated_gradients():
     w = mg.asarray([1.0], requires_grad=True)
     optimizer, seen = mg.optim.SGD([w], lr=0.0), []
 
@@ -324,6 +324,6 @@ STATE = []
         (lambda: len(progress(iter("abc"))), "does not say how many batches it has"),
     ],
 )
-def test_bad_input_is_refused_in_words(call, message):
+def test_wrong_arguments_are_refused_with_a_clear_message(call, message):
     with pytest.raises((mg.MinigradError, NotImplementedError, TypeError), match=message):
         call()

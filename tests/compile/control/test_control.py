@@ -595,7 +595,7 @@ def test_kept_carries_that_nothing_reads_are_not_computed():
 
 
 @pytest.mark.parametrize("without", [(), ("simplify",), ("fold_views",), ("common",), ("dead",)])
-def test_each_pass_may_be_left_out(without):
+def test_passes_may_each_be_left_out(without):
     from minigrad.compile.running.program import Program
 
     def f(x, m):

@@ -170,13 +170,13 @@ def test_a_function_that_depends_on_something_that_no_trace_sees(monkeypatch):
     assert "multiply, made at" in str(error.value) and "return h * float(os.environ" in str(error.value)
 
 
-def test_an_error_is_raised_as_ever():
+def test_errors_of_the_function_are_raised_unchanged():
     f = mg.jit(lambda x, i: x[i], check=True)
     with pytest.raises(mg.IndexingError):
         f(fixed(1, 2), mg.asarray([5]))
 
 
-def test_differences():
+def test_check_lists_differences():
     a = np.float32([1, 100])
     assert checking.difference(a, a + np.float32([1e-3, 0])) == ""
     assert "1 of 2 elements, 1.0 instead of 2.0 at (0,)" in checking.difference(a, np.float32([2, 100]))

@@ -90,7 +90,7 @@ def compare(actual, wanted):
 
 
 @given(st.integers(0, 2**63))
-def test_what_is_accepted_stays_within_its_memory(seed):
+def test_accepted_kernels_stay_within_their_memory(seed):
     random = Random(seed)  # random numbers from hypothesis would be too slow here
     for _ in range(EACH):
         kernel = accepted(hostile.mutated(random.choice(corpus()), random))

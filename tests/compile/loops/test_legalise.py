@@ -20,7 +20,7 @@ def operations(kernel):
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_only_legal_operations_are_left(dtype):
+def test_legalised_kernels_contain_only_legal_operations(dtype):
     for op, result in operations(legalise(every_operation(dtype).kernel)):
         assert op in LEGAL or (op in LIBRARY and (op not in WRITTEN_OUT or result.itemsize == 8))
 

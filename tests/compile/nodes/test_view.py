@@ -115,7 +115,7 @@ def test_dimensions_that_can_be_walked_as_one_are_joined():
     assert coalesced((), ()) == []
 
 
-def test_whether_a_view_is_all_of_its_base_in_order():
+def test_view_that_covers_its_base_in_order_is_recognised():
     memory = Memory(4, 6)
     assert whole(memory).in_order and reshaped(whole(memory), (24, 1)).in_order
     assert not sliced(whole(memory), (slice(1, None),)).in_order
@@ -123,7 +123,7 @@ def test_whether_a_view_is_all_of_its_base_in_order():
     assert not whole(memory).broadcast((2, 4, 6)).in_order
 
 
-def test_how_often_a_view_repeats_each_element():
+def test_repetitions_of_elements_in_a_view_are_counted():
     column = View(Memory(4, 1), 0, (4, 1), (1, 1))
     assert column.broadcast((4, 6)).repeats == 6
     assert column.broadcast((4, 6)).footprint == 4

@@ -210,7 +210,7 @@ def test_windows_that_are_apart_or_long_stay_with_the_library(options):
 FOLDED = {"windows as parts", "fold constants", "max(n) -> n", "min(n) -> n", "total of a constant", "small constant"}
 
 
-def test_every_rule_has_a_case():
+def test_rules_all_have_a_case():
     assert {rule.name for rule in rules} == {case[0] for case in CASES} | FOLDED | {"x ** 2 -> x * x"}
     assert all(rule.says.endswith((".", ")")) and "\n" not in rule.says for rule in rules)
 
@@ -292,7 +292,7 @@ def test_cases_have_all_kinds_of_dtypes_that_a_rule_is_declared_for():
         (FLOATS, lambda x: mg.concat([x, x])),
     ],
 )
-def test_what_is_not_the_same_stays(dtypes, function):
+def test_expressions_without_an_exact_rule_stay(dtypes, function):
     for dtype in dtypes.split():
         if dtype == "uint8" and "-2" in repr(function.__code__.co_consts):
             continue  # there is no -2
@@ -377,7 +377,7 @@ def test_a_large_total_is_folded_where_it_is_exact():
     assert graph.nodes[-1].name == "sum"
 
 
-def test_of_numbers_alone_one_keeps_its_dtype():
+def test_operation_on_numbers_alone_keeps_the_dtype_of_one():
     recorded = Recorded(lambda x: mg.where(x, mg.ones(2), mg.zeros(2)), np.array([True, False]))
     graph, _ = optimise(recorded.graph)
     assert [node.name for node in graph.nodes] == ["full", "where"]
@@ -398,7 +398,7 @@ def test_a_constant_of_one_element_that_a_trace_holds_is_a_number():
     assert not log.fired
 
 
-def test_numbers():
+def test_wrapped_numbers_and_same_number():
     assert [wrapped(n, np.dtype("int8")) for n in (127, 128, -129, 256)] == [127, -128, 127, 0]
     assert same_number(0, 0.0)
     assert not same_number(1.0, np.nan)

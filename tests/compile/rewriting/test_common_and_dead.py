@@ -50,7 +50,7 @@ def draw(key, block, shape=(3,)):
         (lambda x: (mg.zeros(2), mg.full(2, -0.0), mg.zeros(2, dtype=mg.int32)), "full full full"),
     ],
 )
-def test_what_is_the_same_is_computed_once(function, names):
+def test_equal_nodes_are_computed_once(function, names):
     assert left(function) == names
 
 
@@ -89,7 +89,7 @@ def test_keys_of_attributes():
         (lambda x: emit(P.put, mg.exp(x), 3.0, chain=((P.permute_dims, {"axes": (1, 0)}),)), "exp put"),
     ],
 )
-def test_what_is_overwritten_is_not_written(function, names):
+def test_overwritten_elements_are_not_written(function, names):
     assert left(function) == names
 
 

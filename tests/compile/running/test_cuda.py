@@ -78,7 +78,7 @@ def test_random_programs(gpu, seed):
         np.testing.assert_allclose(result.get(), output.numpy_copy(), rtol=rough, atol=rough)
 
 
-def test_long_rows_and_sums_across_them(gpu):
+def test_rows_that_are_long_and_sums_across_them(gpu):
     def f(x, w, b):
         return (mg.layer_norm(x, w, b) * mg.softmax(x)).sum()
 
@@ -304,14 +304,14 @@ def test_positions_can_be_looked_at_at_once_or_not_at_all(gpu, monkeypatch):
     assert mg.jit(lambda x, i: mg.take(x, i) * 2)(*given).item() == pytest.approx(2 * floats(5)[4])
 
 
-def test_synchronize_says_it_too(gpu):
+def test_synchronize_raises_index_errors(gpu):
     mg.jit(lambda x, i: mg.take(x, i) * 2)(*on("cuda", floats(5), np.array([9])))
     with pytest.raises(mg.IndexingError, match="index 9"):
         gpu.synchronize()
     gpu.synchronize()
 
 
-def test_a_kernel_that_does_not_compile_is_replaced_aloud(gpu, monkeypatch):
+def test_kernel_that_does_not_compile_is_replaced_with_a_warning(gpu, monkeypatch):
     (x,) = on("cuda", floats(7))
 
     def refuse(self, name):
@@ -325,7 +325,7 @@ def test_a_kernel_that_does_not_compile_is_replaced_aloud(gpu, monkeypatch):
     np.testing.assert_allclose(y.numpy_copy(), np.tanh(floats(7)) * 123.5, rtol=1e-5)
 
 
-def test_devices_are_not_mixed_in_secret(gpu):
+def test_mixed_devices_are_refused(gpu):
     x, y = on("cuda", floats(3))[0], mg.asarray(floats(3))
     with pytest.raises(mg.DeviceError, match="add: its inputs are on different devices, cuda and cpu"):
         mg.jit(lambda x, y: x + y)(x, y)
@@ -371,7 +371,7 @@ def test_equal_kernels_are_compiled_once(gpu):
     assert len(emulated.MODULES) == modules + 1
 
 
-def test_what_is_handed_over_is_looked_at(gpu):
+def test_arguments_of_kernels_are_checked_by_the_stand_in(gpu):
     module = emulated.RawModule(code='extern "C" __global__ void one(float *x, int n) { x[0] = n; }')
     function, x = module.get_function("one"), gpu.cupy.zeros(1, np.float32)
     function((1,), (32,), [x, np.int32(7)])
@@ -382,7 +382,7 @@ def test_what_is_handed_over_is_looked_at(gpu):
         function((1,), (32,), [x])
 
 
-def test_all_of_it_is_what_nvrtc_takes(gpu):
+def test_nvrtc_compiles_all_modules(gpu):
     from tests.compile.codegen.test_cuda import compile_by_nvrtc, nvrtc
 
     if nvrtc() is None:

@@ -65,7 +65,7 @@ def test_levels_respect_every_dependency(numpy_kernels):
     assert sorted(s.number for level in schedule.levels for s in level) == list(range(len(plan.steps)))
 
 
-def test_the_critical_path_is_the_dearest_chain(numpy_kernels):
+def test_critical_path_is_the_most_expensive_chain(numpy_kernels):
     def f(x, y):
         return mg.exp(x @ x @ x) @ x, y @ y
 
@@ -152,7 +152,7 @@ def test_values_of_one_level_never_share_memory(numpy_kernels):
                 assert last < begin or end < first
 
 
-def test_two_kernels_run_at_the_same_time():
+def test_kernels_of_one_level_run_at_the_same_time():
     """Each real kernel begins only when the other one is about to: one after the other they would wait for ever."""
     graph = mg.trace(lambda x, y: (mg.exp(x), mg.tanh(y)), mg.ones(50), mg.ones(60))
     program = Program(graph, executor="parallel")
@@ -235,7 +235,7 @@ def test_effects_happen_in_the_callers_thread_and_in_their_order(numpy_kernels, 
     assert sum(s.has_effect for s in f.program(mg.ones(3), mg.ones(4)).schedule.steps) == 4
 
 
-def test_several_threads_may_call_at_once():
+def test_program_can_be_called_by_several_threads_at_once():
     tensors = given()
     program = program_of(branches, *tensors, executor="parallel")
     assert wrong_in_threads(program, arrays_of(tensors), rounds=20) == []
@@ -261,7 +261,7 @@ def test_a_training_step_with_dropout_is_the_same_in_parallel():
     assert trained("parallel") == trained("serial")
 
 
-def test_an_executor_that_does_not_exist(monkeypatch):
+def test_unknown_executor_is_an_error(monkeypatch):
     with pytest.raises(mg.CompileError, match=r"no executor named 'many'\n  Expected: serial or auto or parallel"):
         mg.jit(lambda x: x, executor="many")
     monkeypatch.setenv("MINIGRAD_EXECUTOR", "few")

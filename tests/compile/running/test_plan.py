@@ -59,7 +59,7 @@ def test_a_plan_is_frozen_and_has_no_nodes_or_groups():
             setattr(value, name, None)
 
 
-def test_each_buffer_has_a_place():
+def test_buffers_each_have_a_place():
     plan = plan_of(everything, *given(), donate={0: 0})
     kinds = {buffer.name: (buffer.kind, buffer.number) for buffer in plan.buffers}
     assert kinds["tensor_1"] == (INPUT, 0) and kinds["tensor_3"] == (INPUT, 2)

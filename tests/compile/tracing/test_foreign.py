@@ -153,7 +153,7 @@ def test_a_module_of_a_package_that_is_read(foreign):
     assert len(guards_of(f.function)) < 8
 
 
-def test_objects_of_the_users_that_are_hostile(foreign):
+def test_hostile_objects_of_the_user(foreign):
     class Mine(foreign.Hostile):
         pass
 
@@ -199,7 +199,7 @@ def test_a_function_of_the_users_that_a_package_calls(foreign, monkeypatch):
         assert f(mg.ones(1)).item() == 2 and f.traces[1] == "NUMBER was 1 and is 2"
 
 
-def test_functions_in_wrappers_of_pythons_own(monkeypatch):
+def test_functions_wrapped_by_the_standard_library(monkeypatch):
     @functools.singledispatch
     def general(x):
         return numbered(x)
@@ -220,7 +220,7 @@ def test_functions_in_wrappers_of_pythons_own(monkeypatch):
         assert f(mg.ones(1)).item() == 2
 
 
-def test_attributes_that_the_code_names_of_objects_of_a_package(foreign):
+def test_attributes_of_package_objects_that_the_code_reads(foreign):
     config, parsed = foreign.Config(), argparse.Namespace(rate=1)
     for held in (config, parsed, types.SimpleNamespace(rate=1)):
         f = mg.jit(lambda x, held=held: x * held.rate)
@@ -316,7 +316,7 @@ def test_a_number_that_appears_on_a_module_and_becomes_a_tensor():
     assert f(x).item() == 6
 
 
-def test_many_numbers_on_an_object():
+def test_object_with_many_numbers():
     trainer = Trainer(table=list(range(100_000)), **{f"k{i}": i for i in range(1000)})
     assert sum(len(getattr(guard, "values", ())) for guard in guards_of(trainer.step)) < 12
 
@@ -366,7 +366,7 @@ def thing_of(name):
 
 
 @pytest.mark.parametrize("name", ["pandas", "scipy.optimize", "scipy.stats", "torch", "jax", "networkx"])
-def test_a_package_that_is_reachable(name):
+def test_reachable_package(name):
     package, thing = thing_of(name)
     trainer = Trainer(held=thing, package=package)
     f, g = mg.jit(trainer.step), mg.jit(trainer.reading)

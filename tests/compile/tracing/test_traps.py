@@ -36,7 +36,7 @@ def both(make, calls=3):
 # arguments ------------------------------------------------------------------------------------------------------------
 
 
-def test_equal_values_of_other_types_are_other_arguments():
+def test_arguments_that_are_equal_but_of_other_types_differ():
     f = mg.jit(lambda x, k: mg.copysign(x, k) if k == 0 else x * k, static=(1,))
     for kind in (float, np.float32, np.float64):
         assert [f(fixed(1), kind(k)).tolist() for k in (0.0, -0.0, 0.0)] == [[1], [-1], [1]]
@@ -120,7 +120,7 @@ def test_tensors_hidden_in_a_result():
             mg.jit(lambda x, hide=hide: hide(x * 2))(fixed(1))
 
 
-def test_results_look_at_the_memory_that_they_look_at_eagerly():
+def test_results_share_the_memory_that_they_share_eagerly():
     w = leaf(1, 2)
 
     def f(x):
@@ -224,7 +224,7 @@ def test_a_seed_set_inside():
     assert eager == jitted
 
 
-def test_generators_that_a_program_could_not_follow():
+def test_random_generators_that_a_program_cannot_follow():
     with pytest.raises(mg.TraceError, match="system's own randomness"):
         mg.jit(lambda: mg.random.Generator().uniform(1))()
     with pytest.raises(mg.TraceError, match="state of a generator is read"):
