@@ -1,4 +1,4 @@
-"""Every function that is composed of primitives, by its samples: values, dtypes, gradients to second order, devices."""
+"""Every composed function, by its samples: values, dtypes, gradients to second order, devices."""
 
 import inspect
 from pathlib import Path
@@ -17,7 +17,7 @@ every_function = pytest.mark.parametrize("name", sorted(COMPOSED))
 
 
 def public_functions():
-    """The functions of `minigrad.ops` that the top of the package offers: their examples say `mg.name`."""
+    """The functions of `minigrad.ops` that are also `mg.name`."""
     for name, function in vars(mg).items():
         module = getattr(function, "__module__", None) or ""
         documented = f"mg.{name}(" in (getattr(function, "__doc__", None) or "")

@@ -1,4 +1,4 @@
-"""The element types: what names mean, how types meet, what casts and limits say."""
+"""Element types: names, promotion, casts and limits."""
 
 import itertools
 import pickle

@@ -1,4 +1,4 @@
-"""Every primitive, by its samples: values, shapes and dtypes, gradients, what is kept, memory, devices, declarations.
+"""Every primitive, by its samples: values, shapes, dtypes, gradients, saved values, memory, devices, declarations.
 
 A new primitive is tested by adding its samples to `samples.py` and its NumPy equivalent to `references.py`.
 """
@@ -53,7 +53,7 @@ def wide(x):
 
 
 def common(sample):
-    """The inputs as NumPy has to see them: floats in float64, a bool beside bools a bool."""
+    """The inputs for the NumPy reference: floats in float64, and bools if all inputs are bools."""
     if sample.op == "bitcast":
         return sample.inputs
     inputs = [wide(x) for x in sample.inputs]
@@ -63,7 +63,7 @@ def common(sample):
 
 
 def assert_same_values(result, expected, what):
-    """Floats to within what their precision gives, everything else exactly."""
+    """Check that floats are equal up to their precision and other values exactly."""
     array = result.numpy_copy()
     if array.dtype.kind == "f":
         with np.errstate(over="ignore"):
@@ -129,7 +129,7 @@ def test_public_functions_and_quick_forms_equal_emit(name):
 
 @pytest.mark.parametrize("name", [n for n in NAMES if P[n].kind == "elementwise"])
 def test_results_of_large_inputs_equal_those_of_small_ones(name, monkeypatch):
-    """Above some size, a device puts a result into memory of its own; tests/devices is about sharing the work."""
+    """Above some size, a device takes the memory of a result from its pool; tests/devices covers blocks and threads."""
     monkeypatch.setattr(emitting, "LARGE", 1 << 15)
     monkeypatch.setattr(registry, "WORTH_KEEPING", 1 << 15)
     for sample in SAMPLES[name]:
@@ -192,18 +192,18 @@ def test_gradients_have_the_dtype_and_shape_of_their_inputs(name):
             assert g is None or not g.requires_grad
 
 
-# What is kept ---------------------------------------------------------------------------------------------------------
+# Saved values ---------------------------------------------------------------------------------------------------------
 
 
 def tracked_choices(sample):
-    """Every choice of float inputs that require a gradient, but the empty one."""
+    """Every non-empty choice of float inputs that require a gradient."""
     places = [i for i, x in enumerate(sample.inputs) if isinstance(x, np.ndarray) and x.dtype.kind == "f"]
     for count in range(1, len(places) + 1):
         yield from itertools.combinations(places, count)
 
 
 def declared(op, count, tracked):
-    """What the parameters of the rules name: numbers of inputs, and "out"."""
+    """The parameters of the rules: indices of inputs, and "out"."""
     names = [op.name_of(i).split("[")[0] for i in range(count)]
     kept = set()
     for number in tracked:
@@ -368,7 +368,7 @@ def test_an_operation_is_linear_in_its_linear_inputs_taken_together():
 
 # Dtypes ---------------------------------------------------------------------------------------------------------------
 
-# The array API's table, with what it leaves open: an integer beside a float takes the float's type, a bool any other.
+# The table of the array API.  Where it is undefined: integer and float give the float's type, bool and any the other.
 DTYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "float16", "float32", "float64"]
 PROMOTION = {
     "bool":    "bool    int8    int16   int32   int64   uint8   float16 float32 float64",

@@ -1,6 +1,6 @@
-"""One fast test of each room: `python3 course test --smoke` runs these alone, to see that nothing is broken at large.
+"""One fast test of each room: `python3 course test --smoke` runs only these, to find serious faults quickly.
 
-They are in one file because collecting the other tests takes longer than running these.
+They are in one file because collecting all other tests takes longer than running these.
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Public functions called with odd arguments: refused in our words, or the result is NumPy's, or has been reviewed."""
+"""Public functions with odd arguments: a minigrad error, the result of NumPy, or a result that was reviewed."""
 
 import inspect
 import re
@@ -20,8 +20,8 @@ NUMBERS = r"True|-1|0|2\*\*40|2\*\*70|1\.5|nan|inf|NumPy nan|decimal"
 ARRAYS = "integer tensor|64 dimensions|array of bools|empty array|largest uint64|other device"
 COLLECTIONS = "no text|bytes|set|generator|integers|empty list|empty tuple|dictionary"
 
-# Calls that are accepted although the argument is not what the parameter declares, of functions that NumPy lacks:
-# function, parameter, input, why.  An argument that is what its parameter declares needs no line.
+# Functions that NumPy lacks: calls that are accepted although the argument is not of the declared type:
+# function, parameter, input, why.  Arguments of the declared type need no line.
 REVIEWED = (
     (ANY, "requires_grad|keepdims|copy|stable|training|include_initial|descending|infinities|upper|strict|reverse|mode"
           "|log_target|largest|endpoint|causal|backward|values|quiet|allow_unused|has_aux|enabled|measure", ANY,
@@ -68,7 +68,7 @@ UNLIKE_NUMPY = (
     ("Tensor.__eq__", "other", "None|text|no text", "Python's own answer: only numbers are equal to tensors"),
     ("Tensor.__setitem__", "value", "64 dimensions", "dimensions of size 1 in front do not count"),
 )
-# Calls that do what they are asked to, for ever.
+# Valid calls that never end.
 ENDLESS = (
     ("mg.while_loop", "init|body_fun", "the user's condition stays true"),
     ("mg.train.fit", "epochs", "so many epochs are run"),
@@ -77,7 +77,7 @@ ENDLESS = (
 
 
 def outcomes(part, parts):
-    """What comes of each call, of one in so many: name, parameter, input, end, details, and how NumPy differs."""
+    """The outcomes of a sample of the calls: name, parameter, input, end, details, and how NumPy differs."""
     command = [sys.executable, "-m", "tests.odd_inputs", "", "-", str(part), str(parts)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
@@ -85,12 +85,12 @@ def outcomes(part, parts):
 
 
 def listed(calls, *call):
-    """Whether a call is on a list, whose last column says why."""
+    """Whether a call is on a list.  The last column of the list says why."""
     return any(all(map(re.fullmatch, patterns, call)) for *patterns, _ in calls)
 
 
 def wrong(found):
-    """The calls that end in no way that is allowed."""
+    """The calls whose outcome is not allowed."""
     for name, parameter, odd, end, details, unlike in found:
         call, reviewed = f"{name}({parameter}={odd})", (name, parameter, odd)
         if end == "internal" or (end == "hangs" and not listed(ENDLESS, name, parameter)):

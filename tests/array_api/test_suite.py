@@ -13,8 +13,8 @@ ROOT = Path(__file__).resolve().parents[2]
 XFAILS = Path(__file__).with_name("xfails.txt")
 CHECKOUT = os.environ.get("ARRAY_API_TESTS", "")
 
-# Complex numbers are left out, but the suite looks for the widest complex dtype, and there has to be one.
-# Two lines alike in a file of it say so (the other one for real numbers); they are changed in a copy.
+# Complex numbers are left out, but the suite looks up the widest complex dtype, so one must exist.
+# Two similar lines in one of its files look it up (the other one for real numbers).  They are changed in a copy.
 WIDEST = re.compile(r"key=lambda x: x\[1\]$", re.MULTILINE)
 # The standard's special cases of complex numbers have these names; tests of the function `imag` are not among them.
 NOT_COMPLEX = "not imag or elementwise or signature"

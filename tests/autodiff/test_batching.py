@@ -1,4 +1,4 @@
-"""vmap: every primitive with a batch dimension through it, against a loop; and as many nodes for many as for one."""
+"""vmap: every primitive with a batch axis equals a loop, and a large batch takes as many kernels as one example."""
 
 import random
 
@@ -21,7 +21,7 @@ def apply(sample, tensors):
 
 
 def moved(array, k):
-    """The k-th example made of a sample's input: other values, the same order and kinks."""
+    """The k-th example, made from a sample's input: other values, with the same signs and in the same order."""
     if not isinstance(array, np.ndarray) or array.dtype.kind != "f":
         return array
     return (array * (1 + 0.125 * k)).astype(array.dtype)
@@ -97,7 +97,7 @@ def test_batches_of_a_thousand_run_as_many_kernels_as_one_example():
 
 
 def test_the_number_of_kernels_does_not_depend_on_where_tensors_lie():
-    """A new tensor may have the address, and so the id, of one that the walk has let go of."""
+    """A new tensor may get the address, and so the id, of a tensor that the walk has freed."""
     w = mg.asarray(np.random.default_rng(0).standard_normal((4, 3)))
     x = mg.ones((2, 3), dtype=mg.float64)
     rng, counts = random.Random(0), set()

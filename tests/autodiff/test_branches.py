@@ -1,4 +1,4 @@
-"""Branches and loops that some examples of a batch take and others don't: the gradients are those of one at a time."""
+"""Branches and loops that only some examples of a batch take: the gradients equal those of one example at a time."""
 
 import numpy as np
 import pytest

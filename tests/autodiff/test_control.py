@@ -1,5 +1,5 @@
-"""`cond`, `while_loop`, `fori_loop` and `scan` in eager mode: what Python computes, with its gradients, in every
-transformation; and what is refused, in eager mode and while tracing by the same words."""
+"""`cond`, `while_loop`, `fori_loop` and `scan` in eager mode: the values and gradients of Python's own branches and
+loops, in every transformation, and errors with the same message in eager mode and while tracing."""
 
 import itertools
 
@@ -211,7 +211,7 @@ def test_cond_inside_a_checkpoint_and_checkpoint_inside_a_cond():
         np.testing.assert_allclose(mg.gradients(result.sum(), x).numpy_copy(), np.cos(X))
 
 
-# What is refused: by the same error in every mode -------------------------------------------------------------------
+# Errors: the same in every mode -------------------------------------------------------------------------------------
 
 
 def x():

@@ -1,4 +1,4 @@
-"""Where a function that is being differentiated makes a number of a tensor, a warning says so, once for each line."""
+"""A warning, once for each line, where a function that is being differentiated turns a tensor into a number."""
 
 import math
 import warnings

@@ -1,4 +1,4 @@
-"""`quick_steps` is `steps`, unrolled: the two give the same gradients, let go of the same, and raise the same."""
+"""`quick_steps` is `steps`, unrolled: both give the same gradients, free the same arrays and raise the same errors."""
 
 import numpy as np
 import pytest

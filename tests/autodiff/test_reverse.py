@@ -1,4 +1,4 @@
-"""The walk back: deep and wide graphs, what is computed and what is not, hooks, what is let go, whose line it was."""
+"""The backward pass: deep and wide graphs, which contributions are computed, hooks, freed memory, lines in errors."""
 
 import gc
 import sys
@@ -25,7 +25,7 @@ def leaf(*values, dtype="float64"):
 
 @pytest.fixture
 def kernel_calls(monkeypatch):
-    """How often each of these kernels runs: `calls = kernel_calls("multiply")`, then `calls["multiply"]`."""
+    """Counts the runs of these kernels: `calls = kernel_calls("multiply")`, then `calls["multiply"]`."""
 
     def counted(*names):
         table, calls = mg.as_device("cpu").kernels, dict.fromkeys(names, 0)
@@ -129,7 +129,7 @@ def test_a_gradient_by_the_output_itself_is_one():
     assert w.grad.item() == 2
 
 
-# What gets a gradient -------------------------------------------------------------------------------------------------
+# Which tensors get a gradient -----------------------------------------------------------------------------------------
 
 
 def test_grad_of_an_unused_leaf_is_none_and_never_zero():
@@ -309,7 +309,7 @@ def test_an_abandoned_walk_leaves_the_mode_alone():
 
 
 def two_results():
-    """A primitive of two results, whose gradient rule is given a gradient for each."""
+    """A primitive with two results.  Its gradient rule takes a gradient for each."""
     rule = lambda g: g[0] * 2.0 + g[1] * 3.0  # noqa: E731 - rules are read by their parameters
     infer = lambda x: ((x.shape, x.dtype), (x.shape, x.dtype))  # noqa: E731
     return Primitive("two_results", "structural", ("x",), infer, rules={"x": rule})
@@ -382,7 +382,7 @@ def test_retain_grad_refers_to_the_value_at_the_time_of_backward():
     w = leaf(1.0, 2.0)
     h = w * 2
     h.retain_grad()
-    h.register_hook(lambda g: g * 10)  # on what h is now: the change in place gives it a new value
+    h.register_hook(lambda g: g * 10)  # on the present h: the change in place gives it a new value
     h *= 3
     (h * h).sum().backward()
     assert h.grad.tolist() == [12, 24] and w.grad.tolist() == [12 * 60, 24 * 60]
@@ -527,7 +527,7 @@ def test_threads_add_to_the_gradient_of_one_leaf():
 
 
 def test_a_thread_waits_while_another_adds_to_a_gradient(monkeypatch):
-    """The first thread stops between reading `.grad` and writing it, until the second waits for it, or is done."""
+    """The first thread stops between reading and writing `.grad`, until the second one waits for it or has ended."""
     w, second_moved = leaf(1.0), threading.Event()
     (w * 1.0).sum().backward()
     kernels, lock = mg.as_device("cpu").kernels, reverse.ACCUMULATING
@@ -571,7 +571,7 @@ def test_a_gradient_is_a_tensor(given):
         w.grad = mg.ones(1)
 
 
-# What is kept, and what is let go -------------------------------------------------------------------------------------
+# Memory that is kept and memory that is freed -------------------------------------------------------------------------
 
 
 def test_backward_frees_arrays_and_keeps_the_recipe(no_collector):
@@ -643,7 +643,7 @@ def test_a_failed_backward_keeps_nothing_alive(no_collector):
     assert live_nodes() == before
 
 
-# Whose line it was ----------------------------------------------------------------------------------------------------
+# The lines of nodes ---------------------------------------------------------------------------------------------------
 
 
 def here():

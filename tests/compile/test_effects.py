@@ -290,7 +290,7 @@ def test_breakpoint_stops_at_its_line_with_values_by_name(mode, stops):
     for value in (1.0, 2.0):
         f(fixed(value))
         [(frame, filename, where, function, values)] = stops
-        stopping = line if sys.version_info >= (3, 13) else line - 1  # from which pdb went on to the next line
+        stopping = line if sys.version_info >= (3, 13) else line - 1  # pdb went on to the next line from here
         assert (filename, where, function) == (__file__, stopping, "f")
         assert values == {"h": [2 * value], "value_1": [2 * value + 1], "first": value}
         assert frame.f_globals["leaf"] is leaf

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("numpy_kernels")
 
 @pytest.fixture
 def compiled(monkeypatch):
-    """The graphs that are compiled from now on."""
+    """A list that collects the graphs that are compiled."""
     made = []
 
     def counting(graph, *args, **kwargs):
@@ -101,7 +101,7 @@ def test_the_programs_used_last_are_kept(compiled, monkeypatch):
 
 
 def test_numbers_that_change_become_inputs(compiled):
-    """A learning rate that falls from step to step does not compile each step anew."""
+    """A learning rate that falls from step to step does not cause a compilation in each step."""
     x = mg.asarray([1.0, -2.0])
     for step in range(6):
         rate = 0.5**step
@@ -113,7 +113,7 @@ def test_numbers_that_change_become_inputs(compiled):
 
 
 def test_numbers_among_integers_do_not_become_inputs(compiled):
-    """They decide the dtype, and what fits."""
+    """The value of such a number decides the dtype of the result and the range check."""
     for number in (2, 3, 4):
         with mg.graph():
             z = mg.asarray([1, 2]) * number
@@ -289,7 +289,7 @@ def controlled(x, number):
 
 
 def control_flow(rounds, mode=mg.graph, counted=()):
-    """The values and gradients of some iterations, and how many objects there are in those that are counted."""
+    """The values and gradients of some iterations, and the numbers of objects in the counted iterations."""
     mg.random.seed(5)
     found, counts = [], []
     with mode():

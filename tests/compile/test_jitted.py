@@ -52,7 +52,7 @@ def test_keyword_arguments_in_any_order():
     f = mg.jit(lambda a, b, **more: a - 2 * b + 10 * next(iter(more.values())))
     one, two, three, four = [mg.ones(1) * k for k in (1, 2, 3, 4)]
     assert f(b=two, a=one, c=three, d=four).item() == f(a=one, b=two, c=three, d=four).item() == 27
-    assert f(d=four, c=three, b=two, a=one).item() == 37  # what iterates over them sees their order
+    assert f(d=four, c=three, b=two, a=one).item() == 37  # iteration over them depends on their order
 
 
 def test_a_program_runs_without_the_function():
@@ -193,7 +193,7 @@ def test_jit_under_no_grad_tracks_nothing():
     assert f().requires_grad and len(f.traces) == 2
 
 
-# training, and what is written ----------------------------------------------------------------------------------------
+# training and writes --------------------------------------------------------------------------------------------------
 
 
 def sgd(zero=True):
@@ -427,7 +427,7 @@ def test_dropout_has_the_same_mask_in_its_gradient():
     assert w.grad.tolist() == out.tolist()
 
 
-# what a trace depends on ----------------------------------------------------------------------------------------------
+# values that a trace depends on ---------------------------------------------------------------------------------------
 
 SCALE = 2.0
 
@@ -631,7 +631,7 @@ def test_the_gradient_of_60_doublings_goes_through_each_once():
         return x.sum()
 
     w = mg.ones(1, requires_grad=True)
-    doubled(w).backward()  # along 2**60 paths it would never end
+    doubled(w).backward()  # a walk along all 2**60 paths would never end
     assert w.grad.item() == 2.0**60
 
 

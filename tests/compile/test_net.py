@@ -1,4 +1,4 @@
-"""The dump of the compiler's results: complete, the same in every process, and compared."""
+"""The dump of the compiler's results is complete and the same in every process, and comparisons find changes."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Help with what goes wrong: the first nan, graphs that are kept alive, values computed again."""
+"""Debugging tools: the first nan, graphs that are kept alive, values computed again."""
 
 import gc
 import weakref
@@ -195,7 +195,7 @@ def test_eager_mode_seals_nothing():
     assert x.tolist() == [1.0]
 
 
-# Graphs that are kept -------------------------------------------------------------------------------------------------
+# Graphs that are kept alive -------------------------------------------------------------------------------------------
 
 
 def test_list_of_losses_is_reported_with_a_hint():

@@ -1,6 +1,6 @@
-"""Ctrl-C anywhere: calls after it give what they give in a fresh run.
+"""Ctrl-C anywhere: later calls give the results of a fresh run.
 
-The opcodes that are tried here are spread over each case; MINIGRAD_EXAMPLES=100000 tries all of them.
+The tests try opcodes that are spread over each case; MINIGRAD_EXAMPLES=100000 tries all of them.
 """
 
 import gc
@@ -42,11 +42,11 @@ def test_the_last_opcodes_of_a_call_are_where_it_writes(name):
     assert not faults(CASES[name], range(max(1, count - 40), count + 1))
 
 
-# each of the faults that were found, by itself -----------------------------------------------------------------------
+# Faults that were found, each in its own test ------------------------------------------------------------------------
 
 
 def interrupted(target, name, monkeypatch, after=True):
-    """Let the next call of `target.name` end in an interrupt, after it has done its work or before."""
+    """The next call of `target.name` is interrupted, before or after it does its work."""
     real = getattr(target, name)
 
     def stopped(*args, **kwargs):
@@ -97,7 +97,7 @@ def test_a_frame_that_was_interrupted_between_addresses_writes_all_of_them_the_n
     assert f(b, y)[0].tolist() == [15.0, 26.0]
 
 
-# Nothing is kept after an error -------------------------------------------------------------------------------------
+# No array is kept after an error ------------------------------------------------------------------------------------
 
 
 def test_idle_frame_keeps_no_array_of_the_caller_after_an_error():
@@ -259,14 +259,14 @@ def test_writes_are_made_again_where_they_are_stopped_and_not_where_they_are_ref
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no timers that interrupt")
 def test_signals_do_not_change_the_results_of_training():
-    """Not at chosen opcodes, but when a timer says so, as Ctrl-C does."""
+    """Interrupts come from a timer, at any time like Ctrl-C, and not at chosen opcodes."""
     from tests.core.interrupting import probe
 
     w = mg.asarray([1.0, 2.0], requires_grad=True)
     optimizer = mg.optim.Adam([w], lr=0.0)
     f = mg.jit(lambda x: (w * x).sum())
 
-    def train():  # ends by itself too: Python swallows what is raised in a callback of a weak reference
+    def train():  # it may also end: Python discards an exception that is raised in the callback of a weak reference
         end = monotonic() + 0.5
         while monotonic() < end:
             optimizer.zero_grad()
@@ -278,7 +278,7 @@ def test_signals_do_not_change_the_results_of_training():
         raise KeyboardInterrupt
 
     optimizer.zero_grad()
-    f(mg.asarray([1.0, 3.0])).backward()  # what is compiled is compiled
+    f(mg.asarray([1.0, 3.0])).backward()  # the program is already compiled
     before, mode, fresh = signal.signal(signal.SIGALRM, stop), current_mode(), probe()
     stopped = 0
     try:

@@ -1,4 +1,4 @@
-"""Declarations of primitives: what contradicts itself is an error where it is declared."""
+"""Declarations of primitives: a contradiction is an error at the declaration."""
 
 import pytest
 

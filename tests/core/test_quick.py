@@ -19,7 +19,7 @@ MODES = [{}, {"grad": False}, {"keep": True}, {"grad": False, "keep": True}]
 
 
 def inputs_of(sample, mask):
-    """The inputs of a sample as new tensors, those in `mask` tracked if they are floats."""
+    """The inputs of a sample as new tensors.  Those in `mask` are tracked if they are floats."""
     made = []
     for i, value in enumerate(sample.inputs):
         if isinstance(value, np.ndarray):
@@ -39,7 +39,7 @@ def same_data(a, b):
 
 
 def facts_of_node(node, inputs):
-    """What a node says, apart from its serial number; the inputs by their positions."""
+    """The fields of a node without its serial number.  Inputs are given by their positions."""
     if node is None:
         return None
     of = {x.node: i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.node is not None}
@@ -53,7 +53,7 @@ def facts_of_node(node, inputs):
 
 
 def saved_by(node):
-    """What a node saved.  Rules read numbers from the recipe: what is saved in their places has no meaning."""
+    """The saved values of a node, except those in the places of numbers: rules read numbers from the recipe."""
     if node.saved is None:
         return None
     numbers = [not hasattr(source, "op") for source in node.inputs]
@@ -61,7 +61,7 @@ def saved_by(node):
 
 
 def compared(op, sample, mask, changes):
-    """The results of both, from equal inputs, made by the same line."""
+    """The results of both forms, from equal inputs and made by the same line."""
     found = []
     for apply in (partial(emit, op), op.apply):
         inputs = inputs_of(sample, mask)

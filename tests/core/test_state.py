@@ -1,4 +1,4 @@
-"""What a mode carries beside its interpreter: state that outlives an operation, and control flow."""
+"""The parts of a mode beside its interpreter: state that outlives an operation, and control flow."""
 
 import numpy as np
 import pytest

@@ -1,6 +1,6 @@
 """Answers of real newcomers, in addition to the declared mistakes: each must get feedback that helps.
 
-Most come from first runs of the units in JupyterLab, or from issues of other teaching engines (with their numbers).
+Most answers come from first runs of the units in JupyterLab, or from numbered issues of other teaching engines.
 """
 
 import pytest
@@ -423,7 +423,7 @@ def walk_back(result, gradients, passes_back):
 
 @pytest.mark.parametrize("which", ["+= in place (OneFlow 9497)", "counts each node's value once"])
 def test_feedback_on_walks_in_another_right_order(which):
-    """What came last takes the place, and what is last depends on the order: any right one will do."""
+    """A walk that overwrites gradients keeps the last contribution.  The last one depends on the order of the walk."""
     body, words = WALKS[which]
     assert words in said_to(DEPTH_FIRST + body.lstrip("\n"), "walk_back")
 
@@ -523,7 +523,7 @@ def test_the_broken_engines_do_what_their_bugs_are_called():
 
 
 def test_feedback_shows_nothing_of_the_checker():
-    """Nothing of the machinery shows through."""
+    """Feedback never contains names or lines of the checker."""
     with pytest.raises(Feedback) as refused:
         course.check("walk_back", lambda result, gradients, passes_back: 1 / 0)
     assert "minigrad/" not in str(refused.value) and "walk_tasks" not in str(refused.value)

@@ -1,4 +1,4 @@
-"""The student's copies: an update brings what is new and never overwrites work."""
+"""The student's copies of notebooks: an update adds new files and never overwrites work."""
 
 import json
 import os
@@ -111,7 +111,7 @@ def test_update_prints_a_line_for_each_notebook(course, mine, capsys):
     assert "nothing has changed" in capsys.readouterr().out
 
 
-# ---- what is in the way ----------------------------------------------------------------------------------------------
+# ---- obstacles -------------------------------------------------------------------------------------------------------
 
 BOTH = {"00_start.ipynb", "exercises/00_start.ipynb"}
 
@@ -143,7 +143,7 @@ def test_update_leaves_what_is_in_the_way_and_names_it(course, mine, tmp_path, i
 
 
 def place(path, kind, tmp_path):
-    """Put something where the workspace would have a file or a folder."""
+    """Put an obstacle in the place of a file or a folder of the workspace."""
     if kind == "folder":
         path.mkdir()
     elif kind == "file":
@@ -195,11 +195,11 @@ workspace.main(sys.argv[1:])
     assert not list(mine.glob(".*.part"))
 
 
-# ---- what is in a notebook -------------------------------------------------------------------------------------------
+# ---- the content of notebooks ----------------------------------------------------------------------------------------
 
 
 def change(path, **fields):
-    """Change fields of the first cell, or of the notebook where they are not of cells."""
+    """Change fields of the first cell, or of the notebook if cells do not have these fields."""
     notebook = json.loads(path.read_text())
     of_notebook = {key: value for key, value in fields.items() if key in ("metadata", "nbformat_minor")}
     notebook |= of_notebook

@@ -126,7 +126,7 @@ def test_letters_as_numbers_and_back():
     assert pictures.tolist() == [[[1, 1], [-1, -1]], [[1, -1], [1, -1]]] and labels.tolist() == [3, 4]
 
 
-# what is bundled ----------------------------------------------------------------------------------------------------
+# bundled sets -------------------------------------------------------------------------------------------------------
 
 
 def test_bundled_sets_have_a_licence():
@@ -138,7 +138,7 @@ def test_bundled_sets_have_a_licence():
 
 
 def test_the_airfoil_table_is_the_original():
-    """The file of the repository, by the hash that others have published of it."""
+    """The file in the repository has the published hash."""
     lines = (FOLDER / "airfoil.csv").read_text(encoding="utf-8").splitlines()[1:]
     original = "".join(line.replace(",", "\t") + "\r\n" for line in lines)
     published = "74c75fd71783f1e6b71f8a622b993dc592897a97cd689c5090a07147a1b097b3"

@@ -1,4 +1,4 @@
-"""Loaders: batches, order, randomness that follows from the seed, positions, and workers that fail or die."""
+"""Loaders: batches, order, random numbers from a seed, positions, and workers that fail or die."""
 
 import gc
 import os
@@ -14,7 +14,7 @@ from minigrad.data import DataLoader, TensorDataset
 
 
 class Squares(mg.data.Dataset):
-    """Items that some indices make trouble with; at the top of a module, so that processes can load it."""
+    """A dataset in which some indices cause errors.  It is at the top of the module so that processes can load it."""
 
     def __init__(self, trouble=None, at=()):
         self.trouble, self.at = trouble, at
@@ -171,7 +171,7 @@ def test_the_state_of_another_loader_fits_between_epochs_only():
         larger.load_state_dict(loader.state_dict())
 
 
-# what goes wrong ----------------------------------------------------------------------------------------------------
+# errors -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("options", WORKERS)

@@ -1,4 +1,4 @@
-"""The CUDA device on a stand-in for CuPy: every primitive gives what the CPU gives, for all that CuPy differs."""
+"""The CUDA device on a stand-in for CuPy: every primitive gives the results of the CPU although CuPy differs."""
 
 import inspect
 import pickle
@@ -195,7 +195,7 @@ def test_a_device_is_pickled_by_its_name(cuda):
     assert pickle.loads(pickle.dumps(cuda)) is cuda
 
 
-# What is missing ------------------------------------------------------------------------------------------------------
+# Missing packages and GPUs --------------------------------------------------------------------------------------------
 
 
 def test_missing_cupy_is_an_error_that_says_how_to_install_it(no_cupy):

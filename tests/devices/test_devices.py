@@ -1,4 +1,4 @@
-"""The devices: their names, the current one, transfers, and the error where devices are mixed."""
+"""Devices: their names, the current device, transfers, and the error for mixed devices."""
 
 import copy
 import inspect

@@ -1,4 +1,4 @@
-"""The CUDA device on a real GPU: what the stand-in can't show.  Skipped, with the reason, where there is none."""
+"""The CUDA device on a real GPU: tests that the stand-in cannot replace.  Skipped, with the reason, without a GPU."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The dispatch table, kernels that users put in, and devices that users make."""
+"""The dispatch table, kernels that users register, and devices that users define."""
 
 import math
 from collections import Counter
@@ -188,7 +188,7 @@ def test_memory_shortage_on_a_device_is_an_error(devices):
 
 
 def test_gradients_flow_through_a_registered_kernel(devices):
-    """A kernel changes how, not what: its rule of differentiation stays."""
+    """A kernel replaces only the computation: the gradient rule of the primitive stays."""
     with register_kernel("multiply", "cpu", lambda x, y: np.multiply(x, y)):
         w = mg.asarray([3.0], requires_grad=True)
         (w * w).sum().backward()
@@ -280,7 +280,7 @@ def test_a_method_that_is_not_a_primitive_is_an_error_of_the_class():
 
 
 class CostModel(Device):
-    """A device that is only imagined: it adds up how long each operation would take there."""
+    """An imaginary device that adds up how long each operation would take on it."""
 
     kind = "imagined"
     bandwidth, rate, launch = 1e9, 1e12, 5e-6  # bytes and operations in a second, seconds to start a kernel
@@ -326,7 +326,7 @@ def test_a_cost_model_is_a_device_of_twenty_lines(devices):
 
 
 class Boxed:
-    """Another library's array class, with only the attributes that a device's arrays need."""
+    """The array class of another library, with only the attributes that the arrays of a device need."""
 
     __slots__ = ("__weakref__", "array", "base")
 

@@ -1,4 +1,4 @@
-"""Memory that is used again: never while anybody can still see it."""
+"""The memory pool: memory is never reused while an array or a view still refers to it."""
 
 import gc
 import threading
@@ -35,7 +35,7 @@ def test_memory_is_used_again_when_its_array_is_gone():
 
 
 def test_arrays_of_about_one_size_share_memory():
-    """A function that is called with 150 lengths would otherwise keep a piece of memory for each."""
+    """Otherwise a function that is called with 150 lengths would keep one piece of memory for each length."""
     pool = Pool()
     for length in range(100_000, 103_000, 20):
         array = pool.take((length,), FLOAT)
@@ -211,7 +211,7 @@ def test_arrays_that_die_in_the_collector_while_the_pool_is_at_work():
         pass
 
     before = gc.get_threshold()
-    gc.set_threshold(1)  # the collector runs in the middle of everything
+    gc.set_threshold(1)  # the garbage collector runs at any moment
     try:
         for _ in range(200):
             cycle = Cycle()

@@ -1,4 +1,4 @@
-"""Reductions over short dimensions, which are done part by part: the same as NumPy's own."""
+"""Reductions over short dimensions, which are computed part by part, equal NumPy's."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The kernels of our own: `erf` to the last bits, `scatter_add` against one addition after the other."""
+"""minigrad's own kernels: `erf` to the last bits, `scatter_add` against one addition after the other."""
 
 import math
 
@@ -15,7 +15,7 @@ exact = np.vectorize(math.erf, otypes=[np.float64])
 
 
 def places(dtype):
-    """Numbers of every size, those where the polynomials end, and the ends of the format."""
+    """Numbers of every size, the boundaries of the polynomials, and the limits of the format."""
     info = np.finfo(dtype)
     sizes = [rng.uniform(0, 1, 4000), rng.uniform(0, 7, 8000), 10.0 ** rng.uniform(-12, 1, 2000)]
     ends = [0.0, info.tiny, float(info.smallest_subnormal), info.max, 4.05, 6.0, np.nextafter(4.05, 5), np.inf]
@@ -104,7 +104,7 @@ CASES = [
     ((6, 4), (0, 4), [(0,)]),
     ((0, 4), (0, 4), [(0,)]),
 ]
-LARGE_CASES = [  # so much that it is worth to work on flat arrays
+LARGE_CASES = [  # large enough for the path with flat arrays
     ((6,), (9000,), [(9000,)]),
     ((6, 4), (3000, 4), [(3000,)]),
     ((6, 4), (3000, 2, 4), [(3000, 2)]),

@@ -1,4 +1,4 @@
-"""Large elementwise operations in blocks, by several threads: the same results, whatever happens."""
+"""Large elementwise operations in blocks, by several threads: the results never depend on the blocks or threads."""
 
 import os
 import subprocess
@@ -68,8 +68,8 @@ def test_blocks_give_the_results_of_the_whole_array(shapes, layout):
     shape = np.broadcast_shapes(*shapes)
     np.testing.assert_array_equal(in_blocks_of(np.subtract, [x, y], shape), x - y)
     np.testing.assert_array_equal(in_blocks_of(np.multiply, [x, 2.5], x.shape), x * 2.5)
-    # NumPy takes vector instructions for arctan2, or calls the C library, by the strides of its innermost loop. A part
-    # of an array may have others than the whole, and the two ways round differently.
+    # NumPy computes arctan2 with vector instructions or with the C library, depending on the strides of its innermost
+    # loop. A part of an array may have other strides than the whole, and the two methods round differently.
     np.testing.assert_array_max_ulp(in_blocks_of(np.arctan2, [x, y], shape), np.arctan2(x, y), maxulp=4)
 
 

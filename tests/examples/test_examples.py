@@ -1,4 +1,4 @@
-"""The seven applications, in the size for tests: the scores are such that a wrong gradient does not reach them."""
+"""The seven applications, in the size for tests.  A wrong gradient does not reach their scores."""
 
 import subprocess
 import sys
@@ -22,7 +22,7 @@ PROGRAMS = {"digits_mlp": 1, "digits_cnn": 1, "names_gpt": 2, "karate_gcn": 1, "
 
 @cache
 def ran(name, jit):
-    """The score, and how often each jitted function was traced."""
+    """The score, and how many times each jitted function was traced."""
     made, real = [], mg.jit
 
     def noting(*args, **kwargs):
@@ -45,7 +45,7 @@ def test_an_example_reaches_its_score(name):
 def test_compiled_examples_reach_the_same_scores_with_few_programs(name):
     (eager, _), (compiled, traces) = ran(name, jit=False), ran(name, jit=True)
     assert sum(traces) == PROGRAMS[name], traces
-    if name == "cartpole":  # where a last digit may decide an action, and all that comes after
+    if name == "cartpole":  # the last digit may decide an action and so everything after it
         assert EXAMPLES[name].reached(compiled, quick=True)
     else:
         assert compiled == pytest.approx(eager, rel=2e-3)
@@ -53,7 +53,7 @@ def test_compiled_examples_reach_the_same_scores_with_few_programs(name):
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_examples_run_on_cuda(name, monkeypatch):
-    """A few steps on the stand-in for CuPy, which is stricter about what is where than CuPy itself."""
+    """A few steps on the stand-in for CuPy, which checks devices more strictly than CuPy itself."""
     real = mg.train.progress
     monkeypatch.setattr(mg.train, "progress", lambda batches, label: Short(real(range(2), label, quiet=True), batches))
     on_cpu = run(name, quick=True)
@@ -67,7 +67,7 @@ def test_examples_run_on_cuda(name, monkeypatch):
 
 
 class Short:
-    """A bar over the first two batches."""
+    """A progress bar over the first two batches."""
 
     def __init__(self, bar, batches):
         self.bar, self.batches = bar, batches

@@ -1,4 +1,4 @@
-"""An interrupted training run continues with the same bits as an uninterrupted one, whatever stopped it."""
+"""An interrupted training run continues with the same bits as an uninterrupted one."""
 
 import json
 import os
@@ -30,7 +30,7 @@ def training_step(model, optimizer, schedule, average):
 
 
 class Training:
-    """A small training with all that has a state: dropout, running statistics, moments, a schedule, an average."""
+    """A small training run with every kind of state: dropout, running statistics, moments, a schedule, an average."""
 
     def __init__(self, jit, seed=0):
         mg.random.seed(seed)
@@ -97,7 +97,7 @@ def test_resumed_run_with_compiled_kernels(tmp_path):
 
 
 def test_a_killed_run_is_resumed(tmp_path):
-    """The process is killed in the middle of writing: what it leaves is not taken for a checkpoint."""
+    """The process is killed while it writes.  The unfinished file is not taken for a checkpoint."""
     code = textwrap.dedent("""
         import os, sys
         import minigrad as mg
@@ -112,7 +112,7 @@ def test_a_killed_run_is_resumed(tmp_path):
     """)
     command = [sys.executable, "-c", code, str(tmp_path)]
     assert subprocess.run(command, cwd=Path(mg.__file__).parents[1]).returncode == -signal.SIGKILL
-    assert len(os.listdir(tmp_path)) == 3  # and one that was never finished
+    assert len(os.listdir(tmp_path)) == 3  # and one unfinished file
     order = mg.random.Generator(0)
     checkpoints = mg.io.Checkpoints(tmp_path, weights={}, order=order)
     assert checkpoints.resume() == 2 and order.get_state() == {"key": 3, "block": 0}

@@ -1,4 +1,4 @@
-"""ONNX files from other programs: which are read, and which are errors: damaged, hostile or unsupported ones."""
+"""ONNX files from other programs are read; damaged, hostile and unsupported files are errors."""
 
 import os
 
@@ -37,7 +37,7 @@ def path(tmp_path):
     return tmp_path / "model.onnx"
 
 
-# What others write ----------------------------------------------------------------------------------------------------
+# Files of other programs ----------------------------------------------------------------------------------------------
 
 
 def test_operators_that_only_other_programs_write(path):
@@ -82,14 +82,14 @@ def test_bytes_in_a_file_beside_are_read(path):
 
 
 def outside(location, dims=(3, 3), **entries):
-    """A tensor whose bytes are elsewhere."""
+    """A tensor whose bytes are in another file."""
     tensor = TensorProto(name="w", data_type=FLOAT, dims=dims, data_location=TensorProto.EXTERNAL)
     for key, value in {"location": location, **entries}.items():
         tensor.external_data.add(key=key, value=str(value))
     return tensor
 
 
-# What is refused ------------------------------------------------------------------------------------------------------
+# Refused files --------------------------------------------------------------------------------------------------------
 
 
 def test_bytes_outside_of_the_folder_are_not_read(path, tmp_path_factory):
@@ -119,7 +119,7 @@ def test_a_cut_file_is_refused_wherever_it_is_cut(path):
 
 
 def test_flipped_bytes_cause_an_error_at_worst(path):
-    """A file that is damaged somewhere is refused, or is another model: nothing else comes out of it."""
+    """A damaged file is refused or is a different model.  Nothing worse may happen."""
     mg.io.export_onnx(mg.nn.Sequential(mg.nn.Linear(3, 2), mg.nn.ReLU()), path, mg.ones((2, 3)))
     whole, rng = path.read_bytes(), np.random.default_rng(0)
     for _ in range(300):

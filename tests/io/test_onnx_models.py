@@ -1,4 +1,4 @@
-"""Models of nn, and functions of many kinds, as ONNX files for batches of any size, and back again."""
+"""Models of nn, and functions of many kinds, as ONNX files for batches of any size, exported and imported."""
 
 import json
 from collections import Counter
@@ -23,7 +23,7 @@ def normal(*shape):
 
 
 class GPT(nn.Module):
-    """Characters in, logits of the next ones out."""
+    """Takes characters and returns the logits of the next ones."""
 
     def __init__(self, vocabulary=11, width=8, length=6):
         self.tokens, self.places = nn.Embedding(vocabulary, width), nn.LearnedPositions(length, width)
@@ -44,7 +44,7 @@ def cnn():
 
 
 def trained(model):
-    """With running statistics that are not those of the beginning."""
+    """The model after some batches, so that its running statistics have changed."""
     for _, module in model.named_modules():
         if isinstance(module, (nn.BatchNorm1d, nn.BatchNorm2d)):
             with mg.no_grad():
@@ -182,7 +182,7 @@ def test_inputs_in_containers_and_along_other_axes(tmp_path):
 
 LAYERS = ("Conv", "Gemm", "MatMul", "BatchNormalization", "LayerNormalization", "Softmax", "Erf", "MaxPool", "Relu")
 
-# Back again -----------------------------------------------------------------------------------------------------------
+# Import ---------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["an MLP", "a CNN", "a GPT"])
@@ -203,7 +203,7 @@ def test_imported_model_has_the_same_state_gradients_and_operators(name, tmp_pat
         np.testing.assert_allclose(theirs[key].grad.numpy(), parameter.grad.numpy(), rtol=1e-4, atol=1e-5, err_msg=key)
     mg.io.export_onnx(back, tmp_path / "again.onnx", batch(2))
     again, before = (Counter(operators(onnx.load(p))) for p in (tmp_path / "again.onnx", path))
-    assert again <= before  # of the GPT, the mask is a constant now
+    assert again <= before  # the mask of the GPT is a constant after the import
     assert {k: again[k] for k in LAYERS} == {k: before[k] for k in LAYERS}
 
 
@@ -342,7 +342,7 @@ def test_wrong_arguments_are_refused():
 
 
 def test_results_are_those_of_the_function(tmp_path):
-    """The tolerance above would hide a constant that is off: here every bit is compared."""
+    """The tolerance above would hide a wrong constant, so this test compares every bit."""
     mg.io.export_onnx(lambda x: (x + 0.1) * 3.0, tmp_path / "f.onnx", normal(4))
     x = normal(9)
     assert arrays(mg.io.load_onnx(tmp_path / "f.onnx")(x))[0].tobytes() == ((x + 0.1) * 3.0).numpy().tobytes()

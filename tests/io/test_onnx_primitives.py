@@ -1,4 +1,4 @@
-"""Every primitive as ONNX: the registry's samples, by onnx's checker, onnxruntime, the reference and our own import."""
+"""Every primitive as ONNX: samples through onnx's checker, onnxruntime, the reference evaluator and our import."""
 
 import numpy as np
 import pytest
@@ -14,14 +14,14 @@ from tests.samples import SAMPLES
 NONE = {"bitcast", "cumulative_prod", "solve", "cholesky", "slogdet"}
 TRACED_AWAY = {"call"}  # a trace records its operations instead
 
-# Where an engine is wrong, or free to differ.
+# Cases where an engine is wrong or may differ.
 WITHOUT_ENGINE = {
     "erf": ("reference",),  # computes float64 in float32
-    "max": ("onnxruntime",), "min": ("onnxruntime",),  # a nan does not stay one
+    "max": ("onnxruntime",), "min": ("onnxruntime",),  # nan is not kept
     "argsort": ("onnxruntime",),  # nans in another order
     "overlap_add": ("onnxruntime",),  # no float16
 }
-MOST = 4  # samples of a primitive: the same shapes and specials as in the registry's own tests, not all of them
+MOST = 4  # samples of a primitive: some of those in the registry's own tests, with the same shapes and special values
 
 CHOSEN = [
     sample for name, samples in SAMPLES.items() if name in TABLE for sample in samples[:: -(-len(samples) // MOST)]

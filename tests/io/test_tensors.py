@@ -1,4 +1,4 @@
-"""Files of tensors: written files can be read, by other programs too; damaged or hostile files are errors."""
+"""Files of tensors: minigrad and other programs read the files; damaged or hostile files are errors."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""`Sequential`, `ModuleList` and `ModuleDict`: what they hold, its names, and what they refuse."""
+"""`Sequential`, `ModuleList` and `ModuleDict`: their modules, the names of these, and errors."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How parameters start: the spread of what is drawn, seeds, and what is refused."""
+"""Initial values of parameters: the spread of random numbers, seeds, and errors."""
 
 import math
 

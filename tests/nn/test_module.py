@@ -1,4 +1,4 @@
-"""`Module`: what is found on it, what is done to all of it, its names on nodes, and modules as containers."""
+"""`Module`: finding parameters, operations on all of them, names on nodes, and modules as containers."""
 
 import copy
 import gc

@@ -1,6 +1,6 @@
-"""Floats that become integers: beyond the range the nearest integer, nan 0, the same in every mode and on every device.
+"""Casts from floats to integers saturate: the nearest integer in range, 0 for nan, in every mode and on every device.
 
-What else makes integers of floats goes by the same rule: assignments, sums, ranges and arrays of NumPy's.
+The same rule holds for assignments, sums, ranges and arrays of NumPy.
 """
 
 import math
@@ -29,7 +29,7 @@ def given(source):
 
 
 def nearest(x, target):
-    """In exact arithmetic."""
+    """The expected integers, computed in exact arithmetic."""
     low, high = int(np.iinfo(target).min), int(np.iinfo(target).max)
     whole = [0 if v != v else low if v == -inf else high if v == inf else int(v) for v in x.tolist()]
     return [min(max(v, low), high) for v in whole]
@@ -63,7 +63,7 @@ def test_casts_of_small_and_large_arrays(size):
 
 @pytest.fixture(params=["reported", "not reported"])
 def reporting(request, monkeypatch):
-    """NumPy reports a float that does not fit; or does not, as in WebAssembly."""
+    """Whether NumPy reports a float that does not fit, or is silent as in WebAssembly."""
     if request.param == "not reported":
         monkeypatch.setattr(special, "_reports_misfits", lambda source, target: False)
 

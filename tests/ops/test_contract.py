@@ -1,4 +1,4 @@
-"""The matrix product and what is composed from it: values against NumPy in float64, gradients, einsum at random."""
+"""The matrix product and functions composed from it: values against NumPy in float64, gradients, random einsums."""
 
 import re
 
@@ -114,7 +114,7 @@ def test_matmul_keeps_only_the_inputs_that_a_gradient_needs():
 
 
 def test_the_gradient_of_a_shared_matrix_is_one_product():
-    """A stack of matrices times one: no stack of gradients is made and then summed."""
+    """For a stack of matrices times one matrix, the gradient is one product and not a sum of a stack of gradients."""
     x, w = mg.asarray(normal(50, 4, 3)), mg.asarray(normal(3, 2), requires_grad=True)
     [g] = [step.value for step in mg.autodiff.walk([(x @ w).node], [mg.ones((50, 4, 2), dtype=mg.float64)])]
     assert g.shape == (3, 2)
@@ -281,7 +281,7 @@ def test_einsum(subscripts, shapes):
 
 @st.composite
 def einsum_calls(draw):
-    """Random subscripts over few letters, with sizes that repeat, an ellipsis, and now and then a size of 1."""
+    """Random subscripts with few letters, repeated sizes, an ellipsis, and sometimes a size of 1."""
     sizes = {letter: draw(st.integers(0 if letter == "d" else 1, 3)) for letter in "abcd"}
     dots = draw(st.lists(st.integers(1, 3), max_size=2))
     words, shapes = [], []
@@ -329,7 +329,7 @@ def test_einsum_is_one_product_per_pair_and_no_sum():
 
 
 def test_einsum_multiplies_the_cheapest_pair_first():
-    """(1000 × 1000) @ (1000 × 1000) @ vector: never the two matrices first."""
+    """In (1000 × 1000) @ (1000 × 1000) @ vector, the two matrices are never multiplied first."""
     a = mg.ones((1000, 1000))
     with mg.record():
         out = mg.einsum("ij,jk,k->i", a, a, mg.ones(1000))

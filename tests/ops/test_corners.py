@@ -1,6 +1,6 @@
-"""Values and gradients where formulas break down: far tails, zeros, infinities and nothing at all, in every mode.
+"""Values and gradients where formulas break down: far tails, zeros, infinities and empty arrays, in every mode.
 
-What is expected was computed by PyTorch 2.13, or in double precision where that is more exact.
+The expected values were computed by PyTorch 2.13, or in double precision where this is more exact.
 """
 
 import math
@@ -16,7 +16,7 @@ in_both_modes = pytest.mark.parametrize("mode", MODES)
 
 
 def value_and_gradients(mode, function, *values):
-    """The values of a function of numbers, element by element, and their gradients by each argument, as lists."""
+    """The values of an elementwise function and its gradients by each argument, as lists."""
 
     def total(*xs):
         ys = function(*xs)
@@ -89,8 +89,8 @@ def test_the_left_tail_is_exact_and_so_is_its_gradient(mode, dtype, name):
     (_, ours), gradient = MODES[mode](mg.value_and_grad(total, has_aux=True))(mg.asarray(x))
     assert ours.dtype == dtype
     limits = np.finfo(dtype)
-    grain = 4 * limits.smallest_subnormal * np.maximum(1, abs(wide))  # silu multiplies what is rounded to it by x
-    left = wide < 0.5  # to the right, 1 - sigmoid is as exact as 1 is
+    grain = 4 * limits.smallest_subnormal * np.maximum(1, abs(wide))  # silu multiplies the rounded sigmoid by x
+    left = wide < 0.5  # in the right tail, 1 - sigmoid has the absolute precision of 1
     assert (abs(ours.numpy() - value) <= 12 * limits.eps * abs(value) + grain).all()
     assert (abs(gradient.numpy() - slope) <= 30 * limits.eps * abs(slope) + grain)[left].all()
     np.testing.assert_allclose(gradient.numpy(), slope, rtol=0, atol=8 * limits.eps)
@@ -133,7 +133,7 @@ def test_variance_of_too_few_numbers_is_nan(mode):
     assert math.isnan(MODES[mode](mg.var)(mg.zeros(0)).item())
 
 
-# Nothing at all -------------------------------------------------------------------------------------------------------
+# Empty arrays ---------------------------------------------------------------------------------------------------------
 
 
 @in_both_modes

@@ -1,4 +1,4 @@
-"""Making tensors: from everything that there is, filled, counted; dtypes, devices, copies."""
+"""Making tensors: from all kinds of data, filled tensors, ranges; dtypes, devices, copies."""
 
 import array
 

@@ -1,4 +1,4 @@
-"""Operators and elementwise functions on any shapes, compared with NumPy; beside numbers, arrays and other types."""
+"""Operators and elementwise functions on any shapes, with numbers, arrays and other types, compared with NumPy."""
 
 import operator
 

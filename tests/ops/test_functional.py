@@ -1,4 +1,4 @@
-"""The composed functions: values against NumPy in float64, gradients to second order, extremes, what they refuse."""
+"""The composed functions: values against NumPy in float64, gradients to second order, extreme inputs, errors."""
 
 import math
 
@@ -277,7 +277,7 @@ def test_a_query_that_may_look_at_nothing_gets_zeros_and_a_finite_gradient(dtype
     assert np.isfinite(out.numpy_copy()).all() and np.isfinite(q.grad.numpy_copy()).all()
 
 
-# What they refuse ---------------------------------------------------------------------------------------------------
+# Errors -------------------------------------------------------------------------------------------------------------
 
 INTEGERS = mg.asarray([1, 2])
 

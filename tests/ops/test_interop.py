@@ -1,4 +1,4 @@
-"""Beside NumPy and others: NumPy's functions on tensors, DLPack, pickle, copies."""
+"""Tensors and other libraries: NumPy's functions on tensors, DLPack, pickle, copies."""
 
 import copy
 import pickle
@@ -23,7 +23,7 @@ def w():
 
 
 def agrees(result, expected):
-    """A tensor with the values that NumPy gives for the same call on an array."""
+    """Whether a result is a tensor with the values of the same NumPy call on an array."""
     assert isinstance(result, mg.Tensor)
     assert result.shape == np.shape(expected)
     np.testing.assert_allclose(result.numpy_copy(), expected, rtol=2e-6)
@@ -57,7 +57,7 @@ def test_numpy_functions_of_small_numbers(name):
 def test_numpy_functions_of_two_arguments(t, name):
     function = getattr(np, name)
     expected = function(A, A[0])
-    assert agrees(function(t, A[0]), expected)  # a tensor beside an array, from either side
+    assert agrees(function(t, A[0]), expected)  # a tensor and an array, in either order
     assert agrees(function(A, mg.asarray(A[0])), expected)
     assert agrees(function(t, 2.0), function(A, np.float32(2)))
     assert agrees(function(2.0, t), function(np.float32(2), A))
@@ -175,7 +175,7 @@ def test_numpy_functions_of_the_table(t, call):
 
 
 def test_table_of_numpy_functions_is_tested_completely():
-    """Each of NumPy's functions in the table is one of NumPy's, and there is a function of ours for it."""
+    """Each entry of the table is a NumPy function with a counterpart in minigrad."""
     for name, counterpart in interop.COUNTERPARTS.items():
         if name in MISSING:
             continue
@@ -255,7 +255,7 @@ def test_dlpack_exports_are_read_only_so_that_no_write_goes_unnoticed(w):
 
 
 class Older:
-    """Asks for memory as DLPack had it before it could be marked as read-only."""
+    """A reader of the old DLPack version, in which memory cannot be marked as read-only."""
 
     def __init__(self, tensor, **wishes):
         self.tensor, self.wishes = tensor, wishes
@@ -334,7 +334,7 @@ def test_dlpack_import_copies_unless_asked_not_to(t):
 
 
 class Speaker:
-    """Something from another library, of which only DLPack is known."""
+    """An object of another library that supports only DLPack."""
 
     def __init__(self, array):
         self.array = array
@@ -403,7 +403,7 @@ def test_deepcopy_keeps_gradients_and_identity(w):
 
 
 def test_an_unpickled_tensor_has_our_dtype_and_not_one_that_equals_it():
-    """Casts are found once for each pair of dtypes, which are distinguished by identity."""
+    """Casts are looked up by the identity of their dtypes, so an equal but different dtype object is not found."""
     assert pickle.loads(pickle.dumps(mg.ones(2))).dtype is mg.float32
 
 
@@ -426,7 +426,7 @@ def test_lists_of_tensors_keep_their_history():
 
 
 class Other:
-    """A tensor of another library, which leaves the operation to ours, as PyTorch's does."""
+    """A tensor of another library that leaves the operation to minigrad, as PyTorch's does."""
 
     __module__ = "torch.nn"
 

@@ -1,4 +1,4 @@
-"""Windows, convolutions, pooling, norms, losses and segments: what they refuse, and in which words."""
+"""Windows, convolutions, pooling, norms, losses and segments: errors and their messages."""
 
 import numpy as np
 import pytest

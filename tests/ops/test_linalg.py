@@ -1,4 +1,4 @@
-"""Linear algebra: values against NumPy in float64, gradients to second order, what is refused."""
+"""Linear algebra: values against NumPy in float64, gradients to second order, errors."""
 
 import numpy as np
 import pytest
@@ -80,7 +80,7 @@ def test_gradients_of_cholesky(shape):
 
 
 def test_the_log_likelihood_of_a_normal_distribution():
-    """What these are for: by Cholesky and by slogdet and solve, the same value and the same gradients."""
+    """A typical use: Cholesky, or slogdet and solve, give the same value and the same gradients."""
     a, residual = positive(4, 4), normal(4)
 
     def by_cholesky(covariance, r):

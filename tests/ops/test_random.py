@@ -1,4 +1,4 @@
-"""Random numbers: which bits they are, that they are distributed as they say, and that they come again."""
+"""Random numbers: their exact bits, their distributions, and repetition from a seed."""
 
 import copy
 import math
@@ -21,12 +21,12 @@ def generator():
 
 
 def numpy_words(key, block, count):
-    """The 64-bit words that NumPy gives for a key, from a block on."""
+    """NumPy's 64-bit words for a key, starting at a block."""
     return np.random.Philox(key=key, counter=block).random_raw(count)
 
 
 def distance_to(cdf, sample):
-    """The statistic of Kolmogorov and Smirnov, times the root of the sample's size: beyond 1.95 once in a thousand."""
+    """The Kolmogorov-Smirnov statistic times the root of the sample size: above 1.95 once in a thousand samples."""
     sample = np.sort(np.asarray(sample, np.float64).ravel())
     n = sample.size
     expected = cdf(sample)
@@ -38,7 +38,7 @@ def normal_cdf(x):
     return np.array([0.5 * math.erfc(-v / math.sqrt(2)) for v in x])
 
 
-# which bits -----------------------------------------------------------------------------------------------------------
+# exact bits -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("key", KEYS)
@@ -101,7 +101,7 @@ def test_random_numbers_are_the_same_on_every_device(draw):
 
 @pytest.mark.parametrize("draw", DRAWS)
 def test_random_numbers_by_array_operations_are_the_same(draw, monkeypatch):
-    """As on an array library that has neither NumPy's generator nor CUDA kernels."""
+    """The path for array libraries with neither NumPy's generator nor CUDA kernels."""
     expected = draw(mg.random.Generator(1), "cpu")
 
     def slowly(shape, dtype, key, block, device):
@@ -186,7 +186,7 @@ def test_threads_seek_in_their_own_streams():
     assert drawn == expected
 
 
-# how they are distributed ---------------------------------------------------------------------------------------------
+# distributions --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", [mg.float16, mg.float32, mg.float64])
@@ -195,7 +195,7 @@ def test_uniform(generator, dtype):
     assert x.dtype == dtype
     values = x.numpy().astype(np.float64)
     assert values.min() >= 0 and values.max() < 1
-    tolerance = 1.95 if dtype is not mg.float16 else 2.2  # halves have 2,048 values only
+    tolerance = 1.95 if dtype is not mg.float16 else 2.2  # only 2,048 values in half precision
     assert distance_to(lambda v: v, values) < tolerance
     assert abs(np.corrcoef(values[:-1], values[1:])[0, 1]) < 0.03
 
@@ -219,7 +219,7 @@ def test_normal(generator, dtype):
     assert abs(values.mean()) < 0.02 and abs(values.std() - 1) < 0.02
     assert abs((values**3).mean()) < 0.06 and abs((values**4).mean() - 3) < 0.15
     half = 10_000
-    assert abs(np.corrcoef(values[:half], values[half + 1 : 2 * half + 1])[0, 1]) < 0.03  # the two of each pair
+    assert abs(np.corrcoef(values[:half], values[half + 1 : 2 * half + 1])[0, 1]) < 0.03  # both numbers of each pair
 
 
 def test_normal_against_float64():
@@ -259,7 +259,7 @@ def test_integers(generator, dtype):
     counts = np.bincount(x.numpy(), minlength=13)
     assert counts[:3].sum() == 0 and len(counts) == 13
     chi_squared = ((counts[3:] - 5000) ** 2 / 5000).sum()
-    assert chi_squared < 27.9  # nine degrees of freedom: once in a thousand
+    assert chi_squared < 27.9  # exceeded once in a thousand, with nine degrees of freedom
 
 
 def test_integers_to_the_edges(generator):
@@ -289,7 +289,7 @@ def test_permutation(generator):
     x = generator.permutation(1000)
     assert sorted(x.tolist()) == list(range(1000)) and x.tolist() != list(range(1000))
     firsts = np.bincount([generator.permutation(4)[0].item() for _ in range(2000)], minlength=4)
-    assert ((firsts - 500) ** 2 / 500).sum() < 16.3  # three degrees of freedom: once in a thousand
+    assert ((firsts - 500) ** 2 / 500).sum() < 16.3  # exceeded once in a thousand, with three degrees of freedom
     assert generator.permutation(0).shape == (0,) and generator.permutation(1).tolist() == [0]
 
 
@@ -321,7 +321,7 @@ def test_categorical_of_certain_choices_and_tracked_logits(generator):
     assert x.tolist() == [2] * 50 and not x.requires_grad
 
 
-# faults ---------------------------------------------------------------------------------------------------------------
+# errors ---------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

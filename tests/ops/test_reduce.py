@@ -1,4 +1,4 @@
-"""Reductions over any shape and axes, compared with NumPy; what integers are summed in, nothing, nan and ties."""
+"""Reductions over any shape and axes, compared with NumPy; dtypes of integer sums, empty arrays, nan and ties."""
 
 import numpy as np
 import pytest

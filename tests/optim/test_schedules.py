@@ -1,4 +1,4 @@
-"""Schedules against their formulas in Python, eagerly and in a jitted step, and gradients cut down to size."""
+"""Schedules against their formulas in Python, eagerly and in a jitted step, and gradient clipping."""
 
 import math
 
@@ -213,7 +213,7 @@ def with_gradients(dtype="float64"):
         p.grad = mg.asarray(g.astype(dtype))
     empty = mg.zeros(0, dtype=dtype, requires_grad=True)
     empty.grad = mg.zeros(0, dtype=dtype)
-    return [*parameters, empty, mg.asarray([1.0], requires_grad=True)]  # the last without a gradient
+    return [*parameters, empty, mg.asarray([1.0], requires_grad=True)]  # the last one has no gradient
 
 
 @pytest.mark.parametrize("jitted", [False, True])

@@ -10,7 +10,7 @@ from tests.course.running import ROOT
 
 TEXTS = ("CONTRIBUTING.md", "README.md")
 FOLDERS = "minigrad|tests|lectures|notebooks|benchmarks|.ci"
-MADE = ("03_devices", "u03_devices", "NN", "ROOM")  # parts of names in examples, and what a build makes
+MADE = ("03_devices", "u03_devices", "NN", "ROOM")  # parts of names in examples, and of generated names
 
 
 def named_paths(text):

@@ -1,4 +1,4 @@
-"""The launcher, without network: what would run pip or uv is replaced by a recorder."""
+"""The launcher, without network: a recorder replaces the function that runs pip and uv."""
 
 import ast
 import json
@@ -19,13 +19,13 @@ from tests.project.launcher import COURSE, load_launcher
 
 @pytest.fixture
 def course(monkeypatch):
-    """The launcher as a module of its own for each test."""
+    """A new module of the launcher for each test."""
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     return load_launcher()
 
 
 class Installer:
-    """Stands in for `watch`: records each command, and makes the files that the real one would."""
+    """Replaces `watch`: records each command, and makes the files that the real command would make."""
 
     def __init__(self, env, problem):
         self.env = env
@@ -52,14 +52,14 @@ class Installer:
         return "fill by pip" if "-m" in command else "fill"
 
     def steps(self):
-        """What ran since the last call."""
+        """The steps that ran since the last call."""
         commands, self.commands = self.commands, []
         return list(map(self.kind, commands))
 
 
 @pytest.fixture
 def checkout(course, tmp_path, monkeypatch):
-    """An environment of an empty checkout whose installer only pretends, with no uv."""
+    """The environment of an empty checkout with a fake installer and without uv."""
     (tmp_path / "pyproject.toml").write_text("[project]")
     env = course.Environment(tmp_path)
     env.installer = Installer(env, course.Problem)
@@ -261,7 +261,7 @@ def test_missing_venv_is_an_error_that_says_what_to_install(checkout, course, mo
         checkout.prepare(["lab"])
     assert checkout.installer.steps() == []
     monkeypatch.setattr(course.shutil, "which", lambda name: "/there/" + name)
-    checkout.prepare(["lab"])  # uv does without
+    checkout.prepare(["lab"])  # uv does not need it
     assert checkout.installer.steps() == ["make by uv", "fill"]
 
 
@@ -277,7 +277,7 @@ def test_a_second_launcher_waits_for_the_first(course, tmp_path, capsys, monkeyp
     with course.locked(tmp_path / "lock"):
         thread = threading.Thread(target=second, daemon=True)
         thread.start()
-        assert waiting.wait(60)  # it has found the lock taken
+        assert waiting.wait(60)  # it has found that the lock is taken
         order.append("first")
     thread.join(60)
     assert order == ["first", "second"]
@@ -395,7 +395,7 @@ def test_ctrl_c_ends_without_a_traceback(course, capsys, monkeypatch):
 
 @pytest.fixture
 def commands(course, monkeypatch):
-    """Run the launcher with commands that only pretend; their exit codes can be set by name."""
+    """Run the launcher with fake commands, whose exit codes can be set by name."""
 
     class Commands:
         pass
@@ -421,7 +421,7 @@ def test_test_runs_linters_and_pytest_on_all_cores(course, commands):
 
 @pytest.fixture
 def apt(checkout, course, monkeypatch):
-    """A Debian without the programs: what apt would be called with, and who we are."""
+    """A Debian without the programs: the calls of apt, and whether the user is root."""
 
     class Debian:
         there, user, sudo = {"apt-get"}, 0, 0
@@ -433,7 +433,7 @@ def apt(checkout, course, monkeypatch):
 
 
 def asked(checkout):
-    """The packages that apt was asked for, and with which rights."""
+    """The packages in calls of apt, and the rights of the calls."""
     installs = [command for command in checkout.installer.commands if "install" in command]
     assert all("update" in checkout.installer.commands[0] for _ in installs)
     return [(command[0], command[-1]) for command in installs]
@@ -458,7 +458,7 @@ def test_programs_for_tests_are_not_installed_twice(apt, course, checkout):
     ("there", "sudo", "expected"),
     [
         ({"apt-get", "sudo"}, 0, [("sudo", "chromium"), ("sudo", "graphviz")]),
-        ({"apt-get", "sudo"}, 1, []),  # it would ask for a password
+        ({"apt-get", "sudo"}, 1, []),  # sudo would ask for a password
         ({"apt-get"}, 0, []),
         (set(), 0, []),
     ],
@@ -491,7 +491,7 @@ def test_smoke_runs_one_file_and_says_why(course, commands, capsys):
 
 
 class Case:
-    """A collected test, as far as the quick run looks at it."""
+    """A collected test, with only the fields that the quick run reads."""
 
     def __init__(self, nodeid, *marks):
         self.nodeid, self.path, self.marks = nodeid, Path(nodeid.partition("::")[0]), marks
@@ -526,7 +526,7 @@ def test_lab_opens_the_workspace_after_bringing_it_up_to_date(course, commands, 
     jupyter = ["jupyterlab", f"--ServerApp.root_dir={mine}"]
     mine.mkdir()
     assert course.main(["lab"]) == 0
-    assert commands.ran == [workspace, jupyter]  # something else is in the place of the first notebook
+    assert commands.ran == [workspace, jupyter]  # another file has the name of the first notebook
     (mine / "00_start.ipynb").touch()
     commands.ran.clear()
     for _ in range(2):  # with the first notebook, until it has been opened once
@@ -575,7 +575,7 @@ def test_an_unknown_benchmark_or_extra_is_refused(course, commands, capsys):
 
 
 def test_clean_removes_the_environment(checkout, course):
-    course.clean(checkout, [])  # there is nothing yet
+    course.clean(checkout, [])  # nothing exists yet
     checkout.prepare(["lab"])
     course.clean(checkout, [])
     assert not checkout.folder.exists()

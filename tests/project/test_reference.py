@@ -1,4 +1,4 @@
-"""The reference pages that are stored are those that the library would write now."""
+"""The stored reference pages are up to date with the library."""
 
 import importlib.util
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A recorded scripted function gives the same as plain Python, with one trace for all paths."""
+"""A scripted function gives the results of plain Python while it is recorded, with one trace for all paths."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Code that a tensor cannot decide raises an error that names the line when it is recorded."""
+"""Recording code whose branches a tensor cannot decide raises an error that names the line."""
 
 import linecache
 import types
@@ -50,7 +50,7 @@ async def coroutine(x):
 
 
 def finished(coroutine):
-    """The result of a coroutine that waits for nothing; no event loop is needed, and a browser may have one running."""
+    """The result of a coroutine that never waits, without an event loop: a browser may already run one."""
     with pytest.raises(StopIteration) as end:
         coroutine.send(None)
     return end.value.value
@@ -132,12 +132,12 @@ def test_error_without_script_suggests_it():
 
 def test_the_gradient_of_an_endless_loop_is_refused_at_its_line():
     def double(x):
-        while x < 100:  # without end
+        while x < 100:  # an endless loop
             x = x * 2
         return x
 
     x = mg.asarray(1.0, requires_grad=True)
-    with pytest.raises(mg.GradError, match="# without end"):
+    with pytest.raises(mg.GradError, match="# an endless loop"):
         mg.jit(mg.script(double))(x).backward()
     mg.script(double)(x).backward()
     assert x.grad.item() == 128.0

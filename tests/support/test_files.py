@@ -1,4 +1,4 @@
-"""Files are written whole or not at all, and changed by one process at a time."""
+"""Files are written completely or not at all, and only one process at a time changes a file."""
 
 import os
 import signal
@@ -21,7 +21,7 @@ posix = pytest.mark.skipif(os.name == "nt", reason="signals and modes of POSIX")
 
 
 def start(code, *arguments):
-    """A process of its own."""
+    """Start a Python process."""
     command = [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)]
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True)
 
@@ -73,7 +73,7 @@ def test_files_of_a_running_process_are_left_alone(tmp_path):
     mine.touch()
     old = left(tmp_path, HOST ^ 1, 2)
     os.utime(old, (0, time.time() - ABANDONED - 1))
-    earlier = left(tmp_path, HOST, os.getpid())  # by a process that had the number of this one
+    earlier = left(tmp_path, HOST, os.getpid())  # of an earlier process with the same id
     with whole_file(tmp_path / "b.txt") as first:
         first.write_text("b")
         write_whole(tmp_path / "c.txt", "c")
@@ -110,7 +110,7 @@ def test_a_protected_file_is_not_replaced(tmp_path, monkeypatch):
     path = tmp_path / "a.txt"
     path.write_text("mine")
     path.chmod(0o444)
-    monkeypatch.setattr(files.os, "access", lambda path, mode: False)  # root may write everything
+    monkeypatch.setattr(files.os, "access", lambda path, mode: False)  # root may write any file
     with pytest.raises(mg.FileError, match="cannot be written: it is write-protected"):
         write_whole(path, "other")
     assert path.read_text() == "mine"

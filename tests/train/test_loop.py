@@ -1,4 +1,4 @@
-"""The loop and its parts: bars, metrics, early stopping, histories, and nans that are named."""
+"""The training loop and its parts: progress bars, metrics, early stopping, histories, and errors for nans."""
 
 import sys
 
@@ -153,7 +153,7 @@ def test_a_history_is_a_table():
 @pytest.mark.parametrize("top", [1, 2])
 @pytest.mark.parametrize("mode", ["eager", "graph", "jit"])
 def test_accuracy(top, mode, numpy_kernels):
-    logits = rng.integers(0, 3, size=(40, 5)).astype(np.float32)  # with ties, of which the first counts
+    logits = rng.integers(0, 3, size=(40, 5)).astype(np.float32)  # among ties the first counts
     logits[3] = np.nan
     targets = rng.integers(0, 5, size=40)
     order = np.argsort(-np.nan_to_num(logits, nan=-9), axis=-1, kind="stable")[:, :top]
@@ -186,7 +186,7 @@ def test_means_and_perplexity_and_other_devices():
     assert perplexity.value == float("inf")
     many = Mean()
     for _ in range(3):
-        many.add(mg.asarray(0.1), 10**9)  # float32 would lose what is added to so large a sum
+        many.add(mg.asarray(0.1), 10**9)  # float32 would lose small terms in such a large sum
     assert many.value == pytest.approx(np.float32(0.1), rel=1e-6)
 
 
@@ -229,7 +229,7 @@ def test_missing_tqdm_is_an_error_that_says_how_to_install_it(monkeypatch):
 
 
 def diverging(mode):
-    """A step that takes the square root of what has become negative."""
+    """A step that takes the square root of a value that becomes negative."""
     w = mg.asarray([2.0], requires_grad=True)
     optimizer = mg.optim.SGD([w], lr=1.0, momentum=0.5)
 
@@ -300,7 +300,7 @@ def test_nans_that_no_operation_made(step, watch, message):
 STATE = []
 
 
-# What is refused ----------------------------------------------------------------------------------------------------
+# Errors -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

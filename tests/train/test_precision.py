@@ -1,4 +1,4 @@
-"""Mixed precision: what is computed in half precision, and losses scaled so that small gradients survive it."""
+"""Mixed precision: the operations in half precision, and scaled losses that keep small gradients."""
 
 import gc
 import weakref
@@ -15,7 +15,7 @@ X, Y = rng.normal(size=(16, 6)).astype(np.float32), rng.integers(0, 3, 16)
 
 
 def expect(dtype, tensor):
-    if tensor.dtype != dtype:  # pytest rewrites `assert`, and what it makes of it is too much to be traced
+    if tensor.dtype != dtype:  # pytest rewrites `assert` into code that cannot be traced
         raise AssertionError(f"{tensor.dtype} instead of {dtype}")
 
 
@@ -98,7 +98,7 @@ def test_autocast_with_branches_and_loops(mode, numpy_kernels):
     def step():
         w.grad = None
         with autocast():
-            h, _ = mg.scan(lambda h, x: (mg.tanh(h @ w + x @ w), ()), x @ w, xs)  # float16 goes round, and comes out
+            h, _ = mg.scan(lambda h, x: (mg.tanh(h @ w + x @ w), ()), x @ w, xs)  # the carry and the result are float16
             h = mg.cond(h.sum() > 100.0, lambda h: h, lambda h: h @ w, h)
             expect("float16", h)
             loss = full(h.astype(mg.float32)).sum()
@@ -154,7 +154,7 @@ def test_a_step_with_infinite_gradients_is_left_out(mode, numpy_kernels):
         optimizer.zero_grad()
         with autocast():
             loss = (x @ w).astype(mg.float32).sum()
-        scaler.scale(loss).backward()  # half precision has no number as large as the factor
+        scaler.scale(loss).backward()  # the factor exceeds the range of half precision
         scaler.step(optimizer)
         scaler.update()
 
@@ -218,7 +218,7 @@ def test_wrong_arguments_are_refused_with_a_clear_message(call, message):
 
 
 def test_an_optimizer_is_not_taken_for_one_that_is_gone():
-    """What is noted by an id is noted of an object that lives: a new one could get the id of one that is gone."""
+    """Notes by id refer to living objects: a new object can get the id of a deleted one."""
     w, scaler = mg.asarray([1.0], requires_grad=True), GradScaler(init_scale=8.0)
     w.grad = mg.asarray([8.0])
     optimizer = mg.optim.SGD([w], lr=0.25)

@@ -1,4 +1,4 @@
-"""Eager mode beside graph mode: each step of both, as data and on a page."""
+"""Eager mode next to graph mode: each step of both, as data and on a page."""
 
 import json
 

@@ -204,7 +204,7 @@ def test_hostile_names_are_text():
     assert not xml.dom.minidom.parseString(chart.to_svg(name)).getElementsByTagName("img")
 
 
-# the others -----------------------------------------------------------------------------------------------------------
+# memory, schedule, profile, roofline ----------------------------------------------------------------------------------
 
 
 def test_memory_over_time_is_the_programs_own():
@@ -296,7 +296,7 @@ def test_a_program_from_a_file_shows_its_plan(tmp_path, numpy_kernels):
         mg.viz.fusion(program)
 
 
-# what can't be shown --------------------------------------------------------------------------------------------------
+# errors ---------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("view", ["fusion", "schedule", "profile", "roofline"])

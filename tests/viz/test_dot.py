@@ -1,4 +1,4 @@
-"""Graphviz: its language, its package, and its program if it is installed."""
+"""Graphviz: the DOT language, the Python package, and the program `dot` if it is installed."""
 
 import re
 import shutil

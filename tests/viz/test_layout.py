@@ -1,4 +1,4 @@
-"""Nothing overlaps, everything is inside its frame, arrows point the right way: for whatever graph there is."""
+"""The layout of any graph: boxes do not overlap, frames contain their boxes, arrows point the right way."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Pictures of real computations: their content, that they are safe, and that they are always the same."""
+"""Pictures of real computations: their content, hostile names, and the same bytes each time."""
 
 import base64
 import random

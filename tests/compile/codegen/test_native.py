@@ -74,7 +74,7 @@ def test_equal_kernels_are_compiled_once(cache, compilations):
 
 
 def test_compiled_kernels_live_side_by_side(cache):
-    """Code that calls functions of the mathematical library, after other code has run."""
+    """Code that calls the mathematical library still runs after other code was compiled."""
     for name in ("float32", "float64", "float16", "int64"):
         sample = every_operation(np.dtype(name))
         check(sample, on_arrays(native.compile_kernels([sample.kernel])[0].function),

@@ -15,7 +15,7 @@ X = np.array([0.5, -1.5, 0.75])
 M = np.array([[0.5, -0.25, 0.75], [0.25, 0.5, -0.5], [-0.7, 0.3, 0.55]])
 
 
-# How a case is computed: its results, the gradients of their sum of squares, and the gradients of those ---------------
+# A case gives its results, the gradients of their sum of squares, and second gradients --------------------------------
 
 
 def differentiated(call, tensors):

@@ -1,4 +1,4 @@
-"""Kinds of computation: which kind takes a node, its properties, and how to add a kind."""
+"""Kinds of computation: the kind of each node, the properties of a kind, and how to add a kind."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ X = mg.reshape(mg.arange(24, dtype=mg.float32), (4, 6))
 
 
 def last_of(graph):
-    """How the last node of a graph is computed."""
+    """The computation of the last node of a graph."""
     computes, views = compute.computes_of(graph)
     return computes[views[graph.outputs[0]].base]
 

@@ -1,4 +1,4 @@
-"""`jit(check=True)` compares a program with its function, and names the place of a difference."""
+"""`jit(check=True)` compares a program with its function and names the node where they differ."""
 
 import os
 
@@ -98,7 +98,7 @@ def test_random_numbers_hooks_and_nans():
 
 
 def wrong_rule(graph, note):
-    """Makes products of sums."""
+    """Replaces sums by products."""
 
     def replace(node, inputs):
         if node.op is P.add:
@@ -149,7 +149,7 @@ def test_writes_and_grads_are_compared(wrong_pass):
 def test_gradients_of_results_that_are_wrong_are_named(wrong_pass):
     @mg.jit(check=True)
     def f(w):
-        return mg.where(w > 0, w * w, w)  # whose gradient has the only sums
+        return mg.where(w > 0, w * w, w)  # sums appear only in its gradient
 
     with pytest.raises(CheckError, match="the gradient of the results by a tensor") as error:
         f(leaf(1, 2))

@@ -1,4 +1,4 @@
-"""The cost model: its figures are those computed by hand, and those of runs that record what they read and allocate."""
+"""The cost model: its figures equal those computed by hand and those of runs that record their reads and memory."""
 
 import gc
 import tracemalloc
@@ -92,13 +92,13 @@ def test_cost_of_views_is_zero():
         return x.T[1:].reshape(-1)[::2], x.T[1:, ::-1].reshape(5, 2, 2)[0], mg.broadcast_to(x, (3, 4, 6))
 
     cost = cost_of(views, floats(4, 6))
-    assert cost.eager == Count(4 * 20, 4 * 20, 0, 1)  # the reshape of what is not in order is a copy
+    assert cost.eager == Count(4 * 20, 4 * 20, 0, 1)  # the reshape of a transposed array is a copy
     assert [n.name for n in cost.nodes if n.eager.launches] == ["reshape_1"]
 
 
 def test_a_value_read_twice_counts_once():
     assert eager_of(lambda x: x * x, floats(10)) == Count(40, 40, 10, 1)
-    assert eager_of(lambda x: x[:6] * x[4:], floats(10)) == Count(40, 24, 6, 1)  # no more than there is
+    assert eager_of(lambda x: x[:6] * x[4:], floats(10)) == Count(40, 24, 6, 1)  # at most the elements that exist
     assert eager_of(lambda x: x + mg.broadcast_to(x[:1], (10,)), floats(10)).bytes_read == 40
 
 
@@ -115,7 +115,7 @@ def test_cost_of_indexing():
         return t
 
     cost = mg.trace(write, table).cost()
-    assert cost.eager == Count(50 * 8 * 4, 50 * 8 * 4 + 2 * 3 * 4, 0, 2)  # only what is written, where it is
+    assert cost.eager == Count(50 * 8 * 4, 50 * 8 * 4 + 2 * 3 * 4, 0, 2)  # only the written elements
 
 
 def test_cost_of_factorisations_and_sorts():
@@ -128,11 +128,11 @@ def test_cost_of_factorisations_and_sorts():
     assert set(FLOPS) <= {op.name for op in P}
 
 
-# As runs are seen to do ---------------------------------------------------------------------------------------------
+# Compared with recorded runs ----------------------------------------------------------------------------------------
 
 
 def footprint(arrays):
-    """The bytes of the different elements that arrays look at."""
+    """The bytes of the distinct elements of some arrays."""
     owners = {}
     for array in arrays:
         owner = array
@@ -147,7 +147,7 @@ def footprint(arrays):
 
 
 def seen(name, kind, given, out):
-    """What a kernel has touched, as far as its arrays tell."""
+    """The bytes that a kernel read and wrote, by its arrays."""
     arrays = [a for a in given if isinstance(a, np.ndarray)]
     results = out if isinstance(out, tuple) else (out,)
     if name == "project" or (kind == "view" and (np.may_share_memory(out, arrays[0]) or not out.size)):
@@ -189,7 +189,7 @@ X = floats(7, 9)
      lambda: mg.value_and_grad(lambda x: (mg.tanh(x[:, ::2]) ** 2).sum())(X)],
 )
 def test_eager_counts_are_those_of_a_recorded_run(step, monkeypatch):
-    step()  # so that optimizers and caches are as they are from then on
+    step()  # so that optimizers and caches are in their final state
     graph = mg.jit(step).graph()
     total, tables = Count(), mg.devices.CPU
     weak = tables.weak
@@ -226,7 +226,7 @@ def test_random_graphs_are_counted_as_they_run(seed, monkeypatch):
     def watched(op, values, attrs, device):
         out = compute(op, values, attrs, device)
         if op.kind != "view" and isinstance(out, np.ndarray):
-            out = np.ascontiguousarray(out).reshape(out.shape)  # what eager mode makes of what it looks at
+            out = np.ascontiguousarray(out).reshape(out.shape)  # eager mode copies views of other arrays
         counted.append(seen(op.name, op.kind, values, out))
         return out
 
@@ -247,7 +247,7 @@ def test_random_graphs_are_counted_as_they_run(seed, monkeypatch):
 
 
 def numpy_bytes():
-    """What NumPy's arrays hold now, since tracemalloc runs."""
+    """The bytes that NumPy's arrays hold now, counted from the start of tracemalloc."""
     only = tracemalloc.DomainFilter(inclusive=True, domain=np.lib.tracemalloc_domain)
     return sum(trace.size for trace in tracemalloc.take_snapshot().filter_traces([only]).traces)
 
@@ -321,7 +321,7 @@ def test_scratch_memory_and_results_in_place():
     assert cost.memory.total == 0 and cost.program == Count(400, 400, 100, 1)
 
 
-# What it looks like -------------------------------------------------------------------------------------------------
+# The table ----------------------------------------------------------------------------------------------------------
 
 
 def test_cost_table():

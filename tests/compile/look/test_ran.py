@@ -19,7 +19,7 @@ def titles(f, *arguments):
 
 @pytest.fixture
 def programs(monkeypatch):
-    """The programs that run, in their order."""
+    """The programs that run, in order."""
     ran, call = [], Program.__call__
 
     def noted(program, *args):

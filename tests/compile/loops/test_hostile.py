@@ -1,4 +1,4 @@
-"""Hostile kernels: all that the verifier accepts stay within their memory, interpreted and as machine code."""
+"""Hostile kernels: those that the verifier accepts stay within their memory, interpreted and as machine code."""
 
 from functools import cache
 from random import Random
@@ -15,7 +15,7 @@ from tests.compile.loops import hostile
 
 MARGIN = 64  # elements around each array that no kernel may touch
 EACH = 25  # kernels of an example
-COMPILED = 40  # one kernel in so many also runs as machine code
+COMPILED = 40  # one in this many kernels also runs as machine code
 
 
 @cache

@@ -51,7 +51,7 @@ def test_the_legal_kernel_computes_the_same(dtype, monkeypatch):
 
 
 def _cut_off(a, b):
-    """C's division of integers."""
+    """Integer division as in C, which rounds toward zero."""
     assert (b != 0).all(), "a division by zero"
     quotients = [abs(int(x)) // abs(int(y)) * (1 if (x < 0) == (y < 0) else -1) for x, y in zip(a, b)]
     rests = [int(x) - q * int(y) for x, y, q in zip(a, b, quotients)]

@@ -37,7 +37,7 @@ def apply(op, x):
 
 
 def exact(op, x):
-    """The same in float64."""
+    """The function computed in float64."""
     with np.errstate(all="ignore"):
         return REFERENCE[op](x.astype(np.float64))
 

@@ -237,7 +237,7 @@ def test_update_without_readers_is_moved_to_the_end():
         partition.groups = before.groups
 
 
-# What it takes --------------------------------------------------------------------------------------------------------
+# Bytes and operations -------------------------------------------------------------------------------------------------
 
 
 def test_bytes_and_operations_are_exact():
@@ -330,7 +330,7 @@ def test_padding_is_a_loop():
     assert lower(partition, group).count.bytes_read == x.size * 4
 
 
-# Rounds of several elements -------------------------------------------------------------------------------------------
+# Several elements in one round ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("run", [run_kernel, by_blocks, natively])

@@ -47,7 +47,7 @@ def test_hunt_in_graph_mode_in_either_nesting():
                     wrong(fixed(1)).item()
             else:
                 with mg.graph(), mg.debug_nans():
-                    y = wrong(fixed(1))  # held, and so computed when the hunt ends
+                    y = wrong(fixed(1))  # still held, so it is computed when the hunt ends
                     assert y.shape == ()
         assert LINE in str(error.value)
     with mg.graph():
@@ -174,7 +174,7 @@ def test_hunt_works_around_vmap_and_is_refused_inside():
 
     with pytest.raises(mg.TraceError, match="debug_nans begins inside vmap"):
         mg.vmap(f)(fixed(1, 2))
-    jitted = mg.jit(mg.vmap(f))  # where a hunt is for the whole program
+    jitted = mg.jit(mg.vmap(f))  # here the hunt covers the whole program
     assert jitted(fixed(1, 1)).tolist() == [0, 0]
     with pytest.raises(NanError, match="log"):
         jitted(fixed(1, -2))

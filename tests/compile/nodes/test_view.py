@@ -1,4 +1,4 @@
-"""Views: strides, reshapes and coalesced dimensions, against NumPy's own."""
+"""Views: strides, reshapes and coalesced dimensions equal NumPy's."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from tests.compile.partitions import graph_of
 
 
 class Memory:
-    """What views are of, where only the size matters."""
+    """A base of views, in tests where only its size matters."""
 
     dtype = np.dtype("int64")
 
@@ -30,7 +30,7 @@ def elements(view):
 
 
 def last(*tensors):
-    """The view that each tensor is, and the graph."""
+    """The views of the tensors, and the graph."""
     graph = graph_of(*tensors)
     views = views_of(graph)
     return [views[node] for node in graph.outputs]
@@ -51,7 +51,7 @@ def test_chains_of_views_are_those_of_numpy(data):
         return
     (view,) = last(y)
     if view.base is y.node and y.node.name == "reshape":
-        return  # it has to copy; what it reads is another test
+        return  # it must copy; another test covers the elements that it reads
     if view.base.op is None:
         np.testing.assert_array_equal(elements(view), y.numpy_copy())
 

@@ -1,4 +1,4 @@
-"""Each rule fires where it should, changes no bit on any value, and leaves alone what is not the same."""
+"""Each rule fires where it should, changes no bit of any value, and does not fire where results would differ."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ INTEGERS = f"{SIGNED} {UNSIGNED}"
 EVERY = f"{FLOATS} {INTEGERS} {BOOLS}"
 SCALES = [0.25, 4.0, -2.0, 2.0**10, 2.0**-10]
 
-# Rule, dtypes, function of one operand (a column of hard values) or of two (the second is the same values as a row).
+# Rule, dtypes, function of one operand (a column of hard values) or of two (the second holds the same values in a row).
 # NumPy 2.0 calculates squares like other powers, and rounds some of them to the float next to x * x.
 SAMPLE = np.random.default_rng(0).standard_normal(1000).astype(np.float32)
 SAME_SQUARES = np.array_equal(np.power(SAMPLE, 2), SAMPLE * SAMPLE)
@@ -393,7 +393,7 @@ def test_a_constant_of_one_element_that_a_trace_holds_is_a_number():
     graph, log = optimise(Graph([x], [product]))
     assert graph.outputs == (x,)
     assert log.counts() == {"small constant": 1, "number operand": 1, "x * 1 -> x": 1}
-    graph, log = optimise(Graph([x, held], [product]))  # where it comes from outside, it may change
+    graph, log = optimise(Graph([x, held], [product]))  # a value from outside may change
     assert graph.outputs == (product,)
     assert not log.fired
 

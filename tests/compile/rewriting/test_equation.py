@@ -1,4 +1,4 @@
-"""Equations: what their letters match, what is refused, and how a user adds a rule."""
+"""Equations: the nodes that letters match, malformed equations, and rules of users."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ X, N = np.array([1.5, -2.0], np.float32), np.array([3, 4], np.int32)
 
 
 def after(text, function, *arrays, **options):
-    """The outputs' recipes in a graph that one equation was applied to, and how often it fired."""
+    """The recipes of the outputs after one equation was applied to the graph, and how many times it fired."""
     fired = []
     rules = Rules()
     rules(text, **options)
@@ -45,7 +45,7 @@ def test_operations_that_commute_are_found_in_either_order():
     assert after("x + -y -> x - y", lambda x, y: -x + y, X, X)[0][0] == "subtract"
     assert after("n - -x -> x + n", lambda x: -x - 2.0, X)[1] == 0
     assert after("maximum(exp(x), y) -> y", lambda x, y: mg.maximum(y, mg.exp(x)), X, X)[1] == 1
-    both = "(x * y) + (x * z) -> x * (y + z)"  # where every order of three operations has to be tried
+    both = "(x * y) + (x * z) -> x * (y + z)"  # here every order of three operations must be tried
     function = lambda x, y, z: z * x + x * y  # noqa: E731
     assert after(both, function, N, N, N)[0] == ["multiply", "constant", "add"]
 

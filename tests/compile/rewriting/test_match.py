@@ -1,4 +1,4 @@
-"""The matcher: all ways in which a node matches a pattern, why it does not, and the index of rules by their heads."""
+"""The matcher: all matches of a node with a pattern, reasons for a mismatch, and the index of rules by their heads."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_matches_are_all_found():
     both = Operation("add", [Operation("add", parts[:2]), Operation("add", parts[2:])])
     assert len(list(ways(both, sums, {}))) == 8
     shared = Operation("add", [Operation("add", [x, y]), Operation("add", [x, Part("z")])])
-    assert len(list(ways(shared, sums, {}))) == 2  # x is what both read, in either order of the outer sum
+    assert len(list(ways(shared, sums, {}))) == 2  # both parts read x, in either order of the outer sum
 
 
 def test_parts_that_are_bound_already_stay_bound():

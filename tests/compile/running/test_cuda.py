@@ -1,4 +1,4 @@
-"""Programs on `cuda`: the real launching code, on a stand-in for CuPy that compiles the kernels and runs them here."""
+"""Programs on `cuda`: the real launching code, on a stand-in for CuPy that runs the kernels on the CPU."""
 
 import sys
 import warnings
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(emulated.CXX is None, reason="the emulation need
 
 @pytest.fixture
 def gpu(monkeypatch):
-    """`cuda` and `cuda:1` are there, emulated."""
+    """The devices `cuda` and `cuda:1`, emulated."""
     for name in [n for n in registry.DEVICES if n.startswith("cuda")]:
         monkeypatch.delitem(registry.DEVICES, name)
     for name, module in emulated.modules(count=2).items():
@@ -50,7 +50,7 @@ def frame_of(f, *args):
     return frame
 
 
-# What is computed -----------------------------------------------------------------------------------------------------
+# Results --------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -60,7 +60,7 @@ def test_models_train_as_they_do_eagerly_on_the_cpu(gpu, name):
     mg.random.seed(0)
     step = mg.jit(MODELS[name]("cuda"))
     launched = emulated.Graph.LAUNCHED
-    losses = [step() for _ in range(6)]  # all are kept: none may be written again
+    losses = [step() for _ in range(6)]  # all results are kept: none may be overwritten
     np.testing.assert_allclose([loss.item() for loss in losses], wanted, rtol=2e-4)
     assert isinstance(step.program(), Program) and wanted[0] != wanted[-1]
     assert emulated.Graph.LAUNCHED > launched and frame_of(step).replay.refused == ""
@@ -215,7 +215,7 @@ def test_values_that_move_are_copied(gpu):
     replay = frame_of(f, x, w).replay
     numbers = [replay.passing[place].number for place in replay.copies if replay.passing[place].comes]
     assert replay.graph is not None and numbers == [0]
-    x += 1  # where it lies is the same, what is there is not
+    x += 1  # the address is the same, the value is not
     np.testing.assert_allclose(f(x, w).numpy_copy(), three_steps(x, w).numpy_copy(), rtol=1e-5)
 
 

@@ -1,4 +1,4 @@
-"""Programs: the same results from every backend and without passes, memory that is used again, and writes in place."""
+"""Programs: the same results from every backend and without passes, reuse of memory, and writes in place."""
 
 import re
 
@@ -102,7 +102,7 @@ def test_result_in_the_memory_of_an_input_can_be_read_later():
 
 def test_inputs_that_are_read_later_are_not_overwritten():
     graph = mg.trace(lambda p: (p[::-1] * 0.5, p + 1), mg.ones(40))
-    assert Program(graph, donate={0: 0}).stored_in == {}  # an element is read after its place was written
+    assert Program(graph, donate={0: 0}).stored_in == {}  # an element is read after its memory was written
     graph = mg.trace(lambda p: p * 0.5, mg.ones(40))
     graph = Graph(graph.inputs, (*graph.outputs, *graph.inputs))
     assert Program(graph, donate={0: 0}).stored_in == {}  # the old value is a result too
@@ -209,7 +209,7 @@ def test_a_cache_folder_that_cannot_be_used_changes_nothing(monkeypatch, tmp_pat
     expected = Program(graph, backend="numpy")([np.ones(5, np.float32)])[0]
     for folder in (tmp_path / "file", tmp_path / "file" / "below", "off"):
         monkeypatch.setenv("MINIGRAD_CACHE", str(folder))
-        compiler = native._Compiler(native.llvmlite(), native.processor())  # which has compiled nothing yet
+        compiler = native._Compiler(native.llvmlite(), native.processor())  # this process has compiled nothing yet
         monkeypatch.setattr(native, "_compiler", lambda compiler=compiler: compiler)
         np.testing.assert_allclose(Program(graph)([np.ones(5, np.float32)])[0], expected, rtol=1e-6)
 

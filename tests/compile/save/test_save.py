@@ -103,7 +103,7 @@ def test_the_arrays_have_the_names_of_the_parameters(path, numpy_kernels):
     with mg.no_grad():
         for p in model.parameters():
             p *= 0
-    assert not np.allclose(program(x).numpy_copy(), model(x).numpy_copy())  # the values are those of when it was saved
+    assert not np.allclose(program(x).numpy_copy(), model(x).numpy_copy())  # the values from the time of saving
 
 
 CASES = {
@@ -210,7 +210,7 @@ def test_a_jitted_method(path, numpy_kernels):
     assert mg.load_program(path)(mg.ones(3)).tolist() == [4, 4, 4]
 
 
-# What cannot ----------------------------------------------------------------------------------------------------------
+# What cannot be saved -------------------------------------------------------------------------------------------------
 
 WEIGHTS = mg.ones(3)
 
@@ -517,7 +517,7 @@ def test_other_archives_are_refused(path):
 
 
 def test_members_of_an_archive_are_stored_as_they_are(path):
-    """So that reading a file takes no more memory than the file has bytes, however it was made."""
+    """Without compression, reading a file never takes more memory than the file has bytes."""
     of_interest(path)
     with zipfile.ZipFile(path) as archive:
         members = {m.filename: archive.read(m) for m in archive.infolist()}
@@ -531,7 +531,7 @@ def test_members_of_an_archive_are_stored_as_they_are(path):
 
 
 def test_members_of_an_archive_lie_apart(path):
-    """A member within another, and so on, would make gigabytes of a small file."""
+    """Overlapping members could make gigabytes out of a small file."""
     inner, content = zipfile.ZipInfo(f"{ARRAYS}1"), bytes(1000)
     inner.file_size = inner.compress_size = len(content)
     inner.CRC = zlib.crc32(content)

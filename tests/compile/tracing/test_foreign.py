@@ -99,7 +99,7 @@ PACKAGE = """
 
 @pytest.fixture(scope="module")
 def foreign(tmp_path_factory):
-    """A package, as if installed, of which every part does harm when it is looked at."""
+    """A package, as if it were installed, whose attributes do harm when they are read."""
     folder = tmp_path_factory.mktemp("env") / "site-packages"
     (folder / "jit_foreign").mkdir(parents=True)
     (folder / "jit_foreign" / "__init__.py").write_text(textwrap.dedent(PACKAGE))
@@ -115,7 +115,7 @@ def foreign(tmp_path_factory):
 
 
 class Trainer:
-    """A class as users write them: a model, and the parts that training needs."""
+    """A class like those of users: a model and the parts for its training."""
 
     def __init__(self, **held):
         self.w = mg.ones(3)
@@ -179,7 +179,7 @@ def test_a_hostile_dict_and_a_cycle():
     assert f(mg.ones(1)).item() == f(mg.ones(1)).item() == 1 and len(f.traces) == 1
 
 
-# the user's code, wherever it is --------------------------------------------------------------------------------------
+# code of the user, in any place ---------------------------------------------------------------------------------------
 
 NUMBER = 1
 
@@ -250,7 +250,7 @@ def test_the_origin_of_code(tmp_path, monkeypatch):
     assert {name: is_foreign_file(name) for name in files} == files
     assert is_foreign_module("numpy.random") and is_foreign_module("_thread") and is_foreign_module("sys")
     assert not any(map(is_foreign_module, ("__main__", "not_imported", None, __name__, "minigrad.nn")))
-    mine = types.ModuleType("this")  # named as one of Python's own is
+    mine = types.ModuleType("this")  # with the name of one of Python's own modules
     mine.__file__ = str(tmp_path / "this.py")
     monkeypatch.setitem(sys.modules, "this", mine)
     assert not is_foreign_module("this") and is_foreign_module("antigravity")
@@ -264,7 +264,7 @@ def test_the_origin_of_code(tmp_path, monkeypatch):
     assert is_foreign_class(argparse.Namespace) and not is_foreign_class(Trainer)
 
 
-# what costs -----------------------------------------------------------------------------------------------------------
+# cost -----------------------------------------------------------------------------------------------------------------
 
 
 class Module(mg.nn.Module):
@@ -351,7 +351,7 @@ def test_a_plain_function_is_not_watched():
     assert not guards_of(lambda x: np.sqrt(2.0) * model(x) + np.pi + mg.random.normal((2,))).suspect
 
 
-# packages as they are -------------------------------------------------------------------------------------------------
+# real packages --------------------------------------------------------------------------------------------------------
 
 
 def thing_of(name):

@@ -1,4 +1,4 @@
-"""Which names a piece of code can read, from its instructions."""
+"""The names that a piece of code can read, found from its instructions."""
 
 import operator
 

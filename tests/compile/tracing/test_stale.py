@@ -110,7 +110,7 @@ def test_module_replaced_by_another_of_the_same_name(config, monkeypatch):
     f()
     other = types.ModuleType("jit_settings.values")
     other.scale = 3
-    with monkeypatch.context() as here:  # `config` forgets its modules before `monkeypatch` puts anything back
+    with monkeypatch.context() as here:  # `config` removes its modules before `monkeypatch` restores anything
         here.setitem(sys.modules, "jit_settings.values", other)
         assert f().item() == 3
 
@@ -408,7 +408,7 @@ def test_a_hook_that_is_registered_on_a_module_later():
     assert f(x).tolist() == model(x).tolist()
 
 
-# what differs from call to call ---------------------------------------------------------------------------------------
+# values that differ from call to call ---------------------------------------------------------------------------------
 
 
 def one_of(numbers):

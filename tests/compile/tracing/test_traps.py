@@ -1,4 +1,4 @@
-"""Python code that a program does not run: the results are those of eager mode, or it is an error."""
+"""Python code that a program does not run: the results are those of eager mode, or there is an error."""
 
 import collections
 import copy
@@ -24,7 +24,7 @@ def fixed(*values):
 
 
 def both(make, calls=3):
-    """What `make() -> (function, observe)` gives eagerly and jitted, call by call."""
+    """The results of `make() -> (function, observe)` eagerly and jitted, call by call."""
     seen = []
     for wrap in (lambda f: f, mg.jit):
         function, observe = make()
@@ -138,7 +138,7 @@ def test_results_share_the_memory_that_they_share_eagerly():
     assert seen[0] == seen[1]
 
 
-# values, and who catches the error of asking for them -----------------------------------------------------------------
+# reading values, and catching the error -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("ask", [lambda x: x.item(), bool, np.asarray, lambda x: x[x > 0], lambda x: 1 in x])
@@ -186,7 +186,7 @@ def test_python_integers_beyond_a_type(number):
             seen.append((run(u).tolist(), run(u).dtype))
         except mg.DtypeError as error:
             seen.append(str(error).splitlines()[0].split(":")[0])
-    if number == 10:  # the one that int64 can't compare: refused, where eager mode can
+    if number == 10:  # int64 cannot compare this number: jit refuses it, eager mode accepts it
         assert seen[1] == "less"
     else:
         assert seen[0] == seen[1]

@@ -30,7 +30,7 @@ def rowwise(x):
 
 
 class Counted:
-    """A softmax that knows what it was called with."""
+    """A softmax that records the shapes of its inputs."""
 
     __name__ = "my_softmax"
 
@@ -179,7 +179,7 @@ def test_a_kernel_registered_again_replaces_the_first_and_can_be_forgotten():
     assert f(mg.zeros(2)).tolist() == [3, 3]
     own.forget()
     own.forget()
-    assert f(mg.zeros(2)).tolist() == [3, 3]  # a program that was made with it
+    assert f(mg.zeros(2)).tolist() == [3, 3]  # a program that contains it
     assert mg.jit(lambda x: mg.tanh(x) + 1)(mg.zeros(2)).tolist() == [1, 1]
     assert [each.name for each in PASSES] == names
     assert own(np.zeros(1)).tolist() == [3]
