@@ -112,7 +112,7 @@ def test_demo_is_built_the_same_to_the_byte():
 
 
 def test_a_stored_picture_stands_still():
-    """The script of a view is not stored.  The picture and the text are stored and compared."""
+    """The script of a view is not an output: the picture and the words are stored and compared."""
     data = {"application/javascript": "show()", "text/html": "words"}
     output = nbformat.v4.new_output("execute_result", data=data, execution_count=1)
     cell = nbformat.v4.new_code_cell("picture", outputs=[output])

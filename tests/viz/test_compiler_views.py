@@ -228,7 +228,7 @@ def test_the_head_of_memory_agrees_with_its_chart():
     assert f"allocated for the fused program: {allocated}<" in view.to_svg()
 
 
-def test_tensors_that_share_memory():
+def test_which_tensors_share_memory():
     x = mg.zeros((4, 4), requires_grad=True)
     with mg.no_grad():
         named = {"x": x, "row": x[1], "column": x[:, 1], "flipped": x[::-1], "other": mg.ones(3), "number": 3}
