@@ -400,7 +400,7 @@ def test_retain_grad_sees_hooks_and_leaves_gradients_alone():
     assert h.grad.tolist() == [40, 80]
 
 
-def test_gradients_of_a_tensor_and_of_its_view_have_memory_of_their_own():
+def test_gradients_of_a_tensor_and_of_its_view_share_no_memory():
     w = leaf(1.0, 2.0)
     h = w.reshape(2, 1)
     by_h, by_w = mg.gradients((h * h).sum(), [h, w])
@@ -421,7 +421,7 @@ def test_gradients_of_a_tensor_and_of_its_view_have_memory_of_their_own():
         lambda w, v: ((w.reshape(2, 1) + v.reshape(2, 1)) * 2).sum(),  # and then a view of it each
     ],
 )
-def test_gradients_of_two_leaves_have_memory_of_their_own(loss):
+def test_gradients_of_two_leaves_share_no_memory(loss):
     w, v = leaf(1.0, 2.0), leaf(3.0, 4.0)
     loss(w, v).backward()
     before = v.grad.tolist()
@@ -429,7 +429,7 @@ def test_gradients_of_two_leaves_have_memory_of_their_own(loss):
     assert v.grad.tolist() == before
 
 
-def test_views_of_one_gradient_have_memory_of_their_own(monkeypatch):
+def test_views_of_one_gradient_share_no_memory(monkeypatch):
     view = lambda g: g.reshape(2, 1)  # noqa: E731 - a rule, which returns a view of all of the gradient
     infer = lambda x, y: ((2,), x.dtype)  # noqa: E731
     both = Primitive("add_flat", "structural", ("x", "y"), infer, rules={"x": view, "y": view})

@@ -218,7 +218,7 @@ def test_a_step_of_gradient_descent_is_traced_once():
     assert same_as_eager(sgd()) == 1
 
 
-def test_gradients_accumulate_where_nobody_clears_them():
+def test_gradients_accumulate_until_they_are_cleared():
     assert same_as_eager(sgd(zero=False)) == 2
 
 

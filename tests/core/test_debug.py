@@ -38,7 +38,7 @@ def test_infinities_are_not_reported_until_they_make_a_nan():
     assert "from 1 to inf" in str(error.value)
 
 
-def test_the_hunt_ends_with_its_block_and_goes_on_after_an_error():
+def test_the_hunt_ends_with_its_block_and_continues_after_an_error():
     with mg.debug_nans():
         for _ in range(2):
             with pytest.raises(NanError):

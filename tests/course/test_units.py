@@ -58,7 +58,7 @@ def test_problems_names_what_is_wrong_with_a_unit(change, says):
     assert any(says in problem for problem in template.problems(unit))
 
 
-def test_a_reference_to_nowhere_is_said():
+def test_a_reference_to_a_missing_place_is_reported():
     unit = units()["00_start"]
     moved = [each._replace(met_in="nowhere") for each in unit.seeds[:1]]
     changed = dataclasses.replace(unit, seeds=tuple(moved))
@@ -70,7 +70,7 @@ def test_a_reference_to_nowhere_is_said():
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
 @pytest.mark.parametrize("student", STUDENTS)
-def test_the_solution_is_right_for_everybody(task, student, capsys):
+def test_the_solution_is_right_for_all_students(task, student, capsys):
     SESSION.progress.student = student
     course.check(task.name, task(student).solution(), hidden=True)
     assert f"✓ {task.name}: right" in capsys.readouterr().out

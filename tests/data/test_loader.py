@@ -175,7 +175,7 @@ def test_the_state_of_another_loader_fits_between_epochs_only():
 
 
 @pytest.mark.parametrize("options", WORKERS)
-def test_an_item_that_fails_is_named_with_its_traceback_and_the_loop_can_go_on(options):
+def test_an_item_that_fails_is_named_with_its_traceback_and_the_loop_can_continue(options):
     import traceback
 
     loader = DataLoader(Squares("raise", at=[4]), 2, **options)

@@ -392,7 +392,7 @@ class BoxDevice(Device):
 
 @pytest.mark.parametrize("name", sorted(SAMPLES))
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_a_device_may_have_arrays_of_its_own_class(devices, name):
+def test_a_device_may_have_its_own_array_class(devices, name):
     register_device("boxes", BoxDevice)
     for sample in SAMPLES[name]:
         results = []

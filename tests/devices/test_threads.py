@@ -167,7 +167,7 @@ def test_callers_in_many_threads_at_once():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_forked_process_starts_threads_of_its_own():
+def test_a_forked_process_starts_its_own_threads():
     x = mg.ones(300_000)
     mg.exp(x)
     assert THREADS.helpers is not None

@@ -201,14 +201,14 @@ def test_a_few_bytes_cannot_ask_for_all_memory(path):
     assert "or it is damaged: " in refused(saved(path, [node("Add", "x", "w")], initializers=[tensor]))
 
 
-def test_elements_that_minigrad_lacks_are_named(path):
+def test_unsupported_element_types_are_named(path):
     for kind in (TensorProto.BFLOAT16, TensorProto.COMPLEX64, TensorProto.STRING):
         tensor = helper.make_tensor("w", kind, (1,), [b"a"] if kind == TensorProto.STRING else [1.0])
         words = refused(saved(path, [node("Identity", "w")], inputs=(), initializers=[tensor]))
         assert f"has elements of type {TensorProto.DataType.Name(kind)}, which minigrad lacks" in words
 
 
-def test_an_old_file_and_functions_of_its_own_are_refused(path):
+def test_old_files_and_files_with_functions_are_refused(path):
     words = refused(saved(path, [node("Relu", "x")], opset=9))
     assert "is written for opset 9\n  Expected: opset 13 or later" in words
     own = helper.make_function("mine", "Twice", ["a"], ["b"], [node("Add", "a", "a", output="b")],

@@ -79,7 +79,7 @@ def test_a_part_is_read_without_the_rest(tmp_path, suffix):
         mg.io.load_file(path, names=["c"])
 
 
-def test_elements_that_minigrad_lacks_become_wider_ones_or_are_refused(tmp_path):
+def test_unsupported_element_types_become_wider_ones_or_are_refused(tmp_path):
     path = tmp_path / "others.safetensors"
     values = np.array([1.0, -2.5, np.inf, 1e30], np.float32)
     half = (values.view(np.uint32) >> 16).astype("<u2")
@@ -127,7 +127,7 @@ def test_a_damaged_or_hostile_file_is_refused(tmp_path, content):
         mg.io.load_file(path)
 
 
-def test_an_archive_is_let_go_at_the_end_of_its_block(tmp_path):
+def test_an_archive_is_closed_at_the_end_of_its_block(tmp_path):
     np.savez(tmp_path / "weights.npz", w=np.ones(3))
     with mg.io.open_file(tmp_path / "weights.npz") as file:
         assert file["w"].tolist() == [1, 1, 1]

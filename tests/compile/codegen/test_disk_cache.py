@@ -47,7 +47,7 @@ def test_cache_can_be_switched_off(monkeypatch):
     assert disk_cache.folder() is None and disk_cache.load("k") is None
 
 
-def test_a_folder_that_cannot_be_made_is_no_error(tmp_path, monkeypatch):
+def test_a_folder_that_cannot_be_made_is_not_an_error(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("MINIGRAD_CACHE", str(tmp_path / "file" / "cache"))
     disk_cache.save("k", b"code")
@@ -75,7 +75,7 @@ def test_oldest_entries_are_removed(cache, monkeypatch):
     assert sum(path.stat().st_size for path in cache.iterdir()) <= 1000
 
 
-def test_an_entry_that_another_process_lets_go_is_no_error(cache, monkeypatch):
+def test_an_entry_that_another_process_deletes_is_not_an_error(cache, monkeypatch):
     monkeypatch.setattr(disk_cache, "LIMIT", 0)
     cache.mkdir()
     (cache / "a").symlink_to(cache / "gone")  # listed, but its target is missing

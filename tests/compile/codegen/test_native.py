@@ -132,14 +132,14 @@ def test_the_cache_can_be_switched_off(monkeypatch, tmp_path, compilations):
     assert len(compilations) == 2 and not list(tmp_path.iterdir())
 
 
-def test_a_folder_that_cannot_be_made_or_written_is_no_error(tmp_path, monkeypatch):
+def test_a_folder_that_cannot_be_made_or_written_is_not_an_error(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("not a folder")
     monkeypatch.setenv("MINIGRAD_CACHE", str(tmp_path / "file" / "cache"))
     forget()
     run(softmax())
 
 
-def test_a_disk_without_room_is_no_error(cache, monkeypatch):
+def test_a_disk_without_room_is_not_an_error(cache, monkeypatch):
     def full(*args):
         raise OSError(28, "No space left on device")
 

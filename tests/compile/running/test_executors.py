@@ -193,7 +193,7 @@ def test_auto_runs_only_large_steps_at_the_same_time(numpy_kernels):
     assert at_once(1_000_000, 1_000_001) == 1  # each is shared by all threads
 
 
-def test_an_error_comes_with_the_line_that_called_and_the_line_that_made_it(numpy_kernels):
+def test_an_error_names_the_calling_line_and_the_line_that_made_the_node(numpy_kernels):
     @mg.jit(executor="parallel")
     def f(x, y):
         return mg.linalg.cholesky(x), mg.linalg.inv(y)

@@ -40,7 +40,7 @@ def step(x):
     return mg.tanh(x * 2).sum()
 
 
-def test_a_device_with_kernels_of_its_own_runs_them_until_it_has_a_target(toy):
+def test_a_device_with_its_own_kernels_runs_them_until_it_has_a_target(toy):
     x = mg.asarray([0.5, 1.0], device=toy)
     f = mg.jit(step)
     assert f(x).item() == step(x).item() == pytest.approx(2 * np.tanh([1.0, 2.0]).sum())

@@ -256,7 +256,7 @@ def test_values_that_are_not_read_do_not_count():
     assert len(f.traces) == 1
 
 
-def test_libraries_are_not_walked():
+def test_libraries_are_not_searched():
     def f(x):
         return np.sqrt(2.0) * mg.softmax(x) * functools.reduce(max, [1, 2])
 

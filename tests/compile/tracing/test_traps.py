@@ -103,7 +103,7 @@ def test_objects_that_are_not_functions():
 # results --------------------------------------------------------------------------------------------------------------
 
 
-def test_results_that_are_no_tensors_are_new_in_each_call():
+def test_results_that_are_not_tensors_are_new_in_each_call():
     f = mg.jit(lambda x: (x * 2, np.zeros(2), [1]))
     for part in f(fixed(1))[1:]:
         part[0] = 7
