@@ -1,7 +1,7 @@
-"""What the benchmarks share: who takes part, how time is measured, and the table.
+"""Shared by the benchmarks: the contenders, the measuring of time, and the table.
 
-Everybody is measured in one process, in turns: each round times every contender once.  What is reported are the medians
-over the rounds, and the median of the ratios within a round, which a machine that is busy at times disturbs least.
+All contenders are measured in one process, in turns: each round times every contender once.  The table shows the
+medians over the rounds, and the median of the ratios within a round, which other work on the machine disturbs least.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ from typing import Any
 
 THREADS = int(os.environ.get("OMP_NUM_THREADS", "2"))
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, str(THREADS))  # before NumPy is imported, which reads it once
+    os.environ.setdefault(_name, str(THREADS))  # before the import of NumPy, which reads it only once
 
 ROOT = Path(__file__).resolve().parents[1]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
 BEST = "the best"  # the fastest peer of a round
-SLICE = 2e-3  # seconds that one timing takes at least, so that the clock and the loop hardly matter
+SLICE = 2e-3  # minimum seconds of one timing, so that the clock and the loop add little
 
 
 @dataclass
 class Case:
-    """One line of the table: a piece of work as each contender does it, and the goal for our ratio to the peer."""
+    """One line of the table: a piece of work for each contender, and the goal for minigrad's ratio to the peer."""
 
     name: str
     work: dict[str, Callable[[], Any]]  # "minigrad" and its peers
     goal: float | None = None
     peer: str = "torch"
-    per: int = 1  # how many operations the work consists of: the time is given for one
-    least: float = SLICE  # seconds that one timing takes at least
-    pause: float = 0.0  # seconds before each timing: the threads of a matrix product spin for a while after it
+    per: int = 1  # the number of operations in the work: the table gives the time of one
+    least: float = SLICE  # minimum seconds of one timing
+    pause: float = 0.0  # seconds of pause before each timing: the threads of a matrix product spin for a while after it
 
 
 @dataclass
 class Row:
-    """What came out: the median seconds of each contender, and our ratio to the peer."""
+    """The result of a case: the median seconds of each contender, and minigrad's ratio to the peer."""
 
     case: Case
     seconds: dict[str, float] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class Row:
 
 @dataclass
 class Options:
-    """What the command line says."""
+    """The options of the command line."""
 
     smoke: bool
     rounds: int
@@ -74,7 +74,7 @@ class Options:
     def finish(self, last: Any = None) -> None:
         """Wait for all work in the queue of a GPU; `last` is the last result."""
         if self.device != "cpu":
-            if hasattr(last, "block_until_ready"):  # jax may queue in a thread of its own
+            if hasattr(last, "block_until_ready"):  # jax may queue in its own thread
                 last.block_until_ready()
             import minigrad as mg
 
@@ -83,19 +83,19 @@ class Options:
                 self.torch.cuda.synchronize()
 
     def peers(self, **made: Callable[[], Any]) -> dict[str, Callable[[], Any]]:
-        """The contenders that take part: everyone but torch, where it is missing."""
+        """The contenders: all of them, without torch if it is not installed."""
         return {name: work for name, work in made.items() if name != "torch" or self.torch is not None}
 
 
 def options(description: str, arguments: list[str] | None, rounds: int = 15) -> Options:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--smoke", action="store_true", help="tiny sizes, once: to see that it runs")
-    parser.add_argument("--rounds", type=int, default=rounds, help="how often each contender is timed")
-    parser.add_argument("--only", default="*", help="the lines to measure, as in '*softmax*'")
-    parser.add_argument("--without-torch", action="store_true", help="measure minigrad alone")
-    parser.add_argument("--compile", action="store_true", help="torch.compile too, where it is compared with")
-    parser.add_argument("--device", default="cpu", help="cuda: everybody on the GPU (training and compiled only)")
+    parser.add_argument("--smoke", action="store_true", help="run once in tiny sizes, to test the script")
+    parser.add_argument("--rounds", type=int, default=rounds, help="number of timings of each contender")
+    parser.add_argument("--only", default="*", help="the lines to measure, for example '*softmax*'")
+    parser.add_argument("--without-torch", action="store_true", help="measure minigrad without PyTorch")
+    parser.add_argument("--compile", action="store_true", help="also measure torch.compile (compiled only)")
+    parser.add_argument("--device", default="cpu", help="cuda: all contenders on the GPU (training and compiled only)")
     given = parser.parse_args(arguments)
     torch = None if given.without_torch else optional("torch")
     if torch is not None:
@@ -140,7 +140,7 @@ def _measured(case: Case, opts: Options) -> Row:
 
 
 def _count(work: Callable[[], Any], least: float, finish: Callable[..., None]) -> int:
-    """How many calls one timing needs to be long enough; finding out warms up as well."""
+    """The number of calls that makes one timing long enough.  Counting them also warms up the work."""
     count = 1
     while True:
         taken = _time(work, count, finish)
@@ -157,7 +157,7 @@ def _time(work: Callable[[], Any], count: int, finish: Callable[..., None], paus
     start = time.perf_counter()
     for _ in range(count):
         last = work()
-    finish(last)  # a GPU may still be at work
+    finish(last)  # a GPU may still be working
     return (time.perf_counter() - start) / count
 
 
@@ -193,7 +193,7 @@ def text_of(seconds: float) -> str:
 
 
 def facts(opts: Options) -> str:
-    """What it was measured on and with: figures mean little without."""
+    """The machine and the versions: figures mean little without them."""
     import numpy as np
 
     versions = [f"Python {platform.python_version()}", f"NumPy {np.__version__}"]
@@ -207,7 +207,7 @@ def facts(opts: Options) -> str:
 
 
 def graphics_processor() -> str:
-    """The name of the first GPU, and the versions of what runs on it."""
+    """The name of the first GPU, and the versions of its software."""
     import cupy
 
     name = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
@@ -226,7 +226,7 @@ def processor() -> str:
 
 
 def report(title: str, rows: list[Row], opts: Options) -> str:
-    """Title, facts and table; printed as well."""
+    """Print and return the title, facts and table."""
     text = f"## {title}\n\n{facts(opts)}\n{table(rows)}"
     print(text)
     return text

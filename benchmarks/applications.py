@@ -1,7 +1,7 @@
-"""The seven examples: seconds and scores, eagerly and compiled, for several seeds; and the GPT beside PyTorch's.
+"""The seven examples: seconds and scores, eager and compiled, for several seeds; and the GPT against PyTorch's.
 
-`--rounds` is the number of seeds.  Seconds are those of a whole run, reading the data, tracing and compiling included.
-The matrices are small: where the machine is busy, OMP_NUM_THREADS=1 is many times quicker.
+`--rounds` is the number of seeds.  The seconds cover a whole run, including reading data, tracing and compiling.
+The matrices are small: on a busy machine, OMP_NUM_THREADS=1 is many times faster.
 
     python3 course bench applications
     python3 course bench applications --only names_gpt --rounds 1
@@ -45,7 +45,7 @@ def row(name: str, example: Example, opts: Options) -> str:
 
 
 def beside_torch(torch: Any, dropout: float, opts: Options) -> str:
-    """Both libraries train the same GPT from the same weights on the same batches, and are asked the same names."""
+    """Both libraries train the same GPT from the same weights on the same batches, and are scored on the same names."""
     epochs, width = (1, 16) if opts.smoke else (8, 64)
     known, held_out = mg.data.names()
     alphabet = mg.data.Alphabet(known)
@@ -72,7 +72,7 @@ def beside_torch(torch: Any, dropout: float, opts: Options) -> str:
 
 
 def torch_gpt(torch: Any, letters: int, width: int, dropout: float) -> Any:
-    """The model of the example, in PyTorch: the names of its weights are the same."""
+    """The model of the example in PyTorch, with the same names of weights."""
     nn = torch.nn
 
     class Places(nn.Module):
@@ -129,7 +129,7 @@ def main(arguments: list[str] | None = None) -> str:
     head = "| example | eager | jit | scores of the seeds, jit | goal | | eager and jit differ by |"
     lines = [head, "|---" * 7 + "|"]
     for name, example in EXAMPLES.items():
-        if fnmatch.fnmatch(name, "karate_gcn" if opts.smoke else opts.only):  # tests/examples runs them all
+        if fnmatch.fnmatch(name, "karate_gcn" if opts.smoke else opts.only):  # tests/examples runs all of them
             lines.append(row(name, example, opts))
     if opts.torch is not None and fnmatch.fnmatch("names_gpt", opts.only):
         opts.torch.manual_seed(0)

@@ -1,10 +1,10 @@
-"""Compiled work: what `mg.jit` makes of the same functions, beside PyTorch, torch.compile and jax.jit.
+"""Compiled work: `mg.jit` against PyTorch, torch.compile and jax.jit on the same functions.
 
     python3 course bench compiled
-    python3 course bench compiled --compile     # torch.compile too, which takes minutes to compile
-    python3 course bench compiled --device cuda # everybody on the GPU
+    python3 course bench compiled --compile     # with torch.compile, which takes minutes to compile
+    python3 course bench compiled --device cuda # all contenders on the GPU
 
-`eager` is minigrad without jit.  jax takes part where it is installed.  On a GPU all multiply matrices in float32.
+`eager` is minigrad without jit.  jax is measured if it is installed.  On a GPU all multiply matrices in float32.
 """
 
 from __future__ import annotations
@@ -20,35 +20,35 @@ from _harness import BEST, Case, Options, measure, optional, options, report, te
 import minigrad as mg
 
 Work = dict[str, Callable[[], Any]]
-RATE = 1e-9  # of training steps that are repeated thousands of times: nothing drifts to where numbers are denormal
+RATE = 1e-9  # in training steps that are repeated thousands of times, no number becomes denormal
 
 
 def chain(m: Any, x: Any) -> Any:
-    """GELU by hand, and five operations more."""
+    """GELU written by hand, and five more operations."""
     y = x * 0.5 * (m.tanh((x + x * x * x * 0.044715) * 0.7978846) + 1.0)
     return ((y * 1.1 + 0.3) * y - 0.2) * 0.9
 
 
 def softmax(m: Any, x: Any) -> Any:
-    """Over the last dimension, written by hand: nothing recognises it by its name."""
+    """Softmax over the last dimension, written by hand, so that no library recognises it by its name."""
     e = m.exp(x - _last(m, "max", x))
     return e / _last(m, "sum", e)
 
 
 def layer_norm(m: Any, x: Any) -> Any:
-    """Over the last dimension, by hand."""
+    """Layer norm over the last dimension, written by hand."""
     centred = x - _last(m, "mean", x)
     return centred / m.sqrt(_last(m, "mean", centred * centred) + 1e-5)
 
 
 def _last(m: Any, name: str, x: Any) -> Any:
-    if m.__name__ == "torch":  # where `max` gives positions too
+    if m.__name__ == "torch":  # its `max` also returns positions
         return getattr(m, {"max": "amax"}.get(name, name))(x, dim=-1, keepdim=True)
     return getattr(m, name)(x, axis=-1, keepdims=True)
 
 
 def function_cases(opts: Options, jax: Any) -> list[Case]:
-    """The three functions, forward, and forward and backward."""
+    """The three functions: forward, and forward with backward."""
     rng = np.random.default_rng(0)
     cases = []
     sizes = {"chain": (10_000_000,), "softmax": (4096, 1024), "layer norm": (4096, 1024)}
@@ -131,7 +131,7 @@ def adam_case(opts: Options) -> Case:
 
 
 def training_cases(opts: Options) -> list[Case]:
-    """The models of the eager benchmark, whole steps compiled."""
+    """The models of the eager benchmark, with whole steps compiled."""
     sizes, batches = ((8, 6, 3), (4, 5)) if opts.smoke else ((784, 256, 128, 10), (64, 512))
     builds: dict[str, tuple[Callable[[Any], Callable[[], Any]], float]] = {}
     for batch, name in ((batches[0], "SGD"), (batches[0], "Adam"), (batches[1], "SGD"), (batches[1], "Adam")):
@@ -156,7 +156,7 @@ def training_cases(opts: Options) -> list[Case]:
 
 
 def first_calls(opts: Options) -> str:
-    """How long the first call takes: tracing, passes, fusion, and kernels that are or are not in the cache."""
+    """The time of the first call: tracing, passes, fusion, and kernels with and without the cache."""
     rows = ["| first call | nothing cached | kernels in this process |", "|---|---|---|"]
     for case in training_cases(Options(opts.smoke, 1, "*", None)):
         if "512" in case.name:
@@ -164,7 +164,7 @@ def first_calls(opts: Options) -> str:
         times = []
         for _ in range(2):
             step = mg.jit(case.work["eager"])
-            case.work["eager"]()  # so that gradients are there
+            case.work["eager"]()  # so that gradients exist
             opts.finish()
             start = time.perf_counter()
             step()
@@ -180,7 +180,7 @@ def main(arguments: list[str] | None = None) -> str:
     if jax is not None:
         jax.config.update("jax_default_matmul_precision", "highest")
     with mg.device(opts.device):
-        latency = first_calls(opts)  # before anything has been compiled
+        latency = first_calls(opts)  # before the first compilation
         mg.random.seed(0)
         cases = [*function_cases(opts, jax), adam_case(opts), *training_cases(opts)]
         text = report("Compiled work", measure(cases, opts), opts)

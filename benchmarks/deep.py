@@ -1,4 +1,4 @@
-"""Deep graphs: going back through a chain of 10,000 operations, and the memory that a long chain of large ones takes.
+"""Deep graphs: the backward pass of a chain of 10,000 operations, and the memory of a long chain of large ones.
 
     python3 course bench deep
 """
@@ -18,7 +18,7 @@ import minigrad as mg
 GOAL_MS = 60.0
 MEMORY_GOAL = 1.1
 
-# In a process of its own, because a process never shows less than its peak: what the chain adds to it.
+# The memory that the chain adds to a new process: the reported peak of a process never falls.
 MEMORY = """
 import sys
 from pathlib import Path
@@ -65,7 +65,7 @@ def chain_case(opts: Options) -> Case:
 
 
 def peak_memory(name: str, opts: Options) -> float | None:
-    """The bytes that the chain adds to a process's peak; None where the system does not say."""
+    """The bytes that the chain adds to the peak of a process; None if the system does not report it."""
     size, depth = (1000, 4) if opts.smoke else (1_000_000, 200)
     found = []
     for _ in range(1 if opts.smoke else 3):

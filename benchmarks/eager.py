@@ -1,4 +1,4 @@
-"""Eager operations: what one costs on 16 floats, with and without gradients, and on 10 million.
+"""Eager operations: the cost of one on 16 floats, with and without gradients, and on 10 million.
 
     python3 course bench eager
     python3 course bench eager --only '*softmax*' --rounds 31
@@ -17,7 +17,7 @@ SMALL = np.linspace(-2.0, 2.0, 16, dtype=np.float32)
 
 
 class Small:
-    """Operations on 16 floats, written once for both libraries, which differ in few names only."""
+    """Operations on 16 floats, written once for both libraries, which differ in only a few names."""
 
     def __init__(self, lib: Any, tracked: bool) -> None:
         self.lib = lib
@@ -86,7 +86,7 @@ class Small:
             return mg.layer_norm(self.x, self.w, self.b)
         return self.lib.nn.functional.layer_norm(self.x, (4,), self.w, self.b)
 
-    # In place: untracked on the same tensor again and again, tracked on one made for it, because leaves refuse.
+    # In place: untracked on one tensor repeatedly; tracked on a new result, because leaves refuse in-place changes.
 
     def add_in_place(self) -> Any:
         h = self.target if not self.x.requires_grad else self.x * 1.0
@@ -99,7 +99,7 @@ class Small:
         return h
 
     def backward(self, name: str) -> Any:
-        """One of the above, and its gradients."""
+        """One of the operations above, with its gradients."""
         for leaf in self.leaves:
             leaf.grad = None
         out = getattr(self, name)()
@@ -130,7 +130,7 @@ KINDS = {
     "layer_norm": ("layer_norm", 1),
 }
 NO_GRADIENT = {"compare"}
-GOALS = {"chain": 0.8, "softmax": None, "layer_norm": None}  # 1 for others; these two are composed of 6 and 11
+GOALS = {"chain": 0.8, "softmax": None, "layer_norm": None}  # the others: 1; two are composed of 6 and 11
 
 
 def small_cases(opts: Options) -> list[Case]:

@@ -1,10 +1,10 @@
-"""How cost grows: with an array's elements, with a graph's nodes, with the kernels and captured tensors of a call.
+"""The growth of cost with the elements of an array, the nodes of a graph, and the kernels and tensors of a call.
 
     python3 course bench growth
     python3 course bench growth --only 'nodes*'     # or 'elements*', 'memory*', 'calls*', 'bandwidth'
 
-The nodes are those that were recorded.  Each stage is timed by itself, in seconds of a processor, which other work on
-the machine matters less to; the whole first call, which waits for LLVM, in seconds.
+Nodes are counted as recorded.  Each stage is timed separately in processor seconds, which depend less on other work
+on the machine.  The whole first call, which waits for LLVM, is timed in seconds of the clock.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _ways(function: Callable[..., Any], array: Any, opts: Options, jax: Any) -> 
 
 
 def elements(opts: Options, jax: Any) -> str:
-    """The table of elements, with the bandwidth that our program attains of what it reads and writes."""
+    """The table of elements, with the memory bandwidth of minigrad's program."""
     rows = measure(element_cases(opts, jax), opts)
     lines = table(rows).splitlines()
     for i, row in enumerate(rows):
@@ -76,7 +76,7 @@ def elements(opts: Options, jax: Any) -> str:
 
 
 def bandwidth(opts: Options) -> str:
-    """What a copy of a large array attains in this run, to compare with."""
+    """The bandwidth of a copy of a large array in this run, for comparison."""
     from minigrad.compile.look import roofline
 
     roofline.COPIED, roofline.ORDER = (1000, 8) if opts.smoke else (roofline.COPIED, roofline.ORDER)
@@ -106,7 +106,7 @@ def with_reductions(nodes: int) -> tuple[Callable[..., Any], tuple[Any, ...]]:
 
 
 def adam_update(nodes: int) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    parameters = [mg.ones(8, requires_grad=True) for _ in range(max(1, nodes // 10))]  # which take 12 nodes each
+    parameters = [mg.ones(8, requires_grad=True) for _ in range(max(1, nodes // 10))]  # 12 nodes for each parameter
     for p in parameters:
         p.grad = mg.full(8, 0.1)
     return mg.optim.Adam(parameters).step, ()
@@ -147,14 +147,14 @@ STAGES = ("trace", "passes", "fusion", "lowering", "plan")
 
 
 def stages(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[int, int, list[float]]:
-    """How many nodes and steps a function has as a graph and a program, and what each stage takes of a processor."""
+    """The number of nodes and steps of a function, and the processor time of each stage of compilation."""
     from minigrad.compile.fusion.fuse import fuse
     from minigrad.compile.lowering.lower import lower
     from minigrad.compile.rewriting.passes import optimise
     from minigrad.compile.running.planning import planned
     from minigrad.compile.tracing.collector import no_collection
 
-    with no_collection():  # as where a function is jitted
+    with no_collection():  # as in a jitted function
         times = [time.process_time()]
         graph = mg.trace(function, *args)
         times.append(time.process_time())
@@ -170,7 +170,7 @@ def stages(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[int, in
 
 
 def nodes(opts: Options) -> str:
-    """The table of nodes: the fastest of some runs, and once the whole first call, with nothing cached."""
+    """The table of nodes: the fastest of several runs, and one whole first call with an empty cache."""
     sizes = (10, 30) if opts.smoke else (10, 100, 1000, GOAL_NODES)
     lines = [f"| graph | nodes | steps | {' | '.join(STAGES)} | all of it | goal | | first call |",
              "|---" * (len(STAGES) + 7) + "|"]
@@ -201,7 +201,7 @@ def _first_call(function: Callable[..., Any], args: tuple[Any, ...]) -> float:
 
 
 def calls(opts: Options) -> str:
-    """What a call on small inputs takes: for itself, for each kernel and for each captured tensor, as fitted."""
+    """The time of a call on small inputs: a fit with a constant, a term per kernel and a term per captured tensor."""
     x = mg.ones((4, 4))
     counts = (1, 2) if opts.smoke else (1, 2, 5, 10, 20, 50)
     rows, points = [], []
@@ -221,7 +221,7 @@ def calls(opts: Options) -> str:
 
 
 def _kernels(count: int) -> Any:
-    """A function of so many kernels: what is read transposed cannot be in one kernel with what reads it."""
+    """A function with `count` kernels: a value and its transposed read cannot be in the same kernel."""
 
     def f(x: Any) -> Any:
         for _ in range(count):
@@ -243,7 +243,7 @@ def _captures(count: int) -> Any:
 
 
 def _seconds_of(function: Callable[..., Any], x: Any, opts: Options) -> float:
-    count, repeats = (1, 1) if opts.smoke else (50, 300)  # in so little time, nothing else often comes between
+    count, repeats = (1, 1) if opts.smoke else (50, 300)  # such a short time is rarely interrupted
     function(x)
     times = []
     for _ in range(repeats):
@@ -260,10 +260,10 @@ CHAIN_SIZE, BATCH = 10_000_000, 32_768
 
 
 def peak(who: str, work: str, size: int) -> None:
-    """Print by how much the process grows at its most, in bytes, in the first step after the inputs are there."""
+    """Print the peak growth of the process, in bytes, during the first step after the inputs are made."""
     step = _memory_work(who, work, size)
     gc.collect()
-    Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")  # the peak begins again
+    Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")  # reset the peak
     before = _of_status("VmRSS")
     step()
     print(max(0, _of_status("VmHWM") - before))
@@ -275,7 +275,7 @@ def _of_status(name: str) -> int:
 
 
 def _memory_work(who: str, work: str, size: int) -> Callable[[], Any]:
-    """Forward and backward of the chain on so many floats, or a first step of the MLP on a batch of so many."""
+    """Forward and backward of the chain on `size` floats, or a first step of the MLP on a batch of `size` examples."""
     torch = optional("torch") if who == "torch" else None
     if work == "mlp":
         import training
@@ -292,12 +292,12 @@ def _memory_work(who: str, work: str, size: int) -> Callable[[], Any]:
         return mg.grad(lambda x: chain(mg, x).sum())(x)
 
     function = mg.jit(both) if who == "jit" else both
-    function(mg.ones(8))  # what is loaded when it is first used is loaded
+    function(mg.ones(8))  # load modules that are loaded on first use
     return lambda: function(x)
 
 
 def memory(opts: Options) -> str:
-    """The table of peaks: a process for each, which has done nothing else."""
+    """The table of peaks, each from a new process."""
     if not Path("/proc/self/clear_refs").exists():
         return "- peak memory is measured where there is a /proc\n"
     contenders = ["jit", "eager", *(["torch"] if opts.torch is not None else [])]

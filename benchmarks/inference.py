@@ -1,7 +1,7 @@
-"""Inference: how long a model takes for a batch, jitted, saved as a program, and exported for onnxruntime.
+"""Inference: the time of a model for one batch, jitted, saved as a program, and exported for onnxruntime.
 
-The same weights everywhere; every contender is given and returns arrays on the CPU, and the results are compared before
-anything is timed.  onnxruntime runs the file that `mg.io.export_onnx` writes, with all its optimisations.
+All contenders have the same weights, and take and return arrays on the CPU.  Their results are compared before the
+first timing.  onnxruntime runs the file that `mg.io.export_onnx` writes, with all its optimisations.
 
     python3 course bench inference
 """
@@ -23,7 +23,7 @@ BATCHES = (1, 64)
 
 
 class GPT(nn.Module):
-    """Characters in, logits of the next ones out."""
+    """Takes characters and returns the logits of the next ones."""
 
     def __init__(self, layers: int, width: int, heads: int, length: int, vocabulary: int) -> None:
         self.tokens, self.places = nn.Embedding(vocabulary, width), nn.LearnedPositions(length, width)
@@ -69,7 +69,7 @@ def normal(*shape: int) -> Any:
 
 
 def contenders(model: Any, x: Any, folder: Path, runtime: Any) -> dict[str, Callable[[], Any]]:
-    """The model as each of them runs it, on arrays that lie where they are."""
+    """A function for each contender that runs the model on fixed arrays."""
     given, jitted = mg.asarray(x), mg.jit(model)
     jitted.save(folder / "model.program", given)
     program = mg.load_program(folder / "model.program")

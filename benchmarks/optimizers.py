@@ -1,6 +1,6 @@
-"""One update of all parameters of an MLP by each optimizer, eagerly and as one program, beside PyTorch's.
+"""One update of all parameters of an MLP by each optimizer, eager and as one program, against PyTorch.
 
-PyTorch's updates are those that it chooses itself ("foreach" for most); `fused` is its single kernel, where it has one.
+PyTorch chooses its implementation by default ("foreach" for most); `fused` is its single kernel, if there is one.
 
     python3 course bench optimizers
 """
@@ -16,7 +16,7 @@ from _harness import BEST, Case, Options, measure, options, report
 
 import minigrad as mg
 
-RATE = 1e-9  # thousands of updates by the same gradients: nothing drifts to where numbers are denormal
+RATE = 1e-9  # in thousands of updates by the same gradients, no number becomes denormal
 OPTIMIZERS: dict[str, dict[str, Any]] = {
     "SGD": {}, "SGD with momentum": {"momentum": 0.9}, "Adam": {}, "AdamW": {}, "RMSprop": {}, "Adagrad": {},
     "Lion": {}, "Muon": {},
@@ -25,7 +25,7 @@ FUSED = ("SGD", "Adam", "AdamW", "Adagrad")  # in PyTorch
 
 
 def parameters(library: Any, sizes: tuple[int, ...], matrices: bool) -> list[Any]:
-    """Those of linear layers, with gradients."""
+    """The parameters of linear layers, with gradients."""
     make = mg.asarray if library is mg else library.tensor
     rng = np.random.default_rng(0)
     shapes = [shape for i, o in pairwise(sizes) for shape in ((o, i), (o,))[: 1 if matrices else 2]]
@@ -37,7 +37,7 @@ def parameters(library: Any, sizes: tuple[int, ...], matrices: bool) -> list[Any
 
 
 def case(name: str, sizes: tuple[int, ...], opts: Options) -> Case:
-    """The update of one optimizer."""
+    """The update of one optimizer, as a case."""
     kind, given = name.split()[0], OPTIMIZERS[name]
 
     def update(library: Any, **more: Any) -> Callable[[], Any]:

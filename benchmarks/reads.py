@@ -1,4 +1,4 @@
-"""Reading values in graph mode: what a read costs in a loop, once the program is there, beside eager mode.
+"""Reading values in graph mode: the cost of a read in a loop, after the program is compiled, against eager mode.
 
     python3 course bench reads
 """
@@ -26,13 +26,13 @@ def scaled(x: Any, w: Any) -> tuple[Any, float]:
 
 
 def layer(x: Any, w: Any) -> tuple[Any, float]:
-    """A product and five operations, which can be one kernel."""
+    """A matrix product and five operations that can be one kernel."""
     x = mg.tanh(x @ w + 0.1)
     return x, (x * x).mean().item()
 
 
 def reading(step: Round, x: Any, w: Any, mode: Callable[[], Any]) -> None:
-    """Take a step and read a number, again and again, in one block."""
+    """A loop that takes a step and reads a number, in one graph block."""
     with mode():
         for _ in range(READS):
             x, _ = step(x, w)

@@ -1,8 +1,8 @@
-"""Pictures: how long a layout and its SVG take as graphs grow, recording steps, and in a browser from click to picture.
+"""Pictures: the time of layouts and SVG as graphs grow, of recording steps, and from click to picture in a browser.
 
     python3 course bench seeing
 
-Click to picture needs a browser (Debian's chromium) and the package playwright; without, that table is missing.
+The last needs a browser (Debian's chromium) and the package playwright.  Without them, that table is missing.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ CLICKS = """async (count) => {
 
 
 def chain(nodes: int) -> Any:
-    """A deep graph with a short way around every third operation."""
+    """A deep graph with a shortcut around every third operation."""
     x = mg.ones(2, requires_grad=True)
     for _ in range(nodes // 3):
         x = mg.tanh(x * 0.5) + x
@@ -45,7 +45,7 @@ def chain(nodes: int) -> Any:
 
 
 def tangle(nodes: int) -> Any:
-    """A graph whose operations take what was made some time before, at random."""
+    """A graph whose operations take random earlier results."""
     chance = random.Random(0)
     made = [mg.ones(2, requires_grad=True) for _ in range(8)]
     while len(made) < nodes - 9:
@@ -58,7 +58,7 @@ def tangle(nodes: int) -> Any:
 
 
 def best(work: Callable[[], Any], rounds: int) -> tuple[float, float]:
-    """The median and the least of several times."""
+    """The median and the minimum of several times."""
     times = []
     for _ in range(rounds):
         start = time.perf_counter()
@@ -72,7 +72,7 @@ def verdict(taken: float, goal: float | None) -> str:
 
 
 def drawing(opts: Options) -> list[str]:
-    """What a picture of all boxes takes, in Python."""
+    """The time for a picture of all boxes, in Python."""
     lines = ["| graph | nodes | scene | layout and SVG | best | goal for the best | |", "|---" * 7 + "|"]
     for make in (chain, tangle):
         for size in SIZES[:1] if opts.smoke else SIZES:
@@ -86,7 +86,7 @@ def drawing(opts: Options) -> list[str]:
 
 
 def folding(opts: Options) -> list[str]:
-    """What `mg.viz.graph` and `mg.viz.step` take as a whole, where scopes and loops are closed."""
+    """The time of `mg.viz.graph` and `mg.viz.step` as a whole, with scopes and loops closed."""
     lines = ["| what is shown | nodes | time | as a page |", "|---" * 4 + "|"]
     sizes = (14,) if opts.smoke else (14, 100, 1_000, 100_000)
     for size in sizes:
@@ -105,7 +105,7 @@ def folding(opts: Options) -> list[str]:
 
 
 def clicking(opts: Options) -> list[str]:
-    """From a click on `next` to the frame in which it is seen, of a picture with every node and its gradient."""
+    """The time from a click on `next` to the visible frame, in a picture with every node and its gradient."""
     try:
         from tests.viz.browser import missing, opened
     except ImportError as error:

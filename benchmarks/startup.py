@@ -1,4 +1,4 @@
-"""What an import costs, in a fresh process each time.
+"""The cost of an import, in a fresh process each time.
 
     python3 course bench startup
 """
@@ -17,7 +17,7 @@ CODE = "import time; start = time.perf_counter(); import {}; print(time.perf_cou
 
 
 def seconds(name: str, cache: str) -> float:
-    """How long one import takes, with bytecode from the folder `cache`, even if Python is set to write none."""
+    """The time of one import, with bytecode from the folder `cache` even if Python is set not to write any."""
     environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": cache}
     command = [sys.executable, "-c", CODE.format(name)]
     result = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT, env=environment)
@@ -25,11 +25,11 @@ def seconds(name: str, cache: str) -> float:
 
 
 def imports(opts: Options) -> Row:
-    """The best of several, in turns: what else goes on can only make an import slower."""
+    """The best of several timings, in turns: other work can only make an import slower."""
     names = ["minigrad", "numpy"] + ["torch"] * (opts.torch is not None)
     with tempfile.TemporaryDirectory() as cache:
         for name in names:
-            seconds(name, cache)  # once, so that files are compiled and in memory
+            seconds(name, cache)  # once before, so that files are compiled and in memory
         rounds = [{name: seconds(name, cache) for name in names} for _ in range(opts.rounds)]
     best = {name: min(r[name] for r in rounds) for name in names}
     case = Case("import, best", {}, 2.0, "numpy")

@@ -1,6 +1,6 @@
-"""Whole training steps, eagerly: forward, backward and the optimizer's update, beside PyTorch's eager mode.
+"""Whole training steps in eager mode: forward, backward and the update, against PyTorch's eager mode.
 
-The models are written once: both libraries have the names that are used here.
+The models are written once, with names that exist in both libraries.
 
     python3 course bench training
     python3 course bench training --device cuda
@@ -20,7 +20,7 @@ import minigrad as mg
 
 
 def library(torch: Any = None) -> Any:
-    """Either library under the names used below."""
+    """A library, with the names used below."""
     if torch is None:
         return mg, mg.nn, mg.optim, mg.asarray, mg.cross_entropy, mg.permute_dims, mg.scaled_dot_product_attention
     f = torch.nn.functional
@@ -43,7 +43,7 @@ def mlp(torch: Any, make_optimizer: str, batch: int, sizes: tuple[int, ...]) -> 
 
 
 def cnn(torch: Any, make_optimizer: str, batch: int, side: int, channels: tuple[int, int]) -> Callable[[], Any]:
-    """A training step of two convolutions with pooling and a linear layer, on pictures in grey."""
+    """A training step of two convolutions with pooling and a linear layer, on grey pictures."""
     _, nn, optim, asarray, cross_entropy, _, _ = library(torch)
     first, second = channels
     model = nn.Sequential(
@@ -55,14 +55,14 @@ def cnn(torch: Any, make_optimizer: str, batch: int, side: int, channels: tuple[
     rng = np.random.default_rng(0)
     x = asarray(rng.normal(size=(batch, 1, side, side)).astype(np.float32))
     y = asarray(rng.integers(0, 10, batch))
-    if torch is not None:  # which is faster when channels come last
+    if torch is not None:  # it is faster with channels last
         model, x = model.to(memory_format=torch.channels_last), x.to(memory_format=torch.channels_last)
 
     return _classifying(model, optimizer, cross_entropy, x, y)
 
 
 def _classifying(model: Any, optimizer: Any, cross_entropy: Any, x: Any, y: Any) -> Callable[[], Any]:
-    """A training step of a model that tells classes apart."""
+    """A training step of a classifier."""
 
     def step() -> Any:
         optimizer.zero_grad()

@@ -1,7 +1,7 @@
-"""Sample calls of the functions that are composed of primitives, and what NumPy makes of the same.
+"""Sample calls of the functions that are composed of primitives, with NumPy's results for the same calls.
 
 `composed("name", call, arrays...)`: `call(mg, *tensors)` has to equal `call(np, *arrays)`, or `like(*arrays)` where
-NumPy has another name for it or none.  Functions with tests of their own are named at the end.
+NumPy's function has another name or does not exist.  Functions with their own tests are named at the end.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ COMPOSED: dict[str, list[Composed]] = {}
 
 
 def composed(name: str, call: Any, *arrays: Any, like: Any = None, smooth: bool = True) -> None:
-    """Add a sample call; the gradient is checked by differences unless it is not `smooth` there."""
+    """Add a sample call.  Its gradient is checked by differences if the function is `smooth` there."""
     reference = like or (lambda *given: call(np, *given))
     COMPOSED.setdefault(name, []).append(Composed(name, call, arrays, reference, smooth))
 
 
 def everywhere(name: str, like: Any, count: int, low: float = -2.0, high: float = 2.0, smooth: bool = True) -> None:
-    """Elementwise functions: plain, broadcast, empty, without dimensions, special values, integers."""
+    """Samples of an elementwise function: plain, broadcast, empty, without dimensions, special values, integers."""
 
     def call(m: Any, *xs: Any) -> Any:
         return getattr(m, name)(*xs)
@@ -58,7 +58,7 @@ everywhere("tan", np.tan, 1, low=-1.4, high=1.4)
 everywhere("conj", np.conj, 1)
 everywhere("real", np.real, 1)
 everywhere("imag", lambda x: x * 0, 1, smooth=False)
-del COMPOSED["imag"][-1]  # of a nan it is 0
+del COMPOSED["imag"][-1]  # the sign of nan is 0
 composed("imag", lambda m, x: m.imag(x), SPECIAL, like=lambda x: np.zeros(x.shape), smooth=False)
 for _name, _like, _low, _high in (
     ("log2", np.log2, 0.1, 3), ("log10", np.log10, 0.1, 3), ("acosh", np.arccosh, 1.1, 3),
@@ -226,7 +226,7 @@ composed(
 composed("overlap_add", lambda m, x: m.overlap_add(x, (2, 4)), values(2, 3, 2),
          like=lambda x: np.pad(x[..., 0], ((0, 0), (0, 1))) + np.pad(x[..., 1], ((0, 0), (1, 0))))
 
-# The modules whose functions have tests of their own, with references of their own.
+# The modules whose functions have their own tests and references.
 ELSEWHERE = {
     "minigrad.ops.contract": "tests/ops/test_contract.py",
     "minigrad.ops.functional": "tests/ops/test_functional.py",

@@ -1,4 +1,4 @@
-"""Sample calls of the functions that networks are made of, beside the plain NumPy of `layers_reference.py`."""
+"""Sample calls of neural-network functions, with the plain NumPy of `layers_reference.py` as reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all tests share: how many examples hypothesis tries, when tests that need a GPU are skipped, and saying so."""
+"""Shared by all tests: the number of hypothesis examples, skipped GPU tests, and the list of skipped tests."""
 
 import os
 from collections import Counter
@@ -8,7 +8,7 @@ import pytest
 
 import minigrad as mg
 
-# The same examples on every run; MINIGRAD_EXAMPLES=2000 looks further, at examples of its own choice.
+# Every run tries the same examples; MINIGRAD_EXAMPLES=2000 tries more, and random ones.
 EXAMPLES = int(os.environ.get("MINIGRAD_EXAMPLES", "0"))
 hypothesis.settings.register_profile(
     "minigrad",
@@ -32,12 +32,12 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture
 def numpy_kernels(monkeypatch):
-    """Programs run by NumPy: for tests of many programs, whose kernels would take minutes to compile."""
+    """NumPy runs the programs: for tests of many programs, whose kernels would take minutes to compile."""
     monkeypatch.setenv("MINIGRAD_BACKEND", "numpy")
 
 
 def pytest_terminal_summary(terminalreporter):
-    """List the skipped tests with their reasons at the end, whatever the options of pytest are."""
+    """List the skipped tests with their reasons at the end, with any options of pytest."""
     skipped = [report.longrepr for report in terminalreporter.stats.get("skipped", ())]
     reasons = Counter(why[2].removeprefix("Skipped: ") for why in skipped if isinstance(why, tuple))
     if reasons:

@@ -1,4 +1,4 @@
-"""What NumPy computes for the same call: `tests.odd_inputs` compares accepted calls with these."""
+"""NumPy's results for the same calls: `tests.odd_inputs` compares accepted calls with these."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _reshape(x: Any, shape: Any, *sizes: Any, copy: Any = None) -> Any:
     return np.reshape(x, (shape, *sizes) if sizes else shape)
 
 
-# Where NumPy's function has another name, other parameters, or none of its own.
+# Functions whose NumPy counterpart has another name or other parameters, or does not exist.
 OTHERS: dict[str, Callable[..., Any]] = {
     "mg.arange": _arange,
     "mg.asarray": lambda data, dtype=None: np.asarray(data, dtype),
@@ -71,21 +71,21 @@ OTHERS: dict[str, Callable[..., Any]] = {
     "mg.swapaxes": lambda x, first, second: np.swapaxes(x, first, second),
     "mg.take_along_axis": lambda x, indices, axis=-1: np.take_along_axis(x, indices, axis),
     "mg.astype": lambda x, dtype: np.asarray(x).astype(dtype),
-    "mg.unique_values": np.unique,  # of NumPy's own the order is open
+    "mg.unique_values": np.unique,  # NumPy's own leaves the order open
     "Tensor.__getitem__": operator.getitem,
     "Tensor.__setitem__": _set,
     "Tensor.__radd__": lambda x, y: y + x,
     "Tensor.item": lambda x: x.item(),
     "Tensor.tolist": lambda x: x.tolist(),
 }
-# Not the function of that name, or nothing that has a value.
+# NumPy's function of this name is a different one, or the result is not a value.
 NONE = ("mg.trace", "mg.device", "mg.to_device", "mg.empty", "mg.empty_like", "mg.from_dlpack", "mg.isdtype")
-WITHOUT_MEANING = ("device", "requires_grad", "copy", "stream")  # of which NumPy's results do not depend
+WITHOUT_MEANING = ("device", "requires_grad", "copy", "stream")  # NumPy's results do not depend on these
 RENAMED = {"sections": "indices_or_sections", "values": "v"}
 
 
 def counterpart(name: str, function: Any) -> Callable[..., Any] | None:
-    """What NumPy has for a public function, with our function's parameters; None where it has nothing."""
+    """NumPy's counterpart of a public function, with our function's parameters; None if it does not exist."""
     room, _, own = name.rpartition(".")
     if room == "Tensor" and name not in OTHERS and getattr(mg, own, None) is function:
         name, room = f"mg.{own}", "mg"
@@ -101,7 +101,7 @@ def counterpart(name: str, function: Any) -> Callable[..., Any] | None:
 
 
 def plain(given: Any) -> Any:
-    """Arrays in place of tensors."""
+    """A value with arrays instead of tensors."""
     if isinstance(given, mg.Tensor):
         return given.numpy_copy()
     if type(given) in (list, tuple):
@@ -110,7 +110,7 @@ def plain(given: Any) -> Any:
 
 
 def called(found: Callable[..., Any], function: Any, args: Any, kwargs: Any) -> Any:
-    """NumPy's function, called with the arguments of a call of ours: those that it needs by their places."""
+    """Calls NumPy's function with the arguments of a call of our function, required ones by position."""
     bound = inspect.signature(function).bind(*args, **kwargs)
     given: list[Any] = []
     named: dict[str, Any] = {}
@@ -128,7 +128,7 @@ def called(found: Callable[..., Any], function: Any, args: Any, kwargs: Any) -> 
 
 
 def difference(ours: Any, theirs: Any) -> str:
-    """How two results differ; nothing where they do not."""
+    """The difference of two results; '' if they are equal."""
     if isinstance(ours, (tuple, list)):
         if not isinstance(theirs, (tuple, list)) or len(ours) != len(theirs):
             return f"{len(ours)} results, not {len(theirs) if isinstance(theirs, (tuple, list)) else 'one'}"

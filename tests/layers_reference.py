@@ -1,6 +1,6 @@
-"""What the layers compute, written once more in NumPy as plainly as possible: loops over windows, gates and edges.
+"""The layers written once more in the plainest NumPy: loops over windows, gates and edges.
 
-Nothing here calls minigrad.  Everything is in float64, whatever comes in.
+No function here calls minigrad.  Everything is computed in float64.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def sigmoid(x: Any) -> Any:
 
 def cross_entropy(logits: Any, targets: Any, reduction: str = "mean", weight: Any = None, ignore: Any = None,
                   smoothing: float = 0.0) -> Any:
-    """One target at a time, as the definition has it."""
+    """One target at a time, as in the definition."""
     rows, classes = log_softmax(logits), logits.shape[-1]
     weight = np.ones(classes) if weight is None else weight
     losses, total = np.zeros(targets.shape), 0.0

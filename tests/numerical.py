@@ -1,4 +1,4 @@
-"""Gradients compared with central differences, for the tests of every room: `check_gradients`."""
+"""`check_gradients` compares gradients with central differences, for the tests of every room."""
 
 import numpy as np
 
@@ -32,7 +32,7 @@ def _tensors(arrays):
 
 
 def _weighted(function, rng):
-    """The number `sum(weights * function(...))`, with weights that are drawn once."""
+    """A function that returns the number `sum(weights * function(...))`.  The random weights are drawn once."""
     weights = []
 
     def number(*tensors):

@@ -1,7 +1,7 @@
-"""Calls of every public function with inputs that make no sense: `python -m tests.odd_inputs` prints what happens.
+"""Calls of every public function with odd inputs: `python -m tests.odd_inputs` prints the outcomes.
 
-The sound calls come from the docstrings: each public function is replaced by a recorder while its example runs.  In
-each recorded call one argument at a time is replaced by each of the odd inputs.
+Valid calls come from the docstrings: a recorder replaces each public function while its example runs.  Then each
+argument of a recorded call in turn is replaced by each of the odd inputs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from minigrad.arguments import public as arguments
 from minigrad.support.errors import MinigradError
 from tests.counterparts import called, counterpart, difference
 
-SECONDS = 2.0  # of work, after which a call counts as one that hangs
+SECONDS = 2.0  # seconds of work, after which a call counts as one that hangs
 ROOM = 6 << 30  # bytes of memory beyond which a call fails
 
 ROOMS: tuple[tuple[str, Any], ...] = (
@@ -76,7 +76,7 @@ def _on_another_device() -> Any:
     return mg.ones(2, device="cpu:1")
 
 
-# Each is made anew for each call, so that no call sees what another one did.
+# Each is made again for each call, so that one call cannot change the input of another.
 ODD: dict[str, Callable[[], Any]] = {
     "None": lambda: None,
     "True": lambda: True,
@@ -123,7 +123,7 @@ ODD: dict[str, Callable[[], Any]] = {
 
 
 class Target(NamedTuple):
-    """Something public that can be called, and a call of it that works."""
+    """A public function, class or method, and a valid call of it."""
 
     name: str
     place: Any
@@ -134,7 +134,7 @@ class Target(NamedTuple):
 
 
 def public() -> Iterator[tuple[str, Any, str, Any]]:
-    """Every public function, class and method: its name, where it lies, what it is called there, and itself."""
+    """Every public function, class and method: its name, its owner, its attribute name there, and the object."""
     for prefix, place in ROOMS:
         names = set(vars(place)) | (set(LAZY) if place is mg else set())
         for name in sorted(getattr(place, "__all__", names)):
@@ -147,9 +147,9 @@ def public() -> Iterator[tuple[str, Any, str, Any]]:
                 yield f"{prefix}.{name}", place, name, found
 
 
-# A sound call of each ------------------------------------------------------------------------------------------------
+# A valid call of each function ---------------------------------------------------------------------------------------
 
-MORE = {  # for those whose docstring has no example
+MORE = {  # for functions whose docstring has no example
     "Tensor.__eq__": "mg.ones(2) == mg.ones(2)",
     "Tensor.__getitem__": "mg.ones(2)[0]",
     "Tensor.__iadd__": "x = mg.ones(2)\nx += 1",
@@ -169,7 +169,7 @@ MORE = {  # for those whose docstring has no example
 
 
 class Recorder:
-    """Stands in for something public while an example runs, and keeps the calls."""
+    """Replaces a public function while an example runs, and records the calls."""
 
     def __init__(self, found: Any) -> None:
         self.found, self.calls = found, []
@@ -184,7 +184,7 @@ class Recorder:
 
 
 def example_of(name: str, found: Any) -> str:
-    """The code of the example of something public."""
+    """The code of a docstring's example."""
     if name in MORE:
         return MORE[name]
     text = inspect.getdoc(found) or ""
@@ -192,7 +192,7 @@ def example_of(name: str, found: Any) -> str:
 
 
 def names_for_examples() -> dict[str, Any]:
-    """What the examples may use."""
+    """The names that examples may use."""
     pathlib.Path("lines.txt").write_text("a,b\n1,2\n", encoding="utf-8")
     pathlib.Path("folder").mkdir(exist_ok=True)
     mg.io.save_file({"weight": mg.ones(2)}, "weights.safetensors")
@@ -202,7 +202,7 @@ def names_for_examples() -> dict[str, Any]:
 
 
 def recorded(name: str, place: Any, attribute: str, found: Any) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
-    """The calls of something public that its example makes."""
+    """The calls of a public function in its example."""
     code = example_of(name, found)
     names = names_for_examples()
     module = sys.modules.get(getattr(found, "__module__", "")) or mg
@@ -229,7 +229,7 @@ def recorded(name: str, place: Any, attribute: str, found: Any) -> list[tuple[tu
 
 
 def targets() -> Iterator[Target]:
-    """Each public function with the longest call that its example makes."""
+    """Each public function with the longest call in its example."""
     done: set[int] = set()
     everything = list(public())
     for name, place, attribute, found in public():
@@ -246,7 +246,7 @@ def targets() -> Iterator[Target]:
                 signature.bind(*args, **kwargs)
                 fitting.append((args, kwargs))
         if not fitting and any(other is found for n, _, _, other in everything if n != name):
-            continue  # the same function has its example under another name
+            continue  # the function has its example under another name
         if not fitting:
             yield Target(name, place, attribute, (), (), {})
             continue
@@ -256,14 +256,14 @@ def targets() -> Iterator[Target]:
 
 
 def variants(target: Target) -> Iterator[tuple[str, Callable[[Any], tuple[tuple[Any, ...], dict[str, Any]]]]]:
-    """For each argument its name, and a function that makes the call with another one in its place."""
+    """For each argument: its name, and a function that makes the call with another value for it."""
     found = getattr(target.place, target.attribute)
     signature = inspect.signature(found)
     bound = signature.bind(*target.args, **target.kwargs)
     method = inspect.isclass(target.place)
     for index, parameter in enumerate(signature.parameters.values()):
         if (method and index == 0) or parameter.kind is parameter.VAR_KEYWORD:
-            continue  # the other arguments are those of a user's function
+            continue  # the other arguments belong to a user's function
 
         def put(odd: Any, parameter: Any = parameter) -> tuple[tuple[Any, ...], dict[str, Any]]:
             again = signature.bind(*copied(bound.args), **copied(bound.kwargs))
@@ -286,14 +286,14 @@ def variants(target: Target) -> Iterator[tuple[str, Callable[[Any], tuple[tuple[
 
 
 def copied(given: Any) -> Any:
-    """A copy, where one can be made."""
+    """A copy if the value can be copied, otherwise the value."""
     try:
         return copy.deepcopy(given)
     except Exception:
         return given
 
 
-# What comes of a call ------------------------------------------------------------------------------------------------
+# The outcome of a call -----------------------------------------------------------------------------------------------
 
 
 class Slow(BaseException):
@@ -304,14 +304,14 @@ def _late(*_: Any) -> None:
     raise Slow
 
 
-# Python's words for a function of the user's that is called with other arguments than it takes.
+# Python's message if a function of the user is called with wrong arguments.
 _WRONG_CALL = re.compile(
     r"[\w.<>]*\(\) (takes|missing|got an unexpected)|int\(\) can't|int expected|.* keyword argument for int"
 )
 
 
 def _fit(function: Any, args: Any, kwargs: Any) -> str:
-    """Whether the arguments are what the function declares."""
+    """Whether the arguments have the declared types."""
     made = function.__init__ if inspect.isclass(function) else function
     made = inspect.unwrap(made)
     owner = object() if inspect.isclass(function) else getattr(function, "__self__", None)
@@ -325,9 +325,9 @@ def _fit(function: Any, args: Any, kwargs: Any) -> str:
 def outcome(
     function: Callable[..., Any], args: Any, kwargs: Any, compared: Callable[[Any], str] = lambda result: ""
 ) -> tuple[str, str, str]:
-    """How a call ends: ours, refused, internal, hangs or accepted; details; and what the comparison finds, if any."""
+    """The outcome of a call (ours, refused, internal, hangs or accepted), details, and the result of the comparison."""
     quiet = io.StringIO()
-    signal.setitimer(signal.ITIMER_PROF, SECONDS, SECONDS)  # again and again: a callback may swallow the first
+    signal.setitimer(signal.ITIMER_PROF, SECONDS, SECONDS)  # repeatedly: a callback may catch the first
     try:
         with contextlib.redirect_stdout(quiet), contextlib.redirect_stderr(quiet), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -352,7 +352,7 @@ def outcome(
 
 
 def compared_with_numpy(name: str, function: Any, args: Any, kwargs: Any) -> Callable[[Any], str]:
-    """A function of a result: how NumPy's for the same call differs.  "no counterpart" where NumPy has none."""
+    """A function that compares a result with NumPy's for the same call, or returns "no counterpart"."""
 
     def compare(result: Any) -> str:
         found = counterpart(name, function)
@@ -370,7 +370,7 @@ def compared_with_numpy(name: str, function: Any, args: Any, kwargs: Any) -> Cal
 
 
 def attempts(only: str = "", part: int = 0, parts: int = 1) -> Iterator[tuple[str, ...]]:
-    """Name, parameter, odd input, and what came of it: for all calls, or for one in `parts`."""
+    """Name, parameter, odd input and outcome, for all calls or for one in `parts` of them."""
     signal.signal(signal.SIGPROF, _late)
     number = 0
     for target in list(targets()):

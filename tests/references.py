@@ -1,6 +1,6 @@
-"""What NumPy makes of every primitive, in float64 and int64: the registry's tests compare with these.
+"""Every primitive written in NumPy, in float64 and int64: the registry's tests compare with these.
 
-Nothing here calls minigrad, except that the steps of a `put` are named by minigrad's view primitives.
+No function here calls minigrad, except that the steps of a `put` are named by minigrad's view primitives.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ VIEWS = ("reshape", "permute_dims", "broadcast_to", "slice", "windows")
 
 
 def reference(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add a reference of several lines, under its own name."""
+    """Decorator: add a reference of several lines, under its own name."""
     REFERENCES[function.__name__] = function
     return function
 
@@ -88,7 +88,7 @@ def place(x: Any, shape: Any, index: Any) -> Any:
 
 
 def _places(axis: Any, stride: Any, dilation: Any, counts: Any, size: Any) -> Any:
-    """For each window and each place in it, which element of the whole that is, along the dimensions `axis`."""
+    """For each window and each position in it, the index of the element in the whole array, along `axis`."""
     for window in np.ndindex(*[counts[a] for a in axis]):
         for within in np.ndindex(*size):
             yield window, within, [w * s + i * d for w, i, s, d in zip(window, within, stride, dilation)]

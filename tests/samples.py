@@ -1,8 +1,8 @@
 """Sample calls for every primitive and every composed function: the registry's tests run all of them.
 
-A new primitive is tested by being declared here: `sample("name", inputs..., attribute=...)`, and a line in
-`references.py` that says what NumPy makes of the same.  The awkward cases are here on purpose: nothing at all, no
-dimensions, sizes of 1, zeros in products, ties, infinities, nans, integers and bools, half precision.
+To test a new primitive, add `sample("name", inputs..., attribute=...)` here and its NumPy version to `references.py`.
+Cover the special cases: no elements, no dimensions, sizes of 1, zeros in products, ties, infinities, nans, integers
+and bools, half precision.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Sample:
     op: str
     inputs: tuple[Any, ...]
     attrs: dict[str, Any] = field(default_factory=dict)
-    smooth: bool = True  # whether central differences say the gradient here: not at kinks, ties and infinities
+    smooth: bool = True  # whether central differences approximate the gradient here: not at kinks, ties and infinities
 
     def __str__(self) -> str:
         words = [f"{x.dtype}{list(x.shape)}" if isinstance(x, np.ndarray) else repr(x) for x in self.inputs]
@@ -40,7 +40,7 @@ def sample(op: str, *inputs: Any, smooth: bool = True, **attrs: Any) -> None:
 
 
 def values(*shape: int, low: float = -2.0, high: float = 2.0, dtype: Any = np.float64) -> Any:
-    """Random numbers, none of them near an integer or equal to another one, so that no kink is near."""
+    """Random numbers that are not close to an integer or to each other, and so not close to a kink."""
     size = int(np.prod(shape))
     global _offset
     _offset = (_offset + 0.0007) % 0.01

@@ -1,7 +1,7 @@
-"""What shares memory with what: a result is fresh memory, or a view of an input where it is declared here to be one.
+"""Shared memory: a result is fresh memory, unless it is declared below as a view of an input.
 
-Each call is made twice, and written to: into the result, which must not reach an input, and into the inputs, which
-must not reach the result.  In a program the same holds as without one.
+Each call is made twice.  A write to the result must not change an input, and a write to the inputs must not change
+the result.  The same holds in a program.
 """
 
 import math
@@ -17,7 +17,7 @@ from tests.composed import COMPOSED
 from tests.composed_nn import plain  # noqa: F401 - adds its samples
 from tests.samples import SAMPLES
 
-# Functions whose result is a view of an input, or the input itself: their docstrings say so.
+# Functions whose result is a view of an input or the input itself, as their docstrings say.
 VIEWS = {
     "broadcast_arrays", "diagonal", "einsum", "expand_dims", "flatten", "flip", "matrix_transpose", "moveaxis", "split",
     "squeeze", "swapaxes", "unstack", "windows",
@@ -28,7 +28,7 @@ ROW = np.arange(1.0, 4.0, dtype=np.float32)
 YES = np.ones((2, 3), bool)
 PLACES = np.arange(2)
 
-# Calls in which there is nothing to do, so that a short cut could return the input; then calls that return views.
+# Calls without any work, where a shortcut could return the input; then calls that return views.
 FRESH = {
     "roll by 0": (lambda x: mg.roll(x, 0, axis=1), X),
     "roll by the size": (lambda x: mg.roll(x, 3, axis=1), X),
@@ -151,7 +151,7 @@ def tensors_of(result):
 
 
 def shared(call, arrays):
-    """For each pair of a result and an input: whether writes to the one reach the other, and the other way around."""
+    """The pairs (result, input) in which a write to one changes the other."""
     links = set()
     for number in range(sum(isinstance(a, np.ndarray) for a in arrays)):
         inputs, results = called(call, arrays)
@@ -199,7 +199,7 @@ def test_results_of_primitives_are_fresh_or_declared_views(name):
 
 
 @pytest.mark.parametrize("name", FRESH)
-def test_with_nothing_to_do_the_result_is_fresh_all_the_same(name):
+def test_results_are_fresh_even_when_there_is_nothing_to_compute(name):
     call, *arrays = FRESH[name]
     assert shared(call, arrays) == set()
 

@@ -1,4 +1,4 @@
-"""Every function that is composed of primitives, by its samples: values, dtypes, gradients to second order, devices."""
+"""Every composed function, by its samples: values, dtypes, gradients to second order, devices."""
 
 import inspect
 from pathlib import Path
@@ -17,7 +17,7 @@ every_function = pytest.mark.parametrize("name", sorted(COMPOSED))
 
 
 def public_functions():
-    """The functions of `minigrad.ops` that the top of the package offers: their examples say `mg.name`."""
+    """The functions of `minigrad.ops` that are also `mg.name`."""
     for name, function in vars(mg).items():
         module = getattr(function, "__module__", None) or ""
         documented = f"mg.{name}(" in (getattr(function, "__doc__", None) or "")
@@ -29,7 +29,7 @@ def as_list(result):
     return list(result) if isinstance(result, (tuple, list)) else [result]
 
 
-def test_every_public_function_has_samples_or_a_test_of_its_own():
+def test_public_functions_have_samples_or_their_own_test():
     primitives = {op.name for op in P} | {"full", "arange", "asarray", "argsort"}
     missing = [f"{name} ({module})" for name, module in public_functions()
                if name not in COMPOSED and name not in primitives and module not in ELSEWHERE]

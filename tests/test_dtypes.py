@@ -1,4 +1,4 @@
-"""The element types: what names mean, how types meet, what casts and limits say."""
+"""Element types: names, promotion, casts and limits."""
 
 import itertools
 import pickle
@@ -37,7 +37,7 @@ def test_as_dtype_refuses_other_values(unknown):
         dtypes.as_dtype(unknown)
 
 
-def test_an_array_with_a_dtype_of_another_making_gets_ours():
+def test_array_with_an_equal_dtype_gets_minigrads():
     swapped = np.arange(3, dtype=">f4")
     unpickled = pickle.loads(pickle.dumps(np.ones(3, np.float32)))
     for array in (swapped, unpickled):
@@ -50,7 +50,7 @@ def test_an_array_with_a_dtype_of_another_making_gets_ours():
 
 
 @pytest.mark.parametrize(("a", "b"), PAIRS)
-def test_types_meet_as_in_the_table(a, b):
+def test_dtypes_are_promoted_as_in_the_table(a, b):
     wanted = PROMOTION[a, b]
     assert mg.result_type(a, b) == wanted
     assert mg.result_type(mg.zeros(2, dtype=a), mg.zeros((), dtype=b)) == wanted, "dimensions do not matter"

@@ -27,7 +27,7 @@ STEPS = (
 def random_program(seed, length=14):
     """Steps that do not look at values: (kind, operands), operands being numbers of earlier results.
 
-    A program knows only shapes, so the same one runs on NumPy arrays and on tensors.
+    A program refers only to shapes, so the same program runs on NumPy arrays and on tensors.
     """
     draw = random.Random(seed)
     shapes, steps = [SHAPE], []
@@ -78,7 +78,7 @@ def random_program(seed, length=14):
 
 
 class OnArrays:
-    """What a program's steps are for NumPy arrays, where tensors need something else."""
+    """The steps of a program for NumPy arrays, where they differ from those for tensors."""
 
     def zeros(self, shape):
         return np.zeros(shape)
@@ -87,7 +87,7 @@ class OnArrays:
         return x
 
     def made(self, result):
-        return np.asarray(result)  # of no dimensions it would be a number, which nothing can be written into
+        return np.asarray(result)  # without dimensions it would be a number, which cannot be written to
 
     def factors(self, *values):
         """`values` are about to be multiplied."""
@@ -102,8 +102,8 @@ def owner(array):
 
 @cache
 def notes_of(side):
-    """The constants saved for a gradient, and of each write whether one of them was overwritten."""
-    return [], []  # in a cache of Python's, into which no guard of a trace looks
+    """The constants saved for a gradient, and for each write whether it overwrote one of them."""
+    return [], []  # in a cache of Python, which the guards of a trace do not check
 
 
 class OnTensors(OnArrays):
@@ -136,7 +136,7 @@ class OnTensors(OnArrays):
 
 
 def run(side, x, steps):
-    """Run a program; the result is a number made of everything that is left, and those values."""
+    """Run a program.  Returns a number computed from all remaining values, and these values."""
     held = [x * 1.0]
     for kind, *operands in steps:
         if kind == "zeros":
@@ -213,7 +213,7 @@ MODES = (eagerly, in_graph_mode, wholly_in_graph_mode, jitted, jitted_with_its_g
 
 
 def check(seed, mode):
-    """Compare one program; the answer says whether it was refused or too wild to compare."""
+    """Compare one program.  Returns whether it was refused, or too extreme to compare."""
     steps = random_program(seed)
     x = np.random.default_rng(seed).uniform(0.5, 1.2, SHAPE)
     with np.errstate(all="ignore"):
@@ -254,8 +254,8 @@ def test_random_programs_agree_with_numpy(chunk, mode):
     assert share.get("compared", 0) > 0.75, f"too few programs were compared to mean anything: {share}"
 
 
-def test_second_derivatives_of_random_programs():
-    """The gradient's own gradient along a direction, against differences of the gradient."""
+def test_random_programs_have_correct_second_derivatives():
+    """The derivative of the gradient along a direction, against differences of the gradient."""
     for seed in range(PROGRAMS // 10):
         steps = random_program(seed, length=8)
         if has_detach(steps):

@@ -1,4 +1,4 @@
-"""Every primitive, by its samples: values, shapes and dtypes, gradients, what is kept, memory, devices, declarations.
+"""Every primitive, by its samples: values, shapes, dtypes, gradients, saved values, memory, devices, declarations.
 
 A new primitive is tested by adding its samples to `samples.py` and its NumPy equivalent to `references.py`.
 """
@@ -53,7 +53,7 @@ def wide(x):
 
 
 def common(sample):
-    """The inputs as NumPy has to see them: floats in float64, a bool beside bools a bool."""
+    """The inputs for the NumPy reference: floats in float64, and bools if all inputs are bools."""
     if sample.op == "bitcast":
         return sample.inputs
     inputs = [wide(x) for x in sample.inputs]
@@ -63,7 +63,7 @@ def common(sample):
 
 
 def assert_same_values(result, expected, what):
-    """Floats to within what their precision gives, everything else exactly."""
+    """Check that floats are equal up to their precision and other values exactly."""
     array = result.numpy_copy()
     if array.dtype.kind == "f":
         with np.errstate(over="ignore"):
@@ -74,7 +74,7 @@ def assert_same_values(result, expected, what):
         np.testing.assert_array_equal(array, np.asarray(expected).astype(array.dtype), err_msg=what)
 
 
-def test_every_primitive_has_samples_and_a_reference():
+def test_primitives_have_samples_and_a_reference():
     missing = {op.name for op in P} - SAMPLES.keys() - ELSEWHERE.keys()
     assert not missing, f"declare samples for {', '.join(missing)} in tests/samples.py"
     assert SAMPLES.keys() | ELSEWHERE.keys() <= {op.name for op in P}
@@ -96,7 +96,7 @@ def test_values_are_those_of_numpy(name, layout):
 
 
 @every_primitive
-def test_results_are_arrays_and_infer_foretells_shape_and_dtype(name):
+def test_results_are_arrays_and_infer_predicts_shape_and_dtype(name):
     op = P[name]
     for sample in SAMPLES[name]:
         inputs, results = applied(sample)
@@ -117,7 +117,7 @@ def test_a_second_cpu_device_gives_the_same(name):
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if P[n].kind == "elementwise" and len(P[n].inputs) < 3])
-def test_the_public_function_and_the_fast_door_give_the_same_as_emit(name):
+def test_public_functions_and_quick_forms_equal_emit(name):
     if any(sample.attrs for sample in SAMPLES[name]):
         return
     for sample in SAMPLES[name]:
@@ -128,8 +128,8 @@ def test_the_public_function_and_the_fast_door_give_the_same_as_emit(name):
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if P[n].kind == "elementwise"])
-def test_large_results_are_the_same_as_small_ones(name, monkeypatch):
-    """Above some size, a device puts a result into memory of its own; tests/devices is about sharing the work."""
+def test_results_of_large_inputs_equal_those_of_small_ones(name, monkeypatch):
+    """Above some size, a device takes the memory of a result from its pool; tests/devices covers blocks and threads."""
     monkeypatch.setattr(emitting, "LARGE", 1 << 15)
     monkeypatch.setattr(registry, "WORTH_KEEPING", 1 << 15)
     for sample in SAMPLES[name]:
@@ -147,7 +147,7 @@ def test_large_results_are_the_same_as_small_ones(name, monkeypatch):
 # Gradients ------------------------------------------------------------------------------------------------------------
 
 
-def test_every_rule_of_every_primitive_has_a_smooth_sample():
+def test_rules_of_primitives_have_a_smooth_sample():
     missing = []
     for op in P:
         for number, name in enumerate(op.inputs):
@@ -192,18 +192,18 @@ def test_gradients_have_the_dtype_and_shape_of_their_inputs(name):
             assert g is None or not g.requires_grad
 
 
-# What is kept ---------------------------------------------------------------------------------------------------------
+# Saved values ---------------------------------------------------------------------------------------------------------
 
 
 def tracked_choices(sample):
-    """Every choice of float inputs that require a gradient, but the empty one."""
+    """Every non-empty choice of float inputs that require a gradient."""
     places = [i for i, x in enumerate(sample.inputs) if isinstance(x, np.ndarray) and x.dtype.kind == "f"]
     for count in range(1, len(places) + 1):
         yield from itertools.combinations(places, count)
 
 
 def declared(op, count, tracked):
-    """What the parameters of the rules name: numbers of inputs, and "out"."""
+    """The parameters of the rules: indices of inputs, and "out"."""
     names = [op.name_of(i).split("[")[0] for i in range(count)]
     kept = set()
     for number in tracked:
@@ -272,7 +272,7 @@ def test_overwriting_an_input_is_an_error_if_it_was_kept_and_harmless_if_not():
                     np.testing.assert_array_equal(ours, theirs, err_msg=f"{sample}, tracked {tracked}")
 
 
-def test_no_gradient_flows_through_integers():
+def test_integers_carry_no_gradient():
     x = mg.asarray([1.5, 2.5], dtype="float64", requires_grad=True)
     whole = x.astype("int32")
     assert not whole.requires_grad
@@ -299,7 +299,7 @@ def test_the_result_may_be_lost_where_no_rule_names_it():
 
 
 @every_primitive
-def test_only_a_view_shares_memory_with_its_input(name):
+def test_memory_is_shared_only_by_views(name):
     for sample in SAMPLES[name]:
         inputs, results = applied(sample)
         for result, x in itertools.product(results, inputs):
@@ -368,7 +368,7 @@ def test_an_operation_is_linear_in_its_linear_inputs_taken_together():
 
 # Dtypes ---------------------------------------------------------------------------------------------------------------
 
-# The array API's table, with what it leaves open: an integer beside a float takes the float's type, a bool any other.
+# The table of the array API.  Where it is undefined: integer and float give the float's type, bool and any the other.
 DTYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "float16", "float32", "float64"]
 PROMOTION = {
     "bool":    "bool    int8    int16   int32   int64   uint8   float16 float32 float64",
@@ -410,7 +410,7 @@ def assert_result_dtype(name, x, y, dtype):
 
 
 @pytest.mark.parametrize("name", BINARY)
-def test_two_dtypes_meet_as_in_the_table(name):
+def test_dtypes_are_promoted_as_in_the_table(name):
     for (a, b), dtype in PROMOTION.items():
         assert_result_dtype(name, mg.ones(2, dtype=a), mg.ones(2, dtype=b), dtype)
 
@@ -438,7 +438,7 @@ def test_a_dtype_without_a_meaning_is_refused(name):
                 attempt()
 
 
-def test_two_python_numbers_make_a_tensor_of_their_default_dtypes():
+def test_python_numbers_make_a_tensor_of_their_default_dtypes():
     assert mg.add(1, 2).dtype == "int64" and mg.add(1, 2.5).dtype == "float32" and mg.add(1, 2).item() == 3
 
 

@@ -1,7 +1,7 @@
-"""What mutation, saving, views and modes mean: numbered cases, each a program of a few lines and what it has to give.
+"""The semantics of mutation, saved values, views and modes: numbered cases, each a short program with its results.
 
-Each runs eagerly and in graph mode, but for those that ask what an eager graph keeps alive, or look at arrays while the
-block lasts.  Cases 33 to 54, which need jit, are in compile/test_jitted.py; 56 is the fuzz.
+Each case runs eagerly and in graph mode, except cases about objects that an eager graph keeps alive, or about arrays
+inside the block.  Cases 33 to 54, which need jit, are in compile/test_jitted.py; case 56 is the fuzz test.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ def c():
 
 
 def line(number_of_line_above=1):
-    """`test_semantics.py:123`, the caller's line less so many: where something that an error names was written."""
+    """`test_semantics.py:123`, as errors name it: the line this many lines above the caller's."""
     import sys
 
     return f"test_semantics.py:{sys._getframe(1).f_lineno - number_of_line_above}"
@@ -297,7 +297,7 @@ def test_26_an_input_that_was_not_used_is_an_error_unless_allowed(w):
     assert mg.gradients((w * w).sum(), [w, unused], allow_unused=True)[1] is None
 
 
-# What a graph keeps ---------------------------------------------------------------------------------------------------
+# Memory that a graph keeps alive --------------------------------------------------------------------------------------
 
 
 def test_27_a_product_with_a_constant_keeps_only_the_constant(w):
@@ -335,7 +335,7 @@ def test_28_a_graph_is_freed_without_the_collector(w, create_graph):
 
 
 @pytest.mark.eager_only
-def test_29_a_chain_of_200_000_goes_back_and_away_without_recursion():
+def test_29_a_chain_of_200_000_is_differentiated_and_freed_without_recursion():
     w = leaf(1)
     x = w
     for _ in range(200_000):
@@ -398,7 +398,7 @@ def test_55_a_new_thread_or_task_starts_with_the_modes_it_should():
         return await asyncio.gather(inside(True), inside(False), inside(True))
 
     context = contextvars.copy_context()
-    with ThreadPoolExecutor(1) as pool:  # in this thread there may be an event loop already, of a browser
+    with ThreadPoolExecutor(1) as pool:  # a browser may already run an event loop in this thread
         found = pool.submit(context.run, asyncio.run, both()).result()
     assert found == [False, True, False], "tasks do not see each other's modes"
 
@@ -419,7 +419,7 @@ def test_modes_nest_and_end_with_an_exception():
     assert not decorated(3) and mg.is_grad_enabled()
 
 
-def test_recording_works_through_every_door():
+def test_recording_works_through_every_form_of_a_call():
     x = plain(1, 2).astype("float32")
     with mg.record():
         results = [x + 1, 1 + x, x * x, -x, x.exp(), x[0], x.sum(), x.T if x.ndim == 2 else x.reshape(2, 1)]
@@ -438,7 +438,7 @@ def test_a_view_that_becomes_a_leaf_is_a_leaf():
     (x.sum() + (v * v).sum()).backward()
     assert v.grad.tolist() == [2 + 2 * 2, 2 * 3]
     with mg.no_grad(), pytest.raises(mg.MutationError, match="has a history, which a write"):
-        v += 1  # which is a part of x, and that has a history now
+        v += 1  # v is a part of x, which has a history now
     buffer = mg.zeros(3)
     part = buffer[1:]
     part.requires_grad = True

@@ -1,6 +1,6 @@
-"""One fast test of each room: `python3 course test --smoke` runs these alone, to see that nothing is broken at large.
+"""One fast test of each room: `python3 course test --smoke` runs only these, to find serious faults quickly.
 
-They are in one file because collecting the other tests takes longer than running these.
+They are in one file because collecting all other tests takes longer than running these.
 """
 
 from pathlib import Path
@@ -104,7 +104,7 @@ def test_examples_are_listed(capsys):
     assert "digits_mlp" in capsys.readouterr().out
 
 
-def test_every_room_has_a_smoke_test():
+def test_rooms_all_have_a_smoke_test():
     tested = {name.split("_")[1] for name in globals() if name.startswith("test_")}
     there = {path.name for path in Path(mg.__file__).parent.iterdir() if (path / "__init__.py").exists()}
     assert there <= tested

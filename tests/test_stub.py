@@ -1,4 +1,4 @@
-"""The type stub of Tensor says what the class has."""
+"""The type stub of Tensor lists the members of the class."""
 
 from tests.typing_stub import STUB, stub
 

@@ -1,10 +1,10 @@
-"""A training step as people write it, for tests of what the compiler and the views make of it."""
+"""A typical training step, for tests of the compiler and the views."""
 
 import minigrad as mg
 
 
 def training_step(loss_of, optimizer):
-    """A jitted step, which stores the new parameters where the old ones were."""
+    """A jitted step that stores the new parameters in the memory of the old ones."""
 
     @mg.jit
     def step(*batch):

@@ -1,4 +1,4 @@
-"""Writes `minigrad/core/tensor.pyi`: what type checkers know of `Tensor`, with the methods that `ops` puts on it.
+"""Writes `minigrad/core/tensor.pyi`: the stub of `Tensor` for type checkers, with the methods that `ops` adds.
 
     python3 course python -m tests.typing_stub          writes the file
 """
@@ -53,7 +53,7 @@ ATTRIBUTES = {
 
 
 def stub() -> str:
-    """The text of `tensor.pyi`, from the class as it is once all operations are declared."""
+    """The text of `tensor.pyi`, made from the class after all operations are declared."""
     lines = [HEADER, "class Tensor:"]
     lines += [f"    {name}: {kind}" for name, kind in ATTRIBUTES.items()]
     for name, member in sorted(vars(module.Tensor).items()):

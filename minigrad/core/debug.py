@@ -76,7 +76,7 @@ def _range(value: Any) -> str:
 
 
 class debug_nans:
-    """In this block, the first operation that makes a nan is an error; with `infinities`, or an infinity.
+    """In this block, the first operation that makes a nan (with `infinities`: or an infinity) raises an error.
 
     This includes the backward pass and programs of `mg.jit` and graph mode: these run node by node first, and the error
     names the line that made the node.  A block inside a jitted function applies to the whole function, in each run.

@@ -146,7 +146,7 @@ def result_type(*items: Any) -> DType:
 
 
 def can_cast(from_: Any, to: Any) -> Any:
-    """Whether every value of one type (or of a tensor's type) has its kind and range in the other.
+    """Whether a cast from one dtype (or a tensor's) to the other loses neither kind nor range.
 
     >>> can_cast(int8, int16), can_cast(float32, int32)
     (True, False)

@@ -32,7 +32,7 @@ class Augmentation:
 
 
 class Compose(Augmentation):
-    """One change after the other.
+    """Several changes, applied one after the other.
 
     >>> mg.data.Compose(mg.data.Shift(1), mg.data.Noise(0.1))
     Compose((Shift(1), Noise(0.1)))
@@ -80,7 +80,7 @@ class Flip(Augmentation):
 
 
 class Noise(Augmentation):
-    """Normal numbers of this standard deviation, added."""
+    """Adds normal random numbers with this standard deviation."""
 
     def __init__(self, std: float) -> None:
         self.std = std

@@ -48,7 +48,7 @@ class Dataset:
 
 
 class TensorDataset(Dataset):
-    """Arrays of one length, of which item i is the tuple of their elements i.  They stay in the CPU's memory.
+    """Arrays of the same length: item i is the tuple of their i-th elements.  They stay in the memory of the CPU.
 
     >>> points = mg.data.TensorDataset([[0.0, 1.0], [2.0, 3.0]], [7, 8])
     >>> x, y = points[1]

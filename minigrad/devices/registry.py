@@ -1,4 +1,4 @@
-"""The devices: `cpu`, further CPU devices to practise with (`cpu:1`), `cuda` on CuPy, and those that users register."""
+"""Devices: `cpu`, more CPU devices for practice (`cpu:1`), `cuda` on CuPy, and devices that users register."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from .library import Kernel
 from .pool import Pool
 from .threads import elementwise_in_blocks
 
-# From where on it pays, as measured on two cores: the C library keeps pieces of up to some MB itself, and a thread that
-# helps takes about 100 µs to wake up and to be waited for.
-WORTH_KEEPING = 1 << 16  # elements whose memory is kept to be used again
+# The sizes from which the pool and the threads save time, measured on two cores.  The C library already reuses blocks
+# of up to some MB.  Waking up a helper thread and waiting for it takes about 100 µs.
+WORTH_KEEPING = 1 << 16  # elements of an array whose memory the pool reuses
 WORTH_SHARING = 1 << 22  # elements × cost of the operation: 350,000 for tanh, 2 million for a division
 
 
 class Device:
-    """An array type, and a kernel for every primitive.  `cpu` and `cpu:1` are of this class, other devices subclass it.
+    """An array type, and a kernel for every primitive.  `cpu` and `cpu:1` are instances; other devices are subclasses.
 
-    `kernel_class` is the class of its kernels: see `Kernels`.  A device is equal to its name: `x.device == "cuda"`.
+    `kernel_class` is the class of the device's kernels: see `Kernels`.  A device equals its name: `x.device == "cuda"`.
 
     >>> CPU.kernels["add"](np.ones(2), 1)
     array([2., 2.])
@@ -38,7 +38,7 @@ class Device:
     """
 
     kind = "cpu"
-    ndarray: type = np.ndarray  # the class of its arrays
+    ndarray: type = np.ndarray  # the class of the device's arrays
     kernel_class: type[Kernels] = Kernels
     hosted = True  # whether from_numpy and to_numpy may share memory with the NumPy array
 
@@ -47,21 +47,21 @@ class Device:
         self.index = _parsed(name)[1]
         self.pool = Pool()
         self.own_kernels: dict[str, Kernel] = self.make_kernels()
-        self.kernels: dict[str, Kernel] = dict(self.own_kernels)  # with those that `register_kernel` put in between
+        self.kernels: dict[str, Kernel] = dict(self.own_kernels)  # including those of `register_kernel`
         self.weak: dict[Any, Any] = {}
 
     @property
     def is_standard(self) -> bool:
-        """Whether arrays and kernels are NumPy's, so that compiled code for this processor may take their place."""
+        """Whether arrays and kernels are NumPy's, so that compiled code for this processor may replace the kernels."""
         made_here = type(self).make_kernels is Device.make_kernels
         return self.hosted and self.kernel_class is Kernels and made_here
 
     def make_kernels(self) -> dict[str, Kernel]:
-        """What runs here, by name of the primitive."""
+        """The kernels of this device, by the names of their primitives."""
         return dispatch_table(self.kernel_class(self))
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
-        """Memory for a result: if it is large, some that was used before, if there is any."""
+        """Memory for a result.  A large result gets memory from the pool."""
         return self.pool.take(shape, dtype) if math.prod(shape) >= WORTH_KEEPING else np.empty(shape, dtype)
 
     def __repr__(self) -> str:
@@ -81,7 +81,7 @@ class Device:
         return np.asarray(data)
 
     def from_numpy(self, array: Any) -> Any:
-        """A NumPy array as an array on this device.  The array is ours to keep."""
+        """A NumPy array as an array on this device.  The device may keep the NumPy array."""
         return array
 
     def to_numpy(self, data: Any) -> Any:
@@ -89,7 +89,7 @@ class Device:
         return data
 
     def receive(self, data: Any, source: Device) -> Any:
-        """An array of another device, copied to this one: what `x.to(device)` runs."""
+        """An array of another device, copied to this one; `x.to(device)` calls this."""
         array = source.to_numpy(data)
         return self.from_numpy(np.array(array) if self.hosted and source.hosted else array)
 
@@ -98,18 +98,18 @@ class Device:
         return data.copy(order="C")
 
     def is_writable(self, data: Any) -> bool:
-        """Whether each element has memory of its own: not so in a broadcast view."""
+        """Whether the array can be written to.  A broadcast view cannot: its elements share memory."""
         return bool(data.flags.writeable)
 
     def weak_number(self, number: Any) -> Any:
-        """A Python number for a float32 kernel: as an array, because NumPy takes 0.3 µs to look at a number."""
-        if number and abs(number) < 1e38 and len(self.weak) < 4096:  # not 0.0, which as a key is -0.0 too
+        """A Python number for a float32 kernel, as a cached array: NumPy takes 0.3 µs to inspect a Python number."""
+        if number and abs(number) < 1e38 and len(self.weak) < 4096:  # not 0.0, because -0.0 is the same key
             self.weak[number] = np.array(number, np.float32)
             return self.weak[number]
         return number
 
     def elementwise(self, kernel: Kernel, op: Primitive, values: list[Any], attrs: dict[str, Any]) -> Any:
-        """A large elementwise result: in memory that is used again, and by several threads, where that pays."""
+        """An elementwise result.  Large results reuse memory, and several threads compute very large ones."""
         size: int = max([value.size for value in values if hasattr(value, "size")])
         shared = size * op.cost >= WORTH_SHARING
         if not shared and size < WORTH_KEEPING:
@@ -122,21 +122,21 @@ class Device:
         return out
 
     def fault(self, error: Exception) -> tuple[str, str] | None:
-        """What is wrong, and the way out, where an error is not the operation's fault but the device's; else None."""
+        """A description and a hint for an error that the device caused, or None for an error of the operation."""
         if isinstance(error, MemoryError):
-            way_out = "smaller batches, mg.checkpoint, or `del` of tensors that are not needed any more"
-            return f"no memory is left on {self} for the result", way_out
+            hint = "smaller batches, mg.checkpoint, or `del` of tensors that are not needed any more"
+            return f"no memory is left on {self} for the result", hint
         return None
 
     def synchronize(self) -> None:
-        """Wait until all that was started here is done; a CPU is done when a function returns."""
+        """Wait until the device has finished all work.  On a CPU the work is finished when a function returns."""
 
     def settle(self) -> None:
-        """Raise what has gone wrong in work that goes on while Python does: called before a value is read."""
+        """Raise errors of work that ran while Python continued.  Called before a value is read."""
 
 
 def _parsed(name: str) -> tuple[str, int]:
-    """`"cuda:1"` as its kind and its number; the number is -1 if this is not the name of a device."""
+    """`"cuda:1"` as its kind and its number.  The number is -1 if this is not the name of a device."""
     kind, colon, number = name.partition(":")
     if colon:
         return kind, int(number) if number.isdecimal() else -1
@@ -144,7 +144,7 @@ def _parsed(name: str) -> tuple[str, int]:
 
 
 def _full_name(name: str) -> str:
-    """The one spelling: `cuda`, not `cuda:0`."""
+    """The standard form of a name: `cuda`, not `cuda:0`."""
     kind, index = _parsed(name)
     return name if index < 0 else f"{kind}:{index}" if index else kind
 
@@ -156,9 +156,9 @@ DEFAULT.device = CPU
 
 
 def register_device(kind: str, make: Callable[[str], Device]) -> None:
-    """Make a kind of device known: `make("npu:1")` is called the first time that its name is used.
+    """Register a kind of device: `make("npu:1")` is called when the name `npu:1` is first used.
 
-    Registering a kind again (a notebook cell that is run a second time) replaces it.
+    Registering a kind again (for example, by running a notebook cell twice) replaces it.
 
     >>> class Counting(Device):
     ...     kind = "counting"
@@ -179,7 +179,7 @@ register_device("cpu", Device)
 
 
 def as_device(device: Any) -> Device:
-    """The device meant by a name or a device; None is the current one.
+    """The device with a name.  A device is returned unchanged, and None gives the current device.
 
     >>> as_device("cpu:1") is as_device("cpu:1"), as_device("cpu:0")
     (True, cpu)
@@ -206,7 +206,7 @@ def as_device(device: Any) -> Device:
 
 
 def available_devices() -> list[str]:
-    """The names of the devices that are in use, and of the first of each kind that could be.
+    """The names of the devices in use, and the first device of each kind that is available here.
 
     >>> "cpu" in available_devices()
     True
@@ -233,11 +233,11 @@ def device(name: Any) -> switch:
     return switch(device=as_device(name))
 
 
-# Kernels that users put in ------------------------------------------------------------------------------------------
+# Kernels that users register ----------------------------------------------------------------------------------------
 
 
 class Registration:
-    """A kernel that runs in place of a device's own, until `undo()` or the end of a `with` block."""
+    """A kernel that replaces a device's own kernel until `undo()` or the end of a `with` block."""
 
     def __init__(self, op: Primitive, device: str, function: Kernel) -> None:
         self.op, self.device, self.function = op, device, function
@@ -250,7 +250,7 @@ class Registration:
         return device.kind == kind if self.device.endswith(":*") else device == self.device
 
     def undo(self) -> None:
-        """Restore the kernel from before; a second call does nothing."""
+        """Restore the previous kernel.  A second call does nothing."""
         if self in REGISTRATIONS:
             REGISTRATIONS.remove(self)
             for device in list(DEVICES.values()):
@@ -267,10 +267,10 @@ REGISTRATIONS: list[Registration] = []
 
 
 def register_kernel(op: str, device: Any, function: Kernel) -> Registration:
-    """Let `function` run for a primitive on a device (`"cpu:1"`), or on every device of a kind (`"cpu:*"`).
+    """Use `function` as the kernel of a primitive on a device (`"cpu:1"`), or on every device of a kind (`"cpu:*"`).
 
-    It takes the raw arrays (and Python numbers) of the inputs and the attributes as keywords, and returns a raw array.
-    It may take `out=`, the array to put an elementwise result in.  The last one registered runs.
+    The function takes the inputs as raw arrays or Python numbers, and the attributes as keywords.  It returns a raw
+    array.  It may take `out=`, an array for an elementwise result.  The kernel that was registered last runs.
 
     >>> import minigrad as mg
     >>> with mg.devices.register_kernel("tanh", "cpu", lambda x: x * 0 + 7):
@@ -295,7 +295,7 @@ def register_kernel(op: str, device: Any, function: Kernel) -> Registration:
 
 
 def install_kernels(device: Device) -> None:
-    """The device's own kernels, and over them those that were registered, in order."""
+    """Set the kernels of a device: its own, replaced by the registered ones in their order."""
     device.kernels.update(device.own_kernels)
     for registration in REGISTRATIONS:
         if registration.concerns(device):
@@ -303,7 +303,7 @@ def install_kernels(device: Device) -> None:
 
 
 def _taking_out(op: Primitive, function: Kernel) -> Kernel:
-    """An elementwise kernel is called with `out=` where memory is used again: let one take it that does not."""
+    """The function with a parameter `out=`, added if missing: kernels of large elementwise results need it."""
     try:
         parameters = inspect.signature(function).parameters
     except ValueError:  # written in C, like NumPy's

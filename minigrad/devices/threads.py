@@ -68,7 +68,7 @@ def num_threads() -> int:
 
 
 def set_num_threads(count: int) -> None:
-    """Share the work on large arrays between so many threads; with 1, the caller's thread computes everything.
+    """Share the work on large arrays among `count` threads; with 1, the caller's thread computes everything.
 
     >>> before = mg.devices.num_threads()
     >>> mg.devices.set_num_threads(1)

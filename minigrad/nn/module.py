@@ -330,7 +330,7 @@ register_container(Module, _parts, _rebuilt)
 
 
 def functional_call(module: Module, tensors: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
-    """The result of a module with other tensors in place of its own, which do not change.
+    """The result of a module with other tensors instead of its own.  The module does not change.
 
     >>> layer = mg.nn.Linear(2, 1)
     >>> weights = {"weight": mg.asarray([[1.0, 2.0]]), "bias": mg.asarray([0.5])}

@@ -107,7 +107,7 @@ class _Stack(Module):
 
 
 class TransformerEncoder(_Stack):
-    """Copies of an encoder layer one after the other, which start equal.
+    """Copies of an encoder layer, one after the other, with equal initial parameters.
 
     >>> layer = mg.nn.TransformerEncoderLayer(8, heads=2, hidden=16)
     >>> mg.nn.TransformerEncoder(layer, 2)(mg.ones((7, 5, 8))).shape
@@ -116,7 +116,7 @@ class TransformerEncoder(_Stack):
 
 
 class TransformerDecoder(_Stack):
-    """Copies of a decoder layer one after the other, which start equal and look at the same memory.
+    """Copies of a decoder layer, one after the other, with equal initial parameters and the same memory.
 
     >>> layer = mg.nn.TransformerDecoderLayer(8, heads=2, hidden=16)
     >>> mg.nn.TransformerDecoder(layer, 2)(mg.ones((7, 5, 8)), mg.ones((3, 5, 8))).shape

@@ -221,7 +221,7 @@ def full(
 
 
 def zeros(shape: int | Sequence[int], dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """A tensor of zeros, float32 unless said.
+    """A tensor of zeros, of dtype float32 by default.
 
     >>> mg.zeros((2, 2)).tolist()
     [[0.0, 0.0], [0.0, 0.0]]
@@ -230,7 +230,7 @@ def zeros(shape: int | Sequence[int], dtype: Any = None, device: Any = None, req
 
 
 def ones(shape: int | Sequence[int], dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """A tensor of ones, float32 unless said.
+    """A tensor of ones, of dtype float32 by default.
 
     >>> mg.ones(3).tolist()
     [1.0, 1.0, 1.0]

@@ -228,7 +228,7 @@ def positive(x: Tensor) -> Tensor:
 
 
 def conj(x: Tensor) -> Tensor:
-    """The complex conjugate: of real numbers, the only ones here, the numbers themselves.
+    """The complex conjugate.  All tensors are real, so this is a copy of the numbers.
 
     >>> mg.conj(mg.asarray([1.0, -2.0])).tolist()
     [1.0, -2.0]
@@ -237,7 +237,7 @@ def conj(x: Tensor) -> Tensor:
 
 
 def real(x: Tensor) -> Tensor:
-    """The real part: of real numbers, the numbers themselves.
+    """The real part.  All tensors are real, so this is a copy of the numbers.
 
     >>> mg.real(mg.asarray([1.0, -2.0])).tolist()
     [1.0, -2.0]
@@ -246,7 +246,7 @@ def real(x: Tensor) -> Tensor:
 
 
 def imag(x: Tensor) -> Tensor:
-    """The imaginary part: of real numbers, zeros.
+    """The imaginary part.  All tensors are real, so the result is zeros.
 
     >>> mg.imag(mg.asarray([1.0, -2.0])).tolist()
     [0.0, 0.0]
@@ -313,7 +313,7 @@ def hypot(x: Any, y: Any) -> Tensor:
 
 @composed
 def log2(x: Tensor) -> Tensor:
-    """The logarithm to the base of 2; of powers of 2, exactly.
+    """The logarithm to base 2, exact for powers of 2.
 
     >>> mg.log2(mg.asarray([1.0, 8.0])).tolist()
     [0.0, 3.0]
@@ -323,7 +323,7 @@ def log2(x: Tensor) -> Tensor:
 
 @composed
 def log10(x: Tensor) -> Tensor:
-    """The logarithm to the base of 10; of powers of 10, exactly.
+    """The logarithm to base 10, exact for powers of 10.
 
     >>> mg.log10(mg.asarray([1.0, 1000.0])).tolist()
     [0.0, 3.0]

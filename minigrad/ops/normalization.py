@@ -26,7 +26,7 @@ Axes = tuple[int, ...]
 
 @composed
 def rms_norm(x: Tensor, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
-    """Each row divided by the root of the mean of its squares, then times `weight`; `eps` defaults to the dtype's.
+    """Each row divided by the root of the mean of its squares, then times `weight`; by default `eps` is the dtype's.
 
     >>> mg.rms_norm(mg.asarray([3.0, 4.0]), eps=0.0).tolist()
     [0.848..., 1.131...]

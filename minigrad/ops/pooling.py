@@ -78,7 +78,7 @@ def adaptive_avg_pool1d(x: Tensor, size: Any) -> Tensor:
 
 @composed
 def adaptive_avg_pool2d(x: Tensor, size: Any) -> Tensor:
-    """The means of `size` parts in each of the last two dimensions; parts overlap where they do not divide evenly.
+    """The means of `size` parts of each of the last two dimensions; parts overlap if they do not divide evenly.
 
     >>> mg.adaptive_avg_pool2d(mg.reshape(mg.arange(16.0), (1, 4, 4)), (1, 2)).tolist()
     [[[6.5, 8.5]]]

@@ -331,7 +331,7 @@ def any(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
 
 @composed
 def count_nonzero(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """How many elements along `axis` are not zero.
+    """The number of elements along `axis` that are not zero.
 
     >>> mg.count_nonzero(mg.asarray([1, 0, 3])).item()
     2

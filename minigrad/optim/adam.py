@@ -11,7 +11,7 @@ from .optimizer import Optimizer
 
 
 class Adam(Optimizer):
-    """Steps along a running mean of the gradients, divided by the root of a running mean of their squares.
+    """Steps against a running mean of the gradients, divided by the root of a running mean of their squares.
 
     `weight_decay` adds that much of the parameter to its gradient; `AdamW` shrinks the parameter instead.
 
@@ -72,7 +72,7 @@ class AdamW(Adam):
 
 
 class Lion(Optimizer):
-    """Steps of the same size for all numbers, along the sign of a mixture of the gradient and its running mean.
+    """Steps of the same size for all numbers, against the sign of a mixture of the gradient and its running mean.
 
     It keeps half as much state as Adam.  Use a rate three to ten times smaller than for AdamW, and a decay
     larger by the same factor.

@@ -10,7 +10,7 @@ from .optimizer import Optimizer
 
 
 class RMSprop(Optimizer):
-    """Steps along the gradient, divided by the root of a running mean of its squares, of which `alpha` is kept.
+    """Steps against the gradient, divided by the root of a running mean of its squares, which keeps the share `alpha`.
 
     `centered` subtracts the square of the mean gradient, which leaves the variance; `momentum` adds the steps up.
 
@@ -55,7 +55,7 @@ class RMSprop(Optimizer):
 
 
 class Adagrad(Optimizer):
-    """Steps along the gradient, divided by the root of the sum of all its squares.
+    """Steps against the gradient, divided by the root of the sum of all its squares.
 
     Numbers with few or small gradients take larger steps.
 

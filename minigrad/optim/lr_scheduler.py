@@ -169,7 +169,7 @@ class ExponentialLR(Schedule):
 
 
 class LinearLR(Schedule):
-    """In a straight line from `start_factor` to `end_factor` times the rate, in `total_iters` steps: a warm-up.
+    """A warm-up: in a straight line from `start_factor` to `end_factor` times the rate, in `total_iters` steps.
 
     >>> optimizer = mg.optim.SGD([mg.asarray([1.0], requires_grad=True)], lr=0.5)
     >>> schedule, rates = mg.optim.lr_scheduler.LinearLR(optimizer, start_factor=0.25, total_iters=3), []
@@ -192,7 +192,7 @@ class LinearLR(Schedule):
 
 
 class CosineAnnealingLR(Schedule):
-    """Along half a cosine from the rate to `eta_min` in `T_max` steps; after that, back up.
+    """The rate falls along half a cosine to `eta_min` in `T_max` steps, and then rises again.
 
     >>> optimizer = mg.optim.SGD([mg.asarray([1.0], requires_grad=True)], lr=0.5)
     >>> schedule = mg.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=2)
@@ -210,7 +210,7 @@ class CosineAnnealingLR(Schedule):
 
 
 class OneCycleLR(Schedule):
-    """Up from `max_lr / div_factor` to `max_lr` in the share `pct_start` of `total_steps`, then down to almost 0.
+    """Rises from `max_lr / div_factor` to `max_lr` in the share `pct_start` of `total_steps`, then falls to almost 0.
 
     The lowest rate is the first divided by `final_div_factor`.  Momentum does not change: that would need another
     program in each step.
@@ -307,8 +307,8 @@ class ChainedScheduler(Schedule):
 class ReduceLROnPlateau:
     """The rate times `factor` when a number, such as a loss, has not improved for more than `patience` steps.
 
-    `mode` says whether less ("min") or more ("max") is better, and by `threshold` (a share of the best number, or with
-    `threshold_mode="abs"` an amount) better has to be.  After a cut nothing is counted for `cooldown` steps.
+    `mode` says whether less ("min") or more ("max") is better.  `threshold` is the smallest improvement that counts: a
+    share of the best number, or with `threshold_mode="abs"` an amount.  After a cut, `cooldown` steps are not counted.
 
     >>> optimizer = mg.optim.SGD([mg.asarray([1.0], requires_grad=True)], lr=0.5)
     >>> schedule = mg.optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=0.5, patience=1)

@@ -13,7 +13,7 @@ from .optimizer import Optimizer
 
 
 class SGD(Optimizer):
-    """Steps against the gradient, or with `momentum` against a running sum of gradients, which is multiplied by it.
+    """Steps against the gradient.  With `momentum`, steps against a sum of gradients that decays by this factor.
 
     `dampening` reduces each gradient by that share before it is added, except the first; `weight_decay` adds that share
     of the parameter to its gradient; `nesterov` looks ahead by one more step of the sum.

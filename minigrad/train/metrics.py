@@ -85,7 +85,7 @@ class Mean(Metric):
 
 
 class Perplexity(Mean):
-    """e to the mean of losses: a language model is as uncertain as between so many equally likely tokens.
+    """e to the mean of the losses: a choice among this many equally likely tokens is as uncertain as the model.
 
     >>> perplexity = mg.train.Perplexity()
     >>> perplexity.add(mg.log(mg.asarray(8.0)))

@@ -1,4 +1,4 @@
-"""Public functions called with odd arguments: refused in our words, or the result is NumPy's, or has been reviewed."""
+"""Public functions with odd arguments: a minigrad error, the result of NumPy, or a result that was reviewed."""
 
 import inspect
 import re
@@ -20,8 +20,8 @@ NUMBERS = r"True|-1|0|2\*\*40|2\*\*70|1\.5|nan|inf|NumPy nan|decimal"
 ARRAYS = "integer tensor|64 dimensions|array of bools|empty array|largest uint64|other device"
 COLLECTIONS = "no text|bytes|set|generator|integers|empty list|empty tuple|dictionary"
 
-# Calls that are accepted although the argument is not what the parameter declares, of functions that NumPy lacks:
-# function, parameter, input, why.  An argument that is what its parameter declares needs no line.
+# Functions that NumPy lacks: calls that are accepted although the argument is not of the declared type:
+# function, parameter, input, why.  Arguments of the declared type need no line.
 REVIEWED = (
     (ANY, "requires_grad|keepdims|copy|stable|training|include_initial|descending|infinities|upper|strict|reverse|mode"
           "|log_target|largest|endpoint|causal|backward|values|quiet|allow_unused|has_aux|enabled|measure", ANY,
@@ -68,7 +68,7 @@ UNLIKE_NUMPY = (
     ("Tensor.__eq__", "other", "None|text|no text", "Python's own answer: only numbers are equal to tensors"),
     ("Tensor.__setitem__", "value", "64 dimensions", "dimensions of size 1 in front do not count"),
 )
-# Calls that do what they are asked to, for ever.
+# Valid calls that never end.
 ENDLESS = (
     ("mg.while_loop", "init|body_fun", "the user's condition stays true"),
     ("mg.train.fit", "epochs", "so many epochs are run"),
@@ -77,7 +77,7 @@ ENDLESS = (
 
 
 def outcomes(part, parts):
-    """What comes of each call, of one in so many: name, parameter, input, end, details, and how NumPy differs."""
+    """The outcomes of a sample of the calls: name, parameter, input, end, details, and how NumPy differs."""
     command = [sys.executable, "-m", "tests.odd_inputs", "", "-", str(part), str(parts)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
@@ -85,12 +85,12 @@ def outcomes(part, parts):
 
 
 def listed(calls, *call):
-    """Whether a call is on a list, whose last column says why."""
+    """Whether a call is on a list.  The last column of the list says why."""
     return any(all(map(re.fullmatch, patterns, call)) for *patterns, _ in calls)
 
 
 def wrong(found):
-    """The calls that end in no way that is allowed."""
+    """The calls whose outcome is not allowed."""
     for name, parameter, odd, end, details, unlike in found:
         call, reviewed = f"{name}({parameter}={odd})", (name, parameter, odd)
         if end == "internal" or (end == "hangs" and not listed(ENDLESS, name, parameter)):
@@ -104,7 +104,7 @@ def wrong(found):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", [0, pytest.param(None, marks=pytest.mark.slow)])
-def test_every_public_function_takes_in_its_arguments(part):
+def test_public_functions_check_their_arguments(part):
     found = outcomes(*((0, 7) if part == 0 else (0, 1)))
     assert len(ODD) == 41 and len(found) > 5000
     assert len({name for name, *_ in found}) > 350
@@ -137,7 +137,7 @@ def test_every_public_function_takes_in_its_arguments(part):
         (lambda: mg.nn.Linear(2, 2)([1, 2]), mg.ConversionError, "forward: x is not a tensor"),
     ],
 )
-def test_odd_arguments_are_refused_in_words(call, error, words):
+def test_odd_arguments_are_refused_with_a_clear_message(call, error, words):
     with pytest.raises(error, match=words):
         call()
 
@@ -165,7 +165,7 @@ def test_sizes_beyond_memory_are_refused_at_once(call):
         call()
 
 
-def test_an_error_of_the_users_own_code_stays_what_it_is():
+def test_errors_of_the_users_code_are_not_changed():
     def broken(x):
         return x.no_such_thing
 
@@ -176,12 +176,12 @@ def test_an_error_of_the_users_own_code_stays_what_it_is():
         mg.data.TensorDataset(mg.ones(2)).map(lambda row: 1 / 0)[0]
 
 
-def test_a_wrong_call_is_pythons_own_error():
+def test_wrong_calls_raise_pythons_own_error():
     with pytest.raises(TypeError, match="unexpected keyword argument 'axes'"):
         mg.flip(mg.ones(2), axes=0)
 
 
-def test_numbers_and_arrays_are_taken_where_tensors_are():
+def test_numbers_and_arrays_are_accepted_as_tensors():
     assert mg.flip(np.array([1, 2])).tolist() == [2, 1]
     assert mg.tril(np.ones((2, 2), "float32")).tolist() == [[1, 0], [1, 1]]
     assert mg.reshape(3.0, (1, 1)).shape == (1, 1) and mg.squeeze(np.ones((1, 2))).shape == (2,)
@@ -214,7 +214,7 @@ def any_number(*tensors, axis=0):
         (any_number, (), {"axis": 1}),
     ],
 )
-def test_a_function_takes_the_same_arguments_with_the_check_as_without(function, args, kwargs):
+def test_checked_functions_keep_their_signature(function, args, kwargs):
     made = arguments.explained(function)
     assert made(*args, **kwargs) == function(*args, **kwargs)
     assert inspect.signature(made, follow_wrapped=False) == inspect.signature(function)

@@ -13,8 +13,8 @@ ROOT = Path(__file__).resolve().parents[2]
 XFAILS = Path(__file__).with_name("xfails.txt")
 CHECKOUT = os.environ.get("ARRAY_API_TESTS", "")
 
-# Complex numbers are left out, but the suite looks for the widest complex dtype, and there has to be one.
-# Two lines alike in a file of it say so (the other one for real numbers); they are changed in a copy.
+# Complex numbers are left out, but the suite looks up the widest complex dtype, so one must exist.
+# Two similar lines in one of its files look it up (the other one for real numbers).  They are changed in a copy.
 WIDEST = re.compile(r"key=lambda x: x\[1\]$", re.MULTILINE)
 # The standard's special cases of complex numbers have these names; tests of the function `imag` are not among them.
 NOT_COMPLEX = "not imag or elementwise or signature"
@@ -32,7 +32,7 @@ def prepared(checkout, folder):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not CHECKOUT, reason="ARRAY_API_TESTS does not name a checkout of data-apis/array-api-tests")
-def test_the_suite_of_the_standard(tmp_path):
+def test_standard_test_suite_passes(tmp_path):
     suite = prepared(Path(CHECKOUT), tmp_path)
     settings = {
         "ARRAY_API_TESTS_MODULE": "minigrad",
@@ -51,7 +51,7 @@ def test_the_suite_of_the_standard(tmp_path):
     assert run.returncode == 0, run.stdout.strip().splitlines()[-1]
 
 
-def test_every_expected_failure_has_a_reason():
+def test_expected_failures_have_a_reason():
     """Each line of the file is a test's name under a comment that says why it fails."""
     reason = ""
     for line in XFAILS.read_text(encoding="utf-8").splitlines():

@@ -1,4 +1,4 @@
-"""vmap: every primitive with a batch dimension through it, against a loop; and as many nodes for many as for one."""
+"""vmap: every primitive with a batch axis equals a loop, and a large batch takes as many kernels as one example."""
 
 import random
 
@@ -21,18 +21,18 @@ def apply(sample, tensors):
 
 
 def moved(array, k):
-    """The k-th example made of a sample's input: other values, the same order and kinks."""
+    """The k-th example, made from a sample's input: other values, with the same signs and in the same order."""
     if not isinstance(array, np.ndarray) or array.dtype.kind != "f":
         return array
     return (array * (1 + 0.125 * k)).astype(array.dtype)
 
 
-def test_every_primitive_has_samples_to_batch():
+def test_primitives_have_samples_to_batch():
     assert {s.op for s in CASES} >= {op.name for op in P if op.kind in ("elementwise", "reduce", "view", "contract")}
 
 
 @pytest.mark.parametrize("sample", CASES, ids=str)
-def test_a_batch_is_what_a_loop_gives(sample):
+def test_batched_results_equal_a_loop(sample):
     arrays = [i for i, x in enumerate(sample.inputs) if isinstance(x, np.ndarray)]
     if not arrays:
         pytest.skip("no tensor to batch")
@@ -86,7 +86,7 @@ def model(x, w):
     return mg.sort(h)[..., ::2].sum() + mg.concat([h, h]).max()
 
 
-def test_a_thousand_examples_take_as_many_kernels_as_one():
+def test_batches_of_a_thousand_run_as_many_kernels_as_one_example():
     w = mg.asarray(np.random.default_rng(0).standard_normal((4, 3)))
     for function in (model, mg.grad(model)):
         counts = {
@@ -97,7 +97,7 @@ def test_a_thousand_examples_take_as_many_kernels_as_one():
 
 
 def test_the_number_of_kernels_does_not_depend_on_where_tensors_lie():
-    """A new tensor may have the address, and so the id, of one that the walk has let go of."""
+    """A new tensor may get the address, and so the id, of a tensor that the walk has freed."""
     w = mg.asarray(np.random.default_rng(0).standard_normal((4, 3)))
     x = mg.ones((2, 3), dtype=mg.float64)
     rng, counts = random.Random(0), set()
@@ -109,12 +109,12 @@ def test_the_number_of_kernels_does_not_depend_on_where_tensors_lie():
     assert len(counts) == 1
 
 
-def test_eager_is_not_changed_by_counting():
+def test_counting_does_not_change_eager_results():
     assert kernels_run(lambda x: x + 1, mg.ones(2)) == 1
     assert EAGER.__class__ is Eager
 
 
-def test_axes_in_and_out():
+def test_vmap_in_axes_and_out_axes():
     x = mg.asarray(np.arange(24.0).reshape(2, 3, 4))
     out = mg.vmap(lambda a: a.sum(axis=0), in_axes=1, out_axes=1)(x)
     np.testing.assert_array_equal(out.numpy(), x.numpy().sum(axis=0).T)
@@ -122,7 +122,7 @@ def test_axes_in_and_out():
     np.testing.assert_array_equal(out.numpy(), np.moveaxis(x.numpy(), -1, 0) * 2)
 
 
-def test_containers_and_captured_tensors():
+def test_vmap_takes_containers_and_captured_tensors():
     shared = mg.asarray([1.0, 10.0])
     out = mg.vmap(lambda d: {"y": d["x"] * shared, "n": (d["i"], 5)})({"x": mg.ones((3, 2)), "i": mg.arange(3)})
     assert out["y"].tolist() == [[1.0, 10.0]] * 3
@@ -130,17 +130,17 @@ def test_containers_and_captured_tensors():
     assert out["n"][1] == 5
 
 
-def test_a_result_that_no_example_changes_is_repeated():
+def test_results_that_do_not_depend_on_the_batch_are_repeated():
     assert mg.vmap(lambda x: mg.ones(2) * 3)(mg.zeros(4)).tolist() == [[3.0, 3.0]] * 4
 
 
-def test_nested():
+def test_vmap_can_be_nested():
     a, b = mg.asarray([1.0, 2.0, 3.0]), mg.asarray([10.0, 20.0])
     table = mg.vmap(lambda x: mg.vmap(lambda y: x * y + a.sum())(b))(a)
     np.testing.assert_array_equal(table.numpy(), a.numpy()[:, None] * b.numpy() + 6)
 
 
-def test_per_example_gradients():
+def test_gradients_per_example():
     rng = np.random.default_rng(1)
     w, xs = mg.asarray(rng.standard_normal(3)), mg.asarray(rng.standard_normal((5, 3)))
 
@@ -158,7 +158,7 @@ def test_gradients_flow_out_of_vmap_into_captured_tensors():
     assert w.grad.tolist() == [18.0, 18.0]
 
 
-def test_assignment_inside():
+def test_assignment_inside_vmap():
     def step(x, i):
         y = x * 1
         y[i] = 0.0
@@ -177,7 +177,7 @@ def test_assignment_inside():
         np.testing.assert_array_equal(row, expected)
 
 
-def test_errors():
+def test_vmap_errors():
     x = mg.ones((3, 2))
     with pytest.raises(mg.TraceError, match=r"bool\(\) needs the value of a tensor inside vmap, which has 3 values"):
         mg.vmap(lambda a: a if a.sum() > 0 else -a)(x)

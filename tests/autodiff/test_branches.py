@@ -1,4 +1,4 @@
-"""Branches and loops that some examples of a batch take and others don't: the gradients are those of one at a time."""
+"""Branches and loops that only some examples of a batch take: the gradients equal those of one example at a time."""
 
 import numpy as np
 import pytest
@@ -48,7 +48,7 @@ def one_at_a_time(f, numbers):
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("how", TOTALS)
 @pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
-def test_a_branch_that_is_not_taken_leaves_no_trace_in_gradients(f, how, mode):
+def test_branches_not_taken_do_not_affect_gradients(f, how, mode):
     expected_x, expected_w = one_at_a_time(f, X)
     by_x, by_w = MODES[mode](TOTALS[how](f))(mg.asarray(X), mg.asarray(W))
     np.testing.assert_allclose(by_x.numpy(), expected_x, rtol=1e-5)
@@ -57,7 +57,7 @@ def test_a_branch_that_is_not_taken_leaves_no_trace_in_gradients(f, how, mode):
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_where_all_examples_take_the_same_branch(mode, sign):
+def test_branch_that_all_examples_take(mode, sign):
     numbers = [sign * x for x in (1.0, 4.0, 0.25)]
     for f in (of_operands, of_closures, nested):
         expected_x, expected_w = one_at_a_time(f, numbers)
@@ -84,7 +84,7 @@ def test_second_derivatives_and_forward_mode(f):
     np.testing.assert_allclose(moved.numpy(), one_at_a_time(f, X)[0], rtol=1e-5)
 
 
-def test_values_are_those_of_the_branch_that_is_taken():
+def test_values_come_from_the_branch_that_is_taken():
     for f in FUNCTIONS:
         expected = [f(mg.asarray(x), mg.asarray(W)).item() for x in X]
         for mode in MODES.values():

@@ -26,14 +26,14 @@ def leaf(n=1000):
     return mg.asarray(np.random.default_rng(0).standard_normal(n), requires_grad=True)
 
 
-def test_the_gradients_are_the_same_bit_for_bit():
+def test_gradients_are_the_same_bit_for_bit():
     a, b = leaf(), leaf()
     block(block(a)).sum().backward()
     mg.checkpoint(block)(mg.checkpoint(block)(b)).sum().backward()
     np.testing.assert_array_equal(a.grad.numpy(), b.grad.numpy())
 
 
-def test_nothing_is_saved_until_the_walk_comes():
+def test_checkpoint_saves_nothing_before_the_backward_pass():
     plain, light = block(leaf()), mg.checkpoint(block)(leaf())
     assert saved_bytes(plain) >= 6 * 8000
     assert saved_bytes(light) == 0
@@ -74,7 +74,7 @@ def test_captured_parameters_get_gradients():
     np.testing.assert_allclose(w.grad.numpy(), np.exp(x.numpy() * w.detach().numpy()) * x.numpy())
 
 
-def test_higher_orders_and_containers():
+def test_checkpoints_support_higher_orders_and_containers():
     def cube(d):
         return (d["x"] ** 3).sum()
 
@@ -86,7 +86,7 @@ def test_higher_orders_and_containers():
     assert mg.gradients(first.sum(), w).tolist() == [12.0]
 
 
-def test_nested_and_under_no_grad():
+def test_checkpoints_nested_and_under_no_grad():
     w = leaf(5)
     twice = mg.checkpoint(lambda x: mg.checkpoint(block)(block(x)))
     twice(w).sum().backward()
@@ -108,7 +108,7 @@ def test_a_second_backward_and_retain():
         y.backward()
 
 
-def test_what_came_in_must_not_change():
+def test_checkpoint_refuses_a_changed_input():
     w = leaf(3)
     c = mg.ones(3, dtype=mg.float64)
     y = mg.checkpoint(lambda x: mg.tanh(x * c))(w).sum()
@@ -117,7 +117,7 @@ def test_what_came_in_must_not_change():
         y.backward()
 
 
-def test_assignment_inside():
+def test_assignment_inside_a_checkpoint():
     def step(x):
         y = x * 2
         y[0] = y[1] * y[2]

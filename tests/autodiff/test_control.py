@@ -1,5 +1,5 @@
-"""`cond`, `while_loop`, `fori_loop` and `scan` in eager mode: what Python computes, with its gradients, in every
-transformation; and what is refused, in eager mode and while tracing by the same words."""
+"""`cond`, `while_loop`, `fori_loop` and `scan` in eager mode: the values and gradients of Python's own branches and
+loops, in every transformation, and errors with the same message in eager mode and while tracing."""
 
 import itertools
 
@@ -18,7 +18,7 @@ ROWS = np.array([[0.5, -0.25, 0.75], [0.25, 0.5, -0.5]])
 # Values ---------------------------------------------------------------------------------------------------------------
 
 
-def test_cond_runs_the_branch_that_is_chosen_and_no_other():
+def test_cond_runs_only_the_chosen_branch():
     ran = []
 
     def branch(name):
@@ -31,7 +31,7 @@ def test_cond_runs_the_branch_that_is_chosen_and_no_other():
     assert ran == ["yes", "no", "numpy"]
 
 
-def test_while_loop_goes_on_while_the_condition_holds_and_no_longer_than_max_steps():
+def test_while_loop_ends_with_its_condition_or_at_max_steps():
     def double(limit, **options):
         return mg.while_loop(lambda x: x < limit, lambda x: x * 2, 1, **options).item()
 
@@ -49,7 +49,7 @@ def test_fori_loop_counts_as_range_does():
 
 @settings(max_examples=20)
 @given(st.integers(0, 5), st.booleans(), st.booleans())
-def test_scan_is_the_loop_that_its_name_says(length, reverse, with_xs):
+def test_scan_equals_a_python_loop(length, reverse, with_xs):
     xs = np.arange(float(length * 2)).reshape(length, 2)
     def step(carry, x):
         return (carry * 0.5 + (1.0 if x is None else x), {"y": carry * 2})
@@ -67,20 +67,20 @@ def test_scan_is_the_loop_that_its_name_says(length, reverse, with_xs):
         np.testing.assert_allclose(ys["y"].numpy_copy(), found)
 
 
-def test_containers_and_what_is_no_tensor_come_back_as_they_are():
+def test_containers_and_other_objects_are_returned_unchanged():
     init = {"a": (mg.ones(2), "name", None), "b": [1, True]}
     carry, y = mg.scan(lambda c, x: (c, (x, None)), init, (mg.arange(3), mg.ones((3, 2))))
     assert carry["a"][1:] == ("name", None) and carry["b"][0].item() == 1
     assert [t.shape for t in y[0]] == [(3,), (3, 2)] and y[1] is None
 
 
-def test_a_body_that_changes_the_carry_is_refused_without_rounds_too():
+def test_body_that_changes_the_type_of_the_carry_is_refused_even_for_zero_rounds():
     for length in (2, 0):
         with pytest.raises(mg.ShapeError, match=r"scan: the body changes tensor 0 of the carry"):
             mg.scan(lambda c, x: (mg.stack([c, c]), x), mg.ones(3), mg.ones(length))
 
 
-def test_what_no_rounds_would_have_given_has_its_shapes_and_dtypes():
+def test_loops_of_zero_rounds_keep_shapes_and_dtypes():
     state = mg.random.default_generator.get_state() if hasattr(mg.random, "default_generator") else None
     carry, ys = mg.scan(lambda c, x: (c, (x[None] > 0, mg.random.uniform((2,)), c)), mg.ones(3), mg.ones((0, 4)))
     assert carry.tolist() == [1, 1, 1]
@@ -88,7 +88,7 @@ def test_what_no_rounds_would_have_given_has_its_shapes_and_dtypes():
     assert state is None or mg.random.default_generator.get_state() == state
 
 
-def test_a_body_may_change_what_it_carries_and_nobody_else_sees_it():
+def test_body_may_change_its_carry_in_place_without_changing_the_inputs():
     init, xs = mg.ones(2), mg.ones((3, 2))
 
     def step(h, x):
@@ -101,7 +101,7 @@ def test_a_body_may_change_what_it_carries_and_nobody_else_sees_it():
     assert init.tolist() == [1, 1] and xs.sum().item() == 6
 
 
-def test_all_rounds_draw_random_numbers_of_their_own():
+def test_random_numbers_differ_between_rounds():
     mg.random.seed(1)
     expected = [mg.random.uniform(2).tolist() for _ in range(3)]
     mg.random.seed(1)
@@ -147,7 +147,7 @@ def test_forward_mode_agrees_with_reverse_mode(case):
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
-def test_a_batch_is_its_examples_one_by_one_and_so_are_its_gradients(case):
+def test_batched_control_flow_equals_a_loop_with_gradients(case):
     many = mg.asarray(np.array([X, X + 2, X - 1, X * 3]))
     rows = mg.asarray(ROWS)
     def first(x):
@@ -203,7 +203,7 @@ def test_a_branch_may_change_what_it_made():
     assert result.tolist() == [[3, 0], [1, 1]]
 
 
-def test_a_cond_inside_a_checkpoint_and_the_other_way_round():
+def test_cond_inside_a_checkpoint_and_checkpoint_inside_a_cond():
     x = mg.asarray(X, requires_grad=True)
     inside = mg.checkpoint(lambda x: mg.cond(x[0] > 0, lambda: mg.sin(x), lambda: x))(x)
     outside = mg.cond(x[0] > 0, mg.checkpoint(mg.sin), lambda x: x, x)
@@ -211,7 +211,7 @@ def test_a_cond_inside_a_checkpoint_and_the_other_way_round():
         np.testing.assert_allclose(mg.gradients(result.sum(), x).numpy_copy(), np.cos(X))
 
 
-# What is refused: by the same error in every mode -------------------------------------------------------------------
+# Errors: the same in every mode -------------------------------------------------------------------------------------
 
 
 def x():
@@ -276,7 +276,7 @@ DIFFERENT = {
 
 @pytest.mark.parametrize("what", DIFFERENT)
 @pytest.mark.parametrize("mode", ["vmap", "graph", "jit"])
-def test_branches_that_return_different_things_are_refused_where_both_are_looked_at(what, mode):
+def test_branches_that_return_different_types_are_refused_where_both_are_traced(what, mode):
     def f(v):
         return mg.cond(v.sum() > 0, *DIFFERENT[what], v)
 

@@ -21,13 +21,13 @@ def _(x, g):
     return g * (1 - 1 / (1 + mg.exp(x)))
 
 
-def test_the_rule_is_used_and_has_gradients_itself():
+def test_custom_rule_is_used_and_can_be_differentiated():
     x = mg.asarray([0.5, -1.0, 2.0])
     assert mg.gradcheck(log1pexp, [x], order=2)
     assert mg.gradcheck(lambda x: log1pexp(x * x) * x, [x], order=2)
 
 
-def test_the_rule_counts_not_the_function():
+def test_custom_rule_replaces_the_derivative_of_the_function():
     @mg.custom_vjp
     def reversed_gradient(x):
         return x * 1.0
@@ -52,7 +52,7 @@ def _(kept, g):
     return gx * mg.cos(angle) + gy * mg.sin(angle), r * (gy * mg.cos(angle) - gx * mg.sin(angle))
 
 
-def test_several_results_of_which_some_are_used():
+def test_functions_of_several_results_of_which_some_are_unused():
     r, angle = mg.asarray([1.5, 2.0]), mg.asarray([0.3, -0.7])
     assert mg.gradcheck(polar, [r, angle], order=2)
     assert mg.gradcheck(lambda r, a: polar(r, a)[1], [r, angle], order=2)
@@ -75,7 +75,7 @@ def test_backward_runs_once_for_all_inputs():
     assert (x.grad.item(), y.grad.item(), len(calls)) == (2.0, 1.0, 1)
 
 
-def test_batched_with_shared_arguments():
+def test_custom_rules_under_vmap_with_shared_arguments():
     rng = np.random.default_rng(0)
     r, angle = mg.asarray(rng.random(4)), mg.asarray(0.5, dtype=mg.float64)
 
@@ -88,7 +88,7 @@ def test_batched_with_shared_arguments():
         np.testing.assert_allclose([g[0][k].item(), g[1][k].item()], [single[0].item(), single[1].item()])
 
 
-def test_errors():
+def test_custom_rule_errors():
     @mg.custom_vjp
     def unfinished(x):
         return x

@@ -18,7 +18,7 @@ SMOOTH = [
 
 
 @pytest.mark.parametrize("sample", SMOOTH, ids=str)
-def test_tangents_are_central_differences(sample):
+def test_tangents_equal_central_differences(sample):
     rng = np.random.default_rng(0)
     moving = [i for i, x in enumerate(sample.inputs) if isinstance(x, np.ndarray) and x.dtype == np.float64]
     points = [sample.inputs[i] for i in moving]
@@ -64,7 +64,7 @@ def test_forward_and_reverse_agree():
     np.testing.assert_array_equal(value.numpy(), same.numpy())
 
 
-def test_nested_gives_higher_derivatives():
+def test_nested_jvp_gives_higher_derivatives():
     def derivative(function):
         return lambda x: mg.jvp(function, (x,), (mg.ones_like(x),))[1]
 
@@ -78,7 +78,7 @@ def test_nested_gives_higher_derivatives():
     np.testing.assert_allclose(third.item(), (d[3] - 2 * d[2] + 2 * d[1] - d[0]) / (2 * e**3), rtol=1e-4)
 
 
-def test_no_confusion_between_levels():
+def test_nested_levels_are_kept_apart():
     """The tangent of the outer derivative must not be taken for the inner one's."""
     def inner(x):
         return mg.jvp(lambda y: x + y, (mg.asarray(1.0),), (mg.asarray(1.0),))[1]
@@ -87,7 +87,7 @@ def test_no_confusion_between_levels():
     assert mg.grad(lambda x: x * mg.grad(lambda y: x * y)(mg.asarray(1.0)))(mg.asarray(2.0)).item() == 4.0
 
 
-def test_integers_do_not_move():
+def test_integers_have_zero_tangents():
     at, direction = (mg.asarray([1.0, 2.0]), mg.asarray(1)), (mg.asarray([5.0, 7.0]), mg.asarray(0))
     value, change = mg.jvp(lambda x, i: x[i], at, direction)
     assert (value.item(), change.item()) == (2.0, 7.0)
@@ -103,7 +103,7 @@ def test_detach_and_assignment():
     assert change.tolist() == [3.0, 2.0]
 
 
-def test_errors():
+def test_jvp_errors():
     with pytest.raises(mg.ConversionError, match="structure and shapes of the primals"):
         mg.jvp(lambda x: x, (mg.ones(2),), (mg.ones(3),))
     with pytest.raises(mg.TraceError, match="inside jvp"):
@@ -115,7 +115,7 @@ def test_jvp_needs_tensors():
         mg.jvp(lambda x: x * x, (3.0,), (1.0,))
 
 
-def test_integers_do_not_move_and_tangents_have_the_dtype_of_what_moves():
+def test_integers_have_zero_tangents_and_tangents_keep_the_dtype_of_their_value():
     whole = mg.arange(3)
     assert mg.jvp(lambda i: i * 2, (whole,), (whole,))[1].tolist() == [0, 0, 0]
     change = mg.jvp(lambda x: x * 2, (mg.ones(2),), (mg.ones(2, dtype="float64"),))[1]
@@ -135,7 +135,7 @@ def test_a_tensor_from_outside_takes_in_no_tangent():
 
 
 @pytest.mark.parametrize("function", [mg.jvp, mg.hvp])
-def test_a_bare_tensor_is_not_taken_for_a_tuple_of_arguments(function):
+def test_primals_and_tangents_must_be_tuples(function):
     x = mg.asarray([1.0, 2.0])
     name = function.__name__
     for primals, tangents, what in ((x, (x,), "primals"), ((x,), x, "tangents"), ({"x": x}, (x,), "primals")):

@@ -11,13 +11,13 @@ def broken(rule):
     return function
 
 
-def test_right_gradients_pass():
+def test_gradcheck_accepts_right_gradients():
     x = mg.asarray([0.3, -0.8])
     assert mg.gradcheck(lambda x, y: {"a": mg.tanh(x) * y, "b": x[0]}, [x, mg.asarray([1.0, 2.0])], order=2)
     assert mg.gradcheck(lambda x, i: x[i], [x, mg.asarray([1, 0])])
 
 
-def test_a_wrong_gradient_is_found_and_located():
+def test_wrong_gradients_are_found_and_located():
     wrong = broken(lambda kept, g: g * mg.asarray([2.0, 0.0], dtype=mg.float64) * kept[0])
     message = r"gradient of input 0 is wrong at \(1,\): yours -?0, .* \(1 of 2 entries differ\)"
     with pytest.raises(mg.CheckError, match=message):

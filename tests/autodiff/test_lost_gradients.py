@@ -1,4 +1,4 @@
-"""Where a function that is being differentiated makes a number of a tensor, a warning says so, once for each line."""
+"""A warning, once for each line, where a function that is being differentiated turns a tensor into a number."""
 
 import math
 import warnings
@@ -40,7 +40,7 @@ ASKED = {
 
 
 @pytest.mark.parametrize("name", LEAVING)
-def test_what_leaves_the_computation_is_reported_with_its_line(name):
+def test_lost_gradients_are_reported_with_their_line(name):
     function = LEAVING[name]
     (found,) = warned(lambda: mg.grad(function)(X))
     what = name.partition(" ")[0]
@@ -52,13 +52,13 @@ def test_what_leaves_the_computation_is_reported_with_its_line(name):
 
 
 @pytest.mark.parametrize("name", ASKED)
-def test_in_every_transformation_that_goes_backwards(name):
+def test_warning_appears_in_every_reverse_mode_transformation(name):
     namespace = {}
     exec(compile(f"def f(x):\n    return x * x * x.item()  # {name}", f"<{name}>", "exec"), namespace)
     assert len(warned(lambda: ASKED[name](namespace["f"]))) == 1
 
 
-def test_once_for_each_line():
+def test_warning_appears_once_for_each_line():
     def f(x):
         for _ in range(3):
             x = x * x.item()
@@ -68,7 +68,7 @@ def test_once_for_each_line():
     assert warned(lambda: mg.grad(f)(X)) == []
 
 
-def test_silent_where_nothing_is_lost():
+def test_warning_is_not_shown_where_no_gradient_is_lost():
     w = mg.asarray(2.0, requires_grad=True)
     counts = mg.asarray([1, 2])
 
@@ -86,7 +86,7 @@ def test_silent_where_nothing_is_lost():
     assert warned(lambda: float(w * w)) == [], "outside of functions that are being differentiated"
 
 
-def test_forward_mode_and_programs_refuse():
+def test_forward_mode_and_programs_raise_errors():
     for call in (lambda f: mg.jvp(f, (X,), (X,)), lambda f: mg.jit(mg.grad(f))(X), lambda f: mg.hvp(f, (X,), (X,))):
         with pytest.raises(mg.TraceError, match=r"float\(\) needs the value of a tensor"):
             call(lambda x: x * math.sin(x))

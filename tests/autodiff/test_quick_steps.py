@@ -1,4 +1,4 @@
-"""`quick_steps` is `steps`, unrolled: the two give the same gradients, let go of the same, and raise the same."""
+"""`quick_steps` is `steps`, unrolled: both give the same gradients, free the same arrays and raise the same errors."""
 
 import numpy as np
 import pytest
@@ -70,7 +70,7 @@ def bits(found):
 @pytest.mark.parametrize("wanted", [False, True])
 @pytest.mark.parametrize("recording", [False, True])
 @pytest.mark.parametrize("graph", GRAPHS)
-def test_the_gradients_are_the_same(graph, recording, wanted):
+def test_quick_walk_gives_the_same_gradients(graph, recording, wanted):
     y, leaves = graph()
     nodes = topological_order([y.node])
     also = [] if wanted else nodes[len(nodes) // 2 :]
@@ -85,7 +85,7 @@ def test_the_gradients_are_the_same(graph, recording, wanted):
 
 @pytest.mark.eager_only
 @pytest.mark.parametrize("graph", GRAPHS)
-def test_the_same_is_let_go(graph):
+def test_quick_walk_frees_the_same_arrays(graph):
     freed = []
     for walk in (steps, quick_steps):
         y, _ = graph()
@@ -119,7 +119,7 @@ def hook_that_writes():
 
 @pytest.mark.eager_only
 @pytest.mark.parametrize("case", [changed_where_it_is_needed, hook_of_another_shape, hook_that_writes])
-def test_errors_are_the_same(case):
+def test_quick_walk_raises_the_same_errors(case):
     said = []
     for walk in (steps, quick_steps):
         y, _ = case()
@@ -129,14 +129,14 @@ def test_errors_are_the_same(case):
     assert said[0] == said[1]
 
 
-def test_the_quick_walk_gives_leaves_memory_of_their_own():
+def test_quick_walk_gives_each_leaf_its_own_gradient_memory():
     w, v = leaf(3), leaf(3)
     (w + v).sum().backward()
     w.grad += 5
     assert v.grad.tolist() == [1, 1, 1]
 
 
-def test_backward_takes_the_quick_walk_and_a_stepper_the_other(monkeypatch):
+def test_backward_uses_the_quick_walk_and_a_stepper_uses_steps(monkeypatch):
     taken = []
     for name in ("steps", "quick_steps"):
         original = getattr(mg.autodiff.reverse, name)

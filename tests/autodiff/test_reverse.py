@@ -1,4 +1,4 @@
-"""The walk back: deep and wide graphs, what is computed and what is not, hooks, what is let go, whose line it was."""
+"""The backward pass: deep and wide graphs, which contributions are computed, hooks, freed memory, lines in errors."""
 
 import gc
 import sys
@@ -25,7 +25,7 @@ def leaf(*values, dtype="float64"):
 
 @pytest.fixture
 def kernel_calls(monkeypatch):
-    """How often each of these kernels runs: `calls = kernel_calls("multiply")`, then `calls["multiply"]`."""
+    """Counts the runs of these kernels: `calls = kernel_calls("multiply")`, then `calls["multiply"]`."""
 
     def counted(*names):
         table, calls = mg.as_device("cpu").kernels, dict.fromkeys(names, 0)
@@ -59,7 +59,7 @@ def live_nodes():
 # Shapes of graphs -----------------------------------------------------------------------------------------------------
 
 
-def test_10_000_different_operations_deep():
+def test_graph_of_10_000_operations_in_a_chain():
     w = leaf(0.5)
     x = w
     for number in range(10_000):
@@ -71,14 +71,14 @@ def test_10_000_different_operations_deep():
     assert w.grad.item() == g.item()
 
 
-def test_a_diamond_1_000_wide():
+def test_graph_of_1_000_parallel_operations():
     w = leaf(2.0)
     total = sum((w * float(k) for k in range(1_000)), start=mg.asarray(0.0, dtype="float64"))
     total.sum().backward()
     assert w.grad.tolist() == [sum(range(1_000))]
 
 
-def test_100_doublings_have_2_to_the_100_paths_and_200_contributions():
+def test_graph_of_100_doublings_takes_200_contributions():
     w = leaf(1.0)
     x = w
     for _ in range(100):
@@ -88,7 +88,7 @@ def test_100_doublings_have_2_to_the_100_paths_and_200_contributions():
     assert steps[-1].value.item() + steps[-1].so_far.item() == 2.0**100
 
 
-def test_the_same_tensor_as_every_input():
+def test_operation_with_the_same_tensor_as_every_input():
     x = leaf(3.0)
     mg.where(x > 0, x * x, x).sum().backward()
     assert x.grad.tolist() == [6]
@@ -100,7 +100,7 @@ def test_the_same_tensor_as_every_input():
     assert x.grad.tolist() == [0]
 
 
-def test_two_outputs_that_share_a_part():
+def test_outputs_that_share_a_part():
     w = leaf(1.0, 2.0)
     h = w * w
     a, b = h.sum(), (h * 3).sum()
@@ -129,10 +129,10 @@ def test_a_gradient_by_the_output_itself_is_one():
     assert w.grad.item() == 2
 
 
-# What gets a gradient -------------------------------------------------------------------------------------------------
+# Which tensors get a gradient -----------------------------------------------------------------------------------------
 
 
-def test_no_gradient_is_none_and_never_zero():
+def test_grad_of_an_unused_leaf_is_none_and_never_zero():
     w, unused = leaf(1.0), leaf(1.0)
     constant = mg.asarray(np.ones(1))
     (w * constant).sum().backward()
@@ -211,7 +211,7 @@ def test_a_second_walk_through_freed_nodes_is_an_error():
         h.sum().backward()
 
 
-def test_what_saved_nothing_can_be_walked_again():
+def test_graph_without_saved_values_can_be_walked_again():
     w = leaf(1.0, 2.0)
     y = (w + 1).sum()
     y.backward()
@@ -279,7 +279,7 @@ def test_a_contribution_is_replaced_by_what_is_sent():
     np.testing.assert_allclose(found[w.node].item(), 100.0 + np.exp(2.0))
 
 
-def test_only_contributions_on_a_path_to_something_wanted_are_computed(kernel_calls):
+def test_contributions_are_computed_only_on_paths_to_wanted_gradients(kernel_calls):
     x = mg.asarray(np.ones((2, 3)))
     first, second = leaf(1.0, 2.0, 3.0), leaf(4.0, 5.0, 6.0)
     y = ((x * first).tanh() * second).sum()
@@ -309,7 +309,7 @@ def test_an_abandoned_walk_leaves_the_mode_alone():
 
 
 def two_results():
-    """A primitive of two results, whose gradient rule is given a gradient for each."""
+    """A primitive with two results.  Its gradient rule takes a gradient for each."""
     rule = lambda g: g[0] * 2.0 + g[1] * 3.0  # noqa: E731 - rules are read by their parameters
     infer = lambda x: ((x.shape, x.dtype), (x.shape, x.dtype))  # noqa: E731
     return Primitive("two_results", "structural", ("x",), infer, rules={"x": rule})
@@ -351,7 +351,7 @@ def test_a_hook_sees_the_whole_gradient_once_and_may_replace_it():
     assert w.grad.tolist() == [18, 36]
 
 
-def test_a_hook_needs_a_gradient_and_goes_with_its_tensor():
+def test_hook_needs_a_tracked_tensor_and_is_freed_with_it():
     with pytest.raises(GradError, match="register_hook"):
         mg.ones(1).register_hook(print)
     w = leaf(1.0)
@@ -378,11 +378,11 @@ def test_retain_grad_fills_the_gradient_of_an_intermediate_result():
         mg.ones(1).retain_grad()
 
 
-def test_retain_grad_is_about_what_the_tensor_is_when_backward_is_called():
+def test_retain_grad_refers_to_the_value_at_the_time_of_backward():
     w = leaf(1.0, 2.0)
     h = w * 2
     h.retain_grad()
-    h.register_hook(lambda g: g * 10)  # on what h is now: the change in place gives it a new value
+    h.register_hook(lambda g: g * 10)  # on the present h: the change in place gives it a new value
     h *= 3
     (h * h).sum().backward()
     assert h.grad.tolist() == [12, 24] and w.grad.tolist() == [12 * 60, 24 * 60]
@@ -400,7 +400,7 @@ def test_retain_grad_sees_hooks_and_leaves_gradients_alone():
     assert h.grad.tolist() == [40, 80]
 
 
-def test_gradients_of_a_tensor_and_of_its_view_have_memory_of_their_own():
+def test_gradients_of_a_tensor_and_of_its_view_share_no_memory():
     w = leaf(1.0, 2.0)
     h = w.reshape(2, 1)
     by_h, by_w = mg.gradients((h * h).sum(), [h, w])
@@ -421,7 +421,7 @@ def test_gradients_of_a_tensor_and_of_its_view_have_memory_of_their_own():
         lambda w, v: ((w.reshape(2, 1) + v.reshape(2, 1)) * 2).sum(),  # and then a view of it each
     ],
 )
-def test_gradients_of_two_leaves_have_memory_of_their_own(loss):
+def test_gradients_of_two_leaves_share_no_memory(loss):
     w, v = leaf(1.0, 2.0), leaf(3.0, 4.0)
     loss(w, v).backward()
     before = v.grad.tolist()
@@ -429,7 +429,7 @@ def test_gradients_of_two_leaves_have_memory_of_their_own(loss):
     assert v.grad.tolist() == before
 
 
-def test_views_of_one_gradient_have_memory_of_their_own(monkeypatch):
+def test_views_of_one_gradient_share_no_memory(monkeypatch):
     view = lambda g: g.reshape(2, 1)  # noqa: E731 - a rule, which returns a view of all of the gradient
     infer = lambda x, y: ((2,), x.dtype)  # noqa: E731
     both = Primitive("add_flat", "structural", ("x", "y"), infer, rules={"x": view, "y": view})
@@ -440,7 +440,7 @@ def test_views_of_one_gradient_have_memory_of_their_own(monkeypatch):
     assert v.grad.tolist() == [[2], [2]]
 
 
-def test_a_gradient_and_what_was_given_or_seen_of_it_have_memory_of_their_own():
+def test_gradients_share_no_memory_with_given_gradients_and_hooks():
     w, given, seen = leaf(1.0, 2.0), mg.asarray(np.array([1.0, 2.0])), []
     w.reshape(2, 1).backward(given.reshape(2, 1))
     w.grad += 5
@@ -471,7 +471,7 @@ def test_a_hook_that_removes_itself_does_not_hide_the_next():
         (lambda g: mg.stack([g, g]), r"have different shapes[\s\S]*Got: \(2, 2\)"),
     ],
 )
-def test_what_a_hook_answers_is_checked(answer, message):
+def test_result_of_a_hook_is_checked(answer, message):
     w = leaf(1.0, 2.0)
     h = w * 2
     h.register_hook(answer)
@@ -480,14 +480,14 @@ def test_what_a_hook_answers_is_checked(answer, message):
     assert w.grad is None
 
 
-def test_an_answer_of_another_dtype_is_cast():
+def test_result_of_a_hook_is_cast_to_the_dtype_of_the_gradient():
     w = leaf(1.0, 2.0, dtype="float32")
     w.register_hook(lambda g: g.astype("float64") * 3)
     (w * w).sum().backward()
     assert w.grad.dtype == mg.float32 and w.grad.tolist() == [6, 12]
 
 
-def test_what_is_sent_to_the_walk_is_checked():
+def test_value_sent_to_the_walk_is_checked():
     w = leaf(1.0, 2.0)
     steps = walk([(w * w).node], [mg.ones(2, dtype="float64")])
     next(steps)
@@ -527,7 +527,7 @@ def test_threads_add_to_the_gradient_of_one_leaf():
 
 
 def test_a_thread_waits_while_another_adds_to_a_gradient(monkeypatch):
-    """The first thread stops between reading `.grad` and writing it, until the second waits for it, or is done."""
+    """The first thread stops between reading and writing `.grad`, until the second one waits for it or has ended."""
     w, second_moved = leaf(1.0), threading.Event()
     (w * 1.0).sum().backward()
     kernels, lock = mg.as_device("cpu").kernels, reverse.ACCUMULATING
@@ -571,7 +571,7 @@ def test_a_gradient_is_a_tensor(given):
         w.grad = mg.ones(1)
 
 
-# What is kept, and what is let go -------------------------------------------------------------------------------------
+# Memory that is kept and memory that is freed -------------------------------------------------------------------------
 
 
 def test_backward_frees_arrays_and_keeps_the_recipe(no_collector):
@@ -643,7 +643,7 @@ def test_a_failed_backward_keeps_nothing_alive(no_collector):
     assert live_nodes() == before
 
 
-# Whose line it was ----------------------------------------------------------------------------------------------------
+# The lines of nodes ---------------------------------------------------------------------------------------------------
 
 
 def here():

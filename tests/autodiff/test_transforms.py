@@ -16,14 +16,14 @@ def f(x):
     return (mg.tanh(x) * x[::-1] ** 2).sum() + mg.exp(x[0])
 
 
-def test_grad_is_the_gradient():
+def test_grad_equals_central_differences():
     check_gradients(f, tensor(4).numpy_copy())
     x = mg.asarray(tensor(4).numpy_copy(), requires_grad=True)
     f(x).backward()
     np.testing.assert_allclose(mg.grad(f)(x.detach()).numpy(), x.grad.numpy(), rtol=1e-12)
 
 
-def test_grad_leaves_everything_alone():
+def test_grad_does_not_change_its_arguments():
     x = mg.asarray([1.0, 2.0], requires_grad=True)
     plain = mg.asarray([3.0, 4.0])
     gx = mg.grad(lambda a: (a * plain).sum())(x)
@@ -109,7 +109,7 @@ def test_hessian_and_hvp():
     np.testing.assert_allclose(mg.jacobian(mg.jacobian(f))(x).numpy(), h, rtol=1e-10)
 
 
-def test_the_hessian_takes_no_loop():
+def test_hessian_runs_without_a_python_loop():
     from tests.autodiff.test_batching import kernels_run
 
     counts = {n: kernels_run(mg.hessian(lambda x: (x**3).sum()), tensor(n)) for n in (2, 50)}
@@ -137,7 +137,7 @@ def test_vmap_of_grad_of_vmap():
     np.testing.assert_allclose(out.numpy(), (np.cos(xs.numpy() * 0.5) * xs.numpy()).sum(axis=1))
 
 
-def test_errors():
+def test_transform_errors():
     x = mg.ones(3)
     with pytest.raises(mg.GradError, match=r"only a single number has a gradient, and this output has shape \(3,\)"):
         mg.grad(lambda x: x * 2)(x)
@@ -155,13 +155,13 @@ def test_errors():
 
 
 @pytest.mark.parametrize("given", [1.0, (mg.ones(2),)])
-def test_vjp_wants_a_gradient_for_each_output(given):
+def test_vjp_takes_a_gradient_for_each_output(given):
     _, back = mg.vjp(lambda x: (x * 2, x), mg.ones(2))
     with pytest.raises(GradError, match=r"vjp: each output of the function needs a gradient[\s\S]*Expected: 2 of"):
         back(given)
 
 
 @pytest.mark.parametrize("mode", ["reverse", "forward"])
-def test_a_jacobian_is_of_a_tensor(mode):
+def test_jacobian_takes_functions_that_return_a_tensor(mode):
     with pytest.raises(GradError, match="jacobian: the function has to return a tensor, not float"):
         mg.jacobian(lambda x: 1.0, mode=mode)(mg.ones(2))

@@ -1,7 +1,7 @@
-"""The loop language, executed statement by statement: what the printers' programs are to compute.
+"""The loop language, executed statement by statement: the reference for the printers.
 
-An innermost loop runs as one operation on arrays, its variable being an array of all its values; other loops run in
-Python.  Whoever allocates buffers poisons them, so that a read before a write shows.
+An innermost loop runs as one operation on arrays: its variable is an array of all its values.  Other loops run in
+Python.  Callers fill new buffers with nonsense, so that a read before a write gives a wrong result.
 """
 
 import math
@@ -17,7 +17,7 @@ EXACT = {"erf": np.vectorize(math.erf, otypes=[np.float64])}  # the table has an
 
 
 def run_kernel(kernel, arrays, low, high):
-    """Run units `low` to `high` of a kernel; `arrays` are one-dimensional, one for each parameter."""
+    """Run units `low` to `high` of a kernel; `arrays` holds a one-dimensional array for each parameter."""
     buffers = {p.name: array for p, array in zip(kernel.parameters, arrays, strict=True)}
     for parameter in kernel.parameters:
         assert buffers[parameter.name].dtype == parameter.dtype and buffers[parameter.name].ndim == 1
@@ -32,7 +32,7 @@ def function_of(op):
 
 
 def reducer(op):
-    """The operation by which a reduction takes in one more value."""
+    """The operation that adds one more value to a reduction."""
     return OPERATIONS[REDUCTIONS[op]].numpy
 
 
@@ -49,7 +49,7 @@ class Interpreter(Walk):
         self.buffers[store.buffer][self.inside(store)] = self.operand(store.value)
 
     def accumulate(self, update):
-        rounds = self.scope.get(ROUNDS, 0)  # each of them takes a value in, even if all values are the same
+        rounds = self.scope.get(ROUNDS, 0)  # each round adds a value, even if all values are equal
         index, value, _ = np.broadcast_arrays(self.inside(update), self.operand(update.value), rounds)
         reducer(update.op).at(self.buffers[update.buffer], index, value)
 
@@ -101,7 +101,7 @@ class Interpreter(Walk):
 
 
 def nearest_integer(value, dtype):
-    """The float without its fraction, at most the largest integer of the dtype, at least the smallest; 0 for nan."""
+    """The float without its fraction, clipped to the range of the dtype; 0 for nan."""
     limits = np.iinfo(dtype)
     if math.isinf(value) or math.isnan(value):
         return 0 if math.isnan(value) else limits.max if value > 0 else limits.min

@@ -1,4 +1,4 @@
-"""Prints all listings of some programs, for `test_determinism.py`; the argument says how much happens before that."""
+"""Prints all listings of some programs, for `test_determinism.py`; the argument is the amount of work before that."""
 
 import random
 import sys
@@ -10,7 +10,7 @@ from minigrad import nn
 
 
 def live(count):
-    """A past: functions that were compiled, and holes in memory, so that addresses and serial numbers are others."""
+    """Earlier work: compiled functions and holes in memory, so that addresses and serial numbers differ."""
     rng, kept = random.Random(count), []
     for i in range(count):
         kept.append(mg.jit(lambda x, i=i: (x * i + 1).sum())(mg.ones(3 + i)))

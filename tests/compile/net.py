@@ -1,10 +1,10 @@
-"""Dumps all that the compiler makes of some functions as text, to see what a change of the compiler changes.
+"""Dumps every result of the compiler for some functions as text, to show the effect of a change of the compiler.
 
     python3 course python -m tests.compile.net DIRECTORY            a folder for each function, a file for each stage
     python3 course python -m tests.compile.net --compare OLD NEW    which files differ, and in how many lines
 
-The same functions on the same commit give the same bytes, in every process.  The exit status of a comparison is 1
-where a listing in C or a count differs, or a function is missing.
+The same functions on the same commit give the same bytes in every process.  The exit status of a comparison is 1 if a
+C listing or a count differs, or if a function is missing.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = Path(mg.__file__).resolve().parent
 STAGES = ("graph", "passes", "partition", "c", "llvm", "cuda", "program", "cost", "counts")
 STRICT = ("c", "counts")  # where a difference is a failure
-LINE = re.compile(rf"{re.escape(str(ROOT))}\S+?:\d+  ")  # goes before its text, and moves with every new function
+LINE = re.compile(rf"{re.escape(str(ROOT))}\S+?:\d+  ")  # the line that a text comes from
 PLACE = re.compile(r"(\w[\w ]*) \[([^\]]*?)( \d+)?\]")  # of a value, in the listing of a program
 
 
-# The compiler's own objects: all that is not public is here -----------------------------------------------------------
+# The compiler's internal objects: all uses of names that are not public are here --------------------------------------
 
 
 def compiled(made: Any) -> list[SimpleNamespace]:
-    """What there is to print of a jitted function with arguments, or of a program that ran, and of inner programs."""
+    """The parts to print of a jitted function with arguments, or of a program that ran, and of inner programs."""
     if isinstance(made, tuple):
         f, arguments = made
         views = {"graph": f.graph, "log": f.passes, "partition": f.kernels, "program": f.program, "cost": f.cost}
@@ -55,7 +55,7 @@ def compiled(made: Any) -> list[SimpleNamespace]:
 
 
 def gradient_programs(f: Any, *arguments: Any) -> list[Any]:
-    """The programs of a call that is differentiated from outside: one leaves values, which the other one reads."""
+    """The programs of a call that is differentiated from outside: the first stores values that the second reads."""
     traced = f.traced(*arguments)
     return [traced.recording_program, traced.gradient.program]
 
@@ -66,7 +66,7 @@ def kernels_of(program: Any) -> list[Any]:
 
 
 def internal(name: str) -> Any:
-    """A function or constant of the compiler, from the file that defines it, wherever this file is."""
+    """A function or constant of the compiler, found by its name in whichever file defines it."""
     definition = re.compile(rf"^(def {name}\(|{name} = )", re.MULTILINE)
     paths = [path for path in (PACKAGE / "compile").rglob("*.py") if definition.search(path.read_text("utf-8"))]
     if len(paths) != 1:
@@ -102,7 +102,7 @@ def texts(parts: SimpleNamespace) -> dict[str, str]:
 
 
 def log_text(log: Any) -> str:
-    """The table of a log, and all that fired, where printing the log gives the first lines."""
+    """The table of a log and all rules that fired (printing a log shows only the first)."""
     table = str(log).partition("\n\n")[0]
     return "\n\n".join(text for text in (table, log.details(), log.near_misses()) if text)
 
@@ -142,7 +142,7 @@ def counts(parts: SimpleNamespace) -> str:
 
 
 def dump(directory: Path, only: list[str]) -> None:
-    """Write the files of all functions, or of some."""
+    """Write the files of all functions, or of the given ones."""
     for name in only or FUNCTIONS:
         folder = directory / name
         folder.mkdir(parents=True, exist_ok=True)
@@ -151,7 +151,7 @@ def dump(directory: Path, only: list[str]) -> None:
 
 
 def run(make: Any) -> Any:
-    """A function that has been called, from a new state; optimizers make their own state in the first call."""
+    """Make a function and call it twice, from a fresh seed: optimizers make their state in the first call."""
     mg.random.seed(0)
     with contextlib.redirect_stdout(io.StringIO()):
         made = make()
@@ -161,7 +161,7 @@ def run(make: Any) -> Any:
 
 
 def compare(old: Path, new: Path) -> int:
-    """Print what differs, function by function; 1 where a listing in C or a count does, or a function is missing."""
+    """Print the differences of each function.  Returns 1 if a C listing or a count differs or a function is missing."""
     names = sorted({folder.name for root in (old, new) for folder in root.iterdir() if folder.is_dir()})
     failed = differing = 0
     for name in names:
@@ -179,7 +179,7 @@ def compare(old: Path, new: Path) -> int:
 
 
 def lines_that_differ(old: Path, new: Path) -> int:
-    """How many lines were taken away or put in."""
+    """The number of lines that were removed or added."""
     before, after = ([*path.read_text("utf-8").splitlines()] if path.exists() else [] for path in (old, new))
     if before == after:
         return 0
@@ -199,7 +199,7 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error("give a directory, or --compare with two")
     for name in [name for name in os.environ if name.startswith("MINIGRAD_")]:
         del os.environ[name]
-    os.environ["MINIGRAD_BACKEND"] = "numpy"  # the kernels are the same, and nothing has to be compiled
+    os.environ["MINIGRAD_BACKEND"] = "numpy"  # the kernels are the same, and no machine code is needed
     dump(given.directory, given.only)
     return 0
 

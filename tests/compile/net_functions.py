@@ -1,7 +1,7 @@
-"""The functions that `net.py` compiles: small, and together they reach every part of the compiler.
+"""The functions that `net.py` compiles: each is small, and together they cover every part of the compiler.
 
-Each is made by a function below, which returns a jitted function with its arguments, the programs that ran, or a call
-that was differentiated from outside.
+Each function below returns a jitted function with its arguments, or the programs that ran, or a call that was
+differentiated from outside.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Differentiated:
 
 
 def function(make: Callable[[], Any]) -> Callable[[], Any]:
-    """Put a function into the net, under its name."""
+    """Decorator: add a function to the net, by its name."""
     FUNCTIONS[make.__name__] = make
     return make
 
@@ -213,7 +213,7 @@ def written_in_place() -> Any:
         h[:, ::2] += 1
         part = h[2:4]
         part *= y
-        x[0] = h.sum(0)  # of the caller
+        x[0] = h.sum(0)  # belongs to the caller
         return h, part.sum()
 
     return f, (normal(5, 6), normal(6))

@@ -1,4 +1,4 @@
-"""The net's training steps, and its functions that are not jitted as a whole."""
+"""The training steps of the net, and its functions that are not jitted as a whole."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.training import training_step
 
 
 def mlp(optimizer: Callable[[Any], Any]) -> Any:
-    """As in `examples.digits_mlp`, in a small size."""
+    """A small version of `examples.digits_mlp`."""
     layers = [nn.Flatten(), nn.Linear(64, 24), nn.GELU(), nn.Dropout(0.3), nn.Linear(24, 24), nn.GELU()]
     model = nn.Sequential(*layers, nn.Linear(24, 10))
     step = training_step(lambda x, y: mg.cross_entropy(model(x), y), optimizer(model.parameters()))
@@ -23,7 +23,7 @@ def mlp(optimizer: Callable[[Any], Any]) -> Any:
 
 
 def cnn(optimizer: Callable[[Any], Any]) -> Any:
-    """As in `examples.digits_cnn`, in a small size."""
+    """A small version of `examples.digits_cnn`."""
     convolutions = [nn.Conv2d(1, 3, 3, padding=1), nn.ReLU(), nn.Conv2d(3, 4, 3, padding=1), nn.ReLU()]
     rest = [nn.MaxPool2d(2), nn.Flatten(), nn.Dropout(0.4), nn.Linear(64, 12), nn.ReLU(), nn.Linear(12, 10)]
     model = nn.Sequential(*convolutions, *rest)
@@ -90,7 +90,7 @@ def gradient_from_outside() -> Any:
     return Differentiated((f, *given))
 
 
-# Other ways in --------------------------------------------------------------------------------------------------------
+# Graph mode -----------------------------------------------------------------------------------------------------------
 
 
 @function

@@ -1,4 +1,4 @@
-"""Running a partition: every group in turn, in poisoned memory of its own."""
+"""Runs a partition: every group in turn, each in its own poisoned memory."""
 
 import ctypes
 from contextlib import contextmanager
@@ -31,7 +31,7 @@ def graph_of(*tensors):
 
 @contextmanager
 def recorded():
-    """`mg.record()`, and what the nodes come from stays alive for as long as the arrays that are yielded."""
+    """`mg.record()`.  The sources of the nodes live as long as the yielded arrays."""
     sources = []
     original = emit.constant
 
@@ -55,7 +55,7 @@ def fed(graph):
 
 
 def poisoned(size, dtype):
-    """Memory full of nonsense."""
+    """New memory, filled with nonsense."""
     memory = np.empty(size + MARGIN, dtype)
     memory.fill(np.nan if dtype.kind == "f" else True if dtype.kind == "b" else 99)
     return memory
@@ -127,7 +127,7 @@ def natively(kernel, arrays, low, high):
 
 
 def check(*tensors, threads=1, rtol=2e-5, atol=2e-6, chunking=None, run=run_kernel):
-    """Fuse what the tensors were made by, run it, and compare with what they are.  Returns the partition."""
+    """Fuse the graph of some tensors, run it, and compare the results with the tensors.  Returns the partition."""
     graph = graph_of(*tensors)
     partition = fuse(optimise(graph, only="pick_rows")[0], chunking)
     results = Runner(partition, threads, run)(fed(graph))

@@ -1,4 +1,4 @@
-"""Random programs: tensors made from tensors by whatever a compiler has to get right."""
+"""Random programs: tensors made from tensors by all kinds of operations that a compiler must handle."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ SHAPES = [(4, 6), (6,), (4, 1), (1, 6), (2, 4, 6), (2, 1, 6), (), (3, 5), (24,),
 
 
 def random_leaf(rng, shape=None):
-    """A tensor of random floats that requires a gradient, or of integers or bools that don't."""
+    """A tensor of random floats that requires a gradient, or of random integers or bools."""
     shape = SHAPES[rng.integers(len(SHAPES))] if shape is None else shape
     kind = rng.integers(10)
     if kind == 0:
@@ -47,7 +47,7 @@ def binary(rng, x, y):
 
 
 def view(rng, x):
-    """One operation that computes nothing."""
+    """One view operation, which computes nothing."""
     choice = rng.integers(7)
     if choice == 0 and x.ndim:
         return mg.permute_dims(x, [int(a) for a in rng.permutation(x.ndim)])
@@ -70,7 +70,7 @@ def view(rng, x):
 
 
 def reduction(rng, x):
-    """One reduction, or what is composed from several."""
+    """One reduction, or a composition of several."""
     if not x.ndim or not x.size:
         return None
     axes = tuple(int(a) for a in rng.permutation(x.ndim)[: rng.integers(1, x.ndim + 1)])
@@ -89,7 +89,7 @@ def reduction(rng, x):
 
 
 def made(rng, x):
-    """Something filled, counted, placed or chosen."""
+    """A filled tensor, a range, a placed part or a choice."""
     if not x.ndim or x.dtype.kind != "f":
         return mg.full((4, 6), 2.5) * x if x.shape in ((), (6,), (4, 1)) else mg.ones(x.shape)
     return [
@@ -100,7 +100,7 @@ def made(rng, x):
 
 
 def random_program(seed, size):
-    """The tensors that a random program returns, recorded, some of them gradients; and all that it made, to be kept."""
+    """The recorded results of a random program, some of them gradients; and all its tensors, to keep them alive."""
     rng = np.random.default_rng(seed)
     with recorded() as sources:
         pool = [random_leaf(rng, shape) for shape in ((4, 6), (6,), None)]

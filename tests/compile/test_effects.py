@@ -37,7 +37,7 @@ every_mode = pytest.mark.parametrize("mode", MODES.values(), ids=MODES.keys())
 
 
 @every_mode
-def test_it_prints_each_time_that_it_runs_in_the_order_of_the_lines(mode, capsys):
+def test_print_runs_each_time_in_the_order_of_the_lines(mode, capsys):
     def f(x, w):
         h = x @ w
         mg.print("late {h}", h=(h @ w).sum())
@@ -78,7 +78,7 @@ def test_a_message_is_filled_in_as_python_does(mode, capsys):
     ]
 
 
-def test_many_elements_are_formatted_one_by_one():
+def test_print_formats_the_elements_one_by_one():
     assert f"{fixed(1, 2.25):.1f}" == "[1.0, 2.2]" and f"{fixed(1):.1f}" == "1.0" and f"{fixed(1, 2)}" == "[1., 2.]"
 
 
@@ -279,7 +279,7 @@ def stops(monkeypatch):
 
 
 @every_mode
-def test_it_stops_at_the_line_with_the_values_by_their_names(mode, stops):
+def test_breakpoint_stops_at_its_line_with_values_by_name(mode, stops):
     def f(x):
         h = x * 2
         mg.breakpoint(h, h + 1, first=x[0])
@@ -290,7 +290,7 @@ def test_it_stops_at_the_line_with_the_values_by_their_names(mode, stops):
     for value in (1.0, 2.0):
         f(fixed(value))
         [(frame, filename, where, function, values)] = stops
-        stopping = line if sys.version_info >= (3, 13) else line - 1  # from which pdb went on to the next line
+        stopping = line if sys.version_info >= (3, 13) else line - 1  # pdb went on to the next line from here
         assert (filename, where, function) == (__file__, stopping, "f")
         assert values == {"h": [2 * value], "value_1": [2 * value + 1], "first": value}
         assert frame.f_globals["leaf"] is leaf
@@ -298,7 +298,7 @@ def test_it_stops_at_the_line_with_the_values_by_their_names(mode, stops):
 
 
 @every_mode
-def test_a_conditional_one_stops_only_where_the_condition_holds(mode, stops):
+def test_conditional_breakpoint_stops_only_where_the_condition_holds(mode, stops):
     @mode
     def f(x):
         h = x * 2
@@ -311,7 +311,7 @@ def test_a_conditional_one_stops_only_where_the_condition_holds(mode, stops):
     assert [values for *_, values in stops] == [{"h": [6.0]}]
 
 
-def test_it_stops_for_a_batch_if_any_example_is_concerned(stops):
+def test_breakpoint_stops_for_a_batch_if_any_example_meets_the_condition(stops):
     def f(x):
         mg.breakpoint(x, when=x > 1)
         return x
@@ -321,12 +321,12 @@ def test_it_stops_for_a_batch_if_any_example_is_concerned(stops):
     assert [values for *_, values in stops] == [{"x": [1, 2]}]
 
 
-def test_a_condition_is_of_bools():
+def test_condition_of_a_breakpoint_is_bool():
     with pytest.raises(mg.ConversionError, match="`when` is a bool"):
         mg.breakpoint(when=mg.ones(1))
 
 
-def test_pythons_own_debugger_stops_there(monkeypatch, capsys):
+def test_breakpoint_starts_pdb(monkeypatch, capsys):
     """The line shown is the user's, and the variables are there."""
     import io
     import pdb

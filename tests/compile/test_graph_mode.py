@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("numpy_kernels")
 
 @pytest.fixture
 def compiled(monkeypatch):
-    """The graphs that are compiled from now on."""
+    """A list that collects the graphs that are compiled."""
     made = []
 
     def counting(graph, *args, **kwargs):
@@ -101,7 +101,7 @@ def test_the_programs_used_last_are_kept(compiled, monkeypatch):
 
 
 def test_numbers_that_change_become_inputs(compiled):
-    """A learning rate that falls from step to step does not compile each step anew."""
+    """A learning rate that falls from step to step does not cause a compilation in each step."""
     x = mg.asarray([1.0, -2.0])
     for step in range(6):
         rate = 0.5**step
@@ -113,7 +113,7 @@ def test_numbers_that_change_become_inputs(compiled):
 
 
 def test_numbers_among_integers_do_not_become_inputs(compiled):
-    """They decide the dtype, and what fits."""
+    """The value of such a number decides the dtype of the result and the range check."""
     for number in (2, 3, 4):
         with mg.graph():
             z = mg.asarray([1, 2]) * number
@@ -135,7 +135,7 @@ def test_numbers_among_integers_do_not_become_inputs(compiled):
         (lambda x: mg.full((2,), 1), lambda x: mg.full((2,), True)),
     ],
 )
-def test_different_computations_have_different_structures(one, other):
+def test_structures_of_different_computations_differ(one, other):
     x = mg.asarray([[1.0, 2.0], [3.0, 4.0]])
     keys = [structure_of(mg.trace(f, x))[:2] for f in (one, other, one)]
     assert keys[0] == keys[2] != keys[1]
@@ -225,7 +225,7 @@ def test_a_kernel_that_is_registered_later_is_used():
     assert gated() == before
 
 
-def test_a_rule_that_is_added_compiles_anew(compiled):
+def test_added_rule_causes_a_new_compilation(compiled):
     def read():
         with mg.graph():
             return mg.abs(mg.ones(3) * mg.ones(3)).sum().item()
@@ -289,7 +289,7 @@ def controlled(x, number):
 
 
 def control_flow(rounds, mode=mg.graph, counted=()):
-    """The values and gradients of some iterations, and how many objects there are in those that are counted."""
+    """The values and gradients of some iterations, and the numbers of objects in the counted iterations."""
     mg.random.seed(5)
     found, counts = [], []
     with mode():
@@ -402,7 +402,7 @@ def test_programs_that_are_kept_keep_no_tensor_of_the_user():
     assert [reference() for reference in references] == [None] * 3
 
 
-def test_a_long_chain_is_computed_and_let_go():
+def test_chain_of_many_operations_is_computed_and_freed():
     with mg.graph():
         x = mg.zeros(2)
         for _ in range(3000):

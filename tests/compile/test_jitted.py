@@ -48,11 +48,11 @@ def _flat(value):
     return [value]
 
 
-def test_named_arguments_in_any_order():
+def test_keyword_arguments_in_any_order():
     f = mg.jit(lambda a, b, **more: a - 2 * b + 10 * next(iter(more.values())))
     one, two, three, four = [mg.ones(1) * k for k in (1, 2, 3, 4)]
     assert f(b=two, a=one, c=three, d=four).item() == f(a=one, b=two, c=three, d=four).item() == 27
-    assert f(d=four, c=three, b=two, a=one).item() == 37  # what iterates over them sees their order
+    assert f(d=four, c=three, b=two, a=one).item() == 37  # iteration over them depends on their order
 
 
 def test_a_program_runs_without_the_function():
@@ -159,7 +159,7 @@ def test_gradients_by_one_of_several_results():
     assert a.grad.tolist() == [5, 5]
 
 
-def test_inside_other_transformations():
+def test_jit_inside_other_transformations():
     f = mg.jit(lambda x: (x**3).sum())
     x = mg.asarray([[1.0, 2.0], [3.0, 4.0]])
     assert mg.vmap(f)(x).tolist() == [9, 91]
@@ -185,7 +185,7 @@ def test_a_custom_gradient_is_kept():
     assert w.grad.tolist() == [100, 100]
 
 
-def test_without_gradients_nothing_is_tracked():
+def test_jit_under_no_grad_tracks_nothing():
     w = leaf(1, 2)
     f = mg.jit(lambda: w * 2)
     with mg.no_grad():
@@ -193,7 +193,7 @@ def test_without_gradients_nothing_is_tracked():
     assert f().requires_grad and len(f.traces) == 2
 
 
-# training, and what is written ----------------------------------------------------------------------------------------
+# training and writes --------------------------------------------------------------------------------------------------
 
 
 def sgd(zero=True):
@@ -218,7 +218,7 @@ def test_a_step_of_gradient_descent_is_traced_once():
     assert same_as_eager(sgd()) == 1
 
 
-def test_gradients_accumulate_where_nobody_clears_them():
+def test_gradients_accumulate_until_they_are_cleared():
     assert same_as_eager(sgd(zero=False)) == 2
 
 
@@ -263,7 +263,7 @@ def test_running_statistics_are_seen_by_views():
     assert same_as_eager(make) == 1
 
 
-def test_views_and_assignments_inside():
+def test_jit_with_views_and_assignments_inside():
     def make():
         w, buf = leaf(1, 2, 3), fixed(0, 0, 0)
 
@@ -283,7 +283,7 @@ def test_views_and_assignments_inside():
     assert same_as_eager(make) == 1
 
 
-def test_the_same_argument_twice():
+def test_jit_with_the_same_argument_twice():
     @mg.jit
     def f(a, b):
         a += 1
@@ -427,7 +427,7 @@ def test_dropout_has_the_same_mask_in_its_gradient():
     assert w.grad.tolist() == out.tolist()
 
 
-# what a trace depends on ----------------------------------------------------------------------------------------------
+# values that a trace depends on ---------------------------------------------------------------------------------------
 
 SCALE = 2.0
 
@@ -436,7 +436,7 @@ def scaled(x):
     return x * SCALE
 
 
-def test_a_global_that_changes(monkeypatch):
+def test_jit_sees_a_changed_global(monkeypatch):
     f = mg.jit(lambda x: scaled(x))
     assert f(mg.ones(1)).item() == 2
     monkeypatch.setitem(globals(), "SCALE", 3.0)
@@ -456,7 +456,7 @@ def test_attributes_and_parameters_that_are_replaced():
     assert "'training'" in f.traces[1] and "weight was a tensor" in f.traces[2]
 
 
-def test_a_storm_of_traces_warns():
+def test_frequent_traces_cause_a_warning():
     f = mg.jit(lambda x: x * 2)
     with pytest.warns(mg.RetraceWarning, match="pad to a few shapes"):
         for n in range(8):
@@ -472,7 +472,7 @@ def refused(function, match, error=mg.TraceError, *args):
     assert __file__ in str(caught.value)
 
 
-def test_the_value_of_a_traced_tensor():
+def test_reading_the_value_of_a_traced_tensor_is_refused():
     x = fixed(1, 2)
     refused(lambda x: x if x.sum() > 0 else -x, r"bool\(\) needs the value of a tensor", mg.TraceError, x)
     refused(lambda x: x[int(x.sum())], r"int\(\) needs the value", mg.TraceError, x)
@@ -481,7 +481,7 @@ def test_the_value_of_a_traced_tensor():
     refused(lambda: x.tolist(), r"tolist\(\) needs the value", mg.TraceError)
 
 
-def test_a_tensor_that_leaks():
+def test_leaked_tensor_is_an_error():
     kept = []
 
     def f(x):
@@ -493,7 +493,7 @@ def test_a_tensor_that_leaks():
         kept[0] + 1
 
 
-def test_side_effects():
+def test_side_effects_are_refused():
     count, losses = 0, []
 
     class Box:
@@ -513,7 +513,7 @@ def test_side_effects():
     refused(attribute, "box")
 
 
-def test_an_exception_leaves_everything_as_it_was():
+def test_exception_leaves_the_state_unchanged():
     w, b = leaf(1, 2), fixed(5, 5)
     v = b[:1]
 
@@ -537,7 +537,7 @@ def test_backward_ends_at_tensors_inside():
     refused(lambda: (h * h).sum().backward(), "made outside")
 
 
-def test_a_stale_gradient_is_the_same_error():
+def test_stale_gradient_raises_the_error_of_eager_mode():
     w, c = leaf(1, 2), fixed(3, 4)
 
     def f():
@@ -549,7 +549,7 @@ def test_a_stale_gradient_is_the_same_error():
     assert c.tolist() == [3, 4]
 
 
-def test_another_thread_sees_the_old_values():
+def test_tensors_keep_old_values_for_other_threads_during_a_trace():
     w = leaf(1, 2)
     seen = []
 
@@ -566,7 +566,7 @@ def test_another_thread_sees_the_old_values():
     assert seen == [1, 2] and w.tolist() == [1, 2]
 
 
-def test_two_threads_at_once():
+def test_jit_called_by_two_threads_at_once():
     f = mg.jit(lambda x: (x * 2).sum())
     results = {}
 
@@ -582,7 +582,7 @@ def test_two_threads_at_once():
     assert results == {n: 2.0 * n * n for n in range(1, 5)} and len(f.traces) == 4
 
 
-def test_switched_off(monkeypatch):
+def test_jit_can_be_switched_off(monkeypatch):
     losses = []
     f = mg.jit(lambda x: losses.append(x.item()) or x, disable=True)
     f(mg.asarray(1.0))
@@ -631,7 +631,7 @@ def test_the_gradient_of_60_doublings_goes_through_each_once():
         return x.sum()
 
     w = mg.ones(1, requires_grad=True)
-    doubled(w).backward()  # along 2**60 paths it would never end
+    doubled(w).backward()  # a walk along all 2**60 paths would never end
     assert w.grad.item() == 2.0**60
 
 

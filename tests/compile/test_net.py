@@ -1,4 +1,4 @@
-"""The dump of the compiler's results: complete, the same in every process, and compared."""
+"""The dump of the compiler's results is complete and the same in every process, and comparisons find changes."""
 
 import os
 import shutil
@@ -29,7 +29,7 @@ def dump(tmp_path_factory):
     return folder, dumped(folder, 0)
 
 
-def test_every_stage_of_every_function_is_written(dump):
+def test_net_contains_all_stages_of_all_functions(dump):
     _, files = dump
     assert sorted(files) == sorted(f"{name}/{stage}.txt" for name in CHOSEN for stage in STAGES)
     assert len(FUNCTIONS) >= 20 and set(CHOSEN) <= set(FUNCTIONS)
@@ -43,7 +43,7 @@ def test_every_stage_of_every_function_is_written(dump):
     assert not [name for name, text in files.items() if str(ROOT) in text]
 
 
-def test_another_process_writes_the_same(dump, tmp_path):
+def test_net_is_the_same_in_another_process(dump, tmp_path):
     assert dumped(tmp_path, 1) == dump[1]
 
 
@@ -53,7 +53,7 @@ def changed(folder, path, old, new):
     (folder / path).write_text(text.replace(old, new, 1), encoding="utf-8")
 
 
-def test_a_changed_listing_is_reported(dump, tmp_path, capsys):
+def test_net_reports_a_changed_listing(dump, tmp_path, capsys):
     old, new = dump[0], tmp_path / "new"
     shutil.copytree(old, new)
     assert main(["--compare", str(old), str(new)]) == 0
@@ -70,7 +70,7 @@ def test_a_changed_listing_is_reported(dump, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("lost", ["scan", "scan/counts.txt"])
-def test_missing_files_are_reported(lost, dump, tmp_path, capsys):
+def test_net_reports_missing_files(lost, dump, tmp_path, capsys):
     old, new = dump[0], tmp_path / "new"
     shutil.copytree(old, new)
     (shutil.rmtree if (new / lost).is_dir() else os.remove)(new / lost)

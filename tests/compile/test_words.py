@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("numpy_kernels")
     (lambda x: mg.nonzero(mg.stack([x])), "keeps the shape"), (copy.copy, "x.copy"),
 ])
 @pytest.mark.parametrize("transform", [lambda f: mg.jit(f)(mg.ones(2)), lambda f: mg.vmap(f)(mg.ones((2, 2)))])
-def test_the_hint_depends_on_how_a_value_is_read(ask, advice, transform):
+def test_hint_depends_on_how_a_value_is_read(ask, advice, transform):
     with pytest.raises(mg.TraceError, match=rf"needs the value of a tensor .*\n  Hint: .*{advice}"):
         transform(lambda x: ask(x.sum()))
 
@@ -39,7 +39,7 @@ def of_one(function):
 @pytest.mark.parametrize("label", [-1, 3, -100])
 @pytest.mark.parametrize("wrap", [mg.jit, mg.grad, in_graph_mode, of_one, lambda f: mg.jit(mg.grad(f)),
                                   lambda f: mg.jit(of_one(f)), lambda f: in_graph_mode(mg.grad(f))])
-def test_labels_out_of_range_are_refused_in_the_words_of_eager_mode(label, wrap):
+def test_labels_out_of_range_raise_the_error_of_eager_mode(label, wrap):
     labels = mg.asarray([0, label])
     logits = mg.asarray([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
     for name, function in [("cross_entropy: target", mg.cross_entropy), ("nll_loss: target", mg.nll_loss)]:
@@ -48,7 +48,7 @@ def test_labels_out_of_range_are_refused_in_the_words_of_eager_mode(label, wrap)
             wrap(function)(logits, labels)
 
 
-def test_rows_out_of_range_are_refused_in_the_words_of_eager_mode():
+def test_rows_out_of_range_raise_the_error_of_eager_mode():
     table = mg.ones((3, 2), requires_grad=True)
     with pytest.raises(mg.IndexingError, match=r"embedding: index -1 is out of range, the table has shape \(3, 2\)"):
         mg.jit(lambda i: mg.embedding(table, i * 1))(mg.asarray([0, -1]))

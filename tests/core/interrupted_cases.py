@@ -45,7 +45,7 @@ class View(Case):
 
 @case
 class InPlace(Case):
-    """A write into what a gradient needs: never a gradient by the new value."""
+    """A write into a value that a gradient needs: the gradient never uses the new value."""
 
     allowed = (([1.0, 2.0], "refused"),)
 
@@ -125,7 +125,7 @@ class LeafSwitched(Case):
 
 @case
 class Backward(Case):
-    """The gradients of all leaves, or of none."""
+    """Either all leaves have their gradients, or none has."""
 
     def __init__(self):
         self.w, self.b = (mg.asarray([1.0, 2.0], requires_grad=True) for _ in range(2))
@@ -140,7 +140,7 @@ class Backward(Case):
 
 
 class Stepping(Case):
-    """A step that writes several tensors: one of them may be new and another old, but a step after it is right."""
+    """A step that writes several tensors: some may be new and others old, but the next step is right."""
 
     def __init__(self):
         self.parameters = [mg.asarray([1.0, 2.0], requires_grad=True) for _ in range(3)]
@@ -214,7 +214,7 @@ class Switches(Case):
 
 @case
 class OneSwitchTwice(Case):
-    """A switch that is kept, and entered again."""
+    """One mode switch that is entered twice."""
 
     def __init__(self):
         self.off = mg.no_grad()
@@ -224,7 +224,7 @@ class OneSwitchTwice(Case):
             pass
 
     def stopped(self, error):
-        del self.off  # else it keeps what it was to set back
+        del self.off  # otherwise it would still hold the mode to restore
 
     def after(self):
         return mg.is_grad_enabled()

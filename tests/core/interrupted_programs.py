@@ -1,4 +1,4 @@
-"""The same for jitted functions and graph mode."""
+"""Hot paths of jitted functions and graph mode that an interrupt may stop anywhere."""
 
 import gc
 
@@ -10,7 +10,7 @@ __all__ = ["CASES"]
 
 
 class JittedCase(Case):
-    """A jitted function that has been called with one array, is stopped with another, and is called with both."""
+    """A jitted function: called with one array, stopped in a call with another, and then called with both."""
 
     def __init__(self):
         self.a, self.b, self.c = mg.asarray([1.0, 2.0]), mg.asarray([3.0, 4.0]), mg.asarray([7.0, 6.0])
@@ -47,7 +47,7 @@ class JittedProduct(JittedCase):
 
 @case
 class JittedChoice(JittedCase):
-    """With positions that are looked at, and a library call: the frame keeps arrays while it runs."""
+    """A program with checked positions and a library call: the frame holds arrays while it runs."""
 
     def made(self):
         return mg.jit(lambda x, y: mg.concat([mg.sort(x), y])[x.astype(mg.int64) % 2] * 2.0)
@@ -78,7 +78,7 @@ class JittedWrite(JittedCase):
 
 @case
 class JittedTwoWrites(JittedCase):
-    """All of the writes, or none, or a note."""
+    """All writes happen, or none, or the error has a note."""
 
     def made(self):
         def two(x, y):
@@ -116,7 +116,7 @@ class JittedGradient(JittedCase):
 
 @case
 class JittedStep(Case):
-    """A whole training step in one program: the gradients, the state and the parameters, or none of them."""
+    """A training step in one program: the gradients, the state and the parameters are all written, or none."""
 
     def __init__(self):
         self.model = FUNCTIONS.get("step")

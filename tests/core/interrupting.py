@@ -1,4 +1,4 @@
-"""Ctrl-C at every opcode: what a call leaves behind when Python stops it there."""
+"""Ctrl-C at every opcode: checks the state that an interrupted call leaves behind."""
 
 import dis
 import sys
@@ -14,10 +14,10 @@ LIBRARY = str(Path(mg.__file__).parent)
 
 
 class Case:
-    """A call to interrupt (`act`), and what is to be the same afterwards.
+    """A call to interrupt (`act`), and the values that must be the same afterwards.
 
-    `after()` gives values that later calls compute.  They have to be those of a run in which `act` was never called, or
-    those of a run in which it ended, or one of `allowed`.
+    `after()` returns values that later calls compute.  They must equal those of a run without `act`, those of a run in
+    which `act` completed, or one of `allowed`.
     """
 
     allowed = ()
@@ -29,12 +29,12 @@ class Case:
         raise NotImplementedError
 
     def stopped(self, error):
-        """Look at the exception; nothing by default."""
+        """Called with the exception, to check it."""
 
 
 @cache
 def leaving(code):
-    """Where a `with` block that has ended calls `__exit__`: Python interrupts after calls and jumps, never there."""
+    """The offsets where the end of a `with` block calls `__exit__`: Python interrupts only after calls and jumps."""
     found, instructions = set(), list(dis.get_instructions(code))
     for i in range(len(instructions)):
         three = instructions[i : i + 3]
@@ -115,7 +115,7 @@ def points(make):
 
 
 def probe():
-    """A little of everything that depends on the mode, or on state that all share."""
+    """One computation of each kind that depends on the mode or on shared state."""
     w, x = mg.asarray([1.0, 2.0], requires_grad=True), mg.asarray([3.0, 4.0])
     y = (w * x).sum()
     x += 1.0
@@ -129,7 +129,7 @@ def probe():
 
 
 def faults(make, numbers):
-    """For each opcode of these after which something was wrong: where it is, and what was wrong."""
+    """The opcodes after which an interrupt left a wrong state: the place and the fault of each."""
     mode, fresh = current_mode(), probe()
     right = [outcome(make), outcome(make, act=True), *map(plain, make().allowed)]
     found = []
@@ -138,7 +138,7 @@ def faults(make, numbers):
         try:
             error = stop.run(case.act)
             case.stopped(error)
-            error = None  # the traceback would keep what a `with` let go of
+            error = None  # the traceback would keep objects that a `with` block has freed
             if current_mode() is not mode:
                 found.append((number, stop.where, "the mode is another"))
             got = plain(case.after())
@@ -148,7 +148,7 @@ def faults(make, numbers):
                 found.append((number, stop.where, "other calls are wrong"))
         except Exception as broken:
             found.append((number, stop.where, f"{type(broken).__name__}: {broken}"))
-        if current_mode() is not mode:  # for those that come after it
+        if current_mode() is not mode:  # for the cases after this one
             from minigrad.core.mode import CURRENT
 
             CURRENT.set(mode)

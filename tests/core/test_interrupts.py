@@ -1,6 +1,6 @@
-"""Ctrl-C anywhere: calls after it give what they give in a fresh run.
+"""Ctrl-C anywhere: later calls give the results of a fresh run.
 
-The opcodes that are tried here are spread over each case; MINIGRAD_EXAMPLES=100000 tries all of them.
+The tests try opcodes that are spread over each case; MINIGRAD_EXAMPLES=100000 tries all of them.
 """
 
 import gc
@@ -42,11 +42,11 @@ def test_the_last_opcodes_of_a_call_are_where_it_writes(name):
     assert not faults(CASES[name], range(max(1, count - 40), count + 1))
 
 
-# each of the faults that were found, by itself -----------------------------------------------------------------------
+# Faults that were found, each in its own test ------------------------------------------------------------------------
 
 
 def interrupted(target, name, monkeypatch, after=True):
-    """Let the next call of `target.name` end in an interrupt, after it has done its work or before."""
+    """The next call of `target.name` is interrupted, before or after it does its work."""
     real = getattr(target, name)
 
     def stopped(*args, **kwargs):
@@ -97,10 +97,10 @@ def test_a_frame_that_was_interrupted_between_addresses_writes_all_of_them_the_n
     assert f(b, y)[0].tolist() == [15.0, 26.0]
 
 
-# Nothing is kept after an error -------------------------------------------------------------------------------------
+# No array is kept after an error ------------------------------------------------------------------------------------
 
 
-def test_after_an_error_an_idle_frame_keeps_no_array_of_the_caller():
+def test_idle_frame_keeps_no_array_of_the_caller_after_an_error():
     @mg.jit
     def f(x, i):
         return mg.sort(x)[i] * 2.0
@@ -118,7 +118,7 @@ def test_after_an_error_an_idle_frame_keeps_no_array_of_the_caller():
     assert index() is None
 
 
-def test_after_an_interrupt_the_pool_has_its_memory_back(monkeypatch):
+def test_pool_has_its_memory_back_after_an_interrupt(monkeypatch):
     from minigrad.compile.running.frame import Frame
 
     f = mg.jit(lambda x: (mg.sort(x) + 1.0)[::-1])
@@ -188,7 +188,7 @@ def test_a_program_that_is_stopped_while_it_writes_says_so(monkeypatch):
     assert "wrote tensors of shapes (2,) in place" in error.value.__notes__[0]
 
 
-def test_what_a_block_set_is_set_back_once_nothing_holds_it():
+def test_mode_is_restored_when_its_block_is_freed():
     mode = current_mode()
     block = mg.no_grad()
     block.__enter__()
@@ -208,7 +208,7 @@ def test_a_block_that_is_dropped_late_changes_no_later_mode():
     CURRENT.set(mode)
 
 
-def test_a_block_outside_sets_back_what_one_inside_did_not():
+def test_outer_block_restores_the_mode_that_an_inner_one_left():
     mode = current_mode()
     inner = mg.no_grad()
     with mg.enable_grad():
@@ -258,15 +258,15 @@ def test_writes_are_made_again_where_they_are_stopped_and_not_where_they_are_ref
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no timers that interrupt")
-def test_real_signals_leave_training_as_it_is():
-    """Not at chosen opcodes, but when a timer says so, as Ctrl-C does."""
+def test_signals_do_not_change_the_results_of_training():
+    """Interrupts come from a timer, at any time like Ctrl-C, and not at chosen opcodes."""
     from tests.core.interrupting import probe
 
     w = mg.asarray([1.0, 2.0], requires_grad=True)
     optimizer = mg.optim.Adam([w], lr=0.0)
     f = mg.jit(lambda x: (w * x).sum())
 
-    def train():  # ends by itself too: Python swallows what is raised in a callback of a weak reference
+    def train():  # it may also end: Python discards an exception that is raised in the callback of a weak reference
         end = monotonic() + 0.5
         while monotonic() < end:
             optimizer.zero_grad()
@@ -278,7 +278,7 @@ def test_real_signals_leave_training_as_it_is():
         raise KeyboardInterrupt
 
     optimizer.zero_grad()
-    f(mg.asarray([1.0, 3.0])).backward()  # what is compiled is compiled
+    f(mg.asarray([1.0, 3.0])).backward()  # the program is already compiled
     before, mode, fresh = signal.signal(signal.SIGALRM, stop), current_mode(), probe()
     stopped = 0
     try:

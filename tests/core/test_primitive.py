@@ -1,4 +1,4 @@
-"""Declarations of primitives: what contradicts itself is an error where it is declared."""
+"""Declarations of primitives: a contradiction is an error at the declaration."""
 
 import pytest
 
@@ -40,7 +40,7 @@ def declared(kind="elementwise", inputs=("x",), **fields):
         ({"expr": "'x'"}, ["cube: expr uses 'x', which the loop language does not have"]),
     ],
 )
-def test_a_declaration_that_contradicts_itself(fields, parts):
+def test_contradictory_declarations_are_refused(fields, parts):
     with pytest.raises(DeclarationError) as caught:
         declared(**fields)
     for part in parts:
@@ -53,7 +53,7 @@ def test_a_declaration_names_the_line():
         Primitive("cube", "elementwise", ("x",), None, linear=("y",))
 
 
-def test_a_second_primitive_of_a_name():
+def test_second_primitive_of_a_name_is_refused():
     with pytest.raises(DeclarationError, match="there is a primitive named 'add' already"):
         P.declare(Primitive("add", "elementwise", ("x",), None))
 

@@ -19,7 +19,7 @@ MODES = [{}, {"grad": False}, {"keep": True}, {"grad": False, "keep": True}]
 
 
 def inputs_of(sample, mask):
-    """The inputs of a sample as new tensors, those in `mask` tracked if they are floats."""
+    """The inputs of a sample as new tensors.  Those in `mask` are tracked if they are floats."""
     made = []
     for i, value in enumerate(sample.inputs):
         if isinstance(value, np.ndarray):
@@ -39,7 +39,7 @@ def same_data(a, b):
 
 
 def facts_of_node(node, inputs):
-    """What a node says, apart from its serial number; the inputs by their positions."""
+    """The fields of a node without its serial number.  Inputs are given by their positions."""
     if node is None:
         return None
     of = {x.node: i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.node is not None}
@@ -53,7 +53,7 @@ def facts_of_node(node, inputs):
 
 
 def saved_by(node):
-    """What a node saved.  Rules read numbers from the recipe: what is saved in their places has no meaning."""
+    """The saved values of a node, except those in the places of numbers: rules read numbers from the recipe."""
     if node.saved is None:
         return None
     numbers = [not hasattr(source, "op") for source in node.inputs]
@@ -61,7 +61,7 @@ def saved_by(node):
 
 
 def compared(op, sample, mask, changes):
-    """The results of both, from equal inputs, made by the same line."""
+    """The results of both forms, from equal inputs and made by the same line."""
     found = []
     for apply in (partial(emit, op), op.apply):
         inputs = inputs_of(sample, mask)
@@ -73,7 +73,7 @@ def compared(op, sample, mask, changes):
 
 @pytest.mark.eager_only
 @pytest.mark.parametrize("sample", CALLS, ids=str)
-def test_the_quick_form_is_emit(sample):
+def test_quick_form_equals_emit(sample):
     op = P[sample.op]
     masks = range(1 << min(len(sample.inputs), 3))
     for mask, changes in itertools.product(masks, MODES):
@@ -93,17 +93,17 @@ def test_the_quick_form_is_emit(sample):
                 assert [v() for v in b.alias.views] == [b]
 
 
-def test_every_primitive_has_a_quick_form():
+def test_quick_forms_exist_for_all_primitives():
     assert [op.name for op in P if op.name not in ELSEWHERE and "apply" not in vars(op)] == []
 
 
 @pytest.mark.eager_only
-def test_the_line_is_the_caller_s():
+def test_line_of_a_node_is_the_callers():
     x = mg.ones(3, requires_grad=True)
     total = P.sum.apply(x, axis=(0,), keepdims=False, dtype=None)
     picked = P.gather.apply(x, mg.asarray([0]))
     for y in (P.tanh.apply(x), total, x * 2, P.reshape.apply(x, shape=(3, 1)), picked):
-        assert y.node.code.co_name == "test_the_line_is_the_caller_s"
+        assert y.node.code.co_name == "test_line_of_a_node_is_the_callers"
 
 
 X, Y = mg.ones((2, 3)), mg.ones((2, 4))
@@ -128,7 +128,7 @@ X, Y = mg.ones((2, 3)), mg.ones((2, 4))
         (P.negative, (mg.asarray([True]),), {}),
     ],
 )
-def test_errors_are_the_same(op, inputs, attrs):
+def test_quick_form_raises_the_same_errors(op, inputs, attrs):
     said = []
     for apply in (partial(emit, op), op.apply):
         with pytest.raises(MinigradError) as caught:
@@ -139,7 +139,7 @@ def test_errors_are_the_same(op, inputs, attrs):
 
 
 @pytest.mark.eager_only
-def test_other_modes_and_large_arrays_take_the_general_way(monkeypatch):
+def test_general_form_is_used_in_other_modes_and_for_large_arrays(monkeypatch):
     calls = []
     manifest = Interpreter.manifest
     monkeypatch.setattr(Interpreter, "manifest", lambda *args: calls.append(1) or manifest(*args))

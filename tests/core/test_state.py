@@ -1,4 +1,4 @@
-"""What a mode carries beside its interpreter: state that outlives an operation, and control flow."""
+"""The parts of a mode beside its interpreter: state that outlives an operation, and control flow."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ class Traced(Interpreter, State, Control):
     pass
 
 
-def test_an_interpreter_brings_its_state_and_control_and_none_brings_python_s():
+def test_interpreter_brings_its_state_and_control_and_none_uses_pythons():
     trace, plain = Traced(), Eager()
     mode = Mode().but(interpreter=trace)
     assert mode.state is mode.control is trace

@@ -1,4 +1,4 @@
-"""The raw array of a tensor: it can be looked at where there is one, and not be replaced."""
+"""The raw array of a tensor: it can be read if it exists, and cannot be replaced."""
 
 import numpy as np
 import pytest

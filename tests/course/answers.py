@@ -1,4 +1,4 @@
-"""Wrong answers of students, and words of the hint that each should get; None where a wrong hint would be worse.
+"""Wrong answers of students, each with words of the hint that it should get, or None where no hint would be right.
 
 `origin` names the source of an answer.  Teachers add the answers that students handed in, unchanged, and remove those
 that were only guessed.  A wrong answer without a fitting hint shows that a hint is missing.

@@ -1,4 +1,4 @@
-"""Notebooks run cell by cell in this process: much quicker than a kernel, and with the history that a kernel keeps."""
+"""Runs notebooks cell by cell in this process: much faster than a kernel, and with a kernel's history of cells."""
 
 import contextlib
 import io
@@ -16,14 +16,14 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class Notebook:
-    """A namespace in which cells are run, as a kernel has one."""
+    """A namespace in which cells run, as in a kernel."""
 
     def __init__(self):
         self.names = {"__name__": "notebook", "In": [""]}
-        self.said = []  # by each cell: what it printed, or the error's words
+        self.said = []  # for each cell: the text that it printed, or the message of its error
 
     def run(self, source):
-        """Run a cell; a `Feedback` or an error of a stub is what it says, anything else goes through."""
+        """Run a cell.  A `Feedback` or the error of a stub becomes its text; other errors are raised."""
         number = len(self.names["In"])
         self.names["In"].append(source)
         name = f"/tmp/ipykernel_1/{number}.py"
@@ -34,7 +34,7 @@ class Notebook:
                 exec(compile(source, name, "exec"), self.names)
         except (Feedback, NotImplementedError, SyntaxError) as error:
             self.said.append(str(error) or type(error).__name__)
-            ATTEMPTS.after(source, error, self.names)  # as a notebook does
+            ATTEMPTS.after(source, error, self.names)  # as in a notebook
             return error
         self.said.append(printed.getvalue())
         ATTEMPTS.after(source, None, self.names)
@@ -42,7 +42,7 @@ class Notebook:
 
 
 def run_notebook(notebook):
-    """Run every code cell; the errors by the id of the cell, and the namespace."""
+    """Run every code cell.  Returns the errors by the ids of their cells, and the namespace."""
     here = Notebook()
     errors = {}
     for cell in notebook.cells:

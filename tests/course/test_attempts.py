@@ -1,4 +1,4 @@
-"""Sessions of students in a real shell: the answer that is checked is the newest, and a repaired one is not refused."""
+"""Sessions of students in a real shell: checks take the newest answer and accept a repaired one."""
 
 import contextlib
 import io
@@ -27,7 +27,7 @@ class Student:
         self("from minigrad import course")
 
     def __call__(self, *cells):
-        """Run cells; what the last one says."""
+        """Run cells and return the text of the last one."""
         for cell in cells:
             printed = io.StringIO()
             with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
@@ -60,7 +60,7 @@ def student(monkeypatch):
         ["numbers = [1, 3, five]", f"early = [2, 10]; numbers = [1, 3, 5]; {NUMBERS}"],
         ["numbers = [1, 3, five]", f"for numbers in ([0], [1, 3, 5]): pass\n{NUMBERS}"],
         ["numbers = [1, 3, five]", f"if True:\n    numbers = [1, 3, 5]\n    {NUMBERS}"],
-        # the cell that failed only reads the answer
+        # the failed cell only reads the answer
         ["numbers = [1, 3, 5]", "print(numbers[7])", NUMBERS],
         ["numbers = [1, 3, 5]", "print(numbers", NUMBERS],
         ["numbers = [1, 3, 5]", "squares = [n * missing for n in numbers]", NUMBERS],
@@ -70,7 +70,7 @@ def student(monkeypatch):
         ["numbers = [0]", "numbers = [1, 3, 5]; 1 / 0", NUMBERS],
         ["numbers = [0]", "numbers = [1, 3, 5]", "numbers = [1, 3, 5]\nassert numbers == [0]", NUMBERS],
         ["for numbers in ([1, 3, 5],):\n    1 / 0", NUMBERS],
-        # repaired in another way than it was written first
+        # repaired in a different way
         ["numbers = five", "numbers, more = [1, 3, 5], 2", NUMBERS],
         ["numbers = five", "for numbers in ([1, 3, 5],):\n    pass", NUMBERS],
         ["numbers = five", "print(numbers := [1, 3, 5])", NUMBERS],
@@ -93,7 +93,7 @@ def test_an_answer_that_is_there_is_checked(student, cells):
 
 def test_an_answer_that_was_waited_for_is_checked(student):
     cells = ["numbers = five", "import asyncio\nnumbers = await asyncio.sleep(0, [1, 3, 5])", NUMBERS]
-    with ThreadPoolExecutor(1) as pool:  # in this thread there may be an event loop already, of a browser
+    with ThreadPoolExecutor(1) as pool:  # a browser may already run an event loop in this thread
         assert pool.submit(student, *cells).result().startswith("✓ numbers: right")
 
 
@@ -112,7 +112,7 @@ def test_a_function_that_is_there_is_checked(student, cells):
     assert student(*cells).startswith("✓ mul_grad: right"), cells
 
 
-# ---- an older answer is not checked in the place of the newest -------------------------------------------------------
+# ---- an older answer is never checked instead of the newest ----------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -185,12 +185,12 @@ def test_a_right_answer_stays_right_beside_a_newer_name(student):
     "other",
     [
         "mul_gard = 3",  # not a function
-        "mixed_grad = mul_grad",  # a task of its own
+        "mixed_grad = mul_grad",  # the name of another task
         "del mul_gard",
         "other = lambda g, out, a, b: 1",
     ],
 )
-def test_other_names_are_not_taken_for_misspelled(student, other):
+def test_names_that_differ_much_are_not_taken_for_misspelled(student, other):
     said = student(RIGHT.replace("mul_grad", "mul_gard"), SWAPPED, other, CHECK)
     assert "newer" not in said and "swapped" in said
 

@@ -1,4 +1,4 @@
-"""What a check says: what is wrong, where, a hint; of errors the student's line; of time when it is up."""
+"""The feedback of checks: the fault, its place and a hint; the student's line in errors; the time limit."""
 
 import json
 import os
@@ -134,7 +134,7 @@ def test_check_of_an_unreadable_cell_shows_the_line(notebook):
 
 
 def test_the_newest_version_counts_although_an_older_one_is_there(notebook):
-    """Otherwise the old answer would be checked, and changes would seem to have no effect."""
+    """If the old answer were checked, changes would seem to have no effect."""
     said = says(notebook, RIGHT, "def mul_grad(g, out, a, b):\n    return g * (b")
     assert "line 2 of the cell: return g * (b" in said
 
@@ -225,12 +225,12 @@ except TimeIsUp:
 
 @pytest.mark.slow
 def test_a_profiler_works_after_time_was_up():
-    """An exception that is taken back makes Python 3.11 look for it for ever."""
+    """In Python 3.11, an asynchronous exception that is withdrawn makes the interpreter check for it for ever."""
     done = subprocess.run([sys.executable, "-c", PROFILED], capture_output=True, text=True, timeout=60)
     assert done.stdout == "called\n", done.stderr
 
 
-def test_at_most_leaves_no_timer_behind():
+def test_time_limit_leaves_no_timer_behind():
     with at_most(0.05):
         pass
     time.sleep(0.1)
@@ -304,7 +304,7 @@ class Twice(FunctionTask):
         return 2 * x
 
 
-def test_hidden_rounds_try_more_cases():
+def test_checks_have_hidden_rounds_with_more_cases():
     called = []
     Twice().check(lambda x: called.append(x) or 2 * x, rounds=10)
     assert len(called) == 10 and len(set(called)) > 3
@@ -400,7 +400,7 @@ def test_a_killed_process_leaves_no_lock_and_no_damage(tmp_path):
 def test_a_damaged_file_is_kept_and_reported(notebook, tmp_path, monkeypatch, damage):
     monkeypatch.chdir(tmp_path)
     damaged = damage.encode("latin-1")
-    for _ in range(2):  # the second is not written over the first
+    for _ in range(2):  # the second file does not overwrite the first
         (tmp_path / FILE).write_bytes(damaged)
         notebook.run("course.begin('00_start', 'Ada')")
         assert "! course-progress.json was damaged. It is kept as course-progress.unreadable" in notebook.said[-1]

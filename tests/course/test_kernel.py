@@ -1,4 +1,4 @@
-"""In a real kernel: what a student sees is words, at the student's line, and no traceback of ours."""
+"""In a real kernel: a student sees a message and the own line, without a traceback of minigrad."""
 
 import os
 

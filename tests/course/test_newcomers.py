@@ -1,6 +1,6 @@
 """Answers of real newcomers, in addition to the declared mistakes: each must get feedback that helps.
 
-Most come from first runs of the units in JupyterLab, or from issues of other teaching engines (with their numbers).
+Most answers come from first runs of the units in JupyterLab, or from numbered issues of other teaching engines.
 """
 
 import pytest
@@ -74,7 +74,7 @@ def said_to(source, task):
         ("gradient_of_a = [-20]", "without brackets"),
     ],
 )
-def test_questions_of_the_start(answer, words):
+def test_feedback_on_questions_of_the_start(answer, words):
     assert words in said_to(answer, answer.split("\n")[-1].partition(" ")[0])
 
 
@@ -108,7 +108,7 @@ def test_questions_of_the_start(answer, words):
         ("yield g * b\n    yield g * a", "not yield"),
     ],
 )
-def test_the_rule_of_a_product(body, words):
+def test_feedback_on_the_rule_of_a_product(body, words):
     assert words in said_to(f"def mul_grad(g, out, a, b):\n    {body}", "mul_grad")
 
 
@@ -123,17 +123,17 @@ def test_the_rule_of_a_product(body, words):
         ("return g * 3 * b, g * 6, g * 3 * a", "added to one number"),
     ],
 )
-def test_the_students_own_rule(body, words):
+def test_feedback_on_the_students_own_rule(body, words):
     assert words in said_to(f"def mixed_grad(g, out, a, b):\n    {body}", "mixed_grad")
 
 
-def test_a_function_by_another_name():
+def test_feedback_on_a_function_by_another_name():
     said = said_to("def mul_gard(g, out, a, b):\n    return g * b, g * a", "mul_grad")
     assert "do you mean mul_gard?" in said
     assert 'course.check("rise")?' in said_to("rise = 0.1", "Rise")
 
 
-def test_a_function_that_is_not_indented():
+def test_feedback_on_a_function_that_is_not_indented():
     assert "four spaces more" in said_to("def mul_grad(g, out, a, b):\nreturn g * b, g * a", "mul_grad")
 
 
@@ -423,7 +423,7 @@ def walk_back(result, gradients, passes_back):
 
 @pytest.mark.parametrize("which", ["+= in place (OneFlow 9497)", "counts each node's value once"])
 def test_feedback_on_walks_in_another_right_order(which):
-    """What came last takes the place, and what is last depends on the order: any right one will do."""
+    """A walk that overwrites gradients keeps the last contribution.  The last one depends on the order of the walk."""
     body, words = WALKS[which]
     assert words in said_to(DEPTH_FIRST + body.lstrip("\n"), "walk_back")
 
@@ -501,7 +501,7 @@ def test_feedback_on_jacobians(which):
         ('paths = "60"', "without the quotation marks"),
     ],
 )
-def test_questions_of_reverse_mode(answer, words):
+def test_feedback_on_questions_of_reverse_mode(answer, words):
     assert words in said_to(answer, answer.partition(" ")[0])
 
 
@@ -525,7 +525,7 @@ def test_the_broken_engines_do_what_their_bugs_are_called():
 
 
 def test_feedback_shows_nothing_of_the_checker():
-    """Nothing of the machinery shows through."""
+    """Feedback never contains names or lines of the checker."""
     with pytest.raises(Feedback) as refused:
         course.check("walk_back", lambda result, gradients, passes_back: 1 / 0)
     assert "minigrad/" not in str(refused.value) and "walk_tasks" not in str(refused.value)

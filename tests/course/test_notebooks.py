@@ -11,7 +11,7 @@ from tests.course.running import ROOT, Notebook, module, stored
 build = module("build", ROOT / "notebooks" / "build.py")
 DEMOS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
 
-# What differs from run to run, from machine to machine, or from version to version.
+# Texts that differ between runs, machines or versions.
 CHANCE = {
     "an address": r"0x[0-9a-f]{6,}",
     "a time": r"\b\d+(\.\d+)? ?(ms|µs|us|ns|s|seconds?)\b",
@@ -22,7 +22,7 @@ COMPARED = ("text/plain", "image/svg+xml")
 
 
 def shown(cell):
-    """Every piece of text that a cell has printed or shown; the data of a page is not text."""
+    """Every text that a cell printed or showed; the data of a page is not text."""
     for output in cell.outputs:
         if output.output_type == "stream":
             yield output.text
@@ -31,7 +31,7 @@ def shown(cell):
 
 
 def accidents(notebook):
-    """What nbval would not compare, and what it would compare with chance."""
+    """Outputs that nbval would not compare, and outputs that change from run to run."""
     found = []
     expected = 0
     for cell in notebook.cells:
@@ -133,7 +133,7 @@ def test_no_two_notebooks_have_the_same_tab():
 
 
 @pytest.mark.slow
-def test_made_again_it_is_the_same_to_the_byte():
+def test_demo_is_built_the_same_to_the_byte():
     path = ROOT / "notebooks" / "00_start.ipynb"
     assert build.demo(ROOT / "notebooks" / "sources" / "00_start.py") == path.read_text(encoding="utf-8")
 
@@ -150,7 +150,7 @@ def test_a_stored_picture_stands_still():
 
 
 def test_streams_in_pieces_become_one():
-    """How a kernel cuts what is printed is a matter of chance."""
+    """The kernel cuts printed text into pieces at random points."""
     cell = nbformat.v4.new_code_cell("", id="one")
     cell.source = "print()"
     cell.outputs = [nbformat.v4.new_output("stream", text=text) for text in ("a\n", "b\n")]

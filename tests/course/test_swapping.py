@@ -1,4 +1,4 @@
-"""The student's code in the real engine: it is what runs, wrong or right, and is gone afterwards."""
+"""The student's code in the real engine: it runs, right or wrong, and is removed after the block."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor

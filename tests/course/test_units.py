@@ -1,4 +1,4 @@
-"""Every unit has its form; every task takes right answers, refuses known mistakes with a hint, and knows a stub."""
+"""Units are complete.  Tasks accept right answers, refuse known mistakes with a hint, and recognise a stub."""
 
 import dataclasses
 import re
@@ -26,7 +26,7 @@ STUDENTS = ["", "Ada", "Grace Hopper", "李"]
 
 @pytest.fixture(autouse=True)
 def alone(monkeypatch):
-    """Progress for the test alone."""
+    """A separate record of progress for the test."""
     monkeypatch.setattr(SESSION, "progress", Progress())
 
 
@@ -58,7 +58,7 @@ def test_problems_names_what_is_wrong_with_a_unit(change, says):
     assert any(says in problem for problem in template.problems(unit))
 
 
-def test_a_reference_to_nowhere_is_said():
+def test_a_reference_to_a_missing_place_is_reported():
     unit = units()["00_start"]
     moved = [each._replace(met_in="nowhere") for each in unit.seeds[:1]]
     changed = dataclasses.replace(unit, seeds=tuple(moved))
@@ -70,7 +70,7 @@ def test_a_reference_to_nowhere_is_said():
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
 @pytest.mark.parametrize("student", STUDENTS)
-def test_the_solution_is_right_for_everybody(task, student, capsys):
+def test_the_solution_is_right_for_all_students(task, student, capsys):
     SESSION.progress.student = student
     course.check(task.name, task(student).solution(), hidden=True)
     assert f"✓ {task.name}: right" in capsys.readouterr().out
@@ -78,13 +78,13 @@ def test_the_solution_is_right_for_everybody(task, student, capsys):
 
 
 def results(task, known):
-    """What a student with a known mistake gives: a value, or the results for all cases."""
+    """The answer of a student with a known mistake: a value, or the results for all cases."""
     wrong = task.wrong(known)
     return wrong if task.kind == "value" else [wrong(*args) for args in task._all_cases(1)]
 
 
 def met(cls):
-    """The mistakes of a task: its own, and those of the common ones that differ here from each other and the right."""
+    """The mistakes of a task: its own, and the common ones that give different results here, all of them wrong."""
     found, task = [], cls()
     right = task.right() if task.kind == "value" else None
     for known in cls.mistakes:
@@ -103,7 +103,7 @@ def met(cls):
 @pytest.mark.parametrize(
     ("task", "known"), [(task, known) for task in TASKS for known in met(task)], ids=lambda x: getattr(x, "name", x)
 )
-def test_each_known_mistake_gets_its_own_hint(task, known, student, capsys):
+def test_known_mistakes_get_their_own_hints(task, known, student, capsys):
     SESSION.progress.student = student
     variant = task(student)
     answer, hint = variant.wrong(known), variant.words(known)
@@ -170,7 +170,7 @@ def lines_of_code(path):
 def test_lines_of_code_counts_no_texts(tmp_path):
     path = tmp_path / "module.py"
     path.write_text('"""A module."""\n\nx = (\n    "a text", f"{1}"\n)  # three\n@mistake("hint")\nx = 2\n')
-    assert lines_of_code(path) == 2 + (sys.version_info >= (3, 12))  # since 3.12 the 1 in the text is a token
+    assert lines_of_code(path) == 2 + (sys.version_info >= (3, 12))  # since 3.12 the f-string's 1 is a token
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.key)
@@ -205,13 +205,13 @@ def test_the_student_copy_fails_kindly(unit):
     for task in [name for name, task in unit.tasks.items() if task.strict]:
         error = errors.pop(f"{name}-check-{task.replace('_', '-')}")
         assert isinstance(error, NotWritten) and re.search(rf"○ {task}: not (written|answered) yet", str(error))
-    for error in errors.values():  # the stubs of values, and cells that use what is not written
+    for error in errors.values():  # stubs of values, and cells that use them
         assert isinstance(error, Feedback | NotImplementedError)
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("[sm]*/[0-9]*.py")), ids=lambda p: p.parent.name)
 def test_sources_are_as_jupytext_writes_them(path):
-    """So that a change made in JupyterLab shows as a change of these lines, and of no other."""
+    """A change in JupyterLab then changes only its own lines of the file."""
     text = path.read_text(encoding="utf-8")
     again = build.jupytext.writes(build.jupytext.reads(text, "py:percent"), "py:percent")
     cells = again[again.index("# %%") :]

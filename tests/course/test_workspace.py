@@ -1,4 +1,4 @@
-"""The student's copies: an update brings what is new and never overwrites work."""
+"""The student's copies of notebooks: an update adds new files and never overwrites work."""
 
 import json
 import os
@@ -38,7 +38,7 @@ def content(path):
     return json.loads(path.read_text())["cells"][0]["source"]
 
 
-def test_the_first_time_everything_is_copied(course, mine):
+def test_first_update_copies_all_notebooks(course, mine):
     assert workspace.update(course, mine) == ["new: 00_start.ipynb", "new: exercises/00_start.ipynb"]
     assert content(mine / "exercises" / "00_start.ipynb") == "def f(): ..."
     assert (mine / FILE).exists() and not (mine / "build.py").exists()
@@ -88,7 +88,7 @@ def test_a_copy_that_was_deleted_comes_again(course, mine):
     assert workspace.update(course, mine) == ["copied again: 00_start.ipynb"]
 
 
-def test_without_its_record_nothing_is_overwritten(course, mine):
+def test_update_without_its_record_overwrites_nothing(course, mine):
     workspace.update(course, mine)
     (mine / workspace.RECORD).write_text("{ torn")
     write(mine / "00_start.ipynb", "x = 5")
@@ -96,7 +96,7 @@ def test_without_its_record_nothing_is_overwritten(course, mine):
     assert content(mine / "00_start.ipynb") == "x = 5"
 
 
-def test_a_file_that_is_no_notebook_any_more_is_somebodys(course, mine):
+def test_update_keeps_a_file_that_is_not_a_notebook_any_more(course, mine):
     workspace.update(course, mine)
     (mine / "00_start.ipynb").write_text("oops")
     write(course / "00_start.ipynb", "x = 10")
@@ -111,7 +111,7 @@ def test_update_prints_a_line_for_each_notebook(course, mine, capsys):
     assert "nothing has changed" in capsys.readouterr().out
 
 
-# ---- what is in the way ----------------------------------------------------------------------------------------------
+# ---- obstacles -------------------------------------------------------------------------------------------------------
 
 BOTH = {"00_start.ipynb", "exercises/00_start.ipynb"}
 
@@ -143,7 +143,7 @@ def test_update_leaves_what_is_in_the_way_and_names_it(course, mine, tmp_path, i
 
 
 def place(path, kind, tmp_path):
-    """Put something where the workspace would have a file or a folder."""
+    """Put an obstacle in the place of a file or a folder of the workspace."""
     if kind == "folder":
         path.mkdir()
     elif kind == "file":
@@ -153,7 +153,7 @@ def place(path, kind, tmp_path):
 
 
 @pytest.mark.parametrize("make", ["folder", "link"])
-def test_progress_that_cannot_be_kept_is_said_and_notebooks_come(course, mine, tmp_path, make):
+def test_progress_that_cannot_be_kept_is_reported_and_notebooks_are_copied(course, mine, tmp_path, make):
     mine.mkdir()
     place(mine / FILE, make, tmp_path)
     said = workspace.update(course, mine)
@@ -161,7 +161,7 @@ def test_progress_that_cannot_be_kept_is_said_and_notebooks_come(course, mine, t
 
 
 @pytest.mark.parametrize("make", ["file", "link"])
-def test_a_workspace_that_cannot_be_is_said(course, mine, tmp_path, capsys, make):
+def test_workspace_that_cannot_be_made_is_an_error(course, mine, tmp_path, capsys, make):
     place(mine, make, tmp_path)
     assert workspace.main([str(course), str(mine)]) == 1
     assert "Your notebooks cannot be in " in capsys.readouterr().err
@@ -195,11 +195,11 @@ workspace.main(sys.argv[1:])
     assert not list(mine.glob(".*.part"))
 
 
-# ---- what is in a notebook -------------------------------------------------------------------------------------------
+# ---- the content of notebooks ----------------------------------------------------------------------------------------
 
 
 def change(path, **fields):
-    """Change fields of the first cell, or of the notebook where they are not of cells."""
+    """Change fields of the first cell, or of the notebook if cells do not have these fields."""
     notebook = json.loads(path.read_text())
     of_notebook = {key: value for key, value in fields.items() if key in ("metadata", "nbformat_minor")}
     notebook |= of_notebook
@@ -215,7 +215,7 @@ def change(path, **fields):
         {"source": ["x = 1", "\n", "# mine"]},
     ],
 )
-def test_work_of_any_kind_is_not_written_over(course, mine, fields):
+def test_update_overwrites_no_kind_of_work(course, mine, fields):
     workspace.update(course, mine)
     change(mine / "00_start.ipynb", **fields)
     mine_before = (mine / "00_start.ipynb").read_bytes()
@@ -225,7 +225,7 @@ def test_work_of_any_kind_is_not_written_over(course, mine, fields):
     assert (mine / "00_start.ipynb").read_bytes() == mine_before
 
 
-def test_another_attachment_of_the_same_name_is_work(course, mine):
+def test_changed_attachment_of_the_same_name_counts_as_work(course, mine):
     change(course / "00_start.ipynb", attachments={"a.png": {"image/png": "b25l"}})
     workspace.update(course, mine)
     assert json.loads((mine / "00_start.ipynb").read_text())["cells"][0]["attachments"]["a.png"]

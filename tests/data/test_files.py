@@ -107,7 +107,7 @@ def test_a_broken_picture_is_named(pictures):
         mg.data.ImageFolder(pictures / "bird")
 
 
-def test_lines_of_text(tmp_path):
+def test_text_is_read_line_by_line(tmp_path):
     path = tmp_path / "text.txt"
     path.write_bytes("eins\r\nzwö\n\nlast".encode())
     lines = mg.data.TextLines(path)
@@ -126,10 +126,10 @@ def test_letters_as_numbers_and_back():
     assert pictures.tolist() == [[[1, 1], [-1, -1]], [[1, -1], [1, -1]]] and labels.tolist() == [3, 4]
 
 
-# what is bundled ----------------------------------------------------------------------------------------------------
+# bundled sets -------------------------------------------------------------------------------------------------------
 
 
-def test_every_set_has_its_licence():
+def test_bundled_sets_have_a_licence():
     text = (FOLDER / "THIRD_PARTY.md").read_text(encoding="utf-8")
     named = re.findall(r"^## (\S+):", text, re.MULTILINE)
     assert sorted(named) == sorted(path.name for path in FOLDER.iterdir() if path.suffix != ".md")
@@ -138,7 +138,7 @@ def test_every_set_has_its_licence():
 
 
 def test_the_airfoil_table_is_the_original():
-    """The file of the repository, by the hash that others have published of it."""
+    """The file in the repository has the published hash."""
     lines = (FOLDER / "airfoil.csv").read_text(encoding="utf-8").splitlines()[1:]
     original = "".join(line.replace(",", "\t") + "\r\n" for line in lines)
     published = "74c75fd71783f1e6b71f8a622b993dc592897a97cd689c5090a07147a1b097b3"
@@ -165,7 +165,7 @@ def test_the_karate_club_is_networkxs():
     assert labels.tolist() == [int(known.nodes[i]["club"] == "Officer") for i in range(34)]
 
 
-def test_held_out_parts_are_apart_and_always_the_same():
+def test_held_out_parts_are_disjoint_and_always_the_same():
     train, test = mg.data.names()
     assert not set(train) & set(test) and len({*train, *test}) == 5163
     pictures = [{image.tobytes() for image in part.arrays[0]} for part in mg.data.digits()]

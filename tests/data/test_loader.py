@@ -1,4 +1,4 @@
-"""Loaders: batches, order, randomness that follows from the seed, positions, and workers that fail or die."""
+"""Loaders: batches, order, random numbers from a seed, positions, and workers that fail or die."""
 
 import gc
 import os
@@ -14,7 +14,7 @@ from minigrad.data import DataLoader, TensorDataset
 
 
 class Squares(mg.data.Dataset):
-    """Items that some indices make trouble with; at the top of a module, so that processes can load it."""
+    """A dataset in which some indices cause errors.  It is at the top of the module so that processes can load it."""
 
     def __init__(self, trouble=None, at=()):
         self.trouble, self.at = trouble, at
@@ -61,7 +61,7 @@ WORKERS = [
 # batches ------------------------------------------------------------------------------------------------------------
 
 
-def test_every_item_once_in_each_epoch_and_another_order():
+def test_epochs_contain_each_item_once_in_another_order():
     loader = DataLoader(range(103), 10, shuffle=True, seed=4)
     first, second = ([i for batch in loader for i in batch.tolist()] for _ in range(2))
     assert sorted(first) == sorted(second) == list(range(103))
@@ -111,7 +111,7 @@ def test_the_seed_alone_decides(options):
     assert len(set(flat)) == 20, "each item has numbers of its own, in each epoch"
 
 
-def test_without_a_seed_that_of_everybody_counts():
+def test_order_without_a_seed_follows_the_default_generator():
     mg.random.seed(3)
     first = values(DataLoader(range(20), 4, shuffle=True))
     other = values(DataLoader(range(20), 4, shuffle=True))
@@ -132,7 +132,7 @@ def test_the_order_stays_as_it_was_when_it_was_stored():
     [({}, 0), ({}, 1), ({}, 4), ({}, 6), ({"workers": 3}, 1), ({"workers": 3}, 6),
      ({"workers": 1, "processes": True}, 6)],
 )
-def test_an_interrupted_loop_goes_on_where_it_was(options, stop):
+def test_interrupted_loop_continues_at_its_position(options, stop):
     make = lambda: DataLoader(Squares(), 3, shuffle=True, augment=jitter, seed=5, **options)  # noqa: E731
     whole = make()
     expected = values(whole) + values(whole) + values(whole)
@@ -171,11 +171,11 @@ def test_the_state_of_another_loader_fits_between_epochs_only():
         larger.load_state_dict(loader.state_dict())
 
 
-# what goes wrong ----------------------------------------------------------------------------------------------------
+# errors -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("options", WORKERS)
-def test_an_item_that_fails_is_named_with_its_traceback_and_the_loop_can_go_on(options):
+def test_an_item_that_fails_is_named_with_its_traceback_and_the_loop_can_continue(options):
     import traceback
 
     loader = DataLoader(Squares("raise", at=[4]), 2, **options)
@@ -193,7 +193,7 @@ def test_an_item_that_fails_is_named_with_its_traceback_and_the_loop_can_go_on(o
 
 
 @pytest.mark.parametrize("options", WORKERS)
-def test_items_that_do_not_go_together_are_named(options):
+def test_batch_of_items_that_do_not_fit_together_names_them(options):
     loader = DataLoader(Squares("shape", at=[5]), 4, **options)
     with pytest.raises(mg.data.DataError, match=r"a batch of items 4, 5, 6, 7 of Squares .*: item 1 of a batch has"):
         values(loader)
@@ -250,7 +250,7 @@ def test_workers_end_with_the_loader():
         (lambda: values(DataLoader([(1,), (1, 2)], 2)), "tuples of different lengths"),
     ],
 )
-def test_bad_input_is_refused_in_words(call, message):
+def test_wrong_arguments_are_refused_with_a_clear_message(call, message):
     with pytest.raises(mg.MinigradError, match=message):
         call()
 
@@ -258,7 +258,7 @@ def test_bad_input_is_refused_in_words(call, message):
 # augmentation and splits --------------------------------------------------------------------------------------------
 
 
-def test_changes_keep_what_they_should():
+def test_augmentations_shift_flip_and_add_noise():
     rng = np.random.default_rng(0)
     picture = np.arange(1, 17, dtype=np.float32).reshape(1, 4, 4)
     moved = [mg.data.Shift(1)((picture, 7), rng) for _ in range(50)]
@@ -273,7 +273,7 @@ def test_changes_keep_what_they_should():
     assert (both((picture, 1), rng)[0] == picture).all()
 
 
-def test_parts_of_a_dataset_are_its_items_once():
+def test_random_split_contains_each_item_once():
     parts = mg.data.random_split(range(100), [0.7, 0.2, 0.1], seed=3)
     assert [len(p) for p in parts] == [70, 20, 10]
     assert sorted(i for part in parts for i in part) == list(range(100))

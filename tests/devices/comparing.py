@@ -1,4 +1,4 @@
-"""A primitive on some device beside the same on the CPU: values, gradients, dtypes and shapes."""
+"""Compares a primitive on some device with the CPU: values, gradients, dtypes and shapes."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""`cuda` on a stand-in for CuPy, for the tests of this folder that ask for it."""
+"""Fixtures: `cuda` on a stand-in for CuPy."""
 
 import sys
 
@@ -10,7 +10,7 @@ from tests.devices import standin
 
 @pytest.fixture
 def devices(monkeypatch):
-    """A table of devices of its own: what a test makes or registers is gone after it."""
+    """A separate table of devices for each test: devices and kernels of a test disappear after it."""
     monkeypatch.setattr(registry, "MAKERS", dict(registry.MAKERS))
     for name in [n for n in registry.DEVICES if n.startswith("cuda")]:
         monkeypatch.delitem(registry.DEVICES, name)
@@ -24,13 +24,13 @@ def devices(monkeypatch):
 
 @pytest.fixture
 def no_cupy(devices, monkeypatch):
-    """No CuPy is installed."""
+    """CuPy is not installed."""
     monkeypatch.setitem(sys.modules, "cupy", None)
 
 
 @pytest.fixture
 def machine(devices, monkeypatch):
-    """`machine(count=2)` or `machine(failure="...")`: from now on CuPy is the stand-in, on such a machine."""
+    """`machine(count=2)` or `machine(failure="...")` replaces CuPy by the stand-in, on a machine like this."""
 
     def set_up(**how):
         for name, module in standin.modules(**how).items():
@@ -41,7 +41,7 @@ def machine(devices, monkeypatch):
 
 @pytest.fixture
 def cuda(machine):
-    """`cuda` and `cuda:1` are there, on the stand-in."""
+    """The devices `cuda` and `cuda:1`, on the stand-in."""
     machine(count=2)
     assert standin.CURRENT == [0]
     yield registry.as_device("cuda")

@@ -1,8 +1,8 @@
-"""The stand-in for CuPy, which also compiles CUDA's C and runs it: on the CPU, through the emulation header.
+"""The stand-in for CuPy that also compiles CUDA C and runs it on the CPU, through the emulation header.
 
-The launching code of programs is the real one.  What it hands over is looked at as strictly as a GPU is forgiving: the
-number of arguments, their sizes, the threads of a block.  A stream that records runs nothing: what is queued on it is
-run each time that the graph is launched, at the addresses that it had when it was recorded.
+The code that launches programs is the real one.  A GPU forgives wrong arguments; the emulation checks them strictly:
+their number, their sizes, the threads of a block.  A recording stream runs nothing.  The calls that are queued on it
+run each time the graph is launched, at the addresses that they had during the recording.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FUNCTION = re.compile(r'extern "C" __global__ void (?:__launch_bounds__\(\d+\) )
 SIZES = {"int": 4, "float": 4, "long long": 8, "word": 8}
 PROCESSORS = 2
 
-RECORDINGS: list[list[Any]] = []  # what is queued while a stream records, innermost last
+RECORDINGS: list[list[Any]] = []  # the calls that are queued while a stream records, innermost recording last
 ALLOCATORS: list[Any] = []  # in use, innermost last
 LAUNCHES: list[str] = []  # the kernels that ran
 MODULES: list[RawModule] = []  # all modules that were compiled
@@ -43,7 +43,7 @@ MODULES: list[RawModule] = []  # all modules that were compiled
 
 
 def queued(work: Any) -> None:
-    """Run this, or note it for the graph that is being recorded."""
+    """Run a call, or queue it for the graph that is being recorded."""
     if RECORDINGS:
         RECORDINGS[-1].append(work)
     else:
@@ -51,7 +51,7 @@ def queued(work: Any) -> None:
 
 
 def making(function: Any) -> Any:
-    """A function that makes an array: while a stream records, one full of nonsense, which each launch fills."""
+    """Wraps a function that makes an array: during a recording the array holds nonsense, until a launch fills it."""
 
     @functools.wraps(function)
     def make(*args: Any, **kwargs: Any) -> Any:
@@ -78,7 +78,7 @@ def making(function: Any) -> Any:
 
 
 def changing(function: Any) -> Any:
-    """A function that changes an array."""
+    """Wraps a function that changes an array."""
 
     @functools.wraps(function)
     def change(*args: Any, **kwargs: Any) -> None:
@@ -88,7 +88,7 @@ def changing(function: Any) -> Any:
 
 
 def refused(function: Any) -> Any:
-    """A function that needs a value: not while a stream records."""
+    """Wraps a function that reads a value: it is refused while a stream records."""
 
     @functools.wraps(function)
     def ask(*args: Any, **kwargs: Any) -> Any:
@@ -100,7 +100,7 @@ def refused(function: Any) -> Any:
 
 
 def _at(address: int, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-    """The memory that was here when the recording was made, whatever uses it now."""
+    """The memory at the address of the recording, no matter which array uses it now."""
     size = int(np.prod(shape)) * dtype.itemsize
     return np.frombuffer((ctypes.c_uint8 * size).from_address(address), dtype).reshape(shape)
 
@@ -141,7 +141,7 @@ class Graph:
 
 
 class MemoryPool:
-    """Stands for cupy.cuda.MemoryPool: memory that was taken from it stays the same while it is there."""
+    """Stands for cupy.cuda.MemoryPool: memory from the pool stays in place while the pool exists."""
 
     def __init__(self) -> None:
         self.taken: list[Any] = []
@@ -160,7 +160,7 @@ def using_allocator(allocator: Any = None) -> Any:
 
 
 def _allocated(array: np.ndarray) -> None:
-    """What a recording makes may not be given to anybody else before the recording is gone."""
+    """The memory of a recording may not be used for other arrays before the recording is deleted."""
     assert ALLOCATORS, "memory of the default pool is written to by each launch"
     ALLOCATORS[-1](array)
 
@@ -246,13 +246,13 @@ def _passed(value: Any, kind: str, name: str) -> Any:
     if isinstance(value, ndarray):
         value = value.data.ptr
     size = value.itemsize if isinstance(value, np.generic) else 8
-    assert size == (8 if "*" in kind else SIZES[kind]), f"{name}: {value!r} is no {kind}"
+    assert size == (8 if "*" in kind else SIZES[kind]), f"{name}: {value!r} is not of type {kind}"
     return (ctypes.c_int32 if size == 4 else ctypes.c_int64)(int(value) & (1 << 8 * size) - 1)
 
 
 @functools.cache
 def _folder() -> Path:
-    """Where libraries are put, with the emulation header compiled before."""
+    """The folder of the libraries, with the precompiled emulation header."""
     folder = Path(tempfile.mkdtemp(prefix="minigrad-emulated-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     for name in ("cuda.h", "cuda_fp16.h"):
@@ -263,7 +263,7 @@ def _folder() -> Path:
 
 @functools.cache
 def compiled(code: str) -> tuple[Any, dict[str, list[str]]]:
-    """The library that a module becomes, and the types of what each of its kernels takes."""
+    """The library compiled from a module, and the argument types of each of its kernels."""
     include = "#include <cuda_fp16.h>"
     expanded = subprocess.run(
         [CXX, "-E", "-P", "-x", "c++", "-"], input=code.replace(include, ""), text=True, check=True, capture_output=True
@@ -298,7 +298,7 @@ ASKS = "get item tolist __bool__ __int__ __float__"
 
 
 def dot(a: Any, b: Any, out: Any = None) -> Any:
-    """Into `out` only what has its type and lies in order, as CuPy has it."""
+    """Like CuPy's: `out` must have the type of the result and be contiguous."""
     return _product(np.dot, a, b, out)
 
 
@@ -315,7 +315,7 @@ def _product(function: Any, a: Any, b: Any, out: Any) -> Any:
 
 
 def modules(**how: Any) -> dict[str, Any]:
-    """What to put into `sys.modules`."""
+    """The modules to put into `sys.modules`."""
     found = standin.modules(**how)
     cupy = found["cupy"]
     for name in ("concatenate", "stack", "flip", "arange", "zeros", "where", "ascontiguousarray", "argmax", "argmin"):
@@ -337,7 +337,7 @@ class Device(standin.Device):
 
 
 def class_members() -> dict[str, Any]:
-    """More attributes of the class of arrays, set while a test runs."""
+    """More attributes for the array class while a test runs."""
     members = {name: making(getattr(ndarray, name)) for name in MAKES.split()}
     members |= {name: refused(getattr(ndarray, name)) for name in ASKS.split()}
     members |= {name: changing(getattr(ndarray, name)) for name in ("fill", "__setitem__")}

@@ -1,10 +1,11 @@
-"""A stand-in for CuPy where there is no GPU: NumPy behind a class that is as strict as CuPy's, and differs as it does.
+"""A stand-in for CuPy without a GPU: NumPy behind a class that is as strict as CuPy's and differs in the same ways.
 
-* Its arrays are no NumPy arrays and do not mix with them; each is on one device, and only the current device computes.
-* It has only what CuPy has (a test compares the names and signatures with the real one, where that is installed).
-* What CuPy leaves undefined or does differently is done here in the worst way for code that relies on NumPy: integer
-  indices wrap around, of equal indices the *first* wins, wide shifts are taken modulo the width, float divisions round
-  twice, negative powers of integers are silent, `maximum` can't reduce, few types can be added atomically.
+* Its arrays are not NumPy arrays and do not mix with them.  Each is on one device, and only the current one computes.
+* It has only names that CuPy has (a test compares names and signatures with the real CuPy if it is installed).
+* Where CuPy's behaviour is undefined or differs from NumPy's, the stand-in chooses the worst case for code that
+  relies on NumPy: integer indices wrap around, the *first* of equal indices wins, wide shifts are taken modulo the
+  width, float divisions round twice, negative powers of integers are silent, `maximum` cannot reduce, and few types
+  can be added atomically.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from typing import Any
 import numpy as np
 
 CURRENT = [0]  # the current device, innermost last
-LINALG = ["ignore"]  # what a singular matrix does: cupyx.errstate(linalg=...)
+LINALG = ["ignore"]  # the reaction to a singular matrix: cupyx.errstate(linalg=...)
 SCALARS = (bool, int, float, np.generic)
 CALLS: list[str] = []  # the ufuncs that ran
 
 
 def host(x: Any) -> Any:
-    """The NumPy array behind an argument; what CuPy would refuse is refused."""
+    """The NumPy array behind an argument.  Arguments that CuPy would refuse are refused."""
     if isinstance(x, ndarray):
         if x._device != CURRENT[-1]:
             raise ValueError(
@@ -36,7 +37,7 @@ def host(x: Any) -> Any:
 
 
 def made(result: Any, base: ndarray | None = None) -> ndarray:
-    """An array of ours; a view where it looks at the memory of `base`."""
+    """An array of the stand-in; a view if it shares the memory of `base`."""
     array = object.__new__(ndarray)
     array._host = np.asarray(result)
     array._device = CURRENT[-1] if base is None else base._device
@@ -46,7 +47,7 @@ def made(result: Any, base: ndarray | None = None) -> ndarray:
 
 
 class Flags:
-    """CuPy's flags: nothing is read-only."""
+    """Stands for CuPy's flags: no array is read-only."""
 
     def __init__(self, array: np.ndarray) -> None:
         self.c_contiguous, self.f_contiguous = array.flags.c_contiguous, array.flags.f_contiguous
@@ -120,7 +121,7 @@ class ndarray:
         return made(host(self).astype(dtype, order=order))
 
     def copy(self, order: str = "C") -> ndarray:
-        return made(self._host.copy(order=order))  # to the current device, wherever it comes from
+        return made(self._host.copy(order=order))  # to the current device, from any device
 
     def fill(self, value: Any) -> None:
         host(self).fill(host(value))
@@ -435,7 +436,7 @@ def _erf(x: Any) -> Any:
 
 
 class Device:
-    """Stands for cupy.cuda.Device; `SYNCHRONIZED` notes which ones were waited for."""
+    """Stands for cupy.cuda.Device; `SYNCHRONIZED` lists the devices that were synchronised."""
 
     def __init__(self, device: int = 0) -> None:
         self.id = device
@@ -459,7 +460,7 @@ class CUDARuntimeError(RuntimeError):
 
 
 def modules(count: int = 2, failure: str | None = None) -> dict[str, types.ModuleType]:
-    """What to put into `sys.modules` for a machine of `count` GPUs, or one whose CUDA fails with this message."""
+    """The modules for `sys.modules`: of a machine with `count` GPUs, or of one whose CUDA fails with this message."""
 
     def count_or_fail() -> int:
         if failure:

@@ -1,4 +1,4 @@
-"""The CUDA device on a stand-in for CuPy: every primitive gives what the CPU gives, for all that CuPy differs."""
+"""The CUDA device on a stand-in for CuPy: every primitive gives the results of the CPU although CuPy differs."""
 
 import inspect
 import pickle
@@ -21,7 +21,7 @@ from tests.samples import SAMPLES
 @pytest.mark.parametrize("index", ["cuda", "cuda:1"])
 @pytest.mark.parametrize("name", sorted(SAMPLES))
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_every_primitive_gives_what_the_cpu_gives(cuda, name, index):
+def test_primitives_give_the_results_of_the_cpu(cuda, name, index):
     compare_with_cpu(name, index, standin.ndarray)
 
 
@@ -56,7 +56,7 @@ def test_the_check_of_indices_can_be_left_out(cuda, monkeypatch):
     assert mg.arange(3, device="cuda")[mg.asarray([4], device="cuda")].tolist() == [1]
 
 
-def test_small_index_types_are_compared_with_large_sizes(cuda):
+def test_indices_of_small_types_are_compared_with_large_sizes(cuda):
     x = mg.arange(1000, device="cuda")
     assert x[mg.asarray([-1, 100], dtype="int8", device="cuda")].tolist() == [999, 100]
     assert x[mg.asarray([255], dtype="uint8", device="cuda")].item() == 255
@@ -74,7 +74,7 @@ def test_put_with_equal_indices_keeps_the_last(cuda):
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "int16", "int32", "int64", "uint8", "float16", "float32", "float64"])
-def test_scatter_add_knows_every_dtype(cuda, dtype):
+def test_scatter_add_supports_every_dtype(cuda, dtype):
     base, value, index = np.array([1, 0, 100]).astype(dtype), np.array([1, 100, 100]).astype(dtype), np.array([0, 2, 2])
     ours = mg.scatter_add(*(mg.asarray(a, device="cuda") for a in (base, index, value)))
     wanted = mg.scatter_add(*map(mg.asarray, (base, index, value)))
@@ -149,7 +149,7 @@ def test_views_writes_and_gradients_work(cuda, device):
     assert turned.data._device == cuda.index + (device == "cuda:1") and turned.tolist() == [[2.0, 0.0], [3.0, 5.0]]
 
 
-def test_large_arrays_are_left_to_cupy(cuda):
+def test_arrays_that_are_large_come_from_cupys_pool(cuda):
     x = mg.ones(100_000, device="cuda")
     standin.CALLS.clear()
     assert mg.tanh(x).shape == (100_000,)
@@ -195,10 +195,10 @@ def test_a_device_is_pickled_by_its_name(cuda):
     assert pickle.loads(pickle.dumps(cuda)) is cuda
 
 
-# What is missing ------------------------------------------------------------------------------------------------------
+# Missing packages and GPUs --------------------------------------------------------------------------------------------
 
 
-def test_without_cupy_the_message_says_how_to_get_it(no_cupy):
+def test_missing_cupy_is_an_error_that_says_how_to_install_it(no_cupy):
     with pytest.raises(DeviceError) as caught:
         mg.ones(2).to("cuda")
     message = str(caught.value)
@@ -208,13 +208,13 @@ def test_without_cupy_the_message_says_how_to_get_it(no_cupy):
     assert f"{__file__}:" in message and 'mg.ones(2).to("cuda")' in message
 
 
-def test_on_a_mac_it_says_that_there_is_no_cuda(no_cupy, monkeypatch):
+def test_error_on_a_mac_says_that_there_is_no_cuda(no_cupy, monkeypatch):
     monkeypatch.setattr(sys, "platform", "darwin")
     with pytest.raises(DeviceError, match="there is no CUDA on macOS"):
         mg.zeros(2, device="cuda")
 
 
-def test_a_cupy_that_does_not_start(devices, monkeypatch, tmp_path):
+def test_cupy_that_does_not_start_is_explained(devices, monkeypatch, tmp_path):
     (tmp_path / "cupy.py").write_text("raise ImportError('libcudart.so.13: cannot open shared object file')")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "cupy", raising=False)
@@ -231,14 +231,14 @@ def test_a_cupy_that_does_not_start(devices, monkeypatch, tmp_path):
          r"the NVIDIA driver finds no GPU \(cudaErrorNoDevice: .*\)\n.*nvidia-smi"),
     ],
 )
-def test_cupy_without_a_driver_or_a_gpu(machine, failure, message):
+def test_cupy_without_a_driver_or_a_gpu_is_explained(machine, failure, message):
     machine(failure=failure)
     with pytest.raises(DeviceError, match=message):
         mg.ones(2).to("cuda")
     assert "cuda" not in mg.available_devices()
 
 
-def test_too_few_gpus(machine):
+def test_device_number_beyond_the_gpus_is_an_error(machine):
     machine(count=2)
     with pytest.raises(DeviceError, match=r"no device named 'cuda:7': this machine has 2 GPUs\n  Expected: cuda, cud"):
         mg.ones(2).to("cuda:7")

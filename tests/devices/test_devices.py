@@ -1,4 +1,4 @@
-"""The devices: their names, the current one, transfers, and the error where devices are mixed."""
+"""Devices: their names, the current device, transfers, and the error for mixed devices."""
 
 import copy
 import inspect
@@ -40,7 +40,7 @@ def test_a_device_survives_pickle_and_deepcopy(device):
 
 
 @pytest.mark.parametrize("name", ["gpu", "cpu:", "cpu:one", "cpu:-1", "CPU", "", 3, "cpu:1:2"])
-def test_a_name_that_means_nothing(name):
+def test_unknown_device_name_is_an_error(name):
     with pytest.raises(DeviceError) as caught:
         mg.zeros(2, device=name)
     message = str(caught.value)
@@ -116,7 +116,7 @@ def test_the_current_device_serves_as_a_decorator_and_ends_with_an_error():
     assert mg.zeros(1).device == "cpu"
 
 
-def test_another_thread_has_its_own_current_device():
+def test_current_device_belongs_to_its_thread():
     found = []
     with mg.device("cpu:1"):
         thread = threading.Thread(target=lambda: found.append(mg.zeros(1).device))
@@ -138,13 +138,13 @@ def test_a_transfer_copies_also_between_cpu_devices():
     assert (x.tolist(), y.tolist()) == ([9.0, 2.0], [1.0, 5.0])
 
 
-def test_a_transfer_to_where_it_is_is_the_tensor_itself():
+def test_transfer_to_the_same_device_returns_the_tensor_itself():
     x = mg.asarray([1.0], requires_grad=True)
     assert x.to("cpu") is x and x.to(x.device) is x and x.to_device(x.device) is x and x.to("cpu:0") is x
     assert x.to(mg.float32) is x and x.to("float32") is x
 
 
-def test_to_takes_a_dtype_as_well():
+def test_tensor_to_takes_a_dtype_as_well():
     x = mg.asarray([1.5])
     assert x.to(mg.float64).dtype == "float64" and x.to("int32").tolist() == [1] and x.to(np.float16).dtype == "float16"
     assert x.to(float) is x and x.to(int).dtype == "int64"
@@ -154,7 +154,7 @@ def test_to_takes_a_dtype_as_well():
         x.to(3)
 
 
-def test_to_device_is_the_array_apis():
+def test_tensor_to_device_is_the_array_apis():
     x = mg.asarray([1, 2])
     assert x.to_device("cpu:1").device == "cpu:1" and mg.to_device(x, mg.as_device("cpu:1")).tolist() == [1, 2]
     assert list(inspect.signature(mg.Tensor.to_device).parameters) == ["x", "device", "stream"]
@@ -164,7 +164,7 @@ def test_to_device_is_the_array_apis():
 
 @pytest.mark.parametrize("shape", [(), (0, 3), (2, 3)])
 @pytest.mark.parametrize("dtype", ["bool", "int8", "int64", "float16", "float64"])
-def test_every_shape_and_dtype_is_transferred(shape, dtype):
+def test_transfers_of_every_shape_and_dtype(shape, dtype):
     array = np.arange(np.prod(shape)).reshape(shape).astype(dtype)
     there = mg.asarray(array).to("cpu:1")
     assert there.device == "cpu:1" and there.dtype == dtype
@@ -280,7 +280,7 @@ def mixed():
 
 
 @pytest.mark.parametrize("what", mixed())
-def test_mixed_devices_are_an_error_that_says_everything(what):
+def test_mixed_devices_are_an_error_that_describes_the_inputs(what):
     op, attempt = mixed()[what]
     with pytest.raises(DeviceError) as caught:
         attempt()

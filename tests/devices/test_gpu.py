@@ -1,4 +1,4 @@
-"""The CUDA device on a real GPU: what the stand-in can't show.  Skipped, with the reason, where there is none."""
+"""The CUDA device on a real GPU: tests that the stand-in cannot replace.  Skipped, with the reason, without a GPU."""
 
 import numpy as np
 import pytest
@@ -30,12 +30,12 @@ def second_gpu(gpu):
 
 @pytest.mark.parametrize("name", sorted(SAMPLES))
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_every_primitive_gives_what_the_cpu_gives(gpu, name):
+def test_primitives_give_the_results_of_the_cpu(gpu, name):
     compare_with_cpu(name, "cuda", gpu.cupy.ndarray)
 
 
 @pytest.mark.parametrize("name", ["add", "gather", "put", "scatter_add", "sum", "matmul", "full", "slice", "argsort"])
-def test_a_second_gpu_gives_the_same(second_gpu, name):
+def test_second_gpu_gives_the_same_results(second_gpu, name):
     compare_with_cpu(name, "cuda:1", second_gpu.cupy.ndarray)
 
 
@@ -64,7 +64,7 @@ def test_put_with_many_equal_indices_keeps_the_last(gpu):
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "int16", "int32", "int64", "uint8", "float16", "float32", "float64"])
-def test_scatter_add_knows_every_dtype(gpu, dtype):
+def test_scatter_add_supports_every_dtype(gpu, dtype):
     base, value, index = np.array([1, 0, 100]).astype(dtype), np.array([1, 100, 100]).astype(dtype), np.array([0, 2, 2])
     ours = mg.scatter_add(*(mg.asarray(a, device="cuda") for a in (base, index, value)))
     assert ours.dtype == dtype and ours.tolist() == mg.scatter_add(*map(mg.asarray, (base, index, value))).tolist()
@@ -104,7 +104,7 @@ def test_training_gives_what_the_cpu_gives(gpu):
     np.testing.assert_allclose(losses["cuda"], losses["cpu"], rtol=1e-10)
 
 
-def test_large_results_come_from_cupys_pool(gpu):
+def test_results_that_are_large_come_from_cupys_pool(gpu):
     x = mg.ones(4_000_000, device="cuda")
     (x + 1).sum().item()
     gpu.synchronize()
@@ -114,6 +114,6 @@ def test_large_results_come_from_cupys_pool(gpu):
     assert gpu.cupy.get_default_memory_pool().total_bytes() == held
 
 
-def test_too_large_a_result_is_an_error_that_names_the_operation(gpu):
+def test_memory_shortage_is_an_error_that_names_the_operation(gpu):
     with pytest.raises(DeviceError, match="full: no memory is left on cuda"):
         mg.zeros(1 << 45, dtype="uint8", device="cuda")

@@ -1,4 +1,4 @@
-"""The dispatch table, kernels that users put in, and devices that users make."""
+"""The dispatch table, kernels that users register, and devices that users define."""
 
 import math
 from collections import Counter
@@ -36,7 +36,7 @@ def test_the_table_of_all_devices_in_use():
     assert {"cpu", "cpu:1"} <= kernels()["add"].keys()
 
 
-def test_every_device_has_a_kernel_for_every_primitive(cuda):
+def test_devices_have_kernels_for_all_primitives(cuda):
     for op, row in kernels("cpu", "cpu:1", "cuda", "cuda:1").items():
         assert "–" not in row.values(), f"{op}: {row}"
     assert kernels("cuda")["tanh"]["cuda"].endswith("tanh")
@@ -74,7 +74,7 @@ def test_the_table_draws_itself_in_a_notebook(devices):
     assert isinstance(tables.kernels(), tables.KernelTable)
 
 
-def test_each_primitive_has_exactly_one_kernel():
+def test_primitives_have_exactly_one_kernel_each():
     groups = [each for each in Kernels.__mro__ if issubclass(each, KernelGroup)]
     defined = [name for each in groups for name, kernel in vars(each).items() if is_kernel(name, kernel)]
     assert Counter(defined) == Counter([*[op.name for op in P], "nonzero"]), "mg.nonzero runs outside of programs only"
@@ -178,7 +178,7 @@ def test_a_kernel_may_take_out(devices):
     assert outs == [True, False]
 
 
-def test_when_a_device_has_no_memory_left(devices):
+def test_memory_shortage_on_a_device_is_an_error(devices):
     def greedy(x):
         raise MemoryError("out of 16 GB")
 
@@ -187,8 +187,8 @@ def test_when_a_device_has_no_memory_left(devices):
         mg.tanh(mg.ones(2, device="cpu:1"))
 
 
-def test_gradients_run_through_it(devices):
-    """A kernel changes how, not what: its rule of differentiation stays."""
+def test_gradients_flow_through_a_registered_kernel(devices):
+    """A kernel replaces only the computation: the gradient rule of the primitive stays."""
     with register_kernel("multiply", "cpu", lambda x, y: np.multiply(x, y)):
         w = mg.asarray([3.0], requires_grad=True)
         (w * w).sum().backward()
@@ -243,7 +243,7 @@ def test_a_program_calls_the_kernels_of_a_device_that_has_its_own(devices, hoste
     assert mg.jit(lambda w: (w * w).sum())(w).item() == (w * w).sum().item() == 5.0
 
 
-def test_a_kernel_that_is_none_is_missing(devices):
+def test_kernel_none_counts_as_missing(devices):
     class NoTanh(Kernels):
         tanh = None
 
@@ -280,7 +280,7 @@ def test_a_method_that_is_not_a_primitive_is_an_error_of_the_class():
 
 
 class CostModel(Device):
-    """A device that is only imagined: it adds up how long each operation would take there."""
+    """An imaginary device that adds up how long each operation would take on it."""
 
     kind = "imagined"
     bandwidth, rate, launch = 1e9, 1e12, 5e-6  # bytes and operations in a second, seconds to start a kernel
@@ -326,7 +326,7 @@ def test_a_cost_model_is_a_device_of_twenty_lines(devices):
 
 
 class Boxed:
-    """Another library's array class, with only the attributes that a device's arrays need."""
+    """The array class of another library, with only the attributes that the arrays of a device need."""
 
     __slots__ = ("__weakref__", "array", "base")
 
@@ -392,7 +392,7 @@ class BoxDevice(Device):
 
 @pytest.mark.parametrize("name", sorted(SAMPLES))
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_a_device_may_have_arrays_of_its_own_class(devices, name):
+def test_a_device_may_have_its_own_array_class(devices, name):
     register_device("boxes", BoxDevice)
     for sample in SAMPLES[name]:
         results = []
@@ -448,7 +448,7 @@ def test_registering_a_kind_again_replaces_it(devices):
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "int64", "float16", "float32", "float64"])
 @pytest.mark.parametrize("shapes", [((150, 130), (150, 130)), ((150, 130), (130,)), ((), (150, 130))])
-def test_where_chooses_among_many_elements_bit_by_bit_as_numpy_does(dtype, shapes):
+def test_mg_where_chooses_among_many_elements_bit_by_bit_as_numpy_does(dtype, shapes):
     rng = np.random.default_rng(0)
     x, y = (np.asarray(rng.normal(size=shape) * 10).astype(dtype) for shape in shapes)
     condition = rng.random((150, 130)) < 0.5
@@ -463,7 +463,7 @@ def test_where_chooses_among_many_elements_bit_by_bit_as_numpy_does(dtype, shape
         np.testing.assert_array_equal(kernel_result, expected)
 
 
-def test_where_keeps_nan_infinities_and_the_sign_of_zero_beside_numbers():
+def test_mg_where_keeps_nan_infinities_and_the_sign_of_zero():
     x = np.tile(np.array([np.nan, -0.0, -np.inf, 1.0], np.float32), 5000)
     condition = np.arange(len(x)) % 8 < 4
     result = mg.where(mg.asarray(condition), mg.asarray(x), 2.5).numpy()

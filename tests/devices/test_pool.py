@@ -1,4 +1,4 @@
-"""Memory that is used again: never while anybody can still see it."""
+"""The memory pool: memory is never reused while an array or a view still refers to it."""
 
 import gc
 import threading
@@ -35,7 +35,7 @@ def test_memory_is_used_again_when_its_array_is_gone():
 
 
 def test_arrays_of_about_one_size_share_memory():
-    """A function that is called with 150 lengths would otherwise keep a piece of memory for each."""
+    """Otherwise a function that is called with 150 lengths would keep one piece of memory for each length."""
     pool = Pool()
     for length in range(100_000, 103_000, 20):
         array = pool.take((length,), FLOAT)
@@ -133,7 +133,7 @@ def test_pool_keeps_at_most_its_limit():
     assert pool.idle <= 100_000
 
 
-def test_sizes_that_nobody_asks_for_any_more_make_room():
+def test_unused_sizes_make_room():
     pool = Pool(limit=100_000)
     old = [pool.take(SHAPE, FLOAT), pool.take(SHAPE, FLOAT)]
     del old
@@ -144,7 +144,7 @@ def test_sizes_that_nobody_asks_for_any_more_make_room():
     assert address(pool.take((20_000,), FLOAT)) == place
 
 
-def test_shrink_gives_back_what_is_idle_and_nothing_else():
+def test_shrink_gives_back_only_idle_memory():
     pool = Pool()
     used, idle = pool.take(SHAPE, FLOAT), pool.take(SHAPE, FLOAT)
     used[...] = 7
@@ -157,7 +157,7 @@ def test_shrink_gives_back_what_is_idle_and_nothing_else():
     assert address(pool.take(SHAPE, FLOAT)) == place, "what was in use then comes back later"
 
 
-def test_when_memory_runs_out_what_is_idle_is_given_back_first(monkeypatch):
+def test_idle_memory_is_given_back_when_memory_runs_out(monkeypatch):
     pool = Pool()
     pool.take(SHAPE, FLOAT)
     assert pool.idle
@@ -211,7 +211,7 @@ def test_arrays_that_die_in_the_collector_while_the_pool_is_at_work():
         pass
 
     before = gc.get_threshold()
-    gc.set_threshold(1)  # the collector runs in the middle of everything
+    gc.set_threshold(1)  # the garbage collector runs at any moment
     try:
         for _ in range(200):
             cycle = Cycle()

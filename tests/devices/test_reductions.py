@@ -1,4 +1,4 @@
-"""Reductions over short dimensions, which are done part by part: the same as NumPy's own."""
+"""Reductions over short dimensions, which are computed part by part, equal NumPy's."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ AXES = [(1,), (1, 3), (3,), (0,), (0, 1, 3)]
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "bool"])
 @pytest.mark.parametrize("keepdims", [True, False])
 @pytest.mark.parametrize("axis", AXES, ids=str)
-def test_parts_that_are_joined_are_what_numpy_reduces_to(monkeypatch, ufunc, dtype, keepdims, axis):
+def test_reductions_in_parts_equal_numpys(monkeypatch, ufunc, dtype, keepdims, axis):
     rng = np.random.default_rng(0)
     x = (rng.standard_normal((2, 2, 5, 3)) * 2).astype(dtype)
     if dtype == "float32":
@@ -29,7 +29,7 @@ def test_parts_that_are_joined_are_what_numpy_reduces_to(monkeypatch, ufunc, dty
         np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
-def test_the_result_is_memory_of_its_own(monkeypatch):
+def test_result_has_its_own_memory(monkeypatch):
     monkeypatch.setattr(reductions, "MANY", 1)
     x = mg.asarray([[1.0, 2.0], [3.0, 4.0]])
     y = x.sum(0)

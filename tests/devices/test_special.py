@@ -1,4 +1,4 @@
-"""The kernels of our own: `erf` to the last bits, `scatter_add` against one addition after the other."""
+"""minigrad's own kernels: `erf` to the last bits, `scatter_add` against one addition after the other."""
 
 import math
 
@@ -15,7 +15,7 @@ exact = np.vectorize(math.erf, otypes=[np.float64])
 
 
 def places(dtype):
-    """Numbers of every size, those where the polynomials end, and the ends of the format."""
+    """Numbers of every size, the boundaries of the polynomials, and the limits of the format."""
     info = np.finfo(dtype)
     sizes = [rng.uniform(0, 1, 4000), rng.uniform(0, 7, 8000), 10.0 ** rng.uniform(-12, 1, 2000)]
     ends = [0.0, info.tiny, float(info.smallest_subnormal), info.max, 4.05, 6.0, np.nextafter(4.05, 5), np.inf]
@@ -24,7 +24,7 @@ def places(dtype):
 
 
 @pytest.mark.parametrize("dtype, units", [(np.float32, 2.3), (np.float64, 2.5)])
-def test_erf_is_off_by_so_many_units_in_the_last_place(dtype, units):
+def test_erf_error_in_units_of_the_last_place(dtype, units):
     x = places(dtype)
     ours, theirs = erf(x), exact(x.astype(np.float64))
     assert ours.dtype == dtype
@@ -33,7 +33,7 @@ def test_erf_is_off_by_so_many_units_in_the_last_place(dtype, units):
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_erf_of_what_is_no_number_and_of_signs(dtype):
+def test_erf_of_nan_infinities_and_signed_zeros(dtype):
     out = erf(np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 30.0, -30.0], dtype))
     assert out.dtype == dtype
     np.testing.assert_array_equal(out, np.array([0.0, -0.0, 1.0, -1.0, np.nan, 1.0, -1.0], dtype))
@@ -104,7 +104,7 @@ CASES = [
     ((6, 4), (0, 4), [(0,)]),
     ((0, 4), (0, 4), [(0,)]),
 ]
-LARGE_CASES = [  # so much that it is worth to work on flat arrays
+LARGE_CASES = [  # large enough for the path with flat arrays
     ((6,), (9000,), [(9000,)]),
     ((6, 4), (3000, 4), [(3000,)]),
     ((6, 4), (3000, 2, 4), [(3000, 2)]),

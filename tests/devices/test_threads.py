@@ -1,4 +1,4 @@
-"""Large elementwise operations in blocks, by several threads: the same results, whatever happens."""
+"""Large elementwise operations in blocks, by several threads: the results never depend on the blocks or threads."""
 
 import os
 import subprocess
@@ -63,13 +63,13 @@ def in_blocks_of(function, values, shape):
 
 @pytest.mark.parametrize("shapes", CASES, ids=str)
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_blocks_give_what_the_whole_gives(shapes, layout):
+def test_blocks_give_the_results_of_the_whole_array(shapes, layout):
     x, y = operands(shapes, layout)
     shape = np.broadcast_shapes(*shapes)
     np.testing.assert_array_equal(in_blocks_of(np.subtract, [x, y], shape), x - y)
     np.testing.assert_array_equal(in_blocks_of(np.multiply, [x, 2.5], x.shape), x * 2.5)
-    # NumPy takes vector instructions for arctan2, or calls the C library, by the strides of its innermost loop. A part
-    # of an array may have others than the whole, and the two ways round differently.
+    # NumPy computes arctan2 with vector instructions or with the C library, depending on the strides of its innermost
+    # loop. A part of an array may have other strides than the whole, and the two methods round differently.
     np.testing.assert_array_max_ulp(in_blocks_of(np.arctan2, [x, y], shape), np.arctan2(x, y), maxulp=4)
 
 
@@ -84,7 +84,7 @@ def test_results_do_not_depend_on_the_number_of_threads(shapes, layout):
 
 @pytest.mark.parametrize("name", [op.name for op in P if op.kind == "elementwise"])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_every_elementwise_primitive_is_the_same_in_blocks(name, monkeypatch):
+def test_elementwise_primitives_give_the_same_in_blocks(name, monkeypatch):
     monkeypatch.setattr(threads, "BLOCK", 2)
     for sample in SAMPLES[name]:
         inputs = [mg.asarray(x) if isinstance(x, np.ndarray) else x for x in sample.inputs]
@@ -96,7 +96,7 @@ def test_every_elementwise_primitive_is_the_same_in_blocks(name, monkeypatch):
         np.testing.assert_array_equal(blocks.numpy(), whole.numpy(), err_msg=str(sample))
 
 
-def test_large_operations_come_out_right_and_in_every_thread():
+def test_large_operations_are_right_in_every_thread():
     seen = set()
 
     def slow_tanh(x, out=None):
@@ -147,7 +147,7 @@ def test_the_callers_errstate_holds_in_the_threads():
         elementwise_in_blocks(np.log, [x], {}, np.empty(1000))
 
 
-def test_many_callers_at_once():
+def test_callers_in_many_threads_at_once():
     x = mg.asarray(np.linspace(0.1, 2, 300_000))
     expected = np.log(x.numpy())
     wrong = []
@@ -167,7 +167,7 @@ def test_many_callers_at_once():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_forked_process_starts_threads_of_its_own():
+def test_a_forked_process_starts_its_own_threads():
     x = mg.ones(300_000)
     mg.exp(x)
     assert THREADS.helpers is not None
@@ -180,7 +180,7 @@ def test_a_forked_process_starts_threads_of_its_own():
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-def test_one_thread_means_the_callers():
+def test_one_thread_is_that_of_the_caller():
     mg.devices.set_num_threads(1)
     names = set()
     in_blocks(lambda start, stop: names.add(threading.current_thread().name), 100, 1)
@@ -202,7 +202,7 @@ def test_the_number_of_threads(monkeypatch):
         assert threads.Threads().count == count
 
 
-def test_at_the_end_of_the_program_the_caller_works_alone():
+def test_caller_works_alone_at_the_end_of_the_program():
     code = (
         "import atexit, threading, numpy as np, minigrad as mg\n"
         "from minigrad.devices import threads\n"

@@ -1,4 +1,4 @@
-"""The seven applications, in the size for tests: the scores are such that a wrong gradient does not reach them."""
+"""The seven applications, in the size for tests.  A wrong gradient does not reach their scores."""
 
 import subprocess
 import sys
@@ -22,7 +22,7 @@ PROGRAMS = {"digits_mlp": 1, "digits_cnn": 1, "names_gpt": 2, "karate_gcn": 1, "
 
 @cache
 def ran(name, jit):
-    """The score, and how often each jitted function was traced."""
+    """The score, and how many times each jitted function was traced."""
     made, real = [], mg.jit
 
     def noting(*args, **kwargs):
@@ -42,18 +42,18 @@ def test_an_example_reaches_its_score(name):
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_compiled_it_scores_the_same_with_a_few_programs(name):
+def test_compiled_examples_reach_the_same_scores_with_few_programs(name):
     (eager, _), (compiled, traces) = ran(name, jit=False), ran(name, jit=True)
     assert sum(traces) == PROGRAMS[name], traces
-    if name == "cartpole":  # where a last digit may decide an action, and all that comes after
+    if name == "cartpole":  # the last digit may decide an action and so everything after it
         assert EXAMPLES[name].reached(compiled, quick=True)
     else:
         assert compiled == pytest.approx(eager, rel=2e-3)
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_on_cuda_it_is_the_same_program(name, monkeypatch):
-    """A few steps on the stand-in for CuPy, which is stricter about what is where than CuPy itself."""
+def test_examples_run_on_cuda(name, monkeypatch):
+    """A few steps on the stand-in for CuPy, which checks devices more strictly than CuPy itself."""
     real = mg.train.progress
     monkeypatch.setattr(mg.train, "progress", lambda batches, label: Short(real(range(2), label, quiet=True), batches))
     on_cpu = run(name, quick=True)
@@ -67,7 +67,7 @@ def test_on_cuda_it_is_the_same_program(name, monkeypatch):
 
 
 class Short:
-    """A bar over the first two batches."""
+    """A progress bar over the first two batches."""
 
     def __init__(self, bar, batches):
         self.bar, self.batches = bar, batches
@@ -82,7 +82,7 @@ class Short:
 @pytest.mark.gpu
 @pytest.mark.parametrize("jit", [False, True])
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_on_a_gpu(name, jit):
+def test_examples_run_on_a_gpu(name, jit):
     score = run(name, jit=jit, quick=True, device="cuda")
     assert EXAMPLES[name].reached(score, quick=True), score
 
@@ -97,13 +97,13 @@ def test_the_score_is_printed_last():
     assert result.stdout.splitlines()[-1].startswith("score: 9")
 
 
-def test_without_a_name_they_are_listed(capsys):
+def test_command_without_a_name_lists_the_examples(capsys):
     assert main([]) == 0
     listed = capsys.readouterr().out
     assert all(f"  {name} " in listed for name in EXAMPLES) and "≤ 2.08 nats a letter" in listed
 
 
-def test_a_wrong_name_is_answered_with_what_there_is(capsys):
+def test_command_with_a_wrong_name_lists_the_examples(capsys):
     assert main(["digit_mlp"]) == 2
     assert "There is no example 'digit_mlp'" in (said := capsys.readouterr().err) and "digits_mlp" in said
     with pytest.raises(mg.ConversionError, match="there is no example 'digit_mlp'"):

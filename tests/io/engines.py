@@ -23,7 +23,7 @@ def eager(function, inputs):
 
 
 def check(path, function, inputs, others=(), without=(), jit=False, **options):
-    """Export, have the file checked, and run it on `inputs` and on `others`, batches of other sizes; the model."""
+    """Export, check the file, and run it on `inputs` and on `others`, batches of other sizes.  Returns the model."""
     mg.io.export_onnx(function, path, *inputs, **options)
     model = onnx.load(path)
     onnx.checker.check_model(model, full_check=True)
@@ -52,7 +52,7 @@ def fed(model, given):
 
 
 def started(path):
-    """The file in onnxruntime; None where that has no kernel for one of the types."""
+    """The file in onnxruntime; None if onnxruntime has no kernel for one of the types."""
     try:
         return onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     except Exception as error:
@@ -68,5 +68,5 @@ def compare(engine, found, wanted):
 
 
 def operators(model):
-    """The types of all nodes of a model, without those that only give a result its name."""
+    """The types of all nodes of a model, without nodes that only name a result."""
     return [node.op_type for node in model.graph.node if node.op_type != "Identity"]

@@ -1,4 +1,4 @@
-"""An interrupted training run continues with the same bits as an uninterrupted one, whatever stopped it."""
+"""An interrupted training run continues with the same bits as an uninterrupted one."""
 
 import json
 import os
@@ -30,7 +30,7 @@ def training_step(model, optimizer, schedule, average):
 
 
 class Training:
-    """A small training with all that has a state: dropout, running statistics, moments, a schedule, an average."""
+    """A small training run with every kind of state: dropout, running statistics, moments, a schedule, an average."""
 
     def __init__(self, jit, seed=0):
         mg.random.seed(seed)
@@ -88,16 +88,16 @@ def test_a_resumed_run_equals_the_uninterrupted_one(tmp_path):
     check_resumed(tmp_path, jit=False)
 
 
-def test_under_jit_too(tmp_path, numpy_kernels):
+def test_resumed_run_under_jit(tmp_path, numpy_kernels):
     check_resumed(tmp_path, jit=True)
 
 
-def test_with_compiled_kernels_too(tmp_path):
+def test_resumed_run_with_compiled_kernels(tmp_path):
     check_resumed(tmp_path, jit=True)
 
 
 def test_a_killed_run_is_resumed(tmp_path):
-    """The process is killed in the middle of writing: what it leaves is not taken for a checkpoint."""
+    """The process is killed while it writes.  The unfinished file is not taken for a checkpoint."""
     code = textwrap.dedent("""
         import os, sys
         import minigrad as mg
@@ -112,7 +112,7 @@ def test_a_killed_run_is_resumed(tmp_path):
     """)
     command = [sys.executable, "-c", code, str(tmp_path)]
     assert subprocess.run(command, cwd=Path(mg.__file__).parents[1]).returncode == -signal.SIGKILL
-    assert len(os.listdir(tmp_path)) == 3  # and one that was never finished
+    assert len(os.listdir(tmp_path)) == 3  # and one unfinished file
     order = mg.random.Generator(0)
     checkpoints = mg.io.Checkpoints(tmp_path, weights={}, order=order)
     assert checkpoints.resume() == 2 and order.get_state() == {"key": 3, "block": 0}
@@ -157,7 +157,7 @@ def test_the_newest_whole_checkpoint_is_taken(three):
         three.resume()
 
 
-def test_another_runs_checkpoints_are_not_mixed_with_ones_own(three):
+def test_checkpoints_of_another_run_are_not_mixed_in(three):
     other = mg.io.Checkpoints(three.folder, keep=1, **three.parts)
     with pytest.raises(mg.FileError, match=r"has a checkpoint of step 3 already, of a run that this one does"):
         other.save(1)
@@ -201,20 +201,20 @@ def test_a_hostile_checkpoint_is_refused_and_nothing_changes(three, change, word
     assert three.parts["optimizer"].lr == 0.5
 
 
-def test_parts_that_differ_are_listed_together(three):
+def test_mismatched_parts_are_listed_together(three):
     with pytest.raises(mg.FileError) as error:
         mg.io.load_checkpoint(three.path(3), model=three.parts["model"], average=mg.nn.Linear(1, 1), place={})
     for part in ("nothing was loaded", "missing:    average, place", "unexpected: optimizer"):
         assert part in str(error.value)
 
 
-def test_a_part_too_many_or_too_few_is_refused(three):
+def test_missing_or_extra_parts_are_refused(three):
     for parts, words in ((three.parts | {"place": {}}, "missing:    place"), ({}, "unexpected: ")):
         with pytest.raises(mg.FileError, match=words):
             mg.io.load_checkpoint(three.path(3), **parts)
 
 
-def test_if_one_part_does_not_fit_the_others_stay_as_they_are(three):
+def test_mismatch_in_one_part_leaves_the_others_unchanged(three):
     model = mg.nn.Linear(1, 1)
     before, drawn = model.state_dict(), mg.random.get_state()
     optimizer = mg.optim.SGD([mg.ones(7, requires_grad=True), mg.ones(7, requires_grad=True)], lr=1.0)
@@ -225,7 +225,7 @@ def test_if_one_part_does_not_fit_the_others_stay_as_they_are(three):
     assert mg.random.get_state()["key"] == drawn["key"] + 1
 
 
-def test_what_cannot_be_a_part_is_said(tmp_path):
+def test_unsupported_parts_are_refused(tmp_path):
     with pytest.raises(mg.FileError, match=r"a checkpoint cannot hold 'model', a list\n  Expected: an object with"):
         mg.io.Checkpoints(tmp_path, model=[1])
     with pytest.raises(mg.FileError, match=r'the name "random" is taken by minigrad\'s default generator'):
@@ -240,7 +240,7 @@ def test_what_cannot_be_a_part_is_said(tmp_path):
     assert os.listdir(tmp_path) == ["w.safetensors"]
 
 
-def test_as_a_callback_of_fit_it_saves_now_and_then(tmp_path):
+def test_callback_of_fit_saves_checkpoints_at_intervals(tmp_path):
     w = mg.asarray([1.0], requires_grad=True)
     optimizer = mg.optim.SGD([w], lr=0.1)
 
@@ -257,7 +257,7 @@ def test_as_a_callback_of_fit_it_saves_now_and_then(tmp_path):
     assert checkpoints.steps() == [4, 8] and repr(checkpoints) == "<checkpoints of steps 4, 8>"
 
 
-def test_a_loader_goes_on_in_the_middle_of_an_epoch(tmp_path):
+def test_loader_continues_in_the_middle_of_an_epoch(tmp_path):
     def loader(seed):
         return mg.data.DataLoader(mg.data.TensorDataset(np.arange(10)), batch_size=3, shuffle=True, seed=seed)
 

@@ -1,4 +1,4 @@
-"""Which calls of composed functions are one operator in the file, and which are written node by node."""
+"""Composed functions in ONNX: calls that become one operator, and calls that are written node by node."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def normal(*shape):
 
 
 def written(path, function, *inputs, **options):
-    """The operators of the file, after all engines have computed the same from it."""
+    """The operators of the file.  All engines must compute the same from it."""
     return operators(check(path / "f.onnx", function, inputs, **options))
 
 
@@ -63,8 +63,8 @@ def test_a_call_that_the_operator_does_not_cover_is_written_node_by_node(name, f
     assert name not in written(tmp_path, function, x, batch_axes=None)
 
 
-def test_what_else_uses_a_part_of_a_call_gets_it_too(tmp_path):
-    """A call inside of a larger one may be used by both: each value that is read is computed."""
+def test_inner_call_with_other_readers_is_written_for_both(tmp_path):
+    """The result of an inner call may also be read elsewhere: every value that is read is computed."""
     def shared(x):
         y = mg.softmax(x)
         return y, mg.log_softmax(x), y * 2
@@ -72,19 +72,19 @@ def test_what_else_uses_a_part_of_a_call_gets_it_too(tmp_path):
     assert sorted(written(tmp_path, shared, normal(3, 4))) == ["LogSoftmax", "Mul", "Softmax"]
 
 
-def test_under_vmap_the_axes_are_others(tmp_path):
-    """The rows have an axis less than the nodes: softmax along axis 0 of a row is along axis 1 here."""
+def test_axes_under_vmap_are_those_of_the_batch(tmp_path):
+    """The nodes have one axis more than a row: softmax along axis 0 of a row is along axis 1 of the node."""
     assert "Softmax" not in written(tmp_path, mg.vmap(lambda row: mg.softmax(row, axis=0)), normal(3, 4))
 
 
-def test_under_autocast_the_dtypes_are_others(tmp_path):
+def test_dtypes_under_autocast_are_written(tmp_path):
     weight = normal(2, 4)
 
     def function(x):
         with mg.train.autocast(mg.float16):
             return mg.linear(x, weight).astype(mg.float32)
 
-    without = ("onnxruntime",)  # multiplies in float32 all the same
+    without = ("onnxruntime",)  # multiplies in float32 nevertheless
     assert "Gemm" not in written(tmp_path, function, normal(3, 4), without=without)
 
 
@@ -96,7 +96,7 @@ def test_an_argument_that_depends_on_the_batch_is_written_as_such(tmp_path):
     assert "LeakyRelu" not in operators(made) and "Shape" in operators(made)
 
 
-def test_in_place_changes_before_and_after_a_call_are_not_lost(tmp_path):
+def test_assignments_before_and_after_a_call_are_not_lost(tmp_path):
     def function(x):
         y = x * 1.5
         before = mg.softmax(y)

@@ -1,4 +1,4 @@
-"""ONNX files from other programs: which are read, and which are errors: damaged, hostile or unsupported ones."""
+"""ONNX files from other programs are read; damaged, hostile and unsupported files are errors."""
 
 import os
 
@@ -37,10 +37,10 @@ def path(tmp_path):
     return tmp_path / "model.onnx"
 
 
-# What others write ----------------------------------------------------------------------------------------------------
+# Files of other programs ----------------------------------------------------------------------------------------------
 
 
-def test_operators_that_we_do_not_write_ourselves(path):
+def test_operators_that_only_other_programs_write(path):
     x = np.random.default_rng(0).normal(size=(2, 3)).astype(np.float32)
     w = np.arange(6, dtype=np.float32).reshape(3, 2)
     nodes = [
@@ -82,14 +82,14 @@ def test_bytes_in_a_file_beside_are_read(path):
 
 
 def outside(location, dims=(3, 3), **entries):
-    """A tensor whose bytes are elsewhere."""
+    """A tensor whose bytes are in another file."""
     tensor = TensorProto(name="w", data_type=FLOAT, dims=dims, data_location=TensorProto.EXTERNAL)
     for key, value in {"location": location, **entries}.items():
         tensor.external_data.add(key=key, value=str(value))
     return tensor
 
 
-# What is refused ------------------------------------------------------------------------------------------------------
+# Refused files --------------------------------------------------------------------------------------------------------
 
 
 def test_bytes_outside_of_the_folder_are_not_read(path, tmp_path_factory):
@@ -103,7 +103,7 @@ def test_bytes_outside_of_the_folder_are_not_read(path, tmp_path_factory):
         assert f"keeps the tensor 'w' in {location!r}" in words and "a file beside it, or in a folder below" in words
 
 
-def test_bytes_that_are_not_there_are_said(path):
+def test_missing_external_bytes_are_an_error(path):
     (path.parent / "weights").write_bytes(bytes(36))
     for entries in ({"offset": 4}, {"offset": -36}, {"length": 35}, {"offset": "x"}, {"dims": (1 << 40, 1 << 40)}):
         saved(path, [node("MatMul", "x", "w")], initializers=[outside("weights", **entries)])
@@ -118,8 +118,8 @@ def test_a_cut_file_is_refused_wherever_it_is_cut(path):
         assert "is not an ONNX file, or it is damaged: " in refused(path)
 
 
-def test_flipped_bytes_never_do_worse_than_an_error(path):
-    """A file that is damaged somewhere is refused, or is another model: nothing else comes out of it."""
+def test_flipped_bytes_cause_an_error_at_worst(path):
+    """A damaged file is refused or is a different model.  Nothing worse may happen."""
     mg.io.export_onnx(mg.nn.Sequential(mg.nn.Linear(3, 2), mg.nn.ReLU()), path, mg.ones((2, 3)))
     whole, rng = path.read_bytes(), np.random.default_rng(0)
     for _ in range(300):
@@ -142,7 +142,7 @@ DAMAGED = {
 
 
 @pytest.mark.parametrize("content", DAMAGED.values(), ids=DAMAGED.keys())
-def test_what_is_no_model_is_refused(path, content):
+def test_files_that_are_not_models_are_refused(path, content):
     path.write_bytes(content)
     assert "is not an ONNX file, or it is damaged: " in refused(path)
 
@@ -169,7 +169,7 @@ def test_an_attribute_that_is_not_known_is_named(path):
     assert "Got: AveragePool with dilations" in words and "Gelu" not in words
 
 
-def test_what_an_operator_here_does_not_do_is_said_when_it_runs(path):
+def test_unsupported_cases_of_an_operator_are_an_error_when_it_runs(path):
     saved(path, [node("AveragePool", "x", kernel_shape=[2, 2], pads=[1, 1, 1, 1])], shape=(1, 1, 4, 4))
     with pytest.raises(mg.FileError, match=r"AveragePool: a mean without the padding is not supported"):
         mg.io.load_onnx(path)(mg.ones((1, 1, 4, 4)))
@@ -201,14 +201,14 @@ def test_a_few_bytes_cannot_ask_for_all_memory(path):
     assert "or it is damaged: " in refused(saved(path, [node("Add", "x", "w")], initializers=[tensor]))
 
 
-def test_elements_that_minigrad_lacks_are_named(path):
+def test_unsupported_element_types_are_named(path):
     for kind in (TensorProto.BFLOAT16, TensorProto.COMPLEX64, TensorProto.STRING):
         tensor = helper.make_tensor("w", kind, (1,), [b"a"] if kind == TensorProto.STRING else [1.0])
         words = refused(saved(path, [node("Identity", "w")], inputs=(), initializers=[tensor]))
         assert f"has elements of type {TensorProto.DataType.Name(kind)}, which minigrad lacks" in words
 
 
-def test_an_old_file_and_functions_of_its_own_are_refused(path):
+def test_old_files_and_files_with_functions_are_refused(path):
     words = refused(saved(path, [node("Relu", "x")], opset=9))
     assert "is written for opset 9\n  Expected: opset 13 or later" in words
     own = helper.make_function("mine", "Twice", ["a"], ["b"], [node("Add", "a", "a", output="b")],
@@ -224,7 +224,7 @@ def test_a_tensor_cannot_take_the_place_of_a_part_of_the_model(path, name):
 
 
 @pytest.mark.parametrize("noted", ["[", "[1]", "{\"w\": 3, \"x\"", "[[[" * 10_000])
-def test_metadata_is_not_believed(path, noted):
+def test_metadata_is_not_trusted(path, noted):
     tensor = numpy_helper.from_array(np.ones((1, 3), np.float32), "w")
     saved(path, [node("Add", "x", "w")], initializers=[tensor])
     model = onnx.load(path)

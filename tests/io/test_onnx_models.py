@@ -1,4 +1,4 @@
-"""Models of nn, and functions of many kinds, as ONNX files for batches of any size, and back again."""
+"""Models of nn, and functions of many kinds, as ONNX files for batches of any size, exported and imported."""
 
 import json
 from collections import Counter
@@ -23,7 +23,7 @@ def normal(*shape):
 
 
 class GPT(nn.Module):
-    """Characters in, logits of the next ones out."""
+    """Takes characters and returns the logits of the next ones."""
 
     def __init__(self, vocabulary=11, width=8, length=6):
         self.tokens, self.places = nn.Embedding(vocabulary, width), nn.LearnedPositions(length, width)
@@ -44,7 +44,7 @@ def cnn():
 
 
 def trained(model):
-    """With running statistics that are not those of the beginning."""
+    """The model after some batches, so that its running statistics have changed."""
     for _, module in model.named_modules():
         if isinstance(module, (nn.BatchNorm1d, nn.BatchNorm2d)):
             with mg.no_grad():
@@ -162,7 +162,7 @@ def test_a_function_for_batches_of_any_size(function, tmp_path):
     check(tmp_path / "f.onnx", function, [normal(3, 4)], others=[[normal(6, 4)]], jit=True)
 
 
-def test_several_inputs_in_containers_and_along_other_axes(tmp_path):
+def test_inputs_in_containers_and_along_other_axes(tmp_path):
     def function(pair, scale=None):
         return {"sum": pair[0].T + pair[1], "scaled": pair[1] * scale}
 
@@ -182,11 +182,11 @@ def test_several_inputs_in_containers_and_along_other_axes(tmp_path):
 
 LAYERS = ("Conv", "Gemm", "MatMul", "BatchNormalization", "LayerNormalization", "Softmax", "Erf", "MaxPool", "Relu")
 
-# Back again -----------------------------------------------------------------------------------------------------------
+# Import ---------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["an MLP", "a CNN", "a GPT"])
-def test_what_comes_back_has_the_same_state_gradients_and_operators(name, tmp_path):
+def test_imported_model_has_the_same_state_gradients_and_operators(name, tmp_path):
     make, batch, _ = MODELS[name]
     model, path = trained(make()), tmp_path / "model.onnx"
     mg.io.export_onnx(model, path, batch(2))
@@ -203,11 +203,11 @@ def test_what_comes_back_has_the_same_state_gradients_and_operators(name, tmp_pa
         np.testing.assert_allclose(theirs[key].grad.numpy(), parameter.grad.numpy(), rtol=1e-4, atol=1e-5, err_msg=key)
     mg.io.export_onnx(back, tmp_path / "again.onnx", batch(2))
     again, before = (Counter(operators(onnx.load(p))) for p in (tmp_path / "again.onnx", path))
-    assert again <= before  # of the GPT, the mask is a constant now
+    assert again <= before  # the mask of the GPT is a constant after the import
     assert {k: again[k] for k in LAYERS} == {k: before[k] for k in LAYERS}
 
 
-def test_what_comes_back_can_be_trained_in_a_jitted_step(tmp_path):
+def test_imported_model_can_be_trained_in_a_jitted_step(tmp_path):
     model = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
     mg.io.export_onnx(model, tmp_path / "model.onnx", normal(5, 2))
     back = mg.io.load_onnx(tmp_path / "model.onnx")
@@ -282,7 +282,7 @@ def test_the_graph_has_the_name_of_the_function_or_of_the_modules_class(tmp_path
         assert sorted(tensor.name for tensor in graph.initializer) == numbers
 
 
-def test_what_was_exported_before_is_written_the_same_again(tmp_path):
+def test_export_after_import_gives_the_same_file(tmp_path):
     model = trained(cnn())
     for name in ("a", "b"):
         mg.io.export_onnx(model, tmp_path / name, normal(2, 1, 8, 8))
@@ -298,7 +298,7 @@ def refused(function, *args, **options):
     return str(error.value)
 
 
-def test_what_a_file_cannot_do_is_said():
+def test_effects_that_a_file_cannot_express_are_refused():
     counter = mg.zeros(())
 
     def counting(x):
@@ -314,7 +314,7 @@ def test_what_a_file_cannot_do_is_said():
     assert "more than compute a result" in refused(lambda x: mg.print("x", x) or x * 2, normal(3))
 
 
-def test_what_depends_on_the_batch_in_another_way_is_said():
+def test_unsupported_dependence_on_the_batch_size_is_refused():
     mask = mg.ones((3, 4))
     words = refused(lambda x: x[: x.shape[0] // 2], normal(4, 2))
     assert "slice, made at" in words and "depends on the batch in a way that a file cannot express" in words
@@ -325,7 +325,7 @@ def test_what_depends_on_the_batch_in_another_way_is_said():
         mg.io.export_onnx(lambda x: x + mask, "nowhere/f.onnx", normal(3, 4))
 
 
-def test_wrong_arguments_are_said():
+def test_wrong_arguments_are_refused():
     x, y = normal(3, 2), normal(4, 2)
     assert "the tensors have different batch sizes: [3, 4]" in refused(lambda x, y: x, x, y)
     assert "a tensor of shape (3, 2) has no axis 2 for the batch" in refused(lambda x: x, x, batch_axes=2)
@@ -342,7 +342,7 @@ def test_wrong_arguments_are_said():
 
 
 def test_results_are_those_of_the_function(tmp_path):
-    """The tolerance above would hide a constant that is off: here every bit is compared."""
+    """The tolerance above would hide a wrong constant, so this test compares every bit."""
     mg.io.export_onnx(lambda x: (x + 0.1) * 3.0, tmp_path / "f.onnx", normal(4))
     x = normal(9)
     assert arrays(mg.io.load_onnx(tmp_path / "f.onnx")(x))[0].tobytes() == ((x + 0.1) * 3.0).numpy().tobytes()

@@ -1,4 +1,4 @@
-"""Every primitive as ONNX: the registry's samples, by onnx's checker, onnxruntime, the reference and our own import."""
+"""Every primitive as ONNX: samples through onnx's checker, onnxruntime, the reference evaluator and our import."""
 
 import numpy as np
 import pytest
@@ -14,14 +14,14 @@ from tests.samples import SAMPLES
 NONE = {"bitcast", "cumulative_prod", "solve", "cholesky", "slogdet"}
 TRACED_AWAY = {"call"}  # a trace records its operations instead
 
-# Where an engine is wrong, or free to differ.
+# Cases where an engine is wrong or may differ.
 WITHOUT_ENGINE = {
     "erf": ("reference",),  # computes float64 in float32
-    "max": ("onnxruntime",), "min": ("onnxruntime",),  # a nan does not stay one
+    "max": ("onnxruntime",), "min": ("onnxruntime",),  # nan is not kept
     "argsort": ("onnxruntime",),  # nans in another order
     "overlap_add": ("onnxruntime",),  # no float16
 }
-MOST = 4  # samples of a primitive: the same shapes and specials as in the registry's own tests, not all of them
+MOST = 4  # samples of a primitive: some of those in the registry's own tests, with the same shapes and special values
 
 CHOSEN = [
     sample for name, samples in SAMPLES.items() if name in TABLE for sample in samples[:: -(-len(samples) // MOST)]
@@ -41,18 +41,18 @@ def applied(sample):
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("sample", CHOSEN, ids=str)
-def test_a_primitive_is_the_same_everywhere(sample, tmp_path):
+def test_primitive_gives_the_same_in_all_engines(sample, tmp_path):
     inputs = [mg.asarray(x) for x in sample.inputs if isinstance(x, np.ndarray)]
     check(tmp_path / "f.onnx", applied(sample), inputs, without=WITHOUT_ENGINE.get(sample.op, ()), batch_axes=None)
 
 
-def test_each_primitive_has_a_counterpart_or_is_known_to_have_none():
+def test_primitives_have_a_counterpart_or_are_listed_as_unsupported():
     names = {op.name for op in P if op.kind != "own"}
     assert names - set(TABLE) - set(WITHOUT) == NONE | TRACED_AWAY
     assert set(TABLE) <= names
 
 
-def test_what_has_no_counterpart_is_listed_with_its_lines(tmp_path):
+def test_unsupported_primitives_are_listed_with_their_lines(tmp_path):
     def function(x):
         root = mg.linalg.cholesky(x @ x.T + mg.eye(3))
         return mg.linalg.solve(root, x), mg.cumulative_prod(x, axis=0), mg.linalg.cholesky(x)

@@ -1,4 +1,4 @@
-"""Files of tensors: written files can be read, by other programs too; damaged or hostile files are errors."""
+"""Files of tensors: minigrad and other programs read the files; damaged or hostile files are errors."""
 
 import json
 import os
@@ -38,7 +38,7 @@ def tensors():
 
 
 @pytest.mark.parametrize("suffix", ["safetensors", "npz"])
-def test_what_is_saved_is_loaded_bit_for_bit(tmp_path, tensors, suffix):
+def test_saved_tensors_are_loaded_bit_for_bit(tmp_path, tensors, suffix):
     path = tmp_path / f"all.{suffix}"
     mg.io.save_file(tensors, path)
     loaded = mg.io.load_file(path)
@@ -51,7 +51,7 @@ def test_what_is_saved_is_loaded_bit_for_bit(tmp_path, tensors, suffix):
     assert mg.io.load_file(path)["scalar"].item() == 2.5
 
 
-def test_the_library_reads_what_we_write_and_we_what_it_writes(tmp_path, tensors):
+def test_files_are_exchanged_with_the_safetensors_library(tmp_path, tensors):
     ours, theirs = tmp_path / "ours.safetensors", tmp_path / "theirs.safetensors"
     mg.io.save_file(tensors, ours, metadata={"epoch": "7"})
     arrays = safetensors.numpy.load_file(ours)
@@ -79,7 +79,7 @@ def test_a_part_is_read_without_the_rest(tmp_path, suffix):
         mg.io.load_file(path, names=["c"])
 
 
-def test_elements_that_minigrad_lacks_become_wider_ones_or_are_refused(tmp_path):
+def test_unsupported_element_types_become_wider_ones_or_are_refused(tmp_path):
     path = tmp_path / "others.safetensors"
     values = np.array([1.0, -2.5, np.inf, 1e30], np.float32)
     half = (values.view(np.uint32) >> 16).astype("<u2")
@@ -127,7 +127,7 @@ def test_a_damaged_or_hostile_file_is_refused(tmp_path, content):
         mg.io.load_file(path)
 
 
-def test_an_archive_is_let_go_at_the_end_of_its_block(tmp_path):
+def test_an_archive_is_closed_at_the_end_of_its_block(tmp_path):
     np.savez(tmp_path / "weights.npz", w=np.ones(3))
     with mg.io.open_file(tmp_path / "weights.npz") as file:
         assert file["w"].tolist() == [1, 1, 1]
@@ -165,7 +165,7 @@ def test_a_hostile_archive_is_refused(tmp_path, content):
         mg.io.load_file(path)
 
 
-def test_what_cannot_be_saved_is_said(tmp_path):
+def test_unsupported_values_are_refused(tmp_path):
     path = tmp_path / "w.safetensors"
     with pytest.raises(mg.FileError, match=r"'name' is a str, and files of weights hold tensors only"):
         mg.io.save_file({"name": "first"}, path)
@@ -216,7 +216,7 @@ def test_a_reader_never_sees_half_a_file(tmp_path):
     writer.join()
 
 
-def test_a_model_that_does_not_fit_says_all_that_differs(tmp_path):
+def test_model_that_does_not_fit_lists_all_differences(tmp_path):
     path = tmp_path / "model.safetensors"
     mg.io.save_file({"0.weight": mg.ones((3, 3)), "0.scale": mg.ones(1)}, path)
     model = mg.nn.Sequential(mg.nn.Linear(2, 3))
@@ -245,7 +245,7 @@ def test_an_npz_file_whose_offsets_lead_elsewhere_is_refused(tmp_path, record, f
         mg.io.load_file(path)
 
 
-def test_more_dimensions_than_numpy_has_are_refused(tmp_path):
+def test_dimensions_beyond_numpys_limit_are_refused(tmp_path):
     path = tmp_path / "a.safetensors"
     header = json.dumps({"x": {"dtype": "F32", "shape": [1] * 70, "data_offsets": [0, 4]}}).encode()
     path.write_bytes(raw(header + b" " * (-len(header) % 8), bytes(4)))
@@ -259,7 +259,7 @@ def test_more_dimensions_than_numpy_has_are_refused(tmp_path):
     lambda path: mg.jit(lambda x: x * 2).save(f"{path}.program", mg.ones(3)),
     lambda path: mg.viz.graph((mg.ones(3, requires_grad=True) * 2).sum()).save(f"{path}.svg"),
 ], ids=["safetensors", "npz", "program", "view"])
-def test_a_full_disk_is_an_error_of_ours_and_leaves_nothing(tmp_path, monkeypatch, save):
+def test_full_disk_is_a_minigrad_error_and_leaves_no_file(tmp_path, monkeypatch, save):
     def full(descriptor):
         raise OSError(28, "No space left on device")
 

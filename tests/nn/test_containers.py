@@ -1,4 +1,4 @@
-"""`Sequential`, `ModuleList` and `ModuleDict`: what they hold, its names, and what they refuse."""
+"""`Sequential`, `ModuleList` and `ModuleDict`: their modules, the names of these, and errors."""
 
 import pytest
 
@@ -44,6 +44,6 @@ def test_named_modules_behave_like_a_dict():
         (lambda: nn.ModuleDict({"a": nn.Tanh()})["b"], "ModuleDict: there is no module 'b'\n  Expected: a"),
     ],
 )
-def test_bad_input_is_refused_in_words(call, message):
+def test_wrong_arguments_are_refused_with_a_clear_message(call, message):
     with pytest.raises(mg.ConversionError, match=message):
         call()

@@ -1,4 +1,4 @@
-"""Every layer beside plain NumPy: values, gradients to second order, under jit and vmap, and PyTorch's names."""
+"""Every layer against plain NumPy: values, gradients to second order, jit, vmap, and PyTorch's names."""
 
 import math
 
@@ -20,7 +20,7 @@ def numbers(*shape):
 
 
 def swapped(function):
-    """The same for inputs whose first two dimensions are the other way round."""
+    """The reference for inputs whose first two dimensions are swapped."""
     return lambda state, x: tuple(np.swapaxes(out, 0, 1) if i == 0 else out for i, out in enumerate(function(state, x)))
 
 
@@ -243,7 +243,7 @@ class Fixed(nn.Module):
 
 
 def built(name):
-    """The layer in float64 with parameters that are not what they start as, its inputs, reference and options."""
+    """The layer in float64 with changed parameters, its inputs, its reference and its options."""
     build, arrays, reference, *options = LAYERS[name]
     layer = build().to(mg.float64)
     drawn = np.random.default_rng(5)
@@ -298,7 +298,7 @@ def test_a_jitted_step_gives_the_same_values_and_gradients(name, numpy_kernels):
 def test_gradients_are_central_differences_to_second_order(name):
     layer, arrays, _, options = built(name)
     if name == "TransformerEncoder":
-        return  # its parts are checked one by one
+        return  # its parts are checked separately
     names = [n for n, _ in layer.named_parameters()]
     parameters = [p.numpy_copy() for p in layer.parameters()]
     small = [i for i, p in enumerate(parameters) if p.size <= 24][:3]
@@ -312,7 +312,7 @@ def test_gradients_are_central_differences_to_second_order(name):
 
 
 @pytest.mark.parametrize("name", ONE_EXAMPLE)
-def test_vmap_is_a_loop_over_batches(name):
+def test_vmap_equals_a_loop_over_batches(name):
     layer, arrays, _, options = built(name)
     many = [mg.asarray(np.stack([a, a[::-1]])) for a in arrays]
     batched = listed(mg.vmap(lambda *xs: layer(*xs, **options))(*many))

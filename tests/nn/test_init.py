@@ -1,4 +1,4 @@
-"""How parameters start: the spread of what is drawn, seeds, and what is refused."""
+"""Initial values of parameters: the spread of random numbers, seeds, and errors."""
 
 import math
 
@@ -27,7 +27,7 @@ def drawn(function, *shape, **options):
         (init.orthogonal_, {}, math.sqrt(1 / 300)),
     ],
 )
-def test_the_spread_is_that_of_the_formula_and_a_seed_fixes_the_numbers(function, options, std):
+def test_spread_follows_the_formula_and_a_seed_fixes_the_numbers(function, options, std):
     values = drawn(function, 300, 200, **options)
     assert abs(values.mean()) < 4 * std / math.sqrt(values.size) + 1e-12
     np.testing.assert_allclose(values.std(), std, rtol=0.02)
@@ -49,7 +49,7 @@ def test_truncated_numbers_are_inside():
 
 
 @pytest.mark.parametrize("shape", [(5, 3), (3, 5), (4, 4), (200, 200), (3, 2, 5)])
-def test_orthogonal_matrices_are(shape):
+def test_orthogonal_matrices_are_orthogonal(shape):
     matrix = drawn(init.orthogonal_, *shape, gain=2.0).reshape(shape[0], -1)
     product = matrix @ matrix.T if len(matrix) <= matrix.shape[1] else matrix.T @ matrix
     np.testing.assert_allclose(product, 4 * np.eye(len(product)), atol=1e-9)
@@ -91,6 +91,6 @@ def test_layers_start_uniform_within_one_over_the_root_of_their_fan(make, fan):
         (lambda: init.trunc_normal_(mg.zeros(3), low=9.0, high=10.0), "hardly any number around 0.0"),
     ],
 )
-def test_bad_input_is_refused_in_words(call, message):
+def test_wrong_arguments_are_refused_with_a_clear_message(call, message):
     with pytest.raises(mg.MinigradError, match=message):
         call()

@@ -1,4 +1,4 @@
-"""The layers: what they compute, how they start, and what they refuse."""
+"""The layers: results, initial values and errors."""
 
 import numpy as np
 import pytest
@@ -95,7 +95,7 @@ def test_sequential_takes_functions_and_counts_like_a_list():
 
 def test_a_graph_convolution_without_loops_reads_only_the_neighbours():
     layer, x = nn.GraphConv(2, 3, loops=False), mg.asarray([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
-    out = layer(x, mg.asarray([[0, 1], [1, 0]]))  # two nodes that are connected, and one alone
+    out = layer(x, mg.asarray([[0, 1], [1, 0]]))  # two connected nodes and an isolated one
     through = (x @ layer.lin.weight.T).numpy_copy()
     expected = [through[1], through[0], np.zeros(3)] + layer.bias.numpy_copy()
     np.testing.assert_allclose(out.numpy_copy(), expected, rtol=1e-6)
@@ -111,7 +111,7 @@ def test_a_graph_convolution_without_loops_reads_only_the_neighbours():
     ],
 )
 @pytest.mark.parametrize("size", [-1, 2.5, "a"])
-def test_sizes_are_counts(make, size):
+def test_sizes_of_layers_are_positive_integers(make, size):
     with pytest.raises(mg.ConversionError, match=f" is an integer, . or more, not {size!r}"):
         make(size)
 
@@ -133,6 +133,6 @@ def test_sizes_are_counts(make, size):
         (lambda: nn.Sequential([nn.ReLU()]), "layer 0 is a list, which cannot be called"),
     ],
 )
-def test_bad_input_is_refused_in_words(call, message):
+def test_wrong_arguments_are_refused_with_a_clear_message(call, message):
     with pytest.raises(mg.MinigradError, match=message):
         call()

@@ -1,4 +1,4 @@
-"""`Module`: what is found on it, what is done to all of it, its names on nodes, and modules as containers."""
+"""`Module`: finding parameters, operations on all of them, names on nodes, and modules as containers."""
 
 import copy
 import gc
@@ -45,7 +45,7 @@ def x_of(rows=4):
     return mg.asarray(np.random.default_rng(1).normal(size=(rows, 2)).astype(np.float32))
 
 
-def test_everything_that_hangs_on_it_is_found():
+def test_modules_and_tensors_in_attributes_are_found():
     net = Net()
     assert [name for name, _ in net.named_parameters()] == NAMES
     assert [name for name, _ in net.named_buffers()] == ["seen"]
@@ -53,7 +53,7 @@ def test_everything_that_hangs_on_it_is_found():
     assert len(net.parameters()) == len(NAMES) and net.buffers() == [net.seen]
 
 
-def test_what_is_added_later_is_found_and_what_is_frozen_is_a_buffer():
+def test_parameters_added_later_are_found_and_frozen_ones_are_buffers():
     net = Net()
     net.layers.append(nn.Linear(3, 3))
     net.scale.requires_grad = False
@@ -114,7 +114,7 @@ def test_loading_writes_into_the_same_tensors_and_converts():
     assert net.weight.dtype == mg.float32 and net.bias.tolist() == [3.0]
 
 
-def test_a_state_that_does_not_fit_says_all_that_is_wrong_and_changes_nothing():
+def test_state_that_does_not_fit_lists_all_misfits_and_changes_nothing():
     net = nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 1))
     before = {name: t.tolist() for name, t in net.named_tensors()}
     state = net.state_dict() | {"0.weight": mg.ones((2, 3)), "scale": mg.ones(1), "0.bias": mg.zeros(3)}
@@ -139,7 +139,7 @@ def test_loading_while_a_graph_needs_the_old_values_is_noticed():
         loss.backward()
 
 
-def test_to_keeps_the_tensors_and_moves_their_values():
+def test_module_to_keeps_the_tensors_and_moves_their_values():
     net, x = Net(), x_of()
     net(x).sum().backward()
     parameters, values = net.parameters(), [p.tolist() for p in net.parameters()]
@@ -153,7 +153,7 @@ def test_to_keeps_the_tensors_and_moves_their_values():
     assert all(p.requires_grad and p.is_leaf for p in net.parameters())
 
 
-def test_to_leaves_integers_alone_and_refuses_to_make_parameters_integers():
+def test_module_to_keeps_integers_and_refuses_integer_parameters():
     net = nn.Linear(2, 1)
     net.steps = mg.asarray(3)
     net.to(mg.float16)
@@ -162,7 +162,7 @@ def test_to_leaves_integers_alone_and_refuses_to_make_parameters_integers():
         net.to(mg.int32)
 
 
-def test_moving_to_where_it_is_changes_nothing():
+def test_module_to_the_same_device_changes_nothing():
     layer, seen = nn.Linear(2, 3), []
     layer.weight.register_hook(lambda g: seen.append(g.shape))
     view = layer.weight[0]
@@ -319,7 +319,7 @@ def test_a_result_that_hangs_on_a_module_cannot_be_moved():
 # Hooks, partial states, tables, paths -------------------------------------------------------------------------------
 
 
-def test_hooks_see_and_change_what_goes_in_and_out_until_they_are_removed():
+def test_hooks_see_and_change_inputs_and_outputs_until_they_are_removed():
     layer, seen = nn.Linear(2, 2), []
     x = mg.ones((1, 2))
     plain = layer(x).tolist()

@@ -31,13 +31,13 @@ def test_running_statistics_follow_the_batches_in_place(momentum, compiled, nump
     assert norm.num_batches_tracked.item() == 3
 
 
-def test_without_running_statistics_the_batch_counts_in_use_too():
+def test_batch_norm_without_running_statistics_uses_the_batch_in_eval_mode():
     norm = nn.BatchNorm1d(2, affine=False, track_running_stats=False).eval()
     assert norm.state_dict() == {} and abs(norm(mg.asarray(x)).numpy_copy().mean()) < 1e-6
 
 
 @pytest.mark.parametrize("layer", [nn.TransformerEncoderLayer, nn.TransformerDecoderLayer])
-def test_a_tenth_is_left_out_of_a_transformer_unless_it_is_said(layer):
+def test_transformer_has_a_dropout_of_a_tenth_by_default(layer):
     parts = [part for _, part in layer(4, 2, 8).named_modules()]
     assert {part.p for part in parts if isinstance(part, nn.Dropout)} <= {0.1}
     assert {part.dropout for part in parts if isinstance(part, nn.MultiheadAttention)} == {0.1}
@@ -170,6 +170,6 @@ def test_activations_are_the_functions():
         (lambda: nn.GAT(2, 3)(mg.ones((4, 2)), [[-1], [1]]), "an edge from node -1 is out of range"),
     ],
 )
-def test_bad_input_is_refused_in_words(call, message):
+def test_wrong_arguments_are_refused_with_a_clear_message(call, message):
     with pytest.raises(mg.MinigradError, match=message):
         call()

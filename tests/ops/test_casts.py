@@ -1,6 +1,6 @@
-"""Floats that become integers: beyond the range the nearest integer, nan 0, the same in every mode and on every device.
+"""Casts from floats to integers saturate: the nearest integer in range, 0 for nan, in every mode and on every device.
 
-What else makes integers of floats goes by the same rule: assignments, sums, ranges and arrays of NumPy's.
+The same rule holds for assignments, sums, ranges and arrays of NumPy.
 """
 
 import math
@@ -29,14 +29,14 @@ def given(source):
 
 
 def nearest(x, target):
-    """In exact arithmetic."""
+    """The expected integers, computed in exact arithmetic."""
     low, high = int(np.iinfo(target).min), int(np.iinfo(target).max)
     whole = [0 if v != v else low if v == -inf else high if v == inf else int(v) for v in x.tolist()]
     return [min(max(v, low), high) for v in whole]
 
 
 @every_pair
-def test_in_eager_mode_and_in_a_program(source, target):
+def test_casts_in_eager_mode_and_in_a_program(source, target):
     x = given(source)
     expected = nearest(x, target)
     assert mg.asarray(x).astype(target).tolist() == expected
@@ -45,7 +45,7 @@ def test_in_eager_mode_and_in_a_program(source, target):
 
 
 @every_pair
-def test_without_machine_code(source, target):
+def test_casts_by_the_numpy_backend(source, target):
     x = given(source)
     with recorded() as _:
         y = mg.asarray(x).astype(target) + mg.zeros(1, dtype=target)
@@ -54,7 +54,7 @@ def test_without_machine_code(source, target):
 
 
 @pytest.mark.parametrize("size", [1, 100_000])
-def test_of_large_arrays_too_and_where_everything_fits(size):
+def test_casts_of_small_and_large_arrays(size):
     x = np.linspace(-3e9, 3e9, size, dtype=np.float32)
     assert mg.asarray(x).astype(mg.int32).tolist() == nearest(x, mg.int32)
     fits = x / 2
@@ -63,13 +63,13 @@ def test_of_large_arrays_too_and_where_everything_fits(size):
 
 @pytest.fixture(params=["reported", "not reported"])
 def reporting(request, monkeypatch):
-    """NumPy reports a float that does not fit; or does not, as in WebAssembly."""
+    """Whether NumPy reports a float that does not fit, or is silent as in WebAssembly."""
     if request.param == "not reported":
         monkeypatch.setattr(special, "_reports_misfits", lambda source, target: False)
 
 
 @every_pair
-def test_one_misfit_is_found_wherever_it_is(source, target, reporting):
+def test_cast_finds_one_misfit_anywhere(source, target, reporting):
     for misfit in (nan, -inf, float(np.iinfo(target).max) + 1.0):
         for size in (1, 2, 7, 8, 33, 70):
             x = np.ones((size, size), source)
@@ -91,7 +91,7 @@ def test_a_cast_into_the_memory_of_its_input(reporting):
 
 
 @pytest.mark.parametrize("source", FLOATS, ids=lambda d: d.name)
-def test_numpys_settings_for_errors_change_nothing(source):
+def test_errstate_of_numpy_does_not_change_casts(source):
     with np.errstate(all="raise"):
         assert mg.asarray(given(source)).astype(mg.int32).tolist() == nearest(given(source), mg.int32)
 
@@ -126,7 +126,7 @@ ELSEWHERE = {
 
 @pytest.mark.parametrize("name", ELSEWHERE)
 @pytest.mark.parametrize("mode", ["eager", "jit"])
-def test_wherever_floats_become_integers(mode, name):
+def test_operations_that_turn_floats_into_integers_saturate(mode, name):
     function = ELSEWHERE[name] if mode == "eager" else mg.jit(ELSEWHERE[name])
     assert function(mg.asarray(given(mg.float32))).tolist() == nearest(given(mg.float32), mg.int16)
 

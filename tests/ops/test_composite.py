@@ -18,7 +18,7 @@ from tests.composed_nn import plain  # noqa: F401 - adds its samples
 
 
 def calls_in(graph):
-    """The calls that recorded a graph's nodes, each after those around it."""
+    """The calls that recorded the nodes of a graph, outer calls first."""
     return list(dict.fromkeys(call for node in graph.nodes if node.composite for call in node.composite.path))
 
 
@@ -65,7 +65,7 @@ def test_calls_inside_of_calls_have_a_path():
     assert set(inner.members()) < set(inner.outer.members())
 
 
-def test_several_results_are_all_outputs():
+def test_outputs_of_a_call_with_several_results():
     graph = mg.trace(lambda x: [y + 1 for y in mg.topk(x, 2)], mg.ones(5))
     assert call_of("topk", graph).outputs == tuple([node.inputs[0] for node in graph.outputs])
 
@@ -81,7 +81,7 @@ def test_a_jitted_function_marks_its_nodes_and_graph_mode_does_not():
         assert calls_in(g.recorded(y)) == []
 
 
-def test_nothing_is_marked_where_nothing_records():
+def test_calls_are_marked_only_while_something_records():
     x = mg.ones(3, requires_grad=True)
     assert mg.softmax(x).node.composite is None
     with mg.record():
@@ -90,7 +90,7 @@ def test_nothing_is_marked_where_nothing_records():
 
 
 def test_an_interpreter_that_changes_the_values_leaves_no_marks():
-    """Under vmap the nodes have one dimension more than the call says, and under autocast other dtypes."""
+    """Under vmap the nodes have one dimension more than the call, and under autocast they have other dtypes."""
     for function in (mg.vmap(lambda row: mg.softmax(row, axis=0)), lambda x: mg.jvp(mg.softmax, (x,), (x,))):
         assert calls_in(mg.trace(function, mg.ones((2, 3)))) == []
     assert not hasattr(Vectorised, "node_of") and not hasattr(Eager, "node_of")
@@ -105,7 +105,7 @@ def test_an_error_closes_the_call():
     assert mg.trace(function, mg.ones(3)).nodes[-1].composite is None
 
 
-# When the nodes are not the call's any more ------------------------------------------------------------------------
+# Calls whose nodes are gone or changed -----------------------------------------------------------------------------
 
 
 def test_a_result_that_is_an_input_has_no_members():
@@ -117,7 +117,7 @@ def test_a_result_that_is_an_input_has_no_members():
 
 
 def test_a_call_that_uses_a_tensor_from_elsewhere_has_no_members():
-    """What it computes depends on more than its inputs."""
+    """The result of such a call depends on more than its inputs."""
     other = mg.ones(3)
 
     @composed
@@ -136,7 +136,7 @@ def test_a_call_that_uses_a_tensor_from_elsewhere_has_no_members():
 
 
 def test_a_pass_that_replaces_a_node_ends_the_call_there():
-    """New nodes carry the mark of those that they replace, but the call is that of the old ones."""
+    """New nodes carry the marks of the nodes that they replace, but the recorded call refers to the old nodes."""
     graph = mg.trace(lambda x: mg.softmax(x) * 2, mg.ones(3))
     call = call_of("softmax", graph)
 
@@ -160,7 +160,7 @@ def test_a_call_whose_nodes_are_gone_has_no_members():
     assert node() is None and call.outputs == (None,) and call.members() == () and rest.nodes[0].composite is call
 
 
-# Which functions mark themselves -----------------------------------------------------------------------------------
+# Functions with marks ----------------------------------------------------------------------------------------------
 
 
 class Counting(Eager):

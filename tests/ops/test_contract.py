@@ -1,4 +1,4 @@
-"""The matrix product and what is composed from it: values against NumPy in float64, gradients, einsum at random."""
+"""The matrix product and functions composed from it: values against NumPy in float64, gradients, random einsums."""
 
 import re
 
@@ -54,7 +54,7 @@ def test_matmul_of_vectors_matrices_and_stacks(left, right):
     check_gradients(mg.matmul, a, b)
 
 
-def test_matmul_of_float32_by_the_fast_door_and_of_large_matrices():
+def test_matmul_of_float32_by_the_quick_form_and_of_large_matrices():
     for n in (3, 200):
         a, b = normal(n, n).astype(np.float32), normal(n, n).astype(np.float32)
         out = mg.asarray(a) @ mg.asarray(b)
@@ -73,14 +73,14 @@ def test_matmul_of_memory_in_any_order():
     assert_same(mg.permute_dims(mg.asarray(c), moved) @ x[:5, :3], c.transpose(moved) @ a[:5, :3])
 
 
-def test_operands_that_are_no_tensors():
+def test_matmul_with_arrays():
     a, b = normal(2, 3), normal(3, 2)
     assert_same(a @ mg.asarray(b), a @ b)
     assert_same(mg.asarray(a) @ b, a @ b)
     assert isinstance(a @ mg.asarray(b), mg.Tensor)
 
 
-def test_in_place():
+def test_matmul_in_place():
     a, b = normal(2, 3), normal(3, 3)
     x = mg.asarray(a)
     view = x[0]
@@ -97,7 +97,7 @@ def test_in_place():
         leaf @= mg.asarray(b)
 
 
-def test_in_place_with_a_history():
+def test_matmul_in_place_with_a_history():
     def squared(x, y):
         h = x * 1.0
         h @= y
@@ -107,14 +107,14 @@ def test_in_place_with_a_history():
     check_gradients(squared, normal(3, 3), normal(3, 3))
 
 
-def test_only_what_a_gradient_needs_is_kept():
+def test_matmul_keeps_only_the_inputs_that_a_gradient_needs():
     x, y = mg.asarray(normal(2, 3), requires_grad=True), mg.asarray(normal(3, 2))
     saved = (x @ y).node.saved
     assert saved[0] is None and saved[1] is not None and saved[2] is None
 
 
 def test_the_gradient_of_a_shared_matrix_is_one_product():
-    """A stack of matrices times one: no stack of gradients is made and then summed."""
+    """For a stack of matrices times one matrix, the gradient is one product and not a sum of a stack of gradients."""
     x, w = mg.asarray(normal(50, 4, 3)), mg.asarray(normal(3, 2), requires_grad=True)
     [g] = [step.value for step in mg.autodiff.walk([(x @ w).node], [mg.ones((50, 4, 2), dtype=mg.float64)])]
     assert g.shape == (3, 2)
@@ -139,12 +139,12 @@ def test_half_precision_is_summed_in_single():
     ],
 )
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_shapes_that_do_not_go_together(left, right, message, dtype):
+def test_matmul_refuses_shapes_that_do_not_fit(left, right, message, dtype):
     with pytest.raises(ShapeError, match=message):
         mg.ones(left, dtype=dtype) @ mg.ones(right, dtype=dtype)
 
 
-def test_other_operands_that_do_not_go_together():
+def test_contractions_refuse_operands_that_do_not_fit():
     with pytest.raises(ShapeError, match="a matrix has two dimensions"):
         mg.ones((2, 2)) @ 2
     with pytest.raises(ConversionError):
@@ -229,7 +229,7 @@ def test_the_diagonal_is_a_view():
         (lambda: mg.tensordot(mg.ones((2, 3)), mg.ones((2, 3)), ((5,), (0,))), AxisError, "axis 5 does not exist"),
     ],
 )
-def test_what_they_refuse(call, error, message):
+def test_contractions_refuse_wrong_arguments(call, error, message):
     with pytest.raises(error, match=message):
         call()
 
@@ -281,7 +281,7 @@ def test_einsum(subscripts, shapes):
 
 @st.composite
 def einsum_calls(draw):
-    """Random subscripts over few letters, with sizes that repeat, an ellipsis, and now and then a size of 1."""
+    """Random subscripts with few letters, repeated sizes, an ellipsis, and sometimes a size of 1."""
     sizes = {letter: draw(st.integers(0 if letter == "d" else 1, 3)) for letter in "abcd"}
     dots = draw(st.lists(st.integers(1, 3), max_size=2))
     words, shapes = [], []
@@ -329,7 +329,7 @@ def test_einsum_is_one_product_per_pair_and_no_sum():
 
 
 def test_einsum_multiplies_the_cheapest_pair_first():
-    """(1000 × 1000) @ (1000 × 1000) @ vector: never the two matrices first."""
+    """In (1000 × 1000) @ (1000 × 1000) @ vector, the two matrices are never multiplied first."""
     a = mg.ones((1000, 1000))
     with mg.record():
         out = mg.einsum("ij,jk,k->i", a, a, mg.ones(1000))
@@ -368,7 +368,7 @@ def test_einsum_of_mixed_dtypes_and_small_integers():
         ("...i,...i", [(2, 3), (4, 3)], ShapeError, "a dimension of '...' has size 2 and, in operand 1, 4"),
     ],
 )
-def test_what_einsum_refuses(subscripts, shapes, error, message):
+def test_einsum_refuses_wrong_arguments(subscripts, shapes, error, message):
     with pytest.raises(error, match=re.escape(message)):
         mg.einsum(subscripts, *[mg.ones(shape) for shape in shapes])
 
@@ -380,7 +380,7 @@ def test_einsum_under_vmap():
     assert_same(mg.vmap(mg.matmul, in_axes=(0, None))(x, y), x.numpy() @ y.numpy())
 
 
-def test_forward_mode():
+def test_contractions_in_forward_mode():
     a, b, da, db = normal(2, 3), normal(3, 4), normal(2, 3), normal(3, 4)
     x, y, dx, dy = map(mg.asarray, (a, b, da, db))
     _, moved = mg.jvp(mg.matmul, (x, y), (dx, dy))

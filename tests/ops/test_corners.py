@@ -1,6 +1,6 @@
-"""Values and gradients where formulas break down: far tails, zeros, infinities and nothing at all, in every mode.
+"""Values and gradients where formulas break down: far tails, zeros, infinities and empty arrays, in every mode.
 
-What is expected was computed by PyTorch 2.13, or in double precision where that is more exact.
+The expected values were computed by PyTorch 2.13, or in double precision where this is more exact.
 """
 
 import math
@@ -16,7 +16,7 @@ in_both_modes = pytest.mark.parametrize("mode", MODES)
 
 
 def value_and_gradients(mode, function, *values):
-    """The values of a function of numbers, element by element, and their gradients by each argument, as lists."""
+    """The values of an elementwise function and its gradients by each argument, as lists."""
 
     def total(*xs):
         ys = function(*xs)
@@ -58,7 +58,7 @@ def test_gradients_of_powers_of_a_number_are_the_same_in_a_program(base):
     np.testing.assert_allclose(*same, rtol=1e-6)
 
 
-def test_second_derivatives_of_powers_beside_the_corner_are_not_disturbed_by_it():
+def test_powers_beside_the_corner_have_correct_second_derivatives():
     y = mg.asarray([2.0, 3.0])
     twice = mg.grad(lambda x: mg.grad(lambda x: (x**y).sum())(x).sum())
     assert twice(mg.asarray([0.0, 2.0])).tolist() == [2.0, 12.0]
@@ -89,20 +89,20 @@ def test_the_left_tail_is_exact_and_so_is_its_gradient(mode, dtype, name):
     (_, ours), gradient = MODES[mode](mg.value_and_grad(total, has_aux=True))(mg.asarray(x))
     assert ours.dtype == dtype
     limits = np.finfo(dtype)
-    grain = 4 * limits.smallest_subnormal * np.maximum(1, abs(wide))  # silu multiplies what is rounded to it by x
-    left = wide < 0.5  # to the right, 1 - sigmoid is as exact as 1 is
+    grain = 4 * limits.smallest_subnormal * np.maximum(1, abs(wide))  # silu multiplies the rounded sigmoid by x
+    left = wide < 0.5  # in the right tail, 1 - sigmoid has the absolute precision of 1
     assert (abs(ours.numpy() - value) <= 12 * limits.eps * abs(value) + grain).all()
     assert (abs(gradient.numpy() - slope) <= 30 * limits.eps * abs(slope) + grain)[left].all()
     np.testing.assert_allclose(gradient.numpy(), slope, rtol=0, atol=8 * limits.eps)
 
 
-def test_second_derivatives_of_sigmoid():
+def test_sigmoid_second_derivatives():
     curve = mg.grad(lambda x: mg.grad(lambda x: mg.sigmoid(x).sum())(x).sum())(mg.asarray([-30.0, 0.0, 30.0]))
     assert curve.tolist() == pytest.approx([math.exp(-30.0), 0.0, 0.0], rel=1e-5)
     mg.gradcheck(mg.sigmoid, [mg.asarray([-2.0, 0.0, 1.5], dtype=mg.float64)], order=2)
 
 
-def test_integers_become_floats():
+def test_functions_of_integers_return_floats():
     assert mg.sigmoid(mg.asarray([0])).tolist() == [0.5]
 
 
@@ -127,13 +127,13 @@ def test_a_correction_by_all_numbers_or_more_gives_infinity(mode, correction):
 
 
 @in_both_modes
-def test_nothing_divided_by_nothing_is_not_a_number(mode):
+def test_variance_of_too_few_numbers_is_nan(mode):
     assert math.isnan(MODES[mode](lambda x: mg.var(x, correction=1))(mg.asarray([3.0])).item())
     assert math.isnan(MODES[mode](lambda x: mg.std(x, correction=2))(mg.asarray([3.0])).item())
     assert math.isnan(MODES[mode](mg.var)(mg.zeros(0)).item())
 
 
-# Nothing at all -------------------------------------------------------------------------------------------------------
+# Empty arrays ---------------------------------------------------------------------------------------------------------
 
 
 @in_both_modes
@@ -148,7 +148,7 @@ def test_softmax_along_an_empty_axis_is_empty(mode):
 
 
 @in_both_modes
-def test_no_differences_leave_the_input_as_it_is(mode):
+def test_diff_of_order_zero_returns_its_input(mode):
     x, more = mg.asarray([1, 4, 9]), mg.asarray([0])
     assert MODES[mode](lambda x: mg.diff(x, n=0))(x).tolist() == [1, 4, 9]
     assert MODES[mode](lambda x, more: mg.diff(x, n=0, prepend=more, append=more))(x, more).tolist() == [1, 4, 9]

@@ -1,4 +1,4 @@
-"""Making tensors: from everything that there is, filled, counted; dtypes, devices, copies."""
+"""Making tensors: from all kinds of data, filled tensors, ranges; dtypes, devices, copies."""
 
 import array
 
@@ -22,20 +22,20 @@ from minigrad.support.errors import ConversionError, DtypeError, ShapeError
         (array.array("d", [1.0, 2.0]), "float32", (2,)),
     ],
 )
-def test_from_data(data, dtype, shape):
+def test_asarray_of_data(data, dtype, shape):
     x = mg.asarray(data)
     assert (x.dtype, x.shape) == (dtype, shape)
     assert type(x.data) is np.ndarray
     np.testing.assert_array_equal(x.numpy(), np.asarray(data))
 
 
-def test_lists_of_tensors():
+def test_asarray_of_lists_of_tensors():
     w = mg.asarray(2.0)
     assert mg.asarray([w, w + 1]).tolist() == [2, 3]
     assert mg.asarray([[w, 1.0], [0.0, w]]).tolist() == [[2, 1], [0, 2]]
 
 
-def test_what_is_not_owned_is_copied():
+def test_asarray_copies_arrays_that_it_does_not_own():
     theirs = np.ones(3)
     x = mg.asarray(theirs)
     theirs[0] = 9
@@ -88,12 +88,12 @@ def test_ragged_lists(data):
 
 
 @pytest.mark.parametrize("data", ["text", ["a"], object(), None, {1: 2}, 1j, np.ones(1, complex)])
-def test_what_is_no_tensor(data):
+def test_asarray_refuses_other_objects(data):
     with pytest.raises((DtypeError, ConversionError)):
         mg.asarray(data)
 
 
-def test_filled():
+def test_filled_tensors():
     assert mg.zeros(()).shape == () and mg.ones(2).dtype == "float32" and mg.empty(3).tolist() == [0, 0, 0]
     assert mg.full(2, True).dtype == "bool" and mg.full((), 2.5).dtype == "float32" and mg.full(1, 7).dtype == "int64"
     assert mg.full((1, 2), mg.asarray(3.0)).tolist() == [[3, 3]]
@@ -104,21 +104,21 @@ def test_filled():
 
 
 @given(st.integers(-20, 20), st.integers(-20, 20), st.integers(-7, 7).filter(bool))
-def test_counted(start, stop, step):
+def test_arange_equals_pythons_range(start, stop, step):
     assert mg.arange(start, stop, step).tolist() == list(range(start, stop, step))
     ours, theirs = mg.arange(start / 4, stop / 4, step / 4), np.arange(start / 4, stop / 4, step / 4)
     assert ours.dtype == "float32"
     np.testing.assert_array_equal(ours.numpy(), theirs.astype(np.float32))
 
 
-def test_counted_with_a_dtype():
+def test_arange_with_a_dtype():
     assert mg.arange(3, dtype="float64").dtype == "float64" and mg.arange(2.5).tolist() == [0, 1, 2]
     assert mg.arange(3, dtype="int8").dtype == "int8"
     with pytest.raises(ConversionError, match="step must not be 0"):
         mg.arange(0, 3, 0)
 
 
-def test_grids():
+def test_meshgrid_and_tril_check_their_arguments():
     with pytest.raises(ConversionError, match="indexing is 'xy' or 'ij'"):
         mg.meshgrid(mg.arange(2), indexing="yx")
     with pytest.raises(ShapeError, match="matrices"):
@@ -165,7 +165,7 @@ def test_lists_nested_too_deep_are_refused():
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
-def test_what_is_not_finite_is_not_an_integer(value):
+def test_nan_and_infinity_are_refused_as_integers(value):
     x = mg.asarray([1, 2])
     with pytest.raises(mg.DtypeError, match=f"assignment: {value} does not fit into int64"):
         x[0] = value

@@ -1,4 +1,4 @@
-"""Operators and elementwise functions on any shapes, compared with NumPy; beside numbers, arrays and other types."""
+"""Operators and elementwise functions on any shapes, with numbers, arrays and other types, compared with NumPy."""
 
 import operator
 
@@ -46,7 +46,7 @@ def test_operators_on_integers(pair):
 @given(
     hnp.arrays(np.float64, hnp.array_shapes(max_dims=2, max_side=3), elements=SMALL), st.sampled_from([2, 3.0, True])
 )
-def test_operators_beside_numbers(x, number):
+def test_operators_with_python_numbers(x, number):
     for name in OPERATORS:
         function = getattr(operator, name)
         np.testing.assert_allclose(function(mg.asarray(x), number).numpy(), function(x, float(number)), rtol=1e-14)
@@ -86,7 +86,7 @@ def test_matrix_product_as_an_operator():
         np.testing.assert_array_equal(ours.numpy(), x @ y)
 
 
-def test_comparison_with_what_is_no_number():
+def test_comparison_with_objects_that_are_not_numbers():
     x = mg.ones(2)
     assert (x == None) is False and (x != None) is True  # noqa: E711
     assert (x == "text") is False and x != "text"
@@ -122,7 +122,7 @@ def test_weak_numbers_that_compare_equal_are_not_confused():
     assert np.signbit(results[-1].item()) and not np.signbit(results[-2].item())
 
 
-def test_powers_at_awkward_places():
+def test_powers_at_special_values():
     x = mg.asarray(np.array([-2.0, 0.0, 3.0]), requires_grad=True)
     assert (x**2).tolist() == [4, 0, 9] and (x**0).tolist() == [1, 1, 1] and (x**-1).tolist()[0] == -0.5
     assert mg.gradients((x**2).sum(), x).tolist() == [-4, 0, 6]
@@ -138,7 +138,7 @@ def test_powers_at_awkward_places():
     np.testing.assert_allclose(by_exponent.numpy(), [0, 8 * np.log(2)])
 
 
-def test_where_keeps_a_nan_of_the_branch_not_taken_out_of_the_gradient():
+def test_mg_where_keeps_a_nan_of_the_other_branch_out_of_the_gradient():
     x = mg.asarray(np.array([-1.0, 4.0]), requires_grad=True)
     safe = mg.where(x > 0, x, 1.0)
     y = mg.where(x > 0, mg.sqrt(safe), 0.0)

@@ -1,4 +1,4 @@
-"""The composed functions: values against NumPy in float64, gradients to second order, extremes, what they refuse."""
+"""The composed functions: values against NumPy in float64, gradients to second order, extreme inputs, errors."""
 
 import math
 
@@ -81,7 +81,7 @@ def test_values_are_numpys_and_gradients_the_central_differences_to_second_order
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_float32_and_float16_stay_what_they_are(name):
+def test_dtypes_float32_and_float16_are_kept(name):
     function, reference, inputs = FUNCTIONS[name]
     for dtype, tolerance in (("float32", 1e-5), ("float16", 3e-2)):
         cast = [a.astype(dtype) if a.dtype.kind == "f" else a for a in inputs]
@@ -179,7 +179,7 @@ def test_layer_norm_of_equal_numbers_is_finite():
     assert np.isfinite(x.grad.numpy_copy()).all()
 
 
-def test_what_only_shifts_has_a_recipe_but_no_gradient():
+def test_softmax_sends_no_gradient_to_the_maximum_that_it_subtracts():
     x = mg.asarray(X, requires_grad=True)
     y = mg.softmax(x)
     np.testing.assert_array_equal(mg.replay(y).numpy_copy(), y.numpy_copy())
@@ -187,7 +187,7 @@ def test_what_only_shifts_has_a_recipe_but_no_gradient():
     assert "max" not in steps
 
 
-def test_transformations_go_through():
+def test_functions_support_all_transformations():
     rows = mg.asarray(X)
     np.testing.assert_allclose(mg.vmap(mg.softmax)(rows).numpy_copy(), np_softmax(X), rtol=1e-12)
     direction = rng.normal(size=X.shape)
@@ -197,7 +197,7 @@ def test_transformations_go_through():
     np.testing.assert_allclose(change.numpy_copy(), expected, rtol=1e-10)
 
 
-def test_one_hot():
+def test_mg_one_hot():
     assert mg.one_hot(mg.asarray([[2], [0]]), 3).tolist() == [[[0, 0, 1]], [[1, 0, 0]]]
     assert mg.one_hot(mg.asarray([1], dtype=mg.int8), 2, dtype=mg.bool).tolist() == [[False, True]]
 
@@ -277,7 +277,7 @@ def test_a_query_that_may_look_at_nothing_gets_zeros_and_a_finite_gradient(dtype
     assert np.isfinite(out.numpy_copy()).all() and np.isfinite(q.grad.numpy_copy()).all()
 
 
-# What they refuse ---------------------------------------------------------------------------------------------------
+# Errors -------------------------------------------------------------------------------------------------------------
 
 INTEGERS = mg.asarray([1, 2])
 
@@ -316,7 +316,7 @@ INTEGERS = mg.asarray([1, 2])
          r"q \(2, 3\), k \(2, 4\), v \(2, 4\) do not go together"),
     ],
 )
-def test_bad_input_is_refused_in_words(call, error, message):
+def test_wrong_arguments_are_refused_with_a_clear_message(call, error, message):
     with pytest.raises(mg.MinigradError, match=message) as raised:
         call()
     assert isinstance(raised.value, error)

@@ -37,7 +37,7 @@ def mixed_indices(draw, shape):
             count = draw(st.integers(1, min(2, len(shape) - place)))
             mask = draw(hnp.arrays(bool, shape[place : place + count]))
             if common not in ((), (int(mask.sum()),)):
-                continue  # it would have to broadcast with the arrays
+                continue  # it would need to broadcast with the arrays
             common = (int(mask.sum()),)
             items.append(mask)
             place += count
@@ -55,7 +55,7 @@ def mixed_indices(draw, shape):
         place += 1
     masks = any(isinstance(item, np.ndarray) and item.dtype.kind == "b" for item in items)
     for extra in (None, ...):
-        if draw(st.booleans()) and not (masks and extra is ...):  # which would move a mask to other dimensions
+        if draw(st.booleans()) and not (masks and extra is ...):  # this would move a mask to other dimensions
             items.insert(draw(st.integers(0, len(items))), extra)
     return tuple(items) if len(items) != 1 or draw(st.booleans()) else items[0]
 
@@ -67,14 +67,14 @@ def indexed(draw):
 
 
 def as_ours(index):
-    """The same index with tensors in place of arrays."""
+    """The same index with tensors instead of arrays."""
     if isinstance(index, tuple):
         return tuple(as_ours(i) for i in index)
     return mg.asarray(index) if isinstance(index, np.ndarray) else index
 
 
 def numpy_result(array, index):
-    """What NumPy gives, or None where it refuses."""
+    """NumPy's result, or None if NumPy raises an error."""
     try:
         return np.asarray(array[index])
     except IndexError:
@@ -108,7 +108,7 @@ def test_assigning_is_numpys_with_and_without_a_history(case, tracked, data):
     value = data.draw(st.sampled_from([-7.0, -1.0 - numbered(part)]))
     expected = x.copy()
     if _has_equal_indices(x, index):
-        return  # which of them wins has its own test
+        return  # another test covers which of them wins
     expected[index] = value
     start = mg.asarray(x, requires_grad=tracked) * 1.0 if tracked else mg.asarray(x)
     view = start[...]
@@ -158,7 +158,7 @@ def test_the_gradients_of_assigning_split_between_the_two(case):
 
 @pytest.mark.parametrize("tracked", [False, True])
 @pytest.mark.parametrize("backwards", [False, True])
-def test_of_equal_indices_the_last_one_wins_whatever_the_memory_looks_like(tracked, backwards):
+def test_assignment_to_equal_indices_keeps_the_last_in_any_memory_order(tracked, backwards):
     places = mg.asarray([2, 1, 1, 0])[::-1] if backwards else mg.asarray([0, 1, 1, 2])
     values = mg.asarray(np.array([4.0, 3.0, 2.0, 1.0]), requires_grad=tracked)
     h = mg.zeros(3, dtype="float64")
@@ -297,7 +297,7 @@ def test_a_step_that_shifts_overlapping_parts_of_one_buffer():
     assert x.tolist() == [0, 0, 1, 2, 4, 5]
 
 
-def test_second_derivatives_through_indexing():
+def test_indexing_second_derivatives():
     rng = np.random.default_rng(0)
     rows = mg.asarray([2, 0, 2])
     check_gradients(lambda x: x[rows] ** 3, rng.uniform(0.5, 1.5, (3, 2)))
@@ -312,7 +312,7 @@ def test_second_derivatives_through_indexing():
 
 
 @pytest.mark.parametrize("value", [None, "1.5", 1j, object()])
-def test_only_numbers_can_be_assigned(value):
+def test_assignment_refuses_values_that_are_not_numbers(value):
     x = mg.zeros(3)
     with pytest.raises(ConversionError, match=f"{type(value).__name__} is not a tensor, a number or a NumPy array"):
         x[0] = value
@@ -331,7 +331,7 @@ def test_functions_that_take_integers_take_no_mask(mode, mask):
         "scatter_add": lambda: mg.scatter_add(mg.zeros(3), mask, mg.ones(3)),
     }.items():
         if name == "take_along_axis" and isinstance(mask, list):
-            continue  # which takes no lists
+            continue  # it does not take lists
         with pytest.raises(DtypeError, match=rf"{name}: indices are integers, not bool\n.*indices.astype\(mg.int64\)"):
             mode(call)()
 

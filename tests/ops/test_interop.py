@@ -1,4 +1,4 @@
-"""Beside NumPy and others: NumPy's functions on tensors, DLPack, pickle, copies."""
+"""Tensors and other libraries: NumPy's functions on tensors, DLPack, pickle, copies."""
 
 import copy
 import pickle
@@ -23,7 +23,7 @@ def w():
 
 
 def agrees(result, expected):
-    """A tensor with the values that NumPy gives for the same call on an array."""
+    """Whether a result is a tensor with the values of the same NumPy call on an array."""
     assert isinstance(result, mg.Tensor)
     assert result.shape == np.shape(expected)
     np.testing.assert_allclose(result.numpy_copy(), expected, rtol=2e-6)
@@ -44,39 +44,39 @@ BINARY = """
 
 
 @pytest.mark.parametrize("name", UNARY)
-def test_functions_of_one(t, name):
+def test_numpy_functions_of_one_argument(t, name):
     assert agrees(getattr(np, name)(t), getattr(np, name)(A))
 
 
 @pytest.mark.parametrize("name", ["arcsin", "arccos", "arctanh"])
-def test_functions_of_small_numbers(name):
+def test_numpy_functions_of_small_numbers(name):
     assert agrees(getattr(np, name)(mg.asarray(A / 8)), getattr(np, name)(A / 8))
 
 
 @pytest.mark.parametrize("name", BINARY)
-def test_functions_of_two(t, name):
+def test_numpy_functions_of_two_arguments(t, name):
     function = getattr(np, name)
     expected = function(A, A[0])
-    assert agrees(function(t, A[0]), expected)  # a tensor beside an array, from either side
+    assert agrees(function(t, A[0]), expected)  # a tensor and an array, in either order
     assert agrees(function(A, mg.asarray(A[0])), expected)
     assert agrees(function(t, 2.0), function(A, np.float32(2)))
     assert agrees(function(2.0, t), function(np.float32(2), A))
 
 
 @pytest.mark.parametrize("name", ["bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift"])
-def test_functions_of_bits(name):
+def test_numpy_functions_of_bits(name):
     x, y = np.array([6, 3, 12]), np.array([1, 2, 3])
     assert agrees(getattr(np, name)(mg.asarray(x), y), getattr(np, name)(x, y))
     assert agrees(np.invert(mg.asarray(x)), ~x)
 
 
-def test_matmul(t):
+def test_numpy_matmul(t):
     assert agrees(np.matmul(t, A.T), A @ A.T)
     assert agrees(A.T @ t, A.T @ A)
 
 
 @pytest.mark.parametrize("operator", ["+", "-", "*", "/", "//", "%", "**", "<", "=="])
-def test_an_array_on_the_left(w, operator):
+def test_array_on_the_left_of_an_operator(w, operator):
     assert agrees(eval(f"A {operator} w"), eval(f"A {operator} A"))
     assert agrees(eval(f"w {operator} A"), eval(f"A {operator} A"))
 
@@ -118,12 +118,12 @@ def test_the_result_is_on_the_tensors_device():
         (lambda t: np.take(t, [0], 0, None, "clip"), "np.take with mode= has no counterpart"),
     ],
 )
-def test_what_has_no_counterpart(t, call, message):
+def test_numpy_functions_without_a_counterpart_are_refused(t, call, message):
     with pytest.raises(TypeError, match=message):
         call(t)
 
 
-def test_an_array_is_not_changed_in_silence(w):
+def test_arrays_are_not_changed_silently(w):
     a = A.copy()
     with pytest.raises(TypeError, match=r"a = a \+ t gives a tensor"):
         a += w
@@ -170,12 +170,12 @@ MISSING = {name for name in NEW_IN_NUMPY_2_1 if not hasattr(np, name)}
 
 
 @pytest.mark.parametrize("call", [call for call in CALLS if MISSING.isdisjoint(call.__code__.co_names)])
-def test_other_functions(t, call):
+def test_numpy_functions_of_the_table(t, call):
     assert agrees(call(t), call(A))
 
 
-def test_every_row_of_the_table_is_tried():
-    """Each of NumPy's functions in the table is one of NumPy's, and there is a function of ours for it."""
+def test_table_of_numpy_functions_is_tested_completely():
+    """Each entry of the table is a NumPy function with a counterpart in minigrad."""
     for name, counterpart in interop.COUNTERPARTS.items():
         if name in MISSING:
             continue
@@ -190,14 +190,14 @@ def test_every_row_of_the_table_is_tried():
 
 
 @pytest.mark.parametrize("name", ["inv", "det", "cholesky"])
-def test_linear_algebra(name):
+def test_numpy_linear_algebra(name):
     matrix = np.array([[4.0, 1.0], [1.0, 3.0]], np.float32)
     assert agrees(getattr(np.linalg, name)(mg.asarray(matrix)), getattr(np.linalg, name)(matrix))
     assert agrees(np.linalg.solve(mg.asarray(matrix), matrix[0]), np.linalg.solve(matrix, matrix[0]))
     assert agrees(np.linalg.norm(mg.asarray(matrix[0])), np.linalg.norm(matrix[0]))
 
 
-def test_questions_are_answered_from_the_values(w):
+def test_numpy_predicates_read_the_values(w):
     assert np.allclose(w, A) and not np.allclose(w + 1, A)
     assert np.array_equal(A, w)
     assert np.shape(w) == (2, 3) and np.ndim(w) == 2 and np.size(w) == 6
@@ -255,7 +255,7 @@ def test_dlpack_exports_are_read_only_so_that_no_write_goes_unnoticed(w):
 
 
 class Older:
-    """Asks for memory as DLPack had it before it could be marked as read-only."""
+    """A reader of the old DLPack version, in which memory cannot be marked as read-only."""
 
     def __init__(self, tensor, **wishes):
         self.tensor, self.wishes = tensor, wishes
@@ -277,7 +277,7 @@ def test_dlpack_gives_a_copy_to_readers_that_cannot_take_read_only_memory(t):
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int32", "int64", "float16", "float32", "float64"])
 @pytest.mark.parametrize("shape", [(), (0,), (2, 3)])
-def test_dlpack_there_and_back(dtype, shape):
+def test_dlpack_round_trip(dtype, shape):
     t = mg.ones(shape, dtype=dtype)
     back = mg.from_dlpack(t)
     assert back.dtype == t.dtype and back.shape == shape and back.tolist() == t.tolist()
@@ -291,7 +291,7 @@ def test_dlpack_of_views(t):
     assert np.array_equal(spread, np.broadcast_to(A[0], (4, 3)))
 
 
-def test_dlpack_wishes(t):
+def test_dlpack_export_arguments(t):
     capsule = t.__dlpack__(stream=None, max_version=(1, 0), dl_device=(1, 0), copy=True)
     assert "dltensor" in repr(capsule)
     with pytest.raises(BufferError, match=r"DLPack: .* of a tensor on cpu"):
@@ -334,7 +334,7 @@ def test_dlpack_import_copies_unless_asked_not_to(t):
 
 
 class Speaker:
-    """Something from another library, of which only DLPack is known."""
+    """An object of another library that supports only DLPack."""
 
     def __init__(self, array):
         self.array = array
@@ -346,12 +346,12 @@ class Speaker:
         return self.array.__dlpack_device__()
 
 
-def test_asarray_speaks_dlpack():
+def test_asarray_accepts_dlpack():
     t = mg.asarray(Speaker(A), dtype=mg.float64)
     assert t.dtype == mg.float64 and np.array_equal(t.numpy(), A)
 
 
-def test_dlpack_faults(w):
+def test_dlpack_errors(w):
     with pytest.raises(TypeError, match=r"would silently lose the history\n.*x.detach"):
         np.from_dlpack(w)
     with pytest.raises(TypeError, match="from_dlpack: list does not support DLPack"):
@@ -403,7 +403,7 @@ def test_deepcopy_keeps_gradients_and_identity(w):
 
 
 def test_an_unpickled_tensor_has_our_dtype_and_not_one_that_equals_it():
-    """Casts are found once for each pair of dtypes, which are distinguished by identity."""
+    """Casts are looked up by the identity of their dtypes, so an equal but different dtype object is not found."""
     assert pickle.loads(pickle.dumps(mg.ones(2))).dtype is mg.float32
 
 
@@ -426,7 +426,7 @@ def test_lists_of_tensors_keep_their_history():
 
 
 class Other:
-    """A tensor of another library, which leaves the operation to ours, as PyTorch's does."""
+    """A tensor of another library that leaves the operation to minigrad, as PyTorch's does."""
 
     __module__ = "torch.nn"
 

@@ -1,4 +1,4 @@
-"""Windows, convolutions, pooling, norms, losses and segments: what they refuse, and in which words."""
+"""Windows, convolutions, pooling, norms, losses and segments: errors and their messages."""
 
 import numpy as np
 import pytest
@@ -64,7 +64,7 @@ rows, targets = mg.ones((4, 3)), mg.asarray([0, 2, 1, 2])
         (lambda: mg.rotary_embedding(rows), r"an input of shape \(4, 3\) has no rows that can be cut into halves"),
     ],
 )
-def test_bad_input_is_refused_in_words(call, message):
+def test_wrong_arguments_are_refused_with_a_clear_message(call, message):
     with pytest.raises(mg.MinigradError, match=message):
         call()
 

@@ -1,4 +1,4 @@
-"""Linear algebra: values against NumPy in float64, gradients to second order, what is refused."""
+"""Linear algebra: values against NumPy in float64, gradients to second order, errors."""
 
 import numpy as np
 import pytest
@@ -80,7 +80,7 @@ def test_gradients_of_cholesky(shape):
 
 
 def test_the_log_likelihood_of_a_normal_distribution():
-    """What these are for: by Cholesky and by slogdet and solve, the same value and the same gradients."""
+    """A typical use: Cholesky, or slogdet and solve, give the same value and the same gradients."""
     a, residual = positive(4, 4), normal(4)
 
     def by_cholesky(covariance, r):
@@ -100,7 +100,7 @@ def test_the_log_likelihood_of_a_normal_distribution():
         np.testing.assert_allclose(ours, theirs, rtol=1e-10)
 
 
-def test_dtypes():
+def test_linear_algebra_dtypes():
     for dtype, wanted in (("float16", "float16"), ("float32", "float32"), ("float64", "float64"), ("int32", "float32")):
         x = mg.asarray([[2, 1], [1, 3]]).astype(dtype)
         for function in (mg.linalg.inv, mg.linalg.det, mg.linalg.cholesky, mg.linalg.norm):
@@ -109,7 +109,7 @@ def test_dtypes():
         assert abs(mg.linalg.det(x).item() - 5) < 0.02
 
 
-def test_the_log_of_a_determinant_that_is_no_float():
+def test_slogdet_beyond_the_range_of_floats():
     x = mg.eye(400, dtype=mg.float64) * 1e-3
     assert mg.linalg.det(x).item() == 0.0
     assert abs(mg.linalg.slogdet(x)[1].item() - 400 * np.log(1e-3)) < 1e-6
@@ -118,14 +118,14 @@ def test_the_log_of_a_determinant_that_is_no_float():
     assert mg.linalg.slogdet(singular)[1].item() == -np.inf
 
 
-def test_a_stack_under_vmap():
+def test_linear_algebra_of_a_stack_under_vmap():
     a, b = regular(4, 3, 3), normal(3)
     out = mg.vmap(mg.linalg.solve, in_axes=(0, None))(mg.asarray(a), mg.asarray(b))
     assert_same(out, np.linalg.solve(a, b))
     assert_same(mg.vmap(mg.linalg.det)(mg.asarray(a)), np.linalg.det(a))
 
 
-def test_forward_mode():
+def test_linear_algebra_in_forward_mode():
     a, b, da, db = regular(3, 3), normal(3, 2), normal(3, 3), normal(3, 2)
     z = np.linalg.solve(a, b)
     points, moves = (mg.asarray(a), mg.asarray(b)), (mg.asarray(da), mg.asarray(db))
@@ -165,7 +165,7 @@ def stacked(bad):
         (lambda: mg.linalg.vector_norm(mg.ones(2), ord="fro"), ConversionError, "ord is a number, not 'fro'"),
     ],
 )
-def test_what_they_refuse(call, error, message):
+def test_linear_algebra_refuses_wrong_arguments(call, error, message):
     with pytest.raises(error, match=message):
         call()
 
@@ -231,7 +231,7 @@ def test_the_gradient_of_a_norm_beside_a_row_of_zeros():
     np.testing.assert_allclose(x.grad.numpy(), [[0.6, 0.8], [0.0, 0.0]], rtol=1e-6)
 
 
-def test_the_namespace():
+def test_linalg_namespace():
     for name in mg.linalg.__all__:
         assert getattr(mg.linalg, name).__doc__
     x = mg.ones((2, 3))

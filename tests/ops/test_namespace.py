@@ -1,4 +1,4 @@
-"""`minigrad` as a namespace of the array API standard: its names, and the values at the edges that it asks for."""
+"""`minigrad` as a namespace of the array API standard: its names, and the required results for special values."""
 
 import inspect
 import math
@@ -8,7 +8,7 @@ import pytest
 
 import minigrad as mg
 
-# What version 2024.12 of the standard lists.
+# The names in version 2024.12 of the standard.
 STANDARD = {
     "constants": "e inf nan newaxis pi",
     "dtypes": "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128",
@@ -65,19 +65,19 @@ def is_there(name):
     return hasattr(mg, name) or hasattr(mg.Tensor, name)
 
 
-def test_every_name_is_there_or_left_out_with_a_reason():
+def test_names_of_the_standard_are_there_or_left_out_with_a_reason():
     left_out = {name for names in LEFT_OUT for name in names.split()}
     missing = {name for name in listed() if not is_there(name)}
     assert missing == left_out
 
 
 @pytest.mark.parametrize("name", [n for n in listed() if "." not in n and inspect.isfunction(getattr(mg, n, None))])
-def test_every_function_has_an_example(name):
+def test_functions_all_have_an_example(name):
     assert f"{name}(" in inspect.getdoc(getattr(mg, name))
 
 
-def test_names_that_are_not_meant_to_be_there():
-    """What a `*` import may drag along: helpers, and what a module imports for itself."""
+def test_private_names_are_not_exported():
+    """A `*` import might also export helpers and imported modules."""
     for name, value in vars(mg).items():
         if inspect.ismodule(value) and not name.startswith("__"):
             assert value.__name__ == f"minigrad.{name}"
@@ -115,7 +115,7 @@ def test_inspection():
         info.dtypes(kind="real")
 
 
-# values at the edges --------------------------------------------------------------------------------------------------
+# special values -------------------------------------------------------------------------------------------------------
 
 EDGES = np.array([0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.5, -2.5, 1e-30, -1e-30, 85.0, -89.0, 1e30, -1e30, 3e38, -3e38,
                   np.inf, -np.inf, np.nan])
@@ -128,7 +128,7 @@ SAME_AT_EDGES = {
 
 
 def same(ours, theirs, dtype):
-    """Equal to the last places, signs of zeros included."""
+    """Whether two arrays are equal to the last places, including the signs of zeros."""
     assert ours.dtype == theirs.dtype
     np.testing.assert_allclose(ours, theirs, rtol={np.float16: 3e-3, np.float32: 1e-6, np.float64: 3e-15}[dtype])
     zeros = (theirs == 0) & (ours == 0)
@@ -137,7 +137,7 @@ def same(ours, theirs, dtype):
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 @pytest.mark.parametrize("name", sorted(SAME_AT_EDGES))
-def test_functions_of_one_at_the_edges(name, dtype):
+def test_functions_of_one_argument_at_special_values(name, dtype):
     with np.errstate(all="ignore"):
         x = EDGES.astype(dtype)
         expected = getattr(np, SAME_AT_EDGES[name])(x.astype(np.float64)) if dtype is not np.float64 else None
@@ -148,7 +148,7 @@ def test_functions_of_one_at_the_edges(name, dtype):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", ["copysign", "hypot", "logaddexp", "nextafter"])
-def test_functions_of_two_at_the_edges(name, dtype):
+def test_functions_of_two_arguments_at_special_values(name, dtype):
     with np.errstate(all="ignore"):
         x, y = (grid.astype(dtype) for grid in np.meshgrid(EDGES, EDGES))
         expected = getattr(np, name)(x, y)
@@ -162,7 +162,7 @@ def test_logarithms_are_exact_at_powers():
 
 
 def test_gradients_near_the_edges():
-    """At 0 the composed functions must not fall into the hole of |x|, nor at large numbers into inf - inf."""
+    """The kink of |x| at 0 and inf - inf at large numbers must not spoil the gradients of composed functions."""
     x = mg.asarray([0.0, -0.0, 1e-20, 40.0, -1e15], dtype=mg.float64, requires_grad=True)
     for function, derivative in [
         (mg.asinh, lambda v: 1 / np.hypot(v, 1)),
@@ -249,7 +249,7 @@ def test_masks_without_dimensions():
         (lambda: mg.asinh(mg.asarray([True])), "abs does not support bool"),
     ],
 )
-def test_faults(fault, message):
+def test_wrong_arguments_are_refused(fault, message):
     with pytest.raises(mg.MinigradError, match=message):
         fault()
 

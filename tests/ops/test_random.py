@@ -1,4 +1,4 @@
-"""Random numbers: which bits they are, that they are distributed as they say, and that they come again."""
+"""Random numbers: their exact bits, their distributions, and repetition from a seed."""
 
 import copy
 import math
@@ -21,12 +21,12 @@ def generator():
 
 
 def numpy_words(key, block, count):
-    """The 64-bit words that NumPy gives for a key, from a block on."""
+    """NumPy's 64-bit words for a key, starting at a block."""
     return np.random.Philox(key=key, counter=block).random_raw(count)
 
 
 def distance_to(cdf, sample):
-    """The statistic of Kolmogorov and Smirnov, times the root of the sample's size: beyond 1.95 once in a thousand."""
+    """The Kolmogorov-Smirnov statistic times the root of the sample size: above 1.95 once in a thousand samples."""
     sample = np.sort(np.asarray(sample, np.float64).ravel())
     n = sample.size
     expected = cdf(sample)
@@ -38,18 +38,18 @@ def normal_cdf(x):
     return np.array([0.5 * math.erfc(-v / math.sqrt(2)) for v in x])
 
 
-# which bits -----------------------------------------------------------------------------------------------------------
+# exact bits -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("key", KEYS)
 @pytest.mark.parametrize("block", [0, 1, 1000, 2**40])
-def test_philox_written_out_is_numpys(key, block):
+def test_philox_definition_equals_numpys(key, block):
     assert np.array_equal(philox.philox_words(np, key, block, 5).ravel(), numpy_words(key, block, 20))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(), (0,), (1,), (7,), (8,), (9,), (3, 5), (2, 0), (40_000,)])
-def test_the_kernel_draws_what_the_definition_says(dtype, shape):
+def test_kernel_draws_equal_the_definition(dtype, shape):
     drawn = philox.draw(shape, dtype, 11, 3, mg.as_device("cpu"))
     words = numpy_words(11, 3, 4 * philox.blocks_for(shape, dtype))
     count = math.prod(shape)
@@ -75,7 +75,7 @@ def test_a_draw_takes_the_blocks_it_needs(generator):
     assert generator.get_state()["block"] == 6
 
 
-def test_two_draws_are_the_two_halves_of_one(generator):
+def test_draws_in_two_halves_equal_one_draw(generator):
     halves = [generator.uniform(16), generator.uniform(16)]
     assert mg.concat(halves).tolist() == mg.random.Generator(2026).uniform(32).tolist()
 
@@ -93,15 +93,15 @@ DRAWS = [
 
 
 @pytest.mark.parametrize("draw", DRAWS)
-def test_every_device_gives_the_same_numbers(draw):
+def test_random_numbers_are_the_same_on_every_device(draw):
     here, there = (draw(mg.random.Generator(1), device) for device in ("cpu", "cpu:1"))
     assert str(there.device) == "cpu:1"
     assert here.tolist() == there.tolist()
 
 
 @pytest.mark.parametrize("draw", DRAWS)
-def test_array_operations_give_the_same_numbers(draw, monkeypatch):
-    """As on an array library that has neither NumPy's generator nor CUDA kernels."""
+def test_random_numbers_by_array_operations_are_the_same(draw, monkeypatch):
+    """The path for array libraries with neither NumPy's generator nor CUDA kernels."""
     expected = draw(mg.random.Generator(1), "cpu")
 
     def slowly(shape, dtype, key, block, device):
@@ -147,7 +147,7 @@ def test_the_shared_generator():
     assert mg.random.uniform(3).tolist() == first
 
 
-def test_without_a_seed_the_system_chooses():
+def test_generator_without_a_seed_is_seeded_by_the_system():
     assert mg.random.Generator().get_state()["key"] != mg.random.Generator().get_state()["key"]
 
 
@@ -171,7 +171,7 @@ def test_threads_never_get_the_same_blocks():
     assert generator.get_state()["block"] == 4 * (500 * 3 + 50)
 
 
-def test_two_threads_seek_in_streams_of_their_own():
+def test_threads_seek_in_their_own_streams():
     expected = mg.random.Generator(9).uniform(4).tolist()
     found = []
 
@@ -186,7 +186,7 @@ def test_two_threads_seek_in_streams_of_their_own():
     assert drawn == expected
 
 
-# how they are distributed ---------------------------------------------------------------------------------------------
+# distributions --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", [mg.float16, mg.float32, mg.float64])
@@ -195,7 +195,7 @@ def test_uniform(generator, dtype):
     assert x.dtype == dtype
     values = x.numpy().astype(np.float64)
     assert values.min() >= 0 and values.max() < 1
-    tolerance = 1.95 if dtype is not mg.float16 else 2.2  # halves have 2,048 values only
+    tolerance = 1.95 if dtype is not mg.float16 else 2.2  # only 2,048 values in half precision
     assert distance_to(lambda v: v, values) < tolerance
     assert abs(np.corrcoef(values[:-1], values[1:])[0, 1]) < 0.03
 
@@ -219,7 +219,7 @@ def test_normal(generator, dtype):
     assert abs(values.mean()) < 0.02 and abs(values.std() - 1) < 0.02
     assert abs((values**3).mean()) < 0.06 and abs((values**4).mean() - 3) < 0.15
     half = 10_000
-    assert abs(np.corrcoef(values[:half], values[half + 1 : 2 * half + 1])[0, 1]) < 0.03  # the two of each pair
+    assert abs(np.corrcoef(values[:half], values[half + 1 : 2 * half + 1])[0, 1]) < 0.03  # both numbers of each pair
 
 
 def test_normal_against_float64():
@@ -245,7 +245,7 @@ def test_normal_is_differentiable_by_mean_and_deviation():
     assert std.grad.item() == pytest.approx(noise.sum().item(), rel=1e-5)
 
 
-def test_leaves_are_made_on_demand(generator):
+def test_random_leaves_are_made_on_request(generator):
     for x in (generator.uniform(3, requires_grad=True), generator.normal(3, requires_grad=True)):
         assert x.is_leaf and x.requires_grad
         (x * 2).sum().backward()
@@ -259,7 +259,7 @@ def test_integers(generator, dtype):
     counts = np.bincount(x.numpy(), minlength=13)
     assert counts[:3].sum() == 0 and len(counts) == 13
     chi_squared = ((counts[3:] - 5000) ** 2 / 5000).sum()
-    assert chi_squared < 27.9  # nine degrees of freedom: once in a thousand
+    assert chi_squared < 27.9  # exceeded once in a thousand, with nine degrees of freedom
 
 
 def test_integers_to_the_edges(generator):
@@ -289,7 +289,7 @@ def test_permutation(generator):
     x = generator.permutation(1000)
     assert sorted(x.tolist()) == list(range(1000)) and x.tolist() != list(range(1000))
     firsts = np.bincount([generator.permutation(4)[0].item() for _ in range(2000)], minlength=4)
-    assert ((firsts - 500) ** 2 / 500).sum() < 16.3  # three degrees of freedom: once in a thousand
+    assert ((firsts - 500) ** 2 / 500).sum() < 16.3  # exceeded once in a thousand, with three degrees of freedom
     assert generator.permutation(0).shape == (0,) and generator.permutation(1).tolist() == [0]
 
 
@@ -321,7 +321,7 @@ def test_categorical_of_certain_choices_and_tracked_logits(generator):
     assert x.tolist() == [2] * 50 and not x.requires_grad
 
 
-# faults ---------------------------------------------------------------------------------------------------------------
+# errors ---------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -354,7 +354,7 @@ def test_categorical_of_certain_choices_and_tracked_logits(generator):
         (lambda g: g.uniform(2, device="tpu"), "there is no device named 'tpu'"),
     ],
 )
-def test_faults(generator, fault, message):
+def test_wrong_arguments_are_refused(generator, fault, message):
     with pytest.raises(mg.MinigradError, match=message):
         fault(generator)
     assert generator.uniform(2).shape == (2,)
@@ -381,6 +381,6 @@ def test_a_program_takes_probabilities_beyond_0_and_1_for_the_nearest():
         ([[0.0, 1.0], [-math.inf, -math.inf]], "all logits are -inf"),
     ],
 )
-def test_logits_that_say_nothing_are_refused(logits, fault):
+def test_categorical_refuses_logits_without_a_choice(logits, fault):
     with pytest.raises(mg.ConversionError, match=f"categorical: {fault}"):
         mg.random.categorical(mg.asarray(logits))

@@ -1,4 +1,4 @@
-"""Reductions over any shape and axes, compared with NumPy; what integers are summed in, nothing, nan and ties."""
+"""Reductions over any shape and axes, compared with NumPy; dtypes of integer sums, empty arrays, nan and ties."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def test_sums_and_products(case):
 
 
 @given(arrays_and_axes(min_side=1))
-def test_extremes(case):
+def test_max_and_min(case):
     x, axis, keepdims = case
     for name in ("max", "min"):
         ours = getattr(mg, name)(mg.asarray(x), axis=axis, keepdims=keepdims)
@@ -49,7 +49,7 @@ def test_extremes(case):
 
 
 @given(arrays_and_axes())
-def test_questions_about_all_elements(case):
+def test_all_and_any(case):
     x, axis, keepdims = case
     for name in ("all", "any", "count_nonzero"):
         ours = getattr(mg, name)(mg.asarray(x), axis=axis, keepdims=keepdims)
@@ -59,7 +59,7 @@ def test_questions_about_all_elements(case):
 
 
 @given(arrays_and_axes(min_side=1))
-def test_positions_and_running_totals(case):
+def test_argmax_argmin_and_cumulative_sum(case):
     x, _, keepdims = case
     for axis in (None, *range(-x.ndim, x.ndim)):
         for name in ("argmax", "argmin"):
@@ -74,7 +74,7 @@ def test_positions_and_running_totals(case):
 
 
 @given(arrays_and_axes(min_side=1))
-def test_means_and_variances(case):
+def test_mean_var_and_std(case):
     x, axis, keepdims = case
     x = x.astype(np.float64)
     for name in ("mean", "var", "std"):
@@ -82,7 +82,7 @@ def test_means_and_variances(case):
         np.testing.assert_allclose(ours.numpy(), getattr(np, name)(x, axis=axis, keepdims=keepdims), atol=1e-12)
 
 
-def test_small_integers_do_not_overflow_in_a_sum():
+def test_sums_of_small_integers_do_not_overflow():
     assert mg.ones(300, dtype="int8").sum().item() == 300
     assert mg.full(9, 100, dtype="uint8").sum().item() == 900
     assert mg.full(10, 10, dtype="int8").prod().item() == 10**10
@@ -95,7 +95,7 @@ def test_sums_of_float32_keep_their_precision():
     assert abs(mg.asarray(x).sum().item() - x.astype(np.float64).sum()) / 5e5 < 1e-6
 
 
-def test_nothing_has_a_sum_a_product_and_no_extreme():
+def test_reductions_of_no_elements():
     nothing = mg.zeros((0, 3))
     assert nothing.sum(axis=0).tolist() == [0, 0, 0] and nothing.prod(axis=0).tolist() == [1, 1, 1]
     assert nothing.all().item() is True and nothing.any().item() is False
@@ -119,7 +119,7 @@ def test_running_totals_with_a_first_element():
         mg.cumulative_sum(x)
 
 
-def test_means_of_integers_are_refused():
+def test_mean_refuses_integers():
     for name in ("mean", "var", "std"):
         with pytest.raises(DtypeError, match="is for floats, and this tensor is int64"):
             getattr(mg.arange(3), name)()

@@ -1,4 +1,4 @@
-"""Views: chains of them compared with NumPy's, what shares memory, and gradients through them."""
+"""Views: chains of views compared with NumPy's, shared memory, and gradients through views."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ SLICES = [slice(None), slice(1, None), slice(None, -1), slice(None, None, -1), s
 
 @st.composite
 def view_steps(draw, shape=(2, 3, 4), length=6):
-    """A chain of views as functions of an array, each spelled for NumPy and for minigrad."""
+    """A chain of views: functions of an array, each written for NumPy and for minigrad."""
     steps, x = [], np.empty(shape)
     for _ in range(draw(st.integers(1, length))):
         kind = draw(st.sampled_from(["slice", "pick", "permute", "reshape", "expand", "squeeze", "flip", "broadcast"]))
@@ -138,7 +138,7 @@ def test_axes_that_do_not_exist_or_come_twice():
 
 
 @pytest.mark.parametrize("shape", [("a",), (2.0, 3), (None,)])
-def test_reshape_takes_integers(shape):
+def test_reshape_refuses_sizes_that_are_not_integers(shape):
     with pytest.raises(ShapeError, match="reshape: a shape is integers, not"):
         mg.zeros((2, 3)).reshape(*shape)
 

@@ -1,4 +1,4 @@
-"""Groups of parameters with options of their own, and what is saved and restored."""
+"""Groups of parameters with their own options, and saved and restored states."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def pushed(*parameters):
         p.grad = mg.ones(p.shape) * (i + 1.0)
 
 
-def test_each_group_has_its_own_rate_and_options():
+def test_groups_have_their_own_rates_and_options():
     a, b, c = leaf(1.0), leaf(1.0), leaf(1.0)
     optimizer = SGD([{"params": [a]}, {"params": b, "lr": 0.5, "weight_decay": 1.0}], lr=0.25)
     optimizer.add_param_group({"params": [c], "lr": 0.0})
@@ -41,7 +41,7 @@ def test_a_momentum_that_is_switched_on_later_begins_from_nothing():
     assert a.item() == b.item() == 1 - 0.25 - 0.25 * 1.5
 
 
-def test_under_jit_a_rate_never_traces_again_and_another_option_does():
+def test_rate_changes_under_jit_never_trace_again_and_option_changes_do():
     a, b = leaf(1.0), leaf(1.0)
     optimizer = SGD([{"params": [a]}, {"params": [b]}], lr=0.25, momentum=0.5)
     step = mg.jit(optimizer.step)
@@ -97,13 +97,13 @@ def test_a_restored_run_equals_the_uninterrupted_one(make, options):
 
 
 def test_the_layout_is_that_of_pytorch():
-    """As `torch.optim.Adam(...).state_dict()` gives it, with what only says how fast it computes."""
+    """The layout of `torch.optim.Adam(...).state_dict()`, including the options that only affect speed."""
     optimizer = Adam([leaf(1.0, 2.0), leaf(3.0)], lr=0.1)
     group = {"lr": 0.5, "betas": [0.5, 0.75], "eps": 1e-8, "weight_decay": 0, "amsgrad": False, "maximize": False,
              "foreach": None, "capturable": False, "differentiable": False, "fused": None,
              "decoupled_weight_decay": False, "initial_lr": 0.5, "params": [0, 1]}
     entry = {"step": np.float32(3.0), "exp_avg": np.ones(2), "exp_avg_sq": np.full(2, 4.0)}
-    optimizer.load_state_dict({"state": {"0": entry}, "param_groups": [group]})  # JSON knows no integers as keys
+    optimizer.load_state_dict({"state": {"0": entry}, "param_groups": [group]})  # JSON has no integer keys
     assert optimizer.param_groups[0]["betas"] == (0.5, 0.75) and optimizer.lr == 0.5
     state = optimizer.state_dict()["state"]
     assert {k: v.tolist() for k, v in state[0].items()} == {
@@ -111,7 +111,7 @@ def test_the_layout_is_that_of_pytorch():
     assert {k: v.tolist() for k, v in state[1].items()} == {"step": 0.0, "exp_avg": [0.0], "exp_avg_sq": [0.0]}
     one = SGD([leaf(1.0)], momentum=0.5)
     saved = one.state_dict()
-    one.load_state_dict(saved | {"state": {0: {"momentum_buffer": None}}})  # of a parameter that has not moved
+    one.load_state_dict(saved | {"state": {0: {"momentum_buffer": None}}})  # for a parameter without steps
     assert one.state_dict()["state"][0]["momentum_buffer"].tolist() == [0.0]
 
 
@@ -181,7 +181,7 @@ W = leaf(1.0)
         (lambda: EMA([W], decay=1.0), "EMA: decay is at least 0 and below 1, not 1.0"),
     ],
 )
-def test_bad_groups_are_refused_in_words(call, message):
+def test_wrong_groups_are_refused_with_a_clear_message(call, message):
     with pytest.raises(mg.MinigradError, match=message):
         call()
 

@@ -1,4 +1,4 @@
-"""The optimizers: each update against the formula in NumPy, in every mode, and what they refuse."""
+"""The optimizers: each update against the formula in NumPy, in every mode, and errors."""
 
 import numpy as np
 import pytest
@@ -14,11 +14,11 @@ MATRICES = [0, 2]
 
 
 def gradient(w, i):
-    """Of sum((w - target)^4) / 4: not linear, so that every step differs."""
+    """The gradient of sum((w - target)^4) / 4, which is not linear, so every step differs."""
     return (w - TARGET[i]) ** 3
 
 
-# Each formula is a function of options that makes one of a parameter, its gradient, the rate and the step's number.
+# Each formula takes options and returns a function of a parameter, its gradient, the rate and the number of the step.
 
 
 def np_sgd(momentum=0.0, nesterov=False, weight_decay=0.0, dampening=0.0):
@@ -139,7 +139,7 @@ def descend(optimizer, parameters, steps, which=(0, 1, 2)):
 
 
 def in_mode(mode, function):
-    """The function, run in a mode, and the number of times it was traced."""
+    """The function in a mode, and a function that returns how many times it was traced."""
     if mode == "jit":
         jitted = mg.jit(function)
         return jitted, lambda: len(jitted.traces)
@@ -193,7 +193,7 @@ def test_a_parameter_counts_its_own_steps(name, numpy_kernels):
         np.testing.assert_allclose(p.numpy_copy(), w, rtol=1e-11)
 
 
-def test_a_parameter_that_has_not_moved_divides_nothing_by_zero():
+def test_parameter_that_has_not_moved_causes_no_division_by_zero():
     moved, still = leaves()[:2]
     for make in (Adam, Adagrad):
         optimizer = make([moved, still], lr=0.1)
@@ -273,7 +273,7 @@ def test_repr_of_optimizers():
     assert repr(Adam(leaves(), lr=0.1)) == "Adam(3 parameters of 18 numbers, lr=0.1)"
 
 
-# What they refuse ---------------------------------------------------------------------------------------------------
+# Errors -------------------------------------------------------------------------------------------------------------
 
 W = mg.asarray([1.0], requires_grad=True)
 
@@ -309,7 +309,7 @@ W = mg.asarray([1.0], requires_grad=True)
          r"on one device; parameter 0 is on cpu, and parameter 1, of shape \(2, 1\), on cpu:1\n  Hint: model.to\("),
     ],
 )
-def test_bad_input_is_refused_in_words(call, message):
+def test_wrong_arguments_are_refused_with_a_clear_message(call, message):
     with pytest.raises(mg.MinigradError, match=message):
         call()
 

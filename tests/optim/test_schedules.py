@@ -1,4 +1,4 @@
-"""Schedules against their formulas in Python, eagerly and in a jitted step, and gradients cut down to size."""
+"""Schedules against their formulas in Python, eagerly and in a jitted step, and gradient clipping."""
 
 import math
 
@@ -131,7 +131,7 @@ def np_plateau(losses, mode="min", factor=0.1, patience=10, threshold=1e-4, rela
          {"patience": 0, "threshold": 1.5, "relative": False}),
     ],
 )
-def test_a_plateau(theirs, ours, jitted, numpy_kernels):
+def test_plateau_reduces_the_rate(theirs, ours, jitted, numpy_kernels):
     optimizer = made()
     schedule = ReduceLROnPlateau(optimizer, eps=0.0, **theirs)
     step = mg.jit(schedule.step) if jitted else schedule.step
@@ -142,7 +142,7 @@ def test_a_plateau(theirs, ours, jitted, numpy_kernels):
     assert not jitted or len(step.traces) == 1
 
 
-def test_a_schedule_goes_on_where_it_was():
+def test_schedule_continues_from_its_state():
     for make, _ in SCHEDULES.values():
         optimizer = made()
         whole = make(optimizer)
@@ -196,7 +196,7 @@ def test_schedules_count_from_the_rate_of_the_first_one():
         (lambda: clip_grad_value([], -1.0), "clip_value is 0 or more, not -1.0"),
     ],
 )
-def test_bad_input_is_refused_in_words(call, message):
+def test_wrong_arguments_are_refused_with_a_clear_message(call, message):
     with pytest.raises((mg.MinigradError, NotImplementedError), match=message):
         call()
 
@@ -213,7 +213,7 @@ def with_gradients(dtype="float64"):
         p.grad = mg.asarray(g.astype(dtype))
     empty = mg.zeros(0, dtype=dtype, requires_grad=True)
     empty.grad = mg.zeros(0, dtype=dtype)
-    return [*parameters, empty, mg.asarray([1.0], requires_grad=True)]  # the last without a gradient
+    return [*parameters, empty, mg.asarray([1.0], requires_grad=True)]  # the last one has no gradient
 
 
 @pytest.mark.parametrize("jitted", [False, True])

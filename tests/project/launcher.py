@@ -1,4 +1,4 @@
-"""The launcher as a module: a program without an ending in its name."""
+"""Loads the launcher, a program without a file extension, as a module."""
 
 import importlib.machinery
 import importlib.util

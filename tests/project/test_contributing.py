@@ -10,7 +10,7 @@ from tests.course.running import ROOT
 
 TEXTS = ("CONTRIBUTING.md", "README.md")
 FOLDERS = "minigrad|tests|lectures|notebooks|benchmarks|.ci"
-MADE = ("03_devices", "u03_devices", "NN", "ROOM")  # parts of names in examples, and what a build makes
+MADE = ("03_devices", "u03_devices", "NN", "ROOM")  # parts of names in examples, and of generated names
 
 
 def named_paths(text):
@@ -20,7 +20,7 @@ def named_paths(text):
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_every_path_in_the_text_exists(name):
+def test_paths_in_the_text_exist(name):
     text = (ROOT / name).read_text(encoding="utf-8")
     assert [path for path in named_paths(text) if not (ROOT / path).exists()] == []
 

@@ -7,13 +7,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 EXTRAS = ["lab", "dev", "gpu"]
 
-# Where conda's names differ from PyPI's. conda's own `graphviz` is the program, not the package.
+# Packages whose names on conda and PyPI differ. conda's `graphviz` is the program, not the Python package.
 CONDA_NAMES = {"python-graphviz": "graphviz"}
 CONDA_ONLY = {"python", "pip", "graphviz"}
 
 
 def package(requirement):
-    """Split 'name >=1; marker' into its name and the rest without spaces, in one kind of quotes."""
+    """Split 'name >=1; marker' into the name and the rest, without spaces and with one kind of quotes."""
     name, rest = re.fullmatch(r"([A-Za-z0-9_.-]+)(.*)", requirement.strip()).groups()
     return name, rest.replace(" ", "").replace('"', "'")
 
@@ -32,7 +32,7 @@ def environment():
     return conda, pip
 
 
-def test_every_package_is_in_both_with_the_same_bound():
+def test_packages_are_in_both_files_with_the_same_bound():
     project = pyproject()
     listed = project["dependencies"] + [
         requirement for extra in EXTRAS for requirement in project["optional-dependencies"][extra]

@@ -1,4 +1,4 @@
-"""The launcher, without network: what would run pip or uv is replaced by a recorder."""
+"""The launcher, without network: a recorder replaces the function that runs pip and uv."""
 
 import ast
 import json
@@ -19,13 +19,13 @@ from tests.project.launcher import COURSE, load_launcher
 
 @pytest.fixture
 def course(monkeypatch):
-    """The launcher as a module of its own for each test."""
+    """A new module of the launcher for each test."""
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     return load_launcher()
 
 
 class Installer:
-    """Stands in for `watch`: records each command, and makes the files that the real one would."""
+    """Replaces `watch`: records each command, and makes the files that the real command would make."""
 
     def __init__(self, env, problem):
         self.env = env
@@ -52,14 +52,14 @@ class Installer:
         return "fill by pip" if "-m" in command else "fill"
 
     def steps(self):
-        """What ran since the last call."""
+        """The steps that ran since the last call."""
         commands, self.commands = self.commands, []
         return list(map(self.kind, commands))
 
 
 @pytest.fixture
 def checkout(course, tmp_path, monkeypatch):
-    """An environment of an empty checkout whose installer only pretends, with no uv."""
+    """The environment of an empty checkout with a fake installer and without uv."""
     (tmp_path / "pyproject.toml").write_text("[project]")
     env = course.Environment(tmp_path)
     env.installer = Installer(env, course.Problem)
@@ -104,7 +104,7 @@ def test_launcher_imports_only_what_old_pythons_have():
     ("found", "advice"),
     [("python3.12", "Run:\n    python3.12 course"), (None, "https://www.python.org/downloads/")],
 )
-def test_an_old_python_is_told_what_to_do(course, capsys, monkeypatch, found, advice):
+def test_old_python_prints_what_to_do(course, capsys, monkeypatch, found, advice):
     monkeypatch.setattr(course.sys, "version_info", (3, 10, 4, "final", 0))
     monkeypatch.setattr(course.sys, "version", "3.10.4 (main)")
     monkeypatch.setattr(course.shutil, "which", lambda name: name if name == found else None)
@@ -134,7 +134,7 @@ def test_uv_comes_by_pip_and_installs_the_checkout_editable_with_its_extras(chec
 
 
 @pytest.mark.parametrize("failing", ["get uv", "fill"])
-def test_pip_does_what_uv_cannot(checkout, failing):
+def test_pip_replaces_a_uv_that_cannot_install(checkout, failing):
     checkout.installer.failing = [failing]
     checkout.prepare(["lab"])
     *_, tried, pip = checkout.installer.commands
@@ -152,7 +152,7 @@ def test_uv_is_taken_where_it_is_installed(checkout, course, monkeypatch):
     assert fill[-2:] == ["--editable", ".[lab]"]
 
 
-def test_venv_does_what_a_uv_that_cannot_run_should(checkout, course, monkeypatch):
+def test_venv_replaces_a_uv_that_cannot_run(checkout, course, monkeypatch):
     monkeypatch.setattr(course.shutil, "which", lambda name: "/there/" + name)
     checkout.installer.failing = ["make by uv"]
     checkout.prepare(["lab"])
@@ -164,7 +164,7 @@ def test_venv_does_what_a_uv_that_cannot_run_should(checkout, course, monkeypatc
         checkout.prepare(["lab"])
 
 
-def test_another_extra_is_added_to_the_ones_that_are_there(checkout):
+def test_extra_is_added_to_the_installed_ones(checkout):
     checkout.prepare(["lab"])
     checkout.installer.steps()
     checkout.prepare(["dev"])
@@ -185,7 +185,7 @@ def test_a_changed_pyproject_is_installed_again(checkout):
 
 
 @pytest.mark.parametrize("key", ["python", "root"])
-def test_another_python_or_place_makes_it_anew(checkout, key):
+def test_environment_is_made_again_for_another_python_or_place(checkout, key):
     checkout.prepare(["lab"])
     checkout.installer.steps()
     stamp = json.loads(checkout.stamp.read_text())
@@ -198,7 +198,7 @@ def test_another_python_or_place_makes_it_anew(checkout, key):
 
 
 @pytest.mark.parametrize("damage", ["no python", "no stamp", "torn stamp", "odd stamp"])
-def test_a_broken_one_is_made_anew(checkout, damage):
+def test_broken_environment_is_made_again(checkout, damage):
     checkout.prepare(["lab"])
     checkout.installer.steps()
     if damage == "no python":
@@ -252,7 +252,7 @@ def test_health_is_asked_of_the_environment_itself(course, tmp_path, monkeypatch
 
 
 @pytest.mark.parametrize("missing", ["venv", "ensurepip"])
-def test_without_venv_it_says_what_to_install(checkout, course, monkeypatch, missing):
+def test_missing_venv_is_an_error_that_says_what_to_install(checkout, course, monkeypatch, missing):
     found = course.importlib.util.find_spec
     monkeypatch.setattr(
         course.importlib.util, "find_spec", lambda name: None if name == missing else found(name)
@@ -261,7 +261,7 @@ def test_without_venv_it_says_what_to_install(checkout, course, monkeypatch, mis
         checkout.prepare(["lab"])
     assert checkout.installer.steps() == []
     monkeypatch.setattr(course.shutil, "which", lambda name: "/there/" + name)
-    checkout.prepare(["lab"])  # uv does without
+    checkout.prepare(["lab"])  # uv does not need it
     assert checkout.installer.steps() == ["make by uv", "fill"]
 
 
@@ -277,7 +277,7 @@ def test_a_second_launcher_waits_for_the_first(course, tmp_path, capsys, monkeyp
     with course.locked(tmp_path / "lock"):
         thread = threading.Thread(target=second, daemon=True)
         thread.start()
-        assert waiting.wait(60)  # it has found the lock taken
+        assert waiting.wait(60)  # it has found that the lock is taken
         order.append("first")
     thread.join(60)
     assert order == ["first", "second"]
@@ -356,7 +356,7 @@ def test_a_full_disk_is_recognised_although_the_log_could_not_be_written(course,
         run_step(course, tmp_path, "exit(1)")
 
 
-def test_a_step_before_has_no_part_in_what_is_said(course, tmp_path):
+def test_failed_step_shows_only_its_own_output(course, tmp_path):
     for code, advice in [("exit('disk is full: No space left')", "free some space"), ("exit(1)", "course clean")]:
         with pytest.raises(course.Problem) as problem:
             run_step(course, tmp_path, code)
@@ -395,7 +395,7 @@ def test_ctrl_c_ends_without_a_traceback(course, capsys, monkeypatch):
 
 @pytest.fixture
 def commands(course, monkeypatch):
-    """Run the launcher with commands that only pretend; their exit codes can be set by name."""
+    """Run the launcher with fake commands, whose exit codes can be set by name."""
 
     class Commands:
         pass
@@ -421,7 +421,7 @@ def test_test_runs_linters_and_pytest_on_all_cores(course, commands):
 
 @pytest.fixture
 def apt(checkout, course, monkeypatch):
-    """A Debian without the programs: what apt would be called with, and who we are."""
+    """A Debian without the programs: the calls of apt, and whether the user is root."""
 
     class Debian:
         there, user, sudo = {"apt-get"}, 0, 0
@@ -433,7 +433,7 @@ def apt(checkout, course, monkeypatch):
 
 
 def asked(checkout):
-    """The packages that apt was asked for, and with which rights."""
+    """The packages in calls of apt, and the rights of the calls."""
     installs = [command for command in checkout.installer.commands if "install" in command]
     assert all("update" in checkout.installer.commands[0] for _ in installs)
     return [(command[0], command[-1]) for command in installs]
@@ -458,18 +458,18 @@ def test_programs_for_tests_are_not_installed_twice(apt, course, checkout):
     ("there", "sudo", "expected"),
     [
         ({"apt-get", "sudo"}, 0, [("sudo", "chromium"), ("sudo", "graphviz")]),
-        ({"apt-get", "sudo"}, 1, []),  # it would ask for a password
+        ({"apt-get", "sudo"}, 1, []),  # sudo would ask for a password
         ({"apt-get"}, 0, []),
         (set(), 0, []),
     ],
 )
-def test_somebody_who_is_not_root(apt, course, checkout, there, sudo, expected):
+def test_programs_for_tests_without_root(apt, course, checkout, there, sudo, expected):
     apt.there, apt.user, apt.sudo = there, 1000, sudo
     course.install_programs(checkout)
     assert asked(checkout) == expected
 
 
-def test_an_apt_that_fails_stops_nothing(apt, course, checkout, monkeypatch, capsys):
+def test_failed_apt_does_not_stop_the_tests(apt, course, checkout, monkeypatch, capsys):
     def failing(title, command, log, cwd):
         raise course.Problem("no network")
 
@@ -491,7 +491,7 @@ def test_smoke_runs_one_file_and_says_why(course, commands, capsys):
 
 
 class Case:
-    """A collected test, as far as the quick run looks at it."""
+    """A collected test, with only the fields that the quick run reads."""
 
     def __init__(self, nodeid, *marks):
         self.nodeid, self.path, self.marks = nodeid, Path(nodeid.partition("::")[0]), marks
@@ -526,7 +526,7 @@ def test_lab_opens_the_workspace_after_bringing_it_up_to_date(course, commands, 
     jupyter = ["jupyterlab", f"--ServerApp.root_dir={mine}"]
     mine.mkdir()
     assert course.main(["lab"]) == 0
-    assert commands.ran == [workspace, jupyter]  # something else is in the place of the first notebook
+    assert commands.ran == [workspace, jupyter]  # another file has the name of the first notebook
     (mine / "00_start.ipynb").touch()
     commands.ran.clear()
     for _ in range(2):  # with the first notebook, until it has been opened once
@@ -543,7 +543,7 @@ def test_lab_opens_the_workspace_after_bringing_it_up_to_date(course, commands, 
     assert commands.ran == [workspace]
 
 
-def test_root_is_refused_in_words_before_anything_is_made(course, commands, monkeypatch, capsys):
+def test_root_is_refused_before_anything_is_made(course, commands, monkeypatch, capsys):
     monkeypatch.setattr(course.os, "geteuid", lambda: 0, raising=False)
     monkeypatch.setattr(course, "CONTAINER_FILES", ())
     monkeypatch.setattr(course, "CONTAINER_VARIABLES", ("IN_A_CONTAINER",))
@@ -575,7 +575,7 @@ def test_an_unknown_benchmark_or_extra_is_refused(course, commands, capsys):
 
 
 def test_clean_removes_the_environment(checkout, course):
-    course.clean(checkout, [])  # there is nothing yet
+    course.clean(checkout, [])  # nothing exists yet
     checkout.prepare(["lab"])
     course.clean(checkout, [])
     assert not checkout.folder.exists()
@@ -597,5 +597,5 @@ def test_clean_that_is_stopped_leaves_nothing_that_looks_whole(checkout, course,
     assert checkout.installer.steps() == ["make", "get uv", "fill"]
 
 
-def test_hand_over_returns_the_exit_code(course, tmp_path):
+def test_launcher_returns_the_exit_code_of_the_program(course, tmp_path):
     assert course.hand_over([sys.executable, "-c", "raise SystemExit(4)"], tmp_path) == 4

@@ -1,4 +1,4 @@
-"""The launcher as a process, with an installer that only pretends: what ends it, and what reaches its programs."""
+"""The launcher as a process, with a fake installer: signals, closed streams and environment variables."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def course(monkeypatch):
 
 @pytest.fixture
 def place(tmp_path):
-    """A checkout, in a folder with an odd name, whose uv starts a child and then takes a minute."""
+    """A checkout in a folder with an odd name.  Its uv starts a child process and then takes a minute."""
     root = tmp_path / "my cöurse"
     (root / "bin").mkdir(parents=True)
     (root / "course").write_bytes(COURSE.read_bytes())
@@ -43,7 +43,7 @@ def place(tmp_path):
 
 
 def begun(root, *command, **options):
-    """The launcher, when it has come to installing."""
+    """The process of the launcher, once it has started to install."""
     environment = {"PATH": str(root / "bin"), **options.pop("env", {})}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
     if os.name != "nt":
@@ -54,7 +54,7 @@ def begun(root, *command, **options):
 
 
 def heed_all():
-    """Signals that are ignored around the tests (`nohup`, a job in the background) would be ignored by the launcher."""
+    """Reset signals that the tests ignore (`nohup`, a background job): the launcher would inherit this."""
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         signal.signal(getattr(signal, name), signal.SIG_DFL)
 
@@ -95,7 +95,7 @@ def test_launcher_starts_nothing_when_the_pipe_is_closed(place, command):
 
 
 @posix
-def test_streams_that_are_closed_do_not_matter(place):
+def test_launcher_runs_with_closed_streams(place):
     command = ["sh", "-c", 'exec "$0" course unheard <&- >&- 2>&-', sys.executable]
     assert subprocess.run(command, cwd=place).returncode == 3
 
@@ -124,6 +124,6 @@ def test_a_signal_is_passed_on_to_what_was_handed_over(course, tmp_path):
 
 
 def started_by(code):
-    """The command of a Python that has loaded the launcher as `course` and runs this code."""
+    """A command: Python that loads the launcher as `course` and runs this code."""
     load = f"course = importlib.machinery.SourceFileLoader('course', {str(COURSE)!r}).load_module()"
     return [sys.executable, "-B", "-W", "ignore", "-c", f"import importlib.machinery, sys\n{load}\n{code}"]

@@ -1,4 +1,4 @@
-"""The shape of the repository: what lies at the top, which way imports point, what one costs."""
+"""The layout of the repository: top-level files, the direction of imports, sizes of rooms, the cost of an import."""
 
 import ast
 import shutil
@@ -20,18 +20,18 @@ TOP_LEVEL = {
     ".gitignore", ".pre-commit-config.yaml", "CITATION.cff",
 }
 
-# Each room may import from itself and from those before it.
+# Each room may import from itself and from the rooms before it.
 ROOMS = [
     "support", "core", "arguments", "devices", "ops", "autodiff", "compile", "scripting", "nn", "optim", "data", "io",
     "distributed", "train",
 ]
-# These look at everything, and nothing imports them.
+# These may import all rooms, and no room imports them.
 ONLOOKERS = ["viz", "course", "examples"]
-# What lies above all rooms: it may import anything, and no room imports it.
+# Modules above all rooms: they may import anything, and no room imports them.
 ROOF = ["__init__", "random", "linalg"]
 
 # Lines of Python, JavaScript and CSS in each room, docstrings included, without the units of the course.  A
-# commit that raises a budget says what the lines buy.
+# commit that raises a budget must say what the lines buy.
 BUDGETS = {
     "support": 1060, "core": 2640, "arguments": 520, "devices": 2350, "ops": 6900, "autodiff": 2130, "compile": 16740,
     "scripting": 2380, "nn": 2425, "optim": 1500, "data": 1150, "io": 3000, "train": 850,
@@ -44,7 +44,7 @@ NEVER_AT_IMPORT = [
 ]
 
 
-# The rooms of the compiler, likewise.  The modules in `compile` itself stand above all of them, and so do user kernels.
+# The rooms of the compiler, by the same rule.  Modules directly in `compile` and user kernels are above all of them.
 COMPILER = [
     "nodes", "loops", "tracing", "rewriting", "fusion", "lowering", "codegen", "running", "functions",
     "control", "look", "save",
@@ -52,7 +52,7 @@ COMPILER = [
 
 
 class Arrow(NamedTuple):
-    """An import: from one module to another, both by their dotted names."""
+    """An import from one module to another, both by dotted name."""
 
     source: str
     target: str
@@ -69,7 +69,7 @@ def modules_of(package):
 
 
 def arrows_of(name, path, modules):
-    """Each import of a module, those inside functions too."""
+    """All imports of a module, including those inside functions."""
     here = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
 
     def visit(node, for_types):
@@ -96,14 +96,14 @@ def all_arrows(package):
 
 
 def room_of(name):
-    """The room of a module, and its room inside the compiler if it is there ('' for the modules above these)."""
+    """The room of a module, and its room inside the compiler ('' if it has none)."""
     _, room, *rest = [*name.split("."), ""]
     inner = rest[0] if room == "compile" and rest and rest[0] in COMPILER else ""
     return room if room in ROOMS + ONLOOKERS + ROOF else "__init__", inner
 
 
 def wrong_arrows(package):
-    """Each import that points the wrong way, as 'module imports room'."""
+    """All imports in the wrong direction, as 'module imports room'."""
     wrong = []
     for arrow in all_arrows(package):
         (room, inner), (other, within) = room_of(arrow.source), room_of(arrow.target)
@@ -117,7 +117,7 @@ def wrong_arrows(package):
 
 
 def cycles(arrows):
-    """The groups of modules that import each other, in a circle of whatever length."""
+    """The groups of modules that import each other, in circles of any length."""
     targets = defaultdict(set)
     for arrow in arrows:
         targets[arrow.source].add(arrow.target)
@@ -137,18 +137,18 @@ def test_imports_point_one_way():
     assert wrong_arrows(ROOT / "minigrad") == []
 
 
-def test_no_modules_import_each_other_in_a_circle():
+def test_imports_form_no_circle():
     """Imports inside functions count.  Imports for types alone may form a circle inside one room."""
     arrows = [a for a in all_arrows(ROOT / "minigrad") if room_of(a.source)[0] not in ("__init__", "examples")]
     assert cycles([a for a in arrows if not (a.for_types and room_of(a.source) == room_of(a.target))]) == []
 
 
-def test_a_circle_is_found():
+def test_cycles_finds_a_circle():
     arrows = [Arrow("a", "b", False), Arrow("b", "c", False), Arrow("c", "a", False), Arrow("c", "d", False)]
     assert cycles(arrows) == [("a", "b", "c")] and cycles(arrows[1:]) == []
 
 
-def test_no_module_is_hidden_by_a_function_of_the_same_name():
+def test_modules_are_not_hidden_by_functions_of_the_same_name():
     """`from minigrad.train import progress` gives the module, or there is no such module."""
     code = """
 import importlib, pkgutil, sys, types, minigrad
@@ -165,14 +165,14 @@ for name, module in list(sys.modules.items()):
 
 
 @pytest.mark.parametrize("room", BUDGETS)
-def test_no_room_is_larger_than_its_budget(room):
+def test_rooms_are_within_their_budgets(room):
     written = [path for path in (ROOT / "minigrad" / room).rglob("*") if path.suffix in (".py", ".js", ".css")]
     paths = [path for path in written if "units" not in path.parts]
     lines = sum([len(path.read_text(encoding="utf-8").splitlines()) for path in paths])
     assert lines <= BUDGETS[room], f"{room} has {lines:,} lines"
 
 
-def test_every_part_of_the_package_has_its_place():
+def test_parts_of_the_package_have_their_place():
     names = {path.stem for path in (ROOT / "minigrad").iterdir() if path.suffix in ("", ".py")}
     assert names - {"__pycache__"} <= {*ROOMS, *ONLOOKERS, *ROOF}
 
@@ -202,7 +202,7 @@ def test_every_part_of_the_package_has_its_place():
         ("random.py", "from . import nn", None),
     ],
 )
-def test_a_wrong_arrow_is_seen_and_a_right_one_is_not(tmp_path, place, line, imported):
+def test_wrong_arrows_finds_only_wrong_imports(tmp_path, place, line, imported):
     path = tmp_path / "minigrad" / place
     path.parent.mkdir(parents=True)
     path.write_text(line)
@@ -234,7 +234,7 @@ def test_importing_minigrad_loads_no_heavy_package():
     assert not set(NEVER_AT_IMPORT) & {name.split(".")[0] for name in modules}
 
 
-# What lectures show, by its most lines (None: no limit) and with at most 88 columns.
+# Files that lectures show: the largest number of lines (None: no limit).  They have at most 88 columns.
 PAGES = {"core/emit.py": 200, "core/quick.py": None, "core/state.py": None}
 
 
@@ -245,7 +245,7 @@ def test_pages_of_lectures_fit_on_slides(page):
     assert PAGES[page] is None or len(lines) <= PAGES[page]
 
 
-def test_only_declarations_use_the_quick_forms():
+def test_quick_forms_are_used_only_by_declarations():
     users = {a.source for a in all_arrows(ROOT / "minigrad") if a.target == "minigrad.core.quick"}
     assert users == {"minigrad.ops.declare"}
 

@@ -1,4 +1,4 @@
-"""The reference pages that are stored are those that the library would write now."""
+"""The stored reference pages are up to date with the library."""
 
 import importlib.util
 from pathlib import Path
@@ -22,7 +22,7 @@ def test_the_stored_page_is_fresh(builder, name):
     assert stored == builder.pages()[name], "run: python lectures/build_reference.py"
 
 
-def test_every_error_is_in_the_catalogue(builder):
+def test_errors_are_all_in_the_catalogue(builder):
     page = builder.errors_page()
     for cls in builder.catalogue():
         assert f"## {cls.__name__}\n" in page and f"{cls.__name__}: " in page

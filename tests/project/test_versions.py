@@ -1,4 +1,4 @@
-"""What CI runs on other versions of Python: which, with what, and what it says where one is not to be had."""
+"""CI on other versions of Python: the versions, their packages, and the report for a version that is missing."""
 
 import importlib.util
 from pathlib import Path

@@ -1,6 +1,6 @@
 """Functions with every shape of control flow, and arguments for them: (function, arguments of each call).
 
-What they return is compared: as plain Python, scripted, and scripted in each mode that records.
+Tests compare their results as plain Python, scripted, and scripted in each mode that records.
 """
 
 import minigrad as mg

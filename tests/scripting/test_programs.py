@@ -1,4 +1,4 @@
-"""Random programs of nested `if`, loops, `break`, `continue` and `return` give the same recorded as in plain Python."""
+"""Random programs of nested `if`, loops, `break`, `continue` and `return`: scripted results equal plain Python's."""
 
 import itertools
 import linecache
@@ -98,7 +98,7 @@ def sources(draw):
 
 
 def defined(source):
-    """The function, compiled from a file that has its source."""
+    """The function, compiled from a file with its source."""
     filename = f"<random program {next(NUMBERS)}>"
     linecache.cache[filename] = len(source), None, source.splitlines(keepends=True), filename
     namespace = {"mg": mg}
@@ -131,7 +131,7 @@ def test_random_programs(source, inputs):
         found = {"scripted": outcome(scripted, a, b)}
         try:
             found["jitted"] = outcome(jitted, a, b)
-        except (mg.MutationError, mg.TraceError) as error:  # `a += 1` where several tensors may be `a`
+        except (mg.MutationError, mg.TraceError) as error:  # `a += 1` where `a` may be one of several tensors
             assert any(words in str(error) for words in REFUSED)
         for mode, values in found.items():
             for x, y in zip(values, expected):

@@ -1,4 +1,4 @@
-"""A recorded scripted function gives the same as plain Python, with one trace for all paths."""
+"""A scripted function gives the results of plain Python while it is recorded, with one trace for all paths."""
 
 import pytest
 
@@ -31,7 +31,7 @@ def test_recorded_is_plain(f, call, gradients, mode):
 
 
 @pytest.mark.parametrize("f, calls, gradients", CASES, ids=[f.__name__ for f, _, _ in CASES])
-def test_one_trace_serves_all_branches(f, calls, gradients):
+def test_trace_serves_all_branches(f, calls, gradients):
     jitted = mg.jit(mg.script(f))
     with mg.no_grad():
         for call in calls:

@@ -1,4 +1,4 @@
-"""Code that a tensor cannot decide raises an error that names the line when it is recorded."""
+"""Recording code whose branches a tensor cannot decide raises an error that names the line."""
 
 import linecache
 import types
@@ -15,7 +15,7 @@ def line_of(error):
 
 
 @pytest.mark.parametrize("f, args, says, line", CASES, ids=[case[0].__name__ for case in CASES])
-def test_refused_with_its_line(f, args, says, line):
+def test_unsupported_code_is_refused_with_its_line(f, args, says, line):
     scripted = mg.script(f)
     with pytest.raises(mg.MinigradError) as caught:
         mg.trace(scripted, *[mg.asarray(x) for x in args])
@@ -24,7 +24,7 @@ def test_refused_with_its_line(f, args, says, line):
 
 
 @pytest.mark.parametrize("f, args, says, line", CASES, ids=[case[0].__name__ for case in CASES])
-def test_as_plain_python_it_is_what_it_was(f, args, says, line):
+def test_refused_functions_still_run_as_plain_python(f, args, says, line):
     def outcome(function):
         try:
             return function(*[mg.asarray(x) for x in args])
@@ -50,7 +50,7 @@ async def coroutine(x):
 
 
 def finished(coroutine):
-    """The result of a coroutine that waits for nothing; no event loop is needed, and a browser may have one running."""
+    """The result of a coroutine that never waits, without an event loop: a browser may already run one."""
     with pytest.raises(StopIteration) as end:
         coroutine.send(None)
     return end.value.value
@@ -79,26 +79,26 @@ def test_lambdas_are_refused():
         mg.script(lambda x: x if x > 0 else -x)
 
 
-def test_what_looks_for_variables_by_name_is_refused_with_its_line():
+def test_variable_lookup_by_name_is_refused_with_its_line():
     with pytest.raises(mg.ScriptError) as caught:
         mg.script(by_name)
     assert "locals() finds variables by name" in str(caught.value) and 'return locals()["x"]' in str(caught.value)
 
 
 @pytest.mark.parametrize("what", [len, mg.nn.Linear, mg.nn.Linear(1, 1), 3])
-def test_what_is_no_function_is_refused(what):
+def test_objects_that_are_not_functions_are_refused(what):
     with pytest.raises(mg.ScriptError, match="script needs a function with source"):
         mg.script(what)
 
 
-def test_other_decorators_come_above():
+def test_decorators_below_script_are_refused():
     with pytest.raises(mg.ScriptError, match="wraps another function"):
         mg.script(mg.jit(by_name))
     with pytest.raises(mg.ScriptError, match="this is a staticmethod"):
         mg.script(staticmethod(by_name))
 
 
-def test_no_source():
+def test_functions_without_source_are_refused():
     namespace = {}
     exec(compile("def typed(x):\n    return x if x > 0 else -x", "<typed>", "exec"), namespace)
     with pytest.raises(mg.ScriptError, match="there is no source, for example because"):
@@ -112,7 +112,7 @@ def defined(text, filename):
     return namespace["f"]
 
 
-def test_a_file_that_has_changed():
+def test_changed_source_file_is_refused():
     f = defined("def f(x):\n    return x\n", "<changed>")
     text = "a = 1\n\n\ndef f(x):\n    return x\n"
     linecache.cache["<changed>"] = len(text), None, text.splitlines(keepends=True), "<changed>"
@@ -123,7 +123,7 @@ def test_a_file_that_has_changed():
         mg.script(f)
 
 
-def test_without_script_the_error_says_what_would_help():
+def test_error_without_script_suggests_it():
     with pytest.raises(mg.TraceError) as caught:
         mg.jit(lambda x: x if x > 0 else -x)(mg.asarray(1.0))
     for name in ("mg.script", "mg.where", "mg.cond"):
@@ -132,12 +132,12 @@ def test_without_script_the_error_says_what_would_help():
 
 def test_the_gradient_of_an_endless_loop_is_refused_at_its_line():
     def double(x):
-        while x < 100:  # without end
+        while x < 100:  # an endless loop
             x = x * 2
         return x
 
     x = mg.asarray(1.0, requires_grad=True)
-    with pytest.raises(mg.GradError, match="# without end"):
+    with pytest.raises(mg.GradError, match="# an endless loop"):
         mg.jit(mg.script(double))(x).backward()
     mg.script(double)(x).backward()
     assert x.grad.item() == 128.0

@@ -83,7 +83,7 @@ def test_the_source_of_early_exits():
     assert mg.script(early).source == textwrap.dedent(expected).strip()
 
 
-def test_generated_names_differ_from_those_that_are_there():
+def test_generated_names_differ_from_the_users_names():
     def f(script, if_true):
         if if_true > 0:
             script = -script
@@ -93,7 +93,7 @@ def test_generated_names_differ_from_those_that_are_there():
     assert "script_2.cond(if_true > 0, if_true_2, if_false, script)" in source
 
 
-def test_it_is_still_that_function():
+def test_scripted_function_keeps_its_name_and_signature():
     scripted = mg.script(branch)
     assert scripted.__name__ == "branch" and scripted.__doc__ == "What it does." and scripted.__wrapped__ is branch
     assert scripted.__module__ == branch.__module__ and scripted.__qualname__ == "branch"
@@ -255,7 +255,7 @@ def test_defaults_are_those_of_the_definition():
     assert scripted(mg.asarray(1.0)).item() == 5 and scripted(mg.asarray(1.0), 1, more=[0, 0]).item() == 1
 
 
-def test_what_needs_no_rewriting_is_left_alone():
+def test_functions_without_branches_are_not_rewritten():
     def f(x, mode=None, names=("a",)):
         if mode is None and len(names) > 0:
             for name in ("a", "b"):

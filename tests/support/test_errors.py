@@ -1,6 +1,6 @@
-"""Every fault that a user can make: the class of the error, what its message says, and that it names the user's line.
+"""Every mistake that a user can make: the class of the error, its message, and the user's line in it.
 
-Each fault is a function whose last line provokes it.
+Each mistake is a function whose last line causes the error.
 """
 
 import ast
@@ -38,7 +38,7 @@ ROOT = Path(mg.__file__).parents[1]
 
 
 def fault(error, *parts, also=Exception):
-    """Note that the last line of a function raises `error`, whose message holds all `parts`."""
+    """Declares that the last line of a function raises `error`, and that its message contains all `parts`."""
 
     def note(function):
         FAULTS.append((function, error, parts, also))
@@ -571,7 +571,7 @@ def wrong_gradient():
 
 
 @pytest.mark.parametrize(("provoke", "error", "parts", "also"), FAULTS, ids=[f[0].__name__ for f in FAULTS])
-def test_the_message_says_what_happened_and_where(provoke, error, parts, also):
+def test_message_says_what_happened_and_where(provoke, error, parts, also):
     with pytest.raises(error) as caught:
         provoke()
     message = str(caught.value)
@@ -590,13 +590,13 @@ def test_an_error_survives_pickling(provoke, error, parts, also):
     assert type(copy) is error and str(copy) == str(caught.value)
 
 
-# Exceptions that minigrad catches itself, or that only name the cause of an error: users need not catch them.
+# Exceptions that users need not catch: minigrad catches them, or they only name the cause of another error.
 INTERNAL = {
     "Again", "Incomparable", "ItemFault", "LostPatience", "Misfit", "TimeIsUp", "WorkersTraceback",
 }
 
 
-def test_every_exception_of_the_package_is_a_minigrad_error_with_an_example():
+def test_exceptions_of_the_package_are_minigrad_errors_with_an_example():
     package = Path(mg.__file__).parent
     found = set()
     for path in package.rglob("*.py"):
@@ -609,7 +609,7 @@ def test_every_exception_of_the_package_is_a_minigrad_error_with_an_example():
     exceptions = {c for c in found if issubclass(c, BaseException) and not issubclass(c, Warning)}
     assert {c.__name__ for c in exceptions if not issubclass(c, MinigradError)} == INTERNAL
     for cls in {c for c in exceptions if issubclass(c, MinigradError)} - {MinigradError}:
-        example = ">>> " in cls.__doc__ or cls.__name__ in cls.__base__.__doc__  # its own, or with the general class
+        example = ">>> " in cls.__doc__ or cls.__name__ in cls.__base__.__doc__  # or in that of the general class
         assert example, f"{cls.__name__} has no example"
 
 
@@ -656,7 +656,7 @@ def test_a_traceback_may_be_deeper_than_python_calls():
     trace, count = outside(raised.value.__traceback__), 0
     while trace is not None:
         trace, count = trace.tb_next, count + 1
-    assert count == before + 1502  # this function, and deep
+    assert count == before + 1502  # this function and `deep`
 
 
 # in a notebook -------------------------------------------------------------------------------------------------------
@@ -676,13 +676,13 @@ shell.run_cell("again()", store_history=True)
 """
 
 
-def test_a_notebook_shows_the_lines_that_are_the_users():
+def test_notebook_shows_only_the_users_lines():
     pytest.importorskip("IPython")
     command = [sys.executable, "-c", NOTEBOOK]
     shown = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
     again, factor, everything = re.split("^-{70,}$", shown, flags=re.MULTILINE)[1:]
     assert "Cell In[2], line 3" in again and "Cell In[2], line 2, in again()" in again
     assert "made at Cell In[1]:3  y = (x * x).sum()" in again and "Line: Cell In[2]:2  y.backward()" in again
-    assert "is not positive definite" in factor and "LinAlgError" not in factor  # what it was raised from
+    assert "is not positive definite" in factor and "LinAlgError" not in factor  # the exception that caused it
     assert "minigrad/" not in again.replace("\\", "/") + factor.replace("\\", "/")
     assert "minigrad/autodiff/" in everything.replace("\\", "/")

@@ -1,4 +1,4 @@
-"""Files are written whole or not at all, and changed by one process at a time."""
+"""Files are written completely or not at all, and only one process at a time changes a file."""
 
 import os
 import signal
@@ -21,7 +21,7 @@ posix = pytest.mark.skipif(os.name == "nt", reason="signals and modes of POSIX")
 
 
 def start(code, *arguments):
-    """A process of its own."""
+    """Start a Python process."""
     command = [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)]
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True)
 
@@ -33,7 +33,7 @@ def names(folder):
 # ---- whole files -----------------------------------------------------------------------------------------------------
 
 
-def test_an_error_in_the_block_leaves_the_file_that_was_there(tmp_path):
+def test_error_in_the_block_leaves_the_old_file(tmp_path):
     path = tmp_path / "a.txt"
     write_whole(path, "before")
     with pytest.raises(ZeroDivisionError), whole_file(path) as temporary:
@@ -51,7 +51,7 @@ KILLED = """
 
 
 @posix
-def test_what_a_killed_process_left_is_removed_by_the_next_save_of_any_file(tmp_path):
+def test_files_of_a_killed_process_are_removed_by_the_next_save(tmp_path):
     path = tmp_path / "a.txt"
     write_whole(path, "before")
     assert start(KILLED, path).wait() == -signal.SIGKILL
@@ -67,13 +67,13 @@ def left(folder, host, process):
 
 
 @posix
-def test_what_a_running_process_is_writing_is_left_alone(tmp_path):
+def test_files_of_a_running_process_are_left_alone(tmp_path):
     write_whole(tmp_path / "a.txt", "whole")
     running, elsewhere, mine = left(tmp_path, HOST, os.getppid()), left(tmp_path, HOST ^ 1, 1), tmp_path / ".mine.part"
     mine.touch()
     old = left(tmp_path, HOST ^ 1, 2)
     os.utime(old, (0, time.time() - ABANDONED - 1))
-    earlier = left(tmp_path, HOST, os.getpid())  # by a process that had the number of this one
+    earlier = left(tmp_path, HOST, os.getpid())  # of an earlier process with the same id
     with whole_file(tmp_path / "b.txt") as first:
         first.write_text("b")
         write_whole(tmp_path / "c.txt", "c")
@@ -99,7 +99,7 @@ def test_a_device_is_written_to_and_not_replaced():
     assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
 
 
-def test_where_no_file_can_be_is_said(tmp_path):
+def test_path_that_cannot_be_written_is_an_error(tmp_path):
     with pytest.raises(mg.FileError, match=r"there is no folder .*nowhere\n  .*: make the folder first"):
         write_whole(tmp_path / "nowhere" / "a.txt", "")
     with pytest.raises(mg.FileError, match="cannot be written: it is a folder"):
@@ -110,7 +110,7 @@ def test_a_protected_file_is_not_replaced(tmp_path, monkeypatch):
     path = tmp_path / "a.txt"
     path.write_text("mine")
     path.chmod(0o444)
-    monkeypatch.setattr(files.os, "access", lambda path, mode: False)  # root may write everything
+    monkeypatch.setattr(files.os, "access", lambda path, mode: False)  # root may write any file
     with pytest.raises(mg.FileError, match="cannot be written: it is write-protected"):
         write_whole(path, "other")
     assert path.read_text() == "mine"
@@ -130,7 +130,7 @@ def test_a_folder_that_cannot_be_synchronised_does_not_matter(tmp_path, monkeypa
 
 
 @pytest.mark.parametrize("before", [None, "before"])
-def test_an_error_while_writing_passes_and_leaves_what_was_there(tmp_path, before):
+def test_error_while_writing_is_raised_and_leaves_the_old_file(tmp_path, before):
     path = tmp_path / "numbers"
     if before:
         path.write_text(before)
@@ -140,7 +140,7 @@ def test_an_error_while_writing_passes_and_leaves_what_was_there(tmp_path, befor
     assert [p.read_text() for p in tmp_path.iterdir()] == ([before] if before else [])
 
 
-def test_what_never_was_written_is_an_error(tmp_path):
+def test_block_that_writes_no_file_is_an_error(tmp_path):
     with pytest.raises(FileNotFoundError), whole_file(tmp_path / "numbers"):
         pass
     assert not [*tmp_path.iterdir()]

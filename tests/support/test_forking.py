@@ -1,4 +1,4 @@
-"""Processes that are forked while other threads of their parent compile, trace, compute or load."""
+"""Forked processes, while other threads of the parent compile, trace, compute or load."""
 
 import gc
 import os
@@ -16,7 +16,7 @@ from minigrad.support.forking import new_lock
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system"),
-    pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning"),  # which is what this is about
+    pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning"),  # these tests fork on purpose
 ]
 
 BUSY = """
@@ -64,7 +64,7 @@ def test_a_process_that_is_forked_while_another_thread_compiles(tmp_path):
 
 
 def in_a_fork(work):
-    """What a forked process's work gives, as a number from 0 to 255."""
+    """The result of some work in a forked process, a number from 0 to 255."""
     child = os.fork()
     if not child:
         signal.alarm(10)
@@ -77,7 +77,7 @@ def in_a_fork(work):
 
 
 def while_held(context, work):
-    """The result of some work while another thread is in a context."""
+    """The result of some work while another thread is inside a context manager."""
     inside, done = threading.Event(), threading.Event()
 
     def hold():
@@ -113,7 +113,7 @@ def test_a_lock_of_the_thread_that_forks_is_still_its_own():
         assert in_a_fork(release) == 7
 
 
-def test_the_collector_runs_in_the_child_though_another_thread_had_it_wait():
+def test_collector_runs_in_the_child_although_another_thread_paused_it():
     assert while_held(no_collection(), lambda: in_a_fork(gc.isenabled)) == 1
     with no_collection():
         assert in_a_fork(gc.isenabled) == 0

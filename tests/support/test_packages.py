@@ -38,7 +38,7 @@ def test_the_extra_contains_the_package(package):
     assert EXTRAS[package] in name or any(each.startswith(name) for each in extras[EXTRAS[package]])
 
 
-def test_no_other_module_writes_its_own_words_for_a_missing_package():
+def test_message_for_a_missing_package_is_written_in_one_place():
     modules = [path for path in (ROOT / "minigrad").rglob("*.py") if path.name not in ("packages.py", "errors.py")]
     own = [str(p.relative_to(ROOT)) for p in modules if "pip install" in p.read_text(encoding="utf-8")]
     assert own == ["minigrad/devices/cuda.py"]  # for the libraries of the CUDA toolkit, which Python does not import

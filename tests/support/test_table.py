@@ -3,7 +3,7 @@
 from minigrad.support.table import as_html, as_table, bytes_text
 
 
-def test_columns_are_as_wide_as_what_is_widest_in_them():
+def test_columns_are_as_wide_as_their_widest_cell():
     assert as_table(("a", "number"), [("long", "1")], left=1) == "a     number\nlong       1"
     assert as_table(("a",), [], left=0) == "a"
 

@@ -1,4 +1,4 @@
-"""The loop and its parts: bars, metrics, early stopping, histories, and nans that are named."""
+"""The training loop and its parts: progress bars, metrics, early stopping, histories, and errors for nans."""
 
 import sys
 
@@ -39,7 +39,7 @@ def learner(mode="eager", metric=None):
 
 
 @pytest.mark.parametrize("mode", ["eager", "graph", "jit"])
-def test_fit_does_what_one_writes_by_hand(mode, numpy_kernels):
+def test_fit_equals_a_loop_written_by_hand(mode, numpy_kernels):
     metric, other = Accuracy(), Accuracy()
     model, optimizer, step = learner(mode, metric)
     history = fit(step, BATCHES, epochs=4, watch=[model, optimizer], quiet=True)
@@ -120,7 +120,7 @@ def test_the_same_number_again_is_not_better():
     assert [stop.after(1.0) for _ in range(3)] == [False, False, True] and stop.best_at == 1
 
 
-def test_early_stopping_goes_on_from_a_checkpoint(tmp_path):
+def test_early_stopping_continues_from_a_checkpoint(tmp_path):
     model = nn.Linear(1, 1)
     stop = EarlyStopping(patience=1, model=model)
     best = model.weight.item()
@@ -153,7 +153,7 @@ def test_a_history_is_a_table():
 @pytest.mark.parametrize("top", [1, 2])
 @pytest.mark.parametrize("mode", ["eager", "graph", "jit"])
 def test_accuracy(top, mode, numpy_kernels):
-    logits = rng.integers(0, 3, size=(40, 5)).astype(np.float32)  # with ties, of which the first counts
+    logits = rng.integers(0, 3, size=(40, 5)).astype(np.float32)  # among ties the first counts
     logits[3] = np.nan
     targets = rng.integers(0, 5, size=40)
     order = np.argsort(-np.nan_to_num(logits, nan=-9), axis=-1, kind="stable")[:, :top]
@@ -186,7 +186,7 @@ def test_means_and_perplexity_and_other_devices():
     assert perplexity.value == float("inf")
     many = Mean()
     for _ in range(3):
-        many.add(mg.asarray(0.1), 10**9)  # float32 would lose what is added to so large a sum
+        many.add(mg.asarray(0.1), 10**9)  # float32 would lose small terms in such a large sum
     assert many.value == pytest.approx(np.float32(0.1), rel=1e-6)
 
 
@@ -217,7 +217,7 @@ def test_a_terminal_gets_a_bar(monkeypatch, capsys):
     assert "epoch 1" in drawn and "2/2" in drawn and "loss 2" in drawn
 
 
-def test_without_tqdm_a_bar_says_how_to_get_it(monkeypatch):
+def test_missing_tqdm_is_an_error_that_says_how_to_install_it(monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     with pytest.raises(ImportError, match="python -m pip install tqdm"):
@@ -229,7 +229,7 @@ def test_without_tqdm_a_bar_says_how_to_get_it(monkeypatch):
 
 
 def diverging(mode):
-    """A step that takes the square root of what has become negative."""
+    """A step that takes the square root of a value that becomes negative."""
     w = mg.asarray([2.0], requires_grad=True)
     optimizer = mg.optim.SGD([w], lr=1.0, momentum=0.5)
 
@@ -263,7 +263,7 @@ def test_an_infinite_loss_is_named_too():
         fit(lambda x: mg.exp(w * x).sum(), [1.0, 1000.0], watch=[w], quiet=True)
 
 
-def test_gradients_that_add_up_over_steps_are_brought_back():
+def test_nan_guard_restores_accumulated_gradients():
     w = mg.asarray([1.0], requires_grad=True)
     optimizer, seen = mg.optim.SGD([w], lr=0.0), []
 
@@ -300,7 +300,7 @@ def test_nans_that_no_operation_made(step, watch, message):
 STATE = []
 
 
-# What is refused ----------------------------------------------------------------------------------------------------
+# Errors -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -324,6 +324,6 @@ STATE = []
         (lambda: len(progress(iter("abc"))), "does not say how many batches it has"),
     ],
 )
-def test_bad_input_is_refused_in_words(call, message):
+def test_wrong_arguments_are_refused_with_a_clear_message(call, message):
     with pytest.raises((mg.MinigradError, NotImplementedError, TypeError), match=message):
         call()

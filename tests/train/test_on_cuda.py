@@ -42,7 +42,7 @@ def trained(device, mixed):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:.* encountered in dot")  # of a recording, in memory not written yet
+@pytest.mark.filterwarnings("ignore:.* encountered in dot")  # from a recording, whose memory is not written yet
 def test_a_step_on_cuda_is_that_on_the_cpu(gpu):  # noqa: F811
     full, mixed = trained("cpu", False), trained("cuda", True)
     np.testing.assert_allclose(mixed, full, rtol=0.03, atol=2e-3)

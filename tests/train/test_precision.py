@@ -1,4 +1,4 @@
-"""Mixed precision: what is computed in half precision, and losses scaled so that small gradients survive it."""
+"""Mixed precision: the operations in half precision, and scaled losses that keep small gradients."""
 
 import gc
 import weakref
@@ -15,7 +15,7 @@ X, Y = rng.normal(size=(16, 6)).astype(np.float32), rng.integers(0, 3, 16)
 
 
 def expect(dtype, tensor):
-    if tensor.dtype != dtype:  # pytest rewrites `assert`, and what it makes of it is too much to be traced
+    if tensor.dtype != dtype:  # pytest rewrites `assert` into code that cannot be traced
         raise AssertionError(f"{tensor.dtype} instead of {dtype}")
 
 
@@ -27,7 +27,7 @@ def modes(step):
     return {"eager": step, "graph": in_graph_mode, "jit": mg.jit(step)}
 
 
-def test_the_first_nan_is_found_in_it_and_where_it_is_recorded():
+def test_debug_nans_finds_the_first_nan_under_autocast():
     def f(x):
         with autocast(), mg.debug_nans():
             return mg.log(x)
@@ -37,7 +37,7 @@ def test_the_first_nan_is_found_in_it_and_where_it_is_recorded():
             run(mg.asarray([1.0, -1.0]))
 
 
-def test_which_types_are_computed_in():
+def test_autocast_dtypes_of_operations():
     x, w = mg.ones((2, 3)), mg.ones((3, 4), requires_grad=True)
     with autocast():
         y = x @ w
@@ -57,7 +57,7 @@ def test_which_types_are_computed_in():
     assert w.grad.dtype == "float32" and w.grad.tolist() == [[2.0] * 4] * 3
 
 
-def test_other_transformations_in_it_and_around_it():
+def test_autocast_inside_and_around_other_transformations():
     w = mg.asarray(rng.normal(size=(3, 3)).astype(np.float32))
 
     def f(x):
@@ -86,7 +86,7 @@ def test_other_transformations_in_it_and_around_it():
 
 
 @pytest.mark.parametrize("mode", ["eager", "graph", "jit"])
-def test_branches_and_loops_in_it(mode, numpy_kernels):
+def test_autocast_with_branches_and_loops(mode, numpy_kernels):
     w = mg.asarray(rng.normal(size=(3, 3)).astype(np.float32), requires_grad=True)
     x, xs = mg.asarray(X[:2, :3]), mg.asarray(X[:8, :3].reshape(4, 2, 3))
 
@@ -98,7 +98,7 @@ def test_branches_and_loops_in_it(mode, numpy_kernels):
     def step():
         w.grad = None
         with autocast():
-            h, _ = mg.scan(lambda h, x: (mg.tanh(h @ w + x @ w), ()), x @ w, xs)  # float16 goes round, and comes out
+            h, _ = mg.scan(lambda h, x: (mg.tanh(h @ w + x @ w), ()), x @ w, xs)  # the carry and the result are float16
             h = mg.cond(h.sum() > 100.0, lambda h: h, lambda h: h @ w, h)
             expect("float16", h)
             loss = full(h.astype(mg.float32)).sum()
@@ -154,7 +154,7 @@ def test_a_step_with_infinite_gradients_is_left_out(mode, numpy_kernels):
         optimizer.zero_grad()
         with autocast():
             loss = (x @ w).astype(mg.float32).sum()
-        scaler.scale(loss).backward()  # half precision has no number as large as the factor
+        scaler.scale(loss).backward()  # the factor exceeds the range of half precision
         scaler.step(optimizer)
         scaler.update()
 
@@ -168,7 +168,7 @@ def test_a_step_with_infinite_gradients_is_left_out(mode, numpy_kernels):
     assert optimizer.param_groups[0].state["step"].item() == 4
 
 
-def test_small_gradients_survive():
+def test_scaler_keeps_small_gradients():
     def gradient(scaler):
         w, x = mg.asarray([[1.0]], requires_grad=True), mg.asarray([[1.0]])
         optimizer = mg.optim.SGD([w], lr=1.0)
@@ -212,13 +212,13 @@ def twice():
         (lambda: autocast(mg.float64), "autocast: float16 is the type to compute in, not float64"),
     ],
 )
-def test_bad_input_is_refused_in_words(call, message):
+def test_wrong_arguments_are_refused_with_a_clear_message(call, message):
     with pytest.raises(mg.MinigradError, match=message):
         call()
 
 
 def test_an_optimizer_is_not_taken_for_one_that_is_gone():
-    """What is noted by an id is noted of an object that lives: a new one could get the id of one that is gone."""
+    """Notes by id refer to living objects: a new object can get the id of a deleted one."""
     w, scaler = mg.asarray([1.0], requires_grad=True), GradScaler(init_scale=8.0)
     w.grad = mg.asarray([8.0])
     optimizer = mg.optim.SGD([w], lr=0.25)

@@ -21,7 +21,7 @@ def chromium():
 
 
 def missing():
-    """Why there is no browser, or None."""
+    """The reason why there is no browser, or None."""
     if find_spec("playwright") is None:
         return "there is no package playwright in this environment"
     return None if chromium() else "there is no browser on this machine: apt install chromium"

@@ -34,7 +34,7 @@ def notebook(*cells, **metadata):
 
 
 def surroundings(folder):
-    """Environment variables that keep Jupyter's files in a folder, and let kernels import this minigrad."""
+    """Environment variables: they keep Jupyter's files in a folder and make kernels import this minigrad."""
     private = {
         name: str(folder / name.lower())
         for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "JUPYTERLAB_SETTINGS_DIR",

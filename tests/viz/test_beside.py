@@ -1,4 +1,4 @@
-"""Eager mode beside graph mode: each step of both, as data and on a page."""
+"""Eager mode next to graph mode: each step of both, as data and on a page."""
 
 import json
 
@@ -19,7 +19,7 @@ def made():
     return mg.viz.beside(program, mg.asarray([[0.5, -1.0]]), mg.asarray([[0.1, 0.2], [0.3, -0.4]]))
 
 
-def test_each_operation_then_the_passes_then_the_kernels():
+def test_steps_show_operations_then_passes_then_kernels():
     data = json.loads(json.dumps(made().data(), allow_nan=False))
     assert [step["kind"] for step in data["steps"]] == ["line"] * 5 + ["passes", "fused", "run", "run"]
     assert [row["name"] for row in data["eager"]] == ["matmul", "tanh → h", "multiply → y", "multiply", "sum"]
@@ -27,18 +27,18 @@ def test_each_operation_then_the_passes_then_the_kernels():
     assert data["eager"][0]["line"]["text"][2].strip() == "h = mg.tanh(x @ w)"
 
 
-def test_both_come_to_the_same():
+def test_eager_and_compiled_values_agree():
     data = made().data()
     (written,) = data["kernels"][-1]["writes"]
     assert written["value"] == data["eager"][-1]["value"] == "0.274"
 
 
-def test_every_operation_is_in_a_kernel():
+def test_operations_each_belong_to_a_kernel():
     data = made().data()
     assert sorted({n for kernel in data["kernels"] for n in kernel["nodes"]}) == list(range(len(data["left"])))
 
 
-def test_as_text_and_in_a_file(tmp_path):
+def test_view_as_text_and_in_a_file(tmp_path):
     beside = made()
     assert repr(beside) == "<5 operations one by one, beside 2 kernels>"
     assert beside._repr_mimebundle_()["text/plain"] == repr(beside)
@@ -49,7 +49,7 @@ def test_as_text_and_in_a_file(tmp_path):
         beside.save("both.gif")
 
 
-def test_too_many_operations():
+def test_functions_of_too_many_operations_are_refused():
     def long(x):
         for _ in range(400):
             x = mg.sin(x)

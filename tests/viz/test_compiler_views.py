@@ -72,14 +72,14 @@ def test_the_figures_are_those_of_the_cost_model():
     assert [kernel["name"] for kernel in data["kernels"]] == [kernel.name for kernel in cost.kernels]
 
 
-def test_all_is_plain_data_and_always_the_same():
+def test_data_of_a_view_is_plain_and_always_the_same():
     first, second = [mg.viz.fusion(f, X, W, B) for _ in range(2)]
     assert json.dumps(first.data()) == json.dumps(second.data())
     assert first.to_svg() == second.to_svg() and first.text() == second.text()
     assert not re.search(r"0x[0-9a-f]{6}", json.dumps(first.data()))
 
 
-def test_each_line_of_a_kernel_belongs_to_a_node_of_it():
+def test_lines_of_a_kernel_belong_to_its_nodes():
     program = mg.jit(f).program(X, W, B)
     names = program.partition.graph.names()
     for lowered in program.lowered.values():
@@ -91,7 +91,7 @@ def test_each_line_of_a_kernel_belongs_to_a_node_of_it():
         assert computed == {node for line in lines for node in line.nodes} & computed
 
 
-def test_at_each_boundary_is_a_reason():
+def test_boundaries_have_reasons():
     known = re.compile(
         "is a library call|it is an input|complete only when|at other positions|ready only after|loop of|"
         "rows of different length|computed again by each|placed elsewhere|nodes already|outputs already|of yours"
@@ -106,7 +106,7 @@ def test_at_each_boundary_is_a_reason():
             assert known.search(crossings.get(number, "is a library call")), crossings[number]
 
 
-def test_moving_in_python():
+def test_move_in_python():
     view = mg.viz.fusion(f, X, W, B)
     apart = view.move("add_1")
     assert apart.cost.program.launches == 3
@@ -120,7 +120,7 @@ def _computes(view, name):
     return [node.name for kernel in view.cost.kernels if kernel.name == name for node in kernel.nodes]
 
 
-def test_what_was_moved_computes_the_same():
+def test_moved_programs_compute_the_same():
     view = mg.viz.fusion(lambda x: mg.softmax(mg.tanh(x) * 2), mg.ones((8, 4))).move("tanh_1")
     x = np.random.default_rng(0).standard_normal((8, 4)).astype(np.float32)
     (found,) = view.program([x])
@@ -128,7 +128,7 @@ def test_what_was_moved_computes_the_same():
     np.testing.assert_allclose(found, e / e.sum(1, keepdims=True), rtol=2e-6)
 
 
-def test_what_is_put_together_at_the_end_is_moved_too():
+def test_sums_finished_at_the_end_are_moved_too():
     view = mg.viz.fusion(lambda x, w: mg.tanh((mg.tanh(x) * w).sum(0)), mg.ones((4096, 64)), mg.ones(64))
     assert view.cost.program.launches == 2
     apart = view.move("tanh_2")
@@ -204,7 +204,7 @@ def test_hostile_names_are_text():
     assert not xml.dom.minidom.parseString(chart.to_svg(name)).getElementsByTagName("img")
 
 
-# the others -----------------------------------------------------------------------------------------------------------
+# memory, schedule, profile, roofline ----------------------------------------------------------------------------------
 
 
 def test_memory_over_time_is_the_programs_own():
@@ -280,7 +280,7 @@ def test_a_roofline_has_all_steps():
 
 
 @pytest.mark.parametrize("ending", ["svg", "html", "txt"])
-def test_files(tmp_path, ending):
+def test_views_are_saved_to_files(tmp_path, ending):
     for view in (mg.viz.fusion(f, X, W, B), mg.viz.schedule(f, X, W, B), mg.viz.memory(x=X)):
         view.save(tmp_path / f"v.{ending}")
         assert (tmp_path / f"v.{ending}").stat().st_size > 100
@@ -296,11 +296,11 @@ def test_a_program_from_a_file_shows_its_plan(tmp_path, numpy_kernels):
         mg.viz.fusion(program)
 
 
-# what can't be shown --------------------------------------------------------------------------------------------------
+# errors ---------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("view", ["fusion", "schedule", "profile", "roofline"])
-def test_what_has_no_program(view, monkeypatch):
+def test_values_without_a_program_are_refused(view, monkeypatch):
     show = getattr(mg.viz, view)
     with pytest.raises(mg.MinigradError, match=rf"no program in a Tensor: [\s\S]*mg.viz.{view}\(f, \*arguments\)"):
         show(mg.ones(2))
@@ -314,12 +314,12 @@ def test_what_has_no_program(view, monkeypatch):
         show(jitted, X, W, B)
 
 
-def test_what_computes_nothing():
+def test_programs_without_steps_are_refused():
     with pytest.raises(mg.MinigradError, match="nothing is computed here"):
         mg.viz.fusion(lambda x: x, mg.ones(3))
 
 
-def test_other_mistakes(tmp_path):
+def test_wrong_arguments_are_refused(tmp_path):
     with pytest.raises(mg.MinigradError, match=r"needs something to show[\s\S]*mg.viz.memory\(f, x\)"):
         mg.viz.memory()
     with pytest.raises(mg.MinigradError, match="profile of 0 runs"):

@@ -1,4 +1,4 @@
-"""Graphviz: its language, its package, and its program if it is installed."""
+"""Graphviz: the DOT language, the Python package, and the program `dot` if it is installed."""
 
 import re
 import shutil
@@ -59,7 +59,7 @@ def test_the_engine_dot_draws_the_same_boxes(tmp_path):
     assert (tmp_path / "graph.pdf").read_bytes().startswith(b"%PDF")
 
 
-def test_without_the_program_it_is_said_how_to_get_it(monkeypatch):
+def test_missing_dot_is_an_error_that_says_how_to_install_it(monkeypatch):
     monkeypatch.setenv("PATH", "")
     with pytest.raises(mg.MinigradError, match=r"Graphviz cannot draw[\s\S]*apt install graphviz"):
         picture(engine="dot").to_svg()
@@ -89,7 +89,7 @@ def test_a_missing_package_is_named(monkeypatch, package, named, does):
     page._widget_class.cache_clear()
 
 
-def test_without_latex2mathml_rules_are_lines_of_text(monkeypatch):
+def test_rules_without_latex2mathml_are_lines_of_text(monkeypatch):
     from minigrad.viz.rules import mathml
 
     mathml.cache_clear()

@@ -48,7 +48,7 @@ def box(page, text):
     return page.locator(f'.mg-box:has(> text:text("{text}"))').first
 
 
-def test_there_is_nothing_to_press_but_what_opens():
+def test_buttons_exist_only_where_something_opens():
     with fresh_page() as page:
         buttons = page.locator(".mg-view button").all()
         assert [b.inner_text() for b in buttons if b.is_visible()] == ["open all", "more ▾"]
@@ -62,7 +62,7 @@ def test_a_pile_opens_and_a_frame_closes(page):
     assert page.locator(".mg-box").count() == 2  # x and the net
 
 
-def test_the_same_by_keys(page):
+def test_keys_open_and_close(page):
     boxes = page.locator(".mg-box").count()
     box(page, "blocks[").focus()
     page.keyboard.press("o")
@@ -73,7 +73,7 @@ def test_the_same_by_keys(page):
     assert page.locator(".mg-box").count() == 2
 
 
-def test_everything_can_be_opened(page):
+def test_piles_and_frames_can_all_be_opened(page):
     page.click("text=open all")
     assert page.locator('.mg-box:has(> text:text-is("tanh"))').count() == 20
     page.get_by_text("close", exact=True).click()
@@ -102,7 +102,7 @@ def test_arrow_keys_go_from_box_to_box(page):
     assert page.is_visible(".mg-side")
 
 
-def test_finding(page):
+def test_search_finds_boxes(page):
     page.keyboard.press("/")
     page.keyboard.type("blocks")
     assert page.locator(".mg-hit").count() >= 1
@@ -112,7 +112,7 @@ def test_finding(page):
 
 
 @pytest.mark.parametrize("form", ["SVG", "PNG"])
-def test_saving_what_is_seen(page, form, tmp_path):
+def test_saved_picture_is_the_visible_one(page, form, tmp_path):
     if not page.is_visible("text=fit"):
         page.click("text=more ▾")
     with page.expect_download() as download:

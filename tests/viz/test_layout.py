@@ -1,4 +1,4 @@
-"""Nothing overlaps, everything is inside its frame, arrows point the right way: for whatever graph there is."""
+"""The layout of any graph: boxes do not overlap, frames contain their boxes, arrows point the right way."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -77,7 +77,7 @@ def test_the_same_graph_is_arranged_the_same_way(graph):
     assert arrange(*graph) == arrange(*graph)
 
 
-def test_everything_lies_within_the_size_of_the_picture():
+def test_boxes_lie_within_the_size_of_the_picture():
     layout = arrange([(40, 20)] * 4, [(0, 1), (1, 2), (0, 3), (2, 3)], [(), ("a",), ("a",), ()])
     assert min(f.place.x for f in layout.frames) >= 0 and min(b.x for b in layout.boxes) >= 0
     assert max(f.place.x + f.place.width for f in layout.frames) <= layout.width
@@ -96,18 +96,18 @@ def test_a_chain_is_straight():
     assert len(middles) == 1
 
 
-def test_an_edge_runs_around_what_it_passes():
+def test_edge_runs_around_boxes():
     layout = arrange([(40, 20)] * 3, [(0, 1), (1, 2), (0, 2)], [()] * 3)
     between = layout.boxes[1]
     passing = [x for x, y in layout.routes[2].points if between.y <= y <= between.y + between.height]
     assert passing and not any(between.x < x < between.x + between.width for x in passing)
 
 
-def test_frames_leave_room_around_what_is_in_them():
+def test_frames_leave_room_around_their_boxes():
     layout = arrange([(40, 20)], [], [("a",)])
     (frame,) = layout.frames
     assert layout.boxes[0].x - frame.place.x >= MARGIN
 
 
-def test_nothing_is_a_picture_too():
+def test_empty_graph_is_a_picture():
     assert arrange([], [], []).boxes == []

@@ -66,7 +66,7 @@ def test_a_name_that_does_not_exist_raises_the_usual_error():
         mg.viz.grpah  # noqa: B018
 
 
-def test_what_a_view_returns_checks_the_arguments_of_its_methods():
+def test_methods_of_views_check_their_arguments():
     code = "view = mg.viz.graph(mg.ones(2, requires_grad=True) * 2)\ntry:\n    view.save(3)\n"
     code += "except mg.MinigradError as error:\n    assert 'path' in str(error), error\nelse:\n    raise SystemExit(1)"
     assert "minigrad.viz.picture" in modules_loaded_by(code)

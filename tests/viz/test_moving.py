@@ -1,4 +1,4 @@
-"""The tables for moving operations: the sums of the page equal the compiler's for the same partition."""
+"""The tables for moving operations: the totals on the page equal the compiler's for the same partition."""
 
 import json
 

@@ -13,7 +13,7 @@ def named(result):
     return [(names.get(node), written.get(node)) for node in nodes]
 
 
-def test_several_statements_on_a_line():
+def test_statements_on_one_line_have_their_own_names():
     a = mg.asarray(3.0, requires_grad=True); b = a * a; c = b + a  # noqa: E702
     assert named(c) == [("a", None), ("b", "a · a"), ("c", "b + a")]
 
@@ -70,7 +70,7 @@ def test_a_call_is_what_its_last_operation_computes():
     assert named(m) == [("x", None), (None, "x · 2"), (None, "sum(x · 2)"), ("m", "mean(x · 2)")]
 
 
-def test_long_expressions_have_dots_for_operands_with_boxes_of_their_own():
+def test_long_expressions_abbreviate_operands_that_have_their_own_box():
     weights = mg.asarray([1.0, 2.0], requires_grad=True)
     result = mg.sum(mg.tanh(weights * weights) + mg.sin(weights))
     assert named(result)[-1] == ("result", "sum(…)")

@@ -1,4 +1,4 @@
-"""Pictures of real computations: their content, that they are safe, and that they are always the same."""
+"""Pictures of real computations: their content, hostile names, and the same bytes each time."""
 
 import base64
 import random
@@ -53,7 +53,7 @@ def test_the_history_of_a_tensor():
     assert repr(picture) == "<picture of a graph of 1 parameter, 1 constant, 4 operations>"
 
 
-def test_two_edges_between_the_same_boxes_stay_two():
+def test_edges_between_the_same_boxes_stay_separate():
     svg = mg.viz.graph(loss_of_a_line()).to_svg()
     assert svg.count('class="mg-edge ') == 6
 
@@ -107,14 +107,14 @@ def test_a_gradient_is_level_with_its_value(direction):
             assert (a.y == b.y and a.x < b.x) if direction == "down" else (a.x == b.x and a.y < b.y)
 
 
-def test_layers_alike_are_one_pile():
+def test_equal_layers_are_one_pile():
     picture = mg.viz.graph(Net(12), mg.ones((3, 4)))
     pile = [box for box in picture.scene.boxes if box.kind == "group"]
     assert [(b.title, b.count) for b in pile] == [("layers[0…11]", 12)]
     assert len(picture.scene.boxes) <= 60
 
 
-def test_small_models_are_open():
+def test_modules_of_small_models_are_open():
     assert not any(box.kind == "group" for box in mg.viz.graph(Net(1), mg.ones((3, 4))).scene.boxes)
 
 
@@ -154,7 +154,7 @@ def without_pattern(x, count):
     return x
 
 
-def test_what_is_too_large_says_so():
+def test_graphs_that_are_too_large_are_refused():
     with pytest.raises(mg.MinigradError, match=r"\d+ boxes would be unreadable[\s\S]*mg.scope"):
         mg.viz.graph(without_pattern(mg.ones(2, requires_grad=True), 600))
     bundle = mg.trace(lambda x: without_pattern(x, 600), mg.ones(2))._repr_mimebundle_()
@@ -183,7 +183,7 @@ def test_rounds_have_their_own_weights_and_inner_loops():
     assert pile.count == 30 and sum(node.op is None for node in pile.nodes) == 30
 
 
-def test_few_operations_are_not_folded_into_rounds():
+def test_rounds_of_few_operations_are_not_folded():
     x = mg.ones(2, requires_grad=True)
     for _ in range(5):
         x = x * 2.0
@@ -211,7 +211,7 @@ def test_values_and_gradients_stand_in_the_boxes():
         mg.viz.graph(lambda x: x + 1, mg.ones(2), values=True)
 
 
-def test_nothing_in_a_picture_depends_on_where_the_code_lies():
+def test_pictures_do_not_depend_on_the_folder_of_the_code():
     svg = mg.viz.graph(loss_of_a_line()).to_svg()
     assert "line " in svg and "test_pictures" not in svg and "ipykernel" not in svg
 
@@ -231,7 +231,7 @@ def test_hostile_names_are_text(name):
     assert "<script>alert" not in page and "<b>&" not in page and page.count("</script>") == 2
 
 
-def test_no_ids_so_that_pictures_share_a_page():
+def test_pictures_have_no_ids_so_that_they_can_share_a_page():
     assert not re.search(r"\bid=|url\(#", mg.viz.graph(Net(1), mg.ones((3, 4))).to_svg())
 
 
@@ -258,7 +258,7 @@ def test_files(tmp_path, ending):
     assert "matmul" in (tmp_path / f"g.{ending}").read_text(encoding="utf-8")
 
 
-def test_what_cannot_be_drawn():
+def test_objects_that_cannot_be_drawn_are_refused():
     with pytest.raises(mg.MinigradError, match=r"nothing was recorded for this tensor[\s\S]*mg.record"):
         mg.viz.graph(mg.ones(2))
     with pytest.raises(mg.MinigradError, match="no graph in a int"):

@@ -58,7 +58,7 @@ def test_a_newcomer_sees_two_buttons(page):
     assert visible == ["‹ back", "next ›", "more ▾"]
 
 
-def test_next_and_back(page):
+def test_buttons_next_and_back(page):
     page.click("text=next ›")
     assert step(page) == 6 and said(page).startswith("We start at")
     page.click("text=next ›")
@@ -67,7 +67,7 @@ def test_next_and_back(page):
     assert step(page) == 6
 
 
-def test_keys(page):
+def test_arrow_keys(page):
     page.keyboard.press("End")
     assert page.inner_text(".mg-count") == "backward 10 of 10" and page.is_disabled("text=next ›")
     page.keyboard.press("Home")
@@ -76,7 +76,7 @@ def test_keys(page):
     assert page.get_attribute(".mg-view", "data-kind") == "make"
 
 
-def test_no_gradient_yet_does_not_look_like_zero(page):
+def test_missing_gradient_does_not_look_like_zero(page):
     assert "mg-none" in gradient(page, "h").get_attribute("class")
     assert number(page, "h") == "" and gradient(page, "h").locator(".mg-heat").count() == 0
 
@@ -99,7 +99,7 @@ def test_rules_numbers_checks_and_code(page):
     assert page.locator(".mg-edge.mg-lit").count() == 1
 
 
-def test_play_by_the_space_key(page):
+def test_space_key_plays(page):
     page.focus(".mg-view")
     page.keyboard.press(" ")
     page.wait_for_function("document.querySelector('.mg-view').dataset.step > 5", timeout=5000)
@@ -109,7 +109,7 @@ def test_play_by_the_space_key(page):
     assert step(page) == now
 
 
-def test_predicting(page):
+def test_mode_for_predicting(page):
     page.click("text=more ▾")
     page.click("text=predict")
     page.click("text=next ›")
@@ -129,7 +129,7 @@ def test_predicting(page):
     page.click("text=more ▾")
 
 
-def test_acting_it_out(page):
+def test_mode_for_acting_it_out(page):
     page.click("text=more ▾")
     page.click("text=act it out")
     gradient(page, "(y.sum())").click()
@@ -157,7 +157,7 @@ def test_acting_it_out(page):
     page.click("text=more ▾")
 
 
-def test_every_box_can_be_reached_and_read_aloud(page):
+def test_boxes_can_all_be_reached_and_read_aloud(page):
     labels = [box.get_attribute("aria-label") for box in page.locator(".mg-box").all()]
     assert all(labels) and all(box.get_attribute("tabindex") == "0" for box in page.locator(".mg-box").all())
     gradient(page, "y").focus()
@@ -179,7 +179,7 @@ def test_the_slider(page):
     assert step(page) == 7
 
 
-def test_dark():
+def test_dark_theme():
     with opened(page_of_steps(), dark=True) as page:
         colour = page.evaluate("getComputedStyle(document.querySelector('.mg-view')).backgroundColor")
         assert colour == "rgb(20, 24, 29)"
@@ -199,7 +199,7 @@ def test_a_step_is_quick():
         assert page.evaluate("window.drawn") == 0
 
 
-def test_what_the_rule_needs_of_the_way_there(page):
+def test_values_that_a_rule_needs_are_marked(page):
     gradient(page, "h").click()
     page.keyboard.press("ArrowLeft")  # before it is added: multiply passes it back
     assert "h = tanh(x @ w)" in page.locator(".mg-need").first.text_content() and page.locator(".mg-needs").count() == 1
@@ -216,7 +216,7 @@ def test_a_sum_is_an_event_with_three_parts(page):
     assert page.locator(".mg-numbers").count() == 3
 
 
-def test_larger_steps(page):
+def test_buttons_for_larger_steps(page):
     page.click("text=more ▾")
     page.select_option("[aria-label='how far a step goes']", "operation")
     page.click("text=next ›")
@@ -246,7 +246,7 @@ def page_of_layers(depth):
     return mg.viz.step(model(mg.ones((2, 3))).sum(), names=model).to_html()
 
 
-def test_next_goes_module_by_module_and_then_inside_the_open_one():
+def test_button_next_goes_module_by_module_and_then_inside_the_open_one():
     with opened(page_of_layers(4)) as page:
         page.focus(".mg-view")
         begin = step(page)
@@ -268,7 +268,7 @@ def test_next_goes_module_by_module_and_then_inside_the_open_one():
         assert page.locator(".mg-gradient.mg-none").count() == 0
 
 
-def test_many_layers_are_a_pile_and_every_one_can_be_opened():
+def test_layers_are_a_pile_and_each_can_be_opened():
     with opened(page_of_layers(25)) as page:
         assert "layers[0…24]  ×25" in page.locator(".mg-box text").all_text_contents()
         page.locator(".mg-box .mg-door").first.click()
@@ -280,7 +280,7 @@ def test_many_layers_are_a_pile_and_every_one_can_be_opened():
         assert page.get_attribute(".mg-view", "data-view") == "0"
 
 
-def test_everything_can_be_opened_where_it_is_not_too_much():
+def test_boxes_can_all_be_opened_in_a_small_picture():
     with opened(page_of_layers(4)) as page:
         page.focus(".mg-view")
         boxes = page.locator(".mg-box").count()
@@ -297,7 +297,7 @@ def five_contributions():
     return mg.viz.step(y)
 
 
-def test_every_contribution_stands_on_its_arrow_and_stays_there():
+def test_contributions_stand_on_their_arrows_and_stay_there():
     with opened(five_contributions().to_html()) as page:
         page.focus(".mg-view")
         assert notes(page) == []
@@ -369,7 +369,7 @@ def test_the_expression_is_marked_in_the_code(page):
 
 
 @pytest.mark.parametrize("size", [(1600, 900), (390, 844)])
-def test_no_text_is_small_and_nothing_is_wider_than_the_window(size):
+def test_texts_are_large_enough_and_fit_into_the_window(size):
     with opened(page_of_layers(4), size=size) as page:
         page.focus(".mg-view")
         page.keyboard.press("ArrowRight")
@@ -381,7 +381,7 @@ def test_no_text_is_small_and_nothing_is_wider_than_the_window(size):
         assert small == [] and page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_nothing_overlaps_and_no_text_is_clipped(page):
+def test_texts_and_boxes_do_not_overlap_and_are_not_clipped(page):
     """The widths of letters are guessed in Python: here is a browser that knows them."""
     wide = page.evaluate("""() => [...document.querySelectorAll(".mg-box")].filter((box) => {
         const frame = box.querySelector("rect:last-of-type").getBoundingClientRect();

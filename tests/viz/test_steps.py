@@ -264,7 +264,7 @@ def test_shapes_are_put_in_where_there_are_any():
 def test_a_letter_means_one_thing_in_a_rule():
     x = mg.asarray(2.0, requires_grad=True)
     y = x * x
-    node = (y * 3.0 + y).node  # which somebody calls x
+    node = (y * 3.0 + y).node  # named x below
     latex = rule_of(node, 0, lambda each: {node: "x"}.get(each, ""))
     assert plain(latex) == "∂multiply += ∂x"
 

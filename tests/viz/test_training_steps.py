@@ -57,7 +57,7 @@ STEPS = {
 
 
 @pytest.mark.parametrize("name", STEPS)
-def test_every_view_of_a_training_step_can_be_shown(name):
+def test_views_of_training_steps_can_be_shown(name):
     step, loss_of, batch = STEPS[name]()
     shown = [getattr(mg.viz, view)(step, *batch) for view in VIEWS]
     shown.append(mg.viz.step(loss_of(*batch)))

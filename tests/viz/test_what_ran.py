@@ -24,7 +24,7 @@ VIEWS = ["fusion", "memory", "schedule", "profile", "roofline", "beside"]
 
 
 @pytest.mark.parametrize("name", VIEWS)
-def test_both_programs_are_shown_and_named(f, name):
+def test_forward_and_gradient_programs_are_shown_and_named(f, name):
     view = getattr(mg.viz, name)(f, X)
     assert (view.heading, view.gradient.heading, view.gradient.gradient) == (FORWARD, "gradient", None)
     assert repr(view).startswith(f"<{FORWARD}: ") and "; gradient: " in repr(view)
@@ -37,7 +37,7 @@ def test_both_programs_are_shown_and_named(f, name):
 
 
 @pytest.mark.parametrize("name", VIEWS)
-def test_one_program_is_shown_as_ever(name):
+def test_program_without_a_gradient_is_shown_alone(name):
     f = mg.jit(lambda x: mg.tanh(x @ x).sum())
     f(X)
     view = getattr(mg.viz, name)(f, X)
@@ -64,7 +64,7 @@ def test_the_programs_are_those_that_ran(monkeypatch):
     assert (moved.heading, moved.gradient) == (FORWARD, view.gradient), "where an operation was moved, too"
 
 
-def test_looking_does_not_change_what_ran_last(f):
+def test_views_do_not_change_what_ran_last(f):
     for name in (*VIEWS, "timeline", "graph"):
         getattr(mg.viz, name)(f, X)
     assert [part.title for part in f.ran(X).parts] == [FORWARD, "gradient"]

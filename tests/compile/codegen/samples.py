@@ -1,6 +1,6 @@
-"""Kernels built by hand with arrays to run them on: all printers have to give the same results for them.
+"""Kernels built by hand, with arrays to run them on: all printers must give the same results.
 
-What they compute is said by `tests.compile.interpreter`, in NumPy's words and one operation at a time.
+`tests.compile.interpreter` computes the expected results with NumPy, one operation at a time.
 """
 
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ def sample(parameters, body, given, parallel="elements", units=None, inexact=Non
 
 
 def awkward(dtype):
-    """Numbers on which wrong arithmetic shows."""
+    """Numbers that reveal wrong arithmetic."""
     if dtype.kind == "b":
         return np.array([False, True])
     if dtype.kind in "iu":
@@ -102,7 +102,7 @@ def every_operation(dtype, targets=DTYPES):
 
 
 def long_float_chain(n=1000):
-    """So many statements that rounds are interleaved."""
+    """Enough statements that the rounds of the loop are interleaved."""
     x = np.random.default_rng(0).standard_normal(n).astype(np.float32)
     body = [Let("x", "load", ("a", "i"), FLOAT), Let("t0", "tanh", ("x",), FLOAT), Let("t1", "exp", ("t0",), FLOAT),
             Let("t2", "erf", ("t1",), FLOAT), Let("t3", "mul", ("t2", 0.5), FLOAT), Store("b", "i", "t3")]
@@ -111,7 +111,7 @@ def long_float_chain(n=1000):
 
 
 def places(rows=7, columns=12):
-    """Transposed, broadcast, repeated, cut and counted."""
+    """Reads of transposed, broadcast, repeated and sliced arrays, and of positions as values."""
     x = np.arange(rows * columns, dtype=np.float32)
     row, column = ("//", "i", columns), ("%", "i", columns)
     loads = [
@@ -130,7 +130,7 @@ def places(rows=7, columns=12):
 
 
 def in_place(n=100):
-    """An update, stored where it was read, with a scalar from memory that is loaded once."""
+    """An update, stored in the memory it was read from, with a scalar that is loaded once."""
     rng = np.random.default_rng(1)
     given = {"w": rng.integers(-9, 9, n).astype("f4"), "g": rng.integers(-9, 9, n).astype("f4"), "r": np.float32([0.5])}
     body = [
@@ -287,7 +287,7 @@ def total(n=1000, chunk=300):
 
 
 def shared_places(n=90, chunk=40, places=3):
-    """Several rounds of the innermost loop, one after the other or far apart, add to the same place."""
+    """Several rounds of the innermost loop, neighbours or far apart, add to the same element."""
     chunks = -(-n // chunk)
     x = np.random.default_rng(9).integers(-9, 9, n).astype(np.float32)
     start = ("*", "c", chunk)
@@ -305,7 +305,7 @@ def shared_places(n=90, chunk=40, places=3):
 
 
 def row_sums_into_memory(rows=20, columns=9, chunk=8):
-    """The result of each row is added to one of a few places."""
+    """The result of each row is added to one of a few elements."""
     chunks = -(-rows // chunk)
     x = np.random.default_rng(10).integers(-9, 9, rows * columns).astype(np.float32)
     start = ("*", "c", chunk)

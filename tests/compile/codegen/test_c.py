@@ -62,7 +62,7 @@ def test_loops(library, name):
 
 @compiled
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_every_operation_is_what_llvm_makes_of_it(library, dtype):
+def test_operations_in_c_equal_those_of_llvm(library, dtype):
     samples, loaded = library
     name = f"every_operation_{dtype}"
     if name not in samples:
@@ -77,7 +77,7 @@ def test_every_operation_is_what_llvm_makes_of_it(library, dtype):
 
 
 @compiled
-def test_what_the_compiler_lowers(library):
+def test_kernels_that_the_compiler_lowers_run_in_c(library):
     samples, loaded = library
     lowered = [name for name in samples if name.startswith("lowered_")]
     assert len(lowered) > 20
@@ -101,7 +101,7 @@ def test_the_printer_fits_on_the_page_of_a_lecture():
     assert len(lines) <= 60 and max(map(len, lines)) <= 88
 
 
-def test_what_has_no_native_code_is_an_error():
+def test_operations_without_native_code_are_an_error():
     lets = [Let("x", "load", ("a", "i"), INT), Let("y", "pow", ("x", "x"), INT), Store("a", "i", "y")]
     kernel = Kernel("kernel", [Parameter("a", INT, 4, "inout")], [For("i", "lo", "hi", lets)], 4, "elements")
     with pytest.raises(CompileError, match="no native code for pow of int32"):

@@ -103,7 +103,7 @@ def test_loops(library, name, order):
 
 @emulated
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_every_operation(library, dtype):
+def test_operations_compute_the_right_values(library, dtype):
     sample = library[0][f"every_operation_{dtype}"]
     sample.inexact = {f"of_{op}": 4 for op in FUNCTIONS}
     check(sample, runner(library, f"every_operation_{dtype}", ORDERS["shuffled"]))
@@ -111,7 +111,7 @@ def test_every_operation(library, dtype):
 
 @emulated
 @pytest.mark.parametrize("order", ORDERS)
-def test_what_the_compiler_lowers(library, order):
+def test_kernels_that_the_compiler_lowers_run_in_cuda(library, order):
     lowered = {name: sample for name, sample in library[0].items() if name.startswith("lowered_")}
     assert len(lowered) > 20
     for name, sample in lowered.items():
@@ -119,7 +119,7 @@ def test_what_the_compiler_lowers(library, order):
 
 
 @emulated
-def test_a_missing_barrier_shows(tmp_path):
+def test_missing_barriers_are_found(tmp_path):
     sample = softmax(9, 600)
     source = cuda_source(sample.kernel, "broken")
     text = source.text.replace("__syncthreads();", "")
@@ -133,7 +133,7 @@ def test_a_missing_barrier_shows(tmp_path):
 # The text -------------------------------------------------------------------------------------------------------------
 
 
-def test_who_does_what():
+def test_rows_are_divided_among_blocks_and_threads():
     text = cuda_source(softmax(9, 601).kernel).text
     assert "__launch_bounds__(256)" in text
     assert "for (int p = lo + blockIdx.x; p < hi; p += gridDim.x) {" in text
@@ -161,7 +161,7 @@ def test_sums_that_are_read_on_the_way_are_not_kept_in_registers():
     assert own_sums(replace(chunk, body=[*chunk.body, reading])) == []
 
 
-def test_short_rows_have_a_warp_each():
+def test_rows_that_are_short_have_a_warp_each():
     source = cuda_source(softmax(9, 100).kernel)
     assert (source.threads, source.together) == (256, 8)
     assert "for (int p = lo + blockIdx.x * 8 + threadIdx.x / 32; p < hi; p += gridDim.x * 8) {" in source.text
@@ -176,19 +176,19 @@ def test_sums_across_rows_stay_in_registers():
     assert "own_t" not in cuda_source(column_sums(9, 20_000, 4).kernel).text
 
 
-def test_places_that_several_threads_add_to_have_one_owner():
+def test_elements_that_several_threads_add_to_have_one_owner():
     text = cuda_source(LOOPS["shared_places"]().kernel).text
     assert "% 256 == threadIdx.x) t[" in text
     assert "% 256 ==" not in cuda_source(LOOPS["column_sums"]().kernel).text
 
 
-def test_large_arrays_have_long_positions():
+def test_arrays_of_more_than_2_to_the_31_elements_have_64_bit_positions():
     kernel = softmax().kernel
     large = Kernel("large", kernel.parameters, kernel.body, 1 << 31, "rows")
     assert cuda_source(kernel).integer == "int" and cuda_source(large).integer == "long long"
 
 
-def test_how_many_threads():
+def test_threads_and_blocks_follow_from_the_sizes():
     threads = [cuda_source(softmax(2, n).kernel).threads for n in (1, 128, 129, 300, 600, 5000, 50_000)]
     assert threads == [256, 256, 160, 256, 256, 1024, 1024]
     elements, rows = cuda_source(LOOPS["places"]().kernel), cuda_source(softmax(9, 1000).kernel)

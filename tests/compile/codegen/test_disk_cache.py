@@ -18,7 +18,7 @@ def cache(tmp_path, monkeypatch):
     return tmp_path / "cache"
 
 
-def test_what_is_saved_is_found(cache):
+def test_saved_code_is_found(cache):
     assert disk_cache.load("k") is None
     disk_cache.save("k", b"code")
     assert disk_cache.load("k") == b"code"
@@ -26,7 +26,7 @@ def test_what_is_saved_is_found(cache):
 
 
 @pytest.mark.parametrize("damage", [b"", b"short", b"x" * 64])
-def test_a_damaged_entry_is_none(cache, damage):
+def test_damaged_entry_is_ignored(cache, damage):
     disk_cache.save("k", b"code")
     (cache / "k").write_bytes(damage)
     assert disk_cache.load("k") is None
@@ -34,20 +34,20 @@ def test_a_damaged_entry_is_none(cache, damage):
     assert disk_cache.load("k") == b"code"
 
 
-def test_an_entry_that_was_cut_short_is_none(cache):
+def test_truncated_entry_is_ignored(cache):
     disk_cache.save("k", b"code" * 100)
     whole = (cache / "k").read_bytes()
     (cache / "k").write_bytes(whole[:-1])
     assert disk_cache.load("k") is None
 
 
-def test_it_can_be_switched_off(monkeypatch):
+def test_cache_can_be_switched_off(monkeypatch):
     monkeypatch.setenv("MINIGRAD_CACHE", "off")
     disk_cache.save("k", b"code")
     assert disk_cache.folder() is None and disk_cache.load("k") is None
 
 
-def test_a_folder_that_cannot_be_made_is_no_error(tmp_path, monkeypatch):
+def test_a_folder_that_cannot_be_made_is_not_an_error(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("MINIGRAD_CACHE", str(tmp_path / "file" / "cache"))
     disk_cache.save("k", b"code")
@@ -63,7 +63,7 @@ def test_a_full_disk_leaves_nothing_behind(cache, monkeypatch):
     assert list(cache.iterdir()) == []
 
 
-def test_the_oldest_entries_go(cache, monkeypatch):
+def test_oldest_entries_are_removed(cache, monkeypatch):
     monkeypatch.setattr(disk_cache, "LIMIT", 1000)
     for number in range(5):
         disk_cache.save(f"k{number}", bytes(168))
@@ -75,7 +75,7 @@ def test_the_oldest_entries_go(cache, monkeypatch):
     assert sum(path.stat().st_size for path in cache.iterdir()) <= 1000
 
 
-def test_an_entry_that_another_process_lets_go_is_no_error(cache, monkeypatch):
+def test_an_entry_that_another_process_deletes_is_not_an_error(cache, monkeypatch):
     monkeypatch.setattr(disk_cache, "LIMIT", 0)
     cache.mkdir()
     (cache / "a").symlink_to(cache / "gone")  # listed, but its target is missing
@@ -83,7 +83,7 @@ def test_an_entry_that_another_process_lets_go_is_no_error(cache, monkeypatch):
     assert [path.name for path in cache.iterdir()] == ["a"]
 
 
-def test_two_processes_share_it(cache):
+def test_cache_is_shared_by_two_processes(cache):
     program = "import minigrad as mg; print(mg.jit(lambda x: (x * 3).tanh())(mg.ones(7)).tolist())"
     environment = os.environ | {"PYTHONPATH": str(ROOT), "MINIGRAD_CACHE": str(cache)}
     both = [

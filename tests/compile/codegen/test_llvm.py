@@ -11,7 +11,7 @@ from tests.compile.codegen.samples import DTYPES, FLOAT, INT, LOOPS, awkward, ch
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_every_operation(dtype):
+def test_operations_compute_the_right_values(dtype):
     sample = every_operation(dtype)
     check(sample, native(sample.kernel))
 
@@ -54,17 +54,17 @@ def test_the_text_says_what_may_be_regrouped():
     assert '"prefer-vector-width"="256"' in text
 
 
-def test_long_loops_are_interleaved():
+def test_loops_that_are_long_are_interleaved():
     assert "llvm.loop.interleave.count" in llvm_source(LOOPS["long_float_chain"]().kernel)
     assert "llvm.loop.interleave.count" not in llvm_source(LOOPS["column_sums"]().kernel)
 
 
-def test_what_has_no_native_code_is_an_error():
+def test_operations_without_native_code_are_an_error():
     lets = [Let("x", "load", ("a", "i"), INT), Let("y", "pow", ("x", "x"), INT), Store("a", "i", "y")]
     kernel = Kernel("kernel", [Parameter("a", INT, 4, "inout")], [For("i", "lo", "hi", lets)], 4, "elements")
     with pytest.raises(CompileError, match="no native code for pow of int32"):
         llvm_source(kernel)
 
 
-def test_awkward_numbers_are_there():
+def test_samples_contain_nan_and_negative_zero():
     assert np.isnan(awkward(FLOAT)).any() and np.signbit(awkward(FLOAT)[awkward(FLOAT) == 0]).any()

@@ -55,7 +55,7 @@ def run(sample):
     check(sample, on_arrays(native.compile_kernels([sample.kernel])[0].function))
 
 
-def test_what_is_compiled_can_be_called(cache):
+def test_compiled_kernels_can_be_called(cache):
     sample = softmax()
     (made,) = native.compile_kernels([sample.kernel])
     assert made.kernel is sample.kernel and made.address > 0 and made.llvm.startswith("define internal void @body")
@@ -73,8 +73,8 @@ def test_equal_kernels_are_compiled_once(cache, compilations):
     assert len(compilations) == 2
 
 
-def test_many_kernels_live_side_by_side(cache):
-    """Code that calls functions of the mathematical library, after other code has run."""
+def test_compiled_kernels_live_side_by_side(cache):
+    """Code that calls the mathematical library still runs after other code was compiled."""
     for name in ("float32", "float64", "float16", "int64"):
         sample = every_operation(np.dtype(name))
         check(sample, on_arrays(native.compile_kernels([sample.kernel])[0].function),
@@ -84,7 +84,7 @@ def test_many_kernels_live_side_by_side(cache):
 # The cache ------------------------------------------------------------------------------------------------------------
 
 
-def test_another_process_finds_the_code(cache, compilations):
+def test_cached_code_is_found_by_another_process(cache, compilations):
     run(softmax())
     forget()
     run(softmax())
@@ -92,7 +92,7 @@ def test_another_process_finds_the_code(cache, compilations):
     assert len(list(cache.iterdir())) == 1
 
 
-def test_another_processor_does_not(cache, compilations, monkeypatch):
+def test_cached_code_is_not_used_on_another_processor(cache, compilations, monkeypatch):
     run(softmax())
     here = native.processor()
     for other in (here._replace(name="other"), here._replace(features=here.features + ",-avx512f"),
@@ -132,14 +132,14 @@ def test_the_cache_can_be_switched_off(monkeypatch, tmp_path, compilations):
     assert len(compilations) == 2 and not list(tmp_path.iterdir())
 
 
-def test_a_folder_that_cannot_be_made_or_written_is_no_error(tmp_path, monkeypatch):
+def test_a_folder_that_cannot_be_made_or_written_is_not_an_error(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("not a folder")
     monkeypatch.setenv("MINIGRAD_CACHE", str(tmp_path / "file" / "cache"))
     forget()
     run(softmax())
 
 
-def test_a_disk_without_room_is_no_error(cache, monkeypatch):
+def test_a_disk_without_room_is_not_an_error(cache, monkeypatch):
     def full(*args):
         raise OSError(28, "No space left on device")
 
@@ -162,7 +162,7 @@ def test_a_folder_that_can_only_be_read_is_read(cache, compilations, monkeypatch
     assert len(compilations) == 2
 
 
-def test_what_was_not_used_for_longest_goes_first(cache, monkeypatch):
+def test_least_recently_used_code_is_removed_first(cache, monkeypatch):
     monkeypatch.setattr(disk_cache, "LIMIT", 10_000)
     now = time.time()
     for number in range(9):
@@ -181,7 +181,7 @@ def test_what_was_not_used_for_longest_goes_first(cache, monkeypatch):
     ("darwin", "HOME", "/x/home", "/x/home/Library/Caches/minigrad/kernels"),
     ("linux", "MINIGRAD_CACHE", "/x/mine", "/x/mine"),
 ])
-def test_the_folder_is_where_the_system_keeps_such_things(monkeypatch, system, variable, value, wanted):
+def test_cache_folder_follows_the_conventions_of_the_system(monkeypatch, system, variable, value, wanted):
     monkeypatch.delenv("MINIGRAD_CACHE", raising=False)
     monkeypatch.setattr(disk_cache.sys, "platform", system)
     monkeypatch.setenv(variable, value)
@@ -198,7 +198,7 @@ print("right")
 """
 
 
-def test_several_processes_may_write_at_once(cache):
+def test_cache_accepts_writes_of_several_processes_at_once(cache):
     started = [
         subprocess.Popen([sys.executable, "-c", PROCESS], cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(3)
     ]
@@ -222,7 +222,7 @@ def live_engines():
 
 
 @pytest.mark.parametrize("function", ["mul", "pow"])  # the second calls an outside function
-def test_machine_code_that_is_not_used_any_more_is_freed(cache, monkeypatch, function):
+def test_unused_machine_code_is_freed(cache, monkeypatch, function):
     monkeypatch.setattr(native, "RECENT", 2)
     monkeypatch.setattr(engines, "SHARED", 4)
     before = live_engines().keys()
@@ -239,7 +239,7 @@ def test_machine_code_that_is_not_used_any_more_is_freed(cache, monkeypatch, fun
     assert not live_engines().keys() - before
 
 
-def test_what_was_asked_for_last_is_still_there(cache, compilations):
+def test_most_recent_code_is_kept(cache, compilations):
     for _ in range(3):
         for number in range(4):
             native.compile_kernels([scaled(float(number))])
@@ -301,7 +301,7 @@ def test_functions_that_are_dropped_and_shapes_take_little_memory(tmp_path):
 # Errors ---------------------------------------------------------------------------------------------------------------
 
 
-def test_without_llvmlite_the_error_says_what_to_do(monkeypatch):
+def test_missing_llvmlite_is_an_error_that_says_what_to_do(monkeypatch):
     native.llvmlite.cache_clear()
     forget()
     monkeypatch.setitem(sys.modules, "llvmlite", None)
@@ -313,7 +313,7 @@ def test_without_llvmlite_the_error_says_what_to_do(monkeypatch):
         forget()
 
 
-def test_what_llvm_refuses_is_an_error_with_the_text(cache):
+def test_kernels_that_llvm_refuses_are_an_error_with_the_text(cache):
     wrong = Let("y", "lt", ("x", 1.0), FLOAT)  # the result of `lt` is a bool
     body = [For("i", "lo", "hi", [Let("x", "load", ("a", "i"), FLOAT), wrong, Store("a", "i", "y")])]
     with pytest.raises(CompileError, match=r"LLVM refused a kernel(.|\n)*define"):
@@ -327,12 +327,12 @@ def test_half_precision_needs_a_processor_that_converts_it(cache):
         compiler.text(every_operation(np.dtype(np.float16)).kernel)
 
 
-def test_a_function_that_the_system_lacks_is_an_error_and_not_the_end(cache):
+def test_function_that_the_system_lacks_is_an_error_and_not_a_crash(cache):
     with pytest.raises(CompileError, match="no function fortytwof"):
         native._compiler()._find("fortytwof")
 
 
-def test_wide_vectors_only_where_much_is_computed():
+def test_vectors_are_wide_only_where_much_is_computed():
     compiler = native._Compiler(native.llvmlite(), native.processor()._replace(features="+avx512f,+f16c"))
     assert '"512"' in compiler.text(softmax().kernel)
     assert '"256"' in compiler.text(LOOPS["total"]().kernel)

@@ -14,7 +14,7 @@ from tests.compile.codegen.samples import DTYPES, FLOAT, LOOPS, check, every_ope
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_every_operation(dtype):
+def test_operations_compute_the_right_values(dtype):
     tested = every_operation(dtype)
     check(tested, compile_blocks(tested.kernel))
 
@@ -30,7 +30,7 @@ def test_loops(name, block, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["softmax", "column_sums", "shared_places", "gathered", "places"])
-def test_as_native_code_does(name):
+def test_blocks_give_the_bits_of_native_code(name):
     tested = LOOPS[name]()
     reference = [a.copy() for a in tested.arrays]
     native(tested.kernel)(reference, 0, tested.kernel.units)
@@ -46,7 +46,7 @@ def test_rows_are_computed_together(monkeypatch):
     assert calls == [(100, 64)]
 
 
-def test_what_is_no_longer_needed_is_let_go(monkeypatch):
+def test_values_are_freed_after_their_last_use(monkeypatch):
     alive = []
     body = [Let("v0", "load", ("a", "i"), FLOAT)]
     body += [Let(f"v{k}", "add", (f"v{k - 1}", 1.0), FLOAT) for k in range(1, 20)]

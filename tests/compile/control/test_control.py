@@ -15,7 +15,7 @@ X = np.array([0.5, -1.5, 0.75])
 M = np.array([[0.5, -0.25, 0.75], [0.25, 0.5, -0.5], [-0.7, 0.3, 0.55]])
 
 
-# How a case is computed: its results, the gradients of their sum of squares, and the gradients of those ---------------
+# A case gives its results, the gradients of their sum of squares, and second gradients --------------------------------
 
 
 def differentiated(call, tensors):
@@ -595,7 +595,7 @@ def test_kept_carries_that_nothing_reads_are_not_computed():
 
 
 @pytest.mark.parametrize("without", [(), ("simplify",), ("fold_views",), ("common",), ("dead",)])
-def test_each_pass_may_be_left_out(without):
+def test_passes_may_each_be_left_out(without):
     from minigrad.compile.running.program import Program
 
     def f(x, m):

@@ -55,7 +55,7 @@ TRANSFORMED = {
 
 
 @pytest.mark.parametrize("name", TRANSFORMED)
-def test_jit_changes_nothing(name):
+def test_jit_gives_the_results_of_eager_mode_in_transformations(name):
     ours, expected = TRANSFORMED[name](mg.jit), TRANSFORMED[name](lambda f: f)
     np.testing.assert_allclose(ours.numpy_copy(), expected.numpy_copy(), rtol=2e-5, atol=1e-5)
 

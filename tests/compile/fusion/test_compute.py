@@ -1,4 +1,4 @@
-"""Kinds of computation: which kind takes a node, its properties, and how to add a kind."""
+"""Kinds of computation: the kind of each node, the properties of a kind, and how to add a kind."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ X = mg.reshape(mg.arange(24, dtype=mg.float32), (4, 6))
 
 
 def last_of(graph):
-    """How the last node of a graph is computed."""
+    """The computation of the last node of a graph."""
     computes, views = compute.computes_of(graph)
     return computes[views[graph.outputs[0]].base]
 
@@ -47,7 +47,7 @@ KIND_OF = {
 
 
 @pytest.mark.parametrize("name", KIND_OF)
-def test_the_kind_of_a_node(name):
+def test_kind_of_a_node(name):
     function, kind = KIND_OF[name]
     assert type(last_of(mg.trace(function, X))) is kind
 
@@ -60,7 +60,7 @@ def test_a_kernel_of_yours_is_a_kind_of_library_call():
     assert found.why == "<lambda> is a kernel of yours"
 
 
-def test_why_no_loop_computes_a_node():
+def test_reason_why_a_node_is_a_library_call():
     reasons = {
         "matmul": "matmul is a library call",
         "no elements": "tanh of no elements is a library call",
@@ -69,7 +69,7 @@ def test_why_no_loop_computes_a_node():
     assert reasons == {name: last_of(mg.trace(KIND_OF[name][0], X)).why for name in reasons}
 
 
-def test_every_kind_of_loop_has_a_function_that_writes_it():
+def test_kinds_of_loops_each_have_a_function_that_writes_them():
     assert {*compute.KINDS, Filled} - {*compute.CALLS} == set(write.WRITERS)
 
 
@@ -86,7 +86,7 @@ def test_levels_and_rows():
     assert rows.level_in(5, None) is None
 
 
-def test_how_inputs_are_read():
+def test_access_of_each_input():
     found = last_of(mg.trace(lambda x, v, c: mg.where(c, x, v), X, mg.ones((4, 1)), X[0, 0] > 0))
     condition, in_order, by_row = found.views
     flipped = in_order._replace(strides=(1, 4))

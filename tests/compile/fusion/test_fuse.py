@@ -167,7 +167,7 @@ def reason(partition, reader):
     return next(why for (_, b), why in partition.reasons.items() if b is reader.node)
 
 
-def test_each_boundary_says_why():
+def test_boundaries_between_kernels_have_reasons():
     x = floats(8, 8)
     with recorded() as _alive:
         e = mg.exp(x)
@@ -202,7 +202,7 @@ def test_integer_division_is_a_library_call():
     assert steps(check(floating)) == ["kernel"]
 
 
-def test_what_has_no_elements_is_a_library_call():
+def test_tensors_without_elements_are_library_calls():
     x = floats(0, 3)
     with recorded() as _alive:
         y = mg.sum(mg.exp(x), 0)
@@ -239,7 +239,7 @@ def test_readers_of_one_array_share_its_kernel():
     assert steps(check(*results)) == ["kernel"]
 
 
-def test_cheap_values_are_computed_by_their_readers():
+def test_values_that_are_cheap_are_computed_by_their_readers():
     x = floats(16, 16)
     with recorded() as _alive:
         cheap = x * 2.0
@@ -255,7 +255,7 @@ def test_cheap_values_are_computed_by_their_readers():
     assert (mask.node, "recomputed") in [(m.node, m.how) for m in partition.moved]
 
 
-def test_of_an_activation_only_what_was_dear_is_kept_for_the_gradient():
+def test_activation_keeps_only_its_expensive_values_for_the_gradient():
     x, w, v = floats(16, 24), floats(24, 32, seed=1), floats(32, 24, seed=2)
     with recorded() as _alive:
         y = mg.gelu(x @ w, approximate="tanh") @ v
@@ -266,7 +266,7 @@ def test_of_an_activation_only_what_was_dear_is_kept_for_the_gradient():
     assert {"multiply", "add", "subtract"} <= {m.node.name for m in partition.moved}
 
 
-def test_what_nobody_waits_for_joins_a_later_reader():
+def test_independent_values_join_the_kernel_of_a_later_reader():
     x, w = floats(16, 16), floats(16, 16)
     with recorded() as _alive:
         scale = mg.exp(w)

@@ -1,4 +1,4 @@
-"""`jit(check=True)` compares a program with its function, and names the place of a difference."""
+"""`jit(check=True)` compares a program with its function and names the node where they differ."""
 
 import os
 
@@ -98,7 +98,7 @@ def test_random_numbers_hooks_and_nans():
 
 
 def wrong_rule(graph, note):
-    """Makes products of sums."""
+    """Replaces sums by products."""
 
     def replace(node, inputs):
         if node.op is P.add:
@@ -149,7 +149,7 @@ def test_writes_and_grads_are_compared(wrong_pass):
 def test_gradients_of_results_that_are_wrong_are_named(wrong_pass):
     @mg.jit(check=True)
     def f(w):
-        return mg.where(w > 0, w * w, w)  # whose gradient has the only sums
+        return mg.where(w > 0, w * w, w)  # sums appear only in its gradient
 
     with pytest.raises(CheckError, match="the gradient of the results by a tensor") as error:
         f(leaf(1, 2))
@@ -170,13 +170,13 @@ def test_a_function_that_depends_on_something_that_no_trace_sees(monkeypatch):
     assert "multiply, made at" in str(error.value) and "return h * float(os.environ" in str(error.value)
 
 
-def test_an_error_is_raised_as_ever():
+def test_errors_of_the_function_are_raised_unchanged():
     f = mg.jit(lambda x, i: x[i], check=True)
     with pytest.raises(mg.IndexingError):
         f(fixed(1, 2), mg.asarray([5]))
 
 
-def test_differences():
+def test_check_lists_differences():
     a = np.float32([1, 100])
     assert checking.difference(a, a + np.float32([1e-3, 0])) == ""
     assert "1 of 2 elements, 1.0 instead of 2.0 at (0,)" in checking.difference(a, np.float32([2, 100]))

@@ -1,4 +1,4 @@
-"""The cost model: its figures are those computed by hand, and those of runs that record what they read and allocate."""
+"""The cost model: its figures equal those computed by hand and those of runs that record their reads and memory."""
 
 import gc
 import tracemalloc
@@ -36,7 +36,7 @@ def eager_of(function, *args):
 # By hand ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_matrix_product():
+def test_cost_of_a_matrix_product():
     cost = cost_of(lambda x, y: x @ y, floats(3, 5), floats(5, 7))
     assert cost.eager == cost.program == Count(4 * (15 + 35), 4 * 21, 2 * 3 * 5 * 7, 1)
     assert cost.program.intensity == 210 / (4 * 71)
@@ -44,7 +44,7 @@ def test_a_matrix_product():
     assert stacked.program == Count(4 * (30 + 35), 4 * 42, 2 * 2 * 3 * 5 * 7, 1)
 
 
-def test_a_chain():
+def test_cost_of_a_chain():
     cost = cost_of(lambda x: mg.tanh(x * 2 + 1) - x, floats(1000))
     assert cost.eager == Count(4000 * 5, 4000 * 4, 4000, 4)
     assert cost.program == Count(4000, 4000, 4000, 1)
@@ -53,7 +53,7 @@ def test_a_chain():
     assert kernel.eager == cost.eager and kernel.nodes[3].eager == Count(8000, 4000, 1000, 1)
 
 
-def test_softmax():
+def test_cost_of_softmax():
     def softmax(x):
         e = mg.exp(x - x.max(-1, keepdims=True))
         return e / e.sum(-1, keepdims=True)
@@ -66,7 +66,7 @@ def test_softmax():
     assert cost.program == Count(whole, whole, 5 * 64, 1)
 
 
-def test_layer_norm():
+def test_cost_of_layer_norm():
     def layer_norm(x, weight):
         centred = x - x.mean(-1, keepdims=True)
         return centred / mg.sqrt((centred * centred).mean(-1, keepdims=True) + 1e-5) * weight
@@ -83,26 +83,26 @@ def test_layer_norm():
     [(lambda x: x.sum(), 1), (lambda x: x.max(0), 6), (lambda x: mg.argmax(x, -1), 4 * 2),
      (lambda x: mg.cumulative_sum(x, axis=0), 24)],
 )
-def test_reductions(function, written):
+def test_cost_of_reductions(function, written):
     assert eager_of(function, floats(4, 6)) == Count(4 * 24, 4 * written, 24, 1)
 
 
-def test_views_take_nothing():
+def test_cost_of_views_is_zero():
     def views(x):
         return x.T[1:].reshape(-1)[::2], x.T[1:, ::-1].reshape(5, 2, 2)[0], mg.broadcast_to(x, (3, 4, 6))
 
     cost = cost_of(views, floats(4, 6))
-    assert cost.eager == Count(4 * 20, 4 * 20, 0, 1)  # the reshape of what is not in order is a copy
+    assert cost.eager == Count(4 * 20, 4 * 20, 0, 1)  # the reshape of a transposed array is a copy
     assert [n.name for n in cost.nodes if n.eager.launches] == ["reshape_1"]
 
 
 def test_a_value_read_twice_counts_once():
     assert eager_of(lambda x: x * x, floats(10)) == Count(40, 40, 10, 1)
-    assert eager_of(lambda x: x[:6] * x[4:], floats(10)) == Count(40, 24, 6, 1)  # no more than there is
+    assert eager_of(lambda x: x[:6] * x[4:], floats(10)) == Count(40, 24, 6, 1)  # at most the elements that exist
     assert eager_of(lambda x: x + mg.broadcast_to(x[:1], (10,)), floats(10)).bytes_read == 40
 
 
-def test_indexing():
+def test_cost_of_indexing():
     table, rows = floats(50, 8), mg.asarray([3, 1, 3])
     assert eager_of(lambda t: t[rows], table) == Count(3 * 8 * 4 + 3 * 8, 3 * 8 * 4, 0, 1)
     placed = mg.trace(lambda t: mg.gradients(t[rows].sum(), [t])[0], mg.asarray(table.numpy_copy(), requires_grad=True))
@@ -115,10 +115,10 @@ def test_indexing():
         return t
 
     cost = mg.trace(write, table).cost()
-    assert cost.eager == Count(50 * 8 * 4, 50 * 8 * 4 + 2 * 3 * 4, 0, 2)  # only what is written, where it is
+    assert cost.eager == Count(50 * 8 * 4, 50 * 8 * 4 + 2 * 3 * 4, 0, 2)  # only the written elements
 
 
-def test_factors_and_sorts():
+def test_cost_of_factorisations_and_sorts():
     x = mg.eye(6) * 2
     graph = mg.trace(lambda x: (mg.linalg.cholesky(x), mg.linalg.solve(x, x[:, :2]), mg.linalg.slogdet(x)[1]), x)
     flops = {node.name: flops_of(node) for node in graph.nodes}
@@ -128,11 +128,11 @@ def test_factors_and_sorts():
     assert set(FLOPS) <= {op.name for op in P}
 
 
-# As runs are seen to do ---------------------------------------------------------------------------------------------
+# Compared with recorded runs ----------------------------------------------------------------------------------------
 
 
 def footprint(arrays):
-    """The bytes of the different elements that arrays look at."""
+    """The bytes of the distinct elements of some arrays."""
     owners = {}
     for array in arrays:
         owner = array
@@ -147,7 +147,7 @@ def footprint(arrays):
 
 
 def seen(name, kind, given, out):
-    """What a kernel has touched, as far as its arrays tell."""
+    """The bytes that a kernel read and wrote, by its arrays."""
     arrays = [a for a in given if isinstance(a, np.ndarray)]
     results = out if isinstance(out, tuple) else (out,)
     if name == "project" or (kind == "view" and (np.may_share_memory(out, arrays[0]) or not out.size)):
@@ -189,7 +189,7 @@ X = floats(7, 9)
      lambda: mg.value_and_grad(lambda x: (mg.tanh(x[:, ::2]) ** 2).sum())(X)],
 )
 def test_eager_counts_are_those_of_a_recorded_run(step, monkeypatch):
-    step()  # so that optimizers and caches are as they are from then on
+    step()  # so that optimizers and caches are in their final state
     graph = mg.jit(step).graph()
     total, tables = Count(), mg.devices.CPU
     weak = tables.weak
@@ -226,7 +226,7 @@ def test_random_graphs_are_counted_as_they_run(seed, monkeypatch):
     def watched(op, values, attrs, device):
         out = compute(op, values, attrs, device)
         if op.kind != "view" and isinstance(out, np.ndarray):
-            out = np.ascontiguousarray(out).reshape(out.shape)  # what eager mode makes of what it looks at
+            out = np.ascontiguousarray(out).reshape(out.shape)  # eager mode copies views of other arrays
         counted.append(seen(op.name, op.kind, values, out))
         return out
 
@@ -247,7 +247,7 @@ def test_random_graphs_are_counted_as_they_run(seed, monkeypatch):
 
 
 def numpy_bytes():
-    """What NumPy's arrays hold now, since tracemalloc runs."""
+    """The bytes that NumPy's arrays hold now, counted from the start of tracemalloc."""
     only = tracemalloc.DomainFilter(inclusive=True, domain=np.lib.tracemalloc_domain)
     return sum(trace.size for trace in tracemalloc.take_snapshot().filter_traces([only]).traces)
 
@@ -321,10 +321,10 @@ def test_scratch_memory_and_results_in_place():
     assert cost.memory.total == 0 and cost.program == Count(400, 400, 100, 1)
 
 
-# What it looks like -------------------------------------------------------------------------------------------------
+# The table ----------------------------------------------------------------------------------------------------------
 
 
-def test_the_table():
+def test_cost_table():
     cost = cost_of(lambda x: mg.tanh(x @ x) * 2, floats(32, 32))
     steps, sums = repr(cost).split("\n\n")
     assert [line.split()[0] for line in steps.splitlines()] == ["step", "matmul_1", "kernel_1"]
@@ -335,14 +335,14 @@ def test_the_table():
     assert html.count("<table>") == 2 and "<td>tanh_1, multiply_1</td>" in html
 
 
-def test_sums():
+def test_cost_totals():
     cost = cost_of(lambda x: mg.tanh(x @ x) * 2, floats(4, 4))
     assert [[node.name for node in k.nodes] for k in cost.kernels] == [["matmul_1"], ["tanh_1", "multiply_1"]]
     assert cost.program.launches == 2 and cost.eager.launches == 3
     assert cost.after_passes.flops == cost.eager.flops
 
 
-def test_many_nodes_are_not_all_listed():
+def test_cost_table_is_shortened_for_many_nodes():
     def chain(x):
         for _ in range(20):
             x = mg.tanh(x) * 1.5
@@ -374,7 +374,7 @@ def test_a_roofline_has_all_steps_and_their_bounds(monkeypatch):
     assert "1.0 GB/s, 1 GFLOP/s, 1.0 µs a launch" in repr(found) and "<td>flops</td>" in found._repr_html_()
 
 
-def test_this_machine_is_measured_once(monkeypatch):
+def test_machine_is_measured_once(monkeypatch):
     monkeypatch.setattr(roofline, "COPIED", 1000)
     monkeypatch.setattr(roofline, "ORDER", 8)
     roofline.machine.cache_clear()

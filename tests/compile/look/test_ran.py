@@ -19,7 +19,7 @@ def titles(f, *arguments):
 
 @pytest.fixture
 def programs(monkeypatch):
-    """The programs that run, in their order."""
+    """The programs that run, in order."""
     ran, call = [], Program.__call__
 
     def noted(program, *args):
@@ -30,7 +30,7 @@ def programs(monkeypatch):
     return ran
 
 
-def test_before_any_call_the_stages_show_what_a_call_would_run(programs):
+def test_stages_show_what_a_call_would_run_before_the_first_call(programs):
     f = mg.jit(lambda x: mg.tanh(x).sum())
     x, w = mg.ones(3), mg.ones(3, requires_grad=True)
     assert titles(f, x) == [""] and "keeps" not in str(f.program(x))
@@ -46,7 +46,7 @@ def test_before_any_call_the_stages_show_what_a_call_would_run(programs):
         assert titles(h, w) == [""]
 
 
-def test_the_last_call_counts():
+def test_stages_show_the_last_call():
     f = mg.jit(lambda x: mg.tanh(x).sum())
     x = mg.ones(3, requires_grad=True)
     f(x).backward()
@@ -61,7 +61,7 @@ def test_the_last_call_counts():
     assert titles(f, mg.ones(4)) == [""], "of other arguments nothing has run"
 
 
-def test_each_stage_has_that_of_the_gradient_and_prints_it():
+def test_stages_contain_and_print_the_stage_of_the_gradient():
     f = mg.jit(lambda x: mg.tanh(x @ x).sum())
     x = mg.ones((4, 4))
     mg.grad(f)(x)
@@ -131,7 +131,7 @@ def test_values_that_are_gone_are_not_made_up():
         f.values(mg.ones(2))
 
 
-def test_methods_show_the_same():
+def test_stages_of_methods():
     class Model:
         def __init__(self):
             self.w = mg.ones(2, requires_grad=True)

@@ -14,7 +14,7 @@ def fixed(*values):
     return mg.asarray([float(v) for v in values])
 
 
-def test_every_node_of_a_jitted_function_has_its_value(capsys):
+def test_values_of_all_nodes_of_a_jitted_function(capsys):
     w = mg.asarray([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
 
     @mg.jit
@@ -47,7 +47,7 @@ def test_values_are_of_these_arguments_and_can_be_kept():
     assert second["multiply_1"].item() == 4 and len(f.traces) == 1
 
 
-def test_a_method_is_asked_like_a_function():
+def test_values_of_a_method():
     class Model:
         @mg.jit
         def __call__(self, x):
@@ -75,7 +75,7 @@ def test_a_traced_graph_takes_other_inputs():
         graph.values(fixed(1, 2), fixed(1))
 
 
-def test_after_the_passes_too():
+def test_values_of_the_optimised_graph():
     f = mg.jit(lambda x: x * 1 + mg.asarray([1.0]) * 2)
     optimised = f.program(fixed(1)).optimised
     assert optimised.values()[optimised.outputs[0]].tolist() == [3]
@@ -108,7 +108,7 @@ def test_values_that_were_overwritten_are_errors():
         recorded.values()
 
 
-def test_where_there_is_no_room_values_are_computed_again(monkeypatch):
+def test_values_are_computed_again_when_memory_is_short(monkeypatch):
     monkeypatch.setattr(look_values, "KEPT", 100)
     values = mg.trace(lambda x: (mg.exp(x) + 1).sum(), mg.zeros(20)).values()
     for _ in range(2):

@@ -43,7 +43,7 @@ def mutated(data, random):
 
 
 def _leaves(tree, kind):
-    """The places of some kind of value in a tree: (list, position)."""
+    """The positions of the values of one kind in a tree: (list, index)."""
     found = []
     for place, part in enumerate(tree) if isinstance(tree, list) else tree.items():
         if isinstance(part, (list, dict)):
@@ -155,13 +155,13 @@ CHANGES = (_number, _number, _word, _word, _rename, _retype, _move, _move, _inde
 
 
 class TooLong(Exception):
-    """A kernel takes too many steps for a test."""
+    """The kernel takes too many steps for a test."""
 
 
 class Checked(Walk):
     """Runs a kernel statement by statement, like machine code, and checks each index.
 
-    Names are looked up as a printer with one namespace would: what was named last.
+    Names are looked up as in a printer with one namespace: the last definition counts.
     """
 
     def __init__(self, kernel, arrays, steps=4000):

@@ -1,4 +1,4 @@
-"""Hostile kernels: all that the verifier accepts stay within their memory, interpreted and as machine code."""
+"""Hostile kernels: those that the verifier accepts stay within their memory, interpreted and as machine code."""
 
 from functools import cache
 from random import Random
@@ -15,7 +15,7 @@ from tests.compile.loops import hostile
 
 MARGIN = 64  # elements around each array that no kernel may touch
 EACH = 25  # kernels of an example
-COMPILED = 40  # one kernel in so many also runs as machine code
+COMPILED = 40  # one in this many kernels also runs as machine code
 
 
 @cache
@@ -90,7 +90,7 @@ def compare(actual, wanted):
 
 
 @given(st.integers(0, 2**63))
-def test_what_is_accepted_stays_within_its_memory(seed):
+def test_accepted_kernels_stay_within_their_memory(seed):
     random = Random(seed)  # random numbers from hypothesis would be too slow here
     for _ in range(EACH):
         kernel = accepted(hostile.mutated(random.choice(corpus()), random))

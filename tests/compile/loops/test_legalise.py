@@ -20,7 +20,7 @@ def operations(kernel):
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_only_legal_operations_are_left(dtype):
+def test_legalised_kernels_contain_only_legal_operations(dtype):
     for op, result in operations(legalise(every_operation(dtype).kernel)):
         assert op in LEGAL or (op in LIBRARY and (op not in WRITTEN_OUT or result.itemsize == 8))
 
@@ -51,7 +51,7 @@ def test_the_legal_kernel_computes_the_same(dtype, monkeypatch):
 
 
 def _cut_off(a, b):
-    """C's division of integers."""
+    """Integer division as in C, which rounds toward zero."""
     assert (b != 0).all(), "a division by zero"
     quotients = [abs(int(x)) // abs(int(y)) * (1 if (x < 0) == (y < 0) else -1) for x, y in zip(a, b)]
     rests = [int(x) - q * int(y) for x, y, q in zip(a, b, quotients)]

@@ -37,7 +37,7 @@ def apply(op, x):
 
 
 def exact(op, x):
-    """The same in float64."""
+    """The function computed in float64."""
     with np.errstate(all="ignore"):
         return REFERENCE[op](x.astype(np.float64))
 
@@ -53,7 +53,7 @@ def off(op, x):
 
 
 @pytest.mark.parametrize("op", WRITTEN_OUT)
-def test_errors_are_small(op):
+def test_errors_of_approximations_are_small(op):
     rng = np.random.default_rng(0)
     n = 100_000
     x = np.concatenate([
@@ -65,7 +65,7 @@ def test_errors_are_small(op):
 
 
 @pytest.mark.parametrize("op", WRITTEN_OUT)
-def test_awkward_numbers(op):
+def test_errors_are_small_for_special_numbers(op):
     result = apply(op, SPECIAL)
     with np.errstate(all="ignore"):
         wanted = exact(op, SPECIAL).astype(np.float32)
@@ -76,7 +76,7 @@ def test_awkward_numbers(op):
 @pytest.mark.parametrize("op", WRITTEN_OUT)
 @given(x=st.floats(width=32))
 @settings(max_examples=100, deadline=None)
-def test_any_number(op, x):
+def test_errors_are_small_for_any_number(op, x):
     assert off(op, np.array([x], np.float32))[0] <= ULPS[op]
 
 
@@ -87,7 +87,7 @@ EDGES = {
 
 
 @pytest.mark.parametrize("op", EDGES)
-def test_where_one_formula_ends_and_another_begins(op):
+def test_errors_are_small_at_the_boundaries_of_formulas(op):
     for edge in np.float32(EDGES[op]):
         near = edge.view(np.int32) + np.arange(-1000, 1000, dtype=np.int32)
         for x in (near.view(np.float32), -near.view(np.float32)):
@@ -95,7 +95,7 @@ def test_where_one_formula_ends_and_another_begins(op):
 
 
 @pytest.mark.parametrize("op", ["exp", "expm1", "tanh", "erf"])
-def test_never_falls_where_it_ought_to_rise(op):
+def test_monotonic_functions_never_decrease(op):
     x = np.linspace(-5, 5, 200_001).astype(np.float32)
     steps = np.diff(apply(op, x).astype(np.float64))
     assert steps.min() > -3e-7 * max(1, np.abs(apply(op, x)).max())

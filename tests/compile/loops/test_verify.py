@@ -20,7 +20,7 @@ def test_samples_pass_and_come_back_from_text(name):
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "int64", "uint8", "bool"])
-def test_every_operation_passes_and_comes_back_from_text(dtype):
+def test_operations_pass_and_come_back_from_text(dtype):
     check_as_text(every_operation(np.dtype(dtype)).kernel)
 
 
@@ -104,12 +104,12 @@ def _nested_loops(depth):
     (kernel([For("i", 3, 3, [Let("x = call void @exit(i32 1)", "add", (1.0, 1.0), FLOAT)])]), "the name 'x = "),
     (kernel([For("i", 3, 3, [Store("a", "j", 1.0)])]), "there is no variable 'j'"),
 ])
-def test_what_is_wrong_is_found(wrong, message):
+def test_invalid_kernels_are_refused(wrong, message):
     with pytest.raises(CompileError, match=message):
         verify(wrong)
 
 
-def test_a_loop_that_is_never_entered_harms_nothing():
+def test_loop_that_is_never_entered_may_have_any_index():
     verify(kernel(loop(Store("a", 99, 1.0), low=3, high=3)))
 
 

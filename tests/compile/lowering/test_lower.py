@@ -43,7 +43,7 @@ def test_random_programs_compute_what_eager_computes(start):
 
 
 @pytest.mark.parametrize(("run", "count"), [(by_blocks, 60), (natively, 12)])
-def test_printers_make_the_same_of_random_programs(run, count):
+def test_printers_agree_on_random_programs(run, count):
     if run is natively:
         pytest.importorskip("llvmlite")
     for seed in range(1000, 1000 + count):
@@ -55,7 +55,7 @@ def test_printers_make_the_same_of_random_programs(run, count):
 # Expressions ----------------------------------------------------------------------------------------------------------
 
 
-def test_every_expression_of_a_primitive_is_made_of_operations():
+def test_expressions_of_primitives_use_operations_of_the_loop_language():
     for op in P:
         if op.expr is not None:
             assert steps_of(op)[-1].op
@@ -84,7 +84,7 @@ def test_numbers_take_the_dtype_of_what_is_beside_them():
     assert let.dtype == mg.float64 and 0.1 in let.args
 
 
-def test_what_is_filled_or_counted_takes_no_memory():
+def test_constants_and_ranges_take_no_memory():
     x = floats(4, 6)
     with recorded() as _alive:
         y = mg.triu(x) * mg.full((6,), 2.0) + mg.arange(1.0, 4.0, 0.5)
@@ -114,7 +114,7 @@ def test_softmax_takes_three_passes_and_keeps_the_exponentials():
     assert len(exponentials) == 1
 
 
-def test_cheap_values_are_computed_again_in_later_passes():
+def test_values_that_are_cheap_are_computed_again_in_later_passes():
     x = floats(4, 64)
     with recorded() as _alive:
         y = mg.layer_norm(x)
@@ -122,7 +122,7 @@ def test_cheap_values_are_computed_again_in_later_passes():
     assert [p.role for p in lowered.kernel.parameters] == ["in", "out"]
 
 
-def test_what_is_stored_is_loaded_again_rather_than_kept():
+def test_stored_values_are_loaded_again():
     x = floats(4, 64)
     with recorded() as _alive:
         e = mg.exp(x)
@@ -210,7 +210,7 @@ def test_a_result_may_take_the_place_of_an_input():
     assert [s.buffer for s in stores] == [inout]
 
 
-def test_nothing_is_stored_where_somebody_still_reads():
+def test_inputs_that_are_still_read_are_not_overwritten():
     w = floats(4, 4)
     with recorded() as _alive:
         turned = w + w.T
@@ -224,7 +224,7 @@ def test_nothing_is_stored_where_somebody_still_reads():
         assert reason in refused[new]
 
 
-def test_an_update_that_nobody_waits_for_is_put_off():
+def test_update_without_readers_is_moved_to_the_end():
     w = floats(4, 4)
     with recorded() as _alive:
         y = mg.cumulative_sum(w, axis=0)
@@ -237,7 +237,7 @@ def test_an_update_that_nobody_waits_for_is_put_off():
         partition.groups = before.groups
 
 
-# What it takes --------------------------------------------------------------------------------------------------------
+# Bytes and operations -------------------------------------------------------------------------------------------------
 
 
 def test_bytes_and_operations_are_exact():
@@ -330,13 +330,13 @@ def test_padding_is_a_loop():
     assert lower(partition, group).count.bytes_read == x.size * 4
 
 
-# Rounds of several elements -------------------------------------------------------------------------------------------
+# Several elements in one round ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("run", [run_kernel, by_blocks, natively])
 @pytest.mark.parametrize("chunking", [None, SMALL, Chunking(rounds=False)])
 @pytest.mark.parametrize("size", [2, 3])
-def test_short_runs_are_taken_together_in_a_round(run, chunking, size):
+def test_runs_that_are_short_are_computed_together(run, chunking, size):
     if run is natively:
         pytest.importorskip("llvmlite")
     x = floats(2, 3, 4 * size, 5 * size)

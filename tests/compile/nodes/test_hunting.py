@@ -39,7 +39,7 @@ def test_a_fused_program_names_the_node_that_made_it_and_its_line(capsys):
     assert f(fixed(3, 1)).item() == 2 and len(f.traces) == 2, "no trace is made for the hunt"
 
 
-def test_in_graph_mode_however_the_blocks_are_nested():
+def test_hunt_in_graph_mode_in_either_nesting():
     for hunt_first in (True, False):
         with pytest.raises(NanError) as error:
             if hunt_first:
@@ -47,7 +47,7 @@ def test_in_graph_mode_however_the_blocks_are_nested():
                     wrong(fixed(1)).item()
             else:
                 with mg.graph(), mg.debug_nans():
-                    y = wrong(fixed(1))  # held, and so computed when the hunt ends
+                    y = wrong(fixed(1))  # still held, so it is computed when the hunt ends
                     assert y.shape == ()
         assert LINE in str(error.value)
     with mg.graph():
@@ -74,7 +74,7 @@ def test_a_hunt_inside_of_a_jitted_function_is_for_each_run():
     assert np.isnan(mg.log(fixed(-1)).item())
 
 
-def test_a_backward_pass_inside_and_outside():
+def test_hunt_in_a_backward_pass_inside_and_outside():
     w = leaf(0)
 
     def loss_of(w):
@@ -95,7 +95,7 @@ def test_a_backward_pass_inside_and_outside():
             assert f"in the gradient of sqrt made at {line}" in str(error.value)
 
 
-def test_infinities_if_they_are_asked_for():
+def test_infinities_are_found_on_request():
     f = mg.jit(lambda x: mg.exp(x) * 2)
     x = fixed(1000)
     with mg.debug_nans():
@@ -160,21 +160,21 @@ def test_a_nan_that_only_the_program_makes(monkeypatch):
         f(fixed(1))
 
 
-def test_off_costs_nothing_and_changes_nothing():
+def test_hunt_that_is_off_costs_nothing():
     f = mg.jit(wrong)
     with mg.debug_nans():
         pass
     assert f(fixed(1)).item() == 1
 
 
-def test_inside_vmap_it_is_refused_and_around_it_it_works():
+def test_hunt_works_around_vmap_and_is_refused_inside():
     def f(x):
         with mg.debug_nans():
             return mg.log(x)
 
     with pytest.raises(mg.TraceError, match="debug_nans begins inside vmap"):
         mg.vmap(f)(fixed(1, 2))
-    jitted = mg.jit(mg.vmap(f))  # where a hunt is for the whole program
+    jitted = mg.jit(mg.vmap(f))  # here the hunt covers the whole program
     assert jitted(fixed(1, 1)).tolist() == [0, 0]
     with pytest.raises(NanError, match="log"):
         jitted(fixed(1, -2))
@@ -183,7 +183,7 @@ def test_inside_vmap_it_is_refused_and_around_it_it_works():
             transformed(fixed(1, -2))
 
 
-def test_as_a_decorator():
+def test_hunt_as_a_decorator():
     f = mg.debug_nans()(mg.jit(mg.log))
     assert f(fixed(1)).tolist() == [0]
     with pytest.raises(NanError):

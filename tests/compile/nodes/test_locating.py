@@ -62,7 +62,7 @@ def in_graph_mode(f):
 @pytest.mark.usefixtures("numpy_kernels")
 @pytest.mark.parametrize("name", FAULTS)
 @pytest.mark.parametrize("mode", [mg.jit, in_graph_mode], ids=["jit", "graph"])
-def test_an_error_is_that_of_eager_mode_and_names_the_line(name, mode):
+def test_error_equals_that_of_eager_mode_and_names_the_line(name, mode):
     function, array = FAULTS[name]
     with pytest.raises(mg.MinigradError) as expected:
         function(mg.asarray(array))

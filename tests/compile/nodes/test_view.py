@@ -1,4 +1,4 @@
-"""Views: strides, reshapes and coalesced dimensions, against NumPy's own."""
+"""Views: strides, reshapes and coalesced dimensions equal NumPy's."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from tests.compile.partitions import graph_of
 
 
 class Memory:
-    """What views are of, where only the size matters."""
+    """A base of views, in tests where only its size matters."""
 
     dtype = np.dtype("int64")
 
@@ -30,7 +30,7 @@ def elements(view):
 
 
 def last(*tensors):
-    """The view that each tensor is, and the graph."""
+    """The views of the tensors, and the graph."""
     graph = graph_of(*tensors)
     views = views_of(graph)
     return [views[node] for node in graph.outputs]
@@ -51,7 +51,7 @@ def test_chains_of_views_are_those_of_numpy(data):
         return
     (view,) = last(y)
     if view.base is y.node and y.node.name == "reshape":
-        return  # it has to copy; what it reads is another test
+        return  # it must copy; another test covers the elements that it reads
     if view.base.op is None:
         np.testing.assert_array_equal(elements(view), y.numpy_copy())
 
@@ -115,7 +115,7 @@ def test_dimensions_that_can_be_walked_as_one_are_joined():
     assert coalesced((), ()) == []
 
 
-def test_whether_a_view_is_all_of_its_base_in_order():
+def test_view_that_covers_its_base_in_order_is_recognised():
     memory = Memory(4, 6)
     assert whole(memory).in_order and reshaped(whole(memory), (24, 1)).in_order
     assert not sliced(whole(memory), (slice(1, None),)).in_order
@@ -123,7 +123,7 @@ def test_whether_a_view_is_all_of_its_base_in_order():
     assert not whole(memory).broadcast((2, 4, 6)).in_order
 
 
-def test_how_often_a_view_repeats_each_element():
+def test_repetitions_of_elements_in_a_view_are_counted():
     column = View(Memory(4, 1), 0, (4, 1), (1, 1))
     assert column.broadcast((4, 6)).repeats == 6
     assert column.broadcast((4, 6)).footprint == 4

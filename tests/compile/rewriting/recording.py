@@ -14,7 +14,7 @@ from minigrad.core.replay import recompute
 
 
 def hard_values(dtype: str) -> np.ndarray:
-    """Values of a dtype on which wrong algebra shows, and some ordinary ones."""
+    """Values of a dtype that reveal wrong algebra, and some ordinary ones."""
     kind = np.dtype(dtype)
     if kind.kind == "b":
         return np.array([False, True])
@@ -40,12 +40,12 @@ class Recorded:
         self.graph = Graph([t.node or constant(t) for t in self.tensors], [r.node for r in self.results])
 
     def values(self, graph: Graph) -> list[np.ndarray]:
-        """The outputs of a graph with the same inputs."""
+        """The outputs of a graph for the same inputs."""
         return evaluated(graph, [t.data for t in self.tensors])
 
 
 def evaluated(graph: Graph, arrays: Any) -> list[np.ndarray]:
-    """The outputs of a graph, each node computed by its kernel."""
+    """The outputs of a graph, with each node computed by its kernel."""
     values: dict[Node, Any] = dict(zip(graph.inputs, arrays))
     values |= {n: n.array() if hasattr(n, "array") else n.held for n in graph.nodes if n.op is None}
     done = dict(values)

@@ -1,4 +1,4 @@
-"""Each rule fires where it should, changes no bit on any value, and leaves alone what is not the same."""
+"""Each rule fires where it should, changes no bit of any value, and does not fire where results would differ."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ INTEGERS = f"{SIGNED} {UNSIGNED}"
 EVERY = f"{FLOATS} {INTEGERS} {BOOLS}"
 SCALES = [0.25, 4.0, -2.0, 2.0**10, 2.0**-10]
 
-# Rule, dtypes, function of one operand (a column of hard values) or of two (the second is the same values as a row).
+# Rule, dtypes, function of one operand (a column of hard values) or of two (the second holds the same values in a row).
 # NumPy 2.0 calculates squares like other powers, and rounds some of them to the float next to x * x.
 SAMPLE = np.random.default_rng(0).standard_normal(1000).astype(np.float32)
 SAME_SQUARES = np.array_equal(np.power(SAMPLE, 2), SAMPLE * SAMPLE)
@@ -210,7 +210,7 @@ def test_windows_that_are_apart_or_long_stay_with_the_library(options):
 FOLDED = {"windows as parts", "fold constants", "max(n) -> n", "min(n) -> n", "total of a constant", "small constant"}
 
 
-def test_every_rule_has_a_case():
+def test_rules_all_have_a_case():
     assert {rule.name for rule in rules} == {case[0] for case in CASES} | FOLDED | {"x ** 2 -> x * x"}
     assert all(rule.says.endswith((".", ")")) and "\n" not in rule.says for rule in rules)
 
@@ -292,7 +292,7 @@ def test_cases_have_all_kinds_of_dtypes_that_a_rule_is_declared_for():
         (FLOATS, lambda x: mg.concat([x, x])),
     ],
 )
-def test_what_is_not_the_same_stays(dtypes, function):
+def test_expressions_without_an_exact_rule_stay(dtypes, function):
     for dtype in dtypes.split():
         if dtype == "uint8" and "-2" in repr(function.__code__.co_consts):
             continue  # there is no -2
@@ -377,7 +377,7 @@ def test_a_large_total_is_folded_where_it_is_exact():
     assert graph.nodes[-1].name == "sum"
 
 
-def test_of_numbers_alone_one_keeps_its_dtype():
+def test_operation_on_numbers_alone_keeps_the_dtype_of_one():
     recorded = Recorded(lambda x: mg.where(x, mg.ones(2), mg.zeros(2)), np.array([True, False]))
     graph, _ = optimise(recorded.graph)
     assert [node.name for node in graph.nodes] == ["full", "where"]
@@ -393,12 +393,12 @@ def test_a_constant_of_one_element_that_a_trace_holds_is_a_number():
     graph, log = optimise(Graph([x], [product]))
     assert graph.outputs == (x,)
     assert log.counts() == {"small constant": 1, "number operand": 1, "x * 1 -> x": 1}
-    graph, log = optimise(Graph([x, held], [product]))  # where it comes from outside, it may change
+    graph, log = optimise(Graph([x, held], [product]))  # a value from outside may change
     assert graph.outputs == (product,)
     assert not log.fired
 
 
-def test_numbers():
+def test_wrapped_numbers_and_same_number():
     assert [wrapped(n, np.dtype("int8")) for n in (127, 128, -129, 256)] == [127, -128, 127, 0]
     assert same_number(0, 0.0)
     assert not same_number(1.0, np.nan)

@@ -18,7 +18,7 @@ X = np.random.default_rng(0).standard_normal((2, 3))
 
 
 def left(function, *arrays):
-    """The names of the nodes after all passes; the values are those that were there."""
+    """The names of the nodes after all passes, whose values must not change."""
     recorded = Recorded(function, *(arrays or (X,)))
     graph, _ = optimise(recorded.graph)
     assert_same_bits(recorded.values(graph), [r.data for r in recorded.results], str(graph))
@@ -50,7 +50,7 @@ def draw(key, block, shape=(3,)):
         (lambda x: (mg.zeros(2), mg.full(2, -0.0), mg.zeros(2, dtype=mg.int32)), "full full full"),
     ],
 )
-def test_what_is_the_same_is_computed_once(function, names):
+def test_equal_nodes_are_computed_once(function, names):
     assert left(function) == names
 
 
@@ -89,7 +89,7 @@ def test_keys_of_attributes():
         (lambda x: emit(P.put, mg.exp(x), 3.0, chain=((P.permute_dims, {"axes": (1, 0)}),)), "exp put"),
     ],
 )
-def test_what_is_overwritten_is_not_written(function, names):
+def test_overwritten_elements_are_not_written(function, names):
     assert left(function) == names
 
 
@@ -105,4 +105,4 @@ def test_writes_at_computed_places():
     i = np.array([1, 1, 0])
     assert left(lambda x, i, j: twice(x, i, j)[0], X, i, i) == "put"
     assert left(lambda x, i, j: twice(x, i, j)[1], X, i, i) == "put put"
-    assert left(lambda x, i: emit(P.put, x, 1.0, i, chain=()), X, i) == "put"  # not everything, for all we know
+    assert left(lambda x, i: emit(P.put, x, 1.0, i, chain=()), X, i) == "put"  # not proved to cover everything

@@ -1,4 +1,4 @@
-"""Equations: what their letters match, what is refused, and how a user adds a rule."""
+"""Equations: the nodes that letters match, malformed equations, and rules of users."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ X, N = np.array([1.5, -2.0], np.float32), np.array([3, 4], np.int32)
 
 
 def after(text, function, *arrays, **options):
-    """The outputs' recipes in a graph that one equation was applied to, and how often it fired."""
+    """The recipes of the outputs after one equation was applied to the graph, and how many times it fired."""
     fired = []
     rules = Rules()
     rules(text, **options)
@@ -26,7 +26,7 @@ def after(text, function, *arrays, **options):
     return [out.name, *[getattr(i, "name", i) for i in out.inputs]], len(fired)
 
 
-def test_a_letter_stands_for_one_thing():
+def test_letter_matches_one_node():
     assert after("x - x -> 0", lambda x: x - x, N) == (["full"], 1)
     assert after("x - x -> 0", lambda x, y: x - y, N, N) == (["subtract", "constant", "constant"], 0)
     choice = Recorded(lambda x: mg.where(x < 0, x, 1.5), X).graph.outputs[0]
@@ -45,7 +45,7 @@ def test_operations_that_commute_are_found_in_either_order():
     assert after("x + -y -> x - y", lambda x, y: -x + y, X, X)[0][0] == "subtract"
     assert after("n - -x -> x + n", lambda x: -x - 2.0, X)[1] == 0
     assert after("maximum(exp(x), y) -> y", lambda x, y: mg.maximum(y, mg.exp(x)), X, X)[1] == 1
-    both = "(x * y) + (x * z) -> x * (y + z)"  # where every order of three operations has to be tried
+    both = "(x * y) + (x * z) -> x * (y + z)"  # here every order of three operations must be tried
     function = lambda x, y, z: z * x + x * y  # noqa: E731
     assert after(both, function, N, N, N)[0] == ["multiply", "constant", "add"]
 
@@ -82,7 +82,7 @@ def test_an_equation_never_changes_a_dtype():
                  double)[1] == 0
 
 
-def test_alone_and_what_a_rule_reads():
+def test_options_alone_and_reads_restrict_a_rule():
     def twice(x):
         y = x * 3.0
         return -y + y
@@ -125,11 +125,11 @@ def test_an_equation_from_outside_is_one_line():
     ("x + 0 -> x", {"on": "q"}, "on 'q' is not an equation(.|\n)*kinds of dtypes among 'biuf'"),
     ("x + 0 -> x", {"when": lambda y: y}, "lacks a letter(.|\n)*Expected: x\n  Got: x, y"),
 ])
-def test_what_is_not_an_equation(text, options, message):
+def test_malformed_equations_are_refused(text, options, message):
     with pytest.raises(mg.ConversionError, match=message):
         Equation(text, **options)
 
 
-def test_what_an_equation_says():
+def test_description_of_an_equation():
     assert Equation("x + 0 -> x").says == "For all dtypes."
     assert Equation("x // n -> x", "iu", lambda n: n > 0).says == "For integers and unsigned integers, where <lambda>."

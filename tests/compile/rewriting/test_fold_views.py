@@ -65,7 +65,7 @@ def test_a_rule_fires_and_shows_the_same(number):
     assert_same_bits(recorded.values(graph), [r.data for r in recorded.results], str(graph))
 
 
-def test_every_rule_has_a_case():
+def test_rules_all_have_a_case():
     assert {each.name for each in rule} == {case[0] for case in CASES}
 
 
@@ -80,7 +80,7 @@ def test_every_rule_has_a_case():
         lambda x: emit(P.place, x, shape=(4, 3, 4), index=(slice(1, 3), ...))[0:2, ...],
     ],
 )
-def test_what_shows_something_else_stays(function):
+def test_views_that_change_the_elements_stay(function):
     recorded = Recorded(function, np.arange(24.0).reshape((2, 3, 4)))
     assert optimise(recorded.graph)[0] is recorded.graph
 
@@ -93,7 +93,7 @@ indices = st.lists(parts, max_size=4).filter(lambda index: index.count(Ellipsis)
 
 
 @given(indices, indices)
-def test_two_slices_are_one(first, second):
+def test_slices_of_slices_become_one(first, second):
     x = np.arange(60).reshape((3, 4, 5))
     try:
         inner = x[first]

@@ -1,4 +1,4 @@
-"""The matcher: all ways in which a node matches a pattern, why it does not, and the index of rules by their heads."""
+"""The matcher: all matches of a node with a pattern, reasons for a mismatch, and the index of rules by their heads."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def last(function, *arrays):
     return Recorded(function, *arrays).graph.outputs[0]
 
 
-def test_all_ways_are_found():
+def test_matches_are_all_found():
     x, y = Part("x"), Part("y")
     product = last(lambda a, b: mg.exp(a) * mg.tanh(b), X, X)
     found = [(bound[x].name, bound[y].name) for bound in ways(Operation("multiply", [x, y]), product, {})]
@@ -32,10 +32,10 @@ def test_all_ways_are_found():
     both = Operation("add", [Operation("add", parts[:2]), Operation("add", parts[2:])])
     assert len(list(ways(both, sums, {}))) == 8
     shared = Operation("add", [Operation("add", [x, y]), Operation("add", [x, Part("z")])])
-    assert len(list(ways(shared, sums, {}))) == 2  # x is what both read, in either order of the outer sum
+    assert len(list(ways(shared, sums, {}))) == 2  # both parts read x, in either order of the outer sum
 
 
-def test_what_is_known_already_is_kept():
+def test_parts_that_are_bound_already_stay_bound():
     x, y = Part("x"), Part("y")
     total = last(lambda a, b: a + b, X, X)
     first, second = total.inputs
@@ -43,7 +43,7 @@ def test_what_is_known_already_is_kept():
     assert bound[y] is first
 
 
-def test_why_there_is_no_way():
+def test_mismatches_have_reasons():
     reasons = []
     x = Part("x")
     node = last(lambda a, b: a * b + 2.0, X, X)

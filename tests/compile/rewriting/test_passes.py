@@ -87,7 +87,7 @@ def test_random_programs_keep_values_and_gradients_with_each_pass_on_and_off(ste
             after, log = optimise(graph, **how)
             assert log.finished, log
             assert len(after.inputs) == len(graph.inputs) and len(after.nodes) <= len(graph.nodes) + 20
-            assert optimise(after, **how)[0] is after  # as good as it gets
+            assert optimise(after, **how)[0] is after  # a second run changes nothing
             for ours, theirs, node in zip(evaluated(after, arrays), expected, after.outputs):
                 assert (ours.dtype, ours.shape) == (node.dtype, node.shape) == (theirs.dtype, theirs.shape)
                 np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9, err_msg=f"{how}\n{graph}\n{log}")
@@ -156,7 +156,7 @@ def test_the_log_says_what_fired_where():
     assert f"... and {len(log.fired) - 1} more" in log.details(1)
 
 
-def test_new_nodes_have_the_line_scope_and_origin_of_what_they_replace():
+def test_replacements_keep_the_line_scope_and_origin_of_the_node():
     def function(x):
         with mg.scope("head"):
             return x / 4.0
@@ -167,7 +167,7 @@ def test_new_nodes_have_the_line_scope_and_origin_of_what_they_replace():
     assert (after.where, after.scope, after.origin, after.device) == (before.where, ("head",), None, before.device)
 
 
-def test_each_node_is_visited_a_bounded_number_of_times():
+def test_nodes_are_visited_a_bounded_number_of_times():
     def visits(graph):
         count = 0
 
@@ -217,7 +217,7 @@ def test_a_rule_that_changes_a_shape_is_an_error():
         rules("add")(wrong)
 
 
-def test_a_pass_of_ones_own():
+def test_user_pass_runs_in_the_pipeline():
     seen = []
 
     def count(graph, note):
@@ -240,7 +240,7 @@ def test_a_pass_of_ones_own():
         forget_pass("count")
 
 
-def test_no_pass_looks_behind_the_inputs_of_a_graph():
+def test_passes_do_not_look_behind_the_inputs_of_a_graph():
     recorded = Recorded(lambda x: mg.abs(-x) * (mg.exp(x) + 0.0), X)
     nodes = {node.name: node for node in recorded.graph.nodes}
     begins = (nodes["negative"], nodes["exp"])

@@ -1,4 +1,4 @@
-"""Picking an element of each row: logged, left out by name, checked when the program runs."""
+"""Picking an element of each row: logged, can be left out by name, and checked when the program runs."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import minigrad as mg
 
 
 def stepping(model, optimizer, loss_of):
-    """A training step that knows its parameters."""
+    """A training step with its parameters."""
 
     def step():
         optimizer.zero_grad()

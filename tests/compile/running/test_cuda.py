@@ -1,4 +1,4 @@
-"""Programs on `cuda`: the real launching code, on a stand-in for CuPy that compiles the kernels and runs them here."""
+"""Programs on `cuda`: the real launching code, on a stand-in for CuPy that runs the kernels on the CPU."""
 
 import sys
 import warnings
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(emulated.CXX is None, reason="the emulation need
 
 @pytest.fixture
 def gpu(monkeypatch):
-    """`cuda` and `cuda:1` are there, emulated."""
+    """The devices `cuda` and `cuda:1`, emulated."""
     for name in [n for n in registry.DEVICES if n.startswith("cuda")]:
         monkeypatch.delitem(registry.DEVICES, name)
     for name, module in emulated.modules(count=2).items():
@@ -50,7 +50,7 @@ def frame_of(f, *args):
     return frame
 
 
-# What is computed -----------------------------------------------------------------------------------------------------
+# Results --------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -60,7 +60,7 @@ def test_models_train_as_they_do_eagerly_on_the_cpu(gpu, name):
     mg.random.seed(0)
     step = mg.jit(MODELS[name]("cuda"))
     launched = emulated.Graph.LAUNCHED
-    losses = [step() for _ in range(6)]  # all are kept: none may be written again
+    losses = [step() for _ in range(6)]  # all results are kept: none may be overwritten
     np.testing.assert_allclose([loss.item() for loss in losses], wanted, rtol=2e-4)
     assert isinstance(step.program(), Program) and wanted[0] != wanted[-1]
     assert emulated.Graph.LAUNCHED > launched and frame_of(step).replay.refused == ""
@@ -78,7 +78,7 @@ def test_random_programs(gpu, seed):
         np.testing.assert_allclose(result.get(), output.numpy_copy(), rtol=rough, atol=rough)
 
 
-def test_long_rows_and_sums_across_them(gpu):
+def test_rows_that_are_long_and_sums_across_them(gpu):
     def f(x, w, b):
         return (mg.layer_norm(x, w, b) * mg.softmax(x)).sum()
 
@@ -215,7 +215,7 @@ def test_values_that_move_are_copied(gpu):
     replay = frame_of(f, x, w).replay
     numbers = [replay.passing[place].number for place in replay.copies if replay.passing[place].comes]
     assert replay.graph is not None and numbers == [0]
-    x += 1  # where it lies is the same, what is there is not
+    x += 1  # the address is the same, the value is not
     np.testing.assert_allclose(f(x, w).numpy_copy(), three_steps(x, w).numpy_copy(), rtol=1e-5)
 
 
@@ -304,14 +304,14 @@ def test_positions_can_be_looked_at_at_once_or_not_at_all(gpu, monkeypatch):
     assert mg.jit(lambda x, i: mg.take(x, i) * 2)(*given).item() == pytest.approx(2 * floats(5)[4])
 
 
-def test_synchronize_says_it_too(gpu):
+def test_synchronize_raises_index_errors(gpu):
     mg.jit(lambda x, i: mg.take(x, i) * 2)(*on("cuda", floats(5), np.array([9])))
     with pytest.raises(mg.IndexingError, match="index 9"):
         gpu.synchronize()
     gpu.synchronize()
 
 
-def test_a_kernel_that_does_not_compile_is_replaced_aloud(gpu, monkeypatch):
+def test_kernel_that_does_not_compile_is_replaced_with_a_warning(gpu, monkeypatch):
     (x,) = on("cuda", floats(7))
 
     def refuse(self, name):
@@ -325,7 +325,7 @@ def test_a_kernel_that_does_not_compile_is_replaced_aloud(gpu, monkeypatch):
     np.testing.assert_allclose(y.numpy_copy(), np.tanh(floats(7)) * 123.5, rtol=1e-5)
 
 
-def test_devices_are_not_mixed_in_secret(gpu):
+def test_mixed_devices_are_refused(gpu):
     x, y = on("cuda", floats(3))[0], mg.asarray(floats(3))
     with pytest.raises(mg.DeviceError, match="add: its inputs are on different devices, cuda and cpu"):
         mg.jit(lambda x, y: x + y)(x, y)
@@ -371,18 +371,18 @@ def test_equal_kernels_are_compiled_once(gpu):
     assert len(emulated.MODULES) == modules + 1
 
 
-def test_what_is_handed_over_is_looked_at(gpu):
+def test_arguments_of_kernels_are_checked_by_the_stand_in(gpu):
     module = emulated.RawModule(code='extern "C" __global__ void one(float *x, int n) { x[0] = n; }')
     function, x = module.get_function("one"), gpu.cupy.zeros(1, np.float32)
     function((1,), (32,), [x, np.int32(7)])
     assert x.get().tolist() == [7.0]
-    with pytest.raises(AssertionError, match="is no int"):
+    with pytest.raises(AssertionError, match="is not of type int"):
         function((1,), (32,), [x, 7])
     with pytest.raises(AssertionError, match="takes 2 arguments"):
         function((1,), (32,), [x])
 
 
-def test_all_of_it_is_what_nvrtc_takes(gpu):
+def test_nvrtc_compiles_all_modules(gpu):
     from tests.compile.codegen.test_cuda import compile_by_nvrtc, nvrtc
 
     if nvrtc() is None:

@@ -22,7 +22,7 @@ def _two_threads():
 
 
 def branches(x, y, w):
-    """Kernels, products and library calls, of which some are independent."""
+    """Kernels, products and library calls, some of them independent."""
     a = mg.softmax(x @ w, axis=-1)
     b = mg.tanh(y.T @ w.T).sum(0)
     c = mg.argsort(x, axis=-1)
@@ -39,7 +39,7 @@ def arrays_of(tensors):
 
 
 def writes_in_place(plan):
-    """The number of the step that overwrites an input."""
+    """The index of the step that overwrites an input."""
     overwrites = [any(plan.buffers[i].kind == IN_PLACE for i in plan.uses(step)[1]) for step in plan.steps]
     return overwrites.index(True)
 
@@ -65,7 +65,7 @@ def test_levels_respect_every_dependency(numpy_kernels):
     assert sorted(s.number for level in schedule.levels for s in level) == list(range(len(plan.steps)))
 
 
-def test_the_critical_path_is_the_dearest_chain(numpy_kernels):
+def test_critical_path_is_the_most_expensive_chain(numpy_kernels):
     def f(x, y):
         return mg.exp(x @ x @ x) @ x, y @ y
 
@@ -152,8 +152,8 @@ def test_values_of_one_level_never_share_memory(numpy_kernels):
                 assert last < begin or end < first
 
 
-def test_two_kernels_run_at_the_same_time():
-    """Each real kernel begins only when the other one is about to: one after the other they would wait for ever."""
+def test_kernels_of_one_level_run_at_the_same_time():
+    """Each kernel waits until the other one starts as well: run one after the other, they would wait for ever."""
     graph = mg.trace(lambda x, y: (mg.exp(x), mg.tanh(y)), mg.ones(50), mg.ones(60))
     program = Program(graph, executor="parallel")
     meeting = threading.Barrier(2, timeout=20)
@@ -187,13 +187,13 @@ def test_auto_runs_only_large_steps_at_the_same_time(numpy_kernels):
         return max(map(len, turns(schedule, "auto")))
 
     assert program_of(f, mg.ones(120_000), mg.ones(120_001)).executor == "serial"
-    assert at_once(100, 200) == 1  # done before a thread has woken up
+    assert at_once(100, 200) == 1  # finished before a thread wakes up
     assert at_once(120_000, 120_001) == 2
     assert at_once(120_000, 200) == 1
     assert at_once(1_000_000, 1_000_001) == 1  # each is shared by all threads
 
 
-def test_an_error_comes_with_the_line_that_called_and_the_line_that_made_it(numpy_kernels):
+def test_an_error_names_the_calling_line_and_the_line_that_made_the_node(numpy_kernels):
     @mg.jit(executor="parallel")
     def f(x, y):
         return mg.linalg.cholesky(x), mg.linalg.inv(y)
@@ -235,7 +235,7 @@ def test_effects_happen_in_the_callers_thread_and_in_their_order(numpy_kernels, 
     assert sum(s.has_effect for s in f.program(mg.ones(3), mg.ones(4)).schedule.steps) == 4
 
 
-def test_several_threads_may_call_at_once():
+def test_program_can_be_called_by_several_threads_at_once():
     tensors = given()
     program = program_of(branches, *tensors, executor="parallel")
     assert wrong_in_threads(program, arrays_of(tensors), rounds=20) == []
@@ -261,7 +261,7 @@ def test_a_training_step_with_dropout_is_the_same_in_parallel():
     assert trained("parallel") == trained("serial")
 
 
-def test_an_executor_that_does_not_exist(monkeypatch):
+def test_unknown_executor_is_an_error(monkeypatch):
     with pytest.raises(mg.CompileError, match=r"no executor named 'many'\n  Expected: serial or auto or parallel"):
         mg.jit(lambda x: x, executor="many")
     monkeypatch.setenv("MINIGRAD_EXECUTOR", "few")
@@ -287,7 +287,7 @@ def test_a_profile_writes_down_every_step(tmp_path, numpy_kernels):
     assert repr(run) == "<profile of 6 steps in 1 threads>"
     assert [line.split()[:2] for line in sorted(str(run).splitlines()[1:])] == [["kernel_1", "3"], ["matmul_1", "3"]]
     f(mg.ones((4, 4)), mg.ones((4, 4)))
-    assert len(run.events) == 6  # of the block only
+    assert len(run.events) == 6  # only those of the block
 
     run.save(tmp_path / "trace.json")
     events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]

@@ -98,7 +98,7 @@ def test_random_programs(gpu, seed):
 
 @pytest.mark.parametrize("n", [100_003, 1 << 20])
 @pytest.mark.parametrize("f", [mg.sum, mg.max, lambda x: mg.tanh(x * 2) + x[::-1], lambda x: x[1:] * x[:-1]])
-def test_many_elements_aligned_or_not(gpu, f, n):
+def test_elementwise_kernels_on_aligned_and_unaligned_memory(gpu, f, n):
     values = np.random.default_rng(0).standard_normal(n + 1).astype(np.float32)
     for start in (0, 1):
         x = mg.asarray(values, device="cuda")[start : start + n]
@@ -106,7 +106,7 @@ def test_many_elements_aligned_or_not(gpu, f, n):
         np.testing.assert_allclose(mg.jit(f)(x).numpy_copy(), wanted, rtol=1e-3, atol=1e-3)
 
 
-def test_results_that_somebody_holds_are_not_written_again(gpu):
+def test_results_that_are_still_held_are_not_overwritten(gpu):
     f = mg.jit(lambda x: (mg.exp(x) @ x, mg.concat([x, x]), mg.random.uniform((64,), device="cuda")))
     x = mg.random.normal((64, 64), device="cuda")
     kept = [f(x) for _ in range(10)]

@@ -22,7 +22,7 @@ def plan_of(function, *tensors, **options):
 
 
 def parts(value, seen):
-    """All that a value holds, and what that holds."""
+    """Everything that a value contains, directly or indirectly."""
     if id(value) in seen:
         return
     seen[id(value)] = value
@@ -38,7 +38,7 @@ def parts(value, seen):
 
 
 def everything(p, x, i):
-    """A product, a library call, kernels that leave partial results, a check, and a value that is overwritten."""
+    """A plan with a product, a library call, kernels with partial results, a check, and an overwritten value."""
     picked = mg.exp(x)[mg.arange(40), i * 2]
     return p - (x @ x).sum(), mg.argsort(x, axis=-1), picked, x.T * 1
 
@@ -59,14 +59,14 @@ def test_a_plan_is_frozen_and_has_no_nodes_or_groups():
             setattr(value, name, None)
 
 
-def test_each_buffer_has_a_place():
+def test_buffers_each_have_a_place():
     plan = plan_of(everything, *given(), donate={0: 0})
     kinds = {buffer.name: (buffer.kind, buffer.number) for buffer in plan.buffers}
     assert kinds["tensor_1"] == (INPUT, 0) and kinds["tensor_3"] == (INPUT, 2)
     assert kinds["subtract_1"] == (IN_PLACE, 0)
     assert kinds["argsort_1"] == (LIBRARY, 1)
     assert (RESULT, 2) in kinds.values() and kinds["matmul_1"][0] == SLOT
-    assert [plan.is_copied(number) for number in range(4)] == [False, False, False, True]  # an input is not handed out
+    assert [plan.is_copied(number) for number in range(4)] == [False, False, False, True]  # the input is copied
     slots = [buffer for buffer in plan.buffers if buffer.kind == SLOT]
     assert all(plan.slots[buffer.number] >= buffer.nbytes for buffer in slots)
 
@@ -125,5 +125,5 @@ def test_a_plan_that_was_saved_is_the_same(tmp_path, numpy_kernels):
     copied = plan_of(lambda x, i: tuple(t.astype(t.dtype) for t in f(x, i)), x, i)
     assert str(loaded) == str(copied) and loaded.turns == copied.turns and loaded.outputs == copied.outputs
     kernels = [[step.kernel for step in plan.steps if isinstance(step, Launch)] for plan in (loaded, copied)]
-    assert str(kernels[0]) == str(kernels[1])  # where nan is nan
+    assert str(kernels[0]) == str(kernels[1])  # nan equals nan here
     assert [dataclasses.replace(b, where=None) for b in copied.buffers] == list(loaded.buffers)

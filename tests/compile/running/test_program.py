@@ -1,4 +1,4 @@
-"""Programs: the same results from every backend and without passes, memory that is used again, and writes in place."""
+"""Programs: the same results from every backend and without passes, reuse of memory, and writes in place."""
 
 import re
 
@@ -31,7 +31,7 @@ def arrays_of(tensors):
 
 
 @pytest.mark.parametrize("options", [{}, {"backend": "numpy"}, {"without": ("simplify", "common", "fold_views")}])
-def test_every_way_to_compile_gives_the_same(options):
+def test_backends_and_executors_give_the_same_results(options):
     given = inputs()
     graph = mg.trace(step_of, *given)
     expected = PlainProgram(graph)(arrays_of(given))
@@ -73,7 +73,7 @@ def test_outputs_that_are_inputs_constants_or_twice_the_same():
     np.testing.assert_array_equal(again, x + 1)
 
 
-def test_a_result_stored_where_an_input_is():
+def test_result_stored_in_the_memory_of_an_input():
     graph = mg.trace(lambda p, g: (p - g * 0.5, g * 2), mg.ones(40), mg.ones(40))
     program = Program(graph, donate={0: 0})
     assert program.stored_in == {0: 0}
@@ -85,7 +85,7 @@ def test_a_result_stored_where_an_input_is():
     assert (spread[::2] == 2).all() and (spread[1::2] == 3).all()
 
 
-def test_later_steps_can_read_a_result_in_place_of_an_input():
+def test_result_in_the_memory_of_an_input_can_be_read_later():
     def f(p, w):
         q = p - 0.5
         return q, q @ w, mg.softmax(q.T, axis=-1) * w.sum()
@@ -102,7 +102,7 @@ def test_later_steps_can_read_a_result_in_place_of_an_input():
 
 def test_inputs_that_are_read_later_are_not_overwritten():
     graph = mg.trace(lambda p: (p[::-1] * 0.5, p + 1), mg.ones(40))
-    assert Program(graph, donate={0: 0}).stored_in == {}  # an element is read after its place was written
+    assert Program(graph, donate={0: 0}).stored_in == {}  # an element is read after its memory was written
     graph = mg.trace(lambda p: p * 0.5, mg.ones(40))
     graph = Graph(graph.inputs, (*graph.outputs, *graph.inputs))
     assert Program(graph, donate={0: 0}).stored_in == {}  # the old value is a result too
@@ -128,7 +128,7 @@ def test_shared_work_gives_the_same_bits(monkeypatch):
         np.testing.assert_array_equal(a, b)
 
 
-def test_memory_is_used_again():
+def test_memory_of_dead_values_is_reused():
     def deep(x):
         for _ in range(20):
             x = (x @ x).tanh()
@@ -154,7 +154,7 @@ def test_half_precision_is_left_to_numpy():
     assert program([np.float16([1, 2, 3])])[0].tolist() == [3, 5, 7]
 
 
-def test_a_backend_that_fails_is_replaced_aloud(monkeypatch):
+def test_backend_that_fails_is_replaced_with_a_warning(monkeypatch):
     def broken(kernels):
         raise CompileError("no such processor")
 
@@ -165,7 +165,7 @@ def test_a_backend_that_fails_is_replaced_aloud(monkeypatch):
     assert program([np.ones(3, np.float32)])[0].tolist() == [2, 2, 2]
 
 
-def test_only_the_kernel_that_fails_is_run_by_numpy_and_the_warning_names_it(monkeypatch):
+def test_kernel_that_fails_is_run_by_numpy_and_named_in_a_warning(monkeypatch):
     real = native.compile_kernels
     failed = []
 
@@ -190,7 +190,7 @@ def test_only_the_kernel_that_fails_is_run_by_numpy_and_the_warning_names_it(mon
     np.testing.assert_allclose(y, np.exp(np.ones(4)), rtol=1e-6)
 
 
-def test_many_kernels_that_fail_alike_are_one_warning(monkeypatch):
+def test_kernels_that_fail_alike_give_one_warning(monkeypatch):
     def broken(kernels):
         raise CompileError("no such processor", actual="a long text", hint="another processor")
 
@@ -209,12 +209,12 @@ def test_a_cache_folder_that_cannot_be_used_changes_nothing(monkeypatch, tmp_pat
     expected = Program(graph, backend="numpy")([np.ones(5, np.float32)])[0]
     for folder in (tmp_path / "file", tmp_path / "file" / "below", "off"):
         monkeypatch.setenv("MINIGRAD_CACHE", str(folder))
-        compiler = native._Compiler(native.llvmlite(), native.processor())  # which has compiled nothing yet
+        compiler = native._Compiler(native.llvmlite(), native.processor())  # this process has compiled nothing yet
         monkeypatch.setattr(native, "_compiler", lambda compiler=compiler: compiler)
         np.testing.assert_allclose(Program(graph)([np.ones(5, np.float32)])[0], expected, rtol=1e-6)
 
 
-def test_a_backend_that_does_not_exist():
+def test_unknown_backend_is_an_error():
     with pytest.raises(CompileError, match="no backend named 'fortran'"):
         compiled({}, "fortran")
 
@@ -263,7 +263,7 @@ def _everything_with_everything(x):
     (lambda x: x[:, None] @ mg.ones((1, 2**34)), "matmul|ones|full"),
 ])
 @pytest.mark.parametrize("backend", ["numpy", "llvm"])
-def test_too_little_memory_is_an_error_of_ours(function, largest, backend, monkeypatch):
+def test_memory_shortage_is_a_minigrad_error(function, largest, backend, monkeypatch):
     monkeypatch.setenv("MINIGRAD_BACKEND", backend)
     x = mg.ones(2**16)
     with pytest.raises(mg.DeviceError, match=r"no memory is left on cpu for the result of a program") as caught:

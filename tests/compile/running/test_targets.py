@@ -16,7 +16,7 @@ from minigrad.devices import Device, Kernels, register_device, registry
 
 
 class Doubled(Kernels):
-    """Sums are twice as large, so that it shows where they are computed."""
+    """Kernels whose sums are twice as large, so that a test can see which device computed them."""
 
     def sum(self, x, **attrs):
         return 2 * super().sum(x, **attrs)
@@ -28,7 +28,7 @@ class ToyDevice(Device):
 
 @pytest.fixture
 def toy(monkeypatch):
-    """A device with kernels of its own."""
+    """A device with its own kernels."""
     monkeypatch.setattr(registry, "DEVICES", dict(registry.DEVICES))
     monkeypatch.setattr(registry, "MAKERS", dict(registry.MAKERS))
     monkeypatch.setattr(targets, "_MAKERS", dict(targets._MAKERS))
@@ -40,7 +40,7 @@ def step(x):
     return mg.tanh(x * 2).sum()
 
 
-def test_a_device_with_kernels_of_its_own_runs_them_until_it_has_a_target(toy):
+def test_a_device_with_its_own_kernels_runs_them_until_it_has_a_target(toy):
     x = mg.asarray([0.5, 1.0], device=toy)
     f = mg.jit(step)
     assert f(x).item() == step(x).item() == pytest.approx(2 * np.tanh([1.0, 2.0]).sum())
@@ -68,7 +68,7 @@ def test_a_toy_target_compiles_the_programs_of_its_device(toy):
         loss.backward()
     assert loss.item() == pytest.approx(np.tanh([1.0, 2.0]).sum()), "by loops of the compiler"
     np.testing.assert_allclose(x.grad.numpy(), 3 * 2 * (1 - np.tanh([1.0, 2.0]) ** 2), rtol=1e-5)
-    assert isinstance(f.program(x), Program) and calls["kernel_0"] == 6  # of the function, and of its gradient
+    assert isinstance(f.program(x), Program) and calls["kernel_0"] == 6  # one of the function and one of its gradient
 
 
 def test_devices_of_numpy_have_the_target_of_the_cpu():

@@ -62,7 +62,7 @@ def model_and_input():
 # What can be saved ----------------------------------------------------------------------------------------------------
 
 
-def test_a_model_runs_in_a_process_that_does_not_know_it(path, tmp_path):
+def test_model_runs_in_a_process_without_its_class(path, tmp_path):
     model, x = model_and_input()
     mg.jit(lambda x: mg.softmax(model(x), axis=-1)).save(path, x)
     np.save(tmp_path / "x.npy", x.numpy_copy())
@@ -103,7 +103,7 @@ def test_the_arrays_have_the_names_of_the_parameters(path, numpy_kernels):
     with mg.no_grad():
         for p in model.parameters():
             p *= 0
-    assert not np.allclose(program(x).numpy_copy(), model(x).numpy_copy())  # the values are those of when it was saved
+    assert not np.allclose(program(x).numpy_copy(), model(x).numpy_copy())  # the values from the time of saving
 
 
 CASES = {
@@ -210,7 +210,7 @@ def test_a_jitted_method(path, numpy_kernels):
     assert mg.load_program(path)(mg.ones(3)).tolist() == [4, 4, 4]
 
 
-# What cannot ----------------------------------------------------------------------------------------------------------
+# What cannot be saved -------------------------------------------------------------------------------------------------
 
 WEIGHTS = mg.ones(3)
 
@@ -239,7 +239,7 @@ def test_functions_that_cannot_be_saved(function, message, path, numpy_kernels):
     assert not path.exists() and WEIGHTS.tolist() == [1, 1, 1]
 
 
-def test_objects_and_kernels_of_ones_own_cannot_be_saved(path, numpy_kernels):
+def test_user_objects_and_user_kernels_cannot_be_saved(path, numpy_kernels):
     with pytest.raises(mg.ProgramError, match=r"args\[0\] is a Box, which cannot be part of a file"):
         mg.jit(lambda box, x: box.value * x).save(path, Box(2), mg.ones(3))
     with mg.kernel(lambda x: mg.tanh(x) + 1)(_own), pytest.raises(mg.ProgramError, match="uses your kernel _own"):
@@ -266,14 +266,14 @@ def _own(x):
     ((mg.ones(3), 2), {"d": {"a": 1.5}}, mg.ProgramError, r"argument d\['a'\] has to be a tensor"),
     ((1.0, 2), {"d": {"a": mg.ones(3)}}, mg.ProgramError, "argument 0 has to be a tensor\n  Got: a float"),
 ])
-def test_calls_with_other_arguments(args, kwargs, kind, message, path, numpy_kernels):
+def test_loaded_program_refuses_other_arguments(args, kwargs, kind, message, path, numpy_kernels):
     program = saved(path, lambda x, n, *, d: x * n + d["a"], mg.ones(3), 2, d={"a": mg.ones(3)})
     with pytest.raises(kind, match=message):
         program(*args, **kwargs)
     assert program(mg.ones(3), 2, d={"a": mg.ones(3)}).tolist() == [3, 3, 3]
 
 
-def test_there_are_no_gradients_and_no_transformations(path, numpy_kernels):
+def test_gradients_and_transformations_of_a_loaded_program_are_refused(path, numpy_kernels):
     program = saved(path, lambda x: x * 2, mg.ones(3))
     leaf = mg.ones(3, requires_grad=True)
     with pytest.raises(mg.GradError, match="a loaded program has no gradients"):
@@ -438,7 +438,7 @@ def _deep():
 
 @pytest.mark.parametrize("backend", ["numpy", "llvm"])
 @pytest.mark.parametrize("name", CHANGES)
-def test_files_that_were_changed(name, backend, path, monkeypatch):
+def test_changed_files_are_refused(name, backend, path, monkeypatch):
     monkeypatch.setenv("MINIGRAD_BACKEND", backend)
     of_interest(path)
     mg.load_program(path)
@@ -483,7 +483,7 @@ def test_kernels_read_from_a_library_no_more_than_it_made(made, path, monkeypatc
         program(mg.ones((3, 4)), mg.ones(4))
 
 
-def test_files_that_are_cut_short_or_damaged(path, numpy_kernels):
+def test_truncated_or_damaged_files_are_refused(path, numpy_kernels):
     of_interest(path)
     whole = path.read_bytes()
     choose = random.Random(1)
@@ -507,7 +507,7 @@ def test_files_that_are_cut_short_or_damaged(path, numpy_kernels):
         mg.load_program(path.parent / "nowhere")
 
 
-def test_other_archives_are_no_programs(path):
+def test_other_archives_are_refused(path):
     for names, kind in ((["program.json", "../evil"], zipfile.ZIP_STORED), ([CONTENT], zipfile.ZIP_DEFLATED), ([], 0)):
         with zipfile.ZipFile(path, "w", kind) as archive:
             for name in names:
@@ -517,7 +517,7 @@ def test_other_archives_are_no_programs(path):
 
 
 def test_members_of_an_archive_are_stored_as_they_are(path):
-    """So that reading a file takes no more memory than the file has bytes, however it was made."""
+    """Without compression, reading a file never takes more memory than the file has bytes."""
     of_interest(path)
     with zipfile.ZipFile(path) as archive:
         members = {m.filename: archive.read(m) for m in archive.infolist()}
@@ -531,7 +531,7 @@ def test_members_of_an_archive_are_stored_as_they_are(path):
 
 
 def test_members_of_an_archive_lie_apart(path):
-    """A member within another, and so on, would make gigabytes of a small file."""
+    """Overlapping members could make gigabytes out of a small file."""
     inner, content = zipfile.ZipInfo(f"{ARRAYS}1"), bytes(1000)
     inner.file_size = inner.compress_size = len(content)
     inner.CRC = zlib.crc32(content)

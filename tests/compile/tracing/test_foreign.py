@@ -99,7 +99,7 @@ PACKAGE = """
 
 @pytest.fixture(scope="module")
 def foreign(tmp_path_factory):
-    """A package, as if installed, of which every part does harm when it is looked at."""
+    """A package, as if it were installed, whose attributes do harm when they are read."""
     folder = tmp_path_factory.mktemp("env") / "site-packages"
     (folder / "jit_foreign").mkdir(parents=True)
     (folder / "jit_foreign" / "__init__.py").write_text(textwrap.dedent(PACKAGE))
@@ -115,7 +115,7 @@ def foreign(tmp_path_factory):
 
 
 class Trainer:
-    """A class as users write them: a model, and the parts that training needs."""
+    """A class like those of users: a model and the parts for its training."""
 
     def __init__(self, **held):
         self.w = mg.ones(3)
@@ -153,7 +153,7 @@ def test_a_module_of_a_package_that_is_read(foreign):
     assert len(guards_of(f.function)) < 8
 
 
-def test_objects_of_the_users_that_are_hostile(foreign):
+def test_hostile_objects_of_the_user(foreign):
     class Mine(foreign.Hostile):
         pass
 
@@ -179,7 +179,7 @@ def test_a_hostile_dict_and_a_cycle():
     assert f(mg.ones(1)).item() == f(mg.ones(1)).item() == 1 and len(f.traces) == 1
 
 
-# the user's code, wherever it is --------------------------------------------------------------------------------------
+# code of the user, in any place ---------------------------------------------------------------------------------------
 
 NUMBER = 1
 
@@ -199,7 +199,7 @@ def test_a_function_of_the_users_that_a_package_calls(foreign, monkeypatch):
         assert f(mg.ones(1)).item() == 2 and f.traces[1] == "NUMBER was 1 and is 2"
 
 
-def test_functions_in_wrappers_of_pythons_own(monkeypatch):
+def test_functions_wrapped_by_the_standard_library(monkeypatch):
     @functools.singledispatch
     def general(x):
         return numbered(x)
@@ -220,7 +220,7 @@ def test_functions_in_wrappers_of_pythons_own(monkeypatch):
         assert f(mg.ones(1)).item() == 2
 
 
-def test_attributes_that_the_code_names_of_objects_of_a_package(foreign):
+def test_attributes_of_package_objects_that_the_code_reads(foreign):
     config, parsed = foreign.Config(), argparse.Namespace(rate=1)
     for held in (config, parsed, types.SimpleNamespace(rate=1)):
         f = mg.jit(lambda x, held=held: x * held.rate)
@@ -250,7 +250,7 @@ def test_the_origin_of_code(tmp_path, monkeypatch):
     assert {name: is_foreign_file(name) for name in files} == files
     assert is_foreign_module("numpy.random") and is_foreign_module("_thread") and is_foreign_module("sys")
     assert not any(map(is_foreign_module, ("__main__", "not_imported", None, __name__, "minigrad.nn")))
-    mine = types.ModuleType("this")  # named as one of Python's own is
+    mine = types.ModuleType("this")  # with the name of one of Python's own modules
     mine.__file__ = str(tmp_path / "this.py")
     monkeypatch.setitem(sys.modules, "this", mine)
     assert not is_foreign_module("this") and is_foreign_module("antigravity")
@@ -264,7 +264,7 @@ def test_the_origin_of_code(tmp_path, monkeypatch):
     assert is_foreign_class(argparse.Namespace) and not is_foreign_class(Trainer)
 
 
-# what costs -----------------------------------------------------------------------------------------------------------
+# cost -----------------------------------------------------------------------------------------------------------------
 
 
 class Module(mg.nn.Module):
@@ -316,7 +316,7 @@ def test_a_number_that_appears_on_a_module_and_becomes_a_tensor():
     assert f(x).item() == 6
 
 
-def test_many_numbers_on_an_object():
+def test_object_with_many_numbers():
     trainer = Trainer(table=list(range(100_000)), **{f"k{i}": i for i in range(1000)})
     assert sum(len(getattr(guard, "values", ())) for guard in guards_of(trainer.step)) < 12
 
@@ -351,7 +351,7 @@ def test_a_plain_function_is_not_watched():
     assert not guards_of(lambda x: np.sqrt(2.0) * model(x) + np.pi + mg.random.normal((2,))).suspect
 
 
-# packages as they are -------------------------------------------------------------------------------------------------
+# real packages --------------------------------------------------------------------------------------------------------
 
 
 def thing_of(name):
@@ -366,7 +366,7 @@ def thing_of(name):
 
 
 @pytest.mark.parametrize("name", ["pandas", "scipy.optimize", "scipy.stats", "torch", "jax", "networkx"])
-def test_a_package_that_is_reachable(name):
+def test_reachable_package(name):
     package, thing = thing_of(name)
     trainer = Trainer(held=thing, package=package)
     f, g = mg.jit(trainer.step), mg.jit(trainer.reading)

@@ -169,7 +169,7 @@ CHANGES = [
 
 
 @pytest.mark.parametrize("number", range(len(CHANGES)))
-def test_a_change_outside(number):
+def test_changes_outside_cause_a_new_trace(number):
     seen = []
     for wrap in (lambda f: f, mg.jit):
         read, change = CHANGES[number]()
@@ -225,7 +225,7 @@ def test_zero_with_another_sign_is_another_value(place, kind):
 
 
 @pytest.mark.parametrize("number", [0, 3, 4, 14, 15, 16])
-def test_a_change_inside(number):
+def test_changes_inside_are_refused(number):
     read, change = CHANGES[number]()
     with pytest.raises(mg.TraceError, match="changes something that is not a tensor"):
         mg.jit(lambda: (change(), mg.ones(1) * read())[1])()
@@ -256,7 +256,7 @@ def test_values_that_are_not_read_do_not_count():
     assert len(f.traces) == 1
 
 
-def test_libraries_are_not_walked():
+def test_libraries_are_not_searched():
     def f(x):
         return np.sqrt(2.0) * mg.softmax(x) * functools.reduce(max, [1, 2])
 
@@ -268,7 +268,7 @@ class Lazy:
         raise ImportError(f"{name} is not installed")
 
 
-def test_objects_that_raise_when_they_are_read():
+def test_unreadable_objects_are_skipped():
     lazy = Lazy()
     f = mg.jit(lambda x: x * 2 if lazy is not None else x)
     assert f(mg.ones(2)).tolist() == [2, 2]

@@ -1,4 +1,4 @@
-"""Which names a piece of code can read, from its instructions."""
+"""The names that a piece of code can read, found from its instructions."""
 
 import operator
 
@@ -81,13 +81,13 @@ def everything(x):
     (written, {"n", "m", "k"}, False), (getter, {"attrgetter", "n", "m", "n.m"}, False), (inner, {"n", "m"}, False),
     (matched, {"n"}, False), (everything, {"__dict__"}, True),
 ], ids=lambda part: getattr(part, "__name__", ""))
-def test_names(code, names, is_computed):
+def test_names_that_a_function_reads(code, names, is_computed):
     found = reads(code.__code__)
     assert names - {"n.m"} <= found.names and not (found.names - names)
     assert bool(found.computed) == is_computed and found.anything == (code is everything)
 
 
-def test_globals_and_imports():
+def test_globals_and_imports_that_a_function_reads():
     assert reads(on_a_call.__code__).globals == {"getattr", "hasattr", "constant"}
     assert reads(imported.__code__).imports == {("a.b", 0), ("c", 2)}
     assert {code.co_name for code in all_codes(inner.__code__)} >= {"inner", "<lambda>"}

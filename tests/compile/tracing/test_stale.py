@@ -105,12 +105,12 @@ def test_a_module_that_is_imported_inside(read, first, config):
     assert f().item() == 2 and "scale was 1 and is 2" in f.traces[1]
 
 
-def test_another_module_of_the_same_name(config, monkeypatch):
+def test_module_replaced_by_another_of_the_same_name(config, monkeypatch):
     f = mg.jit(lambda: mg.ones(1) * imported_names())
     f()
     other = types.ModuleType("jit_settings.values")
     other.scale = 3
-    with monkeypatch.context() as here:  # `config` forgets its modules before `monkeypatch` puts anything back
+    with monkeypatch.context() as here:  # `config` removes its modules before `monkeypatch` restores anything
         here.setitem(sys.modules, "jit_settings.values", other)
         assert f().item() == 3
 
@@ -364,7 +364,7 @@ def test_an_unusual_read(case, monkeypatch):
     assert f().item() == 2 and len(f.traces) == 2
 
 
-def test_each_thread_has_values_of_its_own():
+def test_thread_local_values_differ_between_threads():
     held = threading.local()
     held.n = 1
     f, seen = mg.jit(lambda: mg.ones(1) * held.n), []
@@ -408,7 +408,7 @@ def test_a_hook_that_is_registered_on_a_module_later():
     assert f(x).tolist() == model(x).tolist()
 
 
-# what differs from call to call ---------------------------------------------------------------------------------------
+# values that differ from call to call ---------------------------------------------------------------------------------
 
 
 def one_of(numbers):
@@ -454,7 +454,7 @@ def test_a_clock_that_only_a_package_reads():
     assert mg.jit(f)(mg.ones(1)).item() == 2000
 
 
-def test_a_profiler_is_left_at_work():
+def test_profiler_of_the_user_stays_active():
     def profiler(frame, event, what):
         pass
 

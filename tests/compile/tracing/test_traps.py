@@ -1,4 +1,4 @@
-"""Python code that a program does not run: the results are those of eager mode, or it is an error."""
+"""Python code that a program does not run: the results are those of eager mode, or there is an error."""
 
 import collections
 import copy
@@ -24,7 +24,7 @@ def fixed(*values):
 
 
 def both(make, calls=3):
-    """What `make() -> (function, observe)` gives eagerly and jitted, call by call."""
+    """The results of `make() -> (function, observe)` eagerly and jitted, call by call."""
     seen = []
     for wrap in (lambda f: f, mg.jit):
         function, observe = make()
@@ -36,7 +36,7 @@ def both(make, calls=3):
 # arguments ------------------------------------------------------------------------------------------------------------
 
 
-def test_equal_values_of_other_types_are_other_arguments():
+def test_arguments_that_are_equal_but_of_other_types_differ():
     f = mg.jit(lambda x, k: mg.copysign(x, k) if k == 0 else x * k, static=(1,))
     for kind in (float, np.float32, np.float64):
         assert [f(fixed(1), kind(k)).tolist() for k in (0.0, -0.0, 0.0)] == [[1], [-1], [1]]
@@ -103,7 +103,7 @@ def test_objects_that_are_not_functions():
 # results --------------------------------------------------------------------------------------------------------------
 
 
-def test_results_that_are_no_tensors_are_new_in_each_call():
+def test_results_that_are_not_tensors_are_new_in_each_call():
     f = mg.jit(lambda x: (x * 2, np.zeros(2), [1]))
     for part in f(fixed(1))[1:]:
         part[0] = 7
@@ -120,7 +120,7 @@ def test_tensors_hidden_in_a_result():
             mg.jit(lambda x, hide=hide: hide(x * 2))(fixed(1))
 
 
-def test_results_look_at_the_memory_that_they_look_at_eagerly():
+def test_results_share_the_memory_that_they_share_eagerly():
     w = leaf(1, 2)
 
     def f(x):
@@ -138,7 +138,7 @@ def test_results_look_at_the_memory_that_they_look_at_eagerly():
     assert seen[0] == seen[1]
 
 
-# values, and who catches the error of asking for them -----------------------------------------------------------------
+# reading values, and catching the error -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("ask", [lambda x: x.item(), bool, np.asarray, lambda x: x[x > 0], lambda x: 1 in x])
@@ -186,7 +186,7 @@ def test_python_integers_beyond_a_type(number):
             seen.append((run(u).tolist(), run(u).dtype))
         except mg.DtypeError as error:
             seen.append(str(error).splitlines()[0].split(":")[0])
-    if number == 10:  # the one that int64 can't compare: refused, where eager mode can
+    if number == 10:  # int64 cannot compare this number: jit refuses it, eager mode accepts it
         assert seen[1] == "less"
     else:
         assert seen[0] == seen[1]
@@ -224,7 +224,7 @@ def test_a_seed_set_inside():
     assert eager == jitted
 
 
-def test_generators_that_a_program_could_not_follow():
+def test_random_generators_that_a_program_cannot_follow():
     with pytest.raises(mg.TraceError, match="system's own randomness"):
         mg.jit(lambda: mg.random.Generator().uniform(1))()
     with pytest.raises(mg.TraceError, match="state of a generator is read"):

@@ -30,7 +30,7 @@ def rowwise(x):
 
 
 class Counted:
-    """A softmax that knows what it was called with."""
+    """A softmax that records the shapes of its inputs."""
 
     __name__ = "my_softmax"
 
@@ -114,7 +114,7 @@ def test_gradients_are_those_of_the_pattern():
     assert mine.shapes
 
 
-def test_several_inputs_their_order_and_their_shapes():
+def test_inputs_keep_their_order_and_shapes():
     seen = []
 
     def layer(x, w, b):
@@ -156,7 +156,7 @@ def test_values_of_the_optimised_graph_and_hunting_for_nans():
         assert graph.values(mg.full(2, 1.0))[node].tolist() == [0, 0]
 
 
-def test_when_decides():
+def test_when_decides_whether_a_kernel_is_used():
     mine = Counted()
     with mg.kernel(last_softmax, when=lambda x: x.shape[-1] < 10 and x.dtype == "float32")(mine):
         f = mg.jit(last_softmax)
@@ -179,13 +179,13 @@ def test_a_kernel_registered_again_replaces_the_first_and_can_be_forgotten():
     assert f(mg.zeros(2)).tolist() == [3, 3]
     own.forget()
     own.forget()
-    assert f(mg.zeros(2)).tolist() == [3, 3]  # a program that was made with it
+    assert f(mg.zeros(2)).tolist() == [3, 3]  # a program that contains it
     assert mg.jit(lambda x: mg.tanh(x) + 1)(mg.zeros(2)).tolist() == [1, 1]
     assert [each.name for each in PASSES] == names
     assert own(np.zeros(1)).tolist() == [3]
 
 
-def test_one_call_can_be_left_out_of_the_passes():
+def test_kernel_can_be_left_out_of_the_passes():
     with mg.kernel(last_softmax)(Counted()):
         graph = mg.trace(last_softmax, normal(2, 3))
         assert len(optimise(graph)[0]) == 1 and len(optimise(graph, without="my_softmax")[0]) > 1
@@ -216,7 +216,7 @@ def test_inputs_cannot_be_written():
     (lambda x: x.tolist(), mg.ConversionError, r"the kernel wrong returned a list\n  Expected: a NumPy array"),
     (lambda x: None, mg.ConversionError, "returned a NoneType"),
 ])
-def test_results_that_are_refused(returned, kind, message):
+def test_kernel_results_of_a_wrong_type_or_shape_are_refused(returned, kind, message):
     def wrong(x):
         return returned(x)
 
@@ -234,7 +234,7 @@ def test_results_that_are_refused(returned, kind, message):
     (lambda x: x * HERE, "it uses a tensor that is not an argument"),
     (lambda *xs: xs[0], "any number of tensors"),
 ])
-def test_functions_that_are_not_patterns(pattern, message):
+def test_functions_that_are_not_patterns_are_refused(pattern, message):
     with pytest.raises(mg.ConversionError, match=message):
         mg.kernel(pattern)
 
@@ -242,7 +242,7 @@ def test_functions_that_are_not_patterns(pattern, message):
 HERE = mg.ones(4)
 
 
-def test_names_that_are_taken():
+def test_kernel_names_that_are_taken_are_refused():
     for name in ("tanh", "simplify"):
 
         def function(x):
@@ -302,7 +302,7 @@ def test_a_kernel_in_c(tmp_path):
         assert f.passes(x).counts()["softmax_in_c"] == 1
 
 
-def test_graph_mode_uses_them_too():
+def test_graph_mode_uses_user_kernels():
     mine = Counted()
     with mg.kernel(last_softmax)(mine), mg.graph():
         y = last_softmax(normal(2, 3))

@@ -113,7 +113,7 @@ static std::vector<unsigned> ordered(unsigned count, int how) {  // 0: ascending
 }
 
 static void run_grid(unsigned blocks, unsigned threads, int how, const std::function<void()> &call) {
-    if (threads % 32) fail("the threads of a block are no whole warps");
+    if (threads % 32) fail("the threads of a block are not a multiple of 32");
     kernel_call = &call;
     gridDim = {blocks, 1, 1};
     blockDim = {threads, 1, 1};
