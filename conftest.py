@@ -15,7 +15,7 @@ collect_ignore_glob = ["notebooks/exercises/*", "notebooks/masters/*", "notebook
 
 
 def pytest_collectstart(collector):
-    """nbval compares the text and the picture of a view, and not its script."""
+    """nbval compares the words and the picture of a view, and not the script that shows it."""
     if hasattr(collector, "skip_compare"):
         collector.skip_compare += ("application/javascript",)
 
