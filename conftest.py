@@ -1,16 +1,16 @@
-"""What every test and every docstring's example may take for granted: `mg`."""
+"""Settings of all tests: the name `mg` in docstring examples, and the quick run."""
 
 import os
 
 import pytest
 
-if "PYTEST_XDIST_WORKER" in os.environ:  # they share the cores: threads of small matrix products would only wait
+if "PYTEST_XDIST_WORKER" in os.environ:  # test processes share the cores: more threads would only wait
     for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ.setdefault(_name, "1")  # before NumPy is imported, which reads it once
+        os.environ.setdefault(_name, "1")  # before the import of NumPy, which reads it only once
 
 import minigrad
 
-# Stubs fail, as they should, and sources are run as the notebooks that are made of them.
+# Stubs fail on purpose, and sources run as the notebooks that are made from them.
 collect_ignore_glob = ["notebooks/exercises/*", "notebooks/masters/*", "notebooks/sources/*", "my-course/*"]
 
 
@@ -32,7 +32,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def quick(items):
-    """The tests of a quick run: the middle case of each test function.
+    """Selects the tests of a quick run: the middle case of each test function.
 
     Slow tests, notebooks, and tests that need another program or a certain system (`skipif`) are left out.
     """

@@ -1,8 +1,8 @@
 """The quick tests of the core on other versions of Python, and on the oldest packages that pyproject.toml allows.
 
 `.ci/run` starts this after the full tests, with the environment's Python.  Each version gets an environment in
-`.course/versions`, which later runs use again.  A version whose interpreter is neither here nor to be downloaded is
-skipped, and a line says so.  Without arguments all versions are tested; arguments name some: `3.12 3.13`.
+`.course/versions`, which later runs use again.  A version whose interpreter is missing and cannot be downloaded
+is skipped, and a line says so.  Without arguments all versions are tested; arguments select some: `3.12 3.13`.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 HOME = ROOT / ".course" / "versions"
-PYTHONS = {"UV_PYTHON_INSTALL_DIR": str(HOME / "pythons")}  # what is downloaded stays in the checkout
+PYTHONS = {"UV_PYTHON_INSTALL_DIR": str(HOME / "pythons")}  # downloads stay in the checkout
 
-# Version -> how uv chooses among the versions of minigrad's own dependencies.  The first has all the oldest ones.
+# Version of Python -> uv's strategy for the versions of minigrad's dependencies.  The first takes all the oldest ones.
 VERSIONS = {"3.12": "lowest-direct", "3.13": "highest", "3.14": "highest"}
-TOOLS = ("pytest", "pytest-xdist", "hypothesis", "scipy")  # of the extra `dev`, what the tests below need
+TOOLS = ("pytest", "pytest-xdist", "hypothesis", "scipy")  # the packages of the extra `dev` that the tests below need
 TESTS = ("tests/support", "tests/core", "tests/ops", "tests/autodiff", "tests/compile", "tests/scripting")
 PYTEST = ["-q", "-n", "auto", "--dist", "loadfile", "-m", "not slow", "-p", "no:cacheprovider"]
 WITHOUT_NOTEBOOKS = ["-o", "addopts=--import-mode=importlib --strict-markers --strict-config"]
 
 
 class Skipped(Exception):
-    """Why a version cannot be tested here."""
+    """The reason why a version cannot be tested here."""
 
 
 def main(wanted: Sequence[str]) -> int:
@@ -43,7 +43,7 @@ def main(wanted: Sequence[str]) -> int:
 
 
 def outcome(uv: str, version: str) -> str:
-    """Test one version: "ok", "failed", or why it was skipped."""
+    """Test one version.  Returns "ok", "failed", or the reason why it was skipped."""
     try:
         python = environment(uv, version, interpreter(uv, version))
     except Skipped as why:
@@ -66,7 +66,7 @@ def interpreter(uv: str, version: str) -> str:
 
 
 def first_of_pyenv(version: str) -> str | None:
-    """An interpreter that pyenv installed; uv only finds those that pyenv has switched on."""
+    """An interpreter that pyenv installed; uv finds only those that are active in pyenv."""
     versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
     return next((str(path) for path in sorted(versions.glob(f"{version}.*/bin/python3"))), None)
 
@@ -96,7 +96,7 @@ def environment(uv: str, version: str, python: str) -> Path:
 
 
 def requirements(path: Path) -> tuple[list[str], list[str]]:
-    """What minigrad depends on, and the tools of the tests, as pyproject.toml says."""
+    """The dependencies of minigrad and the tools of the tests, from pyproject.toml."""
     project = tomllib.loads(path.read_text(encoding="utf-8"))["project"]
     tools = [line for line in project["optional-dependencies"]["dev"] if name_of(line) in TOOLS]
     return project["dependencies"], tools
@@ -111,7 +111,7 @@ def name_of(requirement: str) -> str:
 
 
 def output(command: list[str], more: dict[str, str] | None = None) -> str | None:
-    """What a command prints, or None where it fails."""
+    """The output of a command, or None if it fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=300, env={**os.environ, **(more or {})})
     except (OSError, subprocess.TimeoutExpired):

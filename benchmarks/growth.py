@@ -259,9 +259,9 @@ def _seconds_of(function: Callable[..., Any], x: Any, opts: Options) -> float:
 CHAIN_SIZE, BATCH = 10_000_000, 32_768
 
 
-def peak(who: str, work: str, size: int) -> None:
+def peak(contender: str, work: str, size: int) -> None:
     """Print the peak growth of the process, in bytes, during the first step after the inputs are made."""
-    step = _memory_work(who, work, size)
+    step = _memory_work(contender, work, size)
     gc.collect()
     Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")  # reset the peak
     before = _of_status("VmRSS")
@@ -274,14 +274,14 @@ def _of_status(name: str) -> int:
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(name))
 
 
-def _memory_work(who: str, work: str, size: int) -> Callable[[], Any]:
+def _memory_work(contender: str, work: str, size: int) -> Callable[[], Any]:
     """Forward and backward of the chain on `size` floats, or a first step of the MLP on a batch of `size` examples."""
-    torch = optional("torch") if who == "torch" else None
+    torch = optional("torch") if contender == "torch" else None
     if work == "mlp":
         import training
 
         step = training.mlp(torch, "Adam", size, (784, 256, 128, 10) if size > 8 else (8, 6, 3))
-        return mg.jit(step) if who == "jit" else step
+        return mg.jit(step) if contender == "jit" else step
     values = np.ones(size, np.float32)
     if torch is not None:
         t = torch.tensor(values, requires_grad=True)
@@ -291,7 +291,7 @@ def _memory_work(who: str, work: str, size: int) -> Callable[[], Any]:
     def both(x: Any) -> Any:
         return mg.grad(lambda x: chain(mg, x).sum())(x)
 
-    function = mg.jit(both) if who == "jit" else both
+    function = mg.jit(both) if contender == "jit" else both
     function(mg.ones(8))  # load modules that are loaded on first use
     return lambda: function(x)
 

@@ -13,7 +13,7 @@ import pytest
 import minigrad as mg
 from minigrad.support.errors import MutationError
 
-pytestmark = pytest.mark.usefixtures("numpy_kernels")  # thousands of programs, each with kernels of its own
+pytestmark = pytest.mark.usefixtures("numpy_kernels")  # thousands of programs, each with its own kernels
 PROGRAMS = int(os.environ.get("MINIGRAD_FUZZ", "1500"))
 CHUNKS = 10
 SHAPE = (3, 4)

@@ -1,4 +1,4 @@
-"""The test suite of the array API standard, where there is a checkout of it (see README.md); else skipped."""
+"""The test suite of the array API standard.  Skipped without a checkout of the suite (see README.md)."""
 
 import os
 import re

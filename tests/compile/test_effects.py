@@ -33,7 +33,7 @@ MODES = {"eager": lambda f: f, "jit": mg.jit, "graph": in_graph_mode, "nested ji
 every_mode = pytest.mark.parametrize("mode", MODES.values(), ids=MODES.keys())
 
 
-# What is printed ------------------------------------------------------------------------------------------------------
+# Printing -------------------------------------------------------------------------------------------------------------
 
 
 @every_mode
@@ -327,7 +327,7 @@ def test_condition_of_a_breakpoint_is_bool():
 
 
 def test_breakpoint_starts_pdb(monkeypatch, capsys):
-    """The line shown is the user's, and the variables are there."""
+    """The debugger shows the user's line, and the variables exist."""
     import io
     import pdb
 

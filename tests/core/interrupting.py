@@ -108,7 +108,7 @@ def outcome(make, act=False):
 
 def points(make):
     """How many opcodes there are to stop at."""
-    for _ in range(2):  # Python 3.12 reports no opcodes in the first run that asks for them
+    for _ in range(2):  # Python 3.12 reports no opcodes in the first traced run
         case, stop = make(), Stop()
         stop.run(case.act)
     return stop.count

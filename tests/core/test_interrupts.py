@@ -106,7 +106,7 @@ def test_idle_frame_keeps_no_array_of_the_caller_after_an_error():
         return mg.sort(x)[i] * 2.0
 
     good, bad = mg.asarray([0, 1]), mg.asarray([0, 70_000])
-    f(mg.arange(50_000, dtype=mg.float32), good)  # the trace keeps what it was made with
+    f(mg.arange(50_000, dtype=mg.float32), good)  # the trace keeps its arguments
     x = mg.arange(50_000, dtype=mg.float32)
     array = weakref.ref(x._data)
     with pytest.raises(mg.IndexingError):

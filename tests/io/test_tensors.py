@@ -47,7 +47,7 @@ def test_saved_tensors_are_loaded_bit_for_bit(tmp_path, tensors, suffix):
         array = tensor if isinstance(tensor, np.ndarray) else tensor.numpy_copy()
         found = loaded[name].numpy_copy()
         assert (found.dtype, found.shape, found.tobytes()) == (array.dtype, array.shape, array.tobytes()), name
-        loaded[name][...] = 0  # memory of its own, which can be written
+        loaded[name][...] = 0  # its own memory, which can be written
     assert mg.io.load_file(path)["scalar"].item() == 2.5
 
 

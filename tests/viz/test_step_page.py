@@ -1,4 +1,4 @@
-"""The backprop debugger in a real browser: buttons, keys, clicks, what is seen when."""
+"""The backprop debugger in a real browser: buttons, keys, clicks, and the visible parts at each step."""
 
 import pytest
 
@@ -382,7 +382,7 @@ def test_texts_are_large_enough_and_fit_into_the_window(size):
 
 
 def test_texts_and_boxes_do_not_overlap_and_are_not_clipped(page):
-    """The widths of letters are guessed in Python: here is a browser that knows them."""
+    """Python estimates the widths of letters; a browser has the true widths."""
     wide = page.evaluate("""() => [...document.querySelectorAll(".mg-box")].filter((box) => {
         const frame = box.querySelector("rect:last-of-type").getBoundingClientRect();
         return [...box.querySelectorAll("text")].some((text) => {

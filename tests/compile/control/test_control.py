@@ -227,7 +227,7 @@ def forward_over_reverse(x, m):
 def forward_over_reverse_of_choice(x, m):
     def f(v):
         h = mg.cond(v[0] > 0, lambda: v * v, lambda: mg.sin(v))
-        return (h * h * m).sum()  # the gradient that reaches the branches has a tangent of its own
+        return (h * h * m).sum()  # the gradient that reaches the branches also has a tangent
     return mg.hvp(f, (x,), (x + 1,))
 
 
@@ -265,7 +265,7 @@ def test_gradients_are_central_differences(case):
         check_gradients(mg.jit(values), X, M)
 
 
-# What is recorded -----------------------------------------------------------------------------------------------------
+# Recorded nodes -------------------------------------------------------------------------------------------------------
 
 
 def nodes_of(graph, name):

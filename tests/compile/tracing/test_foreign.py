@@ -254,7 +254,7 @@ def test_the_origin_of_code(tmp_path, monkeypatch):
     mine.__file__ = str(tmp_path / "this.py")
     monkeypatch.setitem(sys.modules, "this", mine)
     assert not is_foreign_module("this") and is_foreign_module("antigravity")
-    space = types.ModuleType("jit_space")  # a package without a file of its own
+    space = types.ModuleType("jit_space")  # a package without its own file
     space.__path__ = ["/env/lib/site-packages/jit_space"]
     monkeypatch.setitem(sys.modules, "jit_space", space)
     assert is_foreign_module("jit_space.part")
