@@ -16,7 +16,7 @@ from tests.course.running import ROOT
 from tests.viz.browser import needs_browser, opened
 
 ROOM = 900 - 68  # of a slide; the line with the chapters is below
-WORDS = 25  # on a slide besides code, with all answers shown
+WORDS = 25  # on a slide without its code, with all answers shown
 LABEL = 6  # words in a label of a picture
 SCALE = {200, 92, 54, 38, 32, 30, 24}  # sizes of type on a slide of 1600 × 900
 KEYS = sorted(units())

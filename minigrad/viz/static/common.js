@@ -89,7 +89,7 @@ const moreOf = (...children) => {
   return { more, opener };
 };
 
-// What keys do in a view: `doesAt(event)` gives a function for each key, or nothing where the event is somebody else's.
+// What keys do in a view: `doesAt(event)` gives a function for each key, or nothing where the event belongs to another part of the page.
 const onKeys = (root, doesAt) => root.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   const does = doesAt(event)?.[event.key];
@@ -99,7 +99,7 @@ const onKeys = (root, doesAt) => root.addEventListener("keydown", (event) => {
   does();
 });
 
-// Something in a picture to press, and what it is called for those who do not see it.
+// Something in a picture to press, and its name for screen readers.
 const asButton = (element, name) => {
   element.setAttribute("tabindex", "0");
   element.setAttribute("role", "button");
@@ -213,9 +213,9 @@ const savePng = (svg, name) => {
 };
 
 // Of a function with a gradient there are several views: one below the other, each with its title.
-const showAll = (parent, data, told) => {
-  if (!data.parts) return show(parent, data, told);
+const showAll = (parent, data, position) => {
+  if (!data.parts) return show(parent, data, position);
   const places = data.parts.map(() => make("div"));
   parent.replaceChildren(...data.parts.flatMap(([title], i) => [make("p", { class: "mg-title" }, title), places[i]]));
-  return data.parts.map(([, part], i) => show(places[i], part, i ? undefined : told))[0];
+  return data.parts.map(([, part], i) => show(places[i], part, i ? undefined : position))[0];
 };
