@@ -7,8 +7,9 @@
 Tensor([2., 4.], shape=(2,), dtype=float32, device=cpu)
 
 Arrays have the names of the Python array API standard, training those of PyTorch, transformations those of JAX.  The
-rooms, each of which imports only the rooms before it: `core` (what a computation is), `devices` (where it runs), `ops`
-(operations), `autodiff` (derivatives), `compile`, `scripting`, `nn`, `optim`, `data`, `io` and `train`.
+rooms, each of which imports only the rooms before it: `support` (errors, files), `core` (what a computation is),
+`arguments` (their checks), `devices` (where it runs), `ops` (operations), `autodiff` (derivatives), `control` (branches
+and loops), `compile`, `scripting`, `nn`, `optim`, `data`, `io` and `train`.
 """
 
 from __future__ import annotations
@@ -18,9 +19,7 @@ from typing import TYPE_CHECKING
 from . import autodiff, devices, linalg, nn, optim, random, train
 from .autodiff import (
     checkpoint,
-    cond,
     custom_vjp,
-    fori_loop,
     grad,
     gradcheck,
     gradients,
@@ -28,12 +27,11 @@ from .autodiff import (
     hvp,
     jacobian,
     jvp,
-    scan,
     value_and_grad,
     vjp,
     vmap,
-    while_loop,
 )
+from .control import cond, fori_loop, scan, while_loop
 from .core.debug import debug_nans, live_graphs
 from .core.dtypes import *
 from .core.mode import enable_grad, is_grad_enabled, no_grad, record, scope

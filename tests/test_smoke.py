@@ -42,6 +42,10 @@ def test_autodiff_goes_back_and_transforms():
     assert x.grad.item() == 7 and mg.grad(lambda x: x**3)(mg.asarray(2.0)).item() == 12
 
 
+def test_control_runs_a_loop():
+    assert mg.fori_loop(0, 3, lambda i, x: x * 2, mg.asarray(1.0)).item() == 8
+
+
 def test_compile_runs_a_jitted_function(monkeypatch):
     monkeypatch.setenv("MINIGRAD_BACKEND", "numpy")
     assert mg.jit(lambda x: mg.sum(mg.tanh(x) * 2))(mg.zeros(3)).item() == 0

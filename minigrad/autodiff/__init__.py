@@ -3,7 +3,6 @@
 from ..arguments.public import public
 from .batching import vmap
 from .checkpointing import checkpoint
-from .control import cond, fori_loop, scan, while_loop
 from .custom import custom_vjp
 from .forward import jvp
 from .gradient_check import gradcheck
@@ -11,8 +10,8 @@ from .reverse import Contribution, gradients, walk
 from .transforms import grad, hessian, hvp, jacobian, value_and_grad, vjp
 
 __all__ = [
-    "Contribution", "checkpoint", "cond", "custom_vjp", "fori_loop", "grad", "gradcheck", "gradients", "hessian", "hvp",
-    "jacobian", "jvp", "scan", "value_and_grad", "vjp", "vmap", "walk", "while_loop",
+    "Contribution", "checkpoint", "custom_vjp", "grad", "gradcheck", "gradients", "hessian", "hvp", "jacobian", "jvp",
+    "value_and_grad", "vjp", "vmap", "walk",
 ]
 
 public(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..autodiff.control import scan
+from ..control.flow import scan
 from ..core.tensor import Tensor
 from ..ops.creation import zeros
 from ..ops.elementwise import sigmoid, tanh

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from ..autodiff.control import scan, while_loop
+from ..control.flow import scan, while_loop
 from ..core.mode import current_mode
 from ..core.tensor import Tensor
 from ..ops.elementary import logical_and, logical_not, logical_or

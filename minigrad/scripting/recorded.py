@@ -15,9 +15,9 @@ from contextlib import suppress
 from types import CellType
 from typing import Any
 
-from ..autodiff.control import cond
 from ..compile.tracing.guards import changed
 from ..compile.tracing.reachable import guards_of
+from ..control.flow import cond
 from ..core.clock import tick
 from ..core.mode import current_mode
 from ..core.tensor import Tensor

@@ -22,8 +22,8 @@ TOP_LEVEL = {
 
 # Each room may import from itself and from the rooms before it.
 ROOMS = [
-    "support", "core", "arguments", "devices", "ops", "autodiff", "compile", "scripting", "nn", "optim", "data", "io",
-    "distributed", "train",
+    "support", "core", "arguments", "devices", "ops", "autodiff", "control", "compile", "scripting", "nn", "optim",
+    "data", "io", "distributed", "train",
 ]
 # These may import all rooms, and no room imports them.
 ONLOOKERS = ["viz", "course", "examples"]
@@ -33,9 +33,9 @@ ROOF = ["__init__", "random", "linalg"]
 # Lines of Python, JavaScript and CSS in each room, docstrings included, without the units of the course.  A
 # commit that raises a budget must say what the lines buy.
 BUDGETS = {
-    "support": 1060, "core": 2640, "arguments": 520, "devices": 2350, "ops": 6900, "autodiff": 2130, "compile": 16740,
-    "scripting": 2380, "nn": 2425, "optim": 1500, "data": 1150, "io": 3000, "train": 850,
-    "viz": 10900, "course": 2250, "examples": 600,
+    "support": 1075, "core": 2670, "arguments": 520, "devices": 2350, "ops": 6900, "autodiff": 1730, "control": 430,
+    "compile": 16740, "scripting": 2380, "nn": 2425, "optim": 1500, "data": 1150, "io": 3000, "train": 850,
+    "viz": 10900, "course": 2420, "examples": 600,
 }
 
 NEVER_AT_IMPORT = [

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ...autodiff.control import Values, carry_and_result, predicate, same_results
+from ...control.flow import Values, carry_and_result, predicate, same_results
 from ...core.emit import emit
 from ...core.mode import current_mode
 from ...core.primitive import P

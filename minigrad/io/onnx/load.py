@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...autodiff.control import cond, scan, while_loop
+from ...control.flow import cond, scan, while_loop
 from ...core import dtypes
 from ...core.mode import Mode, switch
 from ...core.tensor import Tensor, as_tensor, from_host

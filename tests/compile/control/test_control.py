@@ -19,7 +19,7 @@ M = np.array([[0.5, -0.25, 0.75], [0.25, 0.5, -0.5], [-0.7, 0.3, 0.55]])
 
 
 def differentiated(call, tensors):
-    found = results = mg.autodiff.control.Values(call(*tensors)).tensors
+    found = results = mg.control.flow.Values(call(*tensors)).tensors
     for level in range(2):
         tracked = [r for r in results if r.requires_grad]
         if tracked:
@@ -259,7 +259,7 @@ def test_values_and_gradients_of_gradients_are_those_of_eager_mode(case, mode):
 @pytest.mark.parametrize("case", [c for c in CASES if c is not detached and c is not with_a_rule_of_its_own])
 def test_gradients_are_central_differences(case):
     def values(x, m):
-        return tuple([t for t in mg.autodiff.control.Values(case(x, m)).tensors if t.dtype.kind == "f"])
+        return tuple([t for t in mg.control.flow.Values(case(x, m)).tensors if t.dtype.kind == "f"])
 
     if case is not gradient_inside:
         check_gradients(mg.jit(values), X, M)
@@ -439,7 +439,7 @@ def test_random_numbers_are_those_of_eager_mode_in_every_round_and_call(case, mo
             return case(x)
 
     def values(function):
-        calls = [mg.autodiff.control.Values(function(mg.asarray(X))).tensors for _ in range(2)]
+        calls = [mg.control.flow.Values(function(mg.asarray(X))).tensors for _ in range(2)]
         return [t.numpy_copy() for tensors in calls for t in tensors]
 
     mg.random.seed(3)
@@ -599,7 +599,7 @@ def test_passes_may_each_be_left_out(without):
     from minigrad.compile.running.program import Program
 
     def f(x, m):
-        return mg.grad(lambda x: sum([(t * t).sum() for t in mg.autodiff.control.Values(nested(x, m)).tensors]))(x)
+        return mg.grad(lambda x: sum([(t * t).sum() for t in mg.control.flow.Values(nested(x, m)).tensors]))(x)
     graph = mg.trace(f, mg.asarray(X), mg.asarray(M))
     arrays = [n.held.data for n in graph.inputs]
     np.testing.assert_allclose(Program(graph, without=without)(arrays)[0], f(mg.asarray(X), mg.asarray(M)).numpy_copy())

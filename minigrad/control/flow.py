@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from ..autodiff.batching import Batched, Examples, Vectorised
+from ..autodiff.custom import call_with_gradient
 from ..core.dtypes import int64
 from ..core.mode import current_mode, switch
 from ..core.primitive import Primitive
@@ -24,8 +26,6 @@ from ..ops.elementwise import where
 from ..ops.joining import stack
 from ..support.errors import ConversionError, DtypeError, ShapeError
 from ..support.words import whole
-from .batching import Batched, Examples, Vectorised
-from .custom import call_with_gradient
 
 VALUES = (int, float, bool, np.ndarray, np.generic)  # become tensors when they are carried or returned
 

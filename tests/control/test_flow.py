@@ -139,7 +139,7 @@ def test_gradients_to_second_order(case):
 def test_forward_mode_agrees_with_reverse_mode(case):
     x, rows, v = mg.asarray(X), mg.asarray(ROWS), mg.asarray(X[::-1].copy())
     def total(x):
-        return sum([(t * t).sum() for t in mg.autodiff.control.Values(case(x, rows)).tensors])
+        return sum([(t * t).sum() for t in mg.control.flow.Values(case(x, rows)).tensors])
 
     forwards = mg.jvp(total, (x,), (v,))[1].item()
     np.testing.assert_allclose(forwards, (mg.grad(total)(x) * v).sum().item())
@@ -151,7 +151,7 @@ def test_batched_control_flow_equals_a_loop_with_gradients(case):
     many = mg.asarray(np.array([X, X + 2, X - 1, X * 3]))
     rows = mg.asarray(ROWS)
     def first(x):
-        return mg.autodiff.control.Values(case(x, rows)).tensors[-1]
+        return mg.control.flow.Values(case(x, rows)).tensors[-1]
 
     gradient = mg.grad(lambda x: (first(x) ** 2).sum())
     for function in (first, gradient):
@@ -262,7 +262,7 @@ def test_mistakes_get_the_same_error_in_every_mode(message, mode):
         else:
             (mg.jit(mistake) if mode == "jit" else mistake)()
     assert str(raised.value).startswith(message)
-    assert "test_control.py" in str(raised.value)
+    assert "test_flow.py" in str(raised.value)
 
 
 DIFFERENT = {
