@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 
 import minigrad as mg
@@ -155,6 +156,24 @@ def test_hostile_names_run_nothing():
         page.click("[data-go]")
         page.wait_for_timeout(50)
         assert page.evaluate("window.hit") is None and said(page) == name
+
+
+def test_an_image_is_grey_smooth_and_as_it_was_logged():
+    """The browser reads the PNG: the same levels, drawn larger than its 8 × 8 numbers."""
+    digit = np.random.default_rng(0).integers(0, 17, (1, 8, 8))
+    digit[0, 0, :2] = 0, 16
+    board = mg.viz.Dashboard(show="nothing")
+    board.log(1, loss=1.0, misread=digit)
+    with opened(board.to_html()) as page:
+        image = page.locator(".mg-view image")
+        assert image.bounding_box()["width"] > 40 and image.evaluate("i => getComputedStyle(i).imageRendering") == "auto"
+        levels = image.evaluate("""async (image) => {
+          const bitmap = await createImageBitmap(await (await fetch(image.getAttribute("href"))).blob());
+          const context = Object.assign(document.createElement("canvas"), { width: 8, height: 8 }).getContext("2d");
+          context.drawImage(bitmap, 0, 0);
+          return [...context.getImageData(0, 0, 8, 8).data].filter((_, i) => i % 4 === 1);
+        }""")
+        np.testing.assert_allclose(levels, digit.reshape(-1) * 255 / 16, atol=1)
 
 
 def test_two_of_them_in_the_outputs_of_one_notebook():
