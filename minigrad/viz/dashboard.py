@@ -1,7 +1,7 @@
 """`mg.viz.Dashboard`: a training run: curves with every step, norms of gradients, weights, and pictures of the data.
 
-Any loop can log to it: `board.log(step, loss=loss, model=model, misread=images)`.  In a notebook the dashboard updates itself;
-elsewhere it prints a line from time to time.
+Any loop can log to it: `board.log(step, loss=loss, model=model, misread=images)`.  In a notebook the dashboard updates
+itself; elsewhere it prints a line from time to time.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..support.errors import ConversionError
 from ..support.table import as_table
-from .drawing import Drawing
 from .curves import curves, dots
+from .drawing import Drawing
 from .exhibit import Exhibit
 from .flipbook import Block, Flipbook, Page
 from .heat import heat_map, largest, matrix_of, norm_of, size_text, spark
@@ -80,8 +80,8 @@ class Dashboard(Exhibit):
     def log(self, step: int, *, model: Module | None = None, **numbers: Any) -> None:
         """Log a step: numbers and images by name, and the weights and gradients of the model.
 
-        A tensor of shape (count, height, width) is a batch of grey images, and so are rows of 64 or 784 numbers.  Call this after `backward()` and before
-        the gradients are cleared.
+        A tensor of shape (count, height, width) is a batch of grey images, and so are rows of 64 or 784 numbers.  Call
+        this after `backward()` and before the gradients are cleared.
         """
         if model is not None and not isinstance(model, Module):
             raise ConversionError(

@@ -95,8 +95,9 @@ def widget(view: str, data: dict[str, Any], static_forms: dict[str, str]) -> dic
     '<img alt="a">'
     """
     code = (
-        f"(async () => {{\nconst picture = document.currentScript.picture;\nconst style = {json.dumps(style_of(view))};\n"
-        f"const data = JSON.parse({json.dumps(safe(data))});\n{script_of(view)}\n{static('embed.js')}}})();"
+        "(async () => {\nconst picture = document.currentScript.picture;\n"
+        f"const style = {json.dumps(style_of(view))};\nconst data = JSON.parse({json.dumps(safe(data))});\n"
+        f"{script_of(view)}\n{static('embed.js')}}})();"
     )
     run = (
         f"new Response(new Blob([Uint8Array.from(atob('{_deflated(code)}'),c=>c.charCodeAt(0))]).stream()"

@@ -315,7 +315,7 @@ def test_one_step_of_thousands_is_seen_live_and_at_the_end():
         page = board.book().pages[0][-1].drawing
         assert all(piece in board.to_svg() for piece in map(coloured, page.pieces))  # live, it is the same picture
         pictures.append(board.to_svg())
-    plain, high, missing = (set(re.findall(r'<path d="([^"]+)" fill="#[0-9a-f]+" stroke="none"', p)) for p in pictures)
+    plain, high, _ = (set(re.findall(r'<path d="([^"]+)" fill="#[0-9a-f]+" stroke="none"', p)) for p in pictures)
     assert len(plain) == 1 and plain != high and "mean of 21 steps, shade" in pictures[0]
     assert 'fill="#b3261e"' in pictures[2] and 'fill="#b3261e"' not in pictures[0] + pictures[1]
 

@@ -180,7 +180,8 @@ def test_markdown_of_nbconvert_has_the_pictures(executed):
 def outputs(*shown, head=""):
     """A page with outputs as a host puts them into it: as the inside of an element, which runs no `<script>`."""
     forms = json.dumps([view._repr_mimebundle_()["text/html"] for view in shown]).replace("<", "\\u003c")
-    return f"""<!doctype html><head>{head}</head><body><section id="slide" style="transform: scale(0.8)"></section><script>
+    return f"""<!doctype html><head>{head}</head><body>
+      <section id="slide" style="transform: scale(0.8)"></section><script>
       window.slides = 0;
       document.addEventListener("keydown", () => {{ window.slides += 1; }});
       for (const form of {forms}) {{
