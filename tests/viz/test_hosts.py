@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+from html import escape
 
 import pytest
 
@@ -265,6 +266,28 @@ def test_where_no_script_runs_there_is_the_picture():
 def test_nothing_writes_to_stderr_or_warns(executed):
     cells = json.loads((executed / "a.ipynb").read_text())["cells"]
     assert not [output for cell in cells for output in cell["outputs"] if output["output_type"] == "stream"]
+
+
+VSCODE = ("default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; "
+          "img-src https: data:; font-src https:; connect-src https:")
+
+
+@pytest.mark.parametrize("rules", ["", VSCODE])
+def test_a_frame_without_an_origin_shows_the_view_in_its_place(rules):
+    """The outputs of Colab and of VS Code are in a sandboxed frame; VS Code's rules forbid requests and workers."""
+    head = f'<meta http-equiv="Content-Security-Policy" content="{rules}">' if rules else ""
+    board = mg.viz.Dashboard(show="nothing")
+    board.log(1, loss=1.0, image=mg.ones((1, 8, 8)))
+    inside = escape(outputs(mg.viz.step(small()), board, mg.viz.fusion(mg.tanh, mg.ones(3)), head=head))
+    with opened(f'<iframe sandbox="allow-scripts" width="1000" height="600" srcdoc="{inside}"></iframe>') as page:
+        frame = page.frame_locator("iframe")
+        frame.locator(".mg-view").nth(2).wait_for()
+        view = frame.locator("#slide > div").nth(0).locator(".mg-view")
+        begin = at(view)
+        view.get_by_text("next ›").click()
+        view.press("ArrowRight")
+        assert at(view) == begin + 2 and frame.locator("#slide > div > figure > div > .mg-view").count() == 3
+        assert frame.locator("#slide > div").nth(1).locator(".mg-canvas image").count() == 1
 
 
 def test_themes_of_the_hosts():
