@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ HALF, BETWEEN, CHART = COLUMNS * TILE, 40.0, 150.0
 
 
 def reading(
-    title: str, losses: Points, images: Any, labels: Sequence[int], before: Sequence[int], after: Sequence[int]
+    title: str, losses: Points, images: Any, labels: Any, before: Any, after: Any
 ) -> Flipbook:
     """The losses of a training, and for each picture its label and what was read in it before and after.
 
