@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -13,23 +15,47 @@ from ..data import TensorDataset, digits
 from ..ops.creation import asarray
 from ..ops.elementwise import sigmoid
 from ..ops.losses import cross_entropy
+from ..viz.flipbook import Flipbook
+from ..viz.lessons.readings import reading
 from .session import SESSION
 from .swapping import Swapped
 
 HIDDEN, BATCH, RATE, SEED = 32, 64, 0.5, 0
 
 
-class Trained(NamedTuple):
-    """How many digits of the test set a network reads correctly."""
+@dataclass(frozen=True, repr=False)
+class Trained:
+    """A training: the loss of each batch, and what was read in each digit of the test set before and after."""
 
     author: str
-    right: int
-    shown: int
     swapped: Swapped | None
+    losses: list[float]
+    before: Any
+    after: Any
+
+    @property
+    def shown(self) -> int:
+        """The number of digits in the test set."""
+        return len(self.after)
+
+    @property
+    def right(self) -> int:
+        """How many of them the trained network reads correctly."""
+        return int((self.after == digits()[1].arrays[1]).sum())
 
     def __repr__(self) -> str:
         own = "" if self.swapped is None else f" with {self.swapped.name}, called {self.swapped.calls:,} times,"
         return f"{self.author}:{own} {self.right} of {self.shown} digits read ({100 * self.right / self.shown:.1f} %)"
+
+    @cached_property
+    def picture(self) -> Flipbook:
+        """The loss of each batch, and the digits that were read wrongly, before and after the training."""
+        images, labels = digits()[1].arrays
+        losses = [(float(i), value) for i, value in enumerate(self.losses, 1)]
+        return reading(repr(self), losses, images.reshape(-1, 8, 8), labels, self.before, self.after)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return {**self.picture._repr_mimebundle_(), "text/plain": repr(self)}
 
 
 class Products(nn.Linear):
@@ -50,23 +76,29 @@ class Gate(nn.Module):
 
 
 def train_digits(swapped: Swapped | None = None, epochs: int = 5) -> Trained:
-    """Train a small network on the digits, and count how many digits of the test set it reads."""
+    """Train a small network on the digits; a notebook shows the loss, and the digits that it reads wrongly."""
     train, test = digits()
     images, labels = _tensors(train)
     random.seed(SEED)
     model = nn.Sequential(Products(64, HIDDEN), Gate(), Products(HIDDEN, 10))
     optimizer = optim.SGD(model.parameters(), lr=RATE)
+    before, losses = _read(model, test), []
     with np.errstate(all="ignore"):  # with a wrong rule the numbers may overflow
         for _ in range(epochs):
             for start in range(0, len(train), BATCH):
                 batch = slice(start, start + BATCH)
                 optimizer.zero_grad()
-                cross_entropy(model(images[batch]), labels[batch]).backward()
+                loss = cross_entropy(model(images[batch]), labels[batch])
+                loss.backward()
                 optimizer.step()
-    images, labels = _tensors(test)
+                losses.append(float(loss.item()))
+    return Trained(SESSION.author, swapped, losses, before, _read(model, test))
+
+
+def _read(model: nn.Module, test: TensorDataset) -> Any:
+    """The digit that a model reads in each picture of the test set."""
     with no_grad(), np.errstate(all="ignore"):
-        right = int((model(images).argmax(1) == labels).sum().item())
-    return Trained(SESSION.author, right, len(test), swapped)
+        return model(_tensors(test)[0]).argmax(1).numpy()
 
 
 def _tensors(digits: TensorDataset) -> tuple[Tensor, Tensor]:

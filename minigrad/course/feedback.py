@@ -13,6 +13,7 @@ from typing import Any
 
 from ..support.errors import MinigradError
 from ..support.source import in_library
+from .boxes import Box
 
 INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 OWN_PLACES = ("<frozen", "<string>", "<unknown>")
@@ -31,24 +32,28 @@ class Feedback(MinigradError):
     and `Misused`.
     """
 
-    sign = "✗"
+    kind = "wrong"
 
     def __init__(self, task: str, message: str, hint: str | None = None) -> None:
         self.task, self.message, self.hint = task, message, hint
         Exception.__init__(self, task, message, hint)  # the text names the student's line, not the caller's
 
+    @property
+    def box(self) -> Box:
+        """What is said, as a box."""
+        return Box(self.kind, self.task, self.message, self.hint)
+
     def __str__(self) -> str:
-        words = f"{self.sign} {self.task}: {self.message}"
-        return words if self.hint is None else f"{words}\n  Hint: {self.hint}"
+        return str(self.box)
 
     def _render_traceback_(self) -> list[str]:
-        return str(self).splitlines()
+        return ["This cell stopped here: see above."] if self.box.show() else str(self).splitlines()
 
 
 class NotWritten(Feedback):
     """There is no answer yet."""
 
-    sign = "○"
+    kind = "open"
 
 
 class Wrong(Feedback):
@@ -58,11 +63,13 @@ class Wrong(Feedback):
 class Stopped(Feedback):
     """The student's code raised an exception, or took too long."""
 
+    kind = "stopped"
+
 
 class Misused(Feedback):
     """Something other than the answer is wrong: an unknown task or unit, for example."""
 
-    sign = "!"
+    kind = "misused"
 
 
 def stopped(task: str, error: BaseException, call: str = "") -> Stopped:

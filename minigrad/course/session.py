@@ -13,6 +13,7 @@ from typing import Any
 from ..support.errors import MinigradError
 from ..support.source import notebook_shell
 from .attempts import ATTEMPTS, NEAR, Attempts, Stop, watch_cells
+from .boxes import Box
 from .compare import plain
 from .feedback import Feedback, Misused, NotWritten, Stopped, place, stopped, unreadable, written
 from .limits import TimeIsUp, at_most
@@ -131,9 +132,10 @@ def check(name: str, answer: Any = UNSET, hidden: bool = False) -> None:
             _store(SESSION.progress.note, which, False, said=_said(which, given))
         if which.strict:
             raise feedback from None
-        return print(feedback)
+        return feedback.box.tell()
     _store(SESSION.progress.note, which, True, _source(given), _said(which, given))
-    print(said if newer is None else f"{said}\n  {newer} is newer and was not checked.")
+    more = "" if newer is None else f"\n  {newer} is newer and was not checked."
+    said._replace(message=said.message + more).tell()
 
 
 def progress() -> Progress:
@@ -194,7 +196,7 @@ def _said(which: Task, given: Any) -> str:
 # ---- running an answer -----------------------------------------------------------------------------------------------
 
 
-def _run(which: Task, given: Any, rounds: int) -> str:
+def _run(which: Task, given: Any, rounds: int) -> Box:
     """The feedback on a right answer; for any other, feedback is raised."""
     if which.kind == "value" and _is_open(given):
         raise NotWritten(which.name, "not answered yet", _how(which))
@@ -217,7 +219,7 @@ def _run(which: Task, given: Any, rounds: int) -> str:
     except Exception as error:
         raise stopped(which.name, error) from None
     points = f", {counted(which.points, 'point')}" if which.points else ""
-    return f"✓ {which.name}: right{points}" + (f"\n  {said}" if said else "")
+    return Box("right", which.name, f"right{points}" + (f"\n  {said}" if said else ""))
 
 
 def _is_open(given: Any) -> bool:
@@ -232,9 +234,9 @@ def _how(which: Task) -> str:
     return f"put your answer in the place of the dots{form}"
 
 
-def _noted(which: Prediction, given: Any, feedback: Feedback) -> str:
+def _noted(which: Prediction, given: Any, feedback: Feedback) -> Box:
     hint = f"\n  {feedback.hint}" if feedback.hint else ""
-    return f"○ {which.name}: noted, {written(given)}. The answer turns out to be different.{hint}"
+    return Box("noted", which.name, f"noted, {written(given)}. The answer turns out to be different.{hint}")
 
 
 def _kind(which: Task, given: Any) -> Any:
@@ -328,9 +330,8 @@ def _explain_stubs() -> None:
         return
 
     def explain(shell: Any, kind: Any, error: BaseException, trace: Any, tb_offset: Any = None) -> list[str]:
-        what = "○ not written yet: write your answer, and delete the line `raise NotImplementedError()`"
-        words = [what, *place(error)]
-        print("\n".join(words), file=sys.stderr)
-        return words
+        what = "not written yet: write your answer, and delete the line `raise NotImplementedError()`"
+        Box("open", "this cell", "\n".join([what, *place(error)])).tell()
+        return []
 
     shell.set_custom_exc((NotImplementedError,), explain)

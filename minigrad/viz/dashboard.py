@@ -1,7 +1,7 @@
-"""`mg.viz.Dashboard`: a training run: curves, norms of gradients, pictures of weights.
+"""`mg.viz.Dashboard`: a training run: curves with every step, norms of gradients, weights, and pictures of the data.
 
-Any loop can log to it: `board.log(step, loss=loss, model=model)`.  In a notebook the dashboard updates itself;
-elsewhere it prints a line from time to time.
+Any loop can log to it: `board.log(step, loss=loss, model=model, misread=images)`.  In a notebook the dashboard updates
+itself; elsewhere it prints a line from time to time.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import sys
 import time
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,14 +18,17 @@ from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..support.errors import ConversionError
 from ..support.table import as_table
+from .curves import curves, dots
 from .drawing import Drawing
 from .exhibit import Exhibit
 from .flipbook import Block, Flipbook, Page
-from .heat import curves, heat_map, largest, matrix_of, norm_of, size_text, spark
+from .heat import heat_map, largest, matrix_of, norm_of, size_text, spark
+from .images import gallery, pictures_of
 from .numbers import short
 
 PICTURES, PARAMETERS, LAYERS, NUMBERS = 24, 6, 5, 5  # the most moments, weights, norms and other numbers
-POINTS = 400  # of a curve
+IMAGES, ROW, SIDE = 12, 4, 62.0  # the most images of a name, images in a row, and the side of one
+WIDE, TALL, LOW = 620.0, 250.0, 170.0  # the width of the curves; the height of the first one, and of the others
 OFTEN = 1.0  # seconds between two pictures in a notebook
 Points = list[tuple[float, float]]  # (step, value)
 
@@ -64,6 +68,7 @@ class Dashboard(Exhibit):
         self.numbers: dict[str, Points] = {}
         self.norms: dict[str, Points] = {}  # of gradients, by parameter
         self.weights: dict[int, dict[str, Weights]] = {}  # by step: small pictures of parameters
+        self.images: dict[int, dict[str, Any]] = {}  # by step: pictures of the data
         self.last = 0
         self._gap = 1  # steps between two pictures
         self._begun = time.monotonic()
@@ -73,9 +78,10 @@ class Dashboard(Exhibit):
     # logging --------------------------------------------------------------------------------------------------------
 
     def log(self, step: int, *, model: Module | None = None, **numbers: Any) -> None:
-        """Log a step: numbers by name, and the weights and gradients of the model.
+        """Log a step: numbers and images by name, and the weights and gradients of the model.
 
-        Call it after `backward()` and before the gradients are cleared.
+        A tensor of shape (count, height, width) is a batch of grey images, and so are rows of 64 or 784 numbers.  Call
+        this after `backward()` and before the gradients are cleared.
         """
         if model is not None and not isinstance(model, Module):
             raise ConversionError(
@@ -83,7 +89,11 @@ class Dashboard(Exhibit):
             )
         if step % self.every and step != self.total:
             return
-        read = {name: _number(name, value) for name, value in numbers.items()}
+        images = {name: _images(value) for name, value in numbers.items()}
+        images = {name: found for name, found in images.items() if found is not None}
+        read = {name: _number(name, value) for name, value in numbers.items() if name not in images}
+        if images:
+            self.images = _kept({**self.images, step: images})
         for name, value in read.items():
             self.numbers.setdefault(name, []).append((float(step), value))
         if model is not None:
@@ -99,11 +109,10 @@ class Dashboard(Exhibit):
         if step >= max(self.weights, default=-self._gap) + self._gap:
             shown = sorted(named, key=lambda item: item[1].ndim < 2)[:PARAMETERS]
             arrays = [(name, p.detach().numpy()) for name, p in shown]  # type: ignore[attr-defined]
-            self.weights[step] = {name: Weights(matrix_of(a, 12, 16), size_text(a)) for name, a in arrays}
-            if len(self.weights) > PICTURES:  # keep every second picture
-                self.weights = {s: w for i, (s, w) in enumerate(self.weights.items()) if i % 2 == 0}
-                kept = list(self.weights)
-                self._gap = kept[1] - kept[0]
+            found = {name: Weights(matrix_of(a, 12, 16), size_text(a)) for name, a in arrays}
+            self.weights = _kept({**self.weights, step: found})
+            steps = list(self.weights)
+            self._gap = steps[1] - steps[0] if len(steps) > 1 else self._gap
 
     # progress -------------------------------------------------------------------------------------------------------
 
@@ -176,19 +185,20 @@ class Dashboard(Exhibit):
 
     def to_svg(self) -> str:
         """The state at the last step."""
-        return self._picture(self._moments()[-1]).to_svg(repr(self))
+        return next(self._drawings(self._moments()[-1:])).to_svg(repr(self))
 
     def book(self) -> Flipbook:
         """A page for each moment that has a picture; the last moment is shown first."""
         moments = self._moments()
-        pages = [Page(self._picture(moment), self._said(moment), self._blocks(moment)) for moment in moments]
+        drawn = zip(self._drawings(moments), moments)
+        pages = [Page(drawing, self._said(moment), self._blocks(moment)) for drawing, moment in drawn]
         return Flipbook(repr(self)[1:-1], [pages], unit="moment", start=len(pages) - 1)
 
     def _moments(self) -> list[int]:
-        """The steps that have a page."""
+        """The steps that have a page: those with pictures, and the last one."""
         steps = sorted({int(step) for points in self.numbers.values() for step, _ in points})
         few = [steps[int(i * (len(steps) - 1) / (PICTURES - 1))] for i in range(PICTURES)] if steps else []
-        return sorted(set(self.weights) | ({*few, self.last} if not self.weights else {self.last}))
+        return sorted({*(self.weights or self.images or few), self.last})
 
     def _said(self, step: int) -> str:
         values = {name: _at(points, step) for name, points in self.numbers.items()}
@@ -214,29 +224,47 @@ class Dashboard(Exhibit):
             found.append(("not finite", ("text", ", ".join(strange))))
         return tuple(found)
 
-    def _picture(self, step: int) -> Drawing:
-        """Curves on the left, the weights at a step on the right."""
-        charts: list[tuple[str, dict[str, Points]]] = [
-            (name, {name: _thinned(points)}) for name, points in list(self.numbers.items())[:NUMBERS]
-        ]
+    def _charts(self) -> list[tuple[str, dict[str, Points]]]:
+        """The titles and the curves of the charts."""
+        charts: list[tuple[str, dict[str, Points]]] = [(n, {n: v}) for n, v in list(self.numbers.items())[:NUMBERS]]
         if self.norms:
             largest_first = sorted(self.norms.items(), key=lambda item: -max(v for _, v in item[1] if v == v))[:LAYERS]
-            charts.append(("norms of gradients", {name: _thinned(points) for name, points in largest_first}))
-        near = max([s for s in self.weights if s <= step], default=None)
-        weights = {} if near is None else self.weights[near]
-        width = 330.0 if weights else 560.0
-        heights = [34 + 13 * w.matrix.shape[0] for w in weights.values()]
-        drawing = Drawing(width + (150 + 250 if weights else 150), max(190.0 * len(charts), sum(heights) + 20, 60))
-        ends = self._first(), float(self.last)
+            charts.append(("norms of gradients", dict(largest_first)))
+        return charts
+
+    def _drawings(self, moments: list[int]) -> Iterator[Drawing]:
+        """For each moment: the curves of all steps on the left; the images and the weights of the moment on the right.
+
+        The curves are the same for all moments, and are drawn once.
+        """
+        charts, all_curves = self._charts(), Drawing(WIDE, 60)
+        ends, y, axes = (self._first(), float(self.last)), 0.0, []
         for i, (title, series) in enumerate(charts):
-            curves(drawing, (0, 190.0 * i, width, 176), series, title, float(step), ends)
-        y = 0.0
-        for (name, (matrix, about)), height in zip(weights.items(), heights):
-            drawing.text(width + 150, y + 12, f"{name}  {about}", room=240, bold=True)
+            height, legend = TALL if i == 0 else LOW, 150.0 if len(series) > 1 else 0.0
+            axes.append(curves(all_curves, (0, y, WIDE - legend, height), series, title, ends))
+            y += height + 14
+        for moment in moments:
+            drawing = Drawing(WIDE, max(y, 60))
+            drawing.pieces = list(all_curves.pieces)
+            for chart, (_, series) in zip(axes, charts):
+                dots(drawing, chart, series, float(moment))
+            self._pictures(drawing, moment, WIDE + 40)
+            yield drawing
+
+    def _pictures(self, drawing: Drawing, step: int, x: float) -> None:
+        """The images and the weights of the last moment until a step, from the top down."""
+        y, near = 0.0, max([s for s in self.images if s <= step], default=None)
+        for name, pictures in self.images[near].items() if near is not None else ():
+            drawing.heading(x, y + 12, f"{name} after step {near:,}")
+            y += 22 + gallery(drawing, x, y + 22, pictures, (), ROW, SIDE) + 10
+        near = max([s for s in self.weights if s <= step], default=None)
+        for name, (matrix, about) in self.weights[near].items() if near is not None else ():
+            drawing.text(x, y + 12, f"{name}  {about}", room=270, bold=True)
             most = largest([moment[name].matrix for moment in self.weights.values() if name in moment])
-            heat_map(drawing, width + 150, y + 18, matrix, 13.0, most, f"{name} after step {near}")
-            y += height
-        return drawing
+            heat_map(drawing, x, y + 18, matrix, 13.0, most, f"{name} after step {near}")
+            y += 34 + 13 * matrix.shape[0]
+        if y:
+            drawing.width, drawing.height = x + 272, max(drawing.height, y)
 
     def _first(self) -> float:
         return min([points[0][0] for points in self._all().values()], default=0.0)
@@ -254,7 +282,7 @@ def _number(name: str, value: Any) -> float:
         return float(value)
     what = f"a tensor of shape {value.shape}" if isinstance(value, Tensor) else f"a {type(value).__name__}"
     raise ConversionError(f"Dashboard.log: {name} is {what}", expect="a number, or a tensor with one element",
-                          hint=f"{name}={name}.mean(), or model= for a model")
+                          hint=f"{name}={name}.mean(), or images of shape (count, height, width), or model=")
 
 
 def _at(points: Points, step: int) -> float | None:
@@ -262,9 +290,14 @@ def _at(points: Points, step: int) -> float | None:
     return next((value for at, value in reversed(points) if at <= step), None)
 
 
-def _thinned(points: Points) -> Points:
-    """At most `POINTS` points of a curve, its last point among them."""
-    if len(points) <= POINTS:
-        return points
-    skip = -(-len(points) // POINTS)
-    return points[::skip][:-1] + points[-1:]
+def _images(value: Any) -> Any:
+    """The first images of a batch; None for a value that is not a batch of images."""
+    array = value.detach().numpy() if isinstance(value, Tensor) else value
+    return pictures_of(array, IMAGES) if getattr(array, "ndim", 0) > 1 else None
+
+
+def _kept(moments: dict[int, Any]) -> dict[int, Any]:
+    """At most `PICTURES` moments: of more, every second one."""
+    if len(moments) <= PICTURES:
+        return moments
+    return {step: each for i, (step, each) in enumerate(moments.items()) if i % 2 == 0}

@@ -138,6 +138,11 @@ class Drawing:
         more = f' fill-opacity="{opacity:g}"' if opacity < 1 else ""
         self.add(f'<path d="{outline}" fill="{_colour(fill)}" pointer-events="none"{more}/>')
 
+    def outline(self, outline: str, stroke: str, thick: float = 1.6) -> None:
+        """An outline, in SVG's words, which ignores the pointer."""
+        style = f'fill="none" stroke="{_colour(stroke)}" stroke-width="{number(thick)}"'
+        self.add(f'<path d="{outline}" {style} pointer-events="none"/>')
+
     def _tip(self, before: tuple[float, float], at: tuple[float, float], colour: str) -> None:
         angle = math.atan2(at[1] - before[1], at[0] - before[0])
         corners = [(at[0] - 7 * math.cos(angle + turn), at[1] - 7 * math.sin(angle + turn)) for turn in (-0.45, 0.45)]
@@ -189,7 +194,9 @@ class Axes:
             x = self.at(value, 0.0)[0]
             self.drawing.path([(x, bottom), (x, bottom + 3)], "quiet", thick=1)
             self.drawing.text(x, bottom + 14, tick_text(value), fill="quiet", anchor="middle")
-        for value in round_numbers(*self.up, int(self.height // 28)) if which != "across" else ():
+        levels = round_numbers(*self.up, int(self.height // 28)) if which != "across" else []
+        powers = [value for value in levels if value == round(value)]
+        for value in powers if self.log and len(powers) > 1 else levels:
             y = self._level(value)
             self.drawing.path([(self.x, y), (self.x + self.width, y)], "line", thick=0.6)
             name = tick_text(10**value if self.log else value)
@@ -205,6 +212,12 @@ class Axes:
             y = math.log10(y) if y > 0 else math.nan
         level = self._level(y)
         return self.x + self.width * share, min(max(level, self.y - 1e4), self.y + 1e4)
+
+    def band(self, columns: Sequence[tuple[float, float, float]], colour: str, opacity: float) -> None:
+        """The area between two curves: (x, lower, upper) for each column."""
+        upper, lower = ([self.at(x, ends[i]) for x, *ends in columns] for i in (1, 0))
+        if upper != lower:
+            self.drawing.path([*upper, *lower[::-1]], "none", fill=colour, opacity=opacity)
 
     def curve(
         self, points: Sequence[tuple[float, float]], stroke: str = "there", *, thick: float = 1.6, dashes: str = ""
@@ -260,8 +273,10 @@ def time_text(seconds: float) -> str:
 def tick_text(value: float) -> str:
     """A number at an axis.
 
-    >>> tick_text(0.0), tick_text(-2.5), tick_text(12000.0), tick_text(1e-05)
-    ('0', '−2.5', '12k', '1e−5')
+    >>> tick_text(0.0), tick_text(-2.5), tick_text(2000.0), tick_text(12000.0), tick_text(1e-05)
+    ('0', '−2.5', '2,000', '12k', '1e−5')
     """
+    if 1e3 <= abs(value) < 1e4:
+        return f"{value:,.0f}".replace("-", "−")
     text = f"{value / 1000:g}k" if 1e4 <= abs(value) < 1e7 else f"{value:.3g}"
     return re.sub(r"e([+-])0*(\d)", lambda m: f"e{m.group(1).strip('+')}{m.group(2)}", text).replace("-", "−")

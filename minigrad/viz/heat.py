@@ -1,19 +1,19 @@
-"""Pictures of matrices: a square for each number, coloured by its sign and size; and curves over steps."""
+"""Pictures of matrices: a square for each number, coloured by its sign and size."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from .cells import largest, matrix_of
-from .drawing import DASHES, SERIES, Axes, Drawing
+from .drawing import Drawing
 from .numbers import short
 from .svg import number
 
-__all__ = ["curves", "heat_map", "largest", "matrix_of", "norm_of", "size_text", "spark"]
+__all__ = ["heat_map", "largest", "matrix_of", "norm_of", "size_text", "spark"]
 
 
 def heat_map(drawing: Drawing, x: float, y: float, matrix: Any, side: float, most: float, about: str = "") -> None:
@@ -37,42 +37,6 @@ def heat_map(drawing: Drawing, x: float, y: float, matrix: Any, side: float, mos
     for (colour, opacity), places in sorted(squares.items()):
         drawing.shape("".join(places), colour, opacity)
     drawing.merge(begin)
-
-
-def curves(
-    drawing: Drawing, place: tuple[float, float, float, float], series: Mapping[str, Sequence[tuple[float, float]]],
-    title: str, here: float | None = None, ends: tuple[float, float] | None = None,
-    within: tuple[float, float] | None = None,
-) -> None:
-    """Some curves over steps, logarithmic where they go through powers of ten, with their names on the right.
-
-    `ends` and `within` are the steps and the values that there is to be room for; by default, those of the curves.
-    """
-    begin = len(drawing.pieces)
-    x, y, width, height = place
-    points = [(a, b) for each in series.values() for a, b in each if math.isfinite(b)]
-    steps = [a for a, _ in points] or [0.0, 1.0]
-    values = [*(b for _, b in points), *(within or ())] or [0.0, 1.0]
-    positive = [b for b in values if b > 0]
-    log = len(positive) == len(values) and max(values) > 30 * min(values)
-    low, high = min(values), max(values)
-    room = 0.0 if log else 0.06 * (high - low)
-    drawing.heading(x + Axes.LEFT, y + 12, title)
-    across, up = ends or (min(steps), max(steps)), (low - room, high + room)
-    chart = Axes(drawing, (x, y + 20, width, height - 20), across, up, log=log)
-    for i, (name, curve) in enumerate(series.items()):
-        colour, dashes = SERIES[i % len(SERIES)], DASHES[i % len(DASHES)]
-        chart.curve(curve, colour, dashes=dashes)
-        if len(series) > 1:
-            level = y + 34 + 14 * i
-            drawing.path([(x + width + 8, level - 4), (x + width + 26, level - 4)], colour, dashes=dashes, thick=2)
-            drawing.text(x + width + 31, level, name, fill="quiet", room=110)
-    drawing.merge(begin)
-    if here is not None:
-        for i, curve in enumerate(series.values()):
-            found = [p for p in curve if p[0] == here]
-            if found and math.isfinite(found[-1][1]):
-                drawing.dot(*chart.at(*found[-1]), fill="now" if i == 0 else SERIES[i % len(SERIES)])
 
 
 def spark(values: Sequence[float], width: int = 24) -> str:

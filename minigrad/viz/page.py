@@ -63,10 +63,10 @@ def packed(data: dict[str, Any]) -> dict[str, Any]:
     >>> list(packed({"picture": "the same, and again " * 10_000}))
     ['deflated']
     """
-    text = json.dumps(data, separators=(",", ":")).encode()
+    text = json.dumps(data, separators=(",", ":"))
     if len(text) < LARGE:
         return data
-    return {"deflated": base64.b64encode(zlib.compress(text, 9)).decode()}
+    return {"deflated": _deflated(text)}
 
 
 BEYOND = re.compile("[<\\ud800-\\udfff]")  # characters that end a script, and characters that no file can contain
@@ -82,21 +82,37 @@ def safe(data: dict[str, Any]) -> str:
     return BEYOND.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def widget(view: str, data: dict[str, Any], static_forms: dict[str, str]) -> dict[str, str]:
-    """The forms of a view for a notebook: a script that shows the view, and forms for hosts that run no script.
+# What `widget` adds to the static form: a script, and an element around it that the view is put into.
+LOADER = r'\A<figure class="mg-output"[^>]*>| onload="[^"]*"|</figure>\Z'
 
-    This also works where a widget does not: without a kernel, and in the pages of nbconvert.  The script is a form of
-    its own, so a conversion to Markdown or LaTeX contains the picture and no script.
+
+def widget(view: str, data: dict[str, Any], static_forms: dict[str, str]) -> dict[str, str]:
+    """The forms of a view for a notebook: the static forms, and a script in the picture of the HTML form.
+
+    The picture runs the script when it has loaded, and the view takes its place.  Every host runs this form, also
+    without a kernel: JupyterLab, Notebook 7, VS Code, Colab, pages of nbconvert.  A host that runs no scripts drops the
+    attribute, and Markdown does not show it.
+
+    >>> forms = widget("graph", {}, {"text/html": '<img alt="a">'})
+    >>> re.sub(LOADER, "", forms["text/html"])
+    '<img alt="a">'
     """
     code = (
-        f"const style = {_string(style_of(view))};\nconst packed = {safe(packed(data))};\n"
-        f"{script_of(view)}\n{static('embed.js')}"
+        "(async () => {\nconst picture = document.currentScript.picture;\n"
+        f"const style = {json.dumps(style_of(view))};\nconst data = JSON.parse({json.dumps(safe(data))});\n"
+        f"{script_of(view)}\n{static('embed.js')}}})();"
     )
-    return {"application/javascript": f"(async () => {{\n{code}}})();", **static_forms}
+    run = (
+        f"new Response(new Blob([Uint8Array.from(atob('{_deflated(code)}'),c=>c.charCodeAt(0))]).stream()"
+        ".pipeThrough(new DecompressionStream('deflate'))).text().then(code=>{var s=document.createElement('script');"
+        "s.picture=this;s.textContent=code;document.head.append(s);s.remove()})"
+    )
+    inside = re.sub("(<img [^>]*)>", lambda image: f'{image[1]} onload="{run}">', static_forms["text/html"], count=1)
+    return {**static_forms, "text/html": f'<figure class="mg-output" style="margin:0">{inside}</figure>'}
 
 
-def _string(text: str) -> str:
-    return json.dumps(text).replace("<", "\\u003c")
+def _deflated(text: str) -> str:
+    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
 
 
 def live(view: str, data: dict[str, Any]) -> Any:

@@ -1,6 +1,7 @@
 """In a real kernel: a student sees a message and the own line, without a traceback of minigrad."""
 
 import os
+import re
 
 import nbformat
 import pytest
@@ -46,7 +47,7 @@ def test_cells_in_a_kernel_show_words_without_tracebacks(tmp_path):
     assert "the cell of your answer stopped with NameError" in seen["check of what stopped"]
     assert seen["check of what did not"].startswith("✗ gradient_of_a: your answer 1 is not right")
     assert "35 minutes" in seen["begin"] and "for Ada" in seen["begin"]
-    assert "○ not written yet" in seen["stub of a value"] and "line 3 of the cell" in seen["stub of a value"]
+    assert "○ this cell: not written yet" in seen["stub of a value"] and "line 3 of the cell" in seen["stub of a value"]
     assert "✗ mul_grad: stopped with SyntaxError" in seen["check unreadable"]
     assert "line 1 of the cell: def mul_grad(g, out, a, b)" in seen["check unreadable"]
     assert "stopped with ZeroDivisionError" in seen["check raises"]
@@ -54,3 +55,10 @@ def test_cells_in_a_kernel_show_words_without_tracebacks(tmp_path):
     assert "not done after 0.3 seconds" in seen["check endless"] and "of the cell: " in seen["check endless"]
     assert seen["check right"].startswith("✓ mul_grad: right")
     assert seen["engine"].startswith("Ada: with mul_grad, called ")
+    boxes = {name: output.data["text/html"] for name, cell in zip(CELLS, notebook.cells) for output in cell.outputs
+             if "mg-feedback" in output.get("data", {}).get("text/html", "")}
+    kinds = {name: re.search('data-kind="([a-z]+)"', html)[1] for name, html in boxes.items()}
+    assert kinds == {
+        "stub of a value": "open", "check unreadable": "stopped", "check raises": "stopped", "check right": "right",
+        "check endless": "stopped", "check of what stopped": "misused", "check of what did not": "wrong",
+    }

@@ -1,5 +1,6 @@
 """The student's code in the real engine: it runs, right or wrong, and is removed after the block."""
 
+import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -158,6 +159,11 @@ def test_the_digits_are_learnt_with_the_students_rule(monkeypatch):
         trained = course.train_digits(mine)
     assert trained.right > 0.93 * trained.shown
     assert repr(trained).startswith("Ada: with mul_grad, called ") and mine.calls > 100
+    forms = trained._repr_mimebundle_()
+    assert forms["text/plain"] == repr(trained) and "<image " in forms["image/svg+xml"]
+    assert len(trained.losses) == 5 * 23 and trained.losses[-1] < 0.3 < trained.losses[0]
+    begin, end = (int(n) for n in re.findall(r"(\d+) of 360 pictures are read", trained.picture.text()))
+    assert begin < 60 and end == trained.right
     with course.rule("multiply", lambda g, out, a, b: (g * a, g * b)) as wrong:
         assert course.train_digits(wrong, epochs=2).right < trained.right
 

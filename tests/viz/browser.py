@@ -78,15 +78,16 @@ def opened(
     assert not (errors and strict), errors
 
 
-def outputs(*shown):
-    """A page with outputs as a notebook puts them into it: each script is run with the place that it may fill."""
-    forms = json.dumps([view._repr_mimebundle_()["application/javascript"] for view in shown]).replace("<", "\\u003c")
-    return f"""<!doctype html><body><section id="slide" style="transform: scale(0.8)"></section><script>
+def outputs(*shown, head=""):
+    """A page with outputs as a host inserts them: as the inside of an element, which runs no `<script>`."""
+    forms = json.dumps([view._repr_mimebundle_()["text/html"] for view in shown]).replace("<", "\\u003c")
+    return f"""<!doctype html><head>{head}</head><body>
+      <section id="slide" style="transform: scale(0.8)"></section><script>
       window.slides = 0;
       document.addEventListener("keydown", () => {{ window.slides += 1; }});
       for (const form of {forms}) {{
         const output = document.createElement("div");
+        output.innerHTML = form;
         document.getElementById("slide").append(output);
-        new Function("element", form)(output);
       }}
     </script></body>"""

@@ -207,6 +207,13 @@ def test_a_kernel_that_was_put_in_is_seen():
     assert "put in by register_kernel" in shown and "return np.tanh(x)" in shown
 
 
+def test_a_stack_does_not_contain_the_view_that_watches_it():
+    """Without a function of the user's, the user's line is the one that calls the view."""
+    line, *rest = mg.viz.stack(mg.tanh, mg.ones(2)).text().splitlines()[1:]
+    assert line.split() == ["your", "line", "test_a_stack_does_not_contain_the_view_that_watches_it"]
+    assert [each[2:].split("  ")[0] for each in rest] == ["the door", "the primitive", "kernel table", "kernel"]
+
+
 def test_a_stack_goes_from_the_line_to_the_kernel():
     layer, x = mg.nn.Linear(3, 2), mg.ones((1, 3))
     lines = mg.viz.stack(lambda: layer(x)).text().splitlines()

@@ -6,11 +6,15 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import minigrad as mg
 from minigrad.autodiff.checkpointing import Segment
 from minigrad.core.node import Leaf, Node, topological_order
-from minigrad.viz.dashboard import PICTURES
+from minigrad.viz.curves import columns_of
+from minigrad.viz.dashboard import IMAGES, PICTURES
+from minigrad.viz.drawing import coloured
 from minigrad.viz.lessons.tapes import play, read_tape, segments_of
 from minigrad.viz.lessons.timelines import Run, Span, timeline_of
 
@@ -286,6 +290,52 @@ def test_a_dashboard_is_fed_by_any_loop():
     book = board.book()
     assert book.pages[0][-1].say == f"After step 100: loss is {board.numbers['loss'][-1][1]:.3g}."
     assert "0.weight" in book.to_svg() and repr(board).startswith("<training: 100 steps, loss ")
+
+
+@given(st.lists(st.floats(-100, 100, width=16), min_size=1, max_size=300), st.integers(1, 40))
+def test_every_step_of_a_curve_is_in_a_column(values, most):
+    """The columns have the extremes of all steps, and the mean of each is that of its own steps."""
+    columns = columns_of(list(enumerate(values)), (0, len(values) - 1), most)
+    assert len(columns) <= most and [c.at for c in columns] == sorted(c.at for c in columns)
+    assert min(c.least for c in columns) == min(values) and max(c.most for c in columns) == max(values)
+    assert all(c.least <= c.mean + 1e-9 and c.mean <= c.most + 1e-9 for c in columns)
+    wide = (len(values) - 1) / most or 1.0
+    parts = [[v for i, v in enumerate(values) if min(i // wide, most - 1) == k] for k in range(most)]
+    if len(values) > most:
+        np.testing.assert_allclose([c.mean for c in columns], [np.mean(part) for part in parts if part])
+
+
+def test_one_step_of_thousands_is_seen_live_and_at_the_end():
+    """A jump of a single step makes the picture another one; so does a value that is not finite."""
+    pictures = []
+    for jump in (1.0, 9.0, math.nan):
+        board = mg.viz.Dashboard(show="nothing")
+        for step in range(1, 8001):
+            board.log(step, loss=jump if step == 4321 else 1.0 + step % 2)
+        page = board.book().pages[0][-1].drawing
+        assert all(piece in board.to_svg() for piece in map(coloured, page.pieces))  # live, it is the same picture
+        pictures.append(board.to_svg())
+    plain, high, _ = (set(re.findall(r'<path d="([^"]+)" fill="#[0-9a-f]+" stroke="none"', p)) for p in pictures)
+    assert len(plain) == 1 and plain != high and "mean of 21 steps, shade" in pictures[0]
+    assert 'fill="#b3261e"' in pictures[2] and 'fill="#b3261e"' not in pictures[0] + pictures[1]
+
+
+def test_images_are_logged_beside_numbers():
+    board = mg.viz.Dashboard(show="nothing")
+    for step in range(1, 101):
+        board.log(step, loss=1 / step, digit=np.eye(8).reshape(1, 64) * step, photo=mg.ones((20, 28, 28)))
+    assert len(board.images) <= PICTURES and set(board.images[1]) == {"digit", "photo"}
+    svg = board.to_svg()
+    assert svg.count("<image ") == 1 + IMAGES and "photo after step 100" in svg
+    book = mg.viz.training(*a_reader())
+    assert book.to_svg().count("<image ") == 3 and ">7</text>" in book.to_svg()
+
+
+def a_reader():
+    """A model of digits, with what `training` takes."""
+    net = mg.nn.Sequential(mg.nn.Linear(64, 10))
+    batch = mg.ones((3, 64)), mg.asarray([3, 7, 1])
+    return net, mg.optim.SGD(net.parameters(), lr=0.1), mg.nn.CrossEntropyLoss(), [batch]
 
 
 def test_a_dashboard_in_fit():

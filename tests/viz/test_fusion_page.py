@@ -260,7 +260,7 @@ def test_a_large_program_is_compressed_and_shown():
     view = mg.viz.fusion(long, mg.ones((4, 4)))
     bare = len(json.dumps(view.data()))
     for html in (view.to_html(), outputs(view)):
-        assert '{"deflated":' in html.replace("\\", "") and len(html) < bare
+        assert len(html) < bare
         with opened(html) as page:
             page.wait_for_selector(".mg-view .mg-box")
             assert len(page.inner_text(".mg-side")) > 50

@@ -14,9 +14,11 @@ from ...nn.module import Module
 from ...ops.creation import asarray
 from ...optim.optimizer import Optimizer
 from ...support.errors import ConversionError, GradError
+from ..curves import curves, dots
 from ..drawing import Axes, Drawing, counted
 from ..flipbook import Flipbook, Page
-from ..heat import curves, heat_map, largest, matrix_of, norm_of, size_text
+from ..heat import heat_map, largest, matrix_of, norm_of, size_text
+from ..images import gallery, pictures_of
 from ..numbers import short
 
 STEPS, PARAMETERS = 24, 6  # the most that are shown
@@ -161,8 +163,9 @@ def _drawn(moments: list[Moment], at: int, losses: list[tuple[float, float]]) ->
     now = moment.step
     known = [point for point in losses if point[0] < now or (point[0] == now and moment.phase != "batch")]
     values = [value for _, value in losses]
-    curves(drawing, (0, 254, LEFT - 20, 150), {"loss": known}, "loss", float(moment.step),
-           ends=(1.0, float(moments[-1].step)), within=(min(values), max(values)))
+    chart = curves(drawing, (0, 254, LEFT - 20, 150), {"loss": known}, "loss",
+                   ends=(1.0, float(moments[-1].step)), within=(min(values), max(values)))
+    dots(drawing, chart, {"loss": known}, float(moment.step))
     return drawing
 
 
@@ -170,6 +173,11 @@ def _data(drawing: Drawing, moments: list[Moment], moment: Moment) -> None:
     """The batch: points and the curve of the model if it has one input and one output, else a heat map."""
     x, y = moment.batch
     drawing.heading(0, 12, "batch and model" if moment.curve is not None else "batch")
+    pictures = pictures_of(x, 16) if moment.curve is None else None
+    if pictures is not None:
+        labels = [str(label) for label in y[:16]] if y.ndim == 1 else ()
+        gallery(drawing, 1, 22, pictures, labels, 6 if len(pictures) > 9 else 4, 38.0 if len(pictures) > 9 else 56.0)
+        return
     if moment.curve is None:
         matrix = matrix_of(x, 14, 14)
         most = largest([matrix_of(s.batch[0], 14, 14) for s in moments])

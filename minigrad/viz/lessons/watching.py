@@ -6,6 +6,7 @@ before that is the same as always.
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -15,14 +16,16 @@ from time import perf_counter
 from types import CodeType
 from typing import Any
 
-from ...arguments.public import __file__ as TAKES_IN  # its frames are between a call and its function
+from ...arguments.public import __file__ as TAKES_IN
 from ...core.primitive import P, Primitive
 from ...devices.registry import DEVICES, REGISTRATIONS, Device
 from ...support.errors import MinigradError
-from ...support.source import in_library
+from ...support.source import HOME, in_library
 from ..exhibit import check_function
 
 Frame = tuple[CodeType, int]  # a function, and the current line
+# Files whose frames are no part of a call: the check of arguments, and the views that watch the call.
+LEFT_OUT = (TAKES_IN, os.path.join(HOME, "viz", ""))
 
 
 @dataclass
@@ -137,7 +140,7 @@ def _frames_above(depth: int) -> list[Frame]:
     found = []
     frame = sys._getframe(depth)
     while frame is not None:
-        if frame.f_code.co_filename != TAKES_IN:
+        if not frame.f_code.co_filename.startswith(LEFT_OUT):
             found.append((frame.f_code, frame.f_lineno))
         if not in_library(frame.f_code.co_filename) or frame.f_back is None:
             break

@@ -1,0 +1,99 @@
+"""Pictures in grey: an image is scaled smoothly, so a handwritten digit of 8 × 8 numbers looks like a digit."""
+
+from __future__ import annotations
+
+import base64
+import struct
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..support.table import escape
+from .drawing import Drawing, cleaned
+from .svg import number
+
+GAP, CAPTION = 6.0, 15.0  # between the pictures of a gallery; the height of a caption
+SQUARES = {64: 8, 784: 28}  # numbers in a row of a digit -> the side of its picture
+
+
+def png(levels: Any) -> bytes:
+    """A matrix of bytes as a PNG, without compression: its bytes are the same on every machine.
+
+    >>> png(np.zeros((2, 3), np.uint8))[12:24]
+    b'IHDR\\x00\\x00\\x00\\x03\\x00\\x00\\x00\\x02'
+    """
+    def chunk(kind: bytes, content: bytes) -> bytes:
+        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+    rows, columns = levels.shape
+    lines = b"".join([b"\0" + row.tobytes() for row in np.asarray(levels, np.uint8)])
+    head = struct.pack(">IIBBBBB", columns, rows, 8, 0, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(lines, 0)) + chunk(b"IEND", b"")
+
+
+def pictures_of(value: Any, most: int) -> Any:
+    """The first grey pictures of a batch as bytes, each from its least number (black) to its largest (white); or None.
+
+    A batch has the shape (count, height, width) or (count, 1, height, width); or it has rows of 64 or 784 numbers that
+    are not negative: handwritten digits of 8 × 8 or 28 × 28.
+
+    >>> pictures_of(np.array([[[0.0, 0.5], [1.0, np.nan]]]), 12).tolist()
+    [[[0, 127], [255, 0]]]
+    >>> pictures_of(np.ones((5, 64)), 3).shape, pictures_of(np.ones((5, 3, 8, 8)), 3), pictures_of(np.ones((5, 9)), 3)
+    ((3, 8, 8), None, None)
+    """
+    array = np.asarray(value)
+    if array.ndim == 2 and array.shape[1] in SQUARES and array.size and array.min() >= 0:
+        array = array.reshape(-1, 1, SQUARES[array.shape[1]], SQUARES[array.shape[1]])
+    is_batch = array.ndim == 3 or (array.ndim == 4 and array.shape[1] == 1)
+    if not (is_batch and array.size and array.dtype.kind in "biuf"):
+        return None
+    array = np.nan_to_num(array[:most].astype(np.float64), posinf=0.0, neginf=0.0)
+    array = array.reshape(-1, *array.shape[-2:])
+    low, high = (f(array, axis=(1, 2), keepdims=True) for f in (np.min, np.max))
+    return (255 * (array - low) / np.where(high > low, high - low, 1.0)).astype(np.uint8)
+
+
+def image(drawing: Drawing, x: float, y: float, width: float, levels: Any, about: str) -> None:
+    """Draw a matrix of bytes in grey, `width` wide."""
+    height = width * levels.shape[0] / levels.shape[1]
+    data = base64.b64encode(png(levels)).decode()
+    drawing.add(
+        f'<image x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}" '
+        f'href="data:image/png;base64,{data}"><title>{escape(cleaned(about))}</title></image>'
+    )
+
+
+def gallery(
+    drawing: Drawing, x: float, y: float, pictures: Any, captions: Sequence[str], columns: int, side: float
+) -> float:
+    """Draw pictures in rows, each with a caption below if there are captions; returns the height."""
+    line = side + GAP + (CAPTION if captions else 0.0)
+    for i, levels in enumerate(pictures):
+        left, top = x + (i % columns) * (side + GAP), y + (i // columns) * line
+        about = captions[i] if captions else f"picture {i + 1}"
+        image(drawing, left, top, side, levels, about)
+        if captions:
+            drawing.text(left + side / 2, top + side + 12, about, anchor="middle", room=side + GAP)
+    return line * -(-len(pictures) // columns)
+
+
+def wall(
+    drawing: Drawing, x: float, y: float, pictures: Any, framed: Sequence[bool], columns: int, side: float
+) -> float:
+    """Draw many small pictures side by side as one image, with a frame around some of them; returns the height."""
+    count, rows, wide = pictures.shape
+    lines = -(-count // columns)
+    levels = np.zeros((lines * (rows + 1), columns * (wide + 1)), np.uint8)
+    for i, picture in enumerate(pictures):
+        top, left = (i // columns) * (rows + 1), (i % columns) * (wide + 1)
+        levels[top : top + rows, left : left + wide] = picture
+    begin = len(drawing.pieces)
+    image(drawing, x, y, columns * side, levels, f"{count} pictures, {sum(framed)} of them with a frame")
+    places = [(x + (i % columns) * side, y + (i // columns) * side) for i, each in enumerate(framed) if each]
+    edge = number(side - 1.6)
+    drawing.outline("".join(f"M{number(a)} {number(b)}h{edge}v{edge}h-{edge}z" for a, b in places), "now")
+    drawing.merge(begin)
+    return lines * side

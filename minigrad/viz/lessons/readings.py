@@ -1,0 +1,68 @@
+"""How a network reads pictures before and after its training: the curve of the loss, and the pictures read wrongly."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..curves import Points, curves
+from ..drawing import Drawing
+from ..flipbook import Flipbook, Page
+from ..images import gallery, pictures_of, wall
+
+COLUMNS, TILE = 30, 15.0  # of the wall of all pictures
+SHOWN, ROW, SIDE = 16, 8, 50.0  # how many wrong readings are shown large, how many in a row, and their size
+HALF, BETWEEN, CHART = COLUMNS * TILE, 40.0, 150.0
+
+
+def reading(
+    title: str, losses: Points, images: Any, labels: Any, before: Any, after: Any
+) -> Flipbook:
+    """The losses of a training, and for each picture its label and what was read in it before and after.
+
+    >>> digits = np.eye(8).reshape(1, 8, 8)
+    >>> book = reading("a training", [(1, 2.3), (2, 0.1)], digits, [7], [1], [7])
+    >>> print(book.text())
+    loss 2.3 → 0.1
+    Before the training, 0 of 1 pictures are read correctly; wrong: 7 read as 1
+    After the training, 1 of 1 pictures are read correctly
+    """
+    pictures = pictures_of(images, len(labels))
+    seen = {"Before the training": before, "After the training": after}
+    halves = [(name, np.asarray(labels), np.asarray(read)) for name, read in seen.items()]
+    says = [_in_words(*half) for half in halves]
+    first, last = (f"{value:.3g}" for value in (losses[0][1], losses[-1][1]))
+    both = _drawn(losses, pictures, halves)
+    pages = [Page(both, f"{says[0]}. {says[1]}.", (), "before and after")]
+    for half, said, name in zip(halves, says, ("before", "after")):
+        pages.append(Page(_drawn(losses, pictures, [half]), f"{said}.", (), name))
+    words = "\n".join([f"loss {first} → {last}", *[_in_words(*half, wrong=True) for half in halves]])
+    return Flipbook(title, [pages], cover=0, unit="picture", words=words)
+
+
+def _in_words(name: str, labels: Any, read: Any, wrong: bool = False) -> str:
+    right = int((labels == read).sum())
+    said = f"{name}, {right} of {len(labels)} pictures are read correctly"
+    mistakes = [f"{label} read as {other}" for label, other in zip(labels, read) if label != other][:SHOWN]
+    return f"{said}; wrong: {', '.join(mistakes)}" if wrong and mistakes else said
+
+
+def _drawn(losses: Points, pictures: Any, halves: list[tuple[str, Any, Any]]) -> Drawing:
+    """The curve, and below it for each half all pictures, and then some of the wrong readings."""
+    drawing = Drawing(len(halves) * (HALF + BETWEEN) - BETWEEN, 0)
+    curves(drawing, (0, 0, drawing.width, CHART), {"loss": losses}, "loss of each batch")
+    for i, (name, labels, read) in enumerate(halves):
+        x, y = i * (HALF + BETWEEN), CHART + 24
+        wrong = labels != read
+        drawing.heading(x, y, f"{name}: {(~wrong).sum()} of {len(labels)} are read correctly")
+        drawing.text(x + HALF, y, "framed: read wrongly" if wrong.any() else "", fill="quiet", anchor="end")
+        y += 8 + wall(drawing, x, y + 8, pictures, wrong.tolist(), COLUMNS, TILE) + 10
+        at = np.flatnonzero(wrong)[:SHOWN]
+        captions = [f"{labels[i]} as {read[i]}" for i in at]
+        y += gallery(drawing, x, y, pictures[at], captions, ROW, SIDE)
+        more = int(wrong.sum()) - len(at)
+        if more > 0:
+            drawing.text(x, y + 8, f"and {more} more", fill="quiet")
+        drawing.height = max(drawing.height, y + 12)
+    return drawing
