@@ -14,7 +14,9 @@ Marks = dict[str, dict[str, Any]]  # what a page shows when a mark is chosen, by
 KINDS = {
     "kernel": ("there", "there-fill"), "library": ("library", "library-fill"), "result": ("good", "leaf-fill"),
     "input": ("there", "input-fill"), "other": ("back", "back-fill"), "quiet": ("line", "tint"),
+    "forward": ("there", "there-fill"), "backward": ("back", "back-fill"), "update": ("good", "leaf-fill"),
 }
+DASHED = "5 3"
 ROOMY = 22.0  # a bar that is wider has room for some of its label
 
 
@@ -45,6 +47,26 @@ class Chart(Drawing):
         if label and width > ROOMY:
             self.text(x + width / 2, y + height / 2 + 3.5, label, anchor="middle", room=width - 6.0)
         self._mark(begin, key, about or label)
+
+    def area(
+        self, upper: Sequence[tuple[float, float]], lower: Sequence[tuple[float, float]], kind: str, key: str,
+        about: str, opacity: float = 1.0,
+    ) -> None:
+        """The region between two lines."""
+        begin, (border, fill) = len(self.pieces), KINDS[kind]
+        self.path([*upper, *reversed(lower), upper[0]], border, thick=0.7, fill=fill, opacity=opacity)
+        self._mark(begin, key, about)
+
+    def legend(self, x: float, y: float, entries: Sequence[tuple[str, str, str]]) -> float:
+        """Samples of colours with their names, side by side: (stroke, fill or "" for a line, text); the end of it."""
+        for stroke, fill, text in entries:
+            if fill:
+                self.rect(x, y - 9.0, 16.0, 11.0, fill, stroke, round=2.0)
+            else:
+                self.path([(x, y - 3.5), (x + 16.0, y - 3.5)], stroke, thick=2.0, dashes=DASHED)
+            self.text(x + 22.0, y, text, fill="quiet")
+            x += 22.0 + text_width(text, LINE) + 18.0
+        return x
 
     def point(self, x: float, y: float, kind: str, key: str, label: str, about: str = "") -> None:
         """A dot, with its label beside it if there is room."""

@@ -15,10 +15,9 @@ from ..compile.running.program import Program
 from ..core.node import Node
 from ..support.errors import MinigradError
 from ..support.table import as_table, bytes_text
-from .compiled import programs_of, view_of
+from .compiled import Shown, programs_of, view_of
 from .drawing import counted
 from .exhibit import Exhibit
-from .flipbook import Flipbook
 from .folding import BUDGET, fold
 from .graphs import MOST
 from .kernels import Picked, plain_lines, scene_of_kernels, source_of
@@ -130,7 +129,8 @@ class Fusion(Exhibit):
         """Everything that the page shows, as plain data."""
         board = tables(self.partition, self.names)
         number = {each["name"]: i for i, each in enumerate(board["items"])}
-        charts: list[Flipbook] = [memory_of(self.program), *([self.roofline] if self.roofline else [])]
+        charts = [memory_of(Shown("", self.program, {})).chart() | {"name": "memory"}]
+        charts += [self.roofline.chart()] if self.roofline else []
         stages = stages_of(self.program)
         views = self._views()
         direction = laid_out(views[0].scene)[1]  # the same for all pictures
@@ -144,7 +144,7 @@ class Fusion(Exhibit):
             "places": [self._place(i, number) for i in range(len(self.picked.places))],
             "whys": [self._crossing(crossing) for crossing in self.picked.crossings],
             "board": board | {"copied": self._copied()},
-            "charts": [book.chart() for book in charts],
+            "charts": charts,
         }
 
     def _sums(self) -> list[list[str]]:

@@ -223,9 +223,33 @@ def test_the_head_of_memory_agrees_with_its_chart():
     step, x = training_step()
     view = mg.viz.memory(step, x)
     (most, eager) = re.search("at most (.*) in use, (.*) node by node", repr(view)).groups()
-    assert f"— fused, at most {most}<" in view.to_svg() and f"— node by node, at most {eager}<" in view.to_svg()
+    assert f">at most {most} in use<" in view.to_svg() and f">node by node, at most {eager}<" in view.to_svg()
     allocated = bytes_text(mg.jit(step).cost(x).memory.total)
     assert f"allocated for the fused program: {allocated}<" in view.to_svg()
+
+
+def test_heights_in_the_memory_view_are_bytes():
+    view = mg.viz.memory(*training_step())
+    places = view.pages[0][1].drawing
+    sizes = dict(re.findall(r'<title>(\w+), ([\d.]+ k?B)</title>', "".join(places.pieces)))
+    heights = {}
+    for name, height in re.findall(r'<title>(\w+), [^<]*</title><rect [^>]*?height="([\d.]+)"', "".join(places.pieces)):
+        heights[name] = float(height)
+    in_bytes = {name: float(text.split()[0]) * (1000 if "kB" in text else 1) for name, text in sizes.items()}
+    large = [name for name in heights if heights[name] > 5]
+    assert len(large) > 3
+    scales = [heights[name] / in_bytes[name] for name in large]
+    assert max(scales) < 1.05 * min(scales)
+
+
+def test_a_schedule_opens_on_what_is_parallel_and_is_folded_by_layer():
+    view = mg.viz.schedule(lambda x, y: (x @ x).sum() + (y @ y).sum(), mg.ones((8, 8)), mg.ones((8, 8)))
+    assert view.start == 1 and view.pages[0][1].say.endswith("at least two workers are busy.")
+    assert "No two steps run at the same time" in view.pages[0][0].say
+    step, x = training_step()
+    svg = mg.viz.schedule(step, x).to_svg()
+    for title in ("forward · up", "backward · up", "update · up", "forward · down", "backward · down"):
+        assert f"<title>{title}, " in svg, title
 
 
 def test_which_tensors_share_memory():

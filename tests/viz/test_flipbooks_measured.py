@@ -11,7 +11,7 @@ import minigrad as mg
 from minigrad.autodiff.checkpointing import Segment
 from minigrad.core.node import Leaf, Node, topological_order
 from minigrad.viz.dashboard import PICTURES
-from minigrad.viz.lessons.tapes import play, read_tape, segments_of
+from minigrad.viz.lessons.tapes import play, read_tape, segments_of, units_of
 from minigrad.viz.lessons.timelines import Run, Span, timeline_of
 
 # tape -----------------------------------------------------------------------------------------------------------------
@@ -174,6 +174,23 @@ def test_what_does_not_fit_on_the_bench():
         mg.viz.bench(lambda x: x > 0)
     with pytest.raises(mg.MinigradError, match="bench needs a function"):
         mg.viz.bench(mg.ones(2))
+
+
+def test_the_tape_of_a_transformer_is_by_block():
+    class Deep(mg.nn.Module):
+        def __init__(self):
+            self.blocks = mg.nn.ModuleList([mg.nn.Sequential(mg.nn.Linear(4, 4), mg.nn.Tanh()) for _ in range(3)])
+            self.head = mg.nn.Linear(4, 2)
+
+        def forward(self, x):
+            for block in self.blocks:
+                x = block(x)
+            return self.head(x)
+
+    net = Deep()
+    nodes = topological_order([mg.tanh(net(mg.ones((2, 4)))).sum().node])
+    names = [unit.name for unit in units_of([node for node in nodes if node.op is not None])]
+    assert names[-1] == "sum" and {"head"} < set(names) and len(names) >= 5
 
 
 # timeline -------------------------------------------------------------------------------------------------------------
