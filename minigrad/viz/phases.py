@@ -13,6 +13,7 @@ from .scene import Scene
 
 FORWARD, BACKWARD, UPDATE = "forward", "backward", "update"
 PHASES = (FORWARD, BACKWARD, UPDATE)
+REST = "the rest"
 LAYERS = 14  # the layers that a chart tells apart
 Path = tuple[str, ...]
 
@@ -65,7 +66,8 @@ def paths_of(graph: Graph) -> dict[Node, Path]:
             phase = FORWARD if is_forward or not rules else UPDATE
         scope = node.origin.scope if node.origin is not None else node.scope
         inner = [found[source][1:] for source in _sources(node) if source in found]
-        found[node] = (phase, *(_deepest(inner) if phase != FORWARD and not scope else scope))
+        named = tuple([layer_name((name,)) for name in scope])
+        found[node] = (phase, *(_deepest(inner) if phase != FORWARD and not scope else named))
     if len({path[0] for path in found.values()}) < 2:
         return {node: path[1:] for node, path in found.items()}
     return found
@@ -124,7 +126,7 @@ def sections_of(graph: Graph, computed: Mapping[str, Sequence[Node]], most: int 
 
     >>> graph = mg.trace(mg.nn.Sequential(mg.nn.Tanh(), mg.nn.ReLU()), mg.ones(3))
     >>> sections_of(graph, {"kernel_0": graph.nodes})
-    {'kernel_0': Section(phase='', layer='layer 0')}
+    {'kernel_0': Section(phase='', layer='layer 1')}
     """
     paths = paths_of(graph)
     split = any(path[:1] in [(phase,) for phase in PHASES] for path in paths.values())
@@ -137,6 +139,16 @@ def sections_of(graph: Graph, computed: Mapping[str, Sequence[Node]], most: int 
         (phase, path), _ = homes.most_common(1)[0] if homes else (("", ()), 0)
         found[name] = Section(phase, layer_name(path))
     return found
+
+
+def settled(paths: Sequence[Path]) -> list[Path]:
+    """The paths; what lies directly in a phase or in the whole model, beside its modules, has a scope too.
+
+    >>> settled([("update", "up"), ("update",)])
+    [('update', 'up'), ('update', 'the rest')]
+    """
+    outer = {path[:depth] for path in paths for depth in range(1, min(len(path), 3))}
+    return [(*path, REST) if path in outer else path for path in paths]
 
 
 def phased(scene: Scene, graph: Graph) -> Scene:
@@ -154,7 +166,8 @@ def phased(scene: Scene, graph: Graph) -> Scene:
             users = read.get(i, [box.scope])
             first = min([path[0] for path in users if path], key=PHASES.index, default="")
             homes[i] = _common([path for path in users if path[:1] == (first,)])
-    return Scene(tuple([replace(box, scope=home or ()) for box, home in zip(scene.boxes, homes)]), scene.edges)
+    scopes = settled([home or () for home in homes])
+    return Scene(tuple([replace(box, scope=scope) for box, scope in zip(scene.boxes, scopes)]), scene.edges)
 
 
 def _common(paths: Sequence[Path]) -> Path:

@@ -160,6 +160,26 @@ def test_a_training_step_and_a_model():
     assert repr(view).startswith(f"<{FORWARD}: fusion of 6 operations: 4 launches"), "its parameters require gradients"
 
 
+def test_a_training_step_is_folded_by_phase_and_module():
+    model = mg.nn.Sequential(*[layer for _ in range(3) for layer in (mg.nn.Linear(8, 8), mg.nn.GELU())])
+    optimizer = mg.optim.AdamW(model.parameters(), lr=0.1)
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = mg.sum(model(x) ** 2)
+        loss.backward()
+        optimizer.step()
+
+    data = mg.viz.fusion(mg.jit(step), mg.ones((2, 8))).data()
+    for picture in (data["stages"][0]["svg"], data["views"][0]["svg"]):
+        for phase in ("forward", "backward", "update"):
+            assert f'data-frame="{phase}"' in picture or f">{phase}<" in picture
+        assert picture.count('class="mg-box') <= 30
+    assert all(stage["svg"] for stage in data["stages"]), "no empty panel"
+    first = data["views"][0]
+    assert sorted(p for places in first["boxes"] for p in places) == list(range(len(data["places"])))
+
+
 def test_kernels_are_closed_where_there_are_many():
     def long(x):
         for _ in range(40):

@@ -23,6 +23,8 @@ const show = (parent, data, shared = ALONE) => {
   let board = null; // made when it is first looked at
   root.append(make("div", { class: "mg-bar" }, pager.back, pager.next, pager.slider, pager.count, opener), more, stage, source, help, aloud);
 
+  const kernelOf = (frame) => data.kernels.findIndex((each) => each.name === frame.dataset.frame.split("/").pop());
+
   // pictures ----------------------------------------------------------------------------------------------------------
   const draw = () => {
     const active = root.getRootNode().activeElement;
@@ -48,7 +50,7 @@ const show = (parent, data, shared = ALONE) => {
         for (const key of seen.fresh) boxes.get(key)?.classList.add("mg-fresh");
         for (const key of seen.going) boxes.get(key)?.classList.add("mg-going");
       }
-      requestAnimationFrame(() => { canvas?.fit(0.75); canvas?.centre(boxes.get(0)); });
+      requestAnimationFrame(() => { canvas?.fit(1); canvas?.centre(boxes.get(0)); });
     }
     tell();
   };
@@ -72,7 +74,7 @@ const show = (parent, data, shared = ALONE) => {
       onPress(arrow, () => chooseWhy(crossings[0]));
     }
     for (const frame of canvas.svg.querySelectorAll(".mg-frame")) {
-      const which = data.kernels.findIndex((each) => each.name === frame.dataset.frame);
+      const which = kernelOf(frame);
       if (which >= 0) frame.querySelector("rect").addEventListener("click", () => choose(which));
     }
     mark();
@@ -85,7 +87,7 @@ const show = (parent, data, shared = ALONE) => {
       marks.keep(key);
       if (chart.marks[key]) say(chart.marks[key].title, rowsOf(chart.marks[key].rows));
     });
-    requestAnimationFrame(() => canvas?.fit(0.5));
+    requestAnimationFrame(() => canvas?.fit(1));
     say(chart.says, sums());
   };
 
@@ -122,7 +124,7 @@ const show = (parent, data, shared = ALONE) => {
         : kernel !== null && seen.boxes[key].some((p) => data.places[p].kernel === kernel));
     }
     for (const frame of canvas.svg.querySelectorAll(".mg-frame")) {
-      frame.classList.toggle("mg-chosen", kernel !== null && frame.dataset.frame === data.kernels[kernel].name);
+      frame.classList.toggle("mg-chosen", kernel !== null && kernelOf(frame) === kernel);
     }
     for (const [edge, crossings] of Object.entries(seen.traffic)) {
       canvas.svg.querySelector(`[data-edge="${edge}"]`).classList.toggle("mg-lit", why !== null && crossings.includes(why));
