@@ -72,10 +72,19 @@ class Chart(Drawing):
         """A dot, with its label beside it if there is room."""
         begin, (border, fill) = len(self.pieces), KINDS[kind]
         self.dot(x, y, fill, radius=5.5, stroke=border)
+        if label:
+            self.name(x, y, label)
+        self._mark(begin, key, about or label)
+
+    def name(self, x: float, y: float, label: str) -> None:
+        """The label of a point, if there is room beside it."""
         place = self._beside(x, y, text_width(label, LINE))
         if place is not None:
             self.text(*place, label)
-        self._mark(begin, key, about or label)
+
+    def keep_free(self, places: Sequence[tuple[float, float, float]]) -> None:
+        """Places where no label may stand: from, to, and at which height."""
+        self._labels += places
 
     def _beside(self, x: float, y: float, wide: float) -> tuple[float, float] | None:
         """A free place for a label beside a point: its left end and its baseline."""

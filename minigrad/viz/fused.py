@@ -27,7 +27,7 @@ from .opening import View, frames_of, views_of
 from .passing import Stage, stages_of
 from .phases import phased
 from .profiles import roofline_of
-from .scene import Box, Scene, excerpt, names_in_code, scene_of, type_of
+from .scene import Scene, excerpt, names_in_code, scene_of, type_of
 from .svg import draw, laid_out, lean
 
 OVERVIEW = 26  # boxes of the first picture of a program in phases
@@ -64,7 +64,8 @@ class Fusion(Exhibit):
                 hint="mg.viz.graph(f, *arguments) draws what was traced",
             )
         self.cost = Cost(program)
-        self.roofline = roofline_of(self.cost.roofline()) if measure else None
+        shown = Shown("", program, {})
+        self.roofline = roofline_of(self.cost.roofline(), shown.sections) if measure else None
         self.inputs = names
         self.names = {**self.partition.graph.names(), **names}
         self.picked: Picked = scene_of_kernels(self.partition, names)
@@ -192,7 +193,11 @@ class Fusion(Exhibit):
         traffic = self._traffic(view.scene, boxes)
         svg = lean(draw(view.scene, direction, set(traffic)))
         exits = {"/".join(path): other for path, other in view.exits.items()}
-        return {"svg": svg, "boxes": boxes, "traffic": traffic, "doors": view.doors, "exits": exits}
+        edges = [edge[:2] for edge in view.scene.edges]
+        return {
+            "svg": svg, "boxes": boxes, "edges": edges, "traffic": traffic, "doors": view.doors, "exits": exits,
+            "down": direction == "down",
+        }
 
     def _places_of(self, scene: Scene) -> list[list[int]]:
         """The places in each box of a scene in which some scopes are closed."""

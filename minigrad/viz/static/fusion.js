@@ -21,7 +21,9 @@ const show = (parent, data, shared = ALONE) => {
   const { more, opener } = moreOf(...tabs, space(), fits, ...savesOf("fusion", () => canvas), helps);
   const source = make("div", { class: "mg-source", hidden: true });
   let board = null; // made when it is first looked at
-  root.append(make("div", { class: "mg-bar" }, pager.back, pager.next, pager.slider, pager.count, opener), more, stage, source, help, aloud);
+  const boardNow = () => (board ??= boardOf(data.board, (text) => { aloud.textContent = text; }));
+  const dragging = draggingOf(data, boardNow, () => board, (places) => tell(places));
+  root.append(make("div", { class: "mg-bar" }, pager.back, pager.next, pager.slider, pager.count, opener), more, dragging.note, stage, source, help, aloud);
 
   const kernelOf = (frame) => data.kernels.findIndex((each) => each.name === frame.dataset.frame.split("/").pop());
 
@@ -31,6 +33,7 @@ const show = (parent, data, shared = ALONE) => {
     if (stage.contains(active) || source.contains(active)) root.focus({ preventScroll: true }); // the element with the focus is replaced
     source.hidden = true;
     canvas = null;
+    dragging.note.hidden = true;
     if (tab === "move") return drawBoard();
     if (tab !== "picture") return drawChart(data.charts.find((chart) => chart.name === tab));
     const fused = at === last;
@@ -77,6 +80,7 @@ const show = (parent, data, shared = ALONE) => {
       const which = kernelOf(frame);
       if (which >= 0) frame.querySelector("rect").addEventListener("click", () => choose(which));
     }
+    dragging.start(canvas, boxes, seen, kernelOf);
     mark();
   };
 
@@ -92,8 +96,7 @@ const show = (parent, data, shared = ALONE) => {
   };
 
   const drawBoard = () => {
-    board ??= boardOf(data.board, (text) => { aloud.textContent = text; });
-    stage.replaceChildren(board.element);
+    stage.replaceChildren(boardNow().element);
   };
 
   // what is chosen ----------------------------------------------------------------------------------------------------
