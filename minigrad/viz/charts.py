@@ -41,10 +41,10 @@ class Chart(Drawing):
     def bar(
         self, x: float, y: float, width: float, height: float, kind: str, key: str, label: str = "", about: str = ""
     ) -> None:
-        """A rectangle, with as much of its label as fits."""
+        """A rectangle, with its label if most of it fits."""
         begin, (border, fill) = len(self.pieces), KINDS[kind]
         self.rect(x, y, max(width, 1.0), height, fill, border, round=2.0)
-        if label and width > ROOMY:
+        if label and width > ROOMY and width - 6.0 >= 0.7 * text_width(label, LINE):
             self.text(x + width / 2, y + height / 2 + 3.5, label, anchor="middle", room=width - 6.0)
         self._mark(begin, key, about or label)
 

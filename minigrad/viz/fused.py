@@ -30,7 +30,7 @@ from .profiles import roofline_of
 from .scene import Scene, excerpt, names_in_code, scene_of, type_of
 from .svg import draw, laid_out, lean
 
-OVERVIEW = 26  # boxes of the first picture of a program in phases
+OVERVIEW = 36  # boxes of the first picture of a program in phases
 DRAWN = 300  # boxes in all pictures that opening and closing kernels leads to
 
 
@@ -175,7 +175,7 @@ class Fusion(Exhibit):
         nodes = [*[node for node in graph.inputs if node in used or node in graph.outputs], *graph.nodes]
         names = {**names_in_code(graph.nodes), **self.inputs}
         flat = scene_of(nodes, graph.outputs, names)
-        scene = phased(flat, graph)
+        scene = phased(flat)
         scene = fold(scene, self.budget if scene is flat else min(self.budget, OVERVIEW))
         box = {node: i for i, each in enumerate(scene.boxes) for node in each.nodes}
         crowded = len(scene.boxes) > MOST

@@ -97,7 +97,7 @@ def scene_of_kernels(partition: Partition, names: Mapping[Node, str]) -> Picked:
 
 def _homes(partition: Partition) -> dict[Group, tuple[str, ...]]:
     """The phase and the modules that a kernel belongs to: those of most of its nodes.  A small program has none."""
-    paths = paths_of(partition.graph)
+    paths = paths_of(partition.graph.nodes)
     if len(partition.groups) <= FEW:
         return dict.fromkeys(partition.groups, ())
     counts = [Counter(paths[node] for node in _computed(group)) for group in partition.groups]

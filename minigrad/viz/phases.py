@@ -34,13 +34,12 @@ class Section(NamedTuple):
         return " · ".join(filter(None, self))
 
 
-def paths_of(graph: Graph) -> dict[Node, Path]:
-    """The phase and the modules of each node: `("backward", "blocks[0]", "norm1")`.
+def paths_of(nodes: Sequence[Node]) -> dict[Node, Path]:
+    """The phase and the modules of each node of a graph: `("backward", "blocks[0]", "norm1")`.
 
     Nodes made by a gradient rule, and what lies between them, are the backward pass.  What is computed from gradients,
     or only for that, is the update.  A program with a single phase has paths without phases.
     """
-    nodes = graph.nodes
     users: dict[Node, list[Node]] = {}
     for node in nodes:
         for source in _sources(node):
@@ -128,7 +127,7 @@ def sections_of(graph: Graph, computed: Mapping[str, Sequence[Node]], most: int 
     >>> sections_of(graph, {"kernel_0": graph.nodes})
     {'kernel_0': Section(phase='', layer='layer 1')}
     """
-    paths = paths_of(graph)
+    paths = paths_of(graph.nodes)
     split = any(path[:1] in [(phase,) for phase in PHASES] for path in paths.values())
     modules = {node: path[1:] if split else path for node, path in paths.items()}
     layers = layers_of(modules.values(), most)
@@ -151,9 +150,9 @@ def settled(paths: Sequence[Path]) -> list[Path]:
     return [(*path, REST) if path in outer else path for path in paths]
 
 
-def phased(scene: Scene, graph: Graph) -> Scene:
+def phased(scene: Scene) -> Scene:
     """The scene with a scope around each phase, and around the modules in it.  An input lies where it is read."""
-    paths = paths_of(graph)
+    paths = paths_of([node for box in scene.boxes for node in box.nodes if node.op is not None])
     if not any(path[:1] == (BACKWARD,) for path in paths.values()):
         return scene
     homes = [paths.get(box.nodes[0]) for box in scene.boxes]

@@ -177,7 +177,8 @@ def _gantt(
     x = LEFT + whole * scale
     chart.path([(x, top - 6.0), (x, bottom + 6.0)], "ink", thick=1.4, dashes="4 3")
     phases = dict.fromkeys(sections[turn.step.name].phase for turn in done if turn.step.name in sections)
-    kinds = [phase for phase in PHASES if phase in phases] or ["kernel", "library"]
+    kinds = [phase for phase in PHASES if phase in phases]
+    kinds = kinds or [kind for kind in ("kernel", "library") if any(turn.step.kind == kind for turn in done)]
     entries = [(*KINDS[kind], kind if kind != "library" else "library call") for kind in kinds]
     chart.legend(LEFT, 12.0, [*entries, ("now", "now", "on the critical path: no number of workers is faster")])
     gain, limit = (alone / time if time else 1.0 for time in (whole, plan.span))

@@ -24,7 +24,7 @@ def graph_of_a_step():
 def test_every_node_of_a_training_step_has_its_phase():
     program = graph_of_a_step()
     for graph in (program.graph, program.optimised):
-        paths = paths_of(graph)
+        paths = paths_of(graph.nodes)
         assert set(paths) == set(graph.nodes)
         phases = Counter(path[0] for path in paths.values())
         assert set(phases) == {FORWARD, BACKWARD, UPDATE}
@@ -36,7 +36,7 @@ def test_every_node_of_a_training_step_has_its_phase():
 
 def test_a_single_phase_is_not_named():
     with mg.no_grad():
-        paths = paths_of(mg.trace(Net(), mg.ones((5, 3))))
+        paths = paths_of(mg.trace(Net(), mg.ones((5, 3))).nodes)
     assert {path[:1] for path in paths.values()} == {("Net",)}
 
 

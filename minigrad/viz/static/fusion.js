@@ -185,7 +185,8 @@ const show = (parent, data, shared = ALONE) => {
     const boundaries = data.whys.map((each, i) => [each, i]).filter(([each]) => data.places[each[0]].kernel >= 0);
     return say(`${data.about}.`, sums(),
       make("h3", {}, "kernels and library calls"),
-      make("div", { class: "mg-links" }, ...data.kernels.map((each, i) => link(each.name, () => choose(i)))),
+      make("div", { class: "mg-links" }, ...data.kernels.slice(0, 24).map((each, i) => link(each.name, () => choose(i))),
+        ...(data.kernels.length > 24 ? [make("span", {}, `and ${data.kernels.length - 24} more: k leads through all`)] : [])),
       ...(boundaries.length ? [make("h3", {}, "why not fused?"), make("div", { class: "mg-links" },
         ...boundaries.slice(0, 24).map(([each, i]) => link(`${data.places[each[0]].name} → ${data.places[each[1]].name}`, () => chooseWhy(i))),
         ...(boundaries.length > 24 ? [make("span", {}, `and ${boundaries.length - 24} more: the thick arrows`)] : []))] : []));
