@@ -30,7 +30,7 @@ from .profiles import roofline_of
 from .scene import Scene, excerpt, names_in_code, scene_of, type_of
 from .svg import draw, laid_out, lean
 
-OVERVIEW = 36  # boxes of the first picture of a program in phases
+OVERVIEW = 26  # boxes of the first picture of a program in phases
 DRAWN = 300  # boxes in all pictures that opening and closing kernels leads to
 
 
