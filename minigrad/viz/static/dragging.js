@@ -1,7 +1,7 @@
 // Dragging operations from kernel to kernel in the picture of the kernels.  The board has the partition and the reasons;
 // this script draws them: a moved box stays where it was dropped, and arrows become thick or thin.
 
-const draggingOf = (data, board, made, told) => {
+const draggingOf = (data, board, made, tell) => {
   const text = make("span", { class: "mg-dragsay", "aria-live": "polite" });
   const undo = make("button", { onclick: () => { board().takeBack(); offsets.delete([...offsets.keys()].pop()); paint(); say("taken back", ""); } }, "take back");
   const note = make("div", { class: "mg-dragnote", hidden: true }, text, undo);
@@ -140,7 +140,7 @@ const draggingOf = (data, board, made, told) => {
         board().drop(itemsOf(key), move.from, target.to, copy);
         offsets.set(key, by);
         paint();
-        told(null);
+        tell(null);
         return say(board().announced().textContent, "mg-yes");
       }
       box.setAttribute("transform", `translate(${before[0]} ${before[1]})`); // back to its place; the red stays, as the reason
